@@ -1,0 +1,63 @@
+#include "cresset/base/dtype.h"
+
+#include "cresset/base/error.h"
+
+namespace cresset {
+
+namespace {
+
+constexpr const char* kNames[kNumDTypes + 1] = {"uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+  "complex32", "complex64", "complex128", "bool", "bfloat16", "uint16", "uint32", "uint64", "undefined"};
+constexpr const char* kTorchNames[kNumDTypes + 1] = {"Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double",
+  "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool", "BFloat16", "UInt16", "UInt32", "UInt64", "Undefined"};
+
+constexpr bool is_wide_unsigned(ScalarType t) { return t >= ScalarType::UInt16 && t <= ScalarType::UInt64; }
+
+}  // namespace
+
+const char* dtype_name(ScalarType t) { return kNames[static_cast<int>(t)]; }
+const char* toString(ScalarType t) { return kTorchNames[static_cast<int>(t)]; }
+
+ScalarType promote_types(ScalarType a, ScalarType b) {
+  using S = ScalarType;
+  if (a == b) return a;
+  if (a == S::Undefined || b == S::Undefined) return S::Undefined;
+  if (a == S::Bool) return b;
+  if (b == S::Bool) return a;
+  if (is_complex_type(a) || is_complex_type(b)) {
+    if (!is_complex_type(a)) { const S t = a; a = b; b = t; }
+    if (is_complex_type(b)) return a > b ? a : b;
+    if (is_integral_type(b, false)) return a;
+    const S as_complex = b == S::BFloat16 || b == S::Float ? S::ComplexFloat : to_complex_type(b);
+    return a > as_complex ? a : as_complex;
+  }
+  if (is_floating_type(a) || is_floating_type(b)) {
+    if (!is_floating_type(a)) return b;
+    if (!is_floating_type(b)) return a;
+    if (a == S::Double || b == S::Double) return S::Double;
+    return S::Float;  // float with anything, and half with bfloat16
+  }
+  if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
+    if (!is_wide_unsigned(a)) { const S t = a; a = b; b = t; }
+    // uint8 with a wider unsigned, or two unsigned: the wider. A signed partner has no common integer dtype.
+    if (b == S::Byte) return a;
+    CRESSET_CHECK(is_wide_unsigned(b), "promotion for ", a, " and ", b,
+                  " is not defined: no integer dtype holds both; cast one of them first");
+    return a > b ? a : b;
+  }
+  // Signed integers and uint8.
+  if (a == S::Byte || b == S::Byte) {
+    const S other = a == S::Byte ? b : a;
+    return other == S::Char ? S::Short : other;
+  }
+  return a > b ? a : b;
+}
+
+bool can_cast(ScalarType from, ScalarType to) {
+  if (is_complex_type(from) && !is_complex_type(to)) return false;
+  if (is_floating_type(from) && is_integral_type(to, false)) return false;
+  if (from != ScalarType::Bool && to == ScalarType::Bool) return false;
+  return true;
+}
+
+}  // namespace cresset
