@@ -36,9 +36,8 @@ void Scalar::check_fits(ScalarType t) const {
   CRESSET_CHECK(ok, "value ", *this, " cannot be converted to type ", t, " without overflow");
 }
 
-namespace detail {
-
 void append_part(std::string& s, const Scalar& v) {
+  using detail::append_part;
   switch (v.tag()) {
     case Scalar::Tag::Double: append_part(s, v.as<double>()); break;
     case Scalar::Tag::Bool: append_part(s, v.as<bool>()); break;
@@ -54,7 +53,5 @@ void append_part(std::string& s, const Scalar& v) {
     }
   }
 }
-
-}  // namespace detail
 
 }  // namespace cresset

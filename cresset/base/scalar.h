@@ -97,8 +97,6 @@ class Scalar {
   Tag tag_;
 };
 
-namespace detail {
 CRESSET_API void append_part(std::string& s, const Scalar& v);
-}
 
 }  // namespace cresset
