@@ -1,0 +1,123 @@
+#pragma once
+// The inner loop of every pointwise op: one template over (expression, dtype) with contiguous, scalar-left, scalar-right and
+// strided paths. Everything else (half types, other mixes of strides) goes through small blocks that reach the contiguous path.
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "cresset/kernels/expr/common.h"
+#include "cresset/kernels/iter/blocks.h"
+#include "cresset/kernels/pointwise.h"
+
+namespace cresset::kernels::CRESSET_ISA {
+
+template <class T> struct RealOf { using type = T; };
+template <class V> struct RealOf<complex<V>> { using type = V; };
+
+template <class E, class T>
+using ResultOf = std::conditional_t<E::out == Out::boolean, bool, typename std::conditional_t<E::out == Out::real, RealOf<T>, std::type_identity<T>>::type>;
+
+// The type of input i: masks arrive as bytes.
+template <class E, class T, size_t i> using InputOf = std::conditional_t<static_cast<int>(i) == E::mask, uint8_t, T>;
+
+template <class T> struct Array {
+  const T* data;
+  CRESSET_ALWAYS_INLINE T operator[](int64_t i) const { return data[i]; }
+};
+template <class T> struct Same {
+  T value;
+  CRESSET_ALWAYS_INLINE T operator[](int64_t) const { return value; }
+};
+
+template <class T> CRESSET_ALWAYS_INLINE T load(const char* p) {
+  return *reinterpret_cast<const T*>(p);
+}
+
+// Half types compute in float, block by block.
+template <class E, class T> constexpr BlockPlan low_precision_plan() {
+  constexpr ScalarType low = dtype_of<T>;
+  BlockPlan plan{E::inputs + 1, 1, {}, {}};
+  for (int i = 0; i <= E::inputs; i++) {
+    const bool byte = i == 0 ? E::out == Out::boolean : i - 1 == E::mask;
+    plan.outer[i] = byte ? ScalarType::Bool : low;
+    plan.inner[i] = byte ? ScalarType::Bool : ScalarType::Float;
+  }
+  return plan;
+}
+
+template <class E, class T>
+struct PointwiseLoop {
+  using R = ResultOf<E, T>;
+  static constexpr size_t kInputs = E::inputs, kParams = E::params;
+  using Params = std::array<T, kParams ? kParams : 1>;
+
+  template <size_t... P, class... In>
+  CRESSET_ALWAYS_INLINE static R apply(const Params& p, std::index_sequence<P...>, In... in) {
+    return E{}(in..., p[P]...);
+  }
+  static constexpr auto kP = std::make_index_sequence<kParams>{};
+
+  template <class... In>
+  CRESSET_ALWAYS_INLINE static void dense(char* out, int64_t n, Params p, In... in) {
+    R* r = reinterpret_cast<R*>(out);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; i++) r[i] = apply(p, kP, in[i]...);
+  }
+
+  template <size_t... I>
+  CRESSET_ALWAYS_INLINE static void strided(char** data, const int64_t* strides, int64_t n, const Params& p, std::index_sequence<I...>) {
+    char* out = data[0];
+    const char* in[] = {data[I + 1]...};
+    for (int64_t i = 0; i < n; i++) {
+      *reinterpret_cast<R*>(out) = apply(p, kP, load<InputOf<E, T, I>>(in[I])...);
+      out += strides[0];
+      ((in[I] += strides[I + 1]), ...);
+      asm volatile("");  // a strided loop gains nothing from gathers and costs code size
+    }
+  }
+
+  template <size_t... I>
+  CRESSET_ALWAYS_INLINE static void run(char** data, const int64_t* strides, int64_t n, const Scalar* params, std::index_sequence<I...> all) {
+    Params p{};
+    for (size_t i = 0; i < kParams; i++) p[i] = params[i].as<T>();
+    const bool out_dense = strides[0] == sizeof(R);
+    if (n >= 8 && out_dense) {
+      if (((strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))
+        return dense(data[0], n, p, Array<InputOf<E, T, I>>{reinterpret_cast<const InputOf<E, T, I>*>(data[I + 1])}...);
+      if constexpr (kInputs == 2) {
+        using A = InputOf<E, T, 0>;
+        using B = InputOf<E, T, 1>;
+        if (strides[1] == sizeof(A) && strides[2] == 0)
+          return dense(data[0], n, p, Array<A>{reinterpret_cast<const A*>(data[1])}, Same<B>{load<B>(data[2])});
+        if (strides[1] == 0 && strides[2] == sizeof(B))
+          return dense(data[0], n, p, Same<A>{load<A>(data[1])}, Array<B>{reinterpret_cast<const B*>(data[2])});
+      }
+    }
+    strided(data, strides, n, p, all);
+  }
+};
+
+template <class E, class T>
+void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    static constexpr BlockPlan plan = low_precision_plan<E, T>();
+    run_blocks(plan, pointwise_loop<E, float>, data, strides, n, params);
+  } else {
+    PointwiseLoop<E, T>::run(data, strides, n, params, std::make_index_sequence<E::inputs>{});
+  }
+}
+
+// Emits the loops of an expression for all its dtypes.
+template <class E>
+struct Loops {
+  template <class T> static constexpr Loop pick() {
+    if constexpr ((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) return pointwise_loop<E, T>;
+    else return nullptr;
+  }
+#define CRESSET_PICK(T, Name) pick<T>(),
+  static constexpr Loop all[] = {CRESSET_FOR_EACH_DTYPE(CRESSET_PICK)};
+#undef CRESSET_PICK
+};
+
+}  // namespace cresset::kernels::CRESSET_ISA

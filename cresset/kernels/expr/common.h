@@ -1,0 +1,68 @@
+#pragma once
+// What every scalar expression may use. An expression is a stateless struct whose operator() takes the inputs and then the op's
+// scalars, all in the compute type (half types never reach it: they compute in float), and works on host and device.
+
+#include <limits>
+#include <type_traits>
+
+#include "cresset/base/complex.h"
+#include "cresset/base/dtype.h"
+#include "cresset/base/macros.h"
+
+#ifdef __CUDACC__
+#define CRESSET_EXPR __host__ __device__ __forceinline__
+#else
+#define CRESSET_EXPR CRESSET_ALWAYS_INLINE
+#endif
+
+namespace cresset::kernels {
+
+// What a loop writes: the compute dtype, bool, or the real dtype that belongs to a complex compute dtype.
+enum class Out : uint8_t { same, boolean, real };
+
+}  // namespace cresset::kernels
+
+namespace cresset::kernels::expr {
+
+using S = ScalarType;
+constexpr uint32_t bit(ScalarType t) { return 1u << static_cast<int>(t); }
+constexpr uint32_t kBools = bit(S::Bool);
+constexpr uint32_t kInts = bit(S::Byte) | bit(S::Char) | bit(S::Short) | bit(S::Int) | bit(S::Long) | bit(S::UInt16) | bit(S::UInt32) | bit(S::UInt64);
+constexpr uint32_t kFloats = bit(S::Half) | bit(S::BFloat16) | bit(S::Float) | bit(S::Double);
+constexpr uint32_t kComplexes = bit(S::ComplexFloat) | bit(S::ComplexDouble);
+constexpr uint32_t kReals = kInts | kFloats;
+constexpr uint32_t kAll = kBools | kInts | kFloats | kComplexes;
+
+// The facts about an expression that loops and tables need: base class of each.
+template <int num_inputs, int num_params, uint32_t dtype_set, Out out_kind = Out::same, int mask_input = -1>
+struct Signature {
+  static constexpr int inputs = num_inputs, params = num_params, mask = mask_input;
+  static constexpr uint32_t dtypes = dtype_set;
+  static constexpr Out out = out_kind;
+};
+
+template <class T> constexpr bool is_bool = std::is_same_v<T, bool>;
+template <class T> constexpr bool is_float = std::is_floating_point_v<T>;
+template <class T> constexpr bool is_int = std::is_integral_v<T> && !is_bool<T>;
+template <class T> constexpr bool is_cplx = is_complex<T>::value;
+
+// a * b + c: rounded once where the hardware can.
+CRESSET_EXPR float fma(float a, float b, float c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__CUDACC__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+CRESSET_EXPR double fma(double a, double b, double c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__CUDACC__)
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// Unsigned arithmetic that wraps: also keeps narrow types from overflowing int after promotion.
+template <class T> using Wrap = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<std::conditional_t<is_bool<T>, uint8_t, T>>>;
+
+}  // namespace cresset::kernels::expr
