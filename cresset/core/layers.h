@@ -1,0 +1,39 @@
+#pragma once
+// Which layers of the dispatcher a tensor wakes and a thread includes or excludes. Lowest bit = innermost layer.
+
+#include <cstdint>
+
+#include "cresset/base/macros.h"
+
+namespace cresset {
+
+enum class Layer : uint8_t { Autograd, Autocast, Functionalize, Vmap, Capture, PythonModes, Profiler };
+constexpr int kNumLayers = 7;
+constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_cast<int>(l)); }
+constexpr uint8_t kAutogradLayer = layer_bit(Layer::Autograd);
+
+struct LayerState {
+  uint8_t included = 0, excluded = 0;
+  bool grad_mode = true, inference_mode = false;
+};
+
+#if defined(CRESSET_BUILDING_LIBRARY)
+extern thread_local LayerState t_layer_state __attribute__((tls_model("initial-exec"), visibility("hidden")));
+inline LayerState& layer_state() { return t_layer_state; }
+#else
+CRESSET_API LayerState& layer_state();
+#endif
+
+// Hides layers from calls made in its scope.
+class CRESSET_API ExcludeLayers {
+ public:
+  explicit ExcludeLayers(uint8_t bits) : saved_(layer_state().excluded) { layer_state().excluded = saved_ | bits; }
+  ~ExcludeLayers() { layer_state().excluded = saved_; }
+  ExcludeLayers(const ExcludeLayers&) = delete;
+  ExcludeLayers& operator=(const ExcludeLayers&) = delete;
+
+ private:
+  uint8_t saved_;
+};
+
+}  // namespace cresset

@@ -1,0 +1,67 @@
+#pragma once
+// A block of bytes on a device, shared by a tensor and its views.
+
+#include <functional>
+
+#include "cresset/base/intrusive_ptr.h"
+#include "cresset/core/allocator.h"
+
+namespace cresset {
+
+// Counts in-place changes, so that backward can tell that a saved tensor is stale.
+struct VersionCounter : RefCounted {
+  std::atomic<uint32_t> value{0};
+};
+
+class CRESSET_API StorageImpl final : public RefCounted {
+ public:
+  // Allocates from the device's allocator.
+  StorageImpl(size_t nbytes, Device device);
+  // Wraps memory that is given back by `deleter` (may be empty).
+  StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter);
+  ~StorageImpl() override;
+
+  static void* operator new(size_t n) { return cpu_allocate(n); }
+  static void operator delete(void* p, size_t n) { cpu_deallocate(p, n); }
+
+  void* data() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  bool resizable() const { return !foreign_; }
+  // Keeps the first min(old, new) bytes. Errors: memory that was wrapped.
+  void resize(size_t nbytes);
+  std::atomic<uint32_t>& version() { return version_; }
+
+ protected:
+  void release_resources() override { free_data(); }
+
+ private:
+  struct Foreign { std::function<void(void*)> deleter; };
+  void free_data();
+
+  void* data_ = nullptr;
+  size_t nbytes_ = 0;
+  Foreign* foreign_ = nullptr;
+  std::atomic<uint32_t> version_{0};
+  Device device_;
+};
+
+class CRESSET_API Storage {
+ public:
+  Storage() = default;
+  Storage(intrusive_ptr<StorageImpl> impl) : impl_(std::move(impl)) {}
+  explicit operator bool() const { return impl_.defined(); }
+  void* mutable_data() const { return impl_->data(); }
+  const void* data() const { return impl_->data(); }
+  size_t nbytes() const { return impl_->nbytes(); }
+  Device device() const { return impl_->device(); }
+  bool is_alias_of(const Storage& o) const { return impl_ == o.impl_; }
+  uint32_t use_count() const { return impl_.use_count(); }
+  StorageImpl* unsafeGetStorageImpl() const { return impl_.get(); }
+  const intrusive_ptr<StorageImpl>& impl() const { return impl_; }
+
+ private:
+  intrusive_ptr<StorageImpl> impl_;
+};
+
+}  // namespace cresset

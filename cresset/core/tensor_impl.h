@@ -1,0 +1,162 @@
+#pragma once
+// What a Tensor points to: geometry, dtype, device, storage and the layers it wakes.
+
+#include "cresset/base/dtype.h"
+#include "cresset/base/small_vector.h"
+#include "cresset/core/layers.h"
+#include "cresset/core/layout.h"
+#include "cresset/core/storage.h"
+
+namespace cresset {
+
+// Autograd's per-tensor data, opaque here: the only hook by which a lower room is reached.
+struct CRESSET_API AutogradMetaInterface {
+  virtual ~AutogradMetaInterface() = default;
+  virtual bool requires_grad() const = 0;
+};
+
+// Sizes and strides, inline up to five dimensions.
+class SizesAndStrides {
+ public:
+  SizesAndStrides() = default;
+  SizesAndStrides(const SizesAndStrides& o) { assign(o.sizes(), o.strides()); }
+  SizesAndStrides& operator=(const SizesAndStrides& o) {
+    if (this != &o) assign(o.sizes(), o.strides());
+    return *this;
+  }
+  ~SizesAndStrides() { if (dim_ > kInline) delete[] heap_; }
+  int64_t dim() const { return dim_; }
+  const int64_t* data() const { return dim_ > kInline ? heap_ : inline_; }
+  int64_t* data() { return dim_ > kInline ? heap_ : inline_; }
+  IntArrayRef sizes() const { return {data(), static_cast<size_t>(dim_)}; }
+  IntArrayRef strides() const { return {data() + dim_, static_cast<size_t>(dim_)}; }
+  int64_t* mutable_sizes() { return data(); }
+  int64_t* mutable_strides() { return data() + dim_; }
+  void set_dim(size_t n) {
+    if (dim_ > kInline) delete[] heap_;
+    dim_ = static_cast<uint32_t>(n);
+    if (n > kInline) heap_ = new int64_t[2 * n];
+  }
+  // The arrays may be this object's own.
+  void assign(IntArrayRef sizes, IntArrayRef strides) {
+    const size_t n = sizes.size();
+    if (n <= kInline && dim_ <= kInline) {
+      int64_t copy[2 * kInline];
+      for (size_t i = 0; i < n; i++) { copy[i] = sizes[i]; copy[n + i] = strides[i]; }
+      dim_ = static_cast<uint32_t>(n);
+      for (size_t i = 0; i < 2 * n; i++) inline_[i] = copy[i];
+      return;
+    }
+    const DimVector s(sizes), t(strides);
+    set_dim(n);
+    for (size_t i = 0; i < n; i++) { data()[i] = s[i]; data()[n + i] = t[i]; }
+  }
+
+ private:
+  static constexpr uint32_t kInline = 5;
+  union { int64_t inline_[2 * kInline]; int64_t* heap_; };
+  uint32_t dim_ = 0;
+};
+
+class CRESSET_API TensorImpl : public RefCounted {
+ public:
+  // A tensor over `storage`; sizes start as {0} and are set by set_geometry.
+  TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, Layout layout = Layout::Strided);
+  ~TensorImpl() override;
+
+  static void* operator new(size_t n) { return cpu_allocate(n); }
+  static void operator delete(void* p, size_t n) { cpu_deallocate(p, n); }
+
+  int64_t dim() const { return geometry_.dim(); }
+  IntArrayRef sizes() const { return geometry_.sizes(); }
+  IntArrayRef strides() const { return geometry_.strides(); }
+  int64_t numel() const { return numel_; }
+  int64_t storage_offset() const { return offset_; }
+  ScalarType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  Layout layout() const { return layout_; }
+  bool is_contiguous() const { return contiguous_; }
+  bool is_contiguous(MemoryFormat format) const;
+  // No holes and no overlap in some order of the dimensions.
+  bool is_non_overlapping_and_dense() const;
+
+  const intrusive_ptr<StorageImpl>& storage() const { return storage_; }
+  bool has_storage() const { return storage_.defined(); }
+  // First element; nullptr without storage (meta) or without elements.
+  void* data() const {
+    if (!storage_ || !storage_->data()) return nullptr;
+    return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(element_size(dtype_));
+  }
+
+  void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset);
+  void set_contiguous_sizes(IntArrayRef sizes);
+  void set_storage(intrusive_ptr<StorageImpl> storage) { storage_ = std::move(storage); }
+  void set_dtype(ScalarType t) { dtype_ = t; }
+
+  // A new impl over the same storage with the same geometry and no autograd data. It shares the version counter, or gets its own.
+  intrusive_ptr<TensorImpl> alias(bool share_version) const;
+  // Takes over storage, geometry and dtype of `other`, keeping identity, autograd data and version counter (`set_data`).
+  void shallow_copy_from(const TensorImpl& other);
+
+  uint32_t version() const { return own_version_ ? own_version_->value.load() : storage_ ? storage_->version().load() : 0; }
+  void bump_version() {
+    if (is_inference_) return;
+    auto& v = own_version_ ? own_version_->value : storage_->version();
+    v.store(v.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  void share_version_of(const TensorImpl& o) {
+    own_version_ = o.own_version_;
+  }
+
+  uint8_t layers() const { return layers_; }
+  void set_layer(Layer l, bool on) { layers_ = static_cast<uint8_t>(on ? layers_ | layer_bit(l) : layers_ & ~layer_bit(l)); }
+  // 0 CPU strided, 1 meta, others as registered at run time for (device type, layout).
+  uint8_t backend() const { return backend_; }
+  void set_backend(uint8_t b) { backend_ = b; }
+
+  AutogradMetaInterface* autograd() const { return autograd_; }
+  // Takes ownership; nullptr clears.
+  void set_autograd(AutogradMetaInterface* meta) { delete autograd_; autograd_ = meta; }
+  // Autograd's fast-path flag: kept equal to `autograd()->requires_grad()` for tensors that are not views.
+  bool is_inference() const { return is_inference_; }
+  void set_inference(bool on) { is_inference_ = on; }
+  bool is_conj() const { return is_conj_; }
+  void set_conj(bool on) { is_conj_ = on; }
+  bool is_neg() const { return is_neg_; }
+  void set_neg(bool on) { is_neg_ = on; }
+  // A Python or C++ number turned into a tensor: takes part in promotion as a scalar.
+  bool is_wrapped_number() const { return wrapped_number_; }
+  void set_wrapped_number(bool on) { wrapped_number_ = on; }
+
+ protected:
+  void release_resources() override;
+
+ private:
+  void refresh();
+
+  intrusive_ptr<StorageImpl> storage_;
+  AutogradMetaInterface* autograd_ = nullptr;
+  intrusive_ptr<VersionCounter> own_version_;
+  int64_t offset_ = 0;
+  int64_t numel_ = 0;
+  SizesAndStrides geometry_;
+  ScalarType dtype_;
+  Device device_;
+  Layout layout_;
+  uint8_t layers_ = 0;
+  uint8_t backend_ = 0;
+  bool contiguous_ = true;
+  bool is_inference_ = false;
+  bool is_conj_ = false, is_neg_ = false, wrapped_number_ = false;
+};
+
+// Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.
+CRESSET_API uint8_t backend_of(DeviceType type, Layout layout);
+CRESSET_API void set_backend_of(DeviceType type, Layout layout, uint8_t backend);
+constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kNoBackend = 255;
+
+// A fresh, uninitialised dense tensor; the short path behind every factory and output.
+CRESSET_API intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device);
+CRESSET_API intrusive_ptr<TensorImpl> make_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);
+
+}  // namespace cresset
