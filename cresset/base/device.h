@@ -39,9 +39,7 @@ struct Device {
   DeviceIndex index_;
 };
 
-namespace detail {
 inline void append_part(std::string& s, const Device& d) { s += d.str(); }
-}
 
 }  // namespace cresset
 

@@ -17,11 +17,13 @@ struct LayerState {
   bool grad_mode = true, inference_mode = false;
 };
 
+// Local to the library, where it costs one load; others go through the call.
+CRESSET_API LayerState& layer_state_of_thread();
 #if defined(CRESSET_BUILDING_LIBRARY)
 extern thread_local LayerState t_layer_state __attribute__((tls_model("initial-exec"), visibility("hidden")));
 inline LayerState& layer_state() { return t_layer_state; }
 #else
-CRESSET_API LayerState& layer_state();
+inline LayerState& layer_state() { return layer_state_of_thread(); }
 #endif
 
 // Hides layers from calls made in its scope.

@@ -21,9 +21,7 @@ CRESSET_API DimVector contiguous_strides(IntArrayRef sizes);
 // Errors: ChannelsLast wants 4 dimensions, ChannelsLast3d 5.
 CRESSET_API DimVector strides_for(IntArrayRef sizes, MemoryFormat format);
 
-namespace detail {
 inline void append_part(std::string& s, Layout l) { s += layout_name(l); }
 inline void append_part(std::string& s, MemoryFormat f) { s += memory_format_name(f); }
-}  // namespace detail
 
 }  // namespace cresset

@@ -231,9 +231,7 @@ CRESSET_API std::ostream& operator<<(std::ostream& out, IntArrayRef sizes);
 // A wrapped number: takes part in type promotion as a scalar.
 CRESSET_API Tensor wrapped_scalar_tensor(const Scalar& value, Device device = Device(DeviceType::CPU));
 
-namespace detail {
 CRESSET_API void append_part(std::string& s, const Tensor& t);
-}
 
 }  // namespace cresset
 

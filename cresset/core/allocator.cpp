@@ -1,0 +1,401 @@
+#include "cresset/core/allocator.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace cresset {
+
+namespace {
+
+// Three tiers by size:
+//   <= 1 KiB      thread-local free lists in steps of 64 bytes, refilled from chunks that are never returned
+//   <= 1 MiB      shared free lists of size classes (4 per power of two), from malloc
+//   above         whole huge-page-advised mappings, cached up to kMaxCachedLarge bytes and reused best-fit
+constexpr size_t kStep = 64, kSmallMax = 1024, kBins = kSmallMax / kStep;
+constexpr size_t kMediumMax = size_t{1} << 20, kHugePage = size_t{2} << 20;
+constexpr size_t kMaxCachedLarge = size_t{1} << 30, kMaxCachedPerClass = size_t{16} << 20;
+constexpr int kBinLimit = 256;
+
+struct FreeBlock { FreeBlock* next; };
+
+// Counters of the shared tiers; small blocks are counted by their thread and summed on request.
+std::atomic<int64_t> g_allocated{0}, g_peak{0}, g_reserved{0}, g_allocs{0}, g_system{0};
+
+void count_alloc(int64_t n) {
+  const int64_t now = g_allocated.fetch_add(n, std::memory_order_relaxed) + n;
+  int64_t peak = g_peak.load(std::memory_order_relaxed);
+  while (now > peak && !g_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+  g_allocs.fetch_add(1, std::memory_order_relaxed);
+}
+
+[[noreturn]] CRESSET_COLD void out_of_memory(size_t n) {
+  CRESSET_CHECK_AS(OutOfMemoryError, false, "cpu allocator: you tried to allocate ", n,
+                   " bytes and the system has none left; free tensors, or lower the batch size");
+  __builtin_unreachable();
+}
+
+void* system_alloc(size_t n) {
+  g_system.fetch_add(1, std::memory_order_relaxed);
+  void* p = nullptr;
+  if (n >= static_cast<size_t>(INT64_MAX) || posix_memalign(&p, 64, n) != 0) out_of_memory(n);
+  g_reserved.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+  return p;
+}
+
+// Overflow of the thread bins, and where a thread that ends leaves its blocks.
+struct SharedBins {
+  std::mutex mutex;
+  FreeBlock* head[kBins + 1] = {};
+};
+SharedBins& shared_bins() {
+  static SharedBins* s = new SharedBins;
+  return *s;
+}
+
+struct ThreadBins;
+struct Registry {
+  std::mutex mutex;
+  std::vector<ThreadBins*> threads;
+  int64_t ended_bytes = 0, ended_allocs = 0;
+};
+Registry& registry() {
+  static Registry* r = new Registry;
+  return *r;
+}
+
+// Written by one thread, read by any: plain load and store, no read-modify-write.
+struct Counter {
+  std::atomic<int64_t> v{0};
+  void add(int64_t n) { v.store(v.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  int64_t get() const { return v.load(std::memory_order_relaxed); }
+};
+
+struct ThreadBins {
+  FreeBlock* head[kBins + 1] = {};
+  int count[kBins + 1] = {};
+  Counter bytes, allocs;
+
+  ThreadBins() {
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    registry().threads.push_back(this);
+  }
+  ~ThreadBins();
+
+  CRESSET_NOINLINE void* refill(size_t bin);
+  CRESSET_NOINLINE void spill(size_t bin);
+};
+
+// Set while the thread's bins live; blocks freed after their end go to the shared bins.
+thread_local __attribute__((tls_model("initial-exec"))) ThreadBins* t_bins = nullptr;
+thread_local bool t_bins_ended = false;
+
+CRESSET_NOINLINE ThreadBins* make_bins() {
+  if (t_bins_ended) return nullptr;
+  thread_local ThreadBins bins;
+  return t_bins = &bins;
+}
+
+ThreadBins::~ThreadBins() {
+  t_bins = nullptr;
+  t_bins_ended = true;
+  {
+    SharedBins& s = shared_bins();
+    std::lock_guard<std::mutex> lock(s.mutex);
+    for (size_t b = 1; b <= kBins; b++)
+      while (FreeBlock* f = head[b]) { head[b] = f->next; f->next = s.head[b]; s.head[b] = f; }
+  }
+  Registry& r = registry();
+  std::lock_guard<std::mutex> lock(r.mutex);
+  r.ended_bytes += bytes.get();
+  r.ended_allocs += allocs.get();
+  for (size_t i = 0; i < r.threads.size(); i++)
+    if (r.threads[i] == this) { r.threads[i] = r.threads.back(); r.threads.pop_back(); break; }
+}
+
+void* ThreadBins::refill(size_t bin) {
+  const size_t size = bin * kStep;
+  {
+    SharedBins& s = shared_bins();
+    std::lock_guard<std::mutex> lock(s.mutex);
+    for (int n = 0; n < kBinLimit / 2 && s.head[bin]; n++) {
+      FreeBlock* f = s.head[bin];
+      s.head[bin] = f->next;
+      f->next = head[bin];
+      head[bin] = f;
+      count[bin]++;
+    }
+  }
+  if (!head[bin]) {
+    const size_t blocks = 4096 / size > 4 ? 4096 / size : 4;
+    char* chunk = static_cast<char*>(system_alloc(blocks * size));
+    for (size_t i = 0; i < blocks; i++) {
+      auto* f = reinterpret_cast<FreeBlock*>(chunk + i * size);
+      f->next = head[bin];
+      head[bin] = f;
+    }
+    count[bin] += static_cast<int>(blocks);
+  }
+  FreeBlock* f = head[bin];
+  head[bin] = f->next;
+  count[bin]--;
+  return f;
+}
+
+void ThreadBins::spill(size_t bin) {
+  SharedBins& s = shared_bins();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  while (count[bin] > kBinLimit / 2) {
+    FreeBlock* f = head[bin];
+    head[bin] = f->next;
+    f->next = s.head[bin];
+    s.head[bin] = f;
+    count[bin]--;
+  }
+}
+
+// Four classes per power of two: at most 25 % of a block is unused.
+size_t medium_class(size_t n, size_t* size) {
+  const int top = 63 - __builtin_clzll(n - 1);
+  const size_t step = size_t{1} << (top - 2);
+  const size_t rounded = (n + step - 1) & ~(step - 1);
+  *size = rounded;
+  return static_cast<size_t>(top) * 4 + ((rounded - 1) >> (top - 2)) % 4;
+}
+
+struct Medium {
+  std::mutex mutex;
+  std::vector<void*> free[32 * 4];
+  size_t bytes[32 * 4] = {};
+};
+Medium& medium() {
+  static Medium* m = new Medium;
+  return *m;
+}
+
+struct Large {
+  std::mutex mutex;
+  std::multimap<size_t, void*> free;
+  size_t cached = 0;
+  std::map<void*, size_t> capacity;  // of blocks handed out
+};
+Large& large() {
+  static Large* l = new Large;
+  return *l;
+}
+
+size_t round_large(size_t n) {
+  const size_t unit = n >= 4 * kHugePage ? kHugePage : size_t{1} << 18;
+  return (n + unit - 1) / unit * unit;
+}
+
+void* map_large(size_t n) {
+  g_system.fetch_add(1, std::memory_order_relaxed);
+  if (n >= static_cast<size_t>(INT64_MAX) / 2) out_of_memory(n);
+  // Over-map, then trim, so that the block starts on a huge page.
+  char* raw = static_cast<char*>(mmap(nullptr, n + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (raw == MAP_FAILED) out_of_memory(n);
+  const size_t skip = (kHugePage - reinterpret_cast<size_t>(raw) % kHugePage) % kHugePage;
+  if (skip) munmap(raw, skip);
+  munmap(raw + skip + n, kHugePage - skip);
+  madvise(raw + skip, n, MADV_HUGEPAGE);
+  g_reserved.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+  return raw + skip;
+}
+
+void unmap_large(void* p, size_t n) {
+  munmap(p, n);
+  g_reserved.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
+}
+
+void* allocate_large(size_t n) {
+  const size_t wanted = round_large(n);
+  Large& l = large();
+  std::lock_guard<std::mutex> lock(l.mutex);
+  // Best fit, and at most a quarter wasted.
+  auto it = l.free.lower_bound(wanted);
+  void* p;
+  size_t size = wanted;
+  if (it != l.free.end() && it->first <= wanted + wanted / 4) {
+    p = it->second;
+    size = it->first;
+    l.cached -= size;
+    l.free.erase(it);
+  } else {
+    p = map_large(wanted);
+  }
+  l.capacity.emplace(p, size);
+  return p;
+}
+
+void deallocate_large(void* p) {
+  Large& l = large();
+  std::lock_guard<std::mutex> lock(l.mutex);
+  auto it = l.capacity.find(p);
+  const size_t size = it->second;
+  l.capacity.erase(it);
+  l.free.emplace(size, p);
+  l.cached += size;
+  while (l.cached > kMaxCachedLarge) {
+    auto biggest = std::prev(l.free.end());
+    l.cached -= biggest->first;
+    unmap_large(biggest->second, biggest->first);
+    l.free.erase(biggest);
+  }
+}
+
+void* allocate_medium(size_t n) {
+  size_t size;
+  const size_t c = medium_class(n, &size);
+  Medium& m = medium();
+  {
+    std::lock_guard<std::mutex> lock(m.mutex);
+    if (!m.free[c].empty()) {
+      void* p = m.free[c].back();
+      m.free[c].pop_back();
+      m.bytes[c] -= size;
+      return p;
+    }
+  }
+  return system_alloc(size);
+}
+
+void deallocate_medium(void* p, size_t n) {
+  size_t size;
+  const size_t c = medium_class(n, &size);
+  Medium& m = medium();
+  {
+    std::lock_guard<std::mutex> lock(m.mutex);
+    if (m.bytes[c] + size <= kMaxCachedPerClass) {
+      m.free[c].push_back(p);
+      m.bytes[c] += size;
+      return;
+    }
+  }
+  std::free(p);
+  g_reserved.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
+}
+
+CRESSET_NOINLINE void* allocate_big(size_t n) {
+  count_alloc(static_cast<int64_t>(n));
+  try {
+    return n <= kMediumMax ? allocate_medium(n) : allocate_large(n);
+  } catch (const OutOfMemoryError&) {
+    g_allocated.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
+    throw;
+  }
+}
+
+CRESSET_NOINLINE void deallocate_big(void* p, size_t n) {
+  g_allocated.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
+  n <= kMediumMax ? deallocate_medium(p, n) : deallocate_large(p);
+}
+
+CRESSET_NOINLINE void deallocate_after_thread_end(void* p, size_t bin) {
+  SharedBins& s = shared_bins();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  auto* f = static_cast<FreeBlock*>(p);
+  f->next = s.head[bin];
+  s.head[bin] = f;
+}
+
+class CpuAllocator final : public Allocator {
+ public:
+  void* allocate(size_t nbytes, Device) override { return cpu_allocate(nbytes); }
+  void deallocate(void* data, size_t nbytes, Device) override { cpu_deallocate(data, nbytes); }
+};
+
+std::atomic<Allocator*> g_allocators[static_cast<int>(DeviceType::MaxRegistered) + 1];
+
+}  // namespace
+
+void* cpu_allocate(size_t nbytes) {
+  if (nbytes == 0) return nullptr;
+  if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return allocate_big(nbytes);
+  const size_t bin = (nbytes + kStep - 1) / kStep;
+  ThreadBins* bins = t_bins;
+  if (CRESSET_UNLIKELY(!bins)) {
+    bins = make_bins();
+    if (!bins) return system_alloc(bin * kStep);
+  }
+  bins->bytes.add(static_cast<int64_t>(bin * kStep));
+  bins->allocs.add(1);
+  FreeBlock* f = bins->head[bin];
+  if (CRESSET_UNLIKELY(!f)) return bins->refill(bin);
+  bins->head[bin] = f->next;
+  bins->count[bin]--;
+  return f;
+}
+
+void cpu_deallocate(void* data, size_t nbytes) {
+  if (!data) return;
+  if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return deallocate_big(data, nbytes);
+  const size_t bin = (nbytes + kStep - 1) / kStep;
+  ThreadBins* bins = t_bins;
+  if (CRESSET_UNLIKELY(!bins)) {
+    bins = make_bins();
+    if (!bins) return deallocate_after_thread_end(data, bin);
+  }
+  bins->bytes.add(-static_cast<int64_t>(bin * kStep));
+  auto* f = static_cast<FreeBlock*>(data);
+  f->next = bins->head[bin];
+  bins->head[bin] = f;
+  if (CRESSET_UNLIKELY(++bins->count[bin] > kBinLimit)) bins->spill(bin);
+}
+
+Allocator* cpu_allocator() {
+  static CpuAllocator* a = new CpuAllocator;
+  return a;
+}
+
+void set_allocator(DeviceType type, Allocator* allocator) { g_allocators[static_cast<int>(type)].store(allocator); }
+
+Allocator* get_allocator(DeviceType type) {
+  if (type == DeviceType::CPU) return cpu_allocator();
+  Allocator* a = g_allocators[static_cast<int>(type)].load();
+  CRESSET_CHECK(a, "allocator: no memory can be allocated on device type ", device_type_name(type),
+                ": no backend for it is loaded in this build");
+  return a;
+}
+
+AllocatorStats cpu_allocator_stats() {
+  AllocatorStats s;
+  s.allocated_bytes = g_allocated.load();
+  s.reserved_bytes = g_reserved.load();
+  s.num_allocs = g_allocs.load();
+  s.num_system_allocs = g_system.load();
+  Registry& r = registry();
+  std::lock_guard<std::mutex> lock(r.mutex);
+  s.allocated_bytes += r.ended_bytes;
+  s.num_allocs += r.ended_allocs;
+  for (const ThreadBins* t : r.threads) { s.allocated_bytes += t->bytes.get(); s.num_allocs += t->allocs.get(); }
+  const int64_t peak = g_peak.load();
+  s.peak_allocated_bytes = peak > s.allocated_bytes ? peak : s.allocated_bytes;
+  return s;
+}
+
+void reset_cpu_allocator_peak() { g_peak.store(g_allocated.load()); }
+
+void empty_cpu_cache() {
+  {
+    Large& l = large();
+    std::lock_guard<std::mutex> lock(l.mutex);
+    for (auto& [size, p] : l.free) unmap_large(p, size);
+    l.free.clear();
+    l.cached = 0;
+  }
+  Medium& m = medium();
+  std::lock_guard<std::mutex> lock(m.mutex);
+  for (size_t c = 0; c < 32 * 4; c++) {
+    for (void* p : m.free[c]) std::free(p);
+    g_reserved.fetch_sub(static_cast<int64_t>(m.bytes[c]), std::memory_order_relaxed);
+    m.free[c].clear();
+    m.bytes[c] = 0;
+  }
+}
+
+}  // namespace cresset

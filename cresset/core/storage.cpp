@@ -1,0 +1,42 @@
+#include "cresset/core/storage.h"
+
+#include <cstring>
+
+namespace cresset {
+
+StorageImpl::StorageImpl(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
+  if (CRESSET_LIKELY(device.is_cpu())) data_ = cpu_allocate(nbytes);
+  else if (!device.is_meta()) data_ = get_allocator(device.type())->allocate(nbytes, device);
+}
+
+StorageImpl::StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter)
+    : data_(data), nbytes_(nbytes), foreign_(new Foreign{std::move(deleter)}), device_(device) {}
+
+StorageImpl::~StorageImpl() { free_data(); }
+
+void StorageImpl::free_data() {
+  if (CRESSET_UNLIKELY(foreign_ != nullptr)) {
+    if (foreign_->deleter) foreign_->deleter(data_);
+    delete foreign_;
+    foreign_ = nullptr;
+  } else if (CRESSET_LIKELY(device_.is_cpu())) {
+    cpu_deallocate(data_, nbytes_);
+  } else if (data_) {
+    get_allocator(device_.type())->deallocate(data_, nbytes_, device_);
+  }
+  data_ = nullptr;
+}
+
+void StorageImpl::resize(size_t nbytes) {
+  CRESSET_CHECK(resizable(), "resize: the storage wraps memory it does not own (", nbytes_, " bytes) and cannot become ", nbytes,
+                " bytes; clone the tensor first");
+  if (device_.is_meta()) { nbytes_ = nbytes; return; }
+  CRESSET_CHECK_NOT_IMPLEMENTED(device_.is_cpu(), "resize: storages on ", device_, " cannot be resized");
+  void* fresh = cpu_allocate(nbytes);
+  if (data_ && fresh) std::memcpy(fresh, data_, nbytes < nbytes_ ? nbytes : nbytes_);
+  cpu_deallocate(data_, nbytes_);
+  data_ = fresh;
+  nbytes_ = nbytes;
+}
+
+}  // namespace cresset

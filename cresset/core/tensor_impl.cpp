@@ -1,0 +1,181 @@
+#include "cresset/core/tensor_impl.h"
+
+#include <atomic>
+
+namespace cresset {
+
+namespace {
+
+constexpr int kDeviceSlots = static_cast<int>(DeviceType::MaxRegistered) + 1;
+constexpr int kLayoutSlots = static_cast<int>(Layout::Mkldnn) + 1;
+
+// Backend numbers by (device type, layout); stored off by one so that zero-initialised slots mean "none".
+std::atomic<uint8_t> g_backends[kDeviceSlots][kLayoutSlots];
+
+int64_t checked_numel(IntArrayRef sizes) {
+  int64_t n = 1;
+  for (const int64_t s : sizes) {
+    CRESSET_CHECK(s >= 0, "tensor: negative dimension in shape ", sizes);
+    CRESSET_CHECK(!__builtin_mul_overflow(n, s, &n), "tensor: the number of elements of shape ", sizes, " does not fit in 64 bits");
+  }
+  return n;
+}
+
+size_t checked_bytes(int64_t numel, ScalarType dtype, IntArrayRef sizes) {
+  int64_t bytes;
+  CRESSET_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(element_size(dtype)), &bytes), "tensor: the bytes of shape ", sizes,
+                " and dtype ", dtype, " do not fit in 64 bits");
+  return static_cast<size_t>(bytes);
+}
+
+}  // namespace
+
+uint8_t backend_of(DeviceType type, Layout layout) {
+  if (layout == Layout::Strided) {
+    if (type == DeviceType::CPU) return kCpuBackend;
+    if (type == DeviceType::Meta) return kMetaBackend;
+  }
+  const uint8_t stored = g_backends[static_cast<int>(type)][static_cast<int>(layout)].load(std::memory_order_acquire);
+  return stored ? static_cast<uint8_t>(stored - 1) : kNoBackend;
+}
+
+void set_backend_of(DeviceType type, Layout layout, uint8_t backend) {
+  g_backends[static_cast<int>(type)][static_cast<int>(layout)].store(static_cast<uint8_t>(backend + 1), std::memory_order_release);
+}
+
+TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, Layout layout)
+    : storage_(std::move(storage)), dtype_(dtype), device_(device), layout_(layout) {
+  if (CRESSET_UNLIKELY(!device.is_cpu() || layout != Layout::Strided)) backend_ = backend_of(device.type(), layout);
+  is_inference_ = layer_state().inference_mode;
+  geometry_.set_dim(1);
+  geometry_.mutable_sizes()[0] = 0;
+  geometry_.mutable_strides()[0] = 1;
+}
+
+TensorImpl::~TensorImpl() { delete autograd_; }
+
+void TensorImpl::release_resources() {
+  delete autograd_;
+  autograd_ = nullptr;
+  storage_.reset();
+}
+
+void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  geometry_.assign(sizes, strides);
+  offset_ = offset;
+  refresh();
+}
+
+void TensorImpl::set_contiguous_sizes(IntArrayRef sizes) {
+  const size_t n = sizes.size();
+  geometry_.set_dim(n);
+  int64_t* s = geometry_.mutable_sizes();
+  int64_t* t = geometry_.mutable_strides();
+  int64_t step = 1;
+  numel_ = 1;
+  for (size_t i = n; i-- > 0;) {
+    s[i] = sizes[i];
+    t[i] = step;
+    numel_ *= sizes[i];
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  contiguous_ = true;
+}
+
+void TensorImpl::refresh() {
+  const IntArrayRef s = sizes(), t = strides();
+  numel_ = 1;
+  for (const int64_t n : s) numel_ *= n;
+  contiguous_ = true;
+  if (numel_ == 0) return;
+  int64_t step = 1;
+  for (size_t i = s.size(); i-- > 0;) {
+    if (s[i] == 1) continue;
+    if (t[i] != step) { contiguous_ = false; return; }
+    step *= s[i];
+  }
+}
+
+bool TensorImpl::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return contiguous_;
+  if (dim() != (format == MemoryFormat::ChannelsLast ? 4 : 5)) return false;
+  const DimVector wanted = strides_for(sizes(), format);
+  for (size_t d = 0; d < wanted.size(); d++)
+    if (sizes()[d] != 1 && strides()[d] != wanted[d]) return false;
+  return true;
+}
+
+bool TensorImpl::is_non_overlapping_and_dense() const {
+  if (contiguous_) return true;
+  SmallVector<int, 5> order;
+  for (int d = 0; d < static_cast<int>(dim()); d++)
+    if (sizes()[d] != 1) order.push_back(d);
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return strides()[a] < strides()[b]; });
+  int64_t step = 1;
+  for (const int d : order) {
+    if (strides()[d] != step) return false;
+    step *= sizes()[d];
+  }
+  return true;
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::alias(bool share_version) const {
+  auto impl = make_intrusive<TensorImpl>(storage_, dtype_, device_, layout_);
+  impl->geometry_ = geometry_;
+  impl->offset_ = offset_;
+  impl->numel_ = numel_;
+  impl->contiguous_ = contiguous_;
+  impl->is_conj_ = is_conj_;
+  impl->is_neg_ = is_neg_;
+  impl->backend_ = backend_;
+  // An alias made in inference mode of a normal tensor is a normal tensor, and the other way round.
+  impl->is_inference_ = is_inference_;
+  if (share_version) impl->own_version_ = own_version_;
+  else impl->own_version_ = make_intrusive<VersionCounter>();
+  return impl;
+}
+
+void TensorImpl::shallow_copy_from(const TensorImpl& o) {
+  if (!own_version_) {
+    own_version_ = make_intrusive<VersionCounter>();
+    if (storage_) own_version_->value.store(storage_->version().load());
+  }
+  storage_ = o.storage_;
+  geometry_ = o.geometry_;
+  offset_ = o.offset_;
+  numel_ = o.numel_;
+  contiguous_ = o.contiguous_;
+  dtype_ = o.dtype_;
+  device_ = o.device_;
+  layout_ = o.layout_;
+  backend_ = o.backend_;
+  is_conj_ = o.is_conj_;
+  is_neg_ = o.is_neg_;
+}
+
+intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device) {
+  const size_t bytes = checked_bytes(checked_numel(sizes), dtype, sizes);
+  if (CRESSET_UNLIKELY(!device.is_cpu() && !device.is_meta() && !device.has_index())) device = Device(device.type(), 0);
+  auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(bytes, device), dtype, device);
+  impl->set_contiguous_sizes(sizes);
+  return impl;
+}
+
+intrusive_ptr<TensorImpl> make_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  CRESSET_CHECK(sizes.size() == strides.size(), "empty_strided: ", sizes.size(), " sizes but ", strides.size(), " strides");
+  const int64_t numel = checked_numel(sizes);
+  int64_t last = 0;
+  for (size_t d = 0; d < sizes.size(); d++) {
+    CRESSET_CHECK(strides[d] >= 0, "empty_strided: negative strides are not supported, got ", strides);
+    int64_t reach;
+    const bool fits = !__builtin_mul_overflow(strides[d], sizes[d] > 0 ? sizes[d] - 1 : 0, &reach) && !__builtin_add_overflow(last, reach, &last);
+    CRESSET_CHECK(fits, "empty_strided: sizes ", sizes, " and strides ", strides, " reach beyond 64 bits");
+  }
+  const size_t bytes = numel == 0 ? 0 : checked_bytes(last + 1, dtype, sizes);
+  if (CRESSET_UNLIKELY(!device.is_cpu() && !device.is_meta() && !device.has_index())) device = Device(device.type(), 0);
+  auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(bytes, device), dtype, device);
+  impl->set_geometry(sizes, strides, 0);
+  return impl;
+}
+
+}  // namespace cresset
