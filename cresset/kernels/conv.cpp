@@ -1,0 +1,314 @@
+#include "cresset/kernels/conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "cresset/base/parallel.h"
+#include "cresset/kernels/common/scratch.h"
+#include "cresset/kernels/gemm.h"
+
+namespace cresset::kernels {
+
+namespace {
+
+// The same convolution with three spatial dimensions and the sizes that loops need.
+struct Shape {
+  int64_t batch, groups, in_per_group, out_per_group;
+  int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+  int64_t in_pixels, out_pixels, taps;  // taps: rows of the unfolded matrix of one group
+
+  explicit Shape(const ConvParams& p)
+      : batch(p.batch), groups(p.groups), in_per_group(p.in_channels / p.groups), out_per_group(p.out_channels / p.groups) {
+    in_pixels = out_pixels = 1;
+    taps = in_per_group;
+    const int lead = 3 - p.dims;
+    for (int d = 0; d < 3; d++) {
+      const bool real = d >= lead;
+      in[d] = real ? p.input[d - lead] : 1;
+      out[d] = real ? p.output(d - lead) : 1;
+      kernel[d] = real ? p.kernel[d - lead] : 1;
+      stride[d] = real ? p.stride[d - lead] : 1;
+      padding[d] = real ? p.padding[d - lead] : 0;
+      dilation[d] = real ? p.dilation[d - lead] : 1;
+      in_pixels *= in[d];
+      out_pixels *= out[d];
+      taps *= kernel[d];
+    }
+  }
+  bool pointwise() const {
+    for (int d = 0; d < 3; d++)
+      if (kernel[d] != 1 || stride[d] != 1 || padding[d] != 0) return false;
+    return true;
+  }
+};
+
+void check(const char* op, const ConvParams& p) {
+  CRESSET_CHECK(p.dims >= 1 && p.dims <= 3, op, ": expected 1 to 3 spatial dimensions, got ", p.dims);
+  CRESSET_CHECK(p.groups > 0 && p.in_channels % p.groups == 0 && p.out_channels % p.groups == 0, op, ": channels ", p.in_channels,
+                " and ", p.out_channels, " are not divisible by groups ", p.groups);
+  for (int d = 0; d < p.dims; d++) {
+    CRESSET_CHECK(p.kernel[d] > 0 && p.stride[d] > 0 && p.dilation[d] > 0 && p.padding[d] >= 0, op,
+                  ": kernel, stride and dilation must be positive and padding not negative, got ", p.kernel[d], ", ", p.stride[d], ", ",
+                  p.dilation[d], ", ", p.padding[d]);
+    CRESSET_CHECK(p.input[d] + 2 * p.padding[d] >= p.dilation[d] * (p.kernel[d] - 1) + 1, op, ": the kernel (size ", p.kernel[d],
+                  ", dilation ", p.dilation[d], ") is larger than the padded input (", p.input[d] + 2 * p.padding[d], ")");
+  }
+}
+
+// Calls f(tap, input offset, first, count, step) for every run of unfolded elements [p0, p1) x taps that lies inside the image, and
+// zero(tap, first, count) for every run in the padding. Input offsets are relative to the group's first channel.
+template <class Run, class Zero>
+void walk_unfolded(const Shape& s, int64_t p0, int64_t p1, Run&& run, Zero&& zero) {
+  int64_t tap = 0;
+  for (int64_t channel = 0; channel < s.in_per_group; channel++)
+    for (int64_t kd = 0; kd < s.kernel[0]; kd++)
+      for (int64_t kh = 0; kh < s.kernel[1]; kh++)
+        for (int64_t kw = 0; kw < s.kernel[2]; kw++, tap++) {
+          const int64_t shift = kw * s.dilation[2] - s.padding[2];
+          // Output columns [low, high) read inside the image row.
+          const int64_t low = shift >= 0 ? 0 : std::min(s.out[2], (-shift + s.stride[2] - 1) / s.stride[2]);
+          const int64_t high = s.in[2] <= shift ? low : std::max(low, std::min(s.out[2], (s.in[2] - shift - 1) / s.stride[2] + 1));
+          for (int64_t p = p0; p < p1;) {
+            const int64_t w0 = p % s.out[2], row = p / s.out[2];
+            const int64_t w1 = std::min(s.out[2], w0 + p1 - p);
+            const int64_t d = row / s.out[1] * s.stride[0] - s.padding[0] + kd * s.dilation[0];
+            const int64_t h = row % s.out[1] * s.stride[1] - s.padding[1] + kh * s.dilation[1];
+            const int64_t at = p - p0 - w0;
+            p += w1 - w0;
+            if (d < 0 || d >= s.in[0] || h < 0 || h >= s.in[1]) {
+              zero(tap, at + w0, w1 - w0);
+              continue;
+            }
+            const int64_t a = std::clamp(low, w0, w1), b = std::clamp(high, a, w1);
+            if (a > w0) zero(tap, at + w0, a - w0);
+            if (b > a) run(tap, ((channel * s.in[0] + d) * s.in[1] + h) * s.in[2] + a * s.stride[2] + shift, at + a, b - a, s.stride[2]);
+            if (w1 > b) zero(tap, at + b, w1 - b);
+          }
+        }
+}
+
+template <class T>
+void unfold(const Shape& s, int64_t p0, int64_t p1, const T* input, T* columns) {
+  const int64_t width = p1 - p0;
+  walk_unfolded(
+      s, p0, p1,
+      [&](int64_t tap, int64_t from, int64_t first, int64_t count, int64_t step) {
+        T* to = columns + tap * width + first;
+        if (step == 1) {
+          std::memcpy(to, input + from, count * sizeof(T));
+          return;
+        }
+        for (int64_t i = 0; i < count; i++) to[i] = input[from + i * step];
+      },
+      [&](int64_t tap, int64_t first, int64_t count) { std::fill_n(columns + tap * width + first, count, T{}); });
+}
+
+template <class T>
+void fold_add(const Shape& s, int64_t p0, int64_t p1, const T* columns, T* grad_input) {
+  const int64_t width = p1 - p0;
+  walk_unfolded(
+      s, p0, p1,
+      [&](int64_t tap, int64_t to, int64_t first, int64_t count, int64_t step) {
+        const T* from = columns + tap * width + first;
+        for (int64_t i = 0; i < count; i++) grad_input[to + i * step] += from[i];
+      },
+      [](int64_t, int64_t, int64_t) {});
+}
+
+// Output pixels unfolded at a time, so that the unfolded block stays in the second-level cache.
+int64_t block_pixels(const Shape& s, size_t size) {
+  const int64_t fit = (512 << 10) / static_cast<int64_t>(size) / std::max<int64_t>(s.taps, 1) / 64 * 64;
+  return std::min(s.out_pixels, std::max<int64_t>(fit, 64));
+}
+
+template <class T>
+void add_bias(T* x, int64_t channels, int64_t pixels, const T* bias) {
+  for (int64_t c = 0; c < channels; c++)
+    for (int64_t i = 0; i < pixels; i++) x[c * pixels + i] += bias[c];
+}
+
+template <class T>
+void forward(ScalarType dtype, const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+  const int64_t block = block_pixels(s, sizeof(T));
+  parallel_for(0, s.batch * s.groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t group = i % s.groups;
+      const T* in = input + i * s.in_per_group * s.in_pixels;
+      const T* w = weight + group * s.out_per_group * s.taps;
+      T* out = output + i * s.out_per_group * s.out_pixels;
+      if (s.pointwise()) {
+        gemm(dtype, false, false, s.out_per_group, s.out_pixels, s.taps, 1, w, s.taps, in, s.in_pixels, 0, out, s.out_pixels);
+      } else {
+        T* columns = thread_scratch<T>(Scratch::conv, s.taps * block);
+        for (int64_t p0 = 0; p0 < s.out_pixels; p0 += block) {
+          const int64_t p1 = std::min(p0 + block, s.out_pixels);
+          unfold(s, p0, p1, in, columns);
+          gemm(dtype, false, false, s.out_per_group, p1 - p0, s.taps, 1, w, s.taps, columns, p1 - p0, 0, out + p0, s.out_pixels);
+        }
+      }
+      if (bias) add_bias(out, s.out_per_group, s.out_pixels, bias + group * s.out_per_group);
+    }
+  });
+}
+
+template <class T>
+void backward_input(ScalarType dtype, const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+  const int64_t block = block_pixels(s, sizeof(T));
+  parallel_for(0, s.batch * s.groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t group = i % s.groups;
+      const T* grad = grad_output + i * s.out_per_group * s.out_pixels;
+      const T* w = weight + group * s.out_per_group * s.taps;
+      T* out = grad_input + i * s.in_per_group * s.in_pixels;
+      if (s.pointwise()) {
+        gemm(dtype, true, false, s.taps, s.out_pixels, s.out_per_group, 1, w, s.taps, grad, s.out_pixels, 0, out, s.in_pixels);
+      } else {
+        std::fill_n(out, s.in_per_group * s.in_pixels, T{});
+        T* columns = thread_scratch<T>(Scratch::conv, s.taps * block);
+        for (int64_t p0 = 0; p0 < s.out_pixels; p0 += block) {
+          const int64_t p1 = std::min(p0 + block, s.out_pixels);
+          gemm(dtype, true, false, s.taps, p1 - p0, s.out_per_group, 1, w, s.taps, grad + p0, s.out_pixels, 0, columns, p1 - p0);
+          fold_add(s, p0, p1, columns, out);
+        }
+      }
+      if (bias) add_bias(out, s.in_per_group, s.in_pixels, bias + group * s.in_per_group);
+    }
+  });
+}
+
+template <class T>
+void backward_weight(ScalarType dtype, const Shape& s, const T* input, const T* grad_output, T* grad_weight, T* grad_bias) {
+  const int64_t block = block_pixels(s, sizeof(T));
+  parallel_for(0, s.groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end; group++) {
+      T* out = grad_weight + group * s.out_per_group * s.taps;
+      int beta = 0;
+      for (int64_t item = 0; item < s.batch; item++) {
+        const T* in = input + (item * s.groups + group) * s.in_per_group * s.in_pixels;
+        const T* grad = grad_output + (item * s.groups + group) * s.out_per_group * s.out_pixels;
+        for (int64_t p0 = 0; p0 < s.out_pixels; p0 += block, beta = 1) {
+          const int64_t p1 = std::min(p0 + block, s.out_pixels);
+          const T* columns = in;
+          if (!s.pointwise()) {
+            T* unfolded = thread_scratch<T>(Scratch::conv, s.taps * block);
+            unfold(s, p0, p1, in, unfolded);
+            columns = unfolded - p0;
+          }
+          const int64_t row = s.pointwise() ? s.in_pixels : p1 - p0;
+          gemm(dtype, false, true, s.out_per_group, s.taps, p1 - p0, 1, grad + p0, s.out_pixels, columns + p0, row, beta, out, s.taps);
+        }
+      }
+      if (!grad_bias) continue;
+      for (int64_t c = 0; c < s.out_per_group; c++) {
+        T total{};
+        for (int64_t item = 0; item < s.batch; item++) {
+          const T* grad = grad_output + ((item * s.groups + group) * s.out_per_group + c) * s.out_pixels;
+          T sum{};
+          for (int64_t i = 0; i < s.out_pixels; i++) sum += grad[i];
+          total += sum;
+        }
+        grad_bias[group * s.out_per_group + c] = total;
+      }
+    }
+  });
+}
+
+// float16 and bfloat16 run as float32.
+struct Widened {
+  std::vector<float> values;
+  template <class T>
+  Widened(const T* from, int64_t count) : values(from ? count : 0) {
+    for (size_t i = 0; i < values.size(); i++) values[i] = from[i];
+  }
+  const float* data() const { return values.empty() ? nullptr : values.data(); }
+};
+template <class T>
+void narrow(const std::vector<float>& from, T* to) {
+  for (size_t i = 0; i < from.size(); i++) to[i] = T(from[i]);
+}
+
+template <class T>
+constexpr bool is_low_precision = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+int64_t input_count(const Shape& s) { return s.batch * s.groups * s.in_per_group * s.in_pixels; }
+int64_t output_count(const Shape& s) { return s.batch * s.groups * s.out_per_group * s.out_pixels; }
+int64_t weight_count(const Shape& s) { return s.groups * s.out_per_group * s.taps; }
+
+// Calls f with a null pointer of the element type: signed and unsigned integers share one, modulo 2^w.
+template <class F>
+void with_element_type(const char* op, ScalarType dtype, F&& f) {
+  switch (dtype) {
+    case ScalarType::Byte: case ScalarType::Char: return f(static_cast<uint8_t*>(nullptr));
+    case ScalarType::Short: case ScalarType::UInt16: return f(static_cast<uint16_t*>(nullptr));
+    case ScalarType::Int: case ScalarType::UInt32: return f(static_cast<uint32_t*>(nullptr));
+    case ScalarType::Long: case ScalarType::UInt64: return f(static_cast<uint64_t*>(nullptr));
+    case ScalarType::Half: return f(static_cast<Half*>(nullptr));
+    case ScalarType::BFloat16: return f(static_cast<BFloat16*>(nullptr));
+    case ScalarType::Float: return f(static_cast<float*>(nullptr));
+    case ScalarType::Double: return f(static_cast<double*>(nullptr));
+    case ScalarType::ComplexFloat: return f(static_cast<complex<float>*>(nullptr));
+    case ScalarType::ComplexDouble: return f(static_cast<complex<double>*>(nullptr));
+    default: CRESSET_CHECK_NOT_IMPLEMENTED(false, op, ": no convolution for dtype ", dtype);
+  }
+}
+
+}  // namespace
+
+void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output) {
+  check("conv_forward", params);
+  const Shape s(params);
+  with_element_type("conv_forward", dtype, [&]<class T>(T*) {
+    const T *x = static_cast<const T*>(input), *w = static_cast<const T*>(weight), *b = static_cast<const T*>(bias);
+    if constexpr (is_low_precision<T>) {
+      const Widened wide_x(x, input_count(s)), wide_w(w, weight_count(s)), wide_b(b, params.out_channels);
+      std::vector<float> y(output_count(s));
+      forward(ScalarType::Float, s, wide_x.data(), wide_w.data(), wide_b.data(), y.data());
+      narrow(y, static_cast<T*>(output));
+    } else {
+      forward(dtype, s, x, w, b, static_cast<T*>(output));
+    }
+  });
+}
+
+void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias,
+                         void* grad_input) {
+  check("conv_backward_input", params);
+  const Shape s(params);
+  with_element_type("conv_backward_input", dtype, [&]<class T>(T*) {
+    const T *g = static_cast<const T*>(grad_output), *w = static_cast<const T*>(weight), *b = static_cast<const T*>(bias);
+    if constexpr (is_low_precision<T>) {
+      const Widened wide_g(g, output_count(s)), wide_w(w, weight_count(s)), wide_b(b, params.in_channels);
+      std::vector<float> x(input_count(s));
+      backward_input(ScalarType::Float, s, wide_g.data(), wide_w.data(), wide_b.data(), x.data());
+      narrow(x, static_cast<T*>(grad_input));
+    } else {
+      backward_input(dtype, s, g, w, b, static_cast<T*>(grad_input));
+    }
+  });
+}
+
+void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight,
+                          void* grad_bias) {
+  check("conv_backward_weight", params);
+  const Shape s(params);
+  with_element_type("conv_backward_weight", dtype, [&]<class T>(T*) {
+    const T *x = static_cast<const T*>(input), *g = static_cast<const T*>(grad_output);
+    if (s.batch == 0 || s.out_pixels == 0) {
+      std::fill_n(static_cast<T*>(grad_weight), weight_count(s), T{});
+      if (grad_bias) std::fill_n(static_cast<T*>(grad_bias), params.out_channels, T{});
+      return;
+    }
+    if constexpr (is_low_precision<T>) {
+      const Widened wide_x(x, input_count(s)), wide_g(g, output_count(s));
+      std::vector<float> w(weight_count(s)), b(grad_bias ? params.out_channels : 0);
+      backward_weight(ScalarType::Float, s, wide_x.data(), wide_g.data(), w.data(), grad_bias ? b.data() : nullptr);
+      narrow(w, static_cast<T*>(grad_weight));
+      narrow(b, static_cast<T*>(grad_bias));
+    } else {
+      backward_weight(dtype, s, x, g, static_cast<T*>(grad_weight), static_cast<T*>(grad_bias));
+    }
+  });
+}
+
+}  // namespace cresset::kernels

@@ -1,0 +1,34 @@
+#pragma once
+// Convolutions over 1, 2 or 3 spatial dimensions on dense contiguous [batch, channels, spatial...] buffers.
+
+#include <cstdint>
+
+#include "cresset/base/dtype.h"
+
+namespace cresset::kernels {
+
+// Sizes of one convolution. Weights are [out_channels, in_channels / groups, kernel...]; padding is zeros on both sides.
+struct ConvParams {
+  int dims = 2;
+  int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
+  int64_t input[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
+
+  int64_t output(int d) const { return (input[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1; }
+};
+
+// output = input (*) weight + bias; `bias` has out_channels elements or is null.
+// Every dtype but bool and complex32; float16 and bfloat16 accumulate in float32. Independent of the number of threads.
+CRESSET_API void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias,
+                              void* output);
+
+// grad_input = the gradient with respect to the input, without complex conjugation, + bias (in_channels elements, or null).
+// This is also the transposed convolution of `grad_output`: there `params.input` is the size of the result.
+CRESSET_API void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight,
+                                     const void* bias, void* grad_input);
+
+// grad_weight = the gradient with respect to the weights, without complex conjugation; grad_bias (out_channels elements) if not null.
+CRESSET_API void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output,
+                                      void* grad_weight, void* grad_bias);
+
+}  // namespace cresset::kernels

@@ -1,0 +1,35 @@
+#pragma once
+// One matrix product on the calling thread, per instruction set.
+
+#include "cresset/base/scalar.h"
+#include "cresset/kernels/isa.h"
+
+namespace cresset::kernels {
+
+// C = alpha * op(A) * op(B) + beta * C, then the epilogue; see kernels/gemm.h. m, n, k > 0.
+struct GemmProblem {
+  bool trans_a, trans_b;
+  int64_t m, n, k;
+  Scalar alpha, beta;
+  const void* a;
+  int64_t lda;
+  const void* b;
+  int64_t ldb;
+  void* c;
+  int64_t ldc;
+  const void* bias;
+  bool relu;
+};
+
+}  // namespace cresset::kernels
+
+CRESSET_DECLARE_KERNEL(void, gemm_float, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_double, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_half, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_bfloat16, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_complex_float, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_complex_double, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int8, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int16, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int32, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int64, (const GemmProblem& p))

@@ -1,0 +1,286 @@
+#pragma once
+// Packed, register-blocked matrix product: included once per instruction set and compute type.
+//
+// op(A) and op(B) are copied ("packed") block by block into the order in which the micro-kernel reads them, converting the storage
+// type S to the compute type P on the way. A complex product is a real one: with A as m x 2k reals (re, im) and each row of B packed
+// as the two rows (re, im) and (-im, re), C is the m x 2n reals of the complex result.
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "cresset/kernels/common/scratch.h"
+#include "cresset/kernels/cpu/gemm.h"
+
+namespace cresset::kernels::CRESSET_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kTileRows = 14;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32, kTileRows = 6;
+#else
+constexpr int kVectorBytes = 16, kTileRows = 6;
+#endif
+constexpr int kTileVectors = 2;
+
+template <class P>
+struct VectorOf {
+  typedef P type __attribute__((vector_size(kVectorBytes)));
+};
+template <class P>
+using Vector = typename VectorOf<P>::type;
+template <class P>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(P));
+
+template <class P>
+CRESSET_ALWAYS_INLINE Vector<P> load(const P* p) {
+  Vector<P> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class P>
+CRESSET_ALWAYS_INLINE void store(P* p, Vector<P> v) { std::memcpy(p, &v, sizeof v); }
+
+template <int N, class F>
+CRESSET_ALWAYS_INLINE void unroll(F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) { (f(std::integral_constant<int, I>{}), ...); }
+  (std::make_integer_sequence<int, N>{});
+}
+
+// How a finished tile of sums goes into C.
+template <class P>
+struct TileOutput {
+  P* c;
+  int64_t ldc;
+  P alpha, beta;
+  const P* bias;  // at the tile's first column, or null
+  bool relu;
+};
+
+template <class P>
+CRESSET_ALWAYS_INLINE Vector<P> finish(Vector<P> sum, Vector<P> old, const TileOutput<P>& out, bool first, const P* bias) {
+  sum *= out.alpha;
+  if (!first) sum += old * out.beta;
+  if (bias) sum += load(bias);
+  if (out.relu) sum = sum < P(0) ? Vector<P>{} : sum;
+  return sum;
+}
+
+// C tile (Rows x Vectors) from packed panels a[k][Rows] and b[k][Vectors * lanes]; only the first `columns` columns exist in C.
+template <class P, int Rows, int Vectors>
+void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTRICT b, const TileOutput<P>& out, int columns) {
+  constexpr int L = kLanes<P>;
+  Vector<P> acc[Rows][Vectors] = {};
+  for (; k > 0; k--) {
+    Vector<P> row[Vectors];
+    unroll<Vectors>([&](auto j) { row[j] = load(b + j * L); });
+    unroll<Rows>([&](auto i) {
+      const P x = a[i];
+      unroll<Vectors>([&](auto j) { acc[i][j] += x * row[j]; });
+    });
+    a += Rows;
+    b += Vectors * L;
+  }
+  const bool overwrite = out.beta == P(0);
+  if (columns == Vectors * L) {
+    unroll<Rows>([&](auto i) {
+      unroll<Vectors>([&](auto j) {
+        P* c = out.c + i * out.ldc + j * L;
+        store(c, finish<P>(acc[i][j], overwrite ? Vector<P>{} : load(c), out, overwrite, out.bias ? out.bias + j * L : nullptr));
+      });
+    });
+    return;
+  }
+  P bias[Vectors * L] = {};
+  if (out.bias) std::memcpy(bias, out.bias, columns * sizeof(P));
+  unroll<Rows>([&](auto i) {
+    P line[Vectors * L] = {};
+    P* c = out.c + i * out.ldc;
+    if (!overwrite) std::memcpy(line, c, columns * sizeof(P));
+    unroll<Vectors>([&](auto j) { store(line + j * L, finish<P>(acc[i][j], load(line + j * L), out, overwrite, out.bias ? bias + j * L : nullptr)); });
+    std::memcpy(c, line, columns * sizeof(P));
+  });
+}
+
+template <class P>
+using MicroKernel = void (*)(int64_t, const P*, const P*, const TileOutput<P>&, int);
+
+// micro_kernels<P>[rows - 1][vectors - 1]
+template <class P, int... I>
+constexpr auto make_micro_kernels(std::integer_sequence<int, I...>) {
+  struct Table { MicroKernel<P> at[kTileRows][kTileVectors]; };
+  return Table{{{micro_kernel<P, I + 1, 1>, micro_kernel<P, I + 1, 2>}...}};
+}
+template <class P>
+constexpr auto micro_kernels = make_micro_kernels<P>(std::make_integer_sequence<int, kTileRows>{});
+
+// Element (row, p) of op(A) is a[row * row_stride + p * k_stride]; out[p][rows].
+template <class S, class P>
+void pack_a(const S* a, int64_t row_stride, int64_t k_stride, int rows, int64_t k, P* out) {
+  if constexpr (is_complex<S>::value) {
+    for (int i = 0; i < rows; i++)
+      for (int64_t p = 0; p < k; p++) {
+        const S x = a[i * row_stride + p * k_stride];
+        out[2 * p * rows + i] = x.real();
+        out[(2 * p + 1) * rows + i] = x.imag();
+      }
+  } else if (row_stride == 1) {
+    for (int64_t p = 0; p < k; p++)
+      for (int i = 0; i < rows; i++) out[p * rows + i] = static_cast<P>(a[p * k_stride + i]);
+  } else {
+    for (int i = 0; i < rows; i++)
+      for (int64_t p = 0; p < k; p++) out[p * rows + i] = static_cast<P>(a[i * row_stride + p * k_stride]);
+  }
+}
+
+// Element (p, column) of op(B) is b[p * k_stride + column * column_stride]; out[p][width], zero beyond `columns`.
+template <class S, class P>
+void pack_b(const S* b, int64_t k_stride, int64_t column_stride, int columns, int width, int64_t k, P* out) {
+  if constexpr (is_complex<S>::value) {
+    for (int64_t p = 0; p < k; p++) {
+      P* first = out + 2 * p * width;
+      P* second = first + width;
+      for (int j = 0; j < columns; j++) {
+        const S x = b[p * k_stride + j * column_stride];
+        first[2 * j] = x.real();
+        first[2 * j + 1] = x.imag();
+        second[2 * j] = -x.imag();
+        second[2 * j + 1] = x.real();
+      }
+      for (int j = 2 * columns; j < width; j++) first[j] = second[j] = 0;
+    }
+  } else if (column_stride == 1) {
+    for (int64_t p = 0; p < k; p++) {
+      for (int j = 0; j < columns; j++) out[p * width + j] = static_cast<P>(b[p * k_stride + j]);
+      for (int j = columns; j < width; j++) out[p * width + j] = 0;
+    }
+  } else {
+    if (columns < width) std::memset(out, 0, k * width * sizeof(P));
+    for (int j = 0; j < columns; j++)
+      for (int64_t p = 0; p < k; p++) out[p * width + j] = static_cast<P>(b[p * k_stride + j * column_stride]);
+  }
+}
+
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// The size of equal blocks, each a multiple of `unit` and at most about `limit`, that cover `length`.
+constexpr int64_t even_block(int64_t length, int64_t limit, int64_t unit) {
+  const int64_t blocks = ceil_div(length, limit);
+  return ceil_div(ceil_div(length, blocks), unit) * unit;
+}
+
+// The product in compute type P with storage type S of A and B. `c` holds P: C itself, or a tile buffer of the caller.
+// Sizes are in elements of S; C has n * (2 for complex) columns of P.
+template <class S, class P>
+void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t b_k, int64_t b_column,
+                 TileOutput<P> out) {
+  constexpr int kParts = is_complex<S>::value ? 2 : 1;
+  constexpr int kWidth = kTileVectors * kLanes<P>;
+  constexpr int64_t kDepth = 1024 / static_cast<int64_t>(sizeof(P)) / kParts, kRows = kTileRows * 16, kColumns = 2048 / kParts;
+  static_assert(kWidth % kParts == 0);
+  const int64_t depth = even_block(k, kDepth, 4), rows = even_block(m, kRows, 1), columns = std::min<int64_t>(n, kColumns);
+  const int64_t padded_columns = ceil_div(columns * kParts, kWidth) * kWidth;
+  const int64_t a_size = ceil_div(rows * depth * kParts, 16) * 16;
+  P* const packed_a = thread_scratch<P>(Scratch::gemm_pack, a_size + padded_columns * depth * kParts);
+  P* const packed_b = packed_a + a_size;
+  for (int64_t jc = 0; jc < n; jc += columns) {
+    const int64_t nc = std::min(columns, n - jc);
+    for (int64_t pc = 0; pc < k; pc += depth) {
+      const int64_t kc = std::min(depth, k - pc), kp = kc * kParts;
+      TileOutput<P> step = out;
+      if (pc > 0) step.beta = P(1);
+      if (pc + kc < k) {
+        step.bias = nullptr;
+        step.relu = false;
+      }
+      for (int64_t j = 0; j < nc * kParts; j += kWidth) {
+        const int used = static_cast<int>(std::min<int64_t>(kWidth, nc * kParts - j));
+        const int width = static_cast<int>(ceil_div(used, kLanes<P>)) * kLanes<P>;
+        pack_b(b + pc * b_k + (jc + j / kParts) * b_column, b_k, b_column, used / kParts, width, kc, packed_b + j * kp);
+      }
+      for (int64_t ic = 0; ic < m; ic += rows) {
+        const int64_t mc = std::min(rows, m - ic), panels = ceil_div(mc, kTileRows);
+        // Panel q covers rows [mc * q / panels, mc * (q + 1) / panels): heights differ by one at most.
+        for (int64_t q = 0; q < panels; q++) {
+          const int64_t i0 = mc * q / panels, i1 = mc * (q + 1) / panels;
+          pack_a(a + (ic + i0) * a_row + pc * a_k, a_row, a_k, static_cast<int>(i1 - i0), kc, packed_a + i0 * kp);
+        }
+        for (int64_t j = 0; j < nc * kParts; j += kWidth) {
+          const int used = static_cast<int>(std::min<int64_t>(kWidth, nc * kParts - j));
+          const int vectors = static_cast<int>(ceil_div(used, kLanes<P>));
+          const int64_t column = jc * kParts + j;
+          for (int64_t q = 0; q < panels; q++) {
+            const int64_t i0 = mc * q / panels, i1 = mc * (q + 1) / panels;
+            TileOutput<P> tile = step;
+            tile.c += (ic + i0) * out.ldc + column;
+            if (tile.bias) tile.bias += column;
+            micro_kernels<P>.at[i1 - i0 - 1][vectors - 1](kp, packed_a + i0 * kp, packed_b + j * kp, tile, used);
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+T multiply(T a, T b) {
+  if constexpr (std::is_integral<T>::value)
+    return static_cast<T>(1u * a * b);  // uint16 would promote to int and overflow
+  else
+    return a * b;
+}
+
+// For storage types that C cannot accumulate in (T != P) and complex factors: products go to a P buffer of bounded size,
+// which is then combined with C. T: what one element of the result is (P or complex<P>).
+template <class S, class P, class T>
+void gemm_through_buffer(const GemmProblem& p) {
+  constexpr int kParts = is_complex<S>::value ? 2 : 1;
+  const T alpha = p.alpha.as<T>(), beta = p.beta.as<T>();
+  const bool overwrite = p.beta.equal(0);
+  const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
+  const int64_t b_k = p.trans_b ? 1 : p.ldb, b_column = p.trans_b ? p.ldb : 1;
+  const S* a = static_cast<const S*>(p.a);
+  const S* b = static_cast<const S*>(p.b);
+  S* c = static_cast<S*>(p.c);
+  const S* bias = static_cast<const S*>(p.bias);
+  const int64_t rows = std::min<int64_t>(p.m, 512), columns = std::min<int64_t>(p.n, 1024);
+  P* const buffer = thread_scratch<P>(Scratch::gemm_tile, rows * columns * kParts);
+  for (int64_t j = 0; j < p.n; j += columns) {
+    const int64_t nc = std::min(columns, p.n - j);
+    for (int64_t i = 0; i < p.m; i += rows) {
+      const int64_t mc = std::min(rows, p.m - i);
+      gemm_packed<S, P>(mc, nc, p.k, a + i * a_row, a_row, a_k, b + j * b_column, b_k, b_column,
+                        {buffer, nc * kParts, P(1), P(0), nullptr, false});
+      for (int64_t r = 0; r < mc; r++) {
+        const P* from = buffer + r * nc * kParts;
+        S* to = c + (i + r) * p.ldc + j;
+        for (int64_t s = 0; s < nc; s++) {
+          T value;
+          if constexpr (kParts == 2)
+            value = alpha * T(from[2 * s], from[2 * s + 1]);
+          else
+            value = multiply<T>(alpha, from[s]);
+          if (!overwrite) value += multiply<T>(beta, static_cast<T>(to[s]));
+          if (bias) value += static_cast<T>(bias[j + s]);
+          if constexpr (kParts == 1)
+            if (p.relu && value < T(0)) value = T(0);
+          to[s] = static_cast<S>(value);
+        }
+      }
+    }
+  }
+}
+
+// C accumulates in place: S is P, or complex<P> with real factors.
+template <class S, class P>
+void gemm_in_place(const GemmProblem& p) {
+  const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
+  const int64_t b_k = p.trans_b ? 1 : p.ldb, b_column = p.trans_b ? p.ldb : 1;
+  constexpr int kParts = is_complex<S>::value ? 2 : 1;
+  gemm_packed<S, P>(p.m, p.n, p.k, static_cast<const S*>(p.a), a_row, a_k, static_cast<const S*>(p.b), b_k, b_column,
+                    {static_cast<P*>(p.c), p.ldc * kParts, p.alpha.as<P>(), p.beta.as<P>(), static_cast<const P*>(p.bias), p.relu});
+}
+
+}  // namespace
+}  // namespace cresset::kernels::CRESSET_ISA
