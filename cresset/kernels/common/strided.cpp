@@ -1,0 +1,154 @@
+#include "cresset/kernels/common/strided.h"
+
+#include <cstring>
+
+#include "cresset/base/parallel.h"
+
+namespace cresset::kernels {
+
+DimVector contiguous_strides(IntArrayRef sizes) {
+  DimVector strides(sizes.size());
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0; step *= sizes[d]) strides[d] = step;
+  return strides;
+}
+
+Bytes16 element_bytes(const Scalar& value, ScalarType t) {
+  Bytes16 bytes{};
+  visit_dtype(t, "fill", [&](auto tag) {
+    const auto element = value.as<decltype(tag)>();
+    std::memcpy(&bytes, &element, sizeof element);
+  });
+  return bytes;
+}
+
+void StridedWalk::add(const void* data, IntArrayRef strides, int64_t item) {
+  data_.push_back(static_cast<char*>(const_cast<void*>(data)));
+  SmallVector<int64_t, 6> bytes;
+  for (int64_t s : strides) bytes.push_back(s * item);
+  operand_strides_.push_back(std::move(bytes));
+}
+
+// The first operand that tells the two apart decides.
+bool StridedWalk::belongs_inside(const Dim& outer, const Dim& inner) const {
+  for (size_t i = 0; i < data_.size(); i++) {
+    const int64_t a = outer.strides[i] < 0 ? -outer.strides[i] : outer.strides[i];
+    const int64_t b = inner.strides[i] < 0 ? -inner.strides[i] : inner.strides[i];
+    if (a == 0 || b == 0 || a == b) continue;
+    return b < a;
+  }
+  return true;
+}
+
+bool StridedWalk::can_merge(const Dim& outer, const Dim& inner) const {
+  if (outer.ordered != inner.ordered) return false;
+  for (size_t i = 0; i < data_.size(); i++)
+    if (outer.strides[i] != inner.strides[i] * inner.size) return false;
+  return true;
+}
+
+void StridedWalk::plan(bool keep_order) {
+  for (size_t d = 0; d < shape_.size(); d++) {
+    total_ *= shape_[d];
+    if (shape_[d] == 1) continue;
+    Dim dim{shape_[d], ordered_[d], {}};
+    for (size_t i = 0; i < data_.size(); i++) dim.strides.push_back(operand_strides_[i][d]);
+    dims_.push_back(std::move(dim));
+  }
+  if (total_ == 0) return;
+  for (size_t d = 1; d < dims_.size() && !keep_order; d++)
+    for (size_t k = d; k > 0 && !(dims_[k - 1].ordered && dims_[k].ordered) && !belongs_inside(dims_[k - 1], dims_[k]); k--)
+      std::swap(dims_[k - 1], dims_[k]);
+  for (size_t d = dims_.size(); d-- > 1;) {
+    if (!can_merge(dims_[d - 1], dims_[d])) continue;
+    dims_[d].size *= dims_[d - 1].size;
+    dims_.erase(dims_.begin() + (d - 1));
+  }
+  if (dims_.empty()) {
+    Dim one{1, false, {}};
+    one.strides.resize(data_.size(), 0);
+    dims_.push_back(std::move(one));
+  }
+}
+
+void StridedWalk::run(Row row, int64_t grain) const {
+  if (total_ == 0) return;
+  // The outermost dimension that may be split and gives every thread something to do, else the longest.
+  size_t split = dims_.size();
+  for (size_t d = 0; d < dims_.size(); d++) {
+    if (dims_[d].ordered) continue;
+    if (split == dims_.size() || dims_[d].size > dims_[split].size) split = d;
+    if (dims_[split].size >= 4 * get_num_threads()) break;
+  }
+  if (split == dims_.size() || total_ <= grain) return run_part(row, 0, 0, dims_[0].size);
+  const int64_t per_index = total_ / dims_[split].size;
+  parallel_for(0, dims_[split].size, (grain + per_index - 1) / per_index,
+               [&](int64_t begin, int64_t end) { run_part(row, split, begin, end); });
+}
+
+void StridedWalk::run_part(Row row, size_t split, int64_t begin, int64_t end) const {
+  const size_t operands = data_.size(), outer = dims_.size() - 1;
+  SmallVector<char*, 6> at(data_), base(operands, nullptr);
+  for (size_t i = 0; i < operands; i++) at[i] += begin * dims_[split].strides[i];
+  SmallVector<int64_t, 6> sizes, index(outer, 0);
+  for (const Dim& d : dims_) sizes.push_back(d.size);
+  sizes[split] = end - begin;
+  const int64_t* strides = dims_[outer].strides.data();
+  for (;;) {
+    row(at.data(), strides, sizes[outer]);
+    size_t d = outer;
+    for (;;) {
+      if (d == 0) return;
+      d--;
+      const int64_t* step = dims_[d].strides.data();
+      if (++index[d] < sizes[d]) {
+        for (size_t i = 0; i < operands; i++) at[i] += step[i];
+        break;
+      }
+      index[d] = 0;
+      for (size_t i = 0; i < operands; i++) at[i] -= (sizes[d] - 1) * step[i];
+    }
+  }
+}
+
+void copy_strided(const Strided& to, const Strided& from) {
+  StridedWalk walk(to.sizes);
+  walk.add(to);
+  walk.add(from);
+  walk.plan();
+  visit_size(to.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    walk.run([](char* const* p, const int64_t* s, int64_t n) {
+      if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
+        std::memcpy(p[0], p[1], static_cast<size_t>(n) * sizeof(T));
+        return;
+      }
+      char *o = p[0], *i = p[1];
+      const int64_t so = s[0], si = s[1];
+      for (; n > 0; n--, o += so, i += si) *reinterpret_cast<T*>(o) = *reinterpret_cast<const T*>(i);
+    });
+  });
+}
+
+void fill_strided(const Strided& to, const Scalar& value) {
+  StridedWalk walk(to.sizes);
+  walk.add(to);
+  walk.plan();
+  const Bytes16 bytes = element_bytes(value, to.dtype);
+  visit_size(to.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    T v;
+    std::memcpy(&v, &bytes, sizeof v);
+    walk.run([v](char* const* p, const int64_t* s, int64_t n) {
+      char* o = p[0];
+      const int64_t so = s[0];
+      if (so == sizeof(T)) {
+        std::fill_n(reinterpret_cast<T*>(o), n, v);
+        return;
+      }
+      for (; n > 0; n--, o += so) *reinterpret_cast<T*>(o) = v;
+    });
+  });
+}
+
+}  // namespace cresset::kernels
