@@ -21,13 +21,27 @@ using ResultOf = std::conditional_t<E::out == Out::boolean, bool, typename std::
 // The type of input i: masks arrive as bytes.
 template <class E, class T, size_t i> using InputOf = std::conditional_t<static_cast<int>(i) == E::mask, uint8_t, T>;
 
+constexpr int64_t kLanes = 16;
+
 template <class T> struct Array {
   const T* data;
   CRESSET_ALWAYS_INLINE T operator[](int64_t i) const { return data[i]; }
+  CRESSET_ALWAYS_INLINE Array from(int64_t i) const { return {data + i}; }
+  struct Padded {
+    alignas(64) T data[kLanes];
+    CRESSET_ALWAYS_INLINE T operator[](int64_t i) const { return data[i]; }
+  };
+  CRESSET_ALWAYS_INLINE Padded padded(int64_t n) const {
+    Padded block{};
+    for (int64_t i = 0; i < n; i++) block.data[i] = data[i];
+    return block;
+  }
 };
 template <class T> struct Same {
   T value;
   CRESSET_ALWAYS_INLINE T operator[](int64_t) const { return value; }
+  CRESSET_ALWAYS_INLINE Same from(int64_t) const { return *this; }
+  CRESSET_ALWAYS_INLINE Same padded(int64_t) const { return *this; }
 };
 
 template <class T> CRESSET_ALWAYS_INLINE T load(const char* p) {
@@ -46,10 +60,29 @@ template <class E, class T> constexpr BlockPlan low_precision_plan() {
   return plan;
 }
 
+// The dtype whose conversion to itself moves T.
+template <class T> constexpr ScalarType width_dtype() {
+  return sizeof(T) == 1 ? ScalarType::Byte : sizeof(T) == 2 ? ScalarType::UInt16 : sizeof(T) == 4 ? ScalarType::UInt32
+         : sizeof(T) == 8 ? ScalarType::UInt64 : ScalarType::ComplexDouble;
+}
+
+template <class E, class T> constexpr BlockPlan same_dtype_plan() {
+  BlockPlan plan{E::inputs + 1, 1, {}, {}};
+  for (int i = 0; i <= E::inputs; i++)
+    plan.outer[i] = plan.inner[i] = i == 0 ? width_dtype<ResultOf<E, T>>() : i - 1 == E::mask ? ScalarType::Byte : width_dtype<T>();
+  return plan;
+}
+
+template <class E, class T> void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params);
+
 template <class E, class T>
 struct PointwiseLoop {
   using R = ResultOf<E, T>;
   static constexpr size_t kInputs = E::inputs, kParams = E::params;
+  // Below this a plain loop beats setting up vectors.
+  static constexpr int64_t kShort = 8;
+  // Dtypes for which "tensor op number" has loops of its own; others fill a block with the number.
+  static constexpr bool kScalarPaths = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>;
   using Params = std::array<T, kParams ? kParams : 1>;
 
   template <size_t... P, class... In>
@@ -61,14 +94,31 @@ struct PointwiseLoop {
   template <class... In>
   CRESSET_ALWAYS_INLINE static void dense(char* out, int64_t n, Params p, In... in) {
     R* r = reinterpret_cast<R*>(out);
+    if constexpr (E::heavy) {
+      // Whole vectors only, the tail in a padded one: no epilogue loops, and every element takes the same instructions.
+      const int64_t whole = n & ~(kLanes - 1);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) r[i] = apply(p, kP, in[i]...);
+      for (int64_t i = 0; i < whole; i++) r[i] = apply(p, kP, in[i]...);
+      if (whole != n) tail(r + whole, n - whole, p, in.from(whole)...);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; i++) r[i] = apply(p, kP, in[i]...);
+    }
+  }
+
+  template <class... In>
+  CRESSET_ALWAYS_INLINE static void tail(R* r, int64_t n, const Params& p, In... in) {
+    alignas(64) R out[kLanes];
+    [&](auto... padded) {
+      for (int64_t i = 0; i < kLanes; i++) out[i] = apply(p, kP, padded[i]...);
+    }(in.padded(n)...);
+    for (int64_t i = 0; i < n; i++) r[i] = out[i];
   }
 
   template <size_t... I>
   CRESSET_ALWAYS_INLINE static void strided(char** data, const int64_t* strides, int64_t n, const Params& p, std::index_sequence<I...>) {
     char* out = data[0];
-    const char* in[] = {data[I + 1]...};
+    [[maybe_unused]] const char* in[] = {data[I + 1]..., nullptr};
     for (int64_t i = 0; i < n; i++) {
       *reinterpret_cast<R*>(out) = apply(p, kP, load<InputOf<E, T, I>>(in[I])...);
       out += strides[0];
@@ -78,29 +128,36 @@ struct PointwiseLoop {
   }
 
   template <size_t... I>
-  CRESSET_ALWAYS_INLINE static void run(char** data, const int64_t* strides, int64_t n, const Scalar* params, std::index_sequence<I...> all) {
+  CRESSET_ALWAYS_INLINE static void run(char** data, const int64_t* strides, int64_t n, [[maybe_unused]] const Scalar* params,
+                                       std::index_sequence<I...> all) {
     Params p{};
-    for (size_t i = 0; i < kParams; i++) p[i] = params[i].as<T>();
-    const bool out_dense = strides[0] == sizeof(R);
-    if (n >= 8 && out_dense) {
-      if (((strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))
+    if constexpr (kParams > 0)
+      for (size_t i = 0; i < kParams; i++) p[i] = params[i].as<T>();
+    if (E::heavy || n >= kShort) {
+      const bool out_dense = strides[0] == sizeof(R);
+      if (out_dense && ((strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))
         return dense(data[0], n, p, Array<InputOf<E, T, I>>{reinterpret_cast<const InputOf<E, T, I>*>(data[I + 1])}...);
-      if constexpr (kInputs == 2) {
+      if constexpr (kInputs == 2 && kScalarPaths) {
         using A = InputOf<E, T, 0>;
         using B = InputOf<E, T, 1>;
-        if (strides[1] == sizeof(A) && strides[2] == 0)
+        if (out_dense && strides[1] == sizeof(A) && strides[2] == 0)
           return dense(data[0], n, p, Array<A>{reinterpret_cast<const A*>(data[1])}, Same<B>{load<B>(data[2])});
-        if (strides[1] == 0 && strides[2] == sizeof(B))
+        if (out_dense && strides[1] == 0 && strides[2] == sizeof(B))
           return dense(data[0], n, p, Same<A>{load<A>(data[1])}, Array<B>{reinterpret_cast<const B*>(data[2])});
       }
+      // Heavy expressions gain from packing; others only when nothing is truly strided.
+      if (E::heavy || (out_dense && ((strides[I + 1] == 0 || strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))) {
+        static constexpr BlockPlan plan = same_dtype_plan<E, T>();
+        return run_blocks(plan, pointwise_loop<E, T>, data, strides, n, params);
+      }
     }
-    strided(data, strides, n, p, all);
+    if constexpr (!E::heavy) strided(data, strides, n, p, all);
   }
 };
 
 template <class E, class T>
 void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+  if constexpr (expr::is_low<T> && !E::native_low) {
     static constexpr BlockPlan plan = low_precision_plan<E, T>();
     run_blocks(plan, pointwise_loop<E, float>, data, strides, n, params);
   } else {
@@ -112,7 +169,7 @@ void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar
 template <class E>
 struct Loops {
   template <class T> static constexpr Loop pick() {
-    if constexpr ((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) return pointwise_loop<E, T>;
+    if constexpr ((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) return pointwise_loop<E, expr::LoopType<E, T>>;
     else return nullptr;
   }
 #define CRESSET_PICK(T, Name) pick<T>(),

@@ -1,33 +1,146 @@
 #pragma once
+// Sums, products, divisions and remainders.
 
-#include "cresset/kernels/expr/common.h"
+#include <cmath>
+
+#include "cresset/kernels/expr/complex_math.h"
 
 namespace cresset::kernels::expr {
 
 struct Add : Signature<2, 1, kAll> {
+  static constexpr Share share = Share::wrapping;
   template <class T> CRESSET_EXPR T operator()(T a, T b, T alpha) const {
     if constexpr (is_bool<T>) return a || (alpha && b);
     else if constexpr (is_float<T>) return fma(alpha, b, a);
     else if constexpr (is_cplx<T>) return a + alpha * b;
-    else return static_cast<T>(static_cast<Wrap<T>>(a) + static_cast<Wrap<T>>(alpha) * static_cast<Wrap<T>>(b));
+    else return static_cast<T>(Wrap<T>(a) + Wrap<T>(alpha) * Wrap<T>(b));
   }
 };
 
 struct Sub : Signature<2, 1, kAll> {
+  static constexpr Share share = Share::wrapping;
   template <class T> CRESSET_EXPR T operator()(T a, T b, T alpha) const {
     if constexpr (is_bool<T>) return a != (alpha && b);
     else if constexpr (is_float<T>) return fma(-alpha, b, a);
     else if constexpr (is_cplx<T>) return a - alpha * b;
-    else return static_cast<T>(static_cast<Wrap<T>>(a) - static_cast<Wrap<T>>(alpha) * static_cast<Wrap<T>>(b));
+    else return static_cast<T>(Wrap<T>(a) - Wrap<T>(alpha) * Wrap<T>(b));
   }
 };
 
 struct Mul : Signature<2, 0, kAll> {
+  static constexpr Share share = Share::wrapping;
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_bool<T>) return a && b;
-    else if constexpr (is_int<T>) return static_cast<T>(static_cast<Wrap<T>>(a) * static_cast<Wrap<T>>(b));
+    else if constexpr (is_int<T>) return static_cast<T>(Wrap<T>(a) * Wrap<T>(b));
     else return a * b;
   }
+};
+
+struct Div : Signature<2, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return a / b; }
+};
+
+// Quotient and remainder of integers, truncated; the one overflow (lowest / -1) wraps around.
+template <class T> CRESSET_EXPR T int_quotient(T a, T b) {
+  if (b == 0) zero_division();
+  if constexpr (std::is_signed_v<T>)
+    if (b == T(-1)) return static_cast<T>(Wrap<T>(0) - Wrap<T>(a));
+  return static_cast<T>(a / b);
+}
+template <class T> CRESSET_EXPR T int_remainder(T a, T b) {
+  if (b == 0) zero_division();
+  if constexpr (std::is_signed_v<T>)
+    if (b == T(-1)) return 0;
+  return static_cast<T>(a % b);
+}
+
+struct DivTrunc : Signature<2, 0, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if constexpr (is_int<T>) return int_quotient(a, b);
+    else return std::trunc(a / b);
+  }
+};
+
+struct DivFloor : Signature<2, 0, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if constexpr (is_int<T>) {
+      const T q = int_quotient(a, b);
+      if constexpr (std::is_signed_v<T>) return static_cast<T>(q - ((a < 0) != (b < 0) && static_cast<T>(q * b) != a));
+      else return q;
+    } else {
+      // As Python: exact where a / b is rounded up to the next integer.
+      if (b == 0) return a / b;
+      const T mod = std::fmod(a, b);
+      T quotient = (a - mod) / b;
+      if (mod != 0 && (b < 0) != (mod < 0)) quotient -= T(1);
+      if (quotient == 0) return std::copysign(T(0), a / b);
+      const T floored = std::floor(quotient);
+      return quotient - floored > T(0.5) ? floored + T(1) : floored;
+    }
+  }
+};
+
+struct Remainder : Signature<2, 0, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if constexpr (is_int<T>) {
+      const T r = int_remainder(a, b);
+      if constexpr (std::is_signed_v<T>) return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+      else return r;
+    } else {
+      const T mod = std::fmod(a, b);
+      return mod != 0 && (b < 0) != (mod < 0) ? mod + b : mod;
+    }
+  }
+};
+
+struct Fmod : Signature<2, 0, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if constexpr (is_int<T>) return int_remainder(a, b);
+    else return std::fmod(a, b);
+  }
+};
+
+struct Neg : Signature<1, 0, kReals | kComplexes> {
+  static constexpr Share share = Share::wrapping;
+  template <class T> CRESSET_EXPR T operator()(T a) const {
+    if constexpr (is_int<T>) return static_cast<T>(Wrap<T>(0) - Wrap<T>(a));
+    else return -a;
+  }
+};
+
+struct Square : Signature<1, 0, kReals | kComplexes> {
+  static constexpr Share share = Share::wrapping;
+  template <class T> CRESSET_EXPR T operator()(T a) const { return Mul{}(a, a); }
+};
+
+struct Reciprocal : Signature<1, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a) const { return T(1) / a; }
+};
+
+struct Addcmul : Signature<3, 1, kReals | kComplexes> {
+  static constexpr Share share = Share::wrapping;
+  template <class T> CRESSET_EXPR T operator()(T a, T b, T c, T value) const {
+    if constexpr (is_int<T>) return static_cast<T>(Wrap<T>(a) + Wrap<T>(value) * Wrap<T>(b) * Wrap<T>(c));
+    else return a + value * b * c;
+  }
+};
+
+struct Addcdiv : Signature<3, 1, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b, T c, T value) const { return a + value * b / c; }
+};
+
+// a + weight * (b - a), from whichever end is nearer.
+template <class T> CRESSET_EXPR T lerp(T a, T b, T weight) {
+  bool near_a;
+  if constexpr (is_cplx<T>) near_a = weight.real() * weight.real() + weight.imag() * weight.imag() < typename T::value_type(0.25);
+  else near_a = (weight < 0 ? -weight : weight) < T(0.5);
+  return near_a ? a + weight * (b - a) : b - (b - a) * (T(1) - weight);
+}
+struct Lerp : Signature<3, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b, T weight) const { return lerp(a, b, weight); }
+};
+struct LerpScalar : Signature<2, 1, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b, T weight) const { return lerp(a, b, weight); }
 };
 
 }  // namespace cresset::kernels::expr

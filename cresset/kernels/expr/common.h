@@ -33,14 +33,42 @@ constexpr uint32_t kComplexes = bit(S::ComplexFloat) | bit(S::ComplexDouble);
 constexpr uint32_t kReals = kInts | kFloats;
 constexpr uint32_t kAll = kBools | kInts | kFloats | kComplexes;
 
+// Dtypes that share one loop: none; signed integers use the unsigned loop of their width; everything of one width uses one loop.
+enum class Share { none, wrapping, width };
+
 // The facts about an expression that loops and tables need: base class of each.
 template <int num_inputs, int num_params, uint32_t dtype_set, Out out_kind = Out::same, int mask_input = -1>
 struct Signature {
   static constexpr int inputs = num_inputs, params = num_params, mask = mask_input;
   static constexpr uint32_t dtypes = dtype_set;
   static constexpr Out out = out_kind;
+  static constexpr Share share = Share::none;
+  static constexpr bool heavy = false;       // worth packing strided data for its vectorised contiguous loop
+  static constexpr bool native_low = false;  // takes Half and BFloat16 themselves instead of float
 };
 
+struct alignas(16) Bytes16 {
+  uint64_t low, high;
+};
+
+template <Share share, class T>
+constexpr auto shared_type() {
+  if constexpr (share == Share::width) {
+    if constexpr (sizeof(T) == 1) return uint8_t{};
+    else if constexpr (sizeof(T) == 2) return uint16_t{};
+    else if constexpr (sizeof(T) == 4) return uint32_t{};
+    else if constexpr (sizeof(T) == 8) return uint64_t{};
+    else return Bytes16{};
+  } else if constexpr (share == Share::wrapping && std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return std::make_unsigned_t<T>{};
+  } else {
+    return T{};
+  }
+}
+// The type whose loop serves T.
+template <class E, class T> using LoopType = decltype(shared_type<E::share, T>());
+
+template <class T> constexpr bool is_low = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T> constexpr bool is_bool = std::is_same_v<T, bool>;
 template <class T> constexpr bool is_float = std::is_floating_point_v<T>;
 template <class T> constexpr bool is_int = std::is_integral_v<T> && !is_bool<T>;
@@ -61,6 +89,9 @@ CRESSET_EXPR double fma(double a, double b, double c) {
   return a * b + c;
 #endif
 }
+
+// Raises the error of an integer division by zero.
+[[noreturn]] void zero_division();
 
 // Unsigned arithmetic that wraps: also keeps narrow types from overflowing int after promotion.
 template <class T> using Wrap = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<std::conditional_t<is_bool<T>, uint8_t, T>>>;

@@ -1,0 +1,12 @@
+#include "cresset/kernels/cpu/loops.h"
+#include "cresset/kernels/expr/special.h"
+
+namespace cresset::kernels::CRESSET_ISA {
+
+template struct Loops<expr::Erf>;
+template struct Loops<expr::Erfc>;
+template struct Loops<expr::Erfinv>;
+template struct Loops<expr::Lgamma>;
+template struct Loops<expr::Digamma>;
+
+}  // namespace cresset::kernels::CRESSET_ISA

@@ -1,0 +1,171 @@
+#pragma once
+// Activations. NaN comes through each of them.
+
+#include "cresset/kernels/expr/minmax.h"
+#include "cresset/kernels/expr/transcendental.h"
+
+namespace cresset::kernels::expr {
+
+struct Relu : Signature<1, 0, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T x) const { return x < T(0) ? T(0) : x; }
+};
+struct LeakyRelu : Signature<1, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x, T slope) const { return x > 0 ? x : x * slope; }
+};
+struct Threshold : Signature<1, 2, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T x, T threshold, T value) const { return x <= threshold ? value : x; }
+};
+struct Elu : Signature<1, 3, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x, T alpha, T scale, T input_scale) const {
+    const T negative = math::expm1(x * input_scale) * (alpha * scale);
+    return x < 0 ? negative : x * scale;
+  }
+};
+struct Gelu : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const { return math::gelu(x); }
+};
+struct GeluTanh : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const { return math::gelu_tanh(x); }
+};
+struct Silu : Signature<1, 0, kFloats | kComplexes> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const {
+    if constexpr (is_cplx<T>) return x / (T(1) + cexp(-x));
+    else return x / (T(1) + math::exp(-x));
+  }
+};
+// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); it is 1 to the last bit from x = 20 on.
+template <class T> CRESSET_EXPR T tanh_softplus(T x) {
+  const T e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
+  return n / (n + T(2));
+}
+struct Mish : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const { return x * tanh_softplus(x); }
+};
+struct Hardsigmoid : Signature<1, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x) const { return minimum(maximum(x + T(3), T(0)), T(6)) / T(6); }
+};
+struct Hardswish : Signature<1, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x) const { return x * minimum(maximum(x + T(3), T(0)), T(6)) / T(6); }
+};
+struct Hardshrink : Signature<1, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x, T lambda) const { return x >= -lambda && x <= lambda ? T(0) : x; }
+};
+struct Softshrink : Signature<1, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x, T lambda) const { return x > lambda ? x - lambda : x < -lambda ? x + lambda : x * T(0); }
+};
+struct Softplus : Signature<1, 2, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x, T beta, T threshold) const {
+    const T scaled = x * beta;
+    return scaled > threshold ? x : math::log1p(math::exp(scaled)) / beta;
+  }
+};
+struct LogSigmoid : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const { return minimum(T(0), x) - math::log1p(math::exp(x < 0 ? x : -x)); }
+};
+
+// Gradients: (grad, saved...), `saved` being the op's result for tanh and sigmoid and its input for the others.
+struct TanhBackward : Signature<2, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T y) const {
+    if constexpr (is_cplx<T>) return grad * Conjugate{}(T(1) - y * y);
+    else return grad * (T(1) - y * y);
+  }
+  struct Conjugate {
+    template <class T> CRESSET_EXPR T operator()(T z) const { return T(z.real(), -z.imag()); }
+  };
+};
+struct SigmoidBackward : Signature<2, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T y) const {
+    if constexpr (is_cplx<T>) return grad * TanhBackward::Conjugate{}((T(1) - y) * y);
+    else return grad * (T(1) - y) * y;
+  }
+};
+struct ThresholdBackward : Signature<2, 1, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T threshold) const { return x <= threshold ? T(0) : grad; }
+};
+struct LeakyReluBackward : Signature<2, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T slope) const { return x > 0 ? grad : grad * slope; }
+};
+// params: alpha, scale, input_scale.
+struct EluBackward : Signature<2, 3, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T alpha, T scale, T input_scale) const {
+    const T negative = grad * (input_scale * alpha * scale) * math::exp(x * input_scale);
+    return x <= 0 ? negative : grad * scale;
+  }
+};
+struct EluBackwardFromResult : Signature<2, 3, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T y, T alpha, T scale, T input_scale) const {
+    return y <= 0 ? grad * input_scale * (y + alpha * scale) : grad * scale;
+  }
+};
+struct GeluBackward : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
+    const T density = math::exp(T(-0.5) * x * x) * T(0.39894228040143267794);
+    return grad * (math::normal_cdf(x) + x * density);
+  }
+};
+struct GeluTanhBackward : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
+    // s = sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): d(x s)/dx = s + x s (1 - s) 2u'.
+    const T square = x * x;
+    const T s = math::sigmoid(x * (T(1.5957691216057308) + T(0.07135481282708) * square));
+    return grad * (s + x * s * (T(1) - s) * (T(1.5957691216057308) + T(0.21406443848124) * square));
+  }
+};
+struct SiluBackward : Signature<2, 0, kFloats | kComplexes> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
+    if constexpr (is_cplx<T>) {
+      const T s = csigmoid(x);
+      return grad * TanhBackward::Conjugate{}(s * (T(1) + x * (T(1) - s)));
+    } else {
+      const T s = math::sigmoid(x);
+      return grad * s * (T(1) + x * (T(1) - s));
+    }
+  }
+};
+struct MishBackward : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
+    const T t = tanh_softplus(x);
+    return grad * (t + x * math::sigmoid(x) * (T(1) - t * t));
+  }
+};
+struct HardsigmoidBackward : Signature<2, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const { return x > T(-3) && x < T(3) ? grad / T(6) : T(0); }
+};
+struct HardswishBackward : Signature<2, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
+    return x <= T(-3) ? T(0) : x < T(3) ? grad * (x / T(3) + T(0.5)) : grad;
+  }
+};
+// Of hardshrink and softshrink alike.
+struct ShrinkBackward : Signature<2, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T lambda) const { return x >= -lambda && x <= lambda ? T(0) : grad; }
+};
+struct HardtanhBackward : Signature<2, 2, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T low, T high) const { return x <= low || x >= high ? T(0) : grad; }
+};
+struct SoftplusBackward : Signature<2, 2, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T beta, T threshold) const {
+    const T scaled = x * beta;
+    return scaled > threshold ? grad : grad * math::sigmoid(scaled);
+  }
+};
+// d log(sigmoid(x)) / dx = sigmoid(-x).
+struct LogSigmoidBackward : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x) const { return grad * math::sigmoid(-x); }
+};
+
+}  // namespace cresset::kernels::expr

@@ -1,0 +1,64 @@
+#pragma once
+// Pointwise parts of the losses: (input, target) forward, (grad, input, target) backward with respect to input.
+// `norm` is the factor of the reduction: 1 / count for mean, else 1.
+
+#include "cresset/kernels/expr/math.h"
+
+namespace cresset::kernels::expr {
+
+struct MseLoss : Signature<2, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T x, T y) const { return (x - y) * (x - y); }
+};
+struct MseLossBackward : Signature<3, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T y, T norm) const { return T(2) * norm * (x - y) * grad; }
+};
+struct SmoothL1Loss : Signature<2, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x, T y, T beta) const {
+    const T z = std::fabs(x - y);
+    return z < beta ? T(0.5) * z * z / beta : z - T(0.5) * beta;
+  }
+};
+struct SmoothL1LossBackward : Signature<3, 2, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T y, T beta, T norm) const {
+    const T d = x - y;
+    return d <= -beta ? -norm * grad : d >= beta ? norm * grad : norm * d * grad / beta;
+  }
+};
+struct HuberLoss : Signature<2, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T x, T y, T delta) const {
+    const T z = std::fabs(x - y);
+    return z <= delta ? T(0.5) * z * z : delta * (z - T(0.5) * delta);
+  }
+};
+struct HuberLossBackward : Signature<3, 2, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T y, T delta, T norm) const {
+    const T d = x - y;
+    return d <= -delta ? -norm * grad * delta : d >= delta ? norm * grad * delta : norm * d * grad;
+  }
+};
+// Logarithms bounded below by -100, as they weigh the loss of a certain but wrong answer.
+struct BceLoss : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x, T y) const {
+    const T low = T(-100), a = math::log(x), b = math::log1p(-x);
+    return (y - T(1)) * (b < low ? low : b) - y * (a < low ? low : a);
+  }
+};
+struct BceLossBackward : Signature<3, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T y) const {
+    const T variance = (T(1) - x) * x;
+    return grad * (x - y) / (variance > T(1e-12) ? variance : T(1e-12));
+  }
+};
+struct BceWithLogitsLoss : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T x, T y) const {
+    return (T(1) - y) * x + (x < 0 ? -x : T(0)) + math::log1p(math::exp(x < 0 ? x : -x));
+  }
+};
+struct BceWithLogitsLossBackward : Signature<3, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T y) const { return grad * (math::sigmoid(x) - y); }
+};
+
+}  // namespace cresset::kernels::expr

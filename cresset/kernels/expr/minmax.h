@@ -1,0 +1,37 @@
+#pragma once
+// Extremes and clamps. maximum, minimum and clamps return NaN where any argument is NaN; fmax and fmin ignore it.
+
+#include "cresset/kernels/expr/compare.h"
+
+namespace cresset::kernels::expr {
+
+template <class T> CRESSET_EXPR T maximum(T a, T b) { return a > b || is_nan(a) ? a : b; }
+template <class T> CRESSET_EXPR T minimum(T a, T b) { return a < b || is_nan(a) ? a : b; }
+
+struct Maximum : Signature<2, 0, kReals | kBools> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return maximum(a, b); }
+};
+struct Minimum : Signature<2, 0, kReals | kBools> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return minimum(a, b); }
+};
+struct Fmax : Signature<2, 0, kReals | kBools> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return a >= b || is_nan(b) ? a : b; }
+};
+struct Fmin : Signature<2, 0, kReals | kBools> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return a <= b || is_nan(b) ? a : b; }
+};
+
+struct Clamp : Signature<1, 2, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T low, T high) const { return minimum(maximum(a, low), high); }
+};
+struct ClampMin : Signature<1, 1, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T low) const { return maximum(a, low); }
+};
+struct ClampMax : Signature<1, 1, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T high) const { return minimum(a, high); }
+};
+struct ClampTensor : Signature<3, 0, kReals> {
+  template <class T> CRESSET_EXPR T operator()(T a, T low, T high) const { return minimum(maximum(a, low), high); }
+};
+
+}  // namespace cresset::kernels::expr

@@ -1,0 +1,26 @@
+#pragma once
+// The error function's family and the gamma function's.
+
+#include "cresset/kernels/expr/math.h"
+
+namespace cresset::kernels::expr {
+
+struct Erf : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T a) const { return math::erf(a); }
+};
+struct Erfc : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T a) const { return math::erfc(a); }
+};
+struct Erfinv : Signature<1, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T a) const { return math::erfinv(a); }
+};
+struct Lgamma : Signature<1, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T a) const { return math::lgamma(a); }
+};
+struct Digamma : Signature<1, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T a) const { return math::digamma(a); }
+};
+
+}  // namespace cresset::kernels::expr

@@ -1,0 +1,110 @@
+#pragma once
+// Exponentials, logarithms, powers, trigonometric and hyperbolic functions.
+
+#include "cresset/kernels/expr/compare.h"
+#include "cresset/kernels/expr/complex_math.h"
+#include "cresset/kernels/expr/math.h"
+
+namespace cresset::kernels::expr {
+
+#define CRESSET_TRANSCENDENTAL(Name, function, complex_function)               \
+  struct Name : Signature<1, 0, kFloats | kComplexes> {                        \
+    static constexpr bool heavy = true;                                        \
+    template <class T> CRESSET_EXPR T operator()(T a) const {                  \
+      if constexpr (is_cplx<T>) return complex_function(a);                    \
+      else return math::function(a);                                           \
+    }                                                                          \
+  };
+
+// (e^x - 1) with e^x cos y - 1 = expm1(x) cos y - 2 sin(y/2)^2, so that nothing cancels near 0.
+template <class V> CRESSET_EXPR complex<V> cexpm1(complex<V> z) {
+  const V e = std::expm1(z.real()), half = std::sin(z.imag() / V(2));
+  return {e * std::cos(z.imag()) - V(2) * half * half, (e + V(1)) * std::sin(z.imag())};
+}
+template <class V> CRESSET_EXPR complex<V> cexp2(complex<V> z) {
+  return cexp(complex<V>(z.real() * V(0.69314718055994530942), z.imag() * V(0.69314718055994530942)));
+}
+// log|1 + z|^2 = log1p(x (2 + x) + y^2) where |z| is small.
+template <class V> CRESSET_EXPR complex<V> clog1p(complex<V> z) {
+  const V x = z.real(), y = z.imag();
+  if (x > V(-0.5) && x < V(0.5) && y > V(-0.5) && y < V(0.5)) return {V(0.5) * std::log1p(x * (V(2) + x) + y * y), std::atan2(y, V(1) + x)};
+  return clog(complex<V>(x + V(1), y));
+}
+template <class V> CRESSET_EXPR complex<V> clog2(complex<V> z) {
+  const complex<V> l = clog(z);
+  return {l.real() / V(0.69314718055994530942), l.imag() / V(0.69314718055994530942)};
+}
+template <class V> CRESSET_EXPR complex<V> csigmoid(complex<V> z) { return complex<V>(1) / (complex<V>(1) + cexp(-z)); }
+
+CRESSET_TRANSCENDENTAL(Exp, exp, cexp)
+CRESSET_TRANSCENDENTAL(Expm1, expm1, cexpm1)
+CRESSET_TRANSCENDENTAL(Exp2, exp2, cexp2)
+CRESSET_TRANSCENDENTAL(Log, log, clog)
+CRESSET_TRANSCENDENTAL(Log1p, log1p, clog1p)
+CRESSET_TRANSCENDENTAL(Log2, log2, clog2)
+CRESSET_TRANSCENDENTAL(Log10, log10, clog10)
+CRESSET_TRANSCENDENTAL(Sin, sin, csin)
+CRESSET_TRANSCENDENTAL(Cos, cos, ccos)
+CRESSET_TRANSCENDENTAL(Tan, tan, ctan)
+CRESSET_TRANSCENDENTAL(Asin, asin, casin)
+CRESSET_TRANSCENDENTAL(Acos, acos, cacos)
+CRESSET_TRANSCENDENTAL(Atan, atan, catan)
+CRESSET_TRANSCENDENTAL(Sinh, sinh, csinh)
+CRESSET_TRANSCENDENTAL(Cosh, cosh, ccosh)
+CRESSET_TRANSCENDENTAL(Tanh, tanh, ctanh)
+CRESSET_TRANSCENDENTAL(Asinh, asinh, casinh)
+CRESSET_TRANSCENDENTAL(Acosh, acosh, cacosh)
+CRESSET_TRANSCENDENTAL(Atanh, atanh, catanh)
+CRESSET_TRANSCENDENTAL(Sigmoid, sigmoid, csigmoid)
+#undef CRESSET_TRANSCENDENTAL
+
+// Integers: by squaring, wrapping around; negative exponents truncate towards 0.
+template <class T> CRESSET_EXPR T int_pow(T base, T exponent) {
+  if constexpr (std::is_signed_v<T>)
+    if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? T(exponent & 1 ? -1 : 1) : T(0);
+  Wrap<T> result = 1, power = static_cast<Wrap<T>>(base);
+  for (auto e = static_cast<std::make_unsigned_t<T>>(exponent); e != 0; e = static_cast<std::make_unsigned_t<T>>(e >> 1)) {
+    if (e & 1) result *= power;
+    power *= power;
+  }
+  return static_cast<T>(result);
+}
+
+struct Pow : Signature<2, 0, kReals | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if constexpr (is_cplx<T>) return own_complex(std::pow(std_complex(a), std_complex(b)));
+    else if constexpr (is_int<T>) return int_pow(a, b);
+    else return std::pow(a, b);
+  }
+};
+struct Atan2 : Signature<2, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T y, T x) const { return std::atan2(y, x); }
+};
+struct Xlogy : Signature<2, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return is_nan(b) ? b : a == 0 ? T(0) : a * math::log(b); }
+};
+
+// log(e^a + e^b) and log2(2^a + 2^b), from the larger one down. Equal infinities have no difference to take.
+struct Logaddexp : Signature<2, 0, kFloats | kComplexes> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if constexpr (is_cplx<T>) {
+      const bool a_larger = a.real() > b.real() || (a.real() == b.real() && a.imag() > b.imag());
+      const T high = a_larger ? a : b, low = a_larger ? b : a;
+      if (is_inf(high.real()) && high.real() == low.real()) return high.real() < 0 ? high : clog(cexp(high) + cexp(low));
+      return high + clog1p(cexp(low - high));
+    } else {
+      if (is_inf(a) && a == b) return a;
+      const T distance = a > b ? b - a : a - b;
+      return (a > b || is_nan(a) ? a : b) + math::log1p(math::exp(distance));
+    }
+  }
+};
+struct Logaddexp2 : Signature<2, 0, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    if (is_inf(a) && a == b) return a;
+    const T distance = a > b ? b - a : a - b;
+    return (a > b || is_nan(a) ? a : b) + math::log1p(math::exp2(distance)) * T(1.44269504088896340736);
+  }
+};
+
+}  // namespace cresset::kernels::expr
