@@ -1,0 +1,170 @@
+#include "cresset/ops/indexing.h"
+
+#include <cstring>
+
+#include "cresset/ops/functions.h"
+
+namespace cresset::indexing {
+
+namespace {
+
+// What remains after integers, slices, None and Ellipsis have been applied as views.
+struct Applied {
+  Tensor view;
+  std::vector<std::optional<Tensor>> tensors;  // one entry per dimension of view, trailing ones left out
+  bool any_tensor = false;
+};
+
+int64_t consumed_dims(const TensorIndex& i) {
+  switch (i.type()) {
+    case TensorIndexType::None: case TensorIndexType::Ellipsis: case TensorIndexType::Boolean: return 0;
+    case TensorIndexType::Tensor: {
+      const ScalarType t = i.tensor().scalar_type();
+      return t == ScalarType::Bool || t == ScalarType::Byte ? i.tensor().dim() : 1;
+    }
+    default: return 1;
+  }
+}
+
+Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
+  int64_t consumed = 0, ellipses = 0;
+  for (const auto& i : indices) {
+    consumed += consumed_dims(i);
+    ellipses += i.type() == TensorIndexType::Ellipsis;
+  }
+  CRESSET_CHECK_INDEX(ellipses <= 1, "index: only one ellipsis is allowed, got ", ellipses);
+  CRESSET_CHECK_INDEX(consumed <= self.dim(), "too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
+  Applied a{self, {}, false};
+  int64_t dim = 0;
+  auto put_tensor = [&](Tensor t) {
+    while (static_cast<int64_t>(a.tensors.size()) < dim) a.tensors.emplace_back();
+    a.tensors.emplace_back(std::move(t));
+    a.any_tensor = true;
+  };
+  for (const auto& i : indices) {
+    switch (i.type()) {
+      case TensorIndexType::None:
+        a.view = a.view.unsqueeze(dim++);
+        break;
+      case TensorIndexType::Ellipsis:
+        dim += self.dim() - consumed;
+        break;
+      case TensorIndexType::Integer: {
+        const int64_t n = a.view.size(dim);
+        CRESSET_CHECK_INDEX(i.integer() >= -n && i.integer() < n, "index ", i.integer(), " is out of bounds for dimension ", dim,
+                            " with size ", n);
+        a.view = a.view.select(dim, i.integer());
+        break;
+      }
+      case TensorIndexType::Slice: {
+        const Slice& s = i.slice();
+        CRESSET_CHECK_VALUE(s.step() > 0, "slice: step must be greater than zero, got ", s.step());
+        if (s.start().value_or(0) != 0 || s.stop().value_or(a.view.size(dim)) != a.view.size(dim) || s.step() != 1)
+          a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
+        dim++;
+        break;
+      }
+      case TensorIndexType::Boolean:
+        a.view = a.view.unsqueeze(dim);
+        put_tensor(i.boolean() ? zeros({1}, kLong) : empty({0}, kLong));
+        dim++;
+        break;
+      case TensorIndexType::Tensor: {
+        const Tensor& t = i.tensor();
+        const bool mask = t.scalar_type() == ScalarType::Bool || t.scalar_type() == ScalarType::Byte;
+        CRESSET_CHECK_INDEX(is_integral_type(t.scalar_type(), true), "tensors used as indices must be int64, int32, uint8 or bool, got ", t);
+        if (t.dim() == 0 && !mask) {
+          // A 0-d integer tensor acts as an integer.
+          a.view = a.view.select(dim, t.item<int64_t>());
+          break;
+        }
+        if (t.dim() == 0) {
+          a.view = a.view.unsqueeze(dim);
+          put_tensor(t.item().to<bool>() ? zeros({1}, kLong) : empty({0}, kLong));
+          dim++;
+          break;
+        }
+        if (!mask) {
+          put_tensor(t);
+          dim++;
+          break;
+        }
+        for (int64_t d = 0; d < t.dim(); d++)
+          CRESSET_CHECK_INDEX(t.size(d) == a.view.size(dim + d), "the shape of the mask ", t.sizes(), " at index ", d,
+                              " does not match the shape of the indexed tensor ", a.view.sizes(), " at index ", dim + d);
+        for (const Tensor& positions : t.nonzero().unbind(1)) {
+          put_tensor(positions);
+          dim++;
+        }
+        break;
+      }
+    }
+  }
+  return a;
+}
+
+// Strips leading dimensions of size 1 that the destination does not have, as assignment in NumPy does.
+Tensor strip_leading_ones(const Tensor& value, int64_t dims) {
+  Tensor v = value;
+  while (v.dim() > dims && v.size(0) == 1) v = v.squeeze(0);
+  return v;
+}
+
+}  // namespace
+
+TensorIndex::TensorIndex(const char* text) : type_(TensorIndexType::Ellipsis) {
+  CRESSET_CHECK_VALUE(std::strcmp(text, "...") == 0, "index: expected \"...\" as the only text index, got \"", text, "\"");
+}
+
+Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
+  const Applied a = apply_views(self, indices);
+  if (a.any_tensor) return cresset::index(a.view, a.tensors);
+  return a.view.is_same(self) ? self.alias() : a.view;
+}
+
+void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value) {
+  Applied a = apply_views(self, indices);
+  Tensor v = value.scalar_type() == self.scalar_type() && value.device() == self.device() ? value : value.to(self.options());
+  if (a.any_tensor) {
+    a.view.index_put_(a.tensors, v);
+    return;
+  }
+  a.view.copy_(strip_leading_ones(v, a.view.dim()));
+}
+
+void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value) {
+  Applied a = apply_views(self, indices);
+  if (a.any_tensor) a.view.index_put_(a.tensors, full({}, value, self.options()));
+  else a.view.fill_(value);
+}
+
+}  // namespace cresset::indexing
+
+namespace cresset {
+
+using indexing::TensorIndex;
+
+Tensor Tensor::operator[](int64_t index) const {
+  CRESSET_CHECK_INDEX(dim() > 0, "index: a 0-dim tensor cannot be indexed; use item() for its value");
+  CRESSET_CHECK_INDEX(index >= -size(0) && index < size(0), "index ", index, " is out of bounds for dimension 0 with size ", size(0));
+  return select(0, index);
+}
+Tensor Tensor::operator[](const Tensor& i) const { return indexing::get_item(*this, TensorIndex(i)); }
+Tensor Tensor::index(ArrayRef<TensorIndex> indices) const { return indexing::get_item(*this, indices); }
+Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const { return indexing::get_item(*this, ArrayRef<TensorIndex>(indices)); }
+Tensor& Tensor::index_put_(ArrayRef<TensorIndex> indices, const Tensor& value) {
+  indexing::set_item(*this, indices, value);
+  return *this;
+}
+Tensor& Tensor::index_put_(ArrayRef<TensorIndex> indices, const Scalar& value) {
+  indexing::set_item(*this, indices, value);
+  return *this;
+}
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& value) {
+  return index_put_(ArrayRef<TensorIndex>(indices), value);
+}
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) {
+  return index_put_(ArrayRef<TensorIndex>(indices), value);
+}
+
+}  // namespace cresset
