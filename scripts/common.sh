@@ -1,0 +1,38 @@
+# Sourced by the other scripts: finds the root, installs what is missing, configures and builds.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+# Package that gives each file, for what the build and the tests need.
+declare -A needed=(
+  [/usr/bin/g++]=g++ [/usr/bin/cmake]=cmake [/usr/bin/ninja]=ninja-build [/usr/bin/git]=git
+  [/usr/include/dnnl.h]=libdnnl-dev [/usr/include/zlib.h]=zlib1g-dev [/usr/include/gtest/gtest.h]=libgtest-dev
+  [/usr/include/nlohmann/json.hpp]=nlohmann-json3-dev [/usr/include/hwy/highway.h]=libhwy-dev
+)
+
+install_missing() {
+  local missing=() file
+  for file in "${!needed[@]}"; do
+    [ -e "$file" ] || find /usr/include -path "*/${file#/usr/include/}" -print -quit 2>/dev/null | grep -q . || missing+=("${needed[$file]}")
+  done
+  command -v python3 >/dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || missing+=(python3)
+  [ ${#missing[@]} -eq 0 ] && return
+  command -v apt-get >/dev/null || { echo "missing packages: ${missing[*]}; install them, or run this on Debian or Ubuntu, where apt-get does it" >&2; exit 1; }
+  local sudo=""
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "missing packages: ${missing[*]}; run as root, or install sudo" >&2; exit 1; }
+    sudo=sudo
+  fi
+  echo "installing ${missing[*]}"
+  { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >/tmp/cresset-apt.log 2>&1 ||
+    { tail -5 /tmp/cresset-apt.log >&2; echo "apt-get could not install: ${missing[*]} (log in /tmp/cresset-apt.log)" >&2; exit 1; }
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" >"/tmp/cresset-configure-$preset.log" 2>&1 ||
+    { tail -20 "/tmp/cresset-configure-$preset.log" >&2; echo "cmake could not configure preset $preset" >&2; exit 1; }
+  if [ $# -gt 0 ]; then cmake --build --preset "$preset" --target "$@"; else cmake --build --preset "$preset"; fi
+}
