@@ -5,49 +5,19 @@
 // type S to the compute type P on the way. A complex product is a real one: with A as m x 2k reals (re, im) and each row of B packed
 // as the two rows (re, im) and (-im, re), C is the m x 2n reals of the complex result.
 
-#include <algorithm>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
 #include "cresset/kernels/common/scratch.h"
 #include "cresset/kernels/cpu/gemm.h"
+#include "cresset/kernels/cpu/gemm_vector.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kTileRows = 14;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kTileRows = 6;
+constexpr int kTileRows = 14;
 #else
-constexpr int kVectorBytes = 16, kTileRows = 6;
+constexpr int kTileRows = 6;
 #endif
 constexpr int kTileVectors = 2;
-
-template <class P>
-struct VectorOf {
-  typedef P type __attribute__((vector_size(kVectorBytes)));
-};
-template <class P>
-using Vector = typename VectorOf<P>::type;
-template <class P>
-constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(P));
-
-template <class P>
-CRESSET_ALWAYS_INLINE Vector<P> load(const P* p) {
-  Vector<P> v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-template <class P>
-CRESSET_ALWAYS_INLINE void store(P* p, Vector<P> v) { std::memcpy(p, &v, sizeof v); }
-
-template <int N, class F>
-CRESSET_ALWAYS_INLINE void unroll(F&& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) { (f(std::integral_constant<int, I>{}), ...); }
-  (std::make_integer_sequence<int, N>{});
-}
 
 // How a finished tile of sums goes into C.
 template <class P>
@@ -59,13 +29,22 @@ struct TileOutput {
   bool relu;
 };
 
+// A tile of sums, `width` apart, into the rows x columns of C that exist: the general case, outside of the micro-kernels.
 template <class P>
-CRESSET_ALWAYS_INLINE Vector<P> finish(Vector<P> sum, Vector<P> old, const TileOutput<P>& out, bool first, const P* bias) {
-  sum *= out.alpha;
-  if (!first) sum += old * out.beta;
-  if (bias) sum += load(bias);
-  if (out.relu) sum = sum < P(0) ? Vector<P>{} : sum;
-  return sum;
+CRESSET_NOINLINE void finish_tile(const P* sums, int rows, int width, int columns, const TileOutput<P>& out) {
+  const bool overwrite = out.beta == P(0);
+  for (int i = 0; i < rows; i++) {
+    const P* from = sums + i * width;
+    P* c = out.c + i * out.ldc;
+    if (overwrite)
+      for (int j = 0; j < columns; j++) c[j] = from[j] * out.alpha;
+    else
+      for (int j = 0; j < columns; j++) c[j] = from[j] * out.alpha + c[j] * out.beta;
+    if (out.bias)
+      for (int j = 0; j < columns; j++) c[j] += out.bias[j];
+    if (out.relu)
+      for (int j = 0; j < columns; j++) c[j] = c[j] < P(0) ? P(0) : c[j];
+  }
 }
 
 // C tile (Rows x Vectors) from packed panels a[k][Rows] and b[k][Vectors * lanes]; only the first `columns` columns exist in C.
@@ -73,6 +52,7 @@ template <class P, int Rows, int Vectors>
 void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTRICT b, const TileOutput<P>& out, int columns) {
   constexpr int L = kLanes<P>;
   Vector<P> acc[Rows][Vectors] = {};
+  unroll<Rows>([&](auto i) { unroll<Vectors>([&](auto j) { __builtin_prefetch(out.c + i * out.ldc + j * L, 1); }); });
   for (; k > 0; k--) {
     Vector<P> row[Vectors];
     unroll<Vectors>([&](auto j) { row[j] = load(b + j * L); });
@@ -83,24 +63,24 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
     a += Rows;
     b += Vectors * L;
   }
-  const bool overwrite = out.beta == P(0);
-  if (columns == Vectors * L) {
+  // Calls while the sums are live would make the compiler keep some of them in memory throughout: they are stored first.
+  if (columns < Vectors * L || out.bias || out.relu) {
+    alignas(kVectorBytes) P sums[Rows * Vectors * L];
+    unroll<Rows>([&](auto i) { unroll<Vectors>([&](auto j) { store(sums + (i * Vectors + j) * L, acc[i][j]); }); });
+    return finish_tile(sums, Rows, Vectors * L, columns, out);
+  }
+  P* c = out.c;
+  const P alpha = out.alpha, beta = out.beta;
+  if (beta == P(0)) {
     unroll<Rows>([&](auto i) {
-      unroll<Vectors>([&](auto j) {
-        P* c = out.c + i * out.ldc + j * L;
-        store(c, finish<P>(acc[i][j], overwrite ? Vector<P>{} : load(c), out, overwrite, out.bias ? out.bias + j * L : nullptr));
-      });
+      unroll<Vectors>([&](auto j) { store(c + j * L, acc[i][j] * alpha); });
+      c += out.ldc;
     });
     return;
   }
-  P bias[Vectors * L] = {};
-  if (out.bias) std::memcpy(bias, out.bias, columns * sizeof(P));
   unroll<Rows>([&](auto i) {
-    P line[Vectors * L] = {};
-    P* c = out.c + i * out.ldc;
-    if (!overwrite) std::memcpy(line, c, columns * sizeof(P));
-    unroll<Vectors>([&](auto j) { store(line + j * L, finish<P>(acc[i][j], load(line + j * L), out, overwrite, out.bias ? bias + j * L : nullptr)); });
-    std::memcpy(c, line, columns * sizeof(P));
+    unroll<Vectors>([&](auto j) { store(c + j * L, acc[i][j] * alpha + load(c + j * L) * beta); });
+    c += out.ldc;
   });
 }
 
@@ -116,28 +96,61 @@ constexpr auto make_micro_kernels(std::integer_sequence<int, I...>) {
 template <class P>
 constexpr auto micro_kernels = make_micro_kernels<P>(std::make_integer_sequence<int, kTileRows>{});
 
-// Element (row, p) of op(A) is a[row * row_stride + p * k_stride]; out[p][rows].
+// out[p * width + j] = in[j * stride + p] for p < k and j < count, in blocks of vectors. Each row is stored as a whole vector: what
+// lies beyond its `count` elements is zero, or is overwritten by the next row when width < lanes.
+template <class S, class P>
+void pack_transposed(const S* in, int64_t stride, int count, int64_t k, P* out, int64_t width) {
+  constexpr int L = kLanes<P>;
+  for (int64_t p = 0; p < k; p += L) {
+    const int depth = static_cast<int>(std::min<int64_t>(L, k - p));
+    Vector<P> x[L];
+    if (depth == L)
+      unroll<L>([&](auto j) { x[j] = j < count ? load_as<P>(in + j * stride + p) : Vector<P>{}; });
+    else
+      unroll<L>([&](auto j) { x[j] = j < count ? load_some_as<P>(in + j * stride + p, depth) : Vector<P>{}; });
+    transpose<P>(x);
+    unroll<L>([&](auto i) {
+      if (i < depth) store(out + (p + i) * width, x[i]);
+    });
+  }
+}
+
+// Element (row, p) of op(A) is a[row * row_stride + p * k_stride]; out[p][rows]. May write up to one vector beyond.
 template <class S, class P>
 void pack_a(const S* a, int64_t row_stride, int64_t k_stride, int rows, int64_t k, P* out) {
   if constexpr (is_complex<S>::value) {
-    for (int i = 0; i < rows; i++)
-      for (int64_t p = 0; p < k; p++) {
+    if (k_stride == 1) return pack_a(reinterpret_cast<const P*>(a), 2 * row_stride, 1, rows, 2 * k, out);
+    for (int64_t p = 0; p < k; p++)
+      for (int i = 0; i < rows; i++) {
         const S x = a[i * row_stride + p * k_stride];
         out[2 * p * rows + i] = x.real();
         out[(2 * p + 1) * rows + i] = x.imag();
       }
-  } else if (row_stride == 1) {
-    for (int64_t p = 0; p < k; p++)
-      for (int i = 0; i < rows; i++) out[p * rows + i] = static_cast<P>(a[p * k_stride + i]);
+  } else if (k_stride == 1) {
+    // A panel taller than a vector is packed in slices; ascending order lets each slice overwrite the excess of the one before.
+    constexpr int L = kLanes<P>;
+    if (rows <= L) return pack_transposed(a, row_stride, rows, k, out, rows);
+    for (int64_t p = 0; p < k; p += L) {
+      const int depth = static_cast<int>(std::min<int64_t>(L, k - p));
+      P block[L * L];
+      for (int i = 0; i < rows; i += L) {
+        const int count = std::min(L, rows - i);
+        pack_transposed(a + i * row_stride + p, row_stride, count, depth, block, L);
+        for (int q = 0; q < depth; q++)
+          for (int r = 0; r < count; r++) out[(p + q) * rows + i + r] = block[q * L + r];
+      }
+    }
   } else {
-    for (int i = 0; i < rows; i++)
-      for (int64_t p = 0; p < k; p++) out[p * rows + i] = static_cast<P>(a[i * row_stride + p * k_stride]);
+    constexpr int L = kLanes<P>;
+    for (int64_t p = 0; p < k; p++)
+      for (int i = 0; i < rows; i += L) store(out + p * rows + i, load_some_as<P>(a + p * k_stride + i, std::min(L, rows - i)));
   }
 }
 
 // Element (p, column) of op(B) is b[p * k_stride + column * column_stride]; out[p][width], zero beyond `columns`.
 template <class S, class P>
 void pack_b(const S* b, int64_t k_stride, int64_t column_stride, int columns, int width, int64_t k, P* out) {
+  constexpr int L = kLanes<P>;
   if constexpr (is_complex<S>::value) {
     for (int64_t p = 0; p < k; p++) {
       P* first = out + 2 * p * width;
@@ -152,14 +165,14 @@ void pack_b(const S* b, int64_t k_stride, int64_t column_stride, int columns, in
       for (int j = 2 * columns; j < width; j++) first[j] = second[j] = 0;
     }
   } else if (column_stride == 1) {
-    for (int64_t p = 0; p < k; p++) {
-      for (int j = 0; j < columns; j++) out[p * width + j] = static_cast<P>(b[p * k_stride + j]);
-      for (int j = columns; j < width; j++) out[p * width + j] = 0;
-    }
+    for (int64_t p = 0; p < k; p++)
+      for (int j = 0; j < width; j += L) {
+        const int count = std::min(L, columns - j);
+        const S* from = b + p * k_stride + j;
+        store(out + p * width + j, count == L ? load_as<P>(from) : load_some_as<P>(from, count));
+      }
   } else {
-    if (columns < width) std::memset(out, 0, k * width * sizeof(P));
-    for (int j = 0; j < columns; j++)
-      for (int64_t p = 0; p < k; p++) out[p * width + j] = static_cast<P>(b[p * k_stride + j * column_stride]);
+    for (int j = 0; j < width; j += L) pack_transposed(b + j * column_stride, column_stride, std::min(L, columns - j), k, out + j, width);
   }
 }
 
@@ -181,7 +194,7 @@ void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int
   static_assert(kWidth % kParts == 0);
   const int64_t depth = even_block(k, kDepth, 4), rows = even_block(m, kRows, 1), columns = std::min<int64_t>(n, kColumns);
   const int64_t padded_columns = ceil_div(columns * kParts, kWidth) * kWidth;
-  const int64_t a_size = ceil_div(rows * depth * kParts, 16) * 16;
+  const int64_t a_size = (ceil_div(rows * depth * kParts, kLanes<P>) + 1) * kLanes<P>;
   P* const packed_a = thread_scratch<P>(Scratch::gemm_pack, a_size + padded_columns * depth * kParts);
   P* const packed_b = packed_a + a_size;
   for (int64_t jc = 0; jc < n; jc += columns) {
