@@ -33,7 +33,8 @@ struct alignas(2 * sizeof(T)) complex {
   }
   // Smith's method (R. L. Smith, CACM 5(8), 1962): avoids overflow of |b|^2.
   friend constexpr complex operator/(const complex& a, const complex& b) {
-    const T abs_real = b.real_ < 0 ? -b.real_ : b.real_, abs_imag = b.imag_ < 0 ? -b.imag_ : b.imag_;
+    // Adding 0 makes -0 positive.
+    const T abs_real = (b.real_ < 0 ? -b.real_ : b.real_) + T(0), abs_imag = (b.imag_ < 0 ? -b.imag_ : b.imag_) + T(0);
     if (abs_real >= abs_imag) {
       if (abs_real == 0 && abs_imag == 0) return {a.real_ / abs_real, a.imag_ / abs_imag};
       const T ratio = b.imag_ / b.real_, scale = T(1) / (b.real_ + b.imag_ * ratio);

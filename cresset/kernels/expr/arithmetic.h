@@ -55,8 +55,10 @@ template <class T> CRESSET_EXPR T int_remainder(T a, T b) {
 }
 
 struct DivTrunc : Signature<2, 0, kReals> {
+  static constexpr bool native_low = true;  // the quotient is rounded to the dtype first
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_int<T>) return int_quotient(a, b);
+    else if constexpr (is_low<T>) return T(std::trunc(static_cast<float>(a / b)));
     else return std::trunc(a / b);
   }
 };

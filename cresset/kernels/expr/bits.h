@@ -43,26 +43,31 @@ struct BitwiseRightShift : Signature<2, 0, kInts> {
   }
 };
 
-template <class T> CRESSET_EXPR std::make_unsigned_t<T> magnitude(T a) {
-  using U = std::make_unsigned_t<T>;
-  return a < 0 ? static_cast<U>(U(0) - static_cast<U>(a)) : static_cast<U>(a);
-}
-template <class U> CRESSET_EXPR U gcd_unsigned(U a, U b) {
-  while (b != 0) {
-    const U rest = static_cast<U>(a % b);
-    a = b;
-    b = rest;
+template <class T> CRESSET_EXPR T wrapping_abs(T a) { return static_cast<T>(a < 0 ? Wrap<T>(0) - Wrap<T>(a) : Wrap<T>(a)); }
+
+// The divisor that overflows the lowest value.
+template <class T> CRESSET_EXPR bool is_minus_one(T a) { return std::is_signed_v<T> && a == T(-1); }
+
+// Euclid's algorithm on wrapped magnitudes: only the lowest value has none, and gives a result of either sign.
+template <class T> CRESSET_EXPR T gcd(T x, T y) {
+  T a = wrapping_abs(x), b = wrapping_abs(y);
+  while (a != 0) {
+    const T rest = is_minus_one(a) ? T(0) : static_cast<T>(b % a);
+    b = a;
+    a = rest;
   }
-  return a;
+  return b;
 }
 struct Gcd : Signature<2, 0, kInts> {
-  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return static_cast<T>(gcd_unsigned(magnitude(a), magnitude(b))); }
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return gcd(a, b); }
 };
 struct Lcm : Signature<2, 0, kInts> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
-    const auto divisor = gcd_unsigned(magnitude(a), magnitude(b));
+    const T divisor = gcd(a, b);
     if (divisor == 0) return 0;
-    return static_cast<T>(magnitude(static_cast<T>(Wrap<T>(magnitude(a) / divisor) * Wrap<T>(magnitude(b)))));
+    const T quotient = is_minus_one(divisor) ? static_cast<T>(Wrap<T>(0) - Wrap<T>(a)) : static_cast<T>(a / divisor);
+    using Wide = std::conditional_t<(sizeof(T) < 4), int32_t, T>;
+    return static_cast<T>(wrapping_abs(static_cast<Wide>(Wrap<T>(quotient) * Wrap<T>(b))));
   }
 };
 

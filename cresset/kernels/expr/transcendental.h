@@ -88,7 +88,9 @@ struct Xlogy : Signature<2, 0, kFloats> {
 struct Logaddexp : Signature<2, 0, kFloats | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_cplx<T>) {
-      const bool a_larger = a.real() > b.real() || (a.real() == b.real() && a.imag() > b.imag());
+      constexpr auto nan = std::numeric_limits<typename T::value_type>::quiet_NaN();
+      if (is_nan(a) || is_nan(b)) return T(nan, nan);
+      const bool a_larger = a.real() >= b.real();
       const T high = a_larger ? a : b, low = a_larger ? b : a;
       if (is_inf(high.real()) && high.real() == low.real()) return high.real() < 0 ? high : clog(cexp(high) + cexp(low));
       return high + clog1p(cexp(low - high));
