@@ -1,0 +1,66 @@
+// C++ operators of Tensor in terms of the ops.
+
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+
+// A number on the left becomes a wrapped 0-d tensor, or the op that swaps its arguments.
+#define CRESSET_DEFINE_OPERATOR(op, name, left)                                             \
+  Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); }               \
+  Tensor operator op(const Tensor& a, const Scalar& b) { return name(a, b); }               \
+  Tensor operator op(const Scalar& a, const Tensor& b) { return left; }
+CRESSET_DEFINE_OPERATOR(+, add, add(b, a))
+CRESSET_DEFINE_OPERATOR(-, sub, rsub(b, a))
+CRESSET_DEFINE_OPERATOR(*, mul, mul(b, a))
+CRESSET_DEFINE_OPERATOR(/, div, div(wrapped_scalar_tensor(a, b.device()), b))
+CRESSET_DEFINE_OPERATOR(%, remainder, remainder(wrapped_scalar_tensor(a, b.device()), b))
+CRESSET_DEFINE_OPERATOR(==, eq, eq(b, a))
+CRESSET_DEFINE_OPERATOR(!=, ne, ne(b, a))
+CRESSET_DEFINE_OPERATOR(<, lt, gt(b, a))
+CRESSET_DEFINE_OPERATOR(<=, le, ge(b, a))
+CRESSET_DEFINE_OPERATOR(>, gt, lt(b, a))
+CRESSET_DEFINE_OPERATOR(>=, ge, le(b, a))
+CRESSET_DEFINE_OPERATOR(&, bitwise_and, bitwise_and(b, a))
+CRESSET_DEFINE_OPERATOR(|, bitwise_or, bitwise_or(b, a))
+CRESSET_DEFINE_OPERATOR(^, bitwise_xor, bitwise_xor(b, a))
+#undef CRESSET_DEFINE_OPERATOR
+
+Tensor Tensor::operator~() const { return bitwise_not(); }
+Tensor Tensor::operator-() const { return neg(); }
+Tensor& Tensor::operator+=(const Tensor& o) { return add_(o); }
+Tensor& Tensor::operator+=(const Scalar& o) { return add_(o); }
+Tensor& Tensor::operator-=(const Tensor& o) { return sub_(o); }
+Tensor& Tensor::operator-=(const Scalar& o) { return sub_(o); }
+Tensor& Tensor::operator*=(const Tensor& o) { return mul_(o); }
+Tensor& Tensor::operator*=(const Scalar& o) { return mul_(o); }
+Tensor& Tensor::operator/=(const Tensor& o) { return div_(o); }
+Tensor& Tensor::operator/=(const Scalar& o) { return div_(o); }
+Tensor& Tensor::operator&=(const Tensor& o) { return bitwise_and_(o); }
+Tensor& Tensor::operator|=(const Tensor& o) { return bitwise_or_(o); }
+Tensor& Tensor::operator^=(const Tensor& o) { return bitwise_xor_(o); }
+
+Tensor Tensor::cpu() const { return to(options().device(kCPU)); }
+Tensor Tensor::cuda() const { return to(options().device(kCUDA)); }
+Tensor Tensor::toType(ScalarType t) const { return to(t); }
+
+Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
+  Tensor t = scalar_tensor(value, TensorOptions(value.type()).device(device.is_meta() ? device : Device(kCPU)));
+  t.impl()->set_wrapped_number(true);
+  return t;
+}
+
+Scalar Tensor::item() const {
+  CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
+  CRESSET_CHECK(!is_meta(), "item: cannot be called on meta tensors, they hold no data");
+  const Tensor t = is_cpu() ? *this : cpu();
+  switch (t.scalar_type()) {
+#define CRESSET_ITEM(T, Name) \
+  case ScalarType::Name: return Scalar(*static_cast<const T*>(t.data_ptr()));
+    CRESSET_FOR_EACH_DTYPE(CRESSET_ITEM)
+#undef CRESSET_ITEM
+    default: break;
+  }
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, "item: not implemented for dtype ", t.scalar_type());
+}
+
+}  // namespace cresset

@@ -1,0 +1,166 @@
+// Text of tensors in LibTorch's layout: columns of numbers, matrices of a larger tensor one after another, dtype and shape last.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+
+namespace {
+
+// How the numbers of one tensor are written: all with one width, precision and common factor.
+struct Format {
+  int width = 0, precision = 0;
+  bool scientific = false;
+  double scale = 1;
+};
+
+Format choose_format(const std::vector<double>& values) {
+  bool integral = true;
+  double low = INFINITY, high = 0;
+  for (const double v : values) {
+    if (!std::isfinite(v)) continue;
+    integral = integral && v == std::ceil(v);
+    low = std::min(low, std::fabs(v));
+    high = std::max(high, std::fabs(v));
+  }
+  if (low == INFINITY) low = high = 1;
+  auto digits = [](double v) { return v == 0 ? 1 : static_cast<int>(std::floor(std::log10(v))) + 1; };
+  const int least = digits(low), most = digits(high);
+  Format f;
+  if (integral) {
+    if (most > 9) { f.width = 11; f.precision = 4; f.scientific = true; }
+    else f.width = most + 1;
+    return f;
+  }
+  f.precision = 4;
+  if (most - least > 4) {
+    f.scientific = true;
+    f.width = std::abs(most) > 99 || std::abs(least) > 99 ? 12 : 11;
+  } else if (most > 5 || most < 0) {
+    f.width = 7;
+    f.scale = std::pow(10, most - 1);
+  } else {
+    f.width = most == 0 ? 7 : most + 6;
+  }
+  return f;
+}
+
+std::string number(double v, const Format& f) {
+  char text[64];
+  v /= f.scale;
+  if (!std::isfinite(v)) std::snprintf(text, sizeof text, "%*s", f.width, std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+  else std::snprintf(text, sizeof text, f.scientific ? "%*.*e" : "%*.*f", f.width, f.precision, v);
+  return text;
+}
+
+struct Values {
+  std::vector<double> real, imag;
+  Format format;
+};
+
+std::string element(const Values& v, size_t i) {
+  if (v.imag.empty()) return number(v.real[i], v.format);
+  Format plain = v.format;
+  plain.width = 0;
+  std::string im = number(v.imag[i], plain);
+  return number(v.real[i], v.format) + (im[0] == '-' ? "" : "+") + im + "j";
+}
+
+void append_scale(std::string& s, const Format& f) {
+  if (f.scale == 1) return;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0e * \n", f.scale);
+  s += text;
+}
+
+// Columns are broken over several blocks so that a line stays within 80 characters.
+void append_matrix(std::string& s, const Values& v, size_t first, int64_t rows, int64_t columns, int indent) {
+  size_t width = 0;
+  for (int64_t i = 0; i < rows * columns; i++) width = std::max(width, element(v, first + i).size());
+  const int64_t per_line = std::max<int64_t>(1, static_cast<int64_t>((80 - indent) / (width + 1)));
+  for (int64_t c0 = 0; c0 < columns; c0 += per_line) {
+    const int64_t c1 = std::min(columns, c0 + per_line);
+    if (columns > per_line) {
+      if (c0 != 0) s += '\n';
+      s += c1 - c0 == 1 ? "Column " + std::to_string(c1) : "Columns " + std::to_string(c0 + 1) + " to " + std::to_string(c1);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+      if (r != 0 || columns > per_line) s += '\n';
+      s.append(static_cast<size_t>(indent), ' ');
+      for (int64_t c = c0; c < c1; c++) {
+        const std::string e = element(v, first + static_cast<size_t>(r * columns + c));
+        if (c != c0) s += ' ';
+        s.append(width - e.size(), ' ');
+        s += e;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string Tensor::toString() const {
+  if (!defined()) return "[ Tensor (undefined) ]";
+  std::string s;
+  if (is_meta()) {
+    s = "...";
+  } else {
+    const Tensor t = detach().to(TensorOptions().device(kCPU)).contiguous();
+    Values v;
+    const Tensor real = t.is_complex() ? cresset::view_as_real(t).contiguous().to(kDouble) : t.to(kDouble);
+    const double* data = real.data_ptr<double>();
+    for (int64_t i = 0; i < t.numel(); i++) {
+      v.real.push_back(t.is_complex() ? data[2 * i] : data[i]);
+      if (t.is_complex()) v.imag.push_back(data[2 * i + 1]);
+    }
+    std::vector<double> all = v.real;
+    all.insert(all.end(), v.imag.begin(), v.imag.end());
+    v.format = choose_format(all);
+    if (t.dim() == 0) {
+      char text[64];
+      std::snprintf(text, sizeof text, "%g", v.real[0]);
+      s = v.imag.empty() ? text : element(v, 0);
+    } else if (t.numel() > 0) {
+      append_scale(s, v.format);
+      if (t.dim() == 1) {
+        append_matrix(s, v, 0, t.size(0), 1, 0);
+      } else {
+        const int64_t rows = t.size(-2), columns = t.size(-1), count = t.numel() / (rows * columns);
+        for (int64_t m = 0; m < count; m++) {
+          if (t.dim() > 2) {
+            if (m) s += "\n\n";
+            s += '(';
+            int64_t rest = m, block = count;
+            for (int64_t d = 0; d < t.dim() - 2; d++) {
+              block /= t.size(d);
+              s += std::to_string(rest / block + 1) + ",";
+              rest %= block;
+            }
+            s += ".,.) = \n";
+          }
+          append_matrix(s, v, static_cast<size_t>(m * rows * columns), rows, columns, t.dim() > 2 ? 2 : 1);
+        }
+      }
+    }
+  }
+  if (!s.empty()) s += '\n';
+  std::string device_name = device_type_name(device().type());
+  for (char& c : device_name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  s += "[ " + device_name + cresset::toString(scalar_type()) + "Type{";
+  for (int64_t d = 0; d < dim(); d++) s += (d ? "," : "") + std::to_string(size(d));
+  return s + "} ]";
+}
+
+void Tensor::print() const { std::puts(toString().c_str()); }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << t.toString(); }
+std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toString(t); }
+std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << str(s); }
+std::ostream& operator<<(std::ostream& out, const Device& d) { return out << d.str(); }
+std::ostream& operator<<(std::ostream& out, IntArrayRef sizes) { return out << str(sizes); }
+
+}  // namespace cresset
