@@ -1,0 +1,310 @@
+#include "cresset/ops/pointwise.h"
+
+#include "cresset/ops/view_geometry.h"
+
+namespace cresset::ops {
+
+namespace {
+
+constexpr size_t kMaxArgs = kernels::kMaxOperands - 1;
+
+struct ResultType {
+  ScalarType dims = ScalarType::Undefined, zero = ScalarType::Undefined, numbers = ScalarType::Undefined;
+};
+
+ScalarType promote_defined(ScalarType a, ScalarType b) {
+  if (a == ScalarType::Undefined) return b;
+  if (b == ScalarType::Undefined) return a;
+  return promote_types(a, b);
+}
+
+// A lower category matters only where it is of a higher kind: bool < integer < floating < complex.
+ScalarType combine(ScalarType higher, ScalarType lower) {
+  if (lower == ScalarType::Undefined || is_complex_type(higher)) return higher;
+  if (is_floating_type(higher)) return is_complex_type(lower) ? to_complex_type(higher) : higher;
+  if (higher == ScalarType::Bool || higher == ScalarType::Undefined || is_floating_type(lower) || is_complex_type(lower))
+    return promote_defined(higher, lower);
+  return higher;
+}
+
+ScalarType number_type(ScalarType t) {
+  if (is_complex_type(t)) return to_complex_type(get_default_dtype());
+  return is_floating_type(t) ? get_default_dtype() : t;
+}
+
+CRESSET_COLD void throw_devices(const char* name, const Device& a, const Device& b) {
+  CRESSET_CHECK(false, name, ": expected all tensors to be on the same device, got ", a, " and ", b);
+}
+
+// Everything about one call before it runs.
+struct Plan {
+  ScalarType compute, result;
+  Device device = Device(kCPU);
+  DimVector shape;
+  bool uniform = true;  // every dimensioned tensor has the result's shape
+};
+
+Plan make_plan(const PointwiseOp& op, ArrayRef<Arg> args) {
+  Plan p;
+  bool have_shape = false, have_device = false, device_is_scalar = false;
+  ResultType types;
+  for (size_t i = 0; i < args.size(); i++) {
+    if (args[i].scalar) {
+      types.numbers = promote_defined(types.numbers, number_type(args[i].scalar->type()));
+      continue;
+    }
+    const Tensor& t = *args[i].tensor;
+    CRESSET_CHECK(t.defined(), op.name, ": argument ", i + 1, " is an undefined tensor");
+    const TensorImpl& impl = *t.impl();
+    const Device d = impl.device();
+    const bool scalar_on_cpu = impl.dim() == 0 && d.is_cpu();
+    if (!have_device || (device_is_scalar && !scalar_on_cpu)) {
+      p.device = d;
+      have_device = true;
+      device_is_scalar = scalar_on_cpu;
+    } else if (d != p.device && !scalar_on_cpu) {
+      throw_devices(op.name, p.device, d);
+    }
+    if (!have_shape) {
+      p.shape = impl.sizes();
+      have_shape = true;
+    } else if (impl.sizes() != IntArrayRef(p.shape)) {
+      p.uniform = false;
+      const IntArrayRef other = impl.sizes();
+      if (impl.dim() != 0) {
+        try {
+          p.shape = broadcast_shapes(p.shape, other);
+        } catch (Error& e) {
+          e.add_context(op.name);
+          throw;
+        }
+      }
+    }
+    if (static_cast<int>(i) == op.mask) continue;
+    if (impl.is_wrapped_number()) types.numbers = promote_defined(types.numbers, number_type(impl.dtype()));
+    else if (impl.dim() == 0) types.zero = promote_defined(types.zero, impl.dtype());
+    else types.dims = promote_defined(types.dims, impl.dtype());
+  }
+  if (op.promote == Promote::first) {
+    const Arg& first = args[op.mask == 0 ? 1 : 0];
+    p.compute = first.tensor ? first.tensor->scalar_type() : number_type(first.scalar->type());
+  } else {
+    p.compute = combine(types.dims, combine(types.zero, types.numbers));
+    if (op.promote == Promote::floating && is_integral_type(p.compute, true)) p.compute = get_default_dtype();
+  }
+  p.result = op.kernel.out == kernels::Out::boolean ? ScalarType::Bool
+             : op.kernel.out == kernels::Out::real  ? to_real_type(p.compute)
+                                                    : p.compute;
+  return p;
+}
+
+kernels::Loop loop_of(const PointwiseOp& op, ScalarType t) {
+  const kernels::Loop loop = op.kernel.loop(t);
+  CRESSET_CHECK_NOT_IMPLEMENTED(loop, op.name, ": not implemented for dtype ", t);
+  return loop;
+}
+
+// A number stored in the compute dtype, for a loop to read with stride 0.
+struct alignas(16) NumberCell { unsigned char bytes[16]; };
+
+void store_number(NumberCell* cell, const Scalar& s, ScalarType t) {
+  switch (t) {
+#define CRESSET_STORE(T, Name) \
+  case ScalarType::Name: *reinterpret_cast<T*>(cell->bytes) = s.as<T>(); break;
+    CRESSET_FOR_EACH_DTYPE(CRESSET_STORE)
+#undef CRESSET_STORE
+    default: break;
+  }
+}
+
+// Strides of `t` in bytes over the broadcast shape.
+DimVector byte_strides(const Tensor& t, IntArrayRef shape) {
+  const int64_t size = static_cast<int64_t>(t.element_size()), lead = static_cast<int64_t>(shape.size()) - t.dim();
+  DimVector s(shape.size(), 0);
+  for (int64_t d = 0; d < t.dim(); d++) s[lead + d] = t.sizes()[d] == 1 && shape[lead + d] != 1 ? 0 : t.strides()[d] * size;
+  return s;
+}
+
+// Strides of a fresh result: dense, with the dimensions in memory order of the inputs, the first input deciding first.
+DimVector result_strides(const Plan& p, ArrayRef<DimVector> inputs) {
+  const int n = static_cast<int>(p.shape.size());
+  // order[0] is the fastest dimension.
+  SmallVector<int, 8> order;
+  for (int d = n - 1; d >= 0; d--) order.push_back(d);
+  auto slower = [&](int a, int b) {  // 1: a belongs outside b, -1: inside, 0: undecided
+    for (const DimVector& s : inputs) {
+      if (s[a] == 0 || s[b] == 0) continue;
+      if (s[a] != s[b]) return s[a] < s[b] ? -1 : 1;
+      if (p.shape[a] > p.shape[b]) return 1;
+    }
+    return 0;
+  };
+  for (int i = 1; i < n; i++) {
+    int at = i;
+    for (int j = i - 1; j >= 0; j--) {
+      const int c = slower(order[j], order[at]);
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  DimVector strides(static_cast<size_t>(n));
+  int64_t step = 1;
+  for (const int d : order) {
+    strides[d] = step;
+    step *= p.shape[d];
+  }
+  return strides;
+}
+
+void run(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
+  kernels::Operand operands[kernels::kMaxOperands];
+  ScalarType loop_dtypes[kernels::kMaxOperands];
+  NumberCell cells[kMaxArgs];
+  SmallVector<DimVector, 4> strides;
+  strides.reserve(args.size() + 1);
+  strides.push_back(byte_strides(out, p.shape));
+  operands[0] = {static_cast<char*>(out.data_ptr()), out.scalar_type(), strides[0].data()};
+  loop_dtypes[0] = p.result;
+  for (size_t i = 0; i < args.size(); i++) {
+    if (args[i].scalar) {
+      store_number(&cells[i], *args[i].scalar, p.compute);
+      strides.push_back(DimVector(p.shape.size(), 0));
+      operands[i + 1] = {reinterpret_cast<char*>(cells[i].bytes), p.compute, strides.back().data()};
+      loop_dtypes[i + 1] = p.compute;
+      continue;
+    }
+    const Tensor& t = *args[i].tensor;
+    strides.push_back(byte_strides(t, p.shape));
+    operands[i + 1] = {static_cast<char*>(t.data_ptr()), t.scalar_type(), strides.back().data()};
+    loop_dtypes[i + 1] = static_cast<int>(i) == op.mask ? ScalarType::Bool : p.compute;
+  }
+  const size_t n = args.size() + 1;
+  kernels::run_nd(p.shape, {operands, n}, 1, {loop_dtypes, n}, loop_of(op, p.compute), params);
+}
+
+// The common case, straight to the loop: every tensor plain, contiguous, of one shape and of the compute dtype. Undefined if it is not that case.
+Tensor try_direct(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
+  const TensorImpl* first = nullptr;
+  char* data[kernels::kMaxOperands];
+  int64_t strides[kernels::kMaxOperands];
+  NumberCell cells[kMaxArgs];
+  for (size_t i = 0; i < args.size(); i++) {
+    if (args[i].scalar) continue;
+    const TensorImpl* t = args[i].tensor->impl();
+    if (!t || t->backend() != kCpuBackend || !t->is_contiguous() || t->is_wrapped_number()) return {};
+    if (!first) first = t;
+    else if (t->dtype() != first->dtype() || t->sizes() != first->sizes()) return {};
+  }
+  const ScalarType dtype = first->dtype();
+  if (op.mask >= 0 || (op.promote == Promote::floating && is_integral_type(dtype, true))) return {};
+  const int64_t size = static_cast<int64_t>(element_size(dtype));
+  for (size_t i = 0; i < args.size(); i++) {
+    if (const Scalar* s = args[i].scalar) {
+      // A number of a higher kind would change the dtype.
+      if (!is_floating_type(dtype) || s->isComplex()) return {};
+      store_number(&cells[i], *s, dtype);
+      data[i + 1] = reinterpret_cast<char*>(cells[i].bytes);
+      strides[i + 1] = 0;
+    } else {
+      data[i + 1] = static_cast<char*>(args[i].tensor->impl()->data());
+      strides[i + 1] = size;
+    }
+  }
+  const int64_t n = first->numel();
+  if (n > 32768) return {};
+  const kernels::Loop loop = loop_of(op, dtype);
+  const ScalarType result = op.kernel.out == kernels::Out::boolean ? ScalarType::Bool
+                            : op.kernel.out == kernels::Out::real  ? to_real_type(dtype)
+                                                                   : dtype;
+  Tensor out(make_dense(first->sizes(), result, Device(kCPU)));
+  data[0] = static_cast<char*>(out.impl()->data());
+  strides[0] = static_cast<int64_t>(element_size(result));
+  if (n > 0) loop(data, strides, n, params);
+  return out;
+}
+
+void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
+  CRESSET_CHECK(can_cast(p.result, out.scalar_type()), op.name, ": result type ", p.result,
+                " can't be cast to the desired output type ", out.scalar_type());
+  check_no_internal_overlap(op.name, out);
+  for (const Arg& a : args)
+    if (a.tensor) check_no_partial_overlap(op.name, out, *a.tensor);
+  out.impl()->bump_version();
+  if (!out.is_meta() && out.numel() > 0) run(op, p, args, params, out);
+}
+
+}  // namespace
+
+ScalarType result_type(ArrayRef<Arg> args) {
+  ResultType types;
+  for (const Arg& a : args) {
+    if (a.scalar) types.numbers = promote_defined(types.numbers, number_type(a.scalar->type()));
+    else if (a.tensor->impl()->is_wrapped_number()) types.numbers = promote_defined(types.numbers, number_type(a.tensor->scalar_type()));
+    else if (a.tensor->dim() == 0) types.zero = promote_defined(types.zero, a.tensor->scalar_type());
+    else types.dims = promote_defined(types.dims, a.tensor->scalar_type());
+  }
+  return combine(types.dims, combine(types.zero, types.numbers));
+}
+
+Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
+  if (Tensor direct = try_direct(op, args, params); direct.defined()) return direct;
+  const Plan p = make_plan(op, args);
+  loop_of(op, p.compute);
+  SmallVector<DimVector, 4> strides;
+  const Tensor* only = nullptr;
+  for (const Arg& a : args) {
+    if (!a.tensor) continue;
+    if (!only) only = a.tensor;
+    strides.push_back(byte_strides(*a.tensor, p.shape));
+  }
+  // Inputs of one shape that agree on dense strides hand them on as they are.
+  bool keep = p.uniform && only && only->is_non_overlapping_and_dense();
+  for (const Arg& a : args) keep = keep && (!a.tensor || a.tensor->strides() == only->strides());
+  Tensor out(keep && only->is_contiguous() ? make_dense(p.shape, p.result, p.device)
+                                           : make_strided(p.shape, keep ? DimVector(only->strides()) : result_strides(p, strides), p.result, p.device));
+  if (!p.device.is_meta() && out.numel() > 0) run(op, p, args, params, out);
+  return out;
+}
+
+void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
+  const Plan p = make_plan(op, args);
+  loop_of(op, p.compute);
+  CRESSET_CHECK(out.device() == p.device, op.name, ": expected out to be on ", p.device, ", got ", out.device());
+  CRESSET_CHECK(can_cast(p.result, out.scalar_type()), op.name, ": result type ", p.result,
+                " can't be cast to the desired output type ", out.scalar_type());
+  if (out.sizes() != IntArrayRef(p.shape)) out.resize_(p.shape);
+  run_into(op, p, args, params, out);
+}
+
+void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self) {
+  const Plan p = make_plan(op, args);
+  loop_of(op, p.compute);
+  CRESSET_CHECK(self.sizes() == IntArrayRef(p.shape), op.name, ": output with shape ", self.sizes(),
+                " doesn't match the broadcast shape ", p.shape);
+  CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ", p.device);
+  run_into(op, p, args, params, self);
+}
+
+void check_no_internal_overlap(const char* op, const Tensor& out) {
+  bool overlap = false;
+  for (int64_t d = 0; d < out.dim(); d++) overlap = overlap || (out.strides()[d] == 0 && out.sizes()[d] > 1);
+  CRESSET_CHECK(!overlap || out.numel() == 0, op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
+                out.sizes(), " and strides ", out.strides(), "; clone() the tensor before performing the operation");
+}
+
+void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input) {
+  const TensorImpl &a = *out.impl(), &b = *input.impl();
+  if (&a == &b || !a.has_storage() || a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return;
+  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return;
+  const int64_t size = static_cast<int64_t>(element_size(a.dtype())), other = static_cast<int64_t>(element_size(b.dtype()));
+  const int64_t a0 = a.storage_offset() * size, a1 = a0 + a.numel() * size, b0 = b.storage_offset() * other, b1 = b0 + b.numel() * other;
+  if (a0 == b0 && a1 == b1 && a.sizes() == b.sizes() && a.strides() == b.strides()) return;
+  CRESSET_CHECK(a1 <= b0 || b1 <= a0, op, ": some elements of the input tensor and the written-to tensor refer to a single memory location;"
+                " clone() the tensor before performing the operation");
+}
+
+}  // namespace cresset::ops

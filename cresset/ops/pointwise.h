@@ -1,0 +1,46 @@
+#pragma once
+// One path for every pointwise op: promotion, broadcasting, output strides, checks, and the run of a kernel.
+
+#include "cresset/core/tensor.h"
+#include "cresset/kernels/pointwise.h"
+
+namespace cresset::ops {
+
+// How the compute dtype follows from the arguments' common dtype.
+enum class Promote : uint8_t {
+  common,      // the common dtype
+  floating,    // integers and bool become the default dtype
+  first,       // the dtype of the first input, whatever the others are
+};
+
+// An op over a kernel. `mask` is the input that keeps its bool dtype, or -1.
+struct PointwiseOp {
+  const char* name;
+  const kernels::PointwiseKernel& kernel;
+  Promote promote = Promote::common;
+  int mask = -1;
+};
+
+// An input: a tensor, or a number that is broadcast without becoming a tensor.
+struct Arg {
+  Arg(const Tensor& t) : tensor(&t) {}
+  Arg(const Scalar& s) : scalar(&s) {}
+  const Tensor* tensor = nullptr;
+  const Scalar* scalar = nullptr;
+};
+
+// The dtype that the arguments promote to, by PyTorch's categories (dimensioned tensors, 0-d tensors, numbers).
+ScalarType result_type(ArrayRef<Arg> args);
+
+// A new tensor. Errors: shapes that do not broadcast, devices that differ, dtypes without a kernel.
+Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params = nullptr);
+// Into `out`, which is resized if its shape differs. Errors also: a result dtype that cannot be cast to out's, overlapping memory.
+void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out);
+// Into `self`, usually the first argument, whose shape must be the result's.
+void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self);
+
+// Errors unless writing into `out` is safe: no two of its elements share memory, and it overlaps no input except exactly.
+void check_no_internal_overlap(const char* op, const Tensor& out);
+void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input);
+
+}  // namespace cresset::ops
