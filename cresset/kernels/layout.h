@@ -1,0 +1,36 @@
+#pragma once
+// Kernels that place elements: joining, turning, repeating, sequences, triangles. Arrays are `Strided` (element strides); all
+// arrays of a call have one dtype, any of the fifteen unless said. Outputs overlap no input unless said.
+
+#include "cresset/kernels/common/strided.h"
+
+namespace cresset::kernels {
+
+// Part [start, start + length) of dimension dim. `sizes` is storage for the result's sizes and must outlive it.
+Strided narrow(const Strided& a, int64_t dim, int64_t start, int64_t length, DimVector& sizes);
+
+// The inputs one behind the other along dim; each has out's shape but for its own length along dim. Inputs of shape [0] are skipped.
+void cat(const Strided& out, ArrayRef<Strided> inputs, int64_t dim);
+void flip(const Strided& out, const Strided& self, IntArrayRef dims);
+// Elements move by shifts[i] along dims[i]; those pushed out come back in at the other end. A dim may occur more than once.
+void roll(const Strided& out, const Strided& self, IntArrayRef shifts, IntArrayRef dims);
+// out.size(d) = repeats[d] * self.size(d - (repeats.size() - self.dim())), missing leading sizes being 1.
+void repeat(const Strided& out, const Strided& self, IntArrayRef repeats);
+// repeats is a contiguous int64 array with one count for each index along dim. Errors: negative counts.
+void repeat_interleave(const Strided& out, const Strided& self, const int64_t* repeats, int64_t dim);
+
+// The last two dimensions are matrices. Elements above (tril) or below (triu) diagonal k become zero; out may be self.
+void tril(const Strided& out, const Strided& self, int64_t k);
+void triu(const Strided& out, const Strided& self, int64_t k);
+// Ones on the main diagonal of a matrix, zeros elsewhere.
+void eye(const Strided& out);
+// Ones at index: out has index's shape and the number of classes behind; int64 index.
+// Errors: Error if an index is negative or not below the number of classes.
+void one_hot(const Strided& out, const Strided& index);
+
+// 1-d sequences, bit for bit those of PyTorch on one thread. Not for bool, and arange not for complex.
+void arange(const Strided& out, const Scalar& start, const Scalar& step);
+void linspace(const Strided& out, const Scalar& start, const Scalar& end);
+void logspace(const Strided& out, const Scalar& start, const Scalar& end, double base);
+
+}  // namespace cresset::kernels
