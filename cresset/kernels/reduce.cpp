@@ -1,338 +1,268 @@
 #include "cresset/kernels/reduce.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
 
 #include "cresset/base/error.h"
 #include "cresset/base/small_vector.h"
-#include "cresset/kernels/common/element.h"
+#include "cresset/kernels/common/reduce_plan.h"
+#include "cresset/kernels/cpu/convert.h"
 
 namespace cresset::kernels {
 
 namespace {
 
-// Visits every index of `shape` in row-major order, with the byte offsets that up to three stride lists give.
-class Walk {
+struct Numels {
+  int64_t kept = 1, reduced = 1;
+};
+
+Numels numels(IntArrayRef shape, uint64_t mask) {
+  Numels n;
+  for (size_t d = 0; d < shape.size(); d++) (mask >> d & 1 ? n.reduced : n.kept) *= shape[d];
+  return n;
+}
+
+// The input as a contiguous array of another dtype.
+class Converted {
  public:
-  explicit Walk(IntArrayRef shape) : index_(shape.size(), 0) {
-    for (int64_t s : shape) count_ *= s;
-    shape_ = DimVector(shape);
-  }
-  void add(IntArrayRef strides) { strides_.push_back(DimVector(strides)); offsets_.push_back(0); }
-  int64_t count() const { return count_; }
-  int64_t offset(size_t i) const { return offsets_[i]; }
-  void next() {
-    for (size_t d = shape_.size(); d-- > 0;) {
-      for (size_t i = 0; i < offsets_.size(); i++) offsets_[i] += strides_[i][d];
-      if (++index_[d] < shape_[d]) return;
-      for (size_t i = 0; i < offsets_.size(); i++) offsets_[i] -= shape_[d] * strides_[i][d];
-      index_[d] = 0;
+  Converted(const char* in, ScalarType from, ScalarType to, IntArrayRef shape, IntArrayRef strides) : strides_(shape.size(), 0) {
+    const int64_t size = static_cast<int64_t>(element_size(to));
+    int64_t numel = 1;
+    for (size_t d = shape.size(); d-- > 0; numel *= shape[d]) strides_[d] = numel * size;
+    data_.reset(new char[numel * size]);
+    if (numel == 0) return;
+    const Convert convert = converter(from, to);
+    if (shape.empty()) {
+      convert(data_.get(), size, in, 0, 1);
+      return;
+    }
+    const size_t last = shape.size() - 1;
+    const int64_t n = shape[last];
+    DimVector index(last, 0);
+    for (int64_t done = 0, offset = 0; done < numel; done += n) {
+      convert(data_.get() + done * size, size, in + offset, strides[last], n);
+      for (size_t d = last; d-- > 0;) {
+        offset += strides[d];
+        if (++index[d] < shape[d]) break;
+        offset -= shape[d] * strides[d];
+        index[d] = 0;
+      }
     }
   }
+  const char* data() const { return data_.get(); }
+  IntArrayRef strides() const { return strides_; }
 
  private:
-  DimVector shape_, index_;
-  SmallVector<DimVector, 3> strides_;
-  SmallVector<int64_t, 3> offsets_;
-  int64_t count_ = 1;
+  std::unique_ptr<char[]> data_;
+  DimVector strides_;
 };
 
-struct Split {
-  DimVector kept_shape, kept_in, kept_out, kept_out2, red_shape, red_in;
-};
-
-Split split(IntArrayRef shape, IntArrayRef in, uint64_t mask, IntArrayRef out, IntArrayRef out2 = {}) {
-  Split s;
-  for (size_t d = 0; d < shape.size(); d++) {
-    if (mask >> d & 1) {
-      s.red_shape.push_back(shape[d]);
-      s.red_in.push_back(in[d]);
-    } else {
-      s.kept_shape.push_back(shape[d]);
-      s.kept_in.push_back(in[d]);
-      s.kept_out.push_back(out.empty() ? 0 : out[d]);
-      s.kept_out2.push_back(out2.empty() ? 0 : out2[d]);
-    }
-  }
-  return s;
-}
-
-template <class A, class F>
-void reduce_as(const ReduceArgs& args, A identity, F step, A (*finish)(A, int64_t, double)) {
-  const Split s = split(args.shape, args.in_strides, args.reduce_mask, args.out_strides);
-  const auto load = load_fn<A>(args.in_dtype);
-  const auto store = store_fn<A>(args.out_dtype);
-  Walk kept(s.kept_shape);
-  kept.add(s.kept_in);
-  kept.add(s.kept_out);
-  for (int64_t i = 0; i < kept.count(); i++, kept.next()) {
-    Walk red(s.red_shape);
-    red.add(s.red_in);
-    A acc = identity;
-    for (int64_t j = 0; j < red.count(); j++, red.next()) acc = step(acc, load(args.in + kept.offset(0) + red.offset(0)));
-    store(args.out + kept.offset(1), finish ? finish(acc, red.count(), args.param.as<double>()) : acc);
-  }
+// What sums and products of a dtype accumulate in; matches sum_kernel_for.
+ScalarType accumulator(ScalarType t) {
+  if (t == ScalarType::Half || t == ScalarType::BFloat16) return ScalarType::Float;
+  return is_integral_type(t, true) ? ScalarType::UInt64 : t;
 }
 
 template <class A>
-bool is_nan(A v) {
-  if constexpr (std::is_floating_point_v<A>) return v != v;
-  if constexpr (is_complex<A>::value) return v.real() != v.real() || v.imag() != v.imag();
-  return false;
+void transform(char* acc, int64_t n, double (*f)(double, double), double param) {
+  A* a = reinterpret_cast<A*>(acc);
+  for (int64_t i = 0; i < n; i++) a[i] = static_cast<A>(f(static_cast<double>(a[i]), param));
 }
 
 template <class A>
-double magnitude(A v) {
-  if constexpr (is_complex<A>::value) return std::hypot(static_cast<double>(v.real()), static_cast<double>(v.imag()));
-  else return std::fabs(static_cast<double>(v));
+void divide(char* acc, int64_t n, A by) {
+  A* a = reinterpret_cast<A*>(acc);
+  for (int64_t i = 0; i < n; i++) a[i] = a[i] / by;
 }
 
-template <class A>
-void reduce_numeric(ReduceOp op, const ReduceArgs& args) {
-  using D = std::conditional_t<is_complex<A>::value, complex<double>, double>;
-  switch (op) {
-    case ReduceOp::sum: return reduce_as<A>(args, A(0), [](A a, A v) { return a + v; }, nullptr);
-    case ReduceOp::nansum: return reduce_as<A>(args, A(0), [](A a, A v) { return is_nan(v) ? a : a + v; }, nullptr);
-    case ReduceOp::prod: return reduce_as<A>(args, A(1), [](A a, A v) { return a * v; }, nullptr);
-    case ReduceOp::mean:
-      return reduce_as<D>(args, D(0), [](D a, D v) { return a + v; }, [](D a, int64_t n, double) { return a / D(static_cast<double>(n)); });
-    default: break;
+void divide_all(char* acc, int64_t n, ScalarType t, double by) {
+  switch (t) {
+    case ScalarType::Float: return divide<float>(acc, n, static_cast<float>(by));
+    case ScalarType::Double: return divide<double>(acc, n, by);
+    case ScalarType::ComplexFloat: return divide<float>(acc, 2 * n, static_cast<float>(by));
+    case ScalarType::ComplexDouble: return divide<double>(acc, 2 * n, by);
+    default: CRESSET_CHECK(false, "mean: expected a floating point or complex dtype");
   }
 }
 
-template <class A>
-void reduce_order(ReduceOp op, const ReduceArgs& args) {
-  using L = std::numeric_limits<A>;
-  if (op == ReduceOp::max) {
-    const A lowest = L::has_infinity ? -L::infinity() : L::lowest();
-    return reduce_as<A>(args, lowest, [](A a, A v) { return is_nan(a) || a > v ? a : v; }, nullptr);
-  }
-  const A highest = L::has_infinity ? L::infinity() : L::max();
-  reduce_as<A>(args, highest, [](A a, A v) { return is_nan(a) || a < v ? a : v; }, nullptr);
+void reduce_with(ReduceKernelPtr kernel, ReduceOp op, const char* in, ScalarType in_dtype, IntArrayRef strides, const ReduceArgs& args,
+                 double (*f)(double, double) = nullptr) {
+  const ReduceProblem problem{in, static_cast<int64_t>(element_size(in_dtype)), args.shape, strides, args.reduce_mask,
+                              {args.out, nullptr}, {args.out_strides, {}}, false, op == ReduceOp::norm ? args.param.as<double>() : 0};
+  const ScalarType acc = kernel->acc_dtype;
+  const Convert convert = converter(acc, args.out_dtype);
+  const double count = op == ReduceOp::mean ? static_cast<double>(numels(args.shape, args.reduce_mask).reduced) : 0;
+  run_reduction(*kernel, problem, [&](char* a, int64_t n, char* const* out, const int64_t* out_strides) {
+    if (op == ReduceOp::mean) divide_all(a, n, acc, count);
+    if (f) acc == ScalarType::Float ? transform<float>(a, n, f, problem.param) : transform<double>(a, n, f, problem.param);
+    convert(out[0], out_strides[0], a, kernel->acc_size, n);
+  });
 }
 
-using C = complex<double>;
+void reduce_sum(ReduceFn fn, ReduceOp op, const ReduceArgs& args) {
+  const ScalarType wanted = accumulator(args.out_dtype);
+  if (accumulator(args.in_dtype) == wanted)
+    return reduce_with(call(sum_kernel_for_stub)(fn, args.in_dtype), op, args.in, args.in_dtype, args.in_strides, args);
+  const Converted in(args.in, args.in_dtype, wanted, args.shape, args.in_strides);
+  reduce_with(call(sum_kernel_for_stub)(fn, wanted), op, in.data(), wanted, in.strides(), args);
+}
+
+// The sum of what is not NaN over the count of it.
+void reduce_nanmean(const ReduceArgs& args) {
+  const Numels n = numels(args.shape, args.reduce_mask);
+  const std::unique_ptr<int64_t[]> counts(new int64_t[n.kept]);
+  ReduceArgs count = args, sum = args;
+  const ScalarType acc = accumulator(args.out_dtype);
+  CRESSET_CHECK(acc != ScalarType::UInt64, "nanmean: expected a floating point or complex dtype, got ", args.out_dtype);
+  const int64_t acc_size = static_cast<int64_t>(element_size(acc));
+  const std::unique_ptr<char[]> sums(new char[n.kept * acc_size]);
+  DimVector count_strides(args.shape.size(), 0), sum_strides(args.shape.size(), 0);
+  for (size_t d = args.shape.size(), stride = 1; d-- > 0;) {
+    if (args.reduce_mask >> d & 1) continue;
+    count_strides[d] = static_cast<int64_t>(stride) * 8;
+    sum_strides[d] = static_cast<int64_t>(stride) * acc_size;
+    stride *= static_cast<size_t>(args.shape[d]);
+  }
+  count.out = reinterpret_cast<char*>(counts.get());
+  count.out_dtype = ScalarType::Long;
+  count.out_strides = count_strides;
+  sum.out = sums.get();
+  sum.out_dtype = acc;
+  sum.out_strides = sum_strides;
+  reduce_with(call(logic_kernel_for_stub)(ReduceFn::count_valid, args.in_dtype), ReduceOp::count_nonzero, args.in, args.in_dtype, args.in_strides, count);
+  reduce_sum(ReduceFn::nansum, ReduceOp::nansum, sum);
+  for (int64_t i = 0; i < n.kept; i++) divide_all(sums.get() + i * acc_size, 1, acc, static_cast<double>(counts[i]));
+  // A reduction over nothing but size-1 dimensions stores the quotients with the caller's strides.
+  ReduceArgs copy = args;
+  DimVector shape(args.shape);
+  for (size_t d = 0; d < shape.size(); d++)
+    if (args.reduce_mask >> d & 1) shape[d] = 1;
+  copy.in = sums.get();
+  copy.in_dtype = acc;
+  copy.shape = shape;
+  copy.in_strides = sum_strides;
+  reduce_sum(ReduceFn::sum, ReduceOp::sum, copy);
+}
 
 void reduce_norm(const ReduceArgs& args) {
-  const double p = args.param.as<double>(), inf = std::numeric_limits<double>::infinity();
-  if (p == inf)
-    return reduce_as<C>(args, C(0), [](C a, C v) { return is_nan(a.real()) || a.real() > magnitude(v) ? a : C(magnitude(v)); }, nullptr);
-  if (p == -inf)
-    return reduce_as<C>(args, C(inf), [](C a, C v) { return is_nan(a.real()) || a.real() < magnitude(v) ? a : C(magnitude(v)); }, nullptr);
-  if (p == 0) return reduce_as<C>(args, C(0), [](C a, C v) { return a + C(magnitude(v) != 0); }, nullptr);
-  reduce_as<C>(args, C(0), [p](C a, C v) { return a + C(std::pow(magnitude(v), p)); },
-               [](C a, int64_t, double p) { return C(std::pow(a.real(), 1 / p)); });
+  const double p = args.param.as<double>(), infinity = std::numeric_limits<double>::infinity();
+  if (p == 0)
+    return reduce_with(call(logic_kernel_for_stub)(ReduceFn::count_nonzero, args.in_dtype), ReduceOp::count_nonzero, args.in, args.in_dtype,
+                       args.in_strides, args);
+  const ReduceFn fn = p == 1 ? ReduceFn::sum_abs : p == 2 ? ReduceFn::sum_squares : p == infinity ? ReduceFn::max_abs
+                      : p == -infinity ? ReduceFn::min_abs : ReduceFn::sum_powers;
+  double (*f)(double, double) = nullptr;
+  if (fn == ReduceFn::sum_squares) f = [](double x, double) { return std::sqrt(x); };
+  if (fn == ReduceFn::sum_powers) f = [](double x, double p) { return std::pow(x, 1 / p); };
+  const ScalarType wide = to_real_type(args.in_dtype);
+  if (!is_complex_type(args.in_dtype)) {
+    CRESSET_CHECK(is_floating_type(args.in_dtype), "norm: expected a floating point or complex dtype, got ", args.in_dtype);
+    const ScalarType acc = accumulator(args.in_dtype), wanted = accumulator(args.out_dtype);
+    if (acc == wanted) return reduce_with(call(norm_kernel_for_stub)(fn, args.in_dtype), ReduceOp::norm, args.in, args.in_dtype, args.in_strides, args, f);
+    const Converted in(args.in, args.in_dtype, wanted, args.shape, args.in_strides);
+    return reduce_with(call(norm_kernel_for_stub)(fn, wanted), ReduceOp::norm, in.data(), wanted, in.strides(), args, f);
+  }
+  // The magnitudes, in the real dtype.
+  Converted in(args.in, args.in_dtype, args.in_dtype, args.shape, args.in_strides);
+  const Numels n = numels(args.shape, args.reduce_mask);
+  const int64_t size = static_cast<int64_t>(element_size(wide));
+  const std::unique_ptr<char[]> magnitudes(new char[n.kept * n.reduced * size]);
+  for (int64_t i = 0; i < n.kept * n.reduced; i++) {
+    if (wide == ScalarType::Float) {
+      const float* z = reinterpret_cast<const float*>(in.data()) + 2 * i;
+      reinterpret_cast<float*>(magnitudes.get())[i] = std::hypot(z[0], z[1]);
+    } else {
+      const double* z = reinterpret_cast<const double*>(in.data()) + 2 * i;
+      reinterpret_cast<double*>(magnitudes.get())[i] = std::hypot(z[0], z[1]);
+    }
+  }
+  DimVector strides(in.strides());
+  for (int64_t& s : strides) s /= 2;
+  ReduceArgs real = args;
+  real.in = magnitudes.get();
+  real.in_dtype = wide;
+  real.in_strides = strides;
+  reduce_norm(real);
 }
 
 }  // namespace
 
 void reduce(ReduceOp op, const ReduceArgs& args) {
-  const ScalarType compute = args.out_dtype;
   switch (op) {
-    case ReduceOp::all: return reduce_as<bool>(args, true, [](bool a, bool v) { return a && v; }, nullptr);
-    case ReduceOp::any: return reduce_as<bool>(args, false, [](bool a, bool v) { return a || v; }, nullptr);
-    case ReduceOp::count_nonzero: {
-      const Split s = split(args.shape, args.in_strides, args.reduce_mask, args.out_strides);
-      const auto load = load_fn<bool>(args.in_dtype);
-      const auto store = store_fn<int64_t>(args.out_dtype);
-      Walk kept(s.kept_shape);
-      kept.add(s.kept_in);
-      kept.add(s.kept_out);
-      for (int64_t i = 0; i < kept.count(); i++, kept.next()) {
-        Walk red(s.red_shape);
-        red.add(s.red_in);
-        int64_t n = 0;
-        for (int64_t j = 0; j < red.count(); j++, red.next()) n += load(args.in + kept.offset(0) + red.offset(0));
-        store(args.out + kept.offset(1), n);
-      }
-      return;
-    }
-    case ReduceOp::nanmean: {
-      const Split s = split(args.shape, args.in_strides, args.reduce_mask, args.out_strides);
-      const auto load = load_fn<C>(args.in_dtype);
-      const auto store = store_fn<C>(args.out_dtype);
-      Walk kept(s.kept_shape);
-      kept.add(s.kept_in);
-      kept.add(s.kept_out);
-      for (int64_t i = 0; i < kept.count(); i++, kept.next()) {
-        Walk red(s.red_shape);
-        red.add(s.red_in);
-        int64_t n = 0;
-        C sum(0);
-        for (int64_t j = 0; j < red.count(); j++, red.next()) {
-          const C v = load(args.in + kept.offset(0) + red.offset(0));
-          if (is_nan(v)) continue;
-          sum += v;
-          n++;
-        }
-        store(args.out + kept.offset(1), C(sum.real() / static_cast<double>(n), sum.imag() / static_cast<double>(n)));
-      }
-      return;
-    }
+    case ReduceOp::sum: case ReduceOp::mean: return reduce_sum(ReduceFn::sum, op, args);
+    case ReduceOp::nansum: return reduce_sum(ReduceFn::nansum, op, args);
+    case ReduceOp::prod: return reduce_sum(ReduceFn::prod, op, args);
+    case ReduceOp::nanmean: return reduce_nanmean(args);
     case ReduceOp::norm: return reduce_norm(args);
-    case ReduceOp::max:
-    case ReduceOp::min: {
-      bool empty = false, any_out = true;
-      for (size_t d = 0; d < args.shape.size(); d++) {
-        if (args.shape[d]) continue;
-        (args.reduce_mask >> d & 1) ? empty = true : any_out = false;
-      }
-      CRESSET_CHECK_INDEX(!empty || !any_out, op == ReduceOp::max ? "max" : "min", ": nothing to reduce, got shape ", args.shape);
-      if (is_floating_type(args.in_dtype)) return reduce_order<double>(op, args);
-      if (args.in_dtype == ScalarType::UInt64) return reduce_order<uint64_t>(op, args);
-      return reduce_order<int64_t>(op, args);
+    case ReduceOp::all: case ReduceOp::any: case ReduceOp::count_nonzero: {
+      const ReduceFn fn = op == ReduceOp::all ? ReduceFn::all : op == ReduceOp::any ? ReduceFn::any : ReduceFn::count_nonzero;
+      return reduce_with(call(logic_kernel_for_stub)(fn, args.in_dtype), op, args.in, args.in_dtype, args.in_strides, args);
     }
-    default: break;
+    case ReduceOp::max: case ReduceOp::min: {
+      const char* name = op == ReduceOp::max ? "max" : "min";
+      const Numels n = numels(args.shape, args.reduce_mask);
+      CRESSET_CHECK_INDEX(n.reduced > 0 || n.kept == 0, name, ": expected at least one element to reduce, got shape ", args.shape);
+      const ReduceKernelPtr kernel = call(order_kernel_for_stub)(op == ReduceOp::max ? ReduceFn::max : ReduceFn::min, args.in_dtype);
+      CRESSET_CHECK_NOT_IMPLEMENTED(kernel, name, ": not implemented for ", args.in_dtype);
+      return reduce_with(kernel, op, args.in, args.in_dtype, args.in_strides, args);
+    }
   }
-  if (is_complex_type(compute)) return reduce_numeric<complex<double>>(op, args);
-  if (is_floating_type(compute)) return reduce_numeric<double>(op, args);
-  reduce_numeric<int64_t>(op, args);
 }
 
 void var_mean(const VarMeanArgs& args) {
-  const Split s = split(args.shape, args.in_strides, args.reduce_mask, args.var_strides, args.mean_strides);
-  const auto load = load_fn<C>(args.dtype);
-  const auto store_mean = store_fn<C>(args.dtype);
-  const auto store_var = store_fn<double>(to_real_type(args.dtype));
-  Walk kept(s.kept_shape);
-  kept.add(s.kept_in);
-  kept.add(s.kept_out);
-  kept.add(s.kept_out2);
-  for (int64_t i = 0; i < kept.count(); i++, kept.next()) {
-    C sum(0);
-    int64_t n = 0;
-    {
-      Walk red(s.red_shape);
-      red.add(s.red_in);
-      n = red.count();
-      for (int64_t j = 0; j < n; j++, red.next()) sum += load(args.in + kept.offset(0) + red.offset(0));
-    }
-    const C mean(sum.real() / static_cast<double>(n), sum.imag() / static_cast<double>(n));
-    Walk red(s.red_shape);
-    red.add(s.red_in);
-    double squares = 0;
-    for (int64_t j = 0; j < n; j++, red.next()) {
-      const C d = load(args.in + kept.offset(0) + red.offset(0)) - mean;
-      squares += d.real() * d.real() + d.imag() * d.imag();
-    }
-    const double divisor = static_cast<double>(n) - args.correction, var = squares / (divisor > 0 ? divisor : 0);
-    if (args.mean_out) store_mean(args.mean_out + kept.offset(2), mean);
-    if (args.var_out) store_var(args.var_out + kept.offset(1), args.take_sqrt ? std::sqrt(var) : var);
-  }
-}
-
-namespace {
-
-template <class A>
-void arg_reduce_as(bool is_max, const ArgReduceArgs& args) {
-  const uint64_t mask = args.dim < 0 ? ~uint64_t{0} : uint64_t{1} << args.dim;
-  const Split s = split(args.shape, args.in_strides, mask, args.value_strides, args.index_strides);
-  const auto load = load_fn<A>(args.dtype);
-  const auto store = store_fn<A>(args.dtype);
-  Walk kept(s.kept_shape);
-  kept.add(s.kept_in);
-  kept.add(s.kept_out);
-  kept.add(s.kept_out2);
-  for (int64_t i = 0; i < kept.count(); i++, kept.next()) {
-    Walk red(s.red_shape);
-    red.add(s.red_in);
-    CRESSET_CHECK_INDEX(red.count() > 0, is_max ? "argmax" : "argmin", ": nothing to choose from, got shape ", args.shape);
-    A best = load(args.in + kept.offset(0));
-    int64_t index = 0;
-    for (int64_t j = 0; j < red.count(); j++, red.next()) {
-      const A v = load(args.in + kept.offset(0) + red.offset(0));
-      if (is_nan(best)) break;
-      if (is_nan(v) || (is_max ? v > best : v < best)) {
-        best = v;
-        index = j;
+  const bool is_complex = is_complex_type(args.dtype);
+  const ScalarType real = to_real_type(args.dtype);
+  const ReduceKernelPtr kernel = call(moments_kernel_for_stub)(ReduceFn::moments, real);
+  CRESSET_CHECK(kernel, "var_mean: expected a floating point or complex dtype, got ", args.dtype);
+  const double n = static_cast<double>(numels(args.shape, args.reduce_mask).reduced), nan = std::numeric_limits<double>::quiet_NaN();
+  const double divisor = n > args.correction ? n - args.correction : 0;
+  const Convert convert = converter(ScalarType::Double, real);
+  const int64_t size = static_cast<int64_t>(element_size(real));
+  // A complex array is two real ones a part apart; the variances of both parts add up.
+  const auto run = [&](int64_t part, bool last) {
+    const ReduceProblem problem{args.in + part * size, size, args.shape, args.in_strides, args.reduce_mask,
+                                {args.var_out, args.mean_out ? args.mean_out + part * size : nullptr}, {args.var_strides, args.mean_strides}, false, 0};
+    run_reduction(*kernel, problem, [&](char* acc, int64_t count, char* const* out, const int64_t* strides) {
+      const Moments* m = reinterpret_cast<const Moments*>(acc);
+      for (int64_t i = 0; i < count; i++) {
+        if (out[1]) {
+          const double mean = m[i].n ? m[i].mean : nan;
+          convert(out[1] + i * strides[1], 0, reinterpret_cast<const char*>(&mean), 0, 1);
+        }
+        if (!out[0]) continue;
+        double var = m[i].n ? m[i].m2 / divisor : nan;
+        char* to = out[0] + i * strides[0];
+        if (part == 1) {
+          double before;
+          converter(real, ScalarType::Double)(reinterpret_cast<char*>(&before), 0, to, 0, 1);
+          var += before;
+        }
+        if (last && args.take_sqrt) var = std::sqrt(var);
+        convert(to, 0, reinterpret_cast<const char*>(&var), 0, 1);
       }
-    }
-    if (args.values) store(args.values + kept.offset(1), best);
-    if (args.indices) std::memcpy(args.indices + kept.offset(2), &index, sizeof index);
-  }
+    });
+  };
+  run(0, !is_complex);
+  if (is_complex) run(1, true);
 }
-
-}  // namespace
 
 void arg_reduce(bool is_max, const ArgReduceArgs& args) {
-  if (is_floating_type(args.dtype)) return arg_reduce_as<double>(is_max, args);
-  if (args.dtype == ScalarType::UInt64) return arg_reduce_as<uint64_t>(is_max, args);
-  arg_reduce_as<int64_t>(is_max, args);
-}
-
-namespace {
-
-template <class A, class F>
-void scan(const CumulativeArgs& args, F step) {
-  const auto load = load_fn<A>(args.in_dtype);
-  const auto store = store_fn<A>(args.out_dtype);
-  const uint64_t mask = uint64_t{1} << args.dim;
-  const Split s = split(args.shape, args.in_strides, mask, args.out_strides, args.index_strides);
-  const int64_t n = args.shape[args.dim], in_stride = args.in_strides[args.dim], out_stride = args.out_strides[args.dim];
-  Walk kept(s.kept_shape);
-  kept.add(s.kept_in);
-  kept.add(s.kept_out);
-  kept.add(s.kept_out2);
-  for (int64_t i = 0; n > 0 && i < kept.count(); i++, kept.next()) {
-    A acc{};
-    int64_t index = 0;
-    for (int64_t j = 0; j < n; j++) {
-      const A v = load(args.in + kept.offset(0) + j * in_stride);
-      acc = j == 0 ? v : step(acc, v, j, &index);
-      store(args.out + kept.offset(1) + j * out_stride, acc);
-      if (args.indices) std::memcpy(args.indices + kept.offset(2) + j * args.index_strides[args.dim], &index, sizeof index);
-    }
-  }
-}
-
-template <class A>
-A log_add_exp(A a, A b) {
-  if constexpr (is_complex<A>::value) {
-    const bool swap = b.real() > a.real();
-    const A hi = swap ? b : a, lo = swap ? a : b;
-    if (std::isinf(hi.real()) && hi.real() < 0) return hi;
-    const double m = std::exp(lo.real() - hi.real()), t = lo.imag() - hi.imag();
-    const double re = 1 + m * std::cos(t), im = m * std::sin(t);
-    return hi + A(std::log(std::hypot(re, im)), std::atan2(im, re));
-  } else {
-    if (is_nan(a) || is_nan(b)) return a + b;
-    const A hi = a > b ? a : b, lo = a > b ? b : a;
-    return std::isinf(hi) ? hi : hi + std::log1p(std::exp(lo - hi));
-  }
-}
-
-template <class A>
-void scan_order(bool is_max, const CumulativeArgs& args) {
-  scan<A>(args, [is_max](A acc, A v, int64_t j, int64_t* index) {
-    if (is_nan(v) || (!is_nan(acc) && (is_max ? v >= acc : v <= acc))) {
-      *index = j;
-      return v;
-    }
-    return acc;
+  const char* name = is_max ? "argmax" : "argmin";
+  const uint64_t mask = args.dim < 0 ? ~uint64_t{0} : uint64_t{1} << args.dim;
+  const Numels n = numels(args.shape, mask);
+  CRESSET_CHECK_INDEX(n.reduced > 0 || n.kept == 0, name, ": expected at least one element to choose from, got shape ", args.shape);
+  const ReduceKernelPtr kernel = call(arg_kernel_for_stub)(is_max ? ReduceFn::arg_max : ReduceFn::arg_min, args.dtype);
+  CRESSET_CHECK_NOT_IMPLEMENTED(kernel, name, ": not implemented for ", args.dtype);
+  const ReduceProblem problem{args.in, static_cast<int64_t>(element_size(args.dtype)), args.shape, args.in_strides, mask,
+                              {args.values, args.indices}, {args.value_strides, args.index_strides}, true, 0};
+  const bool low = args.dtype == ScalarType::Half || args.dtype == ScalarType::BFloat16;
+  const Convert convert = converter(low ? ScalarType::Float : args.dtype, args.dtype);
+  run_reduction(*kernel, problem, [&](char* acc, int64_t count, char* const* out, const int64_t* strides) {
+    if (out[0]) convert(out[0], strides[0], acc, sizeof(Best), count);
+    for (int64_t i = 0; out[1] && i < count; i++) std::memcpy(out[1] + i * strides[1], &reinterpret_cast<const Best*>(acc)[i].index, sizeof(int64_t));
   });
-}
-
-template <class A>
-void scan_numeric(bool is_sum, const CumulativeArgs& args) {
-  if (is_sum) return scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a + v; });
-  scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a * v; });
-}
-
-}  // namespace
-
-void cumulative(CumOp op, const CumulativeArgs& args) {
-  if (op == CumOp::logsumexp) {
-    if (is_complex_type(args.in_dtype)) return scan<C>(args, [](C a, C v, int64_t, int64_t*) { return log_add_exp(a, v); });
-    return scan<double>(args, [](double a, double v, int64_t, int64_t*) { return log_add_exp(a, v); });
-  }
-  if (op == CumOp::max || op == CumOp::min) {
-    if (is_floating_type(args.in_dtype)) return scan_order<double>(op == CumOp::max, args);
-    if (args.in_dtype == ScalarType::UInt64) return scan_order<uint64_t>(op == CumOp::max, args);
-    return scan_order<int64_t>(op == CumOp::max, args);
-  }
-  if (is_complex_type(args.out_dtype)) return scan_numeric<C>(op == CumOp::sum, args);
-  if (is_floating_type(args.out_dtype)) return scan_numeric<double>(op == CumOp::sum, args);
-  scan_numeric<int64_t>(op == CumOp::sum, args);
 }
 
 }  // namespace cresset::kernels

@@ -1,0 +1,273 @@
+#pragma once
+// Vectors as wide as the instruction set's registers, on the compilers' vector extension; the few operations that it lacks are
+// intrinsics with a portable twin. Include it only from kernels/cpu/*.cpp.
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <type_traits>
+
+#include "cresset/base/complex.h"
+#include "cresset/base/half.h"
+#include "cresset/base/macros.h"
+#include "cresset/kernels/isa.h"
+
+#if defined(__AVX2__)
+// g++ 12 warns about the deliberately undefined operands inside its own intrinsics (bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
+namespace cresset::kernels::CRESSET_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T, int n> struct VecOf { typedef T type __attribute__((vector_size(n * sizeof(T)))); };
+template <class T, int n = kVectorBytes / static_cast<int>(sizeof(T))> using Vec = typename VecOf<T, n>::type;
+template <class T> constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+template <class V> using Lane = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
+
+using VecF = Vec<float>;
+using VecD = Vec<double>;
+
+template <class V, class T>
+CRESSET_ALWAYS_INLINE V load_raw(const T* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class V, class T>
+CRESSET_ALWAYS_INLINE void store_raw(T* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE Vec<T> splat(T x) {
+  return x - Vec<T>{};
+}
+
+// The type that arithmetic on T happens in.
+template <class T> struct ComputeType { using type = T; };
+template <> struct ComputeType<Half> { using type = float; };
+template <> struct ComputeType<BFloat16> { using type = float; };
+template <class T> using Compute = typename ComputeType<T>::type;
+
+// kLanes<A> consecutive elements of T as A.
+template <class A, class T>
+CRESSET_ALWAYS_INLINE Vec<A> load(const T* p) {
+  constexpr int n = kLanes<A>;
+  if constexpr (std::is_same_v<T, A>) {
+    return load_raw<Vec<A>>(p);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    static_assert(std::is_same_v<A, float>);
+    const auto wide = __builtin_convertvector((load_raw<Vec<uint16_t, n>>(p)), Vec<uint32_t>) << 16;
+    return reinterpret_cast<VecF>(wide);
+  } else if constexpr (std::is_same_v<T, Half>) {
+    static_assert(std::is_same_v<A, float>);
+#if defined(__AVX512F__)
+    return reinterpret_cast<VecF>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+#elif defined(__F16C__)
+    return reinterpret_cast<VecF>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#else
+    VecF v;
+    for (int i = 0; i < n; i++) v[i] = ::cresset::detail::half_bits_to_float(p[i].x);
+    return v;
+#endif
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return __builtin_convertvector((load_raw<Vec<uint8_t, n>>(p)), Vec<A>);
+  } else {
+    return __builtin_convertvector((load_raw<Vec<T, n>>(p)), Vec<A>);
+  }
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE void store(T* p, Vec<Compute<T>> v) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const auto bits = reinterpret_cast<Vec<uint32_t>>(v);
+    const auto rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const auto nan = reinterpret_cast<Vec<uint32_t>>(v != v);
+    store_raw(p, __builtin_convertvector((rounded & ~nan) | (nan & 0x7fc0u), Vec<uint16_t, kLanes<float>>));
+  } else if constexpr (std::is_same_v<T, Half>) {
+#if defined(__AVX512F__)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#elif defined(__F16C__)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(reinterpret_cast<__m256>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#else
+    for (int i = 0; i < kLanes<float>; i++) p[i].x = ::cresset::detail::float_to_half_bits(v[i]);
+#endif
+  } else {
+    store_raw(p, v);
+  }
+}
+
+// The first n < kLanes elements; the other lanes are `fill`.
+template <class A, class T>
+CRESSET_ALWAYS_INLINE Vec<A> load_part(const T* p, int64_t n, A fill) {
+  if constexpr (std::is_same_v<T, A> && sizeof(T) >= 4) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 4) {
+      const __mmask16 m = static_cast<__mmask16>((1u << n) - 1);
+      const Vec<A> f = splat(fill);
+      return reinterpret_cast<Vec<A>>(_mm512_mask_loadu_epi32(reinterpret_cast<__m512i>(f), m, p));
+    }
+#endif
+  }
+  T buffer[kLanes<A>] = {};
+  std::memcpy(static_cast<void*>(buffer), p, static_cast<size_t>(n) * sizeof(T));
+  Vec<A> v = load<A>(buffer);
+  A lanes[kLanes<A>];
+  store_raw(lanes, v);
+  for (int64_t i = n; i < kLanes<A>; i++) lanes[i] = fill;
+  return load_raw<Vec<A>>(lanes);
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE void store_part(T* p, int64_t n, Vec<Compute<T>> v) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    const __mmask16 m = static_cast<__mmask16>((1u << n) - 1);
+    return _mm512_mask_storeu_epi32(p, m, reinterpret_cast<__m512i>(v));
+  }
+#endif
+  T buffer[kLanes<Compute<T>>];
+  store(buffer, v);
+  std::memcpy(static_cast<void*>(p), buffer, static_cast<size_t>(n) * sizeof(T));
+}
+
+// a * b + c, rounded once where the hardware can.
+CRESSET_ALWAYS_INLINE VecF fma(VecF a, VecF b, VecF c) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<VecF>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+#elif defined(__FMA__)
+  return reinterpret_cast<VecF>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+#else
+  return a * b + c;
+#endif
+}
+CRESSET_ALWAYS_INLINE VecD fma(VecD a, VecD b, VecD c) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<VecD>(_mm512_fmadd_pd(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b), reinterpret_cast<__m512d>(c)));
+#elif defined(__FMA__)
+  return reinterpret_cast<VecD>(_mm256_fmadd_pd(reinterpret_cast<__m256d>(a), reinterpret_cast<__m256d>(b), reinterpret_cast<__m256d>(c)));
+#else
+  return a * b + c;
+#endif
+}
+CRESSET_ALWAYS_INLINE float fma(float a, float b, float c) {
+#if defined(__FMA__)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+CRESSET_ALWAYS_INLINE double fma(double a, double b, double c) {
+#if defined(__FMA__)
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// b where a is NaN.
+template <class V>
+CRESSET_ALWAYS_INLINE V max_second(V a, V b) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, VecF>) return reinterpret_cast<V>(_mm512_max_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, VecF>) return reinterpret_cast<V>(_mm256_max_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+#endif
+  return a > b ? a : b;
+}
+template <class V>
+CRESSET_ALWAYS_INLINE V min_second(V a, V b) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, VecF>) return reinterpret_cast<V>(_mm512_min_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, VecF>) return reinterpret_cast<V>(_mm256_min_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+#endif
+  return a < b ? a : b;
+}
+
+// Whether any lane of a comparison's result is set.
+template <class M>
+CRESSET_ALWAYS_INLINE bool any_lane(M mask) {
+  uint64_t words[sizeof(M) / 8], any = 0;
+  store_raw(words, mask);
+  for (uint64_t w : words) any |= w;
+  return any != 0;
+}
+
+// Lanes folded in halves: a tree of log2 levels that depends on nothing but the vector's width.
+template <class V, class F>
+CRESSET_ALWAYS_INLINE Lane<V> fold_lanes(V v, F f) {
+  constexpr int n = sizeof(V) / sizeof(Lane<V>);
+  Lane<V> lanes[n];
+  store_raw(lanes, v);
+  for (int half = n / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) lanes[i] = f(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+template <class V>
+CRESSET_ALWAYS_INLINE Lane<V> sum_lanes(V v) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, VecF>) return _mm512_reduce_add_ps(reinterpret_cast<__m512>(v));
+#endif
+  return fold_lanes(v, [](auto a, auto b) { return a + b; });
+}
+
+// e^x to 1 ulp for any x, NaN included: e^(n ln2 + r) = 2^n p(r), |r| <= ln2 / 2, p of degree 6 (minimax, relative error 3e-9).
+CRESSET_ALWAYS_INLINE VecF exp(VecF x) {
+  const VecF magic = splat(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
+  // Beyond these bounds the result is 0 or infinity; the order keeps NaN.
+  x = min_second(splat(90.0f), max_second(splat(-104.0f), x));
+  const VecF shifted = fma(x, splat(1.44269504f), magic);
+  const VecF n = shifted - magic;
+  VecF r = fma(n, splat(-0x1.62e4p-1f), x);
+  r = fma(n, splat(-0x1.7f7d1cp-20f), r);
+  VecF p = splat(0x1.6a2352p-10f);
+  p = fma(p, r, splat(0x1.123a6cp-7f));
+  p = fma(p, r, splat(0x1.5558f4p-5f));
+  p = fma(p, r, splat(0x1.555490p-3f));
+  p = fma(p, r, splat(0x1.fffffcp-2f));
+  p = fma(p, r, splat(1.0f));
+  p = fma(p, r, splat(1.0f));
+#if defined(__AVX512F__)
+  return reinterpret_cast<VecF>(_mm512_scalef_ps(reinterpret_cast<__m512>(p), reinterpret_cast<__m512>(n)));
+#else
+  // 2^n in two factors: n reaches -150, and each factor must stay normal.
+  const Vec<int32_t> i = reinterpret_cast<Vec<int32_t>>(shifted) - reinterpret_cast<Vec<int32_t>>(magic), half = i >> 1;
+  const VecF a = reinterpret_cast<VecF>((half + 127) << 23), b = reinterpret_cast<VecF>((i - half + 127) << 23);
+  return p * a * b;
+#endif
+}
+
+// The same for double with a polynomial of degree 11 (relative error 3e-19).
+CRESSET_ALWAYS_INLINE VecD exp(VecD x) {
+  const VecD magic = splat(6755399441055744.0);  // 1.5 * 2^52
+  x = min_second(splat(710.0), max_second(splat(-746.0), x));
+  const VecD shifted = fma(x, splat(0x1.71547652b82fep+0), magic);
+  const VecD n = shifted - magic;
+  VecD r = fma(n, splat(-0x1.62e42fefa38p-1), x);
+  r = fma(n, splat(-0x1.ef35793c7673p-45), r);
+  VecD p = splat(0x1.c3a578a22c8ddp-26);
+  for (const double c : {0x1.283d41b20cffcp-22, 0x1.71d49e958001ap-19, 0x1.a01a050e25cb6p-16, 0x1.a01a0450b2882p-13, 0x1.6c16c1640cd7ep-10,
+                         0x1.11111110d260ep-7, 0x1.55555555574b0p-5, 0x1.55555555555a1p-3, 0x1.ffffffffffffbp-2, 1.0, 1.0})
+    p = fma(p, r, splat(c));
+  const Vec<int64_t> i = reinterpret_cast<Vec<int64_t>>(shifted) - reinterpret_cast<Vec<int64_t>>(magic), half = i >> 1;
+  const VecD a = reinterpret_cast<VecD>((half + 1023) << 52), b = reinterpret_cast<VecD>((i - half + 1023) << 52);
+  return p * a * b;
+}
+
+}  // namespace cresset::kernels::CRESSET_ISA
