@@ -1,0 +1,134 @@
+// Losses as composites. reduction: 0 none, 1 mean, 2 sum.
+
+#include "cresset/ops/functions.h"
+
+namespace cresset::ops::composite {
+
+namespace {
+
+Tensor reduce(const Tensor& loss, int64_t reduction) {
+  if (reduction == 1) return loss.mean();
+  return reduction == 2 ? loss.sum() : loss;
+}
+
+}  // namespace
+
+Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return reduce((self - target).abs(), reduction); }
+
+Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  return reduce(log_target ? target.exp() * (target - self) : cresset::xlogy(target, target) - target * self, reduction);
+}
+
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const ScalarType dtype = cresset::result_type(x1, x2);
+  CRESSET_CHECK(is_floating_type(dtype), "cosine_similarity: expected common dtype to be floating point, got ", dtype);
+  const std::vector<Tensor> both = cresset::broadcast_tensors({x1.to(dtype), x2.to(dtype)});
+  // Each vector is brought to length 1 on its own: the product of the two norms could overflow.
+  auto unit = [&](const Tensor& x) { return x / cresset::linalg_vector_norm(x, 2, IntArrayRef(dim), true).clamp_min(eps); };
+  return (unit(both[0]) * unit(both[1])).sum(IntArrayRef(dim));
+}
+
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  return cresset::linalg_vector_norm(x1 - x2 + eps, p, IntArrayRef(-1), keepdim);
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+  CRESSET_CHECK(target.dim() <= 1, "cosine_embedding_loss: 0D or 1D target tensor expected, got shape ", target.sizes());
+  CRESSET_CHECK(input1.dim() == target.dim() + 1 && input2.dim() == target.dim() + 1, "cosine_embedding_loss: inputs of shapes ",
+                input1.sizes(), " and ", input2.sizes(), " do not fit a target of shape ", target.sizes());
+  constexpr double kEpsilon = 1e-12;
+  const Tensor product = (input1 * input2).sum(IntArrayRef(-1));
+  const Tensor norm1 = (input1 * input1).sum(IntArrayRef(-1)) + kEpsilon, norm2 = (input2 * input2).sum(IntArrayRef(-1)) + kEpsilon;
+  const Tensor cosine = product / (norm1 * norm2).sqrt(), zeros = cresset::zeros_like(cosine);
+  const Tensor positive = 1 - cosine, negative = (cosine - margin).clamp_min(0);
+  return reduce(cresset::where(target == 1, positive, zeros) + cresset::where(target == -1, negative, zeros), reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
+  const Tensor zeros = cresset::zeros_like(self);
+  return reduce(cresset::where(target != 1, (margin - self).clamp_min(0), zeros) + cresset::where(target != -1, self, zeros), reduction);
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+  return reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps,
+                           bool swap, int64_t reduction) {
+  CRESSET_CHECK(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(),
+                "triplet_margin_loss: anchor, positive and negative must have the same number of dimensions, got ", anchor.sizes(), ", ",
+                positive.sizes(), " and ", negative.sizes());
+  const Tensor near = cresset::pairwise_distance(anchor, positive, p, eps);
+  Tensor far = cresset::pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = cresset::minimum(far, cresset::pairwise_distance(positive, negative, p, eps));
+  return reduce((margin + near - far).clamp_min(0), reduction);
+}
+
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduce((-target * self).exp().log1p(), reduction);
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
+  Tensor loss = log_input ? input.exp() - target * input : input - target * (input + eps).log();
+  if (full) {
+    constexpr double kTwoPi = 6.283185307179586;
+    const Tensor stirling = target * target.log() - target + 0.5 * (kTwoPi * target).log();
+    loss = loss + cresset::where(target > 1, stirling, cresset::zeros_like(stirling));
+  }
+  return reduce(loss, reduction);
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                        const std::optional<Tensor>& pos_weight, int64_t reduction) {
+  CRESSET_CHECK_VALUE(target.sizes() == self.sizes(), "binary_cross_entropy_with_logits: target size ", target.sizes(),
+                      " must be the same as input size ", self.sizes());
+  const Tensor log_sigmoid = cresset::log_sigmoid(self);
+  Tensor loss;
+  if (pos_weight && pos_weight->defined()) {
+    const Tensor log_weight = (*pos_weight - 1) * target + 1;
+    loss = (1 - target) * self - log_weight * log_sigmoid;
+  } else {
+    loss = (1 - target) * self - log_sigmoid;
+  }
+  if (weight && weight->defined()) loss = loss * *weight;
+  return reduce(loss, reduction);
+}
+
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                          int64_t ignore_index, double label_smoothing) {
+  CRESSET_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label_smoothing must be between 0 and 1, got ", label_smoothing);
+  CRESSET_CHECK(self.dim() >= 1, "cross_entropy: expected input with at least 1 dimension");
+  const int64_t class_dim = self.dim() == 1 ? 0 : 1, classes = self.size(class_dim);
+  const bool weighted = weight && weight->defined();
+  CRESSET_CHECK(!weighted || (weight->dim() == 1 && weight->numel() == classes), "cross_entropy: weight must be one value per class, got ",
+                weighted ? *weight : Tensor(), " for ", classes, " classes");
+  const Tensor logp = cresset::log_softmax(self, class_dim, self.scalar_type());
+  Tensor class_weight;
+  if (weighted) {
+    DimVector shape(static_cast<size_t>(self.dim()), 1);
+    shape[class_dim] = classes;
+    class_weight = weight->view(shape);
+  }
+  if (self.sizes() == target.sizes()) {
+    CRESSET_CHECK(target.is_floating_point(), "cross_entropy: expected floating point type for target with class probabilities, got ",
+                  target.scalar_type());
+    CRESSET_CHECK(ignore_index < 0, "cross_entropy: ignore_index is not supported for floating point target");
+    const Tensor smooth = label_smoothing > 0 ? target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes) : target;
+    const Tensor loss = -(logp * smooth * (weighted ? class_weight : cresset::ones({}, self.options()))).sum(IntArrayRef(class_dim));
+    if (reduction == 1) return loss.sum() / std::max<int64_t>(1, self.numel() / std::max<int64_t>(1, classes));
+    return reduce(loss, reduction);
+  }
+  const Tensor nll = cresset::nll_loss_nd(logp, target, weight, reduction, ignore_index);
+  if (label_smoothing == 0) return nll;
+  const Tensor ignored = target == ignore_index;
+  Tensor smooth = -(weighted ? logp * class_weight : logp).sum(IntArrayRef(class_dim)).masked_fill(ignored, 0);
+  if (reduction == 1) {
+    smooth = weighted ? smooth.sum() / weight->gather(0, target.masked_fill(ignored, 0).flatten()).masked_fill(ignored.flatten(), 0).sum()
+                      : smooth.sum() / ignored.logical_not().sum();
+  } else {
+    smooth = reduce(smooth, reduction);
+  }
+  return (1 - label_smoothing) * nll + smooth * (label_smoothing / static_cast<double>(classes));
+}
+
+}  // namespace cresset::ops::composite
