@@ -1,0 +1,75 @@
+#include "cresset/autograd/rules/rules.h"
+#include "cresset/ops/view_geometry.h"
+
+namespace cresset::autograd::rules {
+
+using ops::wrap_dim;
+
+Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
+  const int64_t n = static_cast<int64_t>(dims.size());
+  DimVector inverse(dims.size());
+  for (int64_t i = 0; i < n; i++) inverse[wrap_dim(dims[i], n)] = i;
+  return grad.permute(inverse);
+}
+
+Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  Tensor full = cresset::zeros(sizes, grad.options());
+  full.select(dim, index).copy_(grad);
+  return full;
+}
+
+Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  Tensor full = cresset::zeros(sizes, grad.options());
+  full.slice(dim, start, end, step).copy_(grad);
+  return full;
+}
+
+Tensor narrow_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t length) {
+  Tensor full = cresset::zeros(sizes, grad.options());
+  full.narrow(dim, start, length).copy_(grad);
+  return full;
+}
+
+Tensor diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+  Tensor full = cresset::zeros(sizes, grad.options());
+  full.diagonal(offset, dim1, dim2).copy_(grad);
+  return full;
+}
+
+Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dimension, int64_t size, int64_t step) {
+  if (sizes.empty()) return grad.reshape(sizes);
+  // Where every window element came from, then one scatter_add along the dimension.
+  const int64_t d = wrap_dim(dimension, static_cast<int64_t>(sizes.size())), windows = grad.size(d);
+  const Tensor from = (cresset::arange(windows, kLong).mul(step).unsqueeze(1) + cresset::arange(size, kLong)).flatten().to(grad.device());
+  const Tensor moved = grad.movedim(-1, d + 1).flatten(d, d + 1);
+  return cresset::zeros(sizes, grad.options()).index_add(d, from, moved);
+}
+
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size,
+                           IntArrayRef stride, std::optional<int64_t> storage_offset) {
+  // Both geometries lie in one stretch of storage: add the gradient there, then read the input's part of it.
+  const int64_t view_offset = storage_offset.value_or(self_offset), first = std::min(self_offset, view_offset);
+  auto reach = [](IntArrayRef sizes, IntArrayRef strides) {
+    int64_t last = 0;
+    for (size_t d = 0; d < sizes.size(); d++) last += sizes[d] > 0 ? (sizes[d] - 1) * strides[d] : 0;
+    return last + 1;
+  };
+  auto positions = [&](IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+    Tensor at = cresset::full({}, offset - first, TensorOptions(kLong));
+    for (size_t d = 0; d < sizes.size(); d++) {
+      DimVector shape(sizes.size(), 1);
+      shape[d] = sizes[d];
+      at = at + cresset::arange(sizes[d], kLong).mul(strides[d]).view(shape);
+    }
+    return at.expand(sizes).flatten().to(grad.device());
+  };
+  const int64_t length = std::max(self_offset + reach(self_sizes, self_strides), view_offset + reach(size, stride)) - first;
+  Tensor flat = cresset::zeros({length}, grad.options()).index_add(0, positions(size, stride, view_offset), grad.expand(size).flatten());
+  const Tensor inputs = positions(self_sizes, self_strides, self_offset);
+  // An input that overlaps itself shares the gradient of a location among the elements that live there.
+  const Tensor count = cresset::zeros({length}, grad.options()).index_add(0, inputs, cresset::ones({inputs.numel()}, grad.options()));
+  flat = flat / count.clamp_min(1);
+  return flat.index_select(0, inputs).view(self_sizes);
+}
+
+}  // namespace cresset::autograd::rules
