@@ -35,4 +35,9 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, con
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 Tensor cummaxmin_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& indices, int64_t dim);
 
+// Networks (rules/nn.cpp).
+Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+// Sums a gradient of shape (N, C, ...) over everything but the channels.
+Tensor sum_to_channels(const Tensor& grad);
+
 }  // namespace cresset::autograd::rules
