@@ -73,4 +73,31 @@ StoreFn<A> store_fn(ScalarType t) {
   return nullptr;
 }
 
+// A contiguous array of any dtype read and written as A. A null pointer reads as `missing`.
+template <class A>
+class AnyInput {
+ public:
+  AnyInput(const char* data, ScalarType t, A missing = A{}) : data_(data), load_(load_fn<A>(t)), size_(static_cast<int64_t>(element_size(t))), missing_(missing) {}
+  A operator[](int64_t i) const { return data_ ? load_(data_ + i * size_) : missing_; }
+
+ private:
+  const char* data_;
+  LoadFn<A> load_;
+  int64_t size_;
+  A missing_;
+};
+template <class A>
+class AnyOutput {
+ public:
+  AnyOutput(char* data, ScalarType t) : data_(data), store_(store_fn<A>(t)), size_(static_cast<int64_t>(element_size(t))) {}
+  void set(int64_t i, A v) const {
+    if (data_) store_(data_ + i * size_, v);
+  }
+
+ private:
+  char* data_;
+  StoreFn<A> store_;
+  int64_t size_;
+};
+
 }  // namespace cresset::kernels
