@@ -1,0 +1,221 @@
+// Pooling over kernels/pool.h. Inputs are (C, spatial...) or (N, C, spatial...); outputs arrive contiguous.
+
+#include "cresset/kernels/pool.h"
+
+#include "cresset/ops/functions.h"
+#include "cresset/ops/support.h"
+
+namespace cresset::ops {
+
+namespace {
+
+using kernels::PoolShape;
+
+int64_t value_at(IntArrayRef list, int64_t d) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(d)]; }
+
+void check_list(const char* op, const char* what, IntArrayRef list, int64_t dims, bool may_be_empty) {
+  CRESSET_CHECK((may_be_empty && list.empty()) || list.size() == 1 || static_cast<int64_t>(list.size()) == dims, op, ": expected ", what,
+                " to hold 1 or ", dims, " values, got ", list);
+}
+
+void check_input(const char* op, const Tensor& self, int64_t dims) {
+  CRESSET_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": expected a ", dims + 1, "D or ", dims + 2, "D input, got shape ",
+                self.sizes());
+  for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++)
+    CRESSET_CHECK(self.size(d) > 0, op, ": expected non-zero sizes for all but the batch dimension, got shape ", self.sizes());
+}
+
+// The size after pooling; with ceil_mode a last window must still start inside the input or its left padding.
+int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
+  const int64_t span = in + 2 * padding - dilation * (kernel - 1) - 1;
+  int64_t steps = span >= 0 ? span / stride : -((-span + stride - 1) / stride);
+  if (ceil_mode && span % stride != 0 && span >= 0) steps++;
+  if (ceil_mode && steps * stride >= in + padding) steps--;
+  return steps + 1;
+}
+
+PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+                       IntArrayRef dilation, bool ceil_mode) {
+  check_input(op, self, dims);
+  check_list(op, "kernel_size", kernel, dims, false);
+  check_list(op, "stride", stride, dims, true);
+  check_list(op, "padding", padding, dims, false);
+  check_list(op, "dilation", dilation, dims, false);
+  PoolShape p;
+  p.planes = 1;
+  const int64_t first = self.dim() - dims;
+  for (int64_t d = 0; d < first; d++) p.planes *= self.size(d);
+  for (int64_t d = 0; d < dims; d++) {
+    p.in[d] = self.size(first + d);
+    p.kernel[d] = value_at(kernel, d);
+    p.stride[d] = stride.empty() ? p.kernel[d] : value_at(stride, d);
+    p.padding[d] = value_at(padding, d);
+    p.dilation[d] = value_at(dilation, d);
+    CRESSET_CHECK(p.kernel[d] > 0, op, ": kernel size should be greater than zero, got ", kernel);
+    CRESSET_CHECK(p.stride[d] > 0, op, ": stride should be greater than zero, got ", stride);
+    CRESSET_CHECK(p.dilation[d] > 0, op, ": dilation should be greater than zero, got ", dilation);
+    CRESSET_CHECK(p.padding[d] >= 0 && p.padding[d] <= ((p.kernel[d] - 1) * p.dilation[d] + 1) / 2, op,
+                  ": pad should be at most half of effective kernel size, got padding ", padding, " for kernel_size ", kernel);
+    p.out[d] = pooled_size(p.in[d], p.kernel[d], p.stride[d], p.padding[d], p.dilation[d], ceil_mode);
+    CRESSET_CHECK(p.out[d] >= 1, op, ": input of shape ", self.sizes(), " is too small for kernel_size ", kernel,
+                  ": the output size would be ", p.out[d]);
+  }
+  return p;
+}
+
+PoolShape adaptive_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef output_size) {
+  check_input(op, self, dims);
+  check_list(op, "output_size", output_size, dims, false);
+  PoolShape p;
+  p.planes = 1;
+  const int64_t first = self.dim() - dims;
+  for (int64_t d = 0; d < first; d++) p.planes *= self.size(d);
+  for (int64_t d = 0; d < dims; d++) {
+    p.in[d] = self.size(first + d);
+    p.out[d] = value_at(output_size, d);
+    CRESSET_CHECK(p.out[d] >= 0, op, ": output_size must be non-negative, got ", output_size);
+  }
+  return p;
+}
+
+DimVector pooled_sizes(const Tensor& self, int64_t dims, const PoolShape& p) {
+  DimVector s(self.sizes());
+  for (int64_t d = 0; d < dims; d++) s[self.dim() - dims + d] = p.out[d];
+  return s;
+}
+
+OutSpecs with_indices(const Tensor& self, int64_t dims, const PoolShape& p) {
+  return {OutSpec{pooled_sizes(self, dims, p), self.scalar_type(), self.device()}, OutSpec{pooled_sizes(self, dims, p), kLong, self.device()}};
+}
+
+OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
+
+const char* in(const Tensor& t) { return static_cast<const char*>(t.data_ptr()); }
+char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
+
+}  // namespace
+
+// Each pooling in one, two and three dimensions.
+#define CRESSET_POOL(N)                                                                                                                  \
+  namespace meta {                                                                                                                       \
+  OutSpecs max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,             \
+                                       IntArrayRef dilation, bool ceil_mode) {                                                           \
+    return with_indices(self, N, window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode));           \
+  }                                                                                                                                      \
+  OutSpec avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool,     \
+                         std::optional<int64_t> divisor_override) {                                                                      \
+    CRESSET_CHECK(!divisor_override || *divisor_override != 0, "avg_pool" #N "d: divisor must be not zero");                             \
+    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
+    return {pooled_sizes(self, N, p), self.scalar_type(), self.device()};                                                                \
+  }                                                                                                                                      \
+  OutSpec avg_pool##N##d_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool,                  \
+                                  std::optional<int64_t>) {                                                                              \
+    return like(self);                                                                                                                   \
+  }                                                                                                                                      \
+  OutSpec _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
+    return {pooled_sizes(self, N, adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size)), self.scalar_type(), self.device()}; \
+  }                                                                                                                                      \
+  OutSpec _adaptive_avg_pool##N##d_backward(const Tensor&, const Tensor& self) { return like(self); }                                    \
+  OutSpecs adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
+    return with_indices(self, N, adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size));                                      \
+  }                                                                                                                                      \
+  }                                                                                                                                      \
+  namespace cpu {                                                                                                                        \
+  void max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,                 \
+                                   IntArrayRef dilation, bool ceil_mode, const Tensor& out, const Tensor& indices) {                     \
+    const Tensor x = self.contiguous();                                                                                                  \
+    const PoolShape p = window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode);                     \
+    if (out.numel() > 0) kernels::max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(), p);           \
+  }                                                                                                                                      \
+  void avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,              \
+                      bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& out) {                              \
+    const Tensor x = self.contiguous();                                                                                                  \
+    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
+    if (out.numel() > 0) kernels::avg_pool(in(x), out_of(out), x.scalar_type(), p, count_include_pad, divisor_override.value_or(0));     \
+  }                                                                                                                                      \
+  void avg_pool##N##d_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,               \
+                               IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override,     \
+                               const Tensor& out) {                                                                                      \
+    const Tensor dy = grad_output.contiguous();                                                                                          \
+    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
+    if (out.numel() > 0)                                                                                                                 \
+      kernels::avg_pool_backward(in(dy), out_of(out), dy.scalar_type(), p, count_include_pad, divisor_override.value_or(0));             \
+  }                                                                                                                                      \
+  void _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size, const Tensor& out) {                                        \
+    const Tensor x = self.contiguous();                                                                                                  \
+    if (out.numel() > 0)                                                                                                                 \
+      kernels::adaptive_avg_pool(in(x), out_of(out), x.scalar_type(), adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size)); \
+  }                                                                                                                                      \
+  void _adaptive_avg_pool##N##d_backward(const Tensor& grad_output, const Tensor& self, const Tensor& out) {                             \
+    const Tensor dy = grad_output.contiguous();                                                                                          \
+    const IntArrayRef output_size = dy.sizes().slice(static_cast<size_t>(dy.dim() - N));                                                 \
+    if (out.numel() > 0)                                                                                                                 \
+      kernels::adaptive_avg_pool_backward(in(dy), out_of(out), dy.scalar_type(),                                                         \
+                                          adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size));                             \
+  }                                                                                                                                      \
+  void adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size, const Tensor& out, const Tensor& indices) {                  \
+    const Tensor x = self.contiguous();                                                                                                  \
+    if (out.numel() > 0)                                                                                                                 \
+      kernels::adaptive_max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(),                         \
+                                 adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size));                                      \
+  }                                                                                                                                      \
+  }                                                                                                                                      \
+  namespace composite {                                                                                                                  \
+  Tensor max_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,      \
+                        bool ceil_mode) {                                                                                                \
+    return std::get<0>(cresset::max_pool##N##d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));                   \
+  }                                                                                                                                      \
+  Tensor adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                          \
+    return cresset::_adaptive_avg_pool##N##d(self, output_size);                                                                         \
+  }                                                                                                                                      \
+  }
+CRESSET_POOL(1)
+CRESSET_POOL(2)
+CRESSET_POOL(3)
+#undef CRESSET_POOL
+
+namespace meta {
+
+OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef sizes, int64_t) {
+  CRESSET_CHECK(grad_output.sizes() == indices.sizes(), "max_pool backward: expected a gradient of shape ", indices.sizes(), ", got ",
+                grad_output.sizes());
+  return {DimVector(sizes), grad_output.scalar_type(), grad_output.device()};
+}
+
+}  // namespace meta
+
+namespace cpu {
+
+// The last `dims` dimensions are one plane, into which the indices point.
+void _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef, int64_t dims, const Tensor& out) {
+  const Tensor dy = grad_output.contiguous(), at = indices.contiguous();
+  int64_t planes = 1, in_size = 1, out_size = 1;
+  for (int64_t d = 0; d < out.dim() - dims; d++) planes *= out.size(d);
+  for (int64_t d = out.dim() - dims; d < out.dim(); d++) { in_size *= out.size(d); out_size *= dy.size(d); }
+  if (out.numel() > 0)
+    kernels::max_pool_backward(in(dy), static_cast<const int64_t*>(at.data_ptr()), out_of(out), dy.scalar_type(), planes, in_size, out_size);
+}
+
+}  // namespace cpu
+
+namespace composite {
+
+// Reads one element of each plane per index: the gradient of _pool_backward_by_index.
+Tensor _pool_gather(const Tensor& x, const Tensor& indices, int64_t dims) {
+  return x.flatten(-dims, -1).gather(-1, indices.flatten(-dims, -1)).view(indices.sizes());
+}
+
+Tensor lp_pool(const Tensor& self, double norm_type, IntArrayRef kernel_size, IntArrayRef stride, bool ceil_mode) {
+  const size_t dims = kernel_size.size();
+  double window = 1;
+  for (const int64_t k : kernel_size) window *= static_cast<double>(k);
+  const Tensor powers = self.pow(norm_type);
+  const Tensor means = dims == 1   ? cresset::avg_pool1d(powers, kernel_size, stride, 0, ceil_mode)
+                       : dims == 2 ? cresset::avg_pool2d(powers, kernel_size, stride, 0, ceil_mode)
+                                   : cresset::avg_pool3d(powers, kernel_size, stride, 0, ceil_mode);
+  return (means.sign() * cresset::relu(means.abs())).mul(window).pow(1.0 / norm_type);
+}
+
+}  // namespace composite
+
+}  // namespace cresset::ops
