@@ -14,4 +14,76 @@ Tensor sum_to_channels(const Tensor& grad) {
   return grad.sum(dims);
 }
 
+namespace {
+
+// All norms are one: x_hat = (x - mean) * rstd over the dimensions `d`, y = x_hat * w + b with parameters of a broadcast shape, summed
+// over `p`. With h = w dy, dx = rstd (h - m1 - x_hat m2) where m1 = mean(h), m2 = mean(h x_hat); this differentiates that once more.
+Three norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& dy, const Tensor& x, const Tensor& mean,
+                           const Tensor& rstd, const Tensor& w, IntArrayRef d, IntArrayRef p, bool statistics) {
+  const Tensor x_hat = (x - mean) * rstd;
+  // An empty list of dimensions would mean all of them.
+  auto sum_over = [&](const Tensor& t) { return p.empty() ? t : t.sum(p, true); };
+  auto average = [&](const Tensor& t) { return t.mean(d, true); };
+  Tensor g_dy = cresset::zeros_like(dy), g_x = cresset::zeros_like(x), g_w;
+  Tensor g_hat;  // gradient that reaches x_hat directly
+  if (gdx.defined()) {
+    const Tensor h = w.defined() ? dy * w : dy;
+    if (!statistics) {
+      g_dy = g_dy + (w.defined() ? gdx * rstd * w : gdx * rstd);
+      if (w.defined()) g_w = sum_over(gdx * rstd * dy);
+    } else {
+      // dx is linear in h with a symmetric map, so its transpose is itself.
+      const Tensor back = rstd * (gdx - average(gdx) - x_hat * average(gdx * x_hat));
+      g_dy = g_dy + (w.defined() ? back * w : back);
+      if (w.defined()) g_w = sum_over(back * dy);
+      const Tensor inner = h - average(h) - x_hat * average(h * x_hat);
+      // Through x_hat inside dx, and through rstd in front (d rstd / dx = -rstd^2 x_hat / n).
+      g_hat = -rstd * (gdx * average(h * x_hat) + h * average(gdx * x_hat));
+      g_x = g_x - rstd * rstd * x_hat * average(gdx * inner);
+    }
+  }
+  if (gdw.defined()) {
+    g_dy = g_dy + gdw * x_hat;
+    g_hat = g_hat.defined() ? g_hat + gdw * dy : gdw * dy;
+  }
+  if (gdb.defined()) g_dy = g_dy + gdb;
+  if (g_hat.defined()) g_x = g_x + (statistics ? rstd * (g_hat - average(g_hat) - x_hat * average(g_hat * x_hat)) : rstd * g_hat);
+  return {g_dy, g_x, g_w};
+}
+
+Tensor view_if(const Tensor& t, IntArrayRef shape) { return t.defined() ? t.reshape(shape) : t; }
+
+}  // namespace
+
+Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
+                                 IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight) {
+  DimVector d, p;
+  const int64_t n = static_cast<int64_t>(normalized_shape.size());
+  for (int64_t i = 0; i < input.dim(); i++) (i < input.dim() - n ? p : d).push_back(i);
+  auto [g_dy, g_x, g_w] = norm_double_backward(gdx, gdw, gdb, grad_out, input, mean, rstd, weight.value_or(Tensor()), d, p, true);
+  return {g_dy, g_x, view_if(g_w, normalized_shape)};
+}
+
+Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
+                                 const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups) {
+  const int64_t n = input.size(0), c = input.size(1);
+  const DimVector shape{n, groups, c / groups, input.numel() / std::max<int64_t>(1, n * c)}, parameters{1, groups, c / groups, 1}, stats{n, groups, 1, 1};
+  auto [g_dy, g_x, g_w] = norm_double_backward(view_if(gdx, shape), view_if(gdw, parameters), view_if(gdb, parameters), grad_out.reshape(shape),
+                                               input.reshape(shape), mean.reshape(stats), rstd.reshape(stats),
+                                               weight && weight->defined() ? weight->reshape(parameters) : Tensor(), {2, 3}, {0, 3}, true);
+  return {g_dy.reshape(input.sizes()), g_x.reshape(input.sizes()), view_if(g_w, {c})};
+}
+
+Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
+                                 const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
+                                 const std::optional<Tensor>& running_var, const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps) {
+  const int64_t n = input.size(0), c = input.size(1);
+  const DimVector shape{n, c, input.numel() / std::max<int64_t>(1, n * c)}, channels{1, c, 1};
+  const Tensor mean = training ? save_mean : *running_mean, rstd = training ? save_rstd : (*running_var + eps).rsqrt();
+  auto [g_dy, g_x, g_w] = norm_double_backward(view_if(gdx, shape), view_if(gdw, channels), view_if(gdb, channels), grad_out.reshape(shape),
+                                               input.reshape(shape), mean.reshape(channels), rstd.reshape(channels),
+                                               weight && weight->defined() ? weight->reshape(channels) : Tensor(), {0, 2}, {0, 2}, training);
+  return {g_dy.reshape(input.sizes()), g_x.reshape(input.sizes()), view_if(g_w, {c})};
+}
+
 }  // namespace cresset::autograd::rules

@@ -39,5 +39,14 @@ Tensor cummaxmin_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& i
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
 // Sums a gradient of shape (N, C, ...) over everything but the channels.
 Tensor sum_to_channels(const Tensor& grad);
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+// Gradients of the backward of a norm: (grad_out, input, weight) from those of (dx, dweight, dbias), each of which may be undefined.
+Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
+                                 IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight);
+Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
+                                 const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups);
+Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
+                                 const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
+                                 const std::optional<Tensor>& running_var, const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps);
 
 }  // namespace cresset::autograd::rules
