@@ -13,8 +13,15 @@ constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_
 constexpr uint8_t kAutogradLayer = layer_bit(Layer::Autograd);
 
 struct LayerState {
+  // `excluded` is `hidden` (what scopes exclude) plus the autograd layer while nothing is recorded, so that a call needs one mask.
   uint8_t included = 0, excluded = 0;
   bool grad_mode = true, inference_mode = false;
+  uint8_t hidden = 0;
+
+  void refresh() { excluded = static_cast<uint8_t>(hidden | (grad_mode && !inference_mode ? 0 : kAutogradLayer)); }
+  void set_hidden(uint8_t bits) { hidden = bits; refresh(); }
+  void set_grad_mode(bool on) { grad_mode = on; refresh(); }
+  void set_inference_mode(bool inference, bool grad) { inference_mode = inference; set_grad_mode(grad); }
 };
 
 // Local to the library, where it costs one load; others go through the call.
@@ -29,8 +36,8 @@ inline LayerState& layer_state() { return layer_state_of_thread(); }
 // Hides layers from calls made in its scope.
 class CRESSET_API ExcludeLayers {
  public:
-  explicit ExcludeLayers(uint8_t bits) : saved_(layer_state().excluded) { layer_state().excluded = saved_ | bits; }
-  ~ExcludeLayers() { layer_state().excluded = saved_; }
+  explicit ExcludeLayers(uint8_t bits) : saved_(layer_state().hidden) { layer_state().set_hidden(static_cast<uint8_t>(saved_ | bits)); }
+  ~ExcludeLayers() { layer_state().set_hidden(saved_); }
   ExcludeLayers(const ExcludeLayers&) = delete;
   ExcludeLayers& operator=(const ExcludeLayers&) = delete;
 

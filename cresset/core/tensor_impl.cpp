@@ -54,9 +54,15 @@ TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Dev
 
 TensorImpl::~TensorImpl() { delete autograd_; }
 
+void TensorImpl::throw_inference_write() {
+  CRESSET_CHECK(false, "in-place update of an inference tensor outside inference mode; clone() it first to get a normal tensor");
+  __builtin_unreachable();
+}
+
 void TensorImpl::release_resources() {
   delete autograd_;
   autograd_ = nullptr;
+  view_base_.reset();
   storage_.reset();
 }
 

@@ -15,6 +15,9 @@ struct CRESSET_API AutogradMetaInterface {
   virtual bool requires_grad() const = 0;
 };
 
+// How a view came about: decides whether it may be changed in place while gradients are recorded.
+enum class ViewCreation : uint8_t { Default, NoGrad, MultiOutput, Inference };
+
 // Sizes and strides, inline up to five dimensions.
 class SizesAndStrides {
  public:
@@ -100,9 +103,13 @@ class CRESSET_API TensorImpl : public RefCounted {
 
   uint32_t version() const { return own_version_ ? own_version_->value.load() : storage_ ? storage_->version().load() : 0; }
   void bump_version() {
-    if (is_inference_) return;
+    if (CRESSET_UNLIKELY(is_inference_)) return;
     auto& v = own_version_ ? own_version_->value : storage_->version();
     v.store(v.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  // In-place operators call this before they write. Errors: an inference tensor outside inference mode.
+  void check_writable() const {
+    if (CRESSET_UNLIKELY(is_inference_ && !layer_state().inference_mode)) throw_inference_write();
   }
   void share_version_of(const TensorImpl& o) {
     own_version_ = o.own_version_;
@@ -114,10 +121,30 @@ class CRESSET_API TensorImpl : public RefCounted {
   uint8_t backend() const { return backend_; }
   void set_backend(uint8_t b) { backend_ = b; }
 
+  // Notes that this is a view of `base`, or of the tensor that `base` itself views. Every operator that returns a view calls it, with
+  // or without gradients: a later in-place change of the base may give the view a history. Views of inference tensors are not tracked.
+  void set_view_of(TensorImpl& base, bool multi_output = false) {
+    if (base.is_inference_) return;
+    const LayerState& state = layer_state();
+    view_creation_ = multi_output ? ViewCreation::MultiOutput : state.inference_mode ? ViewCreation::Inference
+                     : state.grad_mode ? ViewCreation::Default : ViewCreation::NoGrad;
+    if (view_creation_ == ViewCreation::Default) view_creation_ = base.view_creation_;
+    view_base_ = base.view_base_ ? base.view_base_ : intrusive_ptr<TensorImpl>::share(&base);
+    view_version_ = version();
+    set_layer(Layer::Autograd, true);
+  }
+  bool is_view() const { return view_base_.defined(); }
+  const intrusive_ptr<TensorImpl>& view_base() const { return view_base_; }
+  ViewCreation view_creation() const { return view_creation_; }
+  void set_view_creation(ViewCreation c) { view_creation_ = c; }
+  // The version at which the history of this view was last brought up to date.
+  uint32_t view_version() const { return view_version_; }
+  void set_view_version(uint32_t v) { view_version_ = v; }
+  void clear_view() { view_base_.reset(); view_creation_ = ViewCreation::Default; }
+
   AutogradMetaInterface* autograd() const { return autograd_; }
   // Takes ownership; nullptr clears.
   void set_autograd(AutogradMetaInterface* meta) { delete autograd_; autograd_ = meta; }
-  // Autograd's fast-path flag: kept equal to `autograd()->requires_grad()` for tensors that are not views.
   bool is_inference() const { return is_inference_; }
   void set_inference(bool on) { is_inference_ = on; }
   bool is_conj() const { return is_conj_; }
@@ -132,11 +159,13 @@ class CRESSET_API TensorImpl : public RefCounted {
   void release_resources() override;
 
  private:
+  [[noreturn]] static void throw_inference_write();
   void refresh();
 
   intrusive_ptr<StorageImpl> storage_;
   AutogradMetaInterface* autograd_ = nullptr;
   intrusive_ptr<VersionCounter> own_version_;
+  intrusive_ptr<TensorImpl> view_base_;
   int64_t offset_ = 0;
   int64_t numel_ = 0;
   SizesAndStrides geometry_;
@@ -148,6 +177,8 @@ class CRESSET_API TensorImpl : public RefCounted {
   bool contiguous_ = true;
   bool is_inference_ = false;
   bool is_conj_ = false, is_neg_ = false, wrapped_number_ = false;
+  ViewCreation view_creation_ = ViewCreation::Default;
+  uint32_t view_version_ = 0;
 };
 
 // Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.

@@ -1,0 +1,46 @@
+#pragma once
+// Autograd's per-tensor data: gradient, history, hooks. Tensors that need none of it have none.
+
+#include "cresset/autograd/node.h"
+
+namespace cresset {
+namespace autograd {
+
+struct CRESSET_API AutogradMeta final : public AutogradMetaInterface {
+  AutogradMeta() = default;
+  ~AutogradMeta() override;
+  static void* operator new(size_t n) { return cpu_allocate(n); }
+  static void operator delete(void* p, size_t n) { cpu_deallocate(p, n); }
+
+  bool requires_grad() const override { return requires_grad_ || grad_fn_; }
+
+  // Everything that most tensors with a history do not have.
+  struct Extras {
+    std::string name;
+    std::shared_ptr<TensorHooks> hooks;
+    std::vector<PostAccumulateHook> post_accumulate_hooks;
+    // For views that as_strided cannot express (another dtype): makes the view again from the base.
+    std::function<Tensor(const Tensor& base)> view_fn;
+  };
+  Extras& extras() {
+    if (!extras_) extras_ = std::make_unique<Extras>();
+    return *extras_;
+  }
+
+  // Serialises the creation of the gradient accumulator and of a view's history.
+  void lock();
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+  intrusive_ptr<Node> grad_fn_;
+  Tensor grad_;
+  // Weak, as the accumulator holds the tensor.
+  weak_intrusive_ptr<Node> grad_accumulator_;
+  std::unique_ptr<Extras> extras_;
+  uint32_t output_nr_ = 0;
+  bool requires_grad_ = false;
+  bool retains_grad_ = false;
+  std::atomic<bool> locked_{false};
+};
+
+}  // namespace autograd
+}  // namespace cresset

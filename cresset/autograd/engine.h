@@ -1,0 +1,27 @@
+#pragma once
+// Runs the graph backwards.
+
+#include <functional>
+#include <vector>
+
+#include "cresset/autograd/node.h"
+
+namespace cresset {
+namespace autograd {
+
+class CRESSET_API Engine {
+ public:
+  static Engine& get_default_engine();
+
+  // Sends `grads` into `roots` and runs every node that leads to a leaf (or to one of `outputs`, if there are any). With `outputs` it
+  // returns the gradients that reached these edges; gradients of leaves are then added to `grad()` only if `accumulate_grad`.
+  // A call from within a node runs at once, nested; deep nests continue on further threads.
+  variable_list execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
+                        const edge_list& outputs = {});
+
+  // Runs `callback` when the backward pass that this thread is part of has finished. Errors: called outside of a pass.
+  void queue_callback(std::function<void()> callback);
+};
+
+}  // namespace autograd
+}  // namespace cresset
