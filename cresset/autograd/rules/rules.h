@@ -35,6 +35,19 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, con
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 Tensor cummaxmin_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& indices, int64_t dim);
 
+// Indexing (rules/index.cpp).
+Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
+Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
+Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
+Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
+Tensor index_backward(const Tensor& grad, IntArrayRef sizes, ArrayRef<std::optional<Tensor>> indices);
+Tensor index_put_self_backward(const Tensor& grad, ArrayRef<std::optional<Tensor>> indices, IntArrayRef values_sizes);
+std::vector<Tensor> cat_backward(const Tensor& grad, TensorList tensors, int64_t dim);
+Tensor roll_backward(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims);
+Tensor repeat_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef repeats);
+Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq);
+Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
+
 // Networks (rules/nn.cpp).
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
 // Sums a gradient of shape (N, C, ...) over everything but the channels.
