@@ -1,0 +1,125 @@
+#include "cresset/core/generator.h"
+
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "cresset/base/error.h"
+#include "cresset/core/generator_impl.h"
+
+namespace cresset {
+
+namespace {
+
+// Saved states have the layout that PyTorch's CPU generator has always written.
+struct SavedState {
+  uint64_t seed;
+  int32_t left;
+  int32_t seeded;
+  uint64_t next;
+  uint64_t words[Mt19937::kWords];
+  double normal_x;
+  double normal_y;  // the normal still to be handed out
+  double normal_rho;
+  int32_t normal_is_valid;
+  int32_t unused;
+  float next_float_normal;
+  uint8_t next_float_normal_is_valid;
+};
+static_assert(sizeof(SavedState) == 5056);
+
+}  // namespace
+
+Generator::Generator(intrusive_ptr<GeneratorImpl> impl) : impl_(impl.release()) {}
+Generator::Generator(const Generator& o) : impl_(o.impl_) {
+  if (impl_) impl_->retain();
+}
+Generator::Generator(Generator&& o) noexcept : impl_(std::exchange(o.impl_, nullptr)) {}
+Generator& Generator::operator=(const Generator& o) {
+  Generator copy(o);
+  std::swap(impl_, copy.impl_);
+  return *this;
+}
+Generator& Generator::operator=(Generator&& o) noexcept {
+  std::swap(impl_, o.impl_);
+  return *this;
+}
+Generator::~Generator() {
+  if (impl_) impl_->release();
+}
+
+void Generator::set_current_seed(uint64_t seed) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  impl_->state.seed(seed);
+}
+
+uint64_t Generator::current_seed() const {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->state.engine.initial_seed();
+}
+
+uint64_t Generator::seed() {
+  std::random_device device;
+  // 53 bits, so that the seed survives a trip through a double.
+  const uint64_t seed = ((static_cast<uint64_t>(device()) << 32) | device()) & ((uint64_t{1} << 53) - 1);
+  set_current_seed(seed);
+  return seed;
+}
+
+std::vector<uint8_t> Generator::get_state() const {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const RandomState& state = impl_->state;
+  SavedState saved;
+  std::memset(&saved, 0, sizeof saved);
+  saved.seed = state.engine.initial_seed();
+  saved.left = state.engine.left();
+  saved.seeded = 1;
+  saved.next = static_cast<uint64_t>(state.engine.next());
+  for (int i = 0; i < Mt19937::kWords; i++) saved.words[i] = state.engine.block()[i];
+  saved.normal_y = state.next_normal;
+  saved.normal_is_valid = state.has_next_normal;
+  saved.next_float_normal = state.next_float_normal;
+  saved.next_float_normal_is_valid = state.has_next_float_normal;
+  std::vector<uint8_t> bytes(sizeof saved);
+  std::memcpy(bytes.data(), &saved, sizeof saved);
+  return bytes;
+}
+
+void Generator::set_state(const std::vector<uint8_t>& bytes) {
+  SavedState saved;
+  CRESSET_CHECK(bytes.size() == sizeof saved, "set_state: expected a saved generator state of ", sizeof saved, " bytes, got ", bytes.size());
+  std::memcpy(&saved, bytes.data(), sizeof saved);
+  CRESSET_CHECK(saved.seeded == 1 && saved.left >= 1 && saved.left <= Mt19937::kWords && saved.next <= Mt19937::kWords &&
+                    (saved.left == 1 || static_cast<int64_t>(saved.next) + saved.left - 1 <= Mt19937::kWords),
+                "set_state: invalid mt19937 state, got left=", saved.left, " next=", saved.next, " seeded=", saved.seeded);
+  RandomState state(saved.seed);
+  for (int i = 0; i < Mt19937::kWords; i++) state.engine.block()[i] = static_cast<uint32_t>(saved.words[i]);
+  state.engine.set_position(static_cast<int>(saved.next), saved.left);
+  state.has_next_normal = saved.normal_is_valid != 0;
+  if (state.has_next_normal) state.next_normal = saved.normal_y;
+  state.has_next_float_normal = saved.next_float_normal_is_valid != 0;
+  if (state.has_next_float_normal) state.next_float_normal = saved.next_float_normal;
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  impl_->state = state;
+}
+
+Generator Generator::clone() const {
+  auto copy = make_intrusive<GeneratorImpl>(0);
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  copy->state = impl_->state;
+  return Generator(std::move(copy));
+}
+
+std::mutex& Generator::mutex() const { return impl_->mutex; }
+
+Generator& default_generator() {
+  // Never destroyed: sampling may happen while the process ends.
+  static Generator* const generator = new Generator(make_generator());
+  return *generator;
+}
+
+Generator make_generator(uint64_t seed) { return Generator(make_intrusive<GeneratorImpl>(seed)); }
+
+void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
+
+}  // namespace cresset
