@@ -1,0 +1,276 @@
+// Sampling over kernels/random.h: the numbers are PyTorch's for the same seed. The stream is sequential and locked per call.
+
+#include "cresset/kernels/random.h"
+
+#include <cmath>
+
+#include "cresset/core/generator_impl.h"
+#include "cresset/ops/functions.h"
+#include "cresset/ops/support.h"
+#include "cresset/ops/view_geometry.h"
+
+namespace cresset::ops {
+
+namespace {
+
+using Gen = std::optional<Generator>;
+
+// Calls draw(state, packed memory) and puts the numbers where the tensor wants them.
+template <class Draw>
+void sample(const Tensor& self, const Gen& generator, Draw&& draw) {
+  if (self.numel() == 0) return;
+  GeneratorImpl& g = generator_or_default(generator.value_or(Generator()));
+  std::lock_guard<std::mutex> lock(g.mutex);
+  if (self.is_contiguous()) {
+    draw(g.state, self.data_ptr());
+    return;
+  }
+  const Tensor packed(make_dense({self.numel()}, self.scalar_type(), Device(kCPU)));
+  draw(g.state, packed.data_ptr());
+  kernels::scatter_in_memory_order(self.data_ptr(), packed.data_ptr(), self.scalar_type(), self.sizes(), self.strides());
+}
+
+void check_floating(const char* op, const Tensor& self) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), op, ": not implemented for dtype ", self.scalar_type());
+}
+
+TensorOptions like(const Tensor& self, const TensorOptions& options) { return self.options().merge_in(options); }
+
+}  // namespace
+
+namespace cpu {
+
+void uniform_(Tensor& self, double from, double to, const Gen& generator) {
+  check_floating("uniform_", self);
+  CRESSET_CHECK(from <= to, "uniform_: expects to return a [from, to) range, got from=", from, " > to=", to);
+  CRESSET_CHECK(std::isfinite(to - from), "uniform_: to - from must be finite, got from=", from, " and to=", to);
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::uniform(s, out, self.scalar_type(), self.numel(), from, to); });
+}
+
+void normal_(Tensor& self, double mean, double std, const Gen& generator) {
+  check_floating("normal_", self);
+  CRESSET_CHECK(std >= 0, "normal_: expects std >= 0, got std=", std);
+  const bool contiguous = self.is_contiguous();
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::normal(s, out, self.scalar_type(), self.numel(), mean, std, contiguous); });
+}
+
+void log_normal_(Tensor& self, double mean, double std, const Gen& generator) {
+  check_floating("log_normal_", self);
+  CRESSET_CHECK(std > 0, "log_normal_: expects std > 0, got std=", std);
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::log_normal(s, out, self.scalar_type(), self.numel(), mean, std); });
+}
+
+void exponential_(Tensor& self, double lambd, const Gen& generator) {
+  check_floating("exponential_", self);
+  CRESSET_CHECK(lambd > 0, "exponential_: expects lambda > 0, got lambda=", lambd);
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::exponential(s, out, self.scalar_type(), self.numel(), lambd); });
+}
+
+void cauchy_(Tensor& self, double median, double sigma, const Gen& generator) {
+  check_floating("cauchy_", self);
+  CRESSET_CHECK(sigma > 0, "cauchy_: expects sigma > 0, got sigma=", sigma);
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::cauchy(s, out, self.scalar_type(), self.numel(), median, sigma); });
+}
+
+void geometric_(Tensor& self, double p, const Gen& generator) {
+  CRESSET_CHECK(p > 0 && p < 1, "geometric_: expects p to be in (0, 1), got p=", p);
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::geometric(s, out, self.scalar_type(), self.numel(), p); });
+}
+
+void bernoulli_(Tensor& self, double p, const Gen& generator) {
+  CRESSET_CHECK(p >= 0 && p <= 1, "bernoulli_: expects p to be in [0, 1], got p=", p);
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::bernoulli(s, out, self.scalar_type(), self.numel(), p); });
+}
+
+void bernoulli_(Tensor& self, const Tensor& p, const Gen& generator) {
+  CRESSET_CHECK(p.is_floating_point(), "bernoulli_: expects probabilities of a floating dtype, got ", p.scalar_type());
+  const Tensor chances = p.expand(self.sizes()).contiguous();
+  CRESSET_CHECK(chances.numel() == 0 || (chances.min().item<double>() >= 0 && chances.max().item<double>() <= 1),
+                "bernoulli_: expects probabilities in [0, 1]");
+  if (self.numel() == 0) return;
+  // One probability for each element in row-major order.
+  const Tensor packed(make_dense(self.sizes(), self.scalar_type(), Device(kCPU)));
+  sample(packed, generator, [&](RandomState& s, void* out) {
+    kernels::bernoulli(s, out, self.scalar_type(), self.numel(), chances.data_ptr(), chances.scalar_type());
+  });
+  self.copy_(packed);
+}
+
+void random_(Tensor& self, const Gen& generator) {
+  sample(self, generator, [&](RandomState& s, void* out) { kernels::random_full(s, out, self.scalar_type(), self.numel()); });
+}
+
+void random_(Tensor& self, int64_t from, std::optional<int64_t> to, const Gen& generator) {
+  CRESSET_CHECK(!to || from < *to, "random_: expects 'from' to be less than 'to', got from=", from, " >= to=", to.value_or(0));
+  sample(self, generator, [&](RandomState& s, void* out) {
+    if (to) kernels::random_from_to(s, out, self.scalar_type(), self.numel(), from, *to);
+    else kernels::random_from(s, out, self.scalar_type(), self.numel(), from);
+  });
+}
+
+void random_(Tensor& self, int64_t to, const Gen& generator) { random_(self, 0, std::optional<int64_t>(to), generator); }
+
+Tensor randperm(int64_t n, const Gen& generator, const TensorOptions& options) {
+  CRESSET_CHECK(n >= 0, "randperm: n must be non-negative, got ", n);
+  const TensorOptions o = options.has_dtype() ? options : options.dtype(kLong);
+  Tensor out = cresset::empty({n}, o.requires_grad(std::nullopt));
+  if (out.is_meta()) return out;
+  sample(out, generator, [&](RandomState& s, void* to) { kernels::randperm(s, to, out.scalar_type(), n); });
+  return out;
+}
+
+Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Gen& generator) {
+  CRESSET_CHECK(self.dim() == 1 || self.dim() == 2, "multinomial: prob_dist must be 1 or 2 dim, got shape ", self.sizes());
+  CRESSET_CHECK(self.is_floating_point(), "multinomial: only supports floating-point dtypes for input, got ", self.scalar_type());
+  CRESSET_CHECK(num_samples > 0, "multinomial: cannot sample n_sample <= 0 samples, got ", num_samples);
+  const int64_t categories = self.size(-1);
+  CRESSET_CHECK(replacement || num_samples <= categories, "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement, got ",
+                num_samples, " of ", categories);
+  DimVector shape(self.sizes());
+  shape[shape.size() - 1] = num_samples;
+  Tensor out = cresset::empty(shape, TensorOptions(kLong).device(self.device()));
+  if (out.is_meta() || out.numel() == 0) return out;
+  const Tensor low = self.min();
+  CRESSET_CHECK(self.isfinite().all().item<bool>() && low.item<double>() >= 0,
+                "multinomial: probability tensor contains either `inf`, `nan` or element < 0");
+  CRESSET_CHECK(self.sum(IntArrayRef(-1)).ne(0).all().item<bool>(), "multinomial: invalid distribution, the sum of a row's weights is 0");
+  const int64_t rows = self.dim() == 2 ? self.size(0) : 1;
+  sample(out, generator, [&](RandomState& s, void* to) {
+    kernels::multinomial(s, static_cast<int64_t*>(to), self.data_ptr(), self.scalar_type(), rows, categories,
+                         self.dim() == 2 ? self.stride(0) : categories, self.stride(-1), num_samples, replacement);
+  });
+  return out;
+}
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+  CRESSET_CHECK(p >= 0 && p <= 1, "dropout: probability has to be between 0 and 1, got ", p);
+  const ScalarType dtype = input.scalar_type();
+  CRESSET_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "dropout: not implemented for dtype ", dtype);
+  const Tensor x = input.contiguous();
+  Tensor out(make_dense(x.sizes(), dtype, x.device())), noise(make_dense(x.sizes(), dtype, x.device()));
+  if (out.is_meta() || out.numel() == 0) return {out, noise};
+  if (!train.value_or(true) || p == 0) {
+    noise.fill_(1);
+    out.copy_(x);
+  } else if (p == 1) {
+    noise.zero_();
+    out.zero_();
+  } else {
+    sample(out, {}, [&](RandomState& s, void* to) { kernels::dropout(s, to, noise.data_ptr(), x.data_ptr(), dtype, x.numel(), p); });
+  }
+  return {out, noise};
+}
+
+}  // namespace cpu
+
+namespace composite {
+
+Tensor rand(IntArrayRef size, const Gen& generator, const TensorOptions& options) {
+  return cresset::empty(size, options.requires_grad(std::nullopt)).uniform_(0, 1, generator);
+}
+Tensor rand(IntArrayRef size, const TensorOptions& options) { return rand(size, {}, options); }
+Tensor randn(IntArrayRef size, const Gen& generator, const TensorOptions& options) {
+  return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(0, 1, generator);
+}
+Tensor randn(IntArrayRef size, const TensorOptions& options) { return randn(size, {}, options); }
+Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
+  const TensorOptions o = options.has_dtype() ? options : options.dtype(kLong);
+  return cresset::empty(size, o.requires_grad(std::nullopt)).random_(low, std::optional<int64_t>(high), generator);
+}
+Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& options) { return randint(low, high, size, {}, options); }
+Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) { return randint(0, high, size, generator, options); }
+Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options) { return randint(0, high, size, {}, options); }
+Tensor randperm(int64_t n, const TensorOptions& options) { return cresset::randperm(n, Gen(), options); }
+Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::empty_like(self, like(self, options), memory_format).uniform_(0, 1);
+}
+Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::empty_like(self, like(self, options), memory_format).normal_(0, 1);
+}
+Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::empty_like(self, like(self, options), memory_format).random_(low, std::optional<int64_t>(high));
+}
+Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::randint_like(self, 0, high, options, memory_format);
+}
+
+Tensor normal(const Tensor& mean, double std, const Gen& generator) {
+  CRESSET_CHECK(std >= 0, "normal: expects std >= 0, got std=", std);
+  return cresset::empty_like(mean).normal_(0, 1, generator).mul_(std).add_(mean);
+}
+Tensor normal(double mean, const Tensor& std, const Gen& generator) {
+  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  return cresset::empty_like(std).normal_(0, 1, generator).mul_(std).add_(mean);
+}
+Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) {
+  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  return cresset::empty(broadcast_shapes(mean.sizes(), std.sizes()), mean.options()).normal_(0, 1, generator).mul_(std).add_(mean);
+}
+Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
+  return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(mean, std, generator);
+}
+Tensor bernoulli(const Tensor& self, const Gen& generator) { return cresset::empty_like(self).bernoulli_(self.detach(), generator); }
+Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return cresset::empty_like(self).bernoulli_(p, generator); }
+
+namespace {
+
+void check_probability(const char* op, double p) {
+  CRESSET_CHECK(p >= 0 && p <= 1, op, ": probability has to be between 0 and 1, got ", p);
+}
+
+// One draw per channel of each sample.
+Tensor channel_noise(const Tensor& input) {
+  CRESSET_CHECK(input.dim() >= 2, "feature_dropout: requires at least 2 dimensions in the input, got shape ", input.sizes());
+  DimVector shape(input.sizes());
+  for (size_t d = 2; d < shape.size(); d++) shape[d] = 1;
+  return cresset::empty(shape, input.options());
+}
+
+// Keeps mean and variance of a self-normalising network (Klambauer et al., 2017).
+Tensor alpha_drop(const Tensor& input, Tensor noise, double p) {
+  constexpr double kAlpha = 1.7580993408473766;
+  const double a = 1.0 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
+  noise.bernoulli_(1 - p);
+  const Tensor shift = noise.sub(1).mul_(kAlpha * a).add_(kAlpha * a * p);
+  return input * noise.mul_(a) + shift;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  check_probability("dropout", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return input * cresset::zeros({}, input.options());
+  if (!input.is_floating_point()) {
+    const Tensor noise = cresset::empty_like(input).bernoulli_(1 - p).div_(1 - p);
+    return input * noise;
+  }
+  return std::get<0>(cresset::native_dropout(input, p, train));
+}
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  check_probability("feature_dropout", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return input * cresset::zeros({}, input.options());
+  return input * channel_noise(input).bernoulli_(1 - p).div_(1 - p);
+}
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  check_probability("alpha_dropout", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return input * cresset::zeros({}, input.options());
+  return alpha_drop(input, cresset::empty_like(input), p);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
+  check_probability("feature_alpha_dropout", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return input * cresset::zeros({}, input.options());
+  return alpha_drop(input, channel_noise(input), p);
+}
+
+Tensor& dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::dropout(self, p, train)); }
+Tensor& feature_dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::feature_dropout(self, p, train)); }
+Tensor& alpha_dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::alpha_dropout(self, p, train)); }
+Tensor& feature_alpha_dropout_(Tensor& self, double p, bool train) { return self.copy_(cresset::feature_alpha_dropout(self, p, train)); }
+
+}  // namespace composite
+
+}  // namespace cresset::ops
