@@ -59,7 +59,7 @@ class Converted {
   DimVector strides_;
 };
 
-// What sums and products of a dtype accumulate in; matches sum_kernel_for.
+// What sums and products towards a dtype accumulate in.
 ScalarType accumulator(ScalarType t) {
   if (t == ScalarType::Half || t == ScalarType::BFloat16) return ScalarType::Float;
   return is_integral_type(t, true) ? ScalarType::UInt64 : t;
@@ -103,8 +103,8 @@ void reduce_with(ReduceKernelPtr kernel, ReduceOp op, const char* in, ScalarType
 
 void reduce_sum(ReduceFn fn, ReduceOp op, const ReduceArgs& args) {
   const ScalarType wanted = accumulator(args.out_dtype);
-  if (accumulator(args.in_dtype) == wanted)
-    return reduce_with(call(sum_kernel_for_stub)(fn, args.in_dtype), op, args.in, args.in_dtype, args.in_strides, args);
+  const ReduceKernelPtr kernel = call(sum_kernel_for_stub)(fn, args.in_dtype);
+  if (kernel && kernel->acc_dtype == wanted) return reduce_with(kernel, op, args.in, args.in_dtype, args.in_strides, args);
   const Converted in(args.in, args.in_dtype, wanted, args.shape, args.in_strides);
   reduce_with(call(sum_kernel_for_stub)(fn, wanted), op, in.data(), wanted, in.strides(), args);
 }

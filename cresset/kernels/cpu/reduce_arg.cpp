@@ -46,7 +46,7 @@ struct ArgReducer {
       for (int half = kAcross / 2; half; half /= 2)
         for (int u = 0; u < half; u++) a[u] = pick(a[u], a[u + half]);
       if constexpr (floating) nan = nan || any_lane(unordered);
-      best = fold_lanes(a[0], [](A x, A y) { return (is_max ? x > y : x < y) ? x : y; });
+      best = fold_lanes(a[0], [](auto x, auto y) { return is_max ? max_second(x, y) : min_second(x, y); });
     }
     for (; i < n; i++) {
       const A v = read<A, E>(reinterpret_cast<const char*>(p + i));
@@ -59,9 +59,18 @@ struct ArgReducer {
   }
 
   static int64_t find(const T* p, int64_t n, A value) {
-    for (int64_t i = 0; i < n; i++) {
+    constexpr int L = kLanes<A>;
+    const bool nan = is_nan(value);
+    const Vec<A> wanted = splat(value);
+    const auto hits = [&](int64_t j) {
+      const Vec<A> x = load<A>(p + j);
+      return nan ? x != x : x == wanted;
+    };
+    int64_t i = 0;
+    while (i + 4 * L <= n && !any_lane((hits(i) | hits(i + L)) | (hits(i + 2 * L) | hits(i + 3 * L)))) i += 4 * L;
+    for (; i < n; i++) {
       const A v = read<A, T>(reinterpret_cast<const char*>(p + i));
-      if (v == value || (is_nan(value) && is_nan(v))) return i;
+      if (v == value || (nan && is_nan(v))) return i;
     }
     return 0;
   }
@@ -126,7 +135,7 @@ struct ArgReducer {
       if (std::is_same_v<T, A> && col_stride == sizeof(T)) {
         x = reinterpret_cast<const A*>(p);
       } else {
-        for (int64_t c = 0; c < cols; c++) row[c] = read<A, T>(p + c * col_stride);
+        for (int64_t c = 0; c < cols; c++, keep_scalar()) row[c] = read<A, T>(p + c * col_stride);
       }
       if (r == 0) {
         for (int64_t c = 0; c < cols; c++) {

@@ -36,7 +36,7 @@ struct Logic {
       if (stride == sizeof(T)) {
         for (int64_t j = 0; j < m; j++) found |= static_cast<uint8_t>(truth<T>(p + (i + j) * static_cast<int64_t>(sizeof(T))) != is_all);
       } else {
-        for (int64_t j = 0; j < m; j++) found |= static_cast<uint8_t>(truth<T>(p + (i + j) * stride) != is_all);
+        for (int64_t j = 0; j < m; j++, keep_scalar()) found |= static_cast<uint8_t>(truth<T>(p + (i + j) * stride) != is_all);
       }
       if (found) return !is_all;
     }
@@ -52,7 +52,7 @@ struct Logic {
       if (col_stride == sizeof(T)) {
         for (int64_t c = 0; c < cols; c++) found[c] |= static_cast<uint8_t>(truth<T>(p + c * static_cast<int64_t>(sizeof(T))) != is_all);
       } else {
-        for (int64_t c = 0; c < cols; c++) found[c] |= static_cast<uint8_t>(truth<T>(p + c * col_stride) != is_all);
+        for (int64_t c = 0; c < cols; c++, keep_scalar()) found[c] |= static_cast<uint8_t>(truth<T>(p + c * col_stride) != is_all);
       }
     }
     for (int64_t c = 0; c < cols; c++) acc[c] = (found[c] != 0) != is_all;
@@ -77,7 +77,7 @@ struct Count {
         if (stride == sizeof(T)) {
           for (int64_t j = 0; j < m; j++) part = static_cast<uint8_t>(part + counts(p + (i + j) * static_cast<int64_t>(sizeof(T))));
         } else {
-          for (int64_t j = 0; j < m; j++) part = static_cast<uint8_t>(part + counts(p + (i + j) * stride));
+          for (int64_t j = 0; j < m; j++, keep_scalar()) part = static_cast<uint8_t>(part + counts(p + (i + j) * stride));
         }
         total += part;
       }
@@ -94,7 +94,7 @@ struct Count {
         if (col_stride == sizeof(T)) {
           for (int64_t c = 0; c < cols; c++) part[c] = static_cast<uint8_t>(part[c] + counts(p + c * static_cast<int64_t>(sizeof(T))));
         } else {
-          for (int64_t c = 0; c < cols; c++) part[c] = static_cast<uint8_t>(part[c] + counts(p + c * col_stride));
+          for (int64_t c = 0; c < cols; c++, keep_scalar()) part[c] = static_cast<uint8_t>(part[c] + counts(p + c * col_stride));
         }
       }
       for (int64_t c = 0; c < cols; c++) total[c] += part[c];

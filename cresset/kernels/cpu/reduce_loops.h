@@ -9,6 +9,9 @@ namespace cresset::kernels::CRESSET_ISA {
 
 template <class T> constexpr bool is_low = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
+// A strided loop gains nothing from gathers and costs code size: this keeps it as it is written.
+CRESSET_ALWAYS_INLINE void keep_scalar() { asm volatile(""); }
+
 template <class A, class T>
 CRESSET_ALWAYS_INLINE A read(const char* p) {
   T v;
@@ -31,7 +34,7 @@ struct Reducer {
   }
 
   template <class E>
-  CRESSET_ALWAYS_INLINE static A run_vectors(const E* p, int64_t n, double param) {
+  static A run_vectors(const E* p, int64_t n, double param) {
     using V = Vec<A>;
     constexpr int kAcross = 8, kDown = 16;
     A rest = Op::identity();
@@ -57,10 +60,10 @@ struct Reducer {
         total = Op::combine(total, Op::combine(Op::combine(a[0], a[1]), Op::combine(a[2], a[3])));
       }
       for (; i + L <= n; i += L) total = Op::combine(total, at(i));
-      rest = fold_lanes(total, [](A a, A b) { return Op::combine(a, b); });
+      rest = fold_lanes(total, [](auto a, auto b) { return Op::combine(a, b); });
     }
     A tail = Op::identity();
-    for (; i < n; i++) tail = Op::combine(tail, Op::map(read<A, E>(reinterpret_cast<const char*>(p + i)), param));
+    for (; i < n; i++, keep_scalar()) tail = Op::combine(tail, Op::map(read<A, E>(reinterpret_cast<const char*>(p + i)), param));
     return Op::combine(rest, tail);
   }
 
@@ -83,14 +86,38 @@ struct Reducer {
     A total = Op::identity(), buffer[256];
     for (int64_t i = 0; i < n; i += 256) {
       const int64_t m = n - i < 256 ? n - i : 256;
-      for (int64_t j = 0; j < m; j++) buffer[j] = read<A, T>(p + (i + j) * stride);
+      for (int64_t j = 0; j < m; j++, keep_scalar()) buffer[j] = read<A, T>(p + (i + j) * stride);
       total = Op::combine(total, run(buffer, m, param));
     }
     return total;
   }
 
+  // Rows of a few vectors: their lanes are folded for as many rows at once as a vector has lanes.
+  static constexpr bool kShortRows = Op::vectors && sizeof(A) >= 4;
+
+  static void inner_short(const char* in, int64_t rows, int64_t row_stride, int64_t n, double param, A* out) {
+    using V = Vec<A>;
+    const auto row = [&](int64_t r) {
+      const T* p = reinterpret_cast<const T*>(in + r * row_stride);
+      V v = splat(Op::identity());
+      int64_t i = 0;
+      for (; i + L <= n; i += L) v = Op::combine(v, Op::map(load<A>(p + i), param));
+      return i < n ? Op::combine(v, Op::map(load_part<A>(p + i, n - i, Op::identity()), param)) : v;
+    };
+    const auto combine = [](auto a, auto b) { return Op::combine(a, b); };
+    int64_t r = 0;
+    for (; r + L <= rows; r += L) {
+      V v[L];
+      for (int u = 0; u < L; u++) v[u] = row(r + u);
+      store(out + r, fold_many<L, L / 2>(v, combine));
+    }
+    for (; r < rows; r++) out[r] = fold_lanes(row(r), combine);
+  }
+
   static void inner(const char* in, int64_t rows, int64_t row_stride, int64_t n, int64_t stride, int64_t, double param, char* acc) {
     A* out = reinterpret_cast<A*>(acc);
+    if constexpr (kShortRows)
+      if (stride == sizeof(T) && n <= 8 * L) return inner_short(in, rows, row_stride, n, param, out);
     for (int64_t r = 0; r < rows; r++, in += row_stride)
       out[r] = stride == sizeof(T) ? run(reinterpret_cast<const T*>(in), n, param) : run_strided(in, n, stride, param);
   }
@@ -117,10 +144,10 @@ struct Reducer {
         for (; c + L <= cols; c += L) block_vectors<1, first>(in + c * sizeof(T), rows, row_stride, param, out + c);
       }
     }
-    for (; c < cols; c++) {
+    for (; c < cols; c++, keep_scalar()) {
       const char* p = in + c * col_stride;
       A a = Op::map(read<A, T>(p), param);
-      for (int64_t r = 1; r < rows; r++) a = Op::combine(a, Op::map(read<A, T>(p + r * row_stride), param));
+      for (int64_t r = 1; r < rows; r++, keep_scalar()) a = Op::combine(a, Op::map(read<A, T>(p + r * row_stride), param));
       out[c] = first ? a : Op::combine(out[c], a);
     }
   }

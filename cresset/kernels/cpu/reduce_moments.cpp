@@ -79,7 +79,7 @@ struct Moment {
     A buffer[1024];
     for (int64_t i = 0; i < n; i += 1024) {
       const int64_t m = n - i < 1024 ? n - i : 1024;
-      for (int64_t j = 0; j < m; j++) buffer[j] = read<A, T>(p + (i + j) * stride);
+      for (int64_t j = 0; j < m; j++, keep_scalar()) buffer[j] = read<A, T>(p + (i + j) * stride);
       const Moments part = run(buffer, m);
       join(reinterpret_cast<char*>(&total), reinterpret_cast<const char*>(&part), 1);
     }
@@ -106,7 +106,7 @@ struct Moment {
         if (std::is_same_v<T, A> && col_stride == sizeof(T)) {
           x = reinterpret_cast<const A*>(p);
         } else {
-          for (int64_t c = 0; c < cols; c++) row[c] = read<A, T>(p + c * col_stride);
+          for (int64_t c = 0; c < cols; c++, keep_scalar()) row[c] = read<A, T>(p + c * col_stride);
         }
         for (int64_t c = 0; c < cols; c++) {
           const A d = x[c] - shift[c];

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "cresset/base/complex.h"
 #include "cresset/base/half.h"
@@ -115,18 +116,19 @@ CRESSET_ALWAYS_INLINE void store(T* p, Vec<Compute<T>> v) {
 // The first n < kLanes elements; the other lanes are `fill`.
 template <class A, class T>
 CRESSET_ALWAYS_INLINE Vec<A> load_part(const T* p, int64_t n, A fill) {
-  if constexpr (std::is_same_v<T, A> && sizeof(T) >= 4) {
 #if defined(__AVX512F__)
-    if constexpr (sizeof(T) == 4) {
-      const __mmask16 m = static_cast<__mmask16>((1u << n) - 1);
-      const Vec<A> f = splat(fill);
-      return reinterpret_cast<Vec<A>>(_mm512_mask_loadu_epi32(reinterpret_cast<__m512i>(f), m, p));
-    }
-#endif
+  if constexpr (std::is_same_v<T, A> && sizeof(T) == 4) {
+    const auto m = static_cast<__mmask16>((1u << n) - 1);
+    return reinterpret_cast<Vec<A>>(_mm512_mask_loadu_epi32(reinterpret_cast<__m512i>(splat(fill)), m, p));
   }
+  if constexpr (std::is_same_v<T, A> && sizeof(T) == 8) {
+    const auto m = static_cast<__mmask8>((1u << n) - 1);
+    return reinterpret_cast<Vec<A>>(_mm512_mask_loadu_epi64(reinterpret_cast<__m512i>(splat(fill)), m, p));
+  }
+#endif
   T buffer[kLanes<A>] = {};
-  std::memcpy(static_cast<void*>(buffer), p, static_cast<size_t>(n) * sizeof(T));
-  Vec<A> v = load<A>(buffer);
+  for (int64_t i = 0; i < n; i++) buffer[i] = p[i];
+  const Vec<A> v = load<A>(buffer);
   A lanes[kLanes<A>];
   store_raw(lanes, v);
   for (int64_t i = n; i < kLanes<A>; i++) lanes[i] = fill;
@@ -143,7 +145,7 @@ CRESSET_ALWAYS_INLINE void store_part(T* p, int64_t n, Vec<Compute<T>> v) {
 #endif
   T buffer[kLanes<Compute<T>>];
   store(buffer, v);
-  std::memcpy(static_cast<void*>(p), buffer, static_cast<size_t>(n) * sizeof(T));
+  for (int64_t i = 0; i < n; i++) p[i] = buffer[i];
 }
 
 // a * b + c, rounded once where the hardware can.
@@ -203,27 +205,68 @@ CRESSET_ALWAYS_INLINE V min_second(V a, V b) {
 // Whether any lane of a comparison's result is set.
 template <class M>
 CRESSET_ALWAYS_INLINE bool any_lane(M mask) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(M) == 64) {
+    const __m512i m = reinterpret_cast<__m512i>(mask);
+    return _mm512_test_epi64_mask(m, m) != 0;
+  }
+#elif defined(__AVX2__)
+  if constexpr (sizeof(M) == 32) {
+    const __m256i m = reinterpret_cast<__m256i>(mask);
+    return !_mm256_testz_si256(m, m);
+  }
+#endif
   uint64_t words[sizeof(M) / 8], any = 0;
   store_raw(words, mask);
   for (uint64_t w : words) any |= w;
   return any != 0;
 }
 
+// shuffle<i0, i1, ...>(a, b): lanes picked from a followed by b.
+template <int... i, class V>
+CRESSET_ALWAYS_INLINE V shuffle(V a, V b) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, i...);
+#else
+  using Index = Vec<std::conditional_t<sizeof(a[0]) == 8, int64_t, std::conditional_t<sizeof(a[0]) == 4, int32_t, std::conditional_t<sizeof(a[0]) == 2, int16_t, int8_t>>>>;
+  return __builtin_shuffle(a, b, Index{i...});
+#endif
+}
+
+// Of every stretch of 2 * half lanes, the lower halves of a's and then of b's, or the upper ones: folding both gives a vector whose
+// stretches of `half` lanes stand for a's and then b's.
+template <int half, bool upper, class V, int... i>
+CRESSET_ALWAYS_INLINE V pick_halves(V a, V b, std::integer_sequence<int, i...>) {
+  return shuffle<(i / half * 2 * half + i % half + (upper ? half : 0))...>(a, b);
+}
+
+// v[0 .. width) with their lanes folded: lane i of the result is the fold of v[i]. width is the number of lanes.
+template <int width, int half, class V, class F>
+CRESSET_ALWAYS_INLINE V fold_many(V* v, F f) {
+  if constexpr (half == 0) {
+    return v[0];
+  } else {
+    constexpr auto lanes = std::make_integer_sequence<int, width>{};
+    for (int i = 0; i < half; i++)
+      v[i] = f(pick_halves<half, false>(v[2 * i], v[2 * i + 1], lanes), pick_halves<half, true>(v[2 * i], v[2 * i + 1], lanes));
+    return fold_many<width, half / 2>(v, f);
+  }
+}
+
+template <int half, class V, class F, int... i>
+CRESSET_ALWAYS_INLINE V fold_step(V v, F f, std::integer_sequence<int, i...> lanes) {
+  if constexpr (half == 0) return v;
+  else return fold_step<half / 2>(f(v, shuffle<((i + half) % static_cast<int>(sizeof...(i)))...>(v, v)), f, lanes);
+}
+
 // Lanes folded in halves: a tree of log2 levels that depends on nothing but the vector's width.
 template <class V, class F>
 CRESSET_ALWAYS_INLINE Lane<V> fold_lanes(V v, F f) {
   constexpr int n = sizeof(V) / sizeof(Lane<V>);
-  Lane<V> lanes[n];
-  store_raw(lanes, v);
-  for (int half = n / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) lanes[i] = f(lanes[i], lanes[i + half]);
-  return lanes[0];
+  return fold_step<n / 2>(v, f, std::make_integer_sequence<int, n>{})[0];
 }
 template <class V>
 CRESSET_ALWAYS_INLINE Lane<V> sum_lanes(V v) {
-#if defined(__AVX512F__)
-  if constexpr (std::is_same_v<V, VecF>) return _mm512_reduce_add_ps(reinterpret_cast<__m512>(v));
-#endif
   return fold_lanes(v, [](auto a, auto b) { return a + b; });
 }
 
