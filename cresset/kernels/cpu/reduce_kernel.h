@@ -35,7 +35,7 @@ struct ReduceKernel {
   void (*join)(char* acc, const char* other, int64_t n);
 };
 
-constexpr int64_t kMaxRun = 65536, kMaxCols = 512, kMaxRows = 512;
+constexpr int64_t kMaxRun = 65536, kMaxCols = 2048, kMaxRows = 256;
 
 // The kernel for elements of a dtype, which fixes the accumulator: float for half types, int64 for integers in sums and products,
 // the dtype itself for max and min, bool for all and any. nullptr if there is none.

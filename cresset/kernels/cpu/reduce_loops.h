@@ -122,7 +122,7 @@ struct Reducer {
       out[r] = stride == sizeof(T) ? run(reinterpret_cast<const T*>(in), n, param) : run_strided(in, n, stride, param);
   }
 
-  static constexpr int64_t kBlock = 32;  // rows whose partial result stays in registers
+  static constexpr int64_t kBlock = 8;  // rows whose partial result stays in registers
 
   template <int across, bool first>
   CRESSET_ALWAYS_INLINE static void block_vectors(const char* in, int64_t rows, int64_t row_stride, double param, A* out) {
