@@ -33,4 +33,40 @@ void arange(const Strided& out, const Scalar& start, const Scalar& step);
 void linspace(const Strided& out, const Scalar& start, const Scalar& end);
 void logspace(const Strided& out, const Scalar& start, const Scalar& end, double base);
 
+enum class PadMode { reflect, replicate, circular };
+
+// pads is PyTorch's list: (before, after) of the last dimension first; negative ones cut off.
+void pad_constant(const Strided& out, const Strided& self, IntArrayRef pads, const Scalar& value);
+// Errors: Error if a pad is too large for the mode (reflect: size - 1, circular: size) or the input has no element.
+void pad(const Strided& out, const Strided& self, IntArrayRef pads, PadMode mode);
+// Overwrites grad_input with the sums of grad over the places each element was copied to.
+void pad_backward(const Strided& grad_input, const Strided& grad, IntArrayRef pads, PadMode mode);
+
+enum class ResizeMode { nearest, nearest_exact, linear, cubic };
+
+struct ResizeOptions {
+  ResizeMode mode = ResizeMode::nearest;
+  bool align_corners = false;
+  bool antialias = false;  // linear and cubic
+  // Output size over input size as the user gave it, for each spatial dimension; 0: from the sizes.
+  double scales[3] = {0, 0, 0};
+};
+
+// (N, C, 1 to 3 spatial dimensions). Nearest modes take any dtype, the others float, double, half, bfloat16 and uint8, the last
+// rounded to nearest.
+void resize(const Strided& out, const Strided& self, const ResizeOptions& options);
+// Overwrites grad_input; floating dtypes.
+void resize_backward(const Strided& grad_input, const Strided& grad, const ResizeOptions& options);
+
+struct Window2d {
+  int64_t kernel[2], dilation[2], padding[2], stride[2];
+  int64_t positions(int64_t size, int d) const {
+    return (size + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
+  }
+};
+
+// self (N, C, H, W) to out (N, C * kh * kw, positions), and the sum back: out (N, C, H, W) from columns.
+void im2col(const Strided& out, const Strided& self, const Window2d& window);
+void col2im(const Strided& out, const Strided& columns, const Window2d& window);
+
 }  // namespace cresset::kernels

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/common/dense.h"
 #include "cresset/kernels/common/index_check.h"
 #include "cresset/kernels/common/sort_key.h"
 #include "cresset/kernels/sort.h"
@@ -12,23 +13,6 @@
 namespace cresset::kernels {
 
 namespace {
-
-// A contiguous row-major copy, or the array itself if it is one already.
-class Dense {
- public:
-  explicit Dense(const Strided& a) : data_(a.data) {
-    if (a.is_contiguous()) return;
-    copy_.resize(static_cast<size_t>(a.numel() * a.item()) / 8 + 1);
-    data_ = copy_.data();
-    const DimVector strides = contiguous_strides(a.sizes);
-    copy_strided(Strided(data_, a.dtype, a.sizes, strides), a);
-  }
-  template <class T> const T* as() const { return static_cast<const T*>(data_); }
-
- private:
-  std::vector<uint64_t> copy_;
-  const void* data_;
-};
 
 // Numbers the runs of equal elements in the order that `at` gives.
 template <class T, class At>
@@ -63,7 +47,7 @@ int64_t insertion_point(const T* row, const int64_t* order, int64_t n, T value, 
 
 int64_t unique(void* values, int64_t* inverse, int64_t* counts, const Strided& self) {
   CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(self.dtype), "unique: not implemented for ", self.dtype);
-  const Dense dense(self);
+  const DenseInput dense(self);
   const int64_t n = self.numel(), one = 1;
   std::vector<int64_t> order(static_cast<size_t>(n));
   argsort(Strided(order.data(), ScalarType::Long, n, one), Strided(dense.as<void>(), self.dtype, n, one), 0, false);
@@ -76,7 +60,7 @@ int64_t unique(void* values, int64_t* inverse, int64_t* counts, const Strided& s
 }
 
 int64_t unique_consecutive(void* values, int64_t* inverse, int64_t* counts, const Strided& self) {
-  const Dense dense(self);
+  const DenseInput dense(self);
   return visit_dtype(self.dtype, "unique_consecutive", [&](auto tag) {
     using T = decltype(tag);
     return distinct(static_cast<T*>(values), inverse, counts, dense.as<T>(), self.numel(), [](int64_t i) { return i; });
@@ -91,7 +75,7 @@ void searchsorted(const Strided& out, const Strided& sorted, const Strided& valu
     const void* bad = find_outside(sorter, 0, n);
     CRESSET_CHECK(!bad, "searchsorted: sorter index out of range, got ", read_index(sorter, bad), " for ", n, " boundaries");
   }
-  const Dense rows(sorted), wanted(values), orders(sorter.defined() ? sorter : sorted);
+  const DenseInput rows(sorted), wanted(values), orders(sorter.defined() ? sorter : sorted);
   DimVector strides = contiguous_strides(out.sizes);
   std::vector<int64_t> found(static_cast<size_t>(values.numel()));
   visit_real(values.dtype, [&](auto tag) {
@@ -112,7 +96,7 @@ void searchsorted(const Strided& out, const Strided& sorted, const Strided& valu
 
 void histc(const Strided& out, const Strided& self, double low, double high) {
   CRESSET_CHECK_NOT_IMPLEMENTED(is_floating_type(self.dtype), "histc: not implemented for ", self.dtype);
-  const Dense dense(self);
+  const DenseInput dense(self);
   const int64_t bins = out.sizes[0], n = self.numel();
   std::vector<int64_t> counts(static_cast<size_t>(bins));
   visit_real(self.dtype, [&](auto tag) {
@@ -135,7 +119,7 @@ void histc(const Strided& out, const Strided& self, double low, double high) {
 
 void bincount(const Strided& out, const Strided& self, const Strided& weights) {
   CRESSET_CHECK_NOT_IMPLEMENTED(is_integral_type(self.dtype, false), "bincount: not implemented for ", self.dtype);
-  const Dense dense(self), weight(weights.defined() ? weights : self);
+  const DenseInput dense(self), weight(weights.defined() ? weights : self);
   const int64_t n = self.numel(), bins = out.sizes[0];
   visit_real(self.dtype, [&](auto tag) {
     using T = decltype(tag);
