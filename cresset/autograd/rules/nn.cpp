@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "cresset/autograd/rules/rules.h"
 
 namespace cresset::autograd::rules {
@@ -6,6 +8,47 @@ Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, co
   // dx = y (g - sum(g y)); differentiated by y.
   const IntArrayRef d(dim);
   return grad * grad_output - grad_output * (grad * output).sum(d, true) - grad * (grad_output * output).sum(d, true);
+}
+
+Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
+  DimVector back;
+  for (const int64_t p : pad) back.push_back(-p);
+  return cresset::constant_pad_nd(grad, back, 0);
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
+    const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale) {
+  // With S = scale q k^T, P = softmax(S), dP = g v^T, dS = P (dP - sum(P dP)): dq = scale dS k, dk = scale dS^T q, dv = P^T g.
+  Tensor s = query.matmul(key.transpose(-2, -1)) * scale;
+  if (causal) s = s.masked_fill(cresset::ones({s.size(-2), s.size(-1)}, TensorOptions(kBool).device(s.device())).tril().logical_not(), -INFINITY);
+  if (mask && mask->defined()) s = mask->scalar_type() == kBool ? s.masked_fill(mask->logical_not(), -INFINITY) : s + *mask;
+  const Tensor p = cresset::softmax(s, -1).masked_fill((s == -INFINITY).all(-1, true), 0), dp = grad_out.matmul(value.transpose(-2, -1));
+  const IntArrayRef last(-1);
+  const Tensor delta = (p * dp).sum(last, true), ds = p * (dp - delta);
+  Tensor g_ds = cresset::zeros_like(p), g_p = cresset::zeros_like(p);
+  Tensor g_query = cresset::zeros_like(query), g_key = cresset::zeros_like(key), g_value = cresset::zeros_like(value),
+         g_grad = cresset::zeros_like(grad_out);
+  if (gq.defined()) {
+    g_ds = g_ds + gq.matmul(key.transpose(-2, -1)) * scale;
+    g_key = g_key + ds.transpose(-2, -1).matmul(gq) * scale;
+  }
+  if (gk.defined()) {
+    g_ds = g_ds + query.matmul(gk.transpose(-2, -1)) * scale;
+    g_query = g_query + ds.matmul(gk) * scale;
+  }
+  if (gv.defined()) {
+    g_p = g_p + grad_out.matmul(gv.transpose(-2, -1));
+    g_grad = g_grad + p.matmul(gv);
+  }
+  const Tensor mixed = (g_ds * p).sum(last, true);
+  const Tensor g_dp = p * (g_ds - mixed);
+  g_p = g_p + g_ds * (dp - delta) - mixed * dp;
+  g_grad = g_grad + g_dp.matmul(value);
+  g_value = g_value + g_dp.transpose(-2, -1).matmul(grad_out);
+  const Tensor g_s = p * (g_p - (g_p * p).sum(last, true));
+  g_query = g_query + g_s.matmul(key) * scale;
+  g_key = g_key + g_s.transpose(-2, -1).matmul(query) * scale;
+  return {g_grad, g_query, g_key, g_value};
 }
 
 Tensor sum_to_channels(const Tensor& grad) {

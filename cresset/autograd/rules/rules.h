@@ -52,6 +52,10 @@ Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tenso
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
 // Sums a gradient of shape (N, C, ...) over everything but the channels.
 Tensor sum_to_channels(const Tensor& grad);
+Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
+// Gradients of (grad_out, query, key, value), by way of the plain steps.
+std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
+    const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale);
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 // Gradients of the backward of a norm: (grad_out, input, weight) from those of (dx, dweight, dbias), each of which may be undefined.
 Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
