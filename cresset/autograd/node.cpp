@@ -1,0 +1,172 @@
+#include "cresset/autograd/node.h"
+
+#include <sched.h>
+
+#include "cresset/autograd/anomaly_mode.h"
+#include "cresset/autograd/run_state.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+namespace autograd {
+
+thread_local RunState t_run;
+
+namespace {
+
+thread_local uint64_t t_sequence_nr = 0;
+
+// References whose release is put off until the outermost release of this thread comes to them.
+struct Pending {
+  SmallVector<Node*, 32> nodes;
+};
+thread_local Pending* t_pending = nullptr;
+
+}  // namespace
+
+void release_node(intrusive_ptr<Node>&& node) noexcept {
+  Node* first = node.release();
+  if (!first) return;
+  if (t_pending) {
+    t_pending->nodes.push_back(first);
+    return;
+  }
+  Pending pending;
+  t_pending = &pending;
+  first->release();
+  while (!pending.nodes.empty()) {
+    Node* next = pending.nodes.back();
+    pending.nodes.pop_back();
+    next->release();
+  }
+  t_pending = nullptr;
+}
+
+Tensor InputMetadata::zeros_like() const {
+  CRESSET_INTERNAL_ASSERT(defined_);
+  return cresset::zeros(sizes_, options());
+}
+
+Node::Node(edge_list next_edges) : sequence_nr_(t_sequence_nr++) {
+  if (!next_edges.empty()) set_next_edges(std::move(next_edges));
+  if (CRESSET_UNLIKELY(AnomalyMode::is_enabled())) {
+    trace_ = std::make_unique<NodeTrace>();
+    trace_->stack = AnomalyMode::current_stack();
+    trace_->parent = get_current_node();
+  }
+}
+
+Node::~Node() { drop_edges(); }
+
+void Node::release_resources() {
+  release_variables();
+  drop_edges();
+  hooks_.reset();
+}
+
+void Node::drop_edges() {
+  for (Edge& e : next_edges_) release_node(std::move(e.function));
+  next_edges_.clear();
+  if (trace_) release_node(std::move(trace_->parent));
+}
+
+std::string Node::name() const { return "Node"; }
+
+void Node::set_next_edge(size_t i, Edge edge) {
+  if (edge.function && edge.function->topological_nr_ >= topological_nr_) topological_nr_ = edge.function->topological_nr_ + 1;
+  release_node(std::move(next_edges_[i].function));
+  next_edges_[i] = std::move(edge);
+}
+
+void Node::set_next_edges(edge_list edges) {
+  for (Edge& e : next_edges_) release_node(std::move(e.function));
+  next_edges_.clear();
+  for (Edge& e : edges) add_next_edge(std::move(e));
+}
+
+bool Node::is_restricted() { return t_run.mask_node || (t_run.task && task_is_restricted(*t_run.task)); }
+
+bool Node::restricted_should_compute(size_t i) const {
+  if (t_run.mask_node == this) return t_run.mask[i];
+  return !t_run.task || !task_is_restricted(*t_run.task) || task_wants(*t_run.task, next_edges_[i].function.get());
+}
+
+NodeHooks& Node::hooks() {
+  if (!hooks_) hooks_ = std::make_unique<NodeHooks>();
+  return *hooks_;
+}
+
+size_t Node::add_pre_hook(NodePreHook hook) {
+  hooks().pre_hooks.push_back(std::move(hook));
+  return hooks().pre_hooks.size() - 1;
+}
+
+size_t Node::add_post_hook(NodePostHook hook) {
+  hooks().post_hooks.push_back(std::move(hook));
+  return hooks().post_hooks.size() - 1;
+}
+
+void Node::remove_pre_hook(size_t position) {
+  CRESSET_CHECK_INDEX(position < hooks().pre_hooks.size(), "remove_pre_hook: no hook at position ", position);
+  hooks().pre_hooks[position] = nullptr;
+}
+
+void Node::remove_post_hook(size_t position) {
+  CRESSET_CHECK_INDEX(position < hooks().post_hooks.size(), "remove_post_hook: no hook at position ", position);
+  hooks().post_hooks[position] = nullptr;
+}
+
+void Node::lock() const {
+  // Held for one operator's backward at most, and contended only when threads share a graph.
+  while (locked_.exchange(true, std::memory_order_acquire)) sched_yield();
+}
+
+intrusive_ptr<Node> get_current_node() { return intrusive_ptr<Node>::share(t_run.current); }
+
+namespace {
+
+// Makes a node the thread's current one, and keeps it locked if it needs that.
+class Running {
+ public:
+  Running(Node* node, bool lock) : previous_(t_run.current), locked_(lock ? node : nullptr) {
+    if (locked_) locked_->lock();
+    t_run.current = node;
+  }
+  ~Running() {
+    t_run.current = previous_;
+    if (locked_) locked_->unlock();
+  }
+
+ private:
+  Node* previous_;
+  Node* locked_;
+};
+
+}  // namespace
+
+variable_list Node::operator()(variable_list&& grads) {
+  Running running(this, lock_apply_);
+  if (CRESSET_LIKELY(!AnomalyMode::is_enabled())) return apply(std::move(grads));
+  try {
+    variable_list out = apply(std::move(grads));
+    if (AnomalyMode::should_check_nan()) AnomalyMode::check_nan(*this, out);
+    return out;
+  } catch (Error& e) {
+    e.add_context(describe_trace());
+    throw;
+  }
+}
+
+std::string Node::describe_trace() const {
+  std::string s = "error in the backward of " + name();
+  intrusive_ptr<Node> hold;
+  for (const Node* n = this; n->trace_; n = hold.get()) {
+    s += ", which ran forward at:\n" + n->trace_->stack;
+    hold = n->trace_->parent;
+    if (!hold) break;
+    s += "  in the backward of " + hold->name();
+  }
+  return s;
+}
+
+}  // namespace autograd
+}  // namespace cresset
