@@ -13,14 +13,13 @@ struct CRESSET_API AutogradMeta final : public AutogradMetaInterface {
   static void operator delete(void* p, size_t n) { cpu_deallocate(p, n); }
 
   bool requires_grad() const override { return requires_grad_ || grad_fn_; }
+  bool has_hooks() const { return extras_ && (extras_->hooks || !extras_->post_accumulate_hooks.empty()); }
 
   // Everything that most tensors with a history do not have.
   struct Extras {
     std::string name;
     std::shared_ptr<TensorHooks> hooks;
     std::vector<PostAccumulateHook> post_accumulate_hooks;
-    // For views that as_strided cannot express (another dtype): makes the view again from the base.
-    std::function<Tensor(const Tensor& base)> view_fn;
   };
   Extras& extras() {
     if (!extras_) extras_ = std::make_unique<Extras>();

@@ -81,10 +81,9 @@ CRESSET_API void check_no_grad_for_out(const Tensor& out, bool args_require_grad
 CRESSET_API void rebase_history(const Tensor& self, const intrusive_ptr<Node>& node);
 CRESSET_API void rebase_history(TensorList self, const intrusive_ptr<Node>& node);
 
-// Makes `node` the history of a view that set_view_of has marked. view_fn is needed only where the dtype differs from the base's.
+// Makes `node` the history of a view that set_view_of has marked.
 CRESSET_API void set_view_history(const Tensor& view, const intrusive_ptr<Node>& node);
 CRESSET_API void set_view_history(TensorList views, const intrusive_ptr<Node>& node);
-CRESSET_API void set_view_fn(const Tensor& view, const Tensor& input, std::function<Tensor(const Tensor&)> view_fn);
 
 // Whether gradients[i] is there; and the gradient itself, or zeros of the output's shape where the engine has none.
 inline bool has_grad(const variable_list& grads, size_t i) { return i < grads.size() && grads[i].defined(); }

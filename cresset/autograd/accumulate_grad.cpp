@@ -1,0 +1,87 @@
+#include "cresset/autograd/accumulate_grad.h"
+
+#include <mutex>
+
+#include "cresset/autograd/grad_mode.h"
+#include "cresset/autograd/variable.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+namespace autograd {
+
+namespace {
+
+// A gradient is laid out like its tensor if that is dense, and contiguous otherwise.
+bool has_layout_for(const TensorImpl& grad, const TensorImpl& variable) {
+  if (grad.layout() != Layout::Strided || variable.layout() != Layout::Strided) return grad.layout() == variable.layout();
+  if (grad.is_contiguous() && variable.is_contiguous()) return true;
+  if (!variable.is_non_overlapping_and_dense()) return grad.is_contiguous();
+  for (int64_t d = 0; d < grad.dim(); d++)
+    if (grad.sizes()[d] != 1 && grad.strides()[d] != variable.strides()[d]) return false;
+  return true;
+}
+
+Tensor clone_with_layout(const Tensor& grad, const Tensor& variable) {
+  if (grad.layout() != Layout::Strided || !variable.is_non_overlapping_and_dense()) return grad.clone();
+  if (variable.is_contiguous() || has_layout_for(*grad.impl(), *variable.impl())) {
+    Tensor copy = grad.clone(variable.is_contiguous() ? MemoryFormat::Contiguous : MemoryFormat::Preserve);
+    if (has_layout_for(*copy.impl(), *variable.impl())) return copy;
+  }
+  Tensor copy = cresset::empty_strided(variable.sizes(), variable.strides(), grad.options());
+  return copy.copy_(grad);
+}
+
+// Nobody else can see the tensor or its memory.
+bool is_sole_owner(const Tensor& grad) {
+  const TensorImpl& t = *grad.impl();
+  return t.use_count() == 1 && !t.is_view() && (!t.has_storage() || t.storage().use_count() == 1);
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(Tensor variable) : variable_(std::move(variable)) {
+  // Before everything else, so that gradients are freed as early as they can be.
+  set_sequence_nr(UINT64_MAX);
+  add_input_metadata(variable_);
+  accumulates_ = true;
+}
+
+void AccumulateGrad::release_resources() {
+  Node::release_resources();
+  variable_.reset();
+}
+
+void AccumulateGrad::accumulate(Tensor&& fresh) {
+  Tensor& grad = impl::materialize_autograd_meta(variable_).grad_;
+  if (GradMode::is_enabled()) {
+    grad = grad.defined() ? grad + fresh : clone_with_layout(fresh, variable_);
+    return;
+  }
+  if (grad.defined()) {
+    // Into the existing tensor, which others may hold; a sparse or otherwise laid out sum replaces it.
+    if (grad.layout() == fresh.layout()) grad.add_(fresh);
+    else grad = grad + fresh;
+    return;
+  }
+  const Tensor plain = fresh.impl()->autograd() ? fresh.detach() : std::move(fresh);
+  if (is_sole_owner(plain) && has_layout_for(*plain.impl(), *variable_.impl())) grad = plain;
+  else grad = clone_with_layout(plain, variable_);
+}
+
+variable_list AccumulateGrad::apply(variable_list&& grads) {
+  if (grads.empty() || !grads[0].defined() || !variable_.requires_grad()) return {};
+  {
+    std::lock_guard<const Node> guard(*this);
+    accumulate(std::move(grads[0]));
+  }
+  const AutogradMeta* meta = impl::get_autograd_meta(variable_);
+  if (CRESSET_LIKELY(!meta->extras_)) return {};
+  // A hook may add or remove hooks.
+  const std::vector<PostAccumulateHook> hooks = meta->extras_->post_accumulate_hooks;
+  for (const auto& hook : hooks)
+    if (hook) hook(variable_);
+  return {};
+}
+
+}  // namespace autograd
+}  // namespace cresset

@@ -1,0 +1,166 @@
+// The differentiation methods of Tensor.
+
+#include "cresset/autograd/autograd.h"
+#include "cresset/autograd/variable.h"
+
+namespace cresset {
+
+using autograd::AutogradMeta;
+using autograd::impl::get_autograd_meta;
+using autograd::impl::materialize_autograd_meta;
+
+namespace {
+
+const Tensor& no_tensor() {
+  static const Tensor none;
+  return none;
+}
+
+void check_hook_position(size_t position, size_t count, const char* op) {
+  CRESSET_CHECK_INDEX(position < count, op, ": no hook at position ", position, ", ", count, " have been registered");
+}
+
+}  // namespace
+
+bool Tensor::requires_grad() const { return autograd::impl::requires_grad(checked()); }
+
+const Tensor& Tensor::requires_grad_(bool on) const {
+  TensorImpl& t = checked();
+  if (!on) {
+    CRESSET_CHECK(is_leaf(), "requires_grad_: only leaf tensors can be told not to require gradients, got the result of ", grad_fn()->name(),
+                  "; use detach()");
+    if (t.autograd()) get_autograd_meta(t)->requires_grad_ = false;
+    return *this;
+  }
+  CRESSET_CHECK(is_differentiable_type(t.dtype()), "requires_grad_: only tensors of floating point and complex dtype can require gradients, got ",
+                t.dtype());
+  CRESSET_CHECK(!t.is_inference() || layer_state().inference_mode,
+                "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");
+  if (is_leaf()) materialize_autograd_meta(t).requires_grad_ = true;
+  return *this;
+}
+
+bool Tensor::is_leaf() const { return !grad_fn(); }
+
+const intrusive_ptr<autograd::Node>& Tensor::grad_fn() const { return autograd::impl::grad_fn(checked()); }
+
+int64_t Tensor::output_nr() const {
+  const AutogradMeta* meta = get_autograd_meta(checked());
+  return meta ? meta->output_nr_ : 0;
+}
+
+const Tensor& Tensor::grad() const {
+  const AutogradMeta* meta = get_autograd_meta(checked());
+  return meta ? meta->grad_ : no_tensor();
+}
+
+Tensor& Tensor::mutable_grad() const { return materialize_autograd_meta(checked()).grad_; }
+
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph, std::optional<TensorList> inputs) const {
+  CRESSET_CHECK(!inputs || !inputs->empty(), "backward: `inputs` cannot be empty");
+  autograd::backward({*this}, {gradient}, retain_graph, create_graph, inputs ? inputs->vec() : autograd::variable_list());
+}
+
+Tensor Tensor::detach() const { return Tensor(checked().alias(true)); }
+
+Tensor& Tensor::detach_() {
+  TensorImpl& t = checked();
+  CRESSET_CHECK(!t.is_view(), "detach_: cannot detach a view in place; use detach() instead");
+  if (AutogradMeta* meta = get_autograd_meta(t)) {
+    autograd::release_node(std::move(meta->grad_fn_));
+    meta->requires_grad_ = false;
+    meta->output_nr_ = 0;
+  }
+  return *this;
+}
+
+void Tensor::retain_grad() const {
+  CRESSET_CHECK(requires_grad(), "retain_grad: the tensor does not require grad");
+  const auto& node = grad_fn();
+  if (!node) return;
+  AutogradMeta& meta = materialize_autograd_meta(checked());
+  if (meta.retains_grad_) return;
+  meta.retains_grad_ = true;
+  node->hooks().retain_grad.push_back({meta.output_nr_, weak_intrusive_ptr<TensorImpl>(impl_)});
+}
+
+bool Tensor::retains_grad() const {
+  const AutogradMeta* meta = get_autograd_meta(checked());
+  return meta && meta->retains_grad_ && !is_leaf();
+}
+
+unsigned Tensor::register_hook_function(std::function<Tensor(const Tensor&)> hook) const {
+  CRESSET_CHECK(requires_grad(), "register_hook: cannot register a hook on a tensor that does not require grad");
+  const auto& node = grad_fn();
+  AutogradMeta& meta = materialize_autograd_meta(checked());
+  auto& list = meta.extras().hooks;
+  if (!list) {
+    list = std::make_shared<autograd::TensorHooks>();
+    if (node) node->hooks().tensor_hooks.push_back({meta.output_nr_, list});
+  }
+  list->push_back(std::move(hook));
+  return static_cast<unsigned>(list->size() - 1);
+}
+
+void Tensor::remove_hook(unsigned position) const {
+  const auto list = autograd::impl::hooks(*this);
+  check_hook_position(position, list ? list->size() : 0, "remove_hook");
+  (*list)[position] = nullptr;
+}
+
+bool Tensor::is_view() const { return checked().is_view(); }
+
+const Tensor& Tensor::_base() const {
+  static_assert(sizeof(Tensor) == sizeof(intrusive_ptr<TensorImpl>), "a Tensor is its one pointer");
+  return reinterpret_cast<const Tensor&>(checked().view_base());
+}
+
+Tensor Tensor::variable_data() const { return Tensor(checked().alias(false)); }
+Tensor Tensor::tensor_data() const { return Tensor(checked().alias(true)); }
+
+void Tensor::set_data(const Tensor& other) const {
+  TensorImpl& t = checked();
+  const TensorImpl& from = other.checked();
+  CRESSET_CHECK(t.layout() == from.layout(), "set_data: incompatible tensors, got layout ", from.layout(), ", expected ", t.layout());
+  CRESSET_CHECK(!requires_grad() || is_differentiable_type(from.dtype()),
+                "set_data: data of a tensor that requires gradients must be of floating point or complex dtype, got ", from.dtype());
+  const bool same_kind = t.dtype() == from.dtype() && t.device() == from.device() && t.sizes() == from.sizes();
+  t.shallow_copy_from(from);
+  // The accumulator describes the old data.
+  if (AutogradMeta* meta = get_autograd_meta(t)) {
+    if (!same_kind) meta->grad_accumulator_ = weak_intrusive_ptr<autograd::Node>();
+  }
+}
+
+const std::string& Tensor::name() const {
+  static const std::string none;
+  const AutogradMeta* meta = get_autograd_meta(checked());
+  return meta && meta->extras_ ? meta->extras_->name : none;
+}
+
+namespace autograd {
+
+unsigned register_post_accumulate_grad_hook(const Tensor& t, PostAccumulateHook hook) {
+  CRESSET_CHECK(t.requires_grad(), "register_post_accumulate_grad_hook: the tensor does not require grad");
+  CRESSET_CHECK(t.is_leaf(), "register_post_accumulate_grad_hook: only leaf tensors accumulate, got the result of ", t.grad_fn()->name());
+  auto& list = materialize_autograd_meta(*t.impl()).extras().post_accumulate_hooks;
+  list.push_back(std::move(hook));
+  return static_cast<unsigned>(list.size() - 1);
+}
+
+void remove_post_accumulate_grad_hook(const Tensor& t, unsigned position) {
+  auto& list = materialize_autograd_meta(*t.impl()).extras().post_accumulate_hooks;
+  check_hook_position(position, list.size(), "remove_post_accumulate_grad_hook");
+  list[position] = nullptr;
+}
+
+Tensor make_variable(const Tensor& data, bool requires_grad) {
+  if (!data.defined()) return Tensor();
+  Tensor out = data.variable_data();
+  if (requires_grad) out.requires_grad_();
+  return out;
+}
+
+}  // namespace autograd
+
+}  // namespace cresset

@@ -1,0 +1,170 @@
+#include "cresset/autograd/variable.h"
+
+#include <sched.h>
+
+#include "cresset/autograd/accumulate_grad.h"
+#include "cresset/autograd/grad_mode.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+namespace autograd {
+
+AutogradMeta::~AutogradMeta() { release_node(std::move(grad_fn_)); }
+
+void AutogradMeta::lock() {
+  while (locked_.exchange(true, std::memory_order_acquire)) sched_yield();
+}
+
+namespace impl {
+
+namespace {
+
+class MetaLock {
+ public:
+  explicit MetaLock(AutogradMeta& meta) : meta_(meta) { meta_.lock(); }
+  ~MetaLock() { meta_.unlock(); }
+
+ private:
+  AutogradMeta& meta_;
+};
+
+const intrusive_ptr<Node>& no_node() {
+  static const intrusive_ptr<Node> none;
+  return none;
+}
+
+// Records although a scope further out hides the autograd layer.
+class IncludeAutograd {
+ public:
+  IncludeAutograd() : saved_(layer_state().hidden) { layer_state().set_hidden(static_cast<uint8_t>(saved_ & ~kAutogradLayer)); }
+  ~IncludeAutograd() { layer_state().set_hidden(saved_); }
+
+ private:
+  uint8_t saved_;
+};
+
+const char* creation_text(ViewCreation c) {
+  switch (c) {
+    case ViewCreation::NoGrad: return "created without recording gradients";
+    case ViewCreation::Inference: return "created in inference mode";
+    default: return "one of several outputs of one operator";
+  }
+}
+
+}  // namespace
+
+AutogradMeta& materialize_autograd_meta(TensorImpl& t) {
+  if (!t.autograd()) {
+    t.set_autograd(new AutogradMeta);
+    t.set_layer(Layer::Autograd, true);
+  }
+  return *get_autograd_meta(t);
+}
+
+bool requires_grad_slow(const TensorImpl& t) {
+  const AutogradMeta* meta = get_autograd_meta(t);
+  if (meta && meta->requires_grad()) return true;
+  return t.is_view() && requires_grad(*t.view_base());
+}
+
+// A view that is changed through another name after it was made gets its history from its base again.
+static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
+  TensorImpl& base = *view.view_base();
+  AutogradMeta* meta = get_autograd_meta(view);
+  const bool has_history = meta && meta->grad_fn_;
+  if (!has_history && !requires_grad(base)) return no_node();
+  const uint32_t version = view.version();
+  if (CRESSET_LIKELY(view.view_version() == version)) return meta ? meta->grad_fn_ : no_node();
+  const ViewCreation creation = view.view_creation();
+  CRESSET_CHECK(creation == ViewCreation::Default, has_history ? meta->grad_fn_->name() : "view", ": output ", has_history ? meta->output_nr_ : 0,
+                " is a view ", creation_text(creation),
+                ", and its base or another view of it has been modified in place with gradients on; use an out-of-place operator instead");
+  Tensor again;
+  {
+    // Recorded whatever scope the caller is in.
+    InferenceMode normal(false);
+    IncludeAutograd include;
+    again = replay_view(view, base, Tensor(view.view_base()));
+  }
+  const AutogradMeta* made = get_autograd_meta(again);
+  CRESSET_INTERNAL_ASSERT(made && made->grad_fn_);
+  AutogradMeta& data = materialize_autograd_meta(view);
+  MetaLock lock(data);
+  set_gradient_edge(Tensor(intrusive_ptr<TensorImpl>::share(&view)), Edge(made->grad_fn_, made->output_nr_));
+  return data.grad_fn_;
+}
+
+const intrusive_ptr<Node>& grad_fn(TensorImpl& t) {
+  if (!(t.layers() & kAutogradLayer)) return no_node();
+  if (CRESSET_UNLIKELY(t.is_view())) return view_grad_fn(t);
+  const AutogradMeta* meta = get_autograd_meta(t);
+  return meta ? meta->grad_fn_ : no_node();
+}
+
+intrusive_ptr<Node> grad_accumulator(const Tensor& t) {
+  AutogradMeta* meta = get_autograd_meta(t);
+  if (!meta) return nullptr;
+  CRESSET_CHECK(!meta->grad_fn_, "grad_accumulator: only leaf tensors have one, got the result of ", meta->grad_fn_->name());
+  if (!meta->requires_grad_) return nullptr;
+  MetaLock lock(*meta);
+  if (auto existing = meta->grad_accumulator_.lock()) return existing;
+  intrusive_ptr<Node> fresh = make_intrusive<AccumulateGrad>(t);
+  meta->grad_accumulator_ = weak_intrusive_ptr<Node>(fresh);
+  return fresh;
+}
+
+intrusive_ptr<Node> try_get_grad_accumulator(const Tensor& t) {
+  AutogradMeta* meta = get_autograd_meta(t);
+  if (!meta) return nullptr;
+  MetaLock lock(*meta);
+  return meta->grad_accumulator_.lock();
+}
+
+Edge gradient_edge(const Tensor& t) {
+  if (!t.defined() || !(t.impl()->layers() & kAutogradLayer)) return Edge();
+  if (const intrusive_ptr<Node>& node = grad_fn(*t.impl())) return Edge(node, get_autograd_meta(t)->output_nr_);
+  return Edge(grad_accumulator(t), 0);
+}
+
+// Hooks that were registered for the old history stay with it; what retains the gradient follows the tensor.
+static void move_retain_grad(const Tensor& t, AutogradMeta& meta, Node* old_node, uint32_t old_nr) {
+  if (meta.extras_) meta.extras_->hooks.reset();
+  if (!meta.retains_grad_ || !old_node) return;
+  auto& old_list = old_node->hooks().retain_grad;
+  for (size_t i = 0; i < old_list.size(); i++) {
+    if (old_list[i].output_nr != old_nr || old_list[i].tensor.unsafe_get() != t.impl()) continue;
+    meta.grad_fn_->hooks().retain_grad.push_back({meta.output_nr_, old_list[i].tensor});
+    old_list.erase(old_list.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+}
+
+void set_gradient_edge(const Tensor& t, Edge edge) {
+  AutogradMeta& meta = materialize_autograd_meta(t);
+  intrusive_ptr<Node> old = std::move(meta.grad_fn_);
+  const uint32_t old_nr = meta.output_nr_;
+  meta.grad_fn_ = std::move(edge.function);
+  meta.output_nr_ = edge.input_nr;
+  if (CRESSET_UNLIKELY(meta.extras_ || meta.retains_grad_)) move_retain_grad(t, meta, old.get(), old_nr);
+  // The history is up to date: the next look at a view must not make it again.
+  if (t.impl()->is_view()) t.impl()->set_view_version(t.impl()->version());
+  release_node(std::move(old));
+}
+
+void set_name(const Tensor& t, std::string name) { materialize_autograd_meta(t).extras().name = std::move(name); }
+
+std::shared_ptr<TensorHooks> hooks(const Tensor& t) {
+  const AutogradMeta* meta = get_autograd_meta(t);
+  return meta && meta->extras_ ? meta->extras_->hooks : nullptr;
+}
+
+Tensor replay_view(const TensorImpl& view, const TensorImpl& old_base, const Tensor& base) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(view.dtype() == old_base.dtype(), "view: a view of dtype ", view.dtype(), " on a tensor of dtype ",
+                                old_base.dtype(), " cannot be given a new history; modify it before taking the view");
+  return base.as_strided(view.sizes(), view.strides(), view.storage_offset() - old_base.storage_offset() + base.storage_offset());
+}
+
+}  // namespace impl
+
+}  // namespace autograd
+}  // namespace cresset
