@@ -27,8 +27,8 @@ class CRESSET_API SavedTensorsHooksGuard {
 struct CRESSET_API SavedTensorDefaultHooks {
   static void push_hooks(PackHook pack, UnpackHook unpack);
   static void pop_hooks();
-  static bool is_enabled();
-  // Within the process-wide error state, pushing or having hooks raises `message`.
+  static bool is_enabled();  // not disabled
+  // Until `enable`, pushing hooks on this thread raises `message`. Errors: hooks are pushed already.
   static void disable(std::string message);
   static void enable();
 };
@@ -41,6 +41,7 @@ class CRESSET_API SavedVariable {
   SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view = false);
   SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false)
       : SavedVariable(variable ? *variable : Tensor(), is_output, is_inplace_on_view) {}
+  ~SavedVariable() { if (grad_fn_) release_node(std::move(grad_fn_)); }
   SavedVariable(SavedVariable&&) noexcept = default;
   SavedVariable& operator=(SavedVariable&&) noexcept = default;
 
@@ -61,7 +62,8 @@ class CRESSET_API SavedVariable {
     UnpackHook unpack;
   };
   enum class Kind : uint8_t { none, undefined, original, detached };
-  void pack(const PackHook& pack, UnpackHook unpack);
+  void pack(const Tensor& variable, const PackHook& pack, UnpackHook unpack);
+  Tensor with_history(const Tensor& data, intrusive_ptr<Node> grad_fn) const;
   [[noreturn]] void throw_released() const;
   [[noreturn]] void throw_changed(const Tensor& current, const Node* maker) const;
 

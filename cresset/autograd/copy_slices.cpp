@@ -1,0 +1,75 @@
+#include "cresset/autograd/copy_slices.h"
+
+#include "cresset/autograd/run_state.h"
+#include "cresset/autograd/variable.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+namespace autograd {
+
+CopySlices::CopySlices(const Tensor& base, const Tensor& view, intrusive_ptr<Node> fn)
+    : base_sizes_(base.sizes()), base_strides_(base.strides()), view_sizes_(view.sizes()), view_strides_(view.strides()),
+      offset_(view.storage_offset() - base.storage_offset()), fn_(std::move(fn)) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(base.scalar_type() == view.scalar_type(), fn_->name(), ": in-place change of a view of dtype ",
+                                view.scalar_type(), " of a tensor of dtype ", base.scalar_type(), " cannot be recorded");
+  lock_apply_ = true;
+  add_input_metadata(base);
+  add_next_edge(impl::gradient_edge(base));
+  for (uint32_t i = 1; i < fn_->num_outputs(); i++) add_next_edge(fn_->next_edge(i));
+}
+
+CopySlices::~CopySlices() { release_node(std::move(fn_)); }
+
+void CopySlices::release_variables() { release_node(std::move(fn_)); }
+
+namespace {
+
+// Makes the wrapped node compute what this one is asked for, its own edge 0 being no part of the graph.
+class Mask {
+ public:
+  Mask(const Node* node, const bool* wanted) : node_(t_run.mask_node), mask_(t_run.mask) {
+    t_run.mask_node = node;
+    t_run.mask = wanted;
+  }
+  ~Mask() {
+    t_run.mask_node = node_;
+    t_run.mask = mask_;
+  }
+
+ private:
+  const Node* node_;
+  const bool* mask_;
+};
+
+}  // namespace
+
+variable_list CopySlices::apply(variable_list&& grads) {
+  CRESSET_CHECK(fn_, "backward: the graph has been freed by an earlier call; pass retain_graph=true to the first call to go through it again");
+  const Tensor& grad = grads[0];
+  Tensor result = cresset::empty_strided(base_sizes_, base_strides_, grad.options());
+  result.copy_(grad);
+  Tensor slice = result.as_strided(view_sizes_, view_strides_, offset_);
+  SmallVector<bool, 8> wanted;
+  for (uint32_t i = 0; i < num_outputs(); i++) wanted.push_back(should_compute_output(i) || (i == 0 && fn_->next_edge(0).is_valid()));
+  if (wanted.empty()) wanted.push_back(false);
+  variable_list inner;
+  {
+    Mask mask(fn_.get(), wanted.data());
+    inner = (*fn_)({slice.clone(MemoryFormat::Contiguous)});
+  }
+  variable_list out(num_outputs());
+  for (uint32_t i = 0; i < num_outputs(); i++) {
+    if (!should_compute_output(i)) continue;
+    if (i > 0) {
+      out[i] = inner[i];
+      continue;
+    }
+    if (inner[0].defined()) slice.copy_(inner[0]);
+    else slice.zero_();
+    out[0] = result;
+  }
+  return out;
+}
+
+}  // namespace autograd
+}  // namespace cresset
