@@ -21,6 +21,10 @@ class CRESSET_API Engine {
 
   // Runs `callback` when the backward pass that this thread is part of has finished. Errors: called outside of a pass.
   void queue_callback(std::function<void()> callback);
+
+ private:
+  variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,
+                                        bool accumulate_grad, const edge_list& outputs);
 };
 
 }  // namespace autograd

@@ -93,7 +93,7 @@ CRESSET_API bool any_defined(const variable_list& grads);
 // `grad` summed to `sizes` where broadcasting had expanded; the engine does this for every edge itself.
 CRESSET_API Tensor sum_to_size(const Tensor& grad, IntArrayRef sizes);
 
-// For operators without a gradient formula: raises when backward reaches it. `forward_only` operators keep the graph connected.
+// For operators without a gradient formula: raises when backward reaches it.
 struct CRESSET_API NotImplementedBackward final : public Node {
   explicit NotImplementedBackward(std::string op) : op_(std::move(op)) {}
   std::string name() const override { return "NotImplemented"; }

@@ -141,6 +141,8 @@ struct CRESSET_API Node : public RefCounted {
   std::string describe_trace() const;
 
   bool is_accumulate_grad() const { return accumulates_; }
+  bool wants_undefined() const { return wants_undefined_; }
+  bool locks_apply() const { return lock_apply_; }
 
   // Serialises threads that run backward through the same node; held during `apply` of nodes that save tensors.
   void lock() const;
@@ -161,8 +163,6 @@ struct CRESSET_API Node : public RefCounted {
   bool wants_undefined_ = false;
 
  private:
-  friend class Engine;
-  friend struct CopySlices;
   static bool is_restricted();
   bool restricted_should_compute(size_t i) const;
 

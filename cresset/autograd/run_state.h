@@ -13,8 +13,10 @@ struct RunState {
   Node* current = nullptr;
   // Nested passes on this thread's stack.
   int depth = 0;
-  // Device type of the worker this thread is, or -1.
+  // The device that this thread is the worker of, or -1.
   int worker = -1;
+  // Set between the start of a thread for deep nesting and the pass it was started for.
+  bool on_fresh_thread = false;
   // Replaces the usual answer of should_compute_output for one node: CopySlices knows better for the node it wraps.
   const Node* mask_node = nullptr;
   const bool* mask = nullptr;

@@ -1,0 +1,122 @@
+#include "cresset/autograd/generated_support.h"
+
+#include "cresset/autograd/copy_slices.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+namespace autograd {
+
+namespace detail {
+
+void push_edge(Node& node, const Tensor& t) { node.add_next_edge(impl::gradient_edge(t)); }
+
+}  // namespace detail
+
+void set_history(const Tensor& out, const intrusive_ptr<Node>& node) {
+  if (CRESSET_UNLIKELY(!out.defined() || !is_differentiable_type(out.scalar_type()))) {
+    node->add_undefined_input_metadata();
+    return;
+  }
+  const uint32_t nr = node->add_input_metadata(out);
+  impl::set_gradient_edge(out, Edge(node, nr));
+}
+
+void set_history(TensorList outs, const intrusive_ptr<Node>& node) {
+  for (const Tensor& t : outs) set_history(t, node);
+}
+
+void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
+  if (!self.defined()) return;
+  const TensorImpl& t = *self.impl();
+  t.check_writable();
+  if (!requires_grad || !GradMode::is_enabled()) return;
+  if (t.is_view()) {
+    const auto& node = [&]() -> const intrusive_ptr<Node>& {
+      static const intrusive_ptr<Node> none;
+      const AutogradMeta* meta = impl::get_autograd_meta(t);
+      return meta ? meta->grad_fn_ : none;
+    }();
+    switch (t.view_creation()) {
+      case ViewCreation::Default: break;
+      case ViewCreation::NoGrad:
+        CRESSET_CHECK(false, op, ": a view that was created without recording gradients is being modified in place with gradients on; ",
+                      "do both inside the NoGradGuard, or both outside of it");
+        break;
+      case ViewCreation::Inference:
+        CRESSET_CHECK(false, op, ": a view that was created in inference mode is being modified in place in normal mode; ",
+                      "do both inside the InferenceMode, or both outside of it");
+        break;
+      case ViewCreation::MultiOutput:
+        CRESSET_CHECK(false, op, ": output ", self.output_nr(), " of ", node ? node->name() : std::string("an operator"),
+                      " is one of several views made by one operator, which cannot be modified in place; use an out-of-place operator");
+        break;
+    }
+    CRESSET_CHECK(!self.requires_grad() || !self._base().is_leaf(), op,
+                  ": a view of a leaf tensor that requires grad is being modified in place, ", self);
+  }
+  CRESSET_CHECK(!self.requires_grad() || !self.is_leaf(), op, ": a leaf tensor that requires grad is being modified in place, ", self);
+}
+
+void check_inplace(TensorList self, bool requires_grad, const char* op) {
+  for (const Tensor& t : self) check_inplace(t, requires_grad, op);
+}
+
+void check_no_grad_for_out(const Tensor& out, bool args_require_grad, const char* op) {
+  if (!GradMode::is_enabled()) return;
+  CRESSET_CHECK(!args_require_grad, op, ": functions with out= arguments do not support differentiation, but an argument requires grad");
+  CRESSET_CHECK(!detail::one_requires_grad(out), op, ": functions with out= arguments do not support differentiation, but out requires grad");
+}
+
+void rebase_history(const Tensor& self, const intrusive_ptr<Node>& node) {
+  if (!self.defined() || !is_differentiable_type(self.scalar_type())) {
+    node->add_undefined_input_metadata();
+    return;
+  }
+  const uint32_t nr = node->add_input_metadata(self);
+  TensorImpl& t = *self.impl();
+  if (CRESSET_LIKELY(!t.is_view())) {
+    impl::set_gradient_edge(self, Edge(node, nr));
+    return;
+  }
+  const Tensor& base = self._base();
+  intrusive_ptr<Node> through = make_intrusive<CopySlices>(base, self, node);
+  impl::set_gradient_edge(base, Edge(std::move(through), 0));
+  // The view's own history comes from the base again.
+  t.set_view_version(t.version() - 1);
+  impl::grad_fn(t);
+}
+
+void rebase_history(TensorList self, const intrusive_ptr<Node>& node) {
+  for (const Tensor& t : self) rebase_history(t, node);
+}
+
+void set_view_history(const Tensor& view, const intrusive_ptr<Node>& node) { set_history(view, node); }
+void set_view_history(TensorList views, const intrusive_ptr<Node>& node) { set_history(views, node); }
+
+Tensor grad_or_zeros(const Node& node, const variable_list& grads, size_t i) {
+  return has_grad(grads, i) ? grads[i] : node.input_metadata(i).zeros_like();
+}
+
+bool any_defined(const variable_list& grads) {
+  for (const Tensor& g : grads)
+    if (g.defined()) return true;
+  return false;
+}
+
+Tensor sum_to_size(const Tensor& grad, IntArrayRef sizes) {
+  if (grad.sizes() == sizes) return grad;
+  const int64_t extra = grad.dim() - static_cast<int64_t>(sizes.size());
+  DimVector dims;
+  for (int64_t d = 0; d < grad.dim(); d++)
+    if (d < extra || (sizes[static_cast<size_t>(d - extra)] == 1 && grad.size(d) != 1)) dims.push_back(d);
+  const Tensor sum = dims.empty() ? grad : grad.sum(IntArrayRef(dims), true);
+  return extra > 0 ? sum.view(sizes) : sum;
+}
+
+variable_list NotImplementedBackward::apply(variable_list&&) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, op_, ": the gradient is not implemented");
+  return {};
+}
+
+}  // namespace autograd
+}  // namespace cresset
