@@ -1,5 +1,6 @@
 #include "cresset/autograd/saved_variable.h"
 
+#include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
 
 namespace cresset {
