@@ -108,7 +108,7 @@ void random_(Tensor& self, int64_t from, std::optional<int64_t> to, const Gen& g
   });
 }
 
-void random_(Tensor& self, int64_t to, const Gen& generator) { random_(self, 0, std::optional<int64_t>(to), generator); }
+void random_(Tensor& self, int64_t to, const Gen& generator) { cpu::random_(self, int64_t{0}, std::optional<int64_t>(to), generator); }
 
 Tensor randperm(int64_t n, const Gen& generator, const TensorOptions& options) {
   CRESSET_CHECK(n >= 0, "randperm: n must be non-negative, got ", n);
@@ -168,18 +168,18 @@ namespace composite {
 Tensor rand(IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).uniform_(0, 1, generator);
 }
-Tensor rand(IntArrayRef size, const TensorOptions& options) { return rand(size, {}, options); }
+Tensor rand(IntArrayRef size, const TensorOptions& options) { return composite::rand(size, Gen(), options); }
 Tensor randn(IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(0, 1, generator);
 }
-Tensor randn(IntArrayRef size, const TensorOptions& options) { return randn(size, {}, options); }
+Tensor randn(IntArrayRef size, const TensorOptions& options) { return composite::randn(size, Gen(), options); }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   const TensorOptions o = options.has_dtype() ? options : options.dtype(kLong);
   return cresset::empty(size, o.requires_grad(std::nullopt)).random_(low, std::optional<int64_t>(high), generator);
 }
-Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& options) { return randint(low, high, size, {}, options); }
-Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) { return randint(0, high, size, generator, options); }
-Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options) { return randint(0, high, size, {}, options); }
+Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(low, high, size, Gen(), options); }
+Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, generator, options); }
+Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, Gen(), options); }
 Tensor randperm(int64_t n, const TensorOptions& options) { return cresset::randperm(n, Gen(), options); }
 Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   return cresset::empty_like(self, like(self, options), memory_format).uniform_(0, 1);

@@ -15,7 +15,7 @@ namespace {
 using Dims = OptionalIntArrayRef;
 
 // Which dimensions are reduced: all of them when none is named.
-uint64_t reduced(const Tensor& self, const Dims& dim) {
+uint64_t reduced(const Tensor& self, Dims dim) {
   const int64_t n = self.dim();
   if (!dim || dim.value().empty()) return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
   return dim_mask(dim.value(), n);
@@ -158,7 +158,7 @@ void run_var(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
   kernels::var_mean(args);
 }
 
-OutSpec var_spec(const char* op, const Tensor& self, const Dims& dim, bool keepdim) {
+OutSpec var_spec(const char* op, const Tensor& self, Dims dim, bool keepdim) {
   CRESSET_CHECK(is_differentiable_type(self.scalar_type()), op, ": only floating point and complex dtypes are supported, got ", self.scalar_type());
   return reduction(self, reduced(self, dim), keepdim, to_real_type(self.scalar_type()));
 }
@@ -169,14 +169,14 @@ ScalarType logic_dtype(const Tensor& self) { return self.scalar_type() == kByte 
 
 namespace meta {
 
-OutSpec sum(const Tensor& self, const Dims& dim, bool keepdim, std::optional<ScalarType> dtype) {
+OutSpec sum(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
   return reduction(self, reduced(self, dim), keepdim, sum_dtype(self, dtype));
 }
-OutSpec nansum(const Tensor& self, const Dims& dim, bool keepdim, std::optional<ScalarType> dtype) {
+OutSpec nansum(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
   CRESSET_CHECK(!self.is_complex(), "nansum: complex inputs are not supported, got dtype ", self.scalar_type());
-  return sum(self, dim, keepdim, dtype);
+  return meta::sum(self, dim, keepdim, dtype);
 }
-OutSpec mean(const Tensor& self, const Dims& dim, bool keepdim, std::optional<ScalarType> dtype) {
+OutSpec mean(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
   return reduction(self, reduced(self, dim), keepdim, mean_dtype("mean", self, dtype));
 }
 OutSpec prod(const Tensor& self, std::optional<ScalarType> dtype) { return reduction(self, reduced(self, {}), false, sum_dtype(self, dtype)); }
@@ -233,15 +233,15 @@ OutSpec all(const Tensor& self) { return reduction(self, reduced(self, {}), fals
 OutSpec any(const Tensor& self) { return reduction(self, reduced(self, {}), false, logic_dtype(self)); }
 OutSpec all(const Tensor& self, int64_t dim, bool keepdim) { return reduction(self, one_dim(self, dim), keepdim, logic_dtype(self)); }
 OutSpec any(const Tensor& self, int64_t dim, bool keepdim) { return reduction(self, one_dim(self, dim), keepdim, logic_dtype(self)); }
-OutSpec var(const Tensor& self, const Dims& dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("var", self, dim, keepdim); }
-OutSpec std(const Tensor& self, const Dims& dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("std", self, dim, keepdim); }
-OutSpecs var_mean(const Tensor& self, const Dims& dim, const std::optional<Scalar>&, bool keepdim) {
+OutSpec var(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("var", self, dim, keepdim); }
+OutSpec std(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("std", self, dim, keepdim); }
+OutSpecs var_mean(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) {
   OutSpec m = var_spec("var_mean", self, dim, keepdim);
   OutSpec v = m;
   m.dtype = self.scalar_type();
   return {v, m};
 }
-OutSpec linalg_vector_norm(const Tensor& self, const Scalar& ord, const Dims& dim, bool keepdim, std::optional<ScalarType> dtype) {
+OutSpec linalg_vector_norm(const Tensor& self, const Scalar& ord, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
   const ScalarType t = mean_dtype("linalg.vector_norm", self, dtype);
   CRESSET_CHECK(!ord.isComplex(), "linalg.vector_norm: expected a real ord, got ", ord);
   const uint64_t mask = reduced(self, dim);
@@ -256,7 +256,7 @@ OutSpec cumsum(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype)
   wrap_dim(dim, self.dim());
   return {DimVector(self.sizes()), sum_dtype(self, dtype), self.device()};
 }
-OutSpec cumprod(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) { return cumsum(self, dim, dtype); }
+OutSpec cumprod(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) { return meta::cumsum(self, dim, dtype); }
 OutSpec logcumsumexp(const Tensor& self, int64_t dim) {
   wrap_dim(dim, self.dim());
   CRESSET_CHECK_NOT_IMPLEMENTED(is_differentiable_type(self.scalar_type()), "logcumsumexp: not implemented for dtype ", self.scalar_type());
@@ -280,9 +280,9 @@ namespace cpu {
 using kernels::CumOp;
 using kernels::ReduceOp;
 
-void sum(const Tensor& self, const Dims& dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::sum, self, reduced(self, dim), out); }
-void nansum(const Tensor& self, const Dims& dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::nansum, self, reduced(self, dim), out); }
-void mean(const Tensor& self, const Dims& dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::mean, self, reduced(self, dim), out); }
+void sum(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::sum, self, reduced(self, dim), out); }
+void nansum(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::nansum, self, reduced(self, dim), out); }
+void mean(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::mean, self, reduced(self, dim), out); }
 void prod(const Tensor& self, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, reduced(self, {}), out); }
 void prod(const Tensor& self, int64_t dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, self.dim() ? one_dim(self, dim) : 0, out); }
 void amax(const Tensor& self, IntArrayRef dim, bool, const Tensor& out) { run(ReduceOp::max, self, reduced(self, dim), out); }
@@ -297,16 +297,16 @@ void all(const Tensor& self, const Tensor& out) { run(ReduceOp::all, self, reduc
 void any(const Tensor& self, const Tensor& out) { run(ReduceOp::any, self, reduced(self, {}), out); }
 void all(const Tensor& self, int64_t dim, bool, const Tensor& out) { run(ReduceOp::all, self, self.dim() ? one_dim(self, dim) : 0, out); }
 void any(const Tensor& self, int64_t dim, bool, const Tensor& out) { run(ReduceOp::any, self, self.dim() ? one_dim(self, dim) : 0, out); }
-void var(const Tensor& self, const Dims& dim, const std::optional<Scalar>& correction, bool, const Tensor& out) {
+void var(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool, const Tensor& out) {
   run_var(self, reduced(self, dim), correction, false, &out, nullptr);
 }
-void std(const Tensor& self, const Dims& dim, const std::optional<Scalar>& correction, bool, const Tensor& out) {
+void std(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool, const Tensor& out) {
   run_var(self, reduced(self, dim), correction, true, &out, nullptr);
 }
-void var_mean(const Tensor& self, const Dims& dim, const std::optional<Scalar>& correction, bool, const Tensor& out0, const Tensor& out1) {
+void var_mean(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool, const Tensor& out0, const Tensor& out1) {
   run_var(self, reduced(self, dim), correction, false, &out0, &out1);
 }
-void linalg_vector_norm(const Tensor& self, const Scalar& ord, const Dims& dim, bool, std::optional<ScalarType> dtype, const Tensor& out) {
+void linalg_vector_norm(const Tensor& self, const Scalar& ord, Dims dim, bool, std::optional<ScalarType> dtype, const Tensor& out) {
   const Tensor in = dtype ? self.to(*dtype) : self;
   run(ReduceOp::norm, in, reduced(in, dim), out, ord);
 }
@@ -325,8 +325,8 @@ Tensor sum(const Tensor& self, std::optional<ScalarType> dtype) { return cresset
 Tensor mean(const Tensor& self, std::optional<ScalarType> dtype) { return cresset::mean(self, OptionalIntArrayRef(), false, dtype); }
 Tensor var(const Tensor& self, bool unbiased) { return cresset::var(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }
 Tensor std(const Tensor& self, bool unbiased) { return cresset::std(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }
-Tensor var(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) { return cresset::var(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }
-Tensor std(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) { return cresset::std(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }
+Tensor var(const Tensor& self, Dims dim, bool unbiased, bool keepdim) { return cresset::var(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }
+Tensor std(const Tensor& self, Dims dim, bool unbiased, bool keepdim) { return cresset::std(self, dim, Scalar(unbiased ? 1 : 0), keepdim); }
 Tensor norm(const Tensor& self, const Scalar& p) { return cresset::linalg_vector_norm(self, p); }
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim) {
   return cresset::linalg_vector_norm(self, p.value_or(2), dim, keepdim);
@@ -340,10 +340,10 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   const Tensor total = (x - high).exp().sum(dim, keepdim).log();
   return total + (keepdim ? high : high.reshape(total.sizes()));
 }
-Tensor nanmean(const Tensor& self, const Dims& dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor nanmean(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
   return cresset::nansum(self, dim, keepdim, dtype) / self.isnan().logical_not().sum(dim, keepdim);
 }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, const Dims& dim, const std::optional<Scalar>& correction, bool keepdim) {
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool keepdim) {
   auto [v, m] = cresset::var_mean(self, dim, correction, keepdim);
   return {v.sqrt(), m};
 }

@@ -67,7 +67,7 @@ OutSpecs median(const Tensor& self, int64_t dim, bool keepdim) {
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, "median: expected reduction dim ", dim, " to have non-zero size");
   return with_indices(one_along(self, dim, keepdim));
 }
-OutSpecs nanmedian(const Tensor& self, int64_t dim, bool keepdim) { return median(self, dim, keepdim); }
+OutSpecs nanmedian(const Tensor& self, int64_t dim, bool keepdim) { return meta::median(self, dim, keepdim); }
 OutSpecs mode(const Tensor& self, int64_t dim, bool keepdim) {
   check_real("mode", self);
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, "mode: expected reduction dim ", dim, " to have non-zero size");

@@ -36,17 +36,17 @@ Tensor index_put_self_backward(const Tensor& grad, ArrayRef<std::optional<Tensor
   return grad.index_put(indices, cresset::zeros(values_sizes, grad.options()));
 }
 
-std::vector<Tensor> cat_backward(const Tensor& grad, TensorList tensors, int64_t dim) {
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector>& sizes, int64_t dim) {
   std::vector<Tensor> parts;
   const int64_t d = wrap_dim(dim, grad.dim());
   int64_t at = 0;
-  for (const Tensor& t : tensors) {
-    if (t.dim() == 1 && t.size(0) == 0 && grad.dim() != 1) {
+  for (const DimVector& s : sizes) {
+    if (s.size() == 1 && s[0] == 0 && grad.dim() != 1) {
       parts.push_back(cresset::zeros({0}, grad.options()));
       continue;
     }
-    parts.push_back(grad.narrow(d, at, t.size(d)));
-    at += t.size(d);
+    parts.push_back(grad.narrow(d, at, s[d]));
+    at += s[d];
   }
   return parts;
 }

@@ -42,7 +42,7 @@ Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes, ArrayRef<std::optional<Tensor>> indices);
 Tensor index_put_self_backward(const Tensor& grad, ArrayRef<std::optional<Tensor>> indices, IntArrayRef values_sizes);
-std::vector<Tensor> cat_backward(const Tensor& grad, TensorList tensors, int64_t dim);
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector>& sizes, int64_t dim);
 Tensor roll_backward(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims);
 Tensor repeat_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef repeats);
 Tensor embedding_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq);
