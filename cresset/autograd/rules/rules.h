@@ -5,6 +5,29 @@
 
 namespace cresset::autograd::rules {
 
+// Pointwise functions (rules/pointwise.cpp). Complex gradients follow PyTorch's convention: the conjugate Wirtinger derivative.
+Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent);
+Tensor pow_self_backward(const Tensor& grad, const Tensor& self, const Tensor& exponent);
+Tensor pow_exponent_backward(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result);
+Tensor angle_backward(const Tensor& grad, const Tensor& self);
+Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& sgn);
+Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor xlogy_self_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+// Of maximum and minimum: nothing where the other one won, half where they are equal.
+Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& other, const Tensor& lost);
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+Tensor clamp_min_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+Tensor clamp_max_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+// Second derivatives of activations: the gradient of their backward op by its input.
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
+                           bool is_result, const Tensor& self_or_result);
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate);
+Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
+Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
+Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold);
+
 // Views (rules/view.cpp): the gradient put back into a tensor of the input's shape, zeros elsewhere.
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index);
