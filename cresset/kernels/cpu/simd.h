@@ -51,7 +51,7 @@ CRESSET_ALWAYS_INLINE V load_raw(const T* p) {
 }
 template <class V, class T>
 CRESSET_ALWAYS_INLINE void store_raw(T* p, V v) {
-  std::memcpy(p, &v, sizeof v);
+  std::memcpy(static_cast<void*>(p), &v, sizeof v);
 }
 
 template <class T>

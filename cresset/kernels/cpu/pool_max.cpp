@@ -1,0 +1,250 @@
+#include "cresset/base/error.h"
+#include "cresset/kernels/cpu/pool_kernels.h"
+#include "cresset/kernels/cpu/pool_rows.h"
+
+namespace cresset::kernels::CRESSET_ISA {
+
+namespace {
+
+template <class A> constexpr A lowest() {
+  if constexpr (std::numeric_limits<A>::has_infinity) return -std::numeric_limits<A>::infinity();
+  else return std::numeric_limits<A>::lowest();
+}
+
+template <class A> using IndexOf = std::conditional_t<sizeof(A) == 8, int64_t, int32_t>;
+
+template <class V>
+CRESSET_ALWAYS_INLINE V iota() {
+  V v;
+  for (int i = 0; i < static_cast<int>(sizeof(V) / sizeof(v[0])); i++) v[i] = static_cast<Lane<V>>(i);
+  return v;
+}
+
+// Output rows from split input rows: a ring of them holds the rows of the current windows. A: what T compares as.
+template <class T, class A>
+class MaxRows {
+ public:
+  using I = IndexOf<A>;
+  static constexpr int L = kLanes<A>;
+
+  MaxRows(const PoolShape& s, const T* x, T* y, int64_t* indices)
+      : s_(s), taps_(s, L), x_(x), y_(y), indices_(indices), slots_((s.kernel[1] - 1) * s.dilation[1] + 1),
+        ring_(new A[static_cast<size_t>(slots_ * s.kernel[0] * taps_.size())]), held_(static_cast<size_t>(slots_ * s.kernel[0]), -1),
+        width_((s.out[2] + L - 1) / L * L), best_(new A[static_cast<size_t>(width_)]), first_(new I[static_cast<size_t>(width_)]),
+        found_(new I[static_cast<size_t>(width_)]) {
+    for (int64_t w = 0; w < width_; w++) {
+      const Span span(s, 2, std::min(w, s.out[2] - 1));
+      first_[w] = static_cast<I>(span.begin);
+    }
+  }
+
+  void run(const RowBlock& block) {
+    std::fill(held_.begin(), held_.end(), -1);
+    const Span depths(s_, 0, block.depth);
+    const T* plane = x_ + block.plane * s_.in_size();
+    std::vector<const A*> rows;
+    std::vector<I> starts;
+    for (int64_t h = block.begin; h < block.end; h++) {
+      const Span heights(s_, 1, h);
+      rows.clear();
+      starts.clear();
+      int64_t k = 0;
+      for (int64_t d = depths.begin; d < depths.end; d += s_.dilation[0], k++)
+        for (int64_t r = heights.begin; r < heights.end; r += s_.dilation[1]) {
+          const int64_t start = (d * s_.in[1] + r) * s_.in[2], slot = k * slots_ + r % slots_;
+          A* row = ring_.get() + slot * taps_.size();
+          if (held_[static_cast<size_t>(slot)] != start) split_row(plane + start, taps_, lowest<A>(), row);
+          held_[static_cast<size_t>(slot)] = start;
+          rows.push_back(row);
+          starts.push_back(static_cast<I>(start));
+        }
+      const int64_t at = ((block.plane * s_.out[0] + block.depth) * s_.out[1] + h) * s_.out[2];
+      if (indices_) {
+        pick<true>(rows, starts);
+        for (int64_t w = 0; w < s_.out[2]; w++) indices_[at + w] = found_[w];
+      } else {
+        pick<false>(rows, starts);
+      }
+      store_row(best_.get(), s_.out[2], y_ + at);
+    }
+  }
+
+ private:
+  template <bool with_index>
+  void pick(const std::vector<const A*>& rows, const std::vector<I>& starts) {
+    const auto* taps = taps_.taps.data();
+    const size_t num_taps = taps_.taps.size(), num_rows = rows.size();
+    const I stride = static_cast<I>(s_.stride[2]);
+    const Vec<I> lanes = iota<Vec<I>>() * stride;
+    for (int64_t w = 0; w < width_; w += L) {
+      Vec<A> best = splat(lowest<A>());
+      const Vec<I> position = lanes + splat(static_cast<I>(w) * stride);
+      Vec<I> where = load<I>(first_.get() + w) + splat(starts[0]);
+      for (size_t r = 0; r < num_rows; r++) {
+        const A* row = rows[r] + w;
+        for (size_t t = 0; t < num_taps; t++) {
+          const Vec<A> v = load<A>(row + taps[t].at);
+          auto take = v > best;
+          if constexpr (std::is_floating_point_v<A>) take = take | (v != v);
+          best = take ? v : best;
+          if constexpr (with_index) where = take ? position + splat(static_cast<I>(starts[r] + static_cast<I>(taps[t].offset))) : where;
+        }
+      }
+      store(best_.get() + w, best);
+      if constexpr (with_index) store(found_.get() + w, where);
+    }
+  }
+
+  const PoolShape& s_;
+  Taps taps_;
+  const T* x_;
+  T* y_;
+  int64_t* indices_;
+  int64_t slots_;
+  std::unique_ptr<A[]> ring_;
+  std::vector<int64_t> held_;
+  int64_t width_;
+  std::unique_ptr<A[]> best_;
+  std::unique_ptr<I[]> first_, found_;
+};
+
+template <class A>
+CRESSET_ALWAYS_INLINE bool beats(A v, A best) {
+  if constexpr (std::is_floating_point_v<A>) return v > best || v != v;
+  else return v > best;
+}
+
+// One window, element by element.
+template <class T>
+CRESSET_ALWAYS_INLINE void max_window(const T* plane, const int64_t in[3], const int64_t begin[3], const int64_t end[3], const int64_t step[3], T* y, int64_t* index) {
+  using A = Compute<T>;
+  A best = lowest<A>();
+  int64_t where = (begin[0] * in[1] + begin[1]) * in[2] + begin[2];
+  for (int64_t d = begin[0]; d < end[0]; d += step[0])
+    for (int64_t h = begin[1]; h < end[1]; h += step[1]) {
+      const int64_t row = (d * in[1] + h) * in[2];
+      for (int64_t w = begin[2]; w < end[2]; w += step[2]) {
+        const A v = static_cast<A>(plane[row + w]);
+        if (!beats(v, best)) continue;
+        best = v;
+        where = row + w;
+      }
+    }
+  *y = static_cast<T>(best);
+  if (index) *index = where;
+}
+
+template <class T>
+void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s) {
+  for_row_blocks(s, [&](int64_t n, auto block_at) {
+    for (int64_t i = 0; i < n; i++) {
+      const RowBlock b = block_at(i);
+      const Span d(s, 0, b.depth);
+      int64_t at = ((b.plane * s.out[0] + b.depth) * s.out[1] + b.begin) * s.out[2];
+      for (int64_t oh = b.begin; oh < b.end; oh++)
+        for (int64_t ow = 0; ow < s.out[2]; ow++, at++) {
+          const Span h(s, 1, oh), w(s, 2, ow);
+          const int64_t begin[] = {d.begin, h.begin, w.begin}, end[] = {d.end, h.end, w.end};
+          max_window(x + b.plane * s.in_size(), s.in, begin, end, s.dilation, y + at, indices ? indices + at : nullptr);
+        }
+    }
+  });
+}
+
+template <class T, class A>
+void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) {
+  const T* x = reinterpret_cast<const T*>(px);
+  T* y = reinterpret_cast<T*>(py);
+  if (!splits_well(s) || s.in_size() > INT32_MAX) return max_windows<T>(x, y, indices, s);
+  for_row_blocks(s, [&](int64_t n, auto block_at) {
+    MaxRows<T, A> rows(s, x, y, indices);
+    for (int64_t i = 0; i < n; i++) rows.run(block_at(i));
+  });
+}
+
+template <class T>
+void adaptive_max(const char* px, char* py, int64_t* indices, const PoolShape& s) {
+  const T* x = reinterpret_cast<const T*>(px);
+  T* y = reinterpret_cast<T*>(py);
+  const int64_t work = std::max<int64_t>(s.in_size(), s.out_size());
+  parallel_for(0, s.planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)), [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; p++)
+      for (int64_t flat = 0; flat < s.out_size(); flat++) {
+        const int64_t i[] = {flat / s.out[2] / s.out[1], flat / s.out[2] % s.out[1], flat % s.out[2]}, ones[] = {1, 1, 1};
+        int64_t begin[3], end[3];
+        for (int d = 0; d < 3; d++) {
+          begin[d] = i[d] * s.in[d] / s.out[d];
+          end[d] = ((i[d] + 1) * s.in[d] + s.out[d] - 1) / s.out[d];
+        }
+        const int64_t at = p * s.out_size() + flat;
+        max_window(x + p * s.in_size(), s.in, begin, end, ones, y + at, indices ? indices + at : nullptr);
+      }
+  });
+}
+
+template <class T>
+void max_backward(const char* pdy, const int64_t* indices, char* pdx, int64_t planes, int64_t in_size, int64_t out_size) {
+  using A = Compute<T>;
+  const T* dy = reinterpret_cast<const T*>(pdy);
+  T* dx = reinterpret_cast<T*>(pdx);
+  parallel_for(0, planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(in_size + out_size, 1)), [&](int64_t first, int64_t last) {
+    std::vector<A> sums(std::is_same_v<T, A> ? 0 : static_cast<size_t>(in_size));
+    for (int64_t p = first; p < last; p++) {
+      A* to;
+      if constexpr (std::is_same_v<T, A>) to = dx + p * in_size;
+      else to = sums.data();
+      std::memset(static_cast<void*>(to), 0, static_cast<size_t>(in_size) * sizeof(A));
+      const int64_t* index = indices + p * out_size;
+      for (int64_t i = 0; i < out_size; i++) {
+        CRESSET_CHECK_INDEX(static_cast<uint64_t>(index[i]) < static_cast<uint64_t>(in_size), "max_pool backward: index out of range, got ",
+                            index[i], ", expected 0 <= index < ", in_size);
+        to[index[i]] += static_cast<A>(dy[p * out_size + i]);
+      }
+      if constexpr (!std::is_same_v<T, A>) store_row(to, in_size, dx + p * in_size);
+    }
+  });
+}
+
+}  // namespace
+
+void max_pool_planes(const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s) {
+  switch (t) {
+    case ScalarType::Bool: case ScalarType::Byte: return max_planes<uint8_t, int32_t>(x, y, indices, s);
+    case ScalarType::Char: return max_planes<int8_t, int32_t>(x, y, indices, s);
+    case ScalarType::Short: return max_planes<int16_t, int32_t>(x, y, indices, s);
+    case ScalarType::UInt16: return max_planes<uint16_t, int32_t>(x, y, indices, s);
+    case ScalarType::Int: return max_planes<int32_t, int32_t>(x, y, indices, s);
+    case ScalarType::UInt32: return max_planes<uint32_t, int64_t>(x, y, indices, s);
+    case ScalarType::Long: return max_planes<int64_t, int64_t>(x, y, indices, s);
+    case ScalarType::UInt64: return max_windows(reinterpret_cast<const uint64_t*>(x), reinterpret_cast<uint64_t*>(y), indices, s);
+    case ScalarType::Half: return max_planes<Half, float>(x, y, indices, s);
+    case ScalarType::BFloat16: return max_planes<BFloat16, float>(x, y, indices, s);
+    case ScalarType::Float: return max_planes<float, float>(x, y, indices, s);
+    case ScalarType::Double: return max_planes<double, double>(x, y, indices, s);
+    default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "max_pool: not implemented for ", t);
+  }
+}
+
+void adaptive_max_pool_planes(const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s) {
+  switch (t) {
+#define CRESSET_CASE(T, Name) case ScalarType::Name: \
+    if constexpr (!is_complex<T>::value) return adaptive_max<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>(x, y, indices, s); \
+    break;
+    CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
+#undef CRESSET_CASE
+    default: break;
+  }
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, "adaptive_max_pool: not implemented for ", t);
+}
+
+void max_pool_backward_planes(const char* dy, const int64_t* indices, char* dx, ScalarType t, int64_t planes, int64_t in_size, int64_t out_size) {
+  switch (t) {
+    case ScalarType::Half: return max_backward<Half>(dy, indices, dx, planes, in_size, out_size);
+    case ScalarType::BFloat16: return max_backward<BFloat16>(dy, indices, dx, planes, in_size, out_size);
+    case ScalarType::Float: return max_backward<float>(dy, indices, dx, planes, in_size, out_size);
+    case ScalarType::Double: return max_backward<double>(dy, indices, dx, planes, in_size, out_size);
+    default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "max_pool backward: not implemented for ", t);
+  }
+}
+
+}  // namespace cresset::kernels::CRESSET_ISA
