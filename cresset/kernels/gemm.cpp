@@ -11,6 +11,8 @@ namespace {
 
 using SerialGemm = void (*)(const GemmProblem&);
 
+constexpr int64_t kSmallProduct = 32 * 32 * 32, kThin = 16, kFewRows = 4;
+
 SerialGemm serial_gemm(ScalarType dtype) {
   switch (dtype) {
     case ScalarType::Byte: case ScalarType::Char: return call(gemm_int8_stub);
@@ -25,6 +27,21 @@ SerialGemm serial_gemm(ScalarType dtype) {
     case ScalarType::ComplexDouble: return call(gemm_complex_double_stub);
     default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "gemm: no matrix product for dtype ", dtype); return nullptr;
   }
+}
+
+// The path of a product. On one core of an AMD Zen 5, float32, GFLOP/s packed -> chosen: 4x4x4: 2 -> 4, 32x32x32: 156 -> 225 (small);
+// 1x4096x4096 with B transposed: 6 -> 20, 8x768x768: 48 -> 143, 128x10x512: 75 -> 165 (dot); 1x4096x4096: 5 -> 21 (few rows).
+GemmPath choose_path(ScalarType dtype, const GemmProblem& p) {
+  if (!is_floating_type(dtype)) return GemmPath::packed;
+  const bool low_precision = element_size(dtype) == 2;
+  if (!low_precision && p.m * p.n * p.k <= kSmallProduct) return GemmPath::small;
+  if (p.k >= 32) {
+    if (p.trans_b && p.m <= kThin) return GemmPath::dot_rows;
+    if (!p.trans_a && p.n <= kThin) return GemmPath::dot_columns;
+  }
+  if (!p.trans_b && p.m <= kFewRows) return GemmPath::few_rows;
+  if (p.trans_a && p.n <= kFewRows) return GemmPath::few_columns;
+  return GemmPath::packed;
 }
 
 const void* advance(const void* p, int64_t elements, size_t size) {
@@ -91,12 +108,13 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
   if (m <= 0 || n <= 0 || batch <= 0) return;
   const SerialGemm serial = serial_gemm(dtype);
   const size_t size = element_size(dtype);
-  GemmProblem p{trans_a, trans_b, m, n, k, alpha, beta, a, lda, b, ldb, c, ldc, nullptr, false};
+  GemmProblem p{trans_a, trans_b, m, n, k, alpha, beta, a, lda, b, ldb, c, ldc, nullptr, false, GemmPath::packed};
   if (epilogue) {
     p.bias = epilogue->bias;
     p.relu = epilogue->relu;
     CRESSET_CHECK(!p.relu || is_floating_type(dtype), "gemm: relu is defined for floating dtypes, got ", dtype);
   }
+  p.path = choose_path(dtype, p);
   const auto product = [&](int64_t item) {
     GemmProblem q = p;
     q.a = advance(a, item * stride_a, size);

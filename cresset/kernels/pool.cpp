@@ -1,6 +1,7 @@
 #include "cresset/kernels/pool.h"
 
 #include "cresset/kernels/cpu/pool_kernels.h"
+#include "cresset/kernels/reduce.h"
 
 namespace cresset::kernels {
 
@@ -43,6 +44,11 @@ void avg_pool_backward(const char* dy, char* dx, ScalarType dtype, const PoolSha
 
 void adaptive_avg_pool(const char* x, char* y, ScalarType dtype, const PoolShape& shape) {
   PoolShape plain = shape;
+  if (shape.out_size() == 1 && shape.in_size() > 0) {
+    const int64_t size = static_cast<int64_t>(element_size(dtype)), dims[] = {shape.planes, shape.in_size()}, in_strides[] = {shape.in_size() * size, size},
+                  out_strides[] = {size, 0};
+    return reduce(ReduceOp::mean, {x, y, dtype, dtype, dims, in_strides, 2, out_strides, {}});
+  }
   if (as_plain(plain)) return avg_pool(x, y, dtype, plain, true, 0);
   call(adaptive_avg_pool_planes_stub)(x, y, dtype, shape);
 }

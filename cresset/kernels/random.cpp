@@ -25,7 +25,8 @@ void check_floating(const char* op, ScalarType dtype) {
 
 void check_real(const char* op, ScalarType dtype) {
   const bool wide_unsigned = dtype >= ScalarType::UInt16 && dtype <= ScalarType::UInt64;
-  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined, op, ": not implemented for ", dtype);
+  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined, op,
+                                ": not implemented for ", dtype);
 }
 
 char* at(void* out, ScalarType dtype, int64_t i) { return static_cast<char*>(out) + i * static_cast<int64_t>(element_size(dtype)); }
@@ -93,8 +94,9 @@ void normal_float(RandomState& state, float* out, int64_t n, float mean, float s
     const int64_t m = std::min(kFloatChunk, n - begin);
     float* const x = out + begin;
     call(random_uniform_stub)(engine, x, ScalarType::Float, m, 0, 1);
-    parallel_for(0, m / 16, kFloatGrain / 16,
-                 [&](int64_t b, int64_t e) { call(box_muller_float_stub)(x + 16 * b, ScalarType::Float, x + 16 * b, e - b, mean, std); });
+    parallel_for(0, m / 16, kFloatGrain / 16, [&](int64_t b, int64_t e) {
+      call(box_muller_float_stub)(x + 16 * b, ScalarType::Float, x + 16 * b, e - b, mean, std);
+    });
   }
   if (n % 16 == 0) return;
   float* const tail = out + n - 16;
@@ -108,7 +110,8 @@ void normal_double(RandomState& state, double* out, int64_t n, double mean, doub
     const int64_t m = std::min(kDoubleChunk, n - begin);
     double* const x = out + begin;
     call(random_uniform_stub)(engine, x, ScalarType::Double, m, 0, 1);
-    parallel_for(0, m / 16, kDoubleGrain / 16, [&](int64_t b, int64_t e) { call(box_muller_double_stub)(x + 16 * b, e - b, mean, std); });
+    parallel_for(0, m / 16, kDoubleGrain / 16,
+                 [&](int64_t b, int64_t e) { call(box_muller_double_stub)(x + 16 * b, e - b, mean, std); });
   }
   if (n % 16 == 0) return;
   double* const tail = out + n - 16;
@@ -160,9 +163,12 @@ void normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double m
     normal_pairs(state, out, dtype, n, [&](double* x, int64_t m) { call(scale_shift_stub)(x, m, std, mean); });
     return;
   }
-  if (dtype == ScalarType::Float) normal_float(state, static_cast<float*>(out), n, static_cast<float>(mean), static_cast<float>(std));
-  else if (dtype == ScalarType::Double) normal_double(state, static_cast<double*>(out), n, mean, std);
-  else normal_low(state, out, dtype, n, static_cast<float>(mean), static_cast<float>(std));
+  if (dtype == ScalarType::Float)
+    normal_float(state, static_cast<float*>(out), n, static_cast<float>(mean), static_cast<float>(std));
+  else if (dtype == ScalarType::Double)
+    normal_double(state, static_cast<double*>(out), n, mean, std);
+  else
+    normal_low(state, out, dtype, n, static_cast<float>(mean), static_cast<float>(std));
 }
 
 void log_normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std) {
@@ -176,9 +182,29 @@ void log_normal(RandomState& state, void* out, ScalarType dtype, int64_t n, doub
 void exponential(RandomState& state, void* out, ScalarType dtype, int64_t n, double lambda) {
   check_floating("exponential", dtype);
   const double scale = -1.0 / lambda;
-  through_doubles(state, out, dtype, n, [&](double* x, int64_t m) {
-    for (int64_t i = 0; i < m; i++) x[i] = scale * std::log1p(-x[i]);
-  });
+  if (dtype == ScalarType::Double) {
+    through_doubles(state, out, dtype, n, [&](double* x, int64_t m) {
+      for (int64_t i = 0; i < m; i++) x[i] = scale * std::log1p(-x[i]);
+    });
+    return;
+  }
+  double* const u = thread_scratch<double>(Scratch::random, static_cast<size_t>(std::min(n, kDoubleChunk)));
+  const Convert store = converter(ScalarType::Float, dtype);
+  const int64_t item = static_cast<int64_t>(element_size(dtype));
+  for (int64_t begin = 0; begin < n; begin += kDoubleChunk) {
+    const int64_t m = std::min(kDoubleChunk, n - begin);
+    call(random_words_stub)(state.engine, reinterpret_cast<uint32_t*>(u), 2 * m);
+    parallel_for(0, m, 4 * kDoubleGrain, [&](int64_t b, int64_t e) {
+      constexpr int64_t kBlock = 512;
+      float values[kBlock];
+      for (; b < e; b += kBlock) {
+        const int64_t count = std::min(kBlock, e - b);
+        call(words_to_u53_stub)(u + b, count);
+        call(exponential_float_stub)(values, u + b, count, scale);
+        store(at(out, dtype, begin + b), item, reinterpret_cast<const char*>(values), sizeof(float), count);
+      }
+    });
+  }
 }
 
 void cauchy(RandomState& state, void* out, ScalarType dtype, int64_t n, double median, double sigma) {
@@ -230,7 +256,8 @@ void bernoulli(RandomState& state, void* out, ScalarType dtype, int64_t n, const
 
 void dropout_noise(RandomState& state, void* noise, ScalarType dtype, int64_t n, double p) {
   check_floating("dropout", dtype);
-  call(random_bernoulli_stub)(state.engine, noise, element_size(dtype), n, threshold53(1.0 - p), bits_of(dtype, dropout_scale(dtype, p)));
+  call(random_bernoulli_stub)(state.engine, noise, element_size(dtype), n, threshold53(1.0 - p),
+                              bits_of(dtype, dropout_scale(dtype, p)));
 }
 
 void dropout(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double p) {

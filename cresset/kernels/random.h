@@ -27,7 +27,8 @@ CRESSET_API void uniform(RandomState& state, void* out, ScalarType dtype, int64_
 //     partial block is drawn whole, with 16 fresh numbers, over the last 16 elements; Float and Double draw the partial block's
 //     own numbers first, Half and BFloat16 do not.
 //   otherwise: pairs from two u53 (angle, then radius) in double; the second of a pair waits in `state` for the next such call.
-CRESSET_API void normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std, bool contiguous = true);
+CRESSET_API void normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std,
+                        bool contiguous = true);
 
 // exp of a normal number; always draws as `normal` does when not contiguous.
 CRESSET_API void log_normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std);
@@ -71,8 +72,25 @@ CRESSET_API void randperm(RandomState& state, void* out, ScalarType dtype, int64
 //   With replacement and samples > 1: the first index at which the running sum reaches u53 of the total.
 //   Otherwise: the indices of the largest weight / exponential(1), largest first. Exponentials are drawn for all weights in
 //     memory order if the weights are dense, in row-major order otherwise.
-CRESSET_API void multinomial(RandomState& state, int64_t* out, const void* weights, ScalarType dtype, int64_t rows, int64_t categories,
-                             int64_t row_stride, int64_t category_stride, int64_t samples, bool replacement);
+CRESSET_API void multinomial(RandomState& state, int64_t* out, const void* weights, ScalarType dtype, int64_t rows,
+                             int64_t categories, int64_t row_stride, int64_t category_stride, int64_t samples, bool replacement);
+
+// Poisson numbers for packed rates >= 0 of the same floating dtype. Rates below 10: products of u53; from 10 on: Hoermann's PTRS.
+CRESSET_API void poisson(RandomState& state, void* out, const void* rate, ScalarType dtype, int64_t n);
+
+// Binomial numbers for packed counts and probabilities, Float and Double. Sums of geometric numbers where count * min(p, 1 - p)
+// is below 10, else Hoermann's BTRS.
+CRESSET_API void binomial(RandomState& state, void* out, const void* count, const void* p, ScalarType dtype, int64_t n);
+
+// Gamma numbers of scale 1 for packed shapes, Float and Double, at least the dtype's smallest normal number: Marsaglia and Tsang's
+// rejection from normal numbers (drawn as `normal` does when not contiguous) and u53. A Dirichlet sample is a row of them in
+// Double, divided by its sum, cast, and clamped to [smallest normal number, 1 - epsilon / 2] of the output dtype.
+CRESSET_API void standard_gamma(RandomState& state, void* out, const void* shape, ScalarType dtype, int64_t n);
+
+// Randomised leaky ReLU in training, Float and Double: out = x * noise, where noise is lower + u53 * (upper - lower) for x <= 0,
+// and 1, without drawing, elsewhere.
+CRESSET_API void rrelu(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double lower,
+                       double upper);
 
 // The dimensions of a tensor from outermost to innermost in memory order: the order in which it takes its numbers.
 CRESSET_API DimVector memory_order(IntArrayRef sizes, IntArrayRef strides);

@@ -25,16 +25,18 @@ struct Weights {
 template <class A>
 void load_row(const Weights& w, int64_t row, A* out) {
   const int64_t item = static_cast<int64_t>(element_size(w.dtype));
-  converter(w.dtype, dtype_of<A>)(reinterpret_cast<char*>(out), sizeof(A), w.data + row * w.row_stride * item, w.category_stride * item,
-                                  w.categories);
+  converter(w.dtype, dtype_of<A>)(reinterpret_cast<char*>(out), sizeof(A), w.data + row * w.row_stride * item,
+                                  w.category_stride * item, w.categories);
 }
 
 template <class A>
 void check_row(const A* p, int64_t n) {
   A sum = 0;
   for (int64_t i = 0; i < n; i++) {
-    CRESSET_CHECK(p[i] >= 0 || std::isnan(p[i]), "multinomial: invalid distribution (encountering probability entry < 0), got ", p[i]);
-    CRESSET_CHECK(std::isfinite(p[i]), "multinomial: invalid distribution (encountering probability entry = infinity or NaN), got ", p[i]);
+    CRESSET_CHECK(p[i] >= 0 || std::isnan(p[i]), "multinomial: invalid distribution (encountering probability entry < 0), got ",
+                  p[i]);
+    CRESSET_CHECK(std::isfinite(p[i]), "multinomial: invalid distribution (encountering probability entry = infinity or NaN), got ",
+                  p[i]);
     sum += p[i];
   }
   CRESSET_CHECK(sum > 0, "multinomial: invalid distribution (sum of probabilities <= 0)");
@@ -53,7 +55,8 @@ void with_replacement(RandomState& state, int64_t* out, const Weights& w, int64_
     call(words_to_u53_stub)(fractions.data(), samples);
     for (int64_t i = 0; i < samples; i++) {
       const double u = fractions[static_cast<size_t>(i)];
-      const auto found = std::lower_bound(cumulative.begin(), cumulative.end(), u, [](A c, double x) { return static_cast<double>(c) < x; });
+      const auto found =
+          std::lower_bound(cumulative.begin(), cumulative.end(), u, [](A c, double x) { return static_cast<double>(c) < x; });
       out[row * samples + i] = std::min<int64_t>(found - cumulative.begin(), w.categories - 1);
     }
   }
@@ -106,8 +109,10 @@ void sample(RandomState& state, int64_t* out, const Weights& w, int64_t samples,
     load_row(w, r, row.data());
     check_row(row.data(), w.categories);
   }
-  if (replacement && samples > 1) with_replacement<A>(state, out, w, samples);
-  else race<A>(state, out, w, samples);
+  if (replacement && samples > 1)
+    with_replacement<A>(state, out, w, samples);
+  else
+    race<A>(state, out, w, samples);
 }
 
 }  // namespace
@@ -116,11 +121,13 @@ void multinomial(RandomState& state, int64_t* out, const void* weights, ScalarTy
                  int64_t row_stride, int64_t category_stride, int64_t samples, bool replacement) {
   CRESSET_CHECK_NOT_IMPLEMENTED(is_floating_type(dtype), "multinomial: not implemented for ", dtype, ", expected a floating dtype");
   CRESSET_CHECK(samples > 0, "multinomial: cannot sample n_sample <= 0 samples, got ", samples);
-  CRESSET_CHECK(replacement || samples <= categories, "multinomial: cannot sample n_sample > ", categories, " samples without replacement, got ",
-                samples);
+  CRESSET_CHECK(replacement || samples <= categories, "multinomial: cannot sample n_sample > ", categories,
+                " samples without replacement, got ", samples);
   const Weights w{static_cast<const char*>(weights), dtype, rows, categories, row_stride, category_stride};
-  if (dtype == ScalarType::Double) sample<double>(state, out, w, samples, replacement);
-  else sample<float>(state, out, w, samples, replacement);
+  if (dtype == ScalarType::Double)
+    sample<double>(state, out, w, samples, replacement);
+  else
+    sample<float>(state, out, w, samples, replacement);
 }
 
 }  // namespace cresset::kernels

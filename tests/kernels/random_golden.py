@@ -50,6 +50,11 @@ def transposed_multinomial(n, dtype, samples):
     return torch.multinomial(weights, samples)
 
 
+def rrelu(n, dtype, a, b):
+    x = ((step(n).double() - 50) / 8).to(dtype)
+    return torch._C._nn.rrelu_with_noise(x, torch.zeros_like(x), a, b, True)
+
+
 OPS = {
     "uniform": lambda n, t, a, b: torch.empty(n, dtype=t).uniform_(a, b),
     "normal": lambda n, t, a, b: torch.empty(n, dtype=t).normal_(a, b),
@@ -67,6 +72,11 @@ OPS = {
     "random_from_to": lambda n, t, a, b: torch.empty(n, dtype=t).random_(a, b),
     "random_from": lambda n, t, a, b: torch.empty(n, dtype=t).random_(a, None),
     "randperm": lambda n, t, a, b: torch.randperm(n, dtype=t),
+    # a: the largest parameter, about
+    "poisson": lambda n, t, a, b: torch.poisson((step(n).double() / (100 / a)).to(t)),
+    "binomial": lambda n, t, a, b: torch.binomial((step(n) * a).to(t), ((101 - step(n)).double() / 128).to(t)),
+    "standard_gamma": lambda n, t, a, b: torch._standard_gamma(((step(n) + 1).double() / (100 / a)).to(t)),
+    "rrelu": rrelu,
     # a: samples, b: with replacement
     "multinomial": lambda n, t, a, b: multinomial(n, t, 3, a, bool(b)),
     "transposed_multinomial": lambda n, t, a, b: transposed_multinomial(n, t, a),
@@ -82,6 +92,10 @@ for t in FLOATS:
     ROWS += [("multinomial", t, 1, 0), ("multinomial", t, 1, 1), ("multinomial", t, 7, 0), ("multinomial", t, 50, 1)]
     ROWS += [("transposed_multinomial", t, 1, 0), ("transposed_multinomial", t, 5, 0)]
     ROWS += [("random_from_to", t, 0, 10), ("random_from_to", t, -30001, 30000), ("random_from_to", t, -29999, 5), ("random_from", t, -5, 0)]
+    ROWS += [("poisson", t, a, 0) for a in (25, 800)]
+for t in ["Float", "Double"]:
+    ROWS += [("binomial", t, a, 0) for a in (1, 7, 1000)] + [("standard_gamma", t, a, 0) for a in (100, 6.25, 0.390625)]
+    ROWS += [("rrelu", t, 0.1, 0.4), ("rrelu", t, 1 / 8, 1 / 3)]
 for t in FLOATS + SIGNED:
     ROWS += [("geometric", t, p, 0) for p in (0.3, 0.9)]
 for t in FLOATS + SIGNED + ["Bool"]:
@@ -107,6 +121,7 @@ SEQUENCE = [
     ("randperm", "Long", 10, 0, 0), ("bernoulli", "Bool", 9, 0.4, 0), ("normal_strided", "Float", 21, 0, 1), ("uniform", "Double", 621, 0, 1),
     ("uniform", "BFloat16", 3, 0, 1), ("random_from_to", "Long", 11, 0, 2**40), ("exponential", "Double", 311, 1, 0),
     ("normal", "BFloat16", 1, 0, 1), ("dropout", "Float", 50, 0.2, 0), ("normal", "Double", 18, 0, 1), ("normal", "Float", 1, 0, 1),
+    ("standard_gamma", "Double", 9, 25, 0), ("normal", "Float", 2, 0, 1), ("poisson", "Float", 40, 25, 0), ("normal", "Half", 1, 0, 1),
 ]  # fmt: skip
 
 

@@ -63,10 +63,14 @@ std::vector<char> pattern(int64_t n, ScalarType dtype, double shift, double scal
   std::vector<char> out(static_cast<size_t>(n) * element_size(dtype));
   for (int64_t i = 0; i < n; i++) {
     const double v = (static_cast<double>(i * 37 % 101) + shift) / scale;
-    converter(ScalarType::Double, dtype)(&out[static_cast<size_t>(i) * element_size(dtype)], 0, reinterpret_cast<const char*>(&v), 0, 1);
+    converter(ScalarType::Double, dtype)(&out[static_cast<size_t>(i) * element_size(dtype)], 0, reinterpret_cast<const char*>(&v),
+                                         0, 1);
   }
   return out;
 }
+
+// Element i is (101 - (37 i mod 101)) / 128.
+std::vector<char> mirrored(int64_t n, ScalarType dtype) { return pattern(n, dtype, -101, -128); }
 
 bool possible(const std::string& op, ScalarType dtype, int64_t n, int64_t a) {
   if (op == "randperm") {
@@ -85,32 +89,58 @@ std::vector<char> run(RandomState& state, const std::string& op, ScalarType t, i
   char* const out = bytes.data();
   const auto indices = [&](int64_t rows, int64_t row_stride, int64_t category_stride) {
     std::vector<char> result(static_cast<size_t>(rows * a.integer) * sizeof(int64_t) + 1);
-    multinomial(state, reinterpret_cast<int64_t*>(result.data()), pattern(rows * n, t, 1, 128).data(), t, rows, n, row_stride, category_stride,
-                a.integer, b.integer != 0);
+    multinomial(state, reinterpret_cast<int64_t*>(result.data()), pattern(rows * n, t, 1, 128).data(), t, rows, n, row_stride,
+                category_stride, a.integer, b.integer != 0);
     result.pop_back();
     return result;
   };
-  if (op == "uniform") uniform(state, out, t, n, a.real, b.real);
-  else if (op == "normal") normal(state, out, t, n, a.real, b.real);
-  else if (op == "normal_strided") normal(state, out, t, n, a.real, b.real, false);
-  else if (op == "log_normal") log_normal(state, out, t, n, a.real, b.real);
-  else if (op == "exponential") exponential(state, out, t, n, a.real);
-  else if (op == "cauchy") cauchy(state, out, t, n, a.real, b.real);
-  else if (op == "geometric") geometric(state, out, t, n, a.real);
-  else if (op == "bernoulli") bernoulli(state, out, t, n, a.real);
+  if (op == "uniform")
+    uniform(state, out, t, n, a.real, b.real);
+  else if (op == "normal")
+    normal(state, out, t, n, a.real, b.real);
+  else if (op == "normal_strided")
+    normal(state, out, t, n, a.real, b.real, false);
+  else if (op == "log_normal")
+    log_normal(state, out, t, n, a.real, b.real);
+  else if (op == "exponential")
+    exponential(state, out, t, n, a.real);
+  else if (op == "cauchy")
+    cauchy(state, out, t, n, a.real, b.real);
+  else if (op == "geometric")
+    geometric(state, out, t, n, a.real);
+  else if (op == "bernoulli")
+    bernoulli(state, out, t, n, a.real);
   else if (op == "bernoulli_tensor") {
     constexpr ScalarType kTypes[] = {ScalarType::Half, ScalarType::BFloat16, ScalarType::Float, ScalarType::Double};
     const ScalarType p_dtype = kTypes[b.integer];
     bernoulli(state, out, t, n, pattern(n, p_dtype, 0, 128).data(), p_dtype);
-  } else if (op == "dropout_noise") dropout_noise(state, out, t, n, a.real);
-  else if (op == "dropout") dropout(state, out, nullptr, pattern(n, t, -50, 8).data(), t, n, a.real);
-  else if (op == "random_full") random_full(state, out, t, n);
-  else if (op == "random_from_to") random_from_to(state, out, t, n, a.integer, b.integer);
-  else if (op == "random_from") random_from(state, out, t, n, a.integer);
-  else if (op == "randperm") randperm(state, out, t, n);
-  else if (op == "multinomial") return indices(3, n, 1);
-  else if (op == "transposed_multinomial") return indices(3, 1, 3);
-  else ADD_FAILURE() << "unknown op " << op;
+  } else if (op == "dropout_noise")
+    dropout_noise(state, out, t, n, a.real);
+  else if (op == "dropout")
+    dropout(state, out, nullptr, pattern(n, t, -50, 8).data(), t, n, a.real);
+  else if (op == "random_full")
+    random_full(state, out, t, n);
+  else if (op == "random_from_to")
+    random_from_to(state, out, t, n, a.integer, b.integer);
+  else if (op == "random_from")
+    random_from(state, out, t, n, a.integer);
+  else if (op == "randperm")
+    randperm(state, out, t, n);
+  else if (op == "poisson")
+    poisson(state, out, pattern(n, t, 0, 100 / a.real).data(), t, n);
+  else if (op == "binomial")
+    binomial(state, out, pattern(n, t, 0, 1 / a.real).data(), mirrored(n, t).data(), t, n);
+  else if (op == "standard_gamma")
+    standard_gamma(state, out, pattern(n, t, 1, 100 / a.real).data(), t, n);
+  else if (op == "rrelu") {
+    std::vector<char> noise(bytes.size());
+    rrelu(state, out, noise.data(), pattern(n, t, -50, 8).data(), t, n, a.real, b.real);
+  } else if (op == "multinomial")
+    return indices(3, n, 1);
+  else if (op == "transposed_multinomial")
+    return indices(3, 1, 3);
+  else
+    ADD_FAILURE() << "unknown op " << op;
   EXPECT_EQ(bytes.back(), '\x7f') << op << " wrote past the end";
   bytes.pop_back();
   return bytes;
@@ -128,7 +158,8 @@ void check_all_rows() {
           h = hash_next(state, hash_bytes(out.data(), out.size(), h));
         }
       }
-      EXPECT_EQ(h, row.hashes[s]) << row.op << '(' << row.a.real << ", " << row.b.real << ") " << dtype_name(row.dtype) << " n=" << n;
+      EXPECT_EQ(h, row.hashes[s]) << row.op << '(' << row.a.real << ", " << row.b.real << ") " << dtype_name(row.dtype)
+                                  << " n=" << n;
     }
 }
 
@@ -188,6 +219,51 @@ TEST(Random, PermutationsHoldEveryNumberOnce) {
   for (int64_t i = 0; i < 70001; i++) ASSERT_EQ(p[static_cast<size_t>(i)], i);
 }
 
+TEST(Random, ExtremeDrawsGiveWhatPyTorchGives) {
+  // A block of zeros yields u53 = 0 for ever.
+  const auto zeros = [] {
+    RandomState state(0);
+    std::fill_n(state.engine.block(), Mt19937::kWords, 0u);
+    return state;
+  };
+  RandomState state = zeros();
+  double d[2];
+  float f[2];
+  exponential(state, d, ScalarType::Double, 2, 1);
+  exponential(state, f, ScalarType::Float, 2, 1);
+  EXPECT_EQ(d[0], 0.0);
+  EXPECT_EQ(f[1], 0.0f);
+  EXPECT_FALSE(std::signbit(f[0]));
+  cauchy(state, f, ScalarType::Float, 2, 0, 1);
+  EXPECT_EQ(f[0], -1.633123935319537e16f);
+  normal(state, f, ScalarType::Float, 2, 0, 1);
+  EXPECT_EQ(f[0], 0.0f);
+  int32_t i32[2];
+  int64_t i64[2];
+  uint8_t u8[2];
+  geometric(state, d, ScalarType::Double, 2, 0.3);
+  geometric(state, i32, ScalarType::Int, 2, 0.3);
+  geometric(state, i64, ScalarType::Long, 2, 0.3);
+  geometric(state, u8, ScalarType::Byte, 2, 0.3);
+  EXPECT_EQ(d[0], std::numeric_limits<double>::infinity());
+  EXPECT_EQ(i32[0], std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(i64[0], std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(u8[0], 0);
+}
+
+TEST(Random, ExponentialsRoundAsTheDoubleDoes) {
+  // Enough numbers for some to lie next to the middle between two floats, where the fast logarithm is not trusted.
+  constexpr int64_t kCount = 3000000;
+  RandomState fast(21), slow(21);
+  std::vector<float> f(kCount);
+  std::vector<double> d(kCount);
+  exponential(fast, f.data(), ScalarType::Float, kCount, 0.7);
+  exponential(slow, d.data(), ScalarType::Double, kCount, 0.7);
+  int64_t wrong = 0;
+  for (size_t i = 0; i < kCount; i++) wrong += f[i] != static_cast<float>(d[i]);
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(Random, StridedTensorsTakeNumbersInMemoryOrder) {
   // A 3 x 4 tensor stored by columns, with a gap after each.
   const int64_t sizes[] = {3, 4}, strides[] = {2, 7};
@@ -214,6 +290,11 @@ TEST(Random, RefusesWhatPyTorchRefuses) {
   EXPECT_THROW(random_from(state, out, ScalarType::UInt64, 2, 0), Error);
   EXPECT_THROW(randperm(state, out, ScalarType::Char, 129), Error);
   EXPECT_THROW(randperm(state, out, ScalarType::Long, -1), Error);
+  EXPECT_THROW(randperm(state, out, ScalarType::Half, 2050), Error);
+  EXPECT_THROW(randperm(state, out, ScalarType::Float, (1 << 24) + 2), Error);
+  const double rate = -1;
+  EXPECT_THROW(poisson(state, out, &rate, ScalarType::Double, 1), Error);
+  EXPECT_THROW(standard_gamma(state, out, out, ScalarType::Half, 1), NotImplementedError);
   int64_t index[3];
   const float zero[] = {0, 0}, negative[] = {1, -1}, nan[] = {1, std::numeric_limits<float>::quiet_NaN()};
   for (const float* weights : {zero, negative, nan})

@@ -6,6 +6,10 @@
 
 namespace cresset::kernels {
 
+// The ways to compute a product, see kernels/cpu/gemm_packed.h and gemm_thin.h. Chosen for the whole product, so that cutting it for
+// threads changes no sum's order.
+enum class GemmPath : int { packed, dot_rows, dot_columns, few_rows, few_columns, small };
+
 // C = alpha * op(A) * op(B) + beta * C, then the epilogue; see kernels/gemm.h. m, n, k > 0.
 struct GemmProblem {
   bool trans_a, trans_b;
@@ -19,6 +23,7 @@ struct GemmProblem {
   int64_t ldc;
   const void* bias;
   bool relu;
+  GemmPath path;
 };
 
 }  // namespace cresset::kernels

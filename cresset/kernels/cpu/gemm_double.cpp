@@ -1,8 +1,8 @@
-#include "cresset/kernels/cpu/gemm_packed.h"
+#include "cresset/kernels/cpu/gemm_thin.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
-void gemm_double(const GemmProblem& p) { gemm_in_place<double, double>(p); }
+void gemm_double(const GemmProblem& p) { gemm_by_path<double, double>(p, gemm_in_place<double, double>); }
 
 void gemm_complex_double(const GemmProblem& p) {
   const auto alpha = p.alpha.as<complex<double>>(), beta = p.beta.as<complex<double>>();

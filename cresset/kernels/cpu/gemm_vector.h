@@ -158,5 +158,33 @@ CRESSET_ALWAYS_INLINE void transpose_step(Vector<P> (&x)[kLanes<P>]) {
 template <class P>
 CRESSET_ALWAYS_INLINE void transpose(Vector<P> (&x)[kLanes<P>]) { transpose_step<P, kLanes<P> / 2>(x); }
 
+template <class P, int Step>
+CRESSET_ALWAYS_INLINE void sum_step(Vector<P> (&x)[kLanes<P>]) {
+  constexpr auto lanes = std::make_integer_sequence<int, kLanes<P>>{};
+  unroll<Step>([&](auto i) {
+    x[i] = exchange<P, Step, false>(x[i], x[i + Step], lanes) + exchange<P, Step, true>(x[i], x[i + Step], lanes);
+  });
+  if constexpr (Step > 1) sum_step<P, Step / 2>(x);
+}
+
+// Lane i of the result is the sum over x[i], the same tree for every i.
+template <class P>
+CRESSET_ALWAYS_INLINE Vector<P> sum_each(Vector<P> (&x)[kLanes<P>]) {
+  sum_step<P, kLanes<P> / 2>(x);
+  return x[0];
+}
+
+// Without this GCC folds a vector's load into each of its uses and reads memory again and again.
+template <class V>
+CRESSET_ALWAYS_INLINE void keep_in_register(V& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#else
+  (void)v;
+#endif
+}
+
 }  // namespace
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -118,8 +118,80 @@ class AvgRows {
   std::vector<A> row_, split_, out_, by_;
 };
 
+// 2 x 2 windows with stride 2: one output row from two input rows, in registers, and the way back.
+template <class T>
+void two_by_two_row(const T* top, int64_t width, int64_t n, Compute<T> share, T* y) {
+  using A = Compute<T>;
+  constexpr int L = kLanes<A>;
+  constexpr auto lanes = std::make_integer_sequence<int, L>{};
+  for (int64_t w = 0; w < n; w += L) {
+    const int64_t left = 2 * (n - w);
+    const auto at = [&](const T* p, int64_t m) { return m >= L ? load<A>(p) : m > 0 ? load_part<A>(p, m, A(0)) : Vec<A>{}; };
+    const T* row = top + 2 * w;
+    const Vec<A> a = at(row, left) + at(row + width, left), b = at(row + L, left - L) + at(row + width + L, left - L);
+    const Vec<A> sum = (every_second<0>(a, b, lanes) + every_second<1>(a, b, lanes)) * splat(share);
+    if (n - w >= L) store(y + w, sum);
+    else store_part(y + w, n - w, sum);
+  }
+}
+
+template <class T>
+void two_by_two_back(const T* dy, int64_t n, Compute<T> share, T* dx, int64_t width) {
+  using A = Compute<T>;
+  constexpr int L = kLanes<A>;
+  constexpr auto lanes = std::make_integer_sequence<int, L>{};
+  for (int64_t w = 0; w < n; w += L) {
+    const int64_t left = 2 * (n - w);
+    const Vec<A> g = (n - w >= L ? load<A>(dy + w) : load_part<A>(dy + w, n - w, A(0))) * splat(share);
+    const Vec<A> halves[] = {interleave<0>(g, g, lanes), interleave<L / 2>(g, g, lanes)};
+    for (int r = 0; r < 2; r++)
+      for (int k = 0; k < 2; k++) {
+        T* to = dx + r * width + 2 * w + k * L;
+        const int64_t m = left - k * L;
+        if (m >= L) store(to, halves[k]);
+        else if (m > 0) store_part(to, m, halves[k]);
+      }
+  }
+}
+
+template <class T>
+bool two_by_two(const T* x, T* y, const PoolShape& s, int64_t divisor) {
+  if (std::is_integral_v<T> || !is_two_by_two(s) || (divisor & (divisor - 1))) return false;
+  if constexpr (!std::is_integral_v<T>) {
+    // A power of two: multiplying by its inverse is exact.
+    const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(divisor ? divisor : 4);
+    for_row_blocks(s, [&](int64_t n, auto block_at) {
+      for (int64_t i = 0; i < n; i++) {
+        const RowBlock b = block_at(i);
+        for (int64_t h = b.begin; h < b.end; h++)
+          two_by_two_row(x + b.plane * s.in_size() + (b.depth * s.in[1] + 2 * h) * s.in[2], s.in[2], s.out[2], share,
+                         y + ((b.plane * s.out[0] + b.depth) * s.out[1] + h) * s.out[2]);
+      }
+    });
+  }
+  return true;
+}
+
+template <class T>
+bool two_by_two_backward(const T* dy, T* dx, const PoolShape& s, int64_t divisor) {
+  if (std::is_integral_v<T> || !is_two_by_two(s) || (divisor & (divisor - 1)) || s.out[1] * 2 != s.in[1] || s.out[2] * 2 != s.in[2]) return false;
+  if constexpr (!std::is_integral_v<T>) {
+    const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(divisor ? divisor : 4);
+    for_row_blocks(s, [&](int64_t n, auto block_at) {
+      for (int64_t i = 0; i < n; i++) {
+        const RowBlock b = block_at(i);
+        for (int64_t h = b.begin; h < b.end; h++)
+          two_by_two_back(dy + ((b.plane * s.out[0] + b.depth) * s.out[1] + h) * s.out[2], s.out[2], share,
+                          dx + b.plane * s.in_size() + (b.depth * s.in[1] + 2 * h) * s.in[2], s.in[2]);
+      }
+    });
+  }
+  return true;
+}
+
 template <class T>
 void forward(const char* px, char* py, const PoolShape& s, bool include_pad, int64_t divisor) {
+  if (two_by_two(reinterpret_cast<const T*>(px), reinterpret_cast<T*>(py), s, divisor)) return;
   const Divisors divisors(s, include_pad, divisor);
   for_row_blocks(s, [&](int64_t n, auto block_at) {
     AvgRows<Compute<T>> rows(s, divisors);
@@ -149,6 +221,7 @@ void for_gradient_planes(char* pdx, const PoolShape& s, Make make, F body) {
 
 template <class T>
 void backward(const char* pdy, char* pdx, const PoolShape& s, bool include_pad, int64_t divisor) {
+  if (two_by_two_backward(reinterpret_cast<const T*>(pdy), reinterpret_cast<T*>(pdx), s, divisor)) return;
   using A = Compute<T>;
   const Divisors divisors(s, include_pad, divisor);
   for_gradient_planes<T>(pdx, s, [&] { return AvgRows<A>(s, divisors); }, [&](AvgRows<A>& rows, int64_t p, A* to) {

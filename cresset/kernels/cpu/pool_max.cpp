@@ -108,45 +108,156 @@ class MaxRows {
   std::unique_ptr<I[]> first_, found_;
 };
 
-template <class A>
-CRESSET_ALWAYS_INLINE bool beats(A v, A best) {
-  if constexpr (std::is_floating_point_v<A>) return v > best || v != v;
-  else return v > best;
-}
+// Windows of any size and place: the rows of a window row are first reduced to one, column by column, and each window then picks among
+// its columns. Equal elements: the one that comes first in the plane. NaN: the one that comes last.
+template <class T, class A, class I>
+class MaxColumns {
+ public:
+  explicit MaxColumns(int64_t width) : width_(width), best_(static_cast<size_t>(width)), where_(static_cast<size_t>(width)) {}
 
-// One window, element by element.
-template <class T>
-CRESSET_ALWAYS_INLINE void max_window(const T* plane, const int64_t in[3], const int64_t begin[3], const int64_t end[3], const int64_t step[3], T* y, int64_t* index) {
-  using A = Compute<T>;
-  A best = lowest<A>();
-  int64_t where = (begin[0] * in[1] + begin[1]) * in[2] + begin[2];
-  for (int64_t d = begin[0]; d < end[0]; d += step[0])
-    for (int64_t h = begin[1]; h < end[1]; h += step[1]) {
-      const int64_t row = (d * in[1] + h) * in[2];
-      for (int64_t w = begin[2]; w < end[2]; w += step[2]) {
-        const A v = static_cast<A>(plane[row + w]);
-        if (!beats(v, best)) continue;
-        best = v;
-        where = row + w;
+  void clear() { empty_ = true; }
+  void add(const T* row, int64_t start) {
+    A* best = best_.data();
+    I* where = where_.data();
+    const I at = static_cast<I>(start);
+    if (empty_) {
+      for (int64_t w = 0; w < width_; w++) best[w] = read_as<A>(row[w]);
+      for (int64_t w = 0; w < width_; w++) where[w] = at + static_cast<I>(w);
+      empty_ = false;
+      return;
+    }
+    for (int64_t w = 0; w < width_; w++) {
+      const A v = read_as<A>(row[w]), b = best[w];
+      bool take = v > b;
+      if constexpr (std::is_floating_point_v<A>) take = take | (v != v);
+      best[w] = take ? v : b;
+      where[w] = take ? at + static_cast<I>(w) : where[w];
+    }
+  }
+  void pick(int64_t begin, int64_t end, int64_t step, T* y, int64_t* index) const {
+    const A* best = best_.data();
+    const I* where = where_.data();
+    A value = best[begin];
+    I at = where[begin];
+    for (int64_t w = begin + step; w < end; w += step) {
+      const A v = best[w];
+      bool take = v > value || (v == value && where[w] < at);
+      if constexpr (std::is_floating_point_v<A>) take = take || (v != v && (value == value || where[w] > at));
+      if (!take) continue;
+      value = v;
+      at = where[w];
+    }
+    *y = static_cast<T>(value);
+    if (index) *index = static_cast<int64_t>(at);
+  }
+
+ private:
+  int64_t width_;
+  bool empty_ = true;
+  std::vector<A> best_;
+  std::vector<I> where_;
+};
+
+// span(d, i): the begin, end and step of window i in dimension d.
+template <class T, class A, class I, class S>
+void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span) {
+  for_row_blocks(s, [&](int64_t n, auto block_at) {
+    MaxColumns<T, A, I> columns(s.in[2]);
+    for (int64_t i = 0; i < n; i++) {
+      const RowBlock b = block_at(i);
+      const auto depths = span(0, b.depth);
+      int64_t at = ((b.plane * s.out[0] + b.depth) * s.out[1] + b.begin) * s.out[2];
+      for (int64_t oh = b.begin; oh < b.end; oh++) {
+        const auto heights = span(1, oh);
+        columns.clear();
+        for (int64_t d = depths.begin; d < depths.end; d += depths.step)
+          for (int64_t h = heights.begin; h < heights.end; h += heights.step) {
+            const int64_t start = (d * s.in[1] + h) * s.in[2];
+            columns.add(x + b.plane * s.in_size() + start, start);
+          }
+        for (int64_t ow = 0; ow < s.out[2]; ow++, at++) {
+          const auto widths = span(2, ow);
+          columns.pick(widths.begin, widths.end, widths.step, y + at, indices ? indices + at : nullptr);
+        }
       }
     }
-  *y = static_cast<T>(best);
-  if (index) *index = where;
+  });
 }
 
-template <class T>
-void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s) {
+template <class T, class A, class S>
+void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span) {
+  if (s.in_size() > INT32_MAX) return max_windows<T, A, int64_t>(x, y, indices, s, span);
+  max_windows<T, A, IndexOf<A>>(x, y, indices, s, span);
+}
+
+struct Stretch {
+  int64_t begin, end, step;
+};
+
+template <class T, class A>
+void plain_windows(const T* x, T* y, int64_t* indices, const PoolShape& s) {
+  max_windows<T, A>(x, y, indices, s, [&](int d, int64_t i) {
+    const Span span(s, d, i);
+    return Stretch{span.begin, span.end, s.dilation[d]};
+  });
+}
+
+// 2 x 2 windows with stride 2: one output row from two input rows, in registers.
+template <class T, class A, bool with_index>
+void two_by_two_row(const T* top, int64_t width, int64_t start, int64_t n, T* y, int64_t* index) {
+  using I = IndexOf<A>;
+  constexpr int L = kLanes<A>;
+  constexpr auto lanes = std::make_integer_sequence<int, L>{};
+  const T* bottom = top + width;
+  const Vec<I> steps = iota<Vec<I>>() * I(2) + splat(static_cast<I>(start));
+  for (int64_t w = 0; w < n; w += L) {
+    const int64_t left = 2 * (n - w);
+    Vec<A> v[4];
+    for (int r = 0; r < 2; r++) {
+      const T* row = (r ? bottom : top) + 2 * w;
+      const Vec<A> a = left >= L ? load<A>(row) : load_part<A>(row, left, A(0));
+      const Vec<A> b = left >= 2 * L ? load<A>(row + L) : left > L ? load_part<A>(row + L, left - L, A(0)) : a;
+      v[2 * r] = every_second<0>(a, b, lanes);
+      v[2 * r + 1] = every_second<1>(a, b, lanes);
+    }
+    Vec<A> best = v[0];
+    Vec<I> where = steps + splat(static_cast<I>(2 * w)), from = where;
+    for (int k = 1; k < 4; k++) {
+      auto take = v[k] > best;
+      if constexpr (std::is_floating_point_v<A>) take = take | (v[k] != v[k]);
+      best = take ? v[k] : best;
+      if constexpr (with_index) where = take ? from + splat(static_cast<I>(k / 2 * width + k % 2)) : where;
+    }
+    const int64_t m = n - w < L ? n - w : L;
+    if constexpr (std::is_same_v<Compute<T>, A>) {
+      if (m == L) store(y + w, best);
+      else store_part(y + w, m, best);
+    } else {
+      for (int64_t i = 0; i < m; i++) y[w + i] = static_cast<T>(best[i]);
+    }
+    if constexpr (with_index) {
+      alignas(64) I found[L];
+      store(found, where);
+      if (m == L) {
+        for (int i = 0; i < L; i++) index[w + i] = found[i];
+      } else {
+        for (int64_t i = 0; i < m; i++) index[w + i] = found[i];
+      }
+    }
+  }
+}
+
+template <class T, class A>
+void two_by_two(const T* x, T* y, int64_t* indices, const PoolShape& s) {
   for_row_blocks(s, [&](int64_t n, auto block_at) {
     for (int64_t i = 0; i < n; i++) {
       const RowBlock b = block_at(i);
-      const Span d(s, 0, b.depth);
-      int64_t at = ((b.plane * s.out[0] + b.depth) * s.out[1] + b.begin) * s.out[2];
-      for (int64_t oh = b.begin; oh < b.end; oh++)
-        for (int64_t ow = 0; ow < s.out[2]; ow++, at++) {
-          const Span h(s, 1, oh), w(s, 2, ow);
-          const int64_t begin[] = {d.begin, h.begin, w.begin}, end[] = {d.end, h.end, w.end};
-          max_window(x + b.plane * s.in_size(), s.in, begin, end, s.dilation, y + at, indices ? indices + at : nullptr);
-        }
+      for (int64_t h = b.begin; h < b.end; h++) {
+        const int64_t at = ((b.plane * s.out[0] + b.depth) * s.out[1] + h) * s.out[2], start = (b.depth * s.in[1] + 2 * h) * s.in[2];
+        const T* top = x + b.plane * s.in_size() + start;
+        if (indices) two_by_two_row<T, A, true>(top, s.in[2], start, s.out[2], y + at, indices + at);
+        else two_by_two_row<T, A, false>(top, s.in[2], start, s.out[2], y + at, nullptr);
+      }
     }
   });
 }
@@ -155,7 +266,9 @@ template <class T, class A>
 void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) {
   const T* x = reinterpret_cast<const T*>(px);
   T* y = reinterpret_cast<T*>(py);
-  if (!splits_well(s) || s.in_size() > INT32_MAX) return max_windows<T>(x, y, indices, s);
+  if (!splits_well(s) || s.in_size() > INT32_MAX) return plain_windows<T, A>(x, y, indices, s);
+  if constexpr (std::is_same_v<T, A> || std::is_same_v<A, float>)
+    if (is_two_by_two(s)) return two_by_two<T, A>(x, y, indices, s);
   for_row_blocks(s, [&](int64_t n, auto block_at) {
     MaxRows<T, A> rows(s, x, y, indices);
     for (int64_t i = 0; i < n; i++) rows.run(block_at(i));
@@ -163,22 +276,9 @@ void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) 
 }
 
 template <class T>
-void adaptive_max(const char* px, char* py, int64_t* indices, const PoolShape& s) {
-  const T* x = reinterpret_cast<const T*>(px);
-  T* y = reinterpret_cast<T*>(py);
-  const int64_t work = std::max<int64_t>(s.in_size(), s.out_size());
-  parallel_for(0, s.planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)), [&](int64_t first, int64_t last) {
-    for (int64_t p = first; p < last; p++)
-      for (int64_t flat = 0; flat < s.out_size(); flat++) {
-        const int64_t i[] = {flat / s.out[2] / s.out[1], flat / s.out[2] % s.out[1], flat % s.out[2]}, ones[] = {1, 1, 1};
-        int64_t begin[3], end[3];
-        for (int d = 0; d < 3; d++) {
-          begin[d] = i[d] * s.in[d] / s.out[d];
-          end[d] = ((i[d] + 1) * s.in[d] + s.out[d] - 1) / s.out[d];
-        }
-        const int64_t at = p * s.out_size() + flat;
-        max_window(x + p * s.in_size(), s.in, begin, end, ones, y + at, indices ? indices + at : nullptr);
-      }
+void adaptive_max(const char* x, char* y, int64_t* indices, const PoolShape& s) {
+  max_windows<T, Compute<T>>(reinterpret_cast<const T*>(x), reinterpret_cast<T*>(y), indices, s, [&](int d, int64_t i) {
+    return Stretch{i * s.in[d] / s.out[d], ((i + 1) * s.in[d] + s.out[d] - 1) / s.out[d], 1};
   });
 }
 
@@ -216,7 +316,7 @@ void max_pool_planes(const char* x, char* y, int64_t* indices, ScalarType t, con
     case ScalarType::Int: return max_planes<int32_t, int32_t>(x, y, indices, s);
     case ScalarType::UInt32: return max_planes<uint32_t, int64_t>(x, y, indices, s);
     case ScalarType::Long: return max_planes<int64_t, int64_t>(x, y, indices, s);
-    case ScalarType::UInt64: return max_windows(reinterpret_cast<const uint64_t*>(x), reinterpret_cast<uint64_t*>(y), indices, s);
+    case ScalarType::UInt64: return plain_windows<uint64_t, uint64_t>(reinterpret_cast<const uint64_t*>(x), reinterpret_cast<uint64_t*>(y), indices, s);
     case ScalarType::Half: return max_planes<Half, float>(x, y, indices, s);
     case ScalarType::BFloat16: return max_planes<BFloat16, float>(x, y, indices, s);
     case ScalarType::Float: return max_planes<float, float>(x, y, indices, s);

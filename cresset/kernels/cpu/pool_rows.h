@@ -134,6 +134,15 @@ void join_row(const A* in, const Taps& t, A* row) {
 // Whether split rows pay: not where a row has few outputs of wide windows.
 inline bool splits_well(const PoolShape& s) { return s.stride[2] <= 4 || s.out[2] >= 16; }
 
+// 2 x 2 windows with stride 2 that all lie inside the input.
+inline bool is_two_by_two(const PoolShape& s) {
+  for (int d = 0; d < 3; d++) {
+    const int64_t size = d == 0 ? 1 : 2;
+    if (s.kernel[d] != size || s.stride[d] != size || s.padding[d] || s.dilation[d] != 1 || s.out[d] * size > s.in[d]) return false;
+  }
+  return true;
+}
+
 // One unit of work: some output rows of one depth of one plane.
 struct RowBlock {
   int64_t plane, depth, begin, end;

@@ -54,10 +54,14 @@ void dropout(Mt19937& engine, T* out, T* noise, const T* x, int64_t n, uint64_t 
 
 void random_bernoulli(Mt19937& engine, void* out, size_t item, int64_t n, uint64_t threshold, uint64_t one) {
   switch (item) {
-    case 1: return bernoulli(engine, out, n, threshold, static_cast<uint8_t>(one));
-    case 2: return bernoulli(engine, out, n, threshold, static_cast<uint16_t>(one));
-    case 4: return bernoulli(engine, out, n, threshold, static_cast<uint32_t>(one));
-    default: return bernoulli(engine, out, n, threshold, one);
+    case 1:
+      return bernoulli(engine, out, n, threshold, static_cast<uint8_t>(one));
+    case 2:
+      return bernoulli(engine, out, n, threshold, static_cast<uint16_t>(one));
+    case 4:
+      return bernoulli(engine, out, n, threshold, static_cast<uint32_t>(one));
+    default:
+      return bernoulli(engine, out, n, threshold, one);
   }
 }
 
@@ -68,10 +72,14 @@ void random_dropout(Mt19937& engine, void* out, void* noise, const void* x, Scal
     dropout(engine, typed, static_cast<T*>(noise), static_cast<const T*>(x), n, threshold, T(factor));
   };
   switch (dtype) {
-    case ScalarType::Float: return run(static_cast<float*>(out), scale);
-    case ScalarType::Double: return run(static_cast<double*>(out), double_scale);
-    case ScalarType::Half: return run(static_cast<Half*>(out), scale);
-    default: return run(static_cast<BFloat16*>(out), scale);
+    case ScalarType::Float:
+      return run(static_cast<float*>(out), scale);
+    case ScalarType::Double:
+      return run(static_cast<double*>(out), double_scale);
+    case ScalarType::Half:
+      return run(static_cast<Half*>(out), scale);
+    default:
+      return run(static_cast<BFloat16*>(out), scale);
   }
 }
 

@@ -12,8 +12,6 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-constexpr int64_t kGroup = 16;  // blocks of 16 worked on together
-
 // x in (0, 1].
 CRESSET_ALWAYS_INLINE float log_unit(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
@@ -57,22 +55,23 @@ CRESSET_ALWAYS_INLINE void sin_cos(float x, float& sin, float& cos) {
   cos = std::bit_cast<float>(cos_bits ^ (((quadrant + 1u) & 2u) << 30));
 }
 
-// Works on whole groups, so that loops have a constant length.
-void group_float(float* out, const float* x, float mean, float std) {
-  alignas(64) float radius[kGroup * 8], angle[kGroup * 8];
-  for (int64_t b = 0; b < kGroup; b++)
+// Works on `count` blocks of 16 at a time, so that loops have a constant length.
+template <int64_t count>
+void group(float* out, const float* x, float mean, float std) {
+  alignas(64) float radius[count * 8], angle[count * 8];
+  for (int64_t b = 0; b < count; b++)
     for (int64_t j = 0; j < 8; j++) {
       radius[b * 8 + j] = x[b * 16 + j];
       angle[b * 8 + j] = x[b * 16 + 8 + j];
     }
-  for (int64_t i = 0; i < kGroup * 8; i++) {
+  for (int64_t i = 0; i < count * 8; i++) {
     const float r = std::sqrt(-2.0f * log_unit(1.0f - radius[i]));
     float s, c;
     sin_cos(6.2831855f * angle[i], s, c);
     radius[i] = std::fma(r * c, std, mean);
     angle[i] = std::fma(r * s, std, mean);
   }
-  for (int64_t b = 0; b < kGroup; b++)
+  for (int64_t b = 0; b < count; b++)
     for (int64_t j = 0; j < 8; j++) {
       out[b * 16 + j] = radius[b * 8 + j];
       out[b * 16 + 8 + j] = angle[b * 8 + j];
@@ -80,29 +79,31 @@ void group_float(float* out, const float* x, float mean, float std) {
 }
 
 void store(void* out, ScalarType dtype, int64_t offset, const float* x, int64_t n) {
-  if (dtype == ScalarType::Float) std::copy_n(x, n, static_cast<float*>(out) + offset);
-  else if (dtype == ScalarType::Half) narrow(static_cast<Half*>(out) + offset, x, n);
-  else narrow(static_cast<BFloat16*>(out) + offset, x, n);
+  if (dtype == ScalarType::Float)
+    std::copy_n(x, n, static_cast<float*>(out) + offset);
+  else if (dtype == ScalarType::Half)
+    narrow(static_cast<Half*>(out) + offset, x, n);
+  else
+    narrow(static_cast<BFloat16*>(out) + offset, x, n);
 }
 
 }  // namespace
 
 void box_muller_float(void* out, ScalarType dtype, const float* x, int64_t blocks, float mean, float std) {
-  alignas(64) float values[kGroup * 16];
+  constexpr int64_t kLarge = 16, kSmall = 2;
+  alignas(64) float values[kLarge * 16];
   int64_t b = 0;
-  for (; b + kGroup <= blocks; b += kGroup) {
-    if (dtype == ScalarType::Float) {
-      group_float(static_cast<float*>(out) + b * 16, x + b * 16, mean, std);
-      continue;
-    }
-    group_float(values, x + b * 16, mean, std);
-    store(out, dtype, b * 16, values, kGroup * 16);
+  for (; b + kLarge <= blocks; b += kLarge) {
+    float* const y = dtype == ScalarType::Float ? static_cast<float*>(out) + b * 16 : values;
+    group<kLarge>(y, x + b * 16, mean, std);
+    if (y == values) store(out, dtype, b * 16, values, kLarge * 16);
   }
-  if (b == blocks) return;
-  std::copy_n(x + b * 16, (blocks - b) * 16, values);
-  std::fill(values + (blocks - b) * 16, values + kGroup * 16, 0.5f);
-  group_float(values, values, mean, std);
-  store(out, dtype, b * 16, values, (blocks - b) * 16);
+  for (; b < blocks; b += kSmall) {
+    const int64_t n = std::min(kSmall, blocks - b) * 16;
+    std::fill(std::copy_n(x + b * 16, n, values), values + kSmall * 16, 0.5f);
+    group<kSmall>(values, values, mean, std);
+    store(out, dtype, b * 16, values, n);
+  }
 }
 
 void box_muller_double(double* data, int64_t blocks, double mean, double std) {

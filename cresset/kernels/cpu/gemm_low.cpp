@@ -1,0 +1,8 @@
+#include "cresset/kernels/cpu/gemm_thin.h"
+
+namespace cresset::kernels::CRESSET_ISA {
+
+void gemm_half(const GemmProblem& p) { gemm_by_path<Half, float>(p, gemm_through_buffer<Half, float, float>); }
+void gemm_bfloat16(const GemmProblem& p) { gemm_by_path<BFloat16, float>(p, gemm_through_buffer<BFloat16, float, float>); }
+
+}  // namespace cresset::kernels::CRESSET_ISA
