@@ -1,0 +1,152 @@
+// Trains a convolutional network on MNIST and prints its test accuracy.
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "cresset/cresset.h"
+
+using namespace cresset;
+
+struct NetImpl : nn::Module {
+  NetImpl()
+      : conv1(register_module("conv1", nn::Conv2d(nn::Conv2dOptions(1, 32, 3)))),
+        conv2(register_module("conv2", nn::Conv2d(nn::Conv2dOptions(32, 64, 3)))),
+        fc1(register_module("fc1", nn::Linear(9216, 128))),
+        fc2(register_module("fc2", nn::Linear(128, 10))) {}
+
+  Tensor forward(Tensor x) {
+    x = relu(conv1->forward(x));
+    x = max_pool2d(relu(conv2->forward(x)), 2).flatten(1);
+    return log_softmax(fc2->forward(relu(fc1->forward(x))), 1);
+  }
+
+  nn::Conv2d conv1, conv2;
+  nn::Linear fc1, fc2;
+};
+CRESSET_MODULE(Net);
+
+struct Settings {
+  std::string data = MNIST_DATA, save = "mnist.safetensors";
+  long epochs = 2, batch = 64, seed = 1, threads = 0;
+  double lr = 1e-3;
+};
+
+static double now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+static const char* kHelp =
+    "usage: mnist [options]\n"
+    "  --epochs N    passes over the training set (2)\n"
+    "  --batch N     samples to a step (64)\n"
+    "  --lr X        learning rate of AdamW (0.001)\n"
+    "  --seed N      of initialisation and shuffling (1)\n"
+    "  --threads N   threads to compute with (all cores)\n"
+    "  --data DIR    folder of the four MNIST files, gzipped or not\n"
+    "  --save FILE   where the weights go (mnist.safetensors)\n";
+
+[[noreturn]] static void usage_error(const std::string& message) {
+  std::fprintf(stderr, "mnist: %s\n%s", message.c_str(), kHelp);
+  std::exit(2);
+}
+
+static double number(const std::string& flag, const char* text, double least) {
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (*text == '\0' || *end != '\0' || !(value >= least) || value > 1e9) usage_error(flag + " expects a number of at least " + str(least) + ", got \"" + text + "\"");
+  return value;
+}
+
+static Settings parse(int argc, char** argv) {
+  Settings s;
+  for (int i = 1; i < argc; i++) {
+    const std::string flag = argv[i];
+    if (flag == "--help" || flag == "-h") {
+      std::fputs(kHelp, stdout);
+      std::exit(0);
+    }
+    if (i + 1 == argc) usage_error(flag + " expects a value, or is not known");
+    const char* value = argv[++i];
+    if (flag == "--epochs") s.epochs = static_cast<long>(number(flag, value, 1));
+    else if (flag == "--batch") s.batch = static_cast<long>(number(flag, value, 1));
+    else if (flag == "--lr") s.lr = number(flag, value, 1e-12);
+    else if (flag == "--seed") s.seed = static_cast<long>(number(flag, value, 0));
+    else if (flag == "--threads") s.threads = static_cast<long>(number(flag, value, 1));
+    else if (flag == "--data") s.data = value;
+    else if (flag == "--save") s.save = value;
+    else usage_error("unknown option " + flag);
+  }
+  return s;
+}
+
+// A bar that is redrawn in place, and only on a terminal.
+static void progress(size_t done, size_t total, double loss, double seconds) {
+  static const bool terminal = isatty(STDERR_FILENO);
+  if (!terminal) return;
+  const int width = 30, filled = static_cast<int>(width * done / total);
+  std::fprintf(stderr, "\r[%.*s%*s] %5zu/%zu  loss %.4f  %.0f samples/s ", filled, "##############################", width - filled, "", done,
+               total, loss, static_cast<double>(done) / seconds);
+  if (done == total) std::fputc('\n', stderr);
+}
+
+static double accuracy(Net& net, const data::datasets::MNIST& test) {
+  NoGradGuard no_grad;
+  net->eval();
+  int64_t right = 0;
+  const int64_t n = test.images().size(0);
+  for (int64_t i = 0; i < n; i += 1000) {
+    const Tensor x = test.images().slice(0, i, i + 1000), y = test.targets().slice(0, i, i + 1000);
+    right += net->forward((x - 0.1307) / 0.3081).argmax(1).eq(y).sum().item<int64_t>();
+  }
+  net->train();
+  return static_cast<double>(right) / static_cast<double>(n);
+}
+
+static void run(const Settings& s) {
+  if (s.threads) set_num_threads(static_cast<int>(s.threads));
+  manual_seed(static_cast<uint64_t>(s.seed));
+  const data::datasets::MNIST test(s.data, data::datasets::MNIST::Mode::kTest);
+  auto train = data::datasets::MNIST(s.data).map(data::transforms::Normalize<>(0.1307, 0.3081)).map(data::transforms::Stack<>());
+  const size_t total = train.size().value();
+  auto loader = data::make_data_loader<data::samplers::RandomSampler>(std::move(train), data::DataLoaderOptions().batch_size(static_cast<size_t>(s.batch)));
+  Net net;
+  optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(s.lr));
+  for (long epoch = 1; epoch <= s.epochs; epoch++) {
+    const double start = now();
+    double loss_sum = 0;
+    size_t done = 0;
+    for (auto& batch : *loader) {
+      optimizer.zero_grad();
+      const Tensor loss = nll_loss(net->forward(batch.data), batch.target);
+      loss.backward();
+      optimizer.step();
+      const size_t count = static_cast<size_t>(batch.target.size(0));
+      loss_sum += loss.item<double>() * static_cast<double>(count);
+      done += count;
+      progress(done, total, loss_sum / static_cast<double>(done), now() - start);
+    }
+    const double seconds = now() - start;
+    std::printf("epoch %ld/%ld: loss %.4f, test accuracy %.2f %%, %.0f samples/s\n", epoch, s.epochs, loss_sum / static_cast<double>(done),
+                100 * accuracy(net, test), static_cast<double>(done) / seconds);
+    std::fflush(stdout);
+  }
+  save_safetensors(*net, s.save);
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("weights saved to %s, peak memory %.0f MiB\n", s.save.c_str(), static_cast<double>(usage.ru_maxrss) / 1024);
+}
+
+int main(int argc, char** argv) {
+  try {
+    run(parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "mnist: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Prints file lengths, header cost, primitives and library size, and fails when one is over its budget."""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_LINES = 1500
+MAX_PRIMITIVES = {"primitive pointwise": 160, "primitive other": 160}
+HEADERS = {"cresset/tensor.h": 0.8, "cresset/cresset.h": 1.5, "compat/include/torch/torch.h": 1.8}  # CPU seconds
+MAX_LIBRARY_MB = 15.0
+
+
+def file_lengths() -> tuple[list[str], bool]:
+    sources = [p for folder in ("cresset", "tools", "tests", "bench", "examples", "compat") for p in (ROOT / folder).rglob("*")
+               if p.suffix in {".cpp", ".h", ".py", ".toml"}]  # fmt: skip
+    lengths = sorted(((len(p.read_text().splitlines()), p.relative_to(ROOT)) for p in sources), reverse=True)
+    over = [(n, p) for n, p in lengths if n > MAX_LINES]
+    return [f"longest file\t{lengths[0][0]} of {MAX_LINES}\t{lengths[0][1]}"] + [f"OVER: {p} has {n} lines" for n, p in over], not over
+
+
+def header_cost(build: Path) -> tuple[list[str], bool]:
+    rows, good = [], True
+    for header, budget in HEADERS.items():
+        if not (ROOT / header).exists():
+            rows.append(f"header {header}\tabsent")
+            continue
+        with tempfile.NamedTemporaryFile("w", suffix=".cpp") as unit:
+            name = header.removeprefix("compat/include/")
+            unit.write(f"#include <{name}>\n")
+            unit.flush()
+            command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT}", f"-I{ROOT}/compat/include", f"-I{build}/generated", unit.name]
+            best = float("inf")
+            for _ in range(3):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                subprocess.run(command, check=True)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                best = min(best, after.ru_utime - before.ru_utime)
+        good = good and best <= budget
+        rows.append(f"header {name}\t{best:.2f} s of {budget} s" + ("" if best <= budget else "\tOVER"))
+    return rows, good
+
+
+def primitives() -> tuple[list[str], bool]:
+    text = subprocess.run([sys.executable, "-m", "opgen", "census", "--rows", str(ROOT / "ops")], check=True, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), "PYTHONDONTWRITEBYTECODE": "1"}).stdout  # fmt: skip
+    counts = {name: int(value) for name, _, value in (line.rpartition(": ") for line in text.splitlines())}
+    rows = [f"{name}\t{counts.get(name, 0)} of {most}" + ("" if counts.get(name, 0) <= most else "\tOVER") for name, most in MAX_PRIMITIVES.items()]
+    return rows, all(counts.get(name, 0) <= most for name, most in MAX_PRIMITIVES.items())
+
+
+def library_size(build: Path) -> tuple[list[str], bool]:
+    library = build / "libcresset.so"
+    if not library.exists():
+        return ["library\tnot built"], True
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = Path(folder) / "libcresset.so"
+        subprocess.run(["strip", "-o", str(stripped), str(library)], check=True)
+        size = stripped.stat().st_size / 1e6
+    return [f"library stripped\t{size:.1f} MB of {MAX_LIBRARY_MB} MB" + ("" if size <= MAX_LIBRARY_MB else "\tOVER")], size <= MAX_LIBRARY_MB
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=ROOT / "build/release")
+    build = parser.parse_args().build.resolve()
+    good = True
+    for rows, fine in (file_lengths(), primitives(), library_size(build), header_cost(build)):
+        print("\n".join(rows))
+        good = good and fine
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
