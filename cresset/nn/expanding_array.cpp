@@ -19,7 +19,7 @@ void print(std::ostream& stream, ArrayRef<T> values, Print one) {
 }  // namespace
 
 void expanding_array_size_error(size_t expected, size_t got) {
-  throw_error<Error>(str("option: expected ", expected, " values, got ", got));
+  throw_error<Error>(cresset::str("option: expected ", expected, " values, got ", got));
 }
 void print_list(std::ostream& stream, IntArrayRef values) {
   print(stream, values, [&](int64_t v) { stream << v; });

@@ -6,7 +6,7 @@ namespace cresset::optim {
 
 namespace {
 [[noreturn]] void not_overridden(const char* what) {
-  cresset::detail::throw_error<NotImplementedError>(str("optimizer: ", what, " is not overridden by this class"));
+  cresset::detail::throw_error<NotImplementedError>(cresset::str("optimizer: ", what, " is not overridden by this class"));
 }
 }  // namespace
 
