@@ -18,9 +18,15 @@ class CRESSET_API Error : public std::exception {
   const std::string& message() const { return message_; }
   // Puts `where` (a module path, say) before the message.
   void add_context(const std::string& where) { message_ = where + ": " + message_; }
+  // As add_context; further names join with dots: "encoder.linear1: ...".
+  void add_module(const std::string& name) {
+    message_ = name + (in_module_ ? "." : ": ") + message_;
+    in_module_ = true;
+  }
 
  private:
   std::string message_;
+  bool in_module_ = false;
 };
 
 #define CRESSET_DEFINE_ERROR(Name) \

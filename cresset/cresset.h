@@ -1,0 +1,11 @@
+#pragma once
+// All of Cresset's C++ front end.
+
+#include "cresset/autograd/autograd.h"
+#include "cresset/autograd/function.h"
+#include "cresset/data/data.h"
+#include "cresset/io/safetensors.h"
+#include "cresset/io/serialize.h"
+#include "cresset/nn/nn.h"
+#include "cresset/optim/optim.h"
+#include "cresset/tensor.h"

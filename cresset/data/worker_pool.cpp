@@ -1,0 +1,161 @@
+#include "cresset/data/worker_pool.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "cresset/core/generator.h"
+#include "cresset/base/error.h"
+
+namespace cresset::data {
+
+namespace {
+
+std::string describe(const std::exception_ptr& original) {
+  try {
+    std::rethrow_exception(original);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
+}  // namespace
+
+WorkerException::WorkerException(std::exception_ptr original)
+    : message("data loader: exception in a worker thread: " + describe(original)), original_exception(std::move(original)) {}
+
+namespace detail {
+
+struct WorkerPool::State {
+  struct Result {
+    std::shared_ptr<void> value;
+    std::exception_ptr error;
+  };
+
+  std::mutex mutex;
+  std::condition_variable job_ready, result_ready, idle;
+  std::deque<std::pair<uint64_t, Job>> jobs;
+  std::map<uint64_t, Result> results;
+  uint64_t submitted = 0, next_in_order = 0;
+  size_t in_flight = 0, running = 0;
+  bool stopping = false;
+  std::vector<std::thread> threads;
+
+  void work(size_t worker) {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (true) {
+      job_ready.wait(lock, [&] { return stopping || !jobs.empty(); });
+      if (stopping) return;
+      const uint64_t number = jobs.front().first;
+      Job job = std::move(jobs.front().second);
+      jobs.pop_front();
+      running++;
+      lock.unlock();
+      Result result;
+      try {
+        result.value = job(worker);
+      } catch (...) {
+        result.error = std::current_exception();
+      }
+      job = nullptr;
+      lock.lock();
+      results.emplace(number, std::move(result));
+      result_ready.notify_one();
+      if (--running == 0) idle.notify_all();
+    }
+  }
+};
+
+WorkerPool::WorkerPool(size_t workers) : state_(std::make_unique<State>()) {
+  for (size_t i = 0; i < workers; i++) state_->threads.emplace_back([state = state_.get(), i] { state->work(i); });
+}
+WorkerPool::~WorkerPool() { join(); }
+
+void WorkerPool::submit(Job job) {
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->jobs.emplace_back(state_->submitted++, std::move(job));
+    state_->in_flight++;
+  }
+  state_->job_ready.notify_one();
+}
+
+size_t WorkerPool::in_flight() const {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->in_flight;
+}
+
+std::shared_ptr<void> WorkerPool::next(bool in_order, std::optional<int64_t> timeout_ms) {
+  State& s = *state_;
+  std::unique_lock<std::mutex> lock(s.mutex);
+  auto ready = [&] { return in_order ? s.results.count(s.next_in_order) > 0 : !s.results.empty(); };
+  if (timeout_ms) {
+    const bool in_time = s.result_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready);
+    CRESSET_CHECK(in_time, "data loader: no batch within the timeout of ", *timeout_ms, " ms");
+  } else {
+    s.result_ready.wait(lock, ready);
+  }
+  auto it = in_order ? s.results.find(s.next_in_order) : s.results.begin();
+  State::Result result = std::move(it->second);
+  s.results.erase(it);
+  s.next_in_order++;
+  s.in_flight--;
+  lock.unlock();
+  if (result.error) throw WorkerException(result.error);
+  return std::move(result.value);
+}
+
+void WorkerPool::drain() {
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->jobs.clear();
+  state_->idle.wait(lock, [&] { return state_->running == 0; });
+  state_->results.clear();
+  state_->next_in_order = state_->submitted;
+  state_->in_flight = 0;
+}
+
+void WorkerPool::join() {
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->stopping = true;
+    state_->jobs.clear();
+    state_->results.clear();
+    state_->in_flight = 0;
+  }
+  state_->job_ready.notify_all();
+  for (auto& thread : state_->threads) thread.join();
+  state_->threads.clear();
+}
+
+struct BatchRandomScope::State {
+  explicit State(uint64_t seed) : generator(make_generator(seed)), scope(generator) {}
+  Generator generator;
+  DefaultGeneratorScope scope;
+};
+
+namespace {
+// Splitmix64's finaliser: neighbouring inputs give unrelated seeds.
+uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+}  // namespace
+
+BatchRandomScope::BatchRandomScope(uint64_t seed, uint64_t epoch, uint64_t batch)
+    : state_(std::make_unique<State>(mix(mix(mix(seed) + epoch) + batch))) {}
+BatchRandomScope::~BatchRandomScope() = default;
+
+uint64_t current_default_seed() { return default_generator().current_seed(); }
+
+void throw_iterator_stale() { cresset::detail::throw_error<Error>("data loader: the iterator belongs to an epoch that another begin() has ended"); }
+void throw_iterator_end() { cresset::detail::throw_error<Error>("data loader: the iterator is past the end"); }
+
+}  // namespace detail
+}  // namespace cresset::data

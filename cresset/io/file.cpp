@@ -1,0 +1,119 @@
+#include "cresset/io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "cresset/base/error.h"
+
+namespace cresset::io {
+
+namespace {
+
+constexpr size_t kMaxTransfer = size_t{1} << 30;
+
+// The temporary file; removed unless it was moved into place.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& target) : target_(target) {
+    const std::string pattern = target + ".XXXXXX";
+    name_.assign(pattern.begin(), pattern.end());
+    name_.push_back(0);
+    descriptor_ = mkstemp(name_.data());
+    CRESSET_CHECK(descriptor_ >= 0, "save: cannot create a file beside '", target, "': ", std::strerror(errno));
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!moved_) unlink(name_.data());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write(const void* data, size_t size) {
+    const char* p = static_cast<const char*>(data);
+    while (size > 0) {
+      const ssize_t n = ::write(descriptor_, p, std::min(size, kMaxTransfer));
+      if (n < 0 && errno == EINTR) continue;
+      CRESSET_CHECK(n > 0, "save: cannot write '", target_, "': ", std::strerror(errno));
+      p += n;
+      size -= static_cast<size_t>(n);
+    }
+  }
+
+  void move_into_place() {
+    // mkstemp made it private: give it the rights that a plain new file gets, or those of the file that it replaces.
+    struct stat old;
+    const mode_t mask = umask(0);
+    umask(mask);
+    const mode_t mode = stat(target_.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
+    CRESSET_CHECK(fchmod(descriptor_, mode) == 0, "save: cannot set the rights of '", target_, "': ", std::strerror(errno));
+    CRESSET_CHECK(fsync(descriptor_) == 0, "save: cannot write '", target_, "' to disk: ", std::strerror(errno));
+    const int closed = close(descriptor_);
+    descriptor_ = -1;
+    CRESSET_CHECK(closed == 0, "save: cannot write '", target_, "': ", std::strerror(errno));
+    CRESSET_CHECK(rename(name_.data(), target_.c_str()) == 0, "save: cannot replace '", target_, "': ", std::strerror(errno));
+    moved_ = true;
+    const size_t slash = target_.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : target_.substr(0, slash);
+    const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0) return;
+    fsync(opened);
+    close(opened);
+  }
+
+ private:
+  std::string target_;
+  std::vector<char> name_;
+  int descriptor_ = -1;
+  bool moved_ = false;
+};
+
+}  // namespace
+
+void write_file_atomically(const std::string& path, const std::function<void(const WriteBytes&)>& produce) {
+  TemporaryFile file(path);
+  produce([&](const void* data, size_t size) { file.write(data, size); });
+  file.move_into_place();
+}
+
+ReadableFile::ReadableFile(const std::string& path) : path_(path) {
+  descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  CRESSET_CHECK(descriptor_ >= 0, "load: cannot open '", path, "': ", std::strerror(errno));
+  struct stat info;
+  const bool regular = fstat(descriptor_, &info) == 0 && S_ISREG(info.st_mode);
+  if (!regular) {
+    close(descriptor_);
+    CRESSET_CHECK(false, "load: '", path, "' is not a regular file");
+  }
+  size_ = static_cast<uint64_t>(info.st_size);
+}
+ReadableFile::~ReadableFile() { close(descriptor_); }
+
+void ReadableFile::read(uint64_t offset, void* to, size_t size) const {
+  CRESSET_CHECK(offset <= size_ && size <= size_ - offset, "load: '", path_, "' is truncated, got ", size_, " bytes, expected at least ", offset + size);
+  char* p = static_cast<char*>(to);
+  while (size > 0) {
+    const ssize_t n = pread(descriptor_, p, std::min(size, kMaxTransfer), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    CRESSET_CHECK(n > 0, "load: cannot read '", path_, "': ", n < 0 ? std::strerror(errno) : "it became shorter meanwhile");
+    p += n;
+    offset += static_cast<uint64_t>(n);
+    size -= static_cast<size_t>(n);
+  }
+}
+
+std::shared_ptr<char> ReadableFile::map() const {
+  const size_t size = static_cast<size_t>(size_);
+  void* p = mmap(nullptr, std::max<size_t>(size, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor_, 0);
+  CRESSET_CHECK(p != MAP_FAILED, "load: cannot map '", path_, "': ", std::strerror(errno));
+  return std::shared_ptr<char>(static_cast<char*>(p), [size](char* q) { munmap(q, std::max<size_t>(size, 1)); });
+}
+
+}  // namespace cresset::io

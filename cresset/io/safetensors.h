@@ -1,0 +1,36 @@
+#pragma once
+// Files of named tensors in the safetensors format (8 bytes of header length, a JSON header, the bytes of all tensors): data, never code.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cresset/nn/module.h"
+
+namespace cresset::io {
+
+using NamedTensors = OrderedDict<std::string, Tensor>;
+using Metadata = std::map<std::string, std::string>;
+
+struct SafetensorsContent {
+  NamedTensors tensors{"Tensor"};
+  Metadata metadata;
+};
+
+// Replaces `path` in one step, after everything has reached the disk.
+// Errors: a dtype that the format does not know (complex128), a tensor that is sparse or without data, a disk that is full.
+CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {{"format", "pt"}});
+// Parameters and buffers of a module by their full names.
+CRESSET_API void save_safetensors(const nn::Module& module, const std::string& path);
+// The same bytes to any sink.
+CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, const std::function<void(const void*, size_t)>& write);
+
+// With `use_mmap` tensors share pages with the file until they are written to; writing does not change the file.
+// Errors: a missing, truncated or malformed file, by name.
+CRESSET_API SafetensorsContent load_safetensors(const std::string& path, bool use_mmap = false);
+// Copies the values into the parameters and buffers. Errors: names or shapes that differ; then the module is unchanged.
+CRESSET_API void load_safetensors(nn::Module& module, const std::string& path, bool strict = true);
+CRESSET_API SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name = "<memory>");
+
+}  // namespace cresset::io

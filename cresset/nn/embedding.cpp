@@ -1,0 +1,218 @@
+#include "cresset/nn/embedding.h"
+
+#include <ostream>
+
+#include "cresset/nn/init.h"
+
+namespace cresset::nn {
+
+namespace {
+
+int64_t wrap_padding_idx(const char* name, std::optional<int64_t> index, int64_t rows) {
+  if (!index) return -1;
+  CRESSET_CHECK(*index >= -rows && *index < rows, name, ": padding_idx must be within the number of rows, got ", *index, ", expected -", rows,
+                " to ", rows - 1);
+  return *index < 0 ? *index + rows : *index;
+}
+
+// Scales down, in place, the rows in use whose norm exceeds the limit.
+void renormalise(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
+  NoGradGuard guard;
+  const Tensor used = cresset::zeros({weight.size(0)}, TensorOptions(kBool).device(weight.device())).index_fill_(0, indices.reshape({-1}).to(kLong), true);
+  const Tensor norms = weight.norm(norm_type, 1, false);
+  const Tensor scale = cresset::where(used.logical_and(norms > max_norm), max_norm / (norms + 1e-7), cresset::ones_like(norms));
+  weight.detach().mul_(scale.unsqueeze(1));
+}
+
+template <class Options>
+void check_given_weight(const char* name, const Options& options) {
+  const IntArrayRef got = options._weight().sizes();
+  CRESSET_CHECK(got.size() == 2 && got[0] == options.num_embeddings() && got[1] == options.embedding_dim(), name,
+                ": shape of the given weight, got ", got, ", expected [", options.num_embeddings(), ", ", options.embedding_dim(), "]");
+}
+
+}  // namespace
+
+EmbeddingImpl::EmbeddingImpl(EmbeddingOptions o) : options(std::move(o)) { EmbeddingImpl::reset(); }
+
+void EmbeddingImpl::reset() {
+  if (options.padding_idx()) options.padding_idx(wrap_padding_idx("Embedding", options.padding_idx(), options.num_embeddings()));
+  if (options._weight().defined()) {
+    check_given_weight("Embedding", options);
+    weight = register_parameter("weight", options._weight());
+    return;
+  }
+  weight = register_parameter("weight", cresset::empty({options.num_embeddings(), options.embedding_dim()}));
+  reset_parameters();
+}
+
+void EmbeddingImpl::reset_parameters() {
+  init::normal_(weight);
+  if (!options.padding_idx()) return;
+  NoGradGuard guard;
+  weight.select(0, *options.padding_idx()).fill_(0);
+}
+
+void EmbeddingImpl::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::Embedding(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();
+  if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
+  if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
+  if (options.norm_type() != 2) stream << ", norm_type=" << options.norm_type();
+  if (options.scale_grad_by_freq()) stream << ", scale_grad_by_freq=true";
+  if (options.sparse()) stream << ", sparse=true";
+  stream << ")";
+}
+
+Tensor EmbeddingImpl::forward(const Tensor& indices) {
+  if (options.max_norm()) renormalise(weight, indices, *options.max_norm(), options.norm_type());
+  return cresset::embedding(weight, indices, options.padding_idx().value_or(-1), options.scale_grad_by_freq(), options.sparse());
+}
+
+Embedding Embedding::from_pretrained(const Tensor& embeddings, const EmbeddingFromPretrainedOptions& o) {
+  CRESSET_CHECK(embeddings.dim() == 2, "Embedding: embeddings must have 2 dimensions, got shape ", embeddings.sizes());
+  Embedding made(EmbeddingOptions(embeddings.size(0), embeddings.size(1))
+                     ._weight(embeddings)
+                     .padding_idx(o.padding_idx())
+                     .max_norm(o.max_norm())
+                     .norm_type(o.norm_type())
+                     .scale_grad_by_freq(o.scale_grad_by_freq())
+                     .sparse(o.sparse()));
+  made->weight.set_requires_grad(!o.freeze());
+  return made;
+}
+
+EmbeddingBagImpl::EmbeddingBagImpl(EmbeddingBagOptions o) : options(std::move(o)) { EmbeddingBagImpl::reset(); }
+
+void EmbeddingBagImpl::reset() {
+  if (options.padding_idx()) options.padding_idx(wrap_padding_idx("EmbeddingBag", options.padding_idx(), options.num_embeddings()));
+  if (options._weight().defined()) {
+    check_given_weight("EmbeddingBag", options);
+    weight = register_parameter("weight", options._weight());
+    return;
+  }
+  weight = register_parameter("weight", cresset::empty({options.num_embeddings(), options.embedding_dim()}));
+  reset_parameters();
+}
+
+void EmbeddingBagImpl::reset_parameters() {
+  init::normal_(weight);
+  if (!options.padding_idx()) return;
+  NoGradGuard guard;
+  weight.select(0, *options.padding_idx()).fill_(0);
+}
+
+void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::EmbeddingBag(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();
+  if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
+  if (options.norm_type() != 2) stream << ", norm_type=" << options.norm_type();
+  if (options.scale_grad_by_freq()) stream << ", scale_grad_by_freq=true";
+  if (options.sparse()) stream << ", sparse=true";
+  if (options.mode() != kMean) stream << ", mode=" << options.mode().name();
+  if (options.include_last_offset()) stream << ", include_last_offset=true";
+  if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
+  stream << ")";
+}
+
+Tensor EmbeddingBagImpl::forward(const Tensor& input, const Tensor& offsets, const Tensor& per_sample_weights) {
+  return functional::embedding_bag(input, weight,
+                                   functional::EmbeddingBagFuncOptions()
+                                       .offsets(offsets)
+                                       .max_norm(options.max_norm())
+                                       .norm_type(options.norm_type())
+                                       .scale_grad_by_freq(options.scale_grad_by_freq())
+                                       .mode(options.mode())
+                                       .sparse(options.sparse())
+                                       .per_sample_weights(per_sample_weights)
+                                       .include_last_offset(options.include_last_offset())
+                                       .padding_idx(options.padding_idx()));
+}
+
+EmbeddingBag EmbeddingBag::from_pretrained(const Tensor& embeddings, const EmbeddingBagFromPretrainedOptions& o) {
+  CRESSET_CHECK(embeddings.dim() == 2, "EmbeddingBag: embeddings must have 2 dimensions, got shape ", embeddings.sizes());
+  EmbeddingBag made(EmbeddingBagOptions(embeddings.size(0), embeddings.size(1))
+                        ._weight(embeddings)
+                        .max_norm(o.max_norm())
+                        .norm_type(o.norm_type())
+                        .scale_grad_by_freq(o.scale_grad_by_freq())
+                        .mode(o.mode())
+                        .sparse(o.sparse())
+                        .include_last_offset(o.include_last_offset())
+                        .padding_idx(o.padding_idx()));
+  made->weight.set_requires_grad(!o.freeze());
+  return made;
+}
+
+namespace functional {
+
+Tensor one_hot(const Tensor& tensor, int64_t num_classes) { return cresset::one_hot(tensor, num_classes); }
+
+Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& o) {
+  const int64_t padding_idx = wrap_padding_idx("embedding", o.padding_idx(), weight.size(0));
+  if (o.max_norm()) renormalise(weight, input, *o.max_norm(), o.norm_type());
+  return cresset::embedding(weight, input, padding_idx, o.scale_grad_by_freq(), o.sparse());
+}
+
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& o) {
+  const Tensor& weights = o.per_sample_weights();
+  const bool summing = o.mode() == kSum, maximum = o.mode() == kMax;
+  CRESSET_CHECK(input.dim() == 1 || input.dim() == 2, "embedding_bag: input must have 1 or 2 dimensions, got shape ", input.sizes());
+  CRESSET_CHECK(!weights.defined() || summing, "embedding_bag: per_sample_weights needs mode kSum");
+  CRESSET_CHECK(!weights.defined() || weights.sizes() == input.sizes(), "embedding_bag: per_sample_weights must have the shape of input, got ",
+                weights.sizes(), " and ", input.sizes());
+  Tensor indices = input, starts = o.offsets();
+  if (input.dim() == 2) {
+    CRESSET_CHECK(!starts.defined(), "embedding_bag: offsets do not go with an input of 2 dimensions");
+    starts = cresset::arange(0, input.size(0), kLong) * input.size(1);
+    indices = input.reshape({-1});
+  } else {
+    CRESSET_CHECK(starts.defined() && starts.dim() == 1, "embedding_bag: an input of 1 dimension needs offsets of 1 dimension");
+  }
+  starts = starts.to(kLong).contiguous();
+  int64_t bags = starts.size(0);
+  if (o.include_last_offset() && input.dim() == 1) {
+    CRESSET_CHECK(bags > 0, "embedding_bag: include_last_offset needs at least one offset");
+    bags -= 1;
+  }
+  const int64_t total = indices.size(0);
+  const int64_t* at = starts.data_ptr<int64_t>();
+  CRESSET_CHECK(bags == 0 || at[0] == 0, "embedding_bag: the first offset must be 0, got ", bags == 0 ? 0 : at[0]);
+  // The bag of every index; bags may be empty.
+  Tensor bag_of = cresset::empty({total}, kLong);
+  int64_t* bag = bag_of.data_ptr<int64_t>();
+  for (int64_t b = 0; b < bags; b++) {
+    const int64_t end = b + 1 < bags ? at[b + 1] : total;
+    CRESSET_CHECK(at[b] <= end && end <= total, "embedding_bag: offsets must rise from 0 to at most ", total);
+    for (int64_t i = at[b]; i < end; i++) bag[i] = b;
+  }
+  if (o.max_norm()) renormalise(weight, indices, *o.max_norm(), o.norm_type());
+  const int64_t padding_idx = wrap_padding_idx("embedding_bag", o.padding_idx(), weight.size(0));
+  if (padding_idx >= 0) {
+    const Tensor kept = indices.ne(padding_idx).nonzero().squeeze(1);
+    indices = indices.index_select(0, kept);
+    bag_of = bag_of.index_select(0, kept);
+  }
+  Tensor rows = cresset::embedding(weight, indices, -1, o.scale_grad_by_freq(), o.sparse());
+  if (weights.defined()) {
+    Tensor scale = weights.reshape({-1});
+    if (padding_idx >= 0) scale = scale.index_select(0, input.reshape({-1}).ne(padding_idx).nonzero().squeeze(1));
+    rows = rows * scale.unsqueeze(1);
+  }
+  const TensorOptions options = rows.options().requires_grad(false);
+  if (maximum) {
+    std::vector<Tensor> maxima;
+    const int64_t* of = bag_of.data_ptr<int64_t>();
+    for (int64_t b = 0, i = 0; b < bags; b++) {
+      const int64_t first = i;
+      while (i < bag_of.size(0) && of[i] == b) i++;
+      maxima.push_back(i > first ? std::get<0>(rows.narrow(0, first, i - first).max(0)) : cresset::zeros({rows.size(1)}, options));
+    }
+    return maxima.empty() ? cresset::zeros({0, rows.size(1)}, options) : cresset::stack(maxima);
+  }
+  const Tensor sums = cresset::zeros({bags, rows.size(1)}, options).index_add(0, bag_of, rows);
+  if (summing) return sums;
+  const Tensor counts = cresset::zeros({bags}, options).index_add(0, bag_of, cresset::ones({bag_of.size(0)}, options));
+  return sums / counts.clamp_min(1).unsqueeze(1);
+}
+
+}  // namespace functional
+}  // namespace cresset::nn

@@ -1,0 +1,30 @@
+#pragma once
+// What the families of layers share.
+
+#include "cresset/nn/arg.h"
+#include "cresset/nn/cloneable.h"
+#include "cresset/nn/enum.h"
+#include "cresset/nn/expanding_array.h"
+#include "cresset/nn/pimpl.h"
+
+namespace cresset::nn::detail {
+
+// A layer without parameters that is described by its options.
+template <class Derived, class Options>
+class CRESSET_API OptionsLayer : public Cloneable<Derived> {
+ public:
+  OptionsLayer() = default;
+  explicit OptionsLayer(const Options& o) : options(o) {}
+  void reset() override {}
+
+  Options options;
+};
+
+// A layer without parameters and options.
+template <class Derived>
+class CRESSET_API PlainLayer : public Cloneable<Derived> {
+ public:
+  void reset() override {}
+};
+
+}  // namespace cresset::nn::detail

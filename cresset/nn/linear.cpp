@@ -1,0 +1,87 @@
+#include "cresset/nn/linear.h"
+
+#include <cmath>
+#include <ostream>
+
+#include "cresset/nn/init.h"
+
+namespace cresset::nn {
+
+void IdentityImpl::reset() {}
+void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::Identity()"; }
+Tensor IdentityImpl::forward(const Tensor& input) { return input; }
+
+LinearImpl::LinearImpl(const LinearOptions& o) : options(o) { LinearImpl::reset(); }
+
+void LinearImpl::reset() {
+  weight = register_parameter("weight", empty({options.out_features(), options.in_features()}));
+  bias = register_parameter("bias", options.bias() ? empty(options.out_features()) : Tensor(), options.bias());
+  reset_parameters();
+}
+
+void LinearImpl::reset_parameters() {
+  init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (bias.defined()) detail::init_bias_from_fan_in(bias, weight);
+}
+
+void LinearImpl::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::Linear(in_features=" << options.in_features() << ", out_features=" << options.out_features()
+         << ", bias=" << options.bias() << ")";
+}
+
+Tensor LinearImpl::forward(const Tensor& input) { return cresset::linear(input, weight, bias); }
+
+BilinearImpl::BilinearImpl(const BilinearOptions& o) : options(o) { BilinearImpl::reset(); }
+
+void BilinearImpl::reset() {
+  weight = register_parameter("weight", empty({options.out_features(), options.in1_features(), options.in2_features()}));
+  bias = register_parameter("bias", options.bias() ? empty(options.out_features()) : Tensor(), options.bias());
+  reset_parameters();
+}
+
+void BilinearImpl::reset_parameters() {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(weight.size(1)));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
+
+void BilinearImpl::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::Bilinear(in1_features=" << options.in1_features() << ", in2_features=" << options.in2_features()
+         << ", out_features=" << options.out_features() << ", bias=" << options.bias() << ")";
+}
+
+Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) { return functional::bilinear(input1, input2, weight, bias); }
+
+void FlattenImpl::pretty_print(std::ostream& stream) const {
+  stream << "cresset::nn::Flatten(start_dim=" << options.start_dim() << ", end_dim=" << options.end_dim() << ")";
+}
+Tensor FlattenImpl::forward(const Tensor& input) { return input.flatten(options.start_dim(), options.end_dim()); }
+
+void UnflattenImpl::pretty_print(std::ostream& stream) const {
+  stream << "cresset::nn::Unflatten(dim=" << options.dim() << ", unflattened_size=";
+  cresset::detail::print_list(stream, IntArrayRef(options.sizes()));
+  stream << ")";
+}
+Tensor UnflattenImpl::forward(const Tensor& input) { return input.unflatten(options.dim(), options.sizes()); }
+
+namespace functional {
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) { return cresset::linear(input, weight, bias); }
+
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+  CRESSET_CHECK(weight.dim() == 3, "bilinear: weight must have 3 dimensions, got shape ", weight.sizes());
+  CRESSET_CHECK(input1.dim() == input2.dim() && input1.dim() > 0, "bilinear: inputs must have the same number of dimensions, got shapes ",
+                input1.sizes(), " and ", input2.sizes());
+  CRESSET_CHECK(input1.size(-1) == weight.size(1) && input2.size(-1) == weight.size(2), "bilinear: the last sizes of the inputs must be ",
+                weight.size(1), " and ", weight.size(2), ", got shapes ", input1.sizes(), " and ", input2.sizes());
+  // out[b, k] = sum_ij x[b, i] w[k, i, j] y[b, j]: one product with w, one batched with y.
+  std::vector<int64_t> shape = input1.sizes().vec();
+  shape.back() = weight.size(0);
+  const Tensor x = input1.reshape({-1, input1.size(-1)}), y = input2.reshape({-1, input2.size(-1)});
+  const Tensor xw = x.matmul(weight.permute({1, 0, 2}).reshape({weight.size(1), -1})).view({x.size(0), weight.size(0), weight.size(2)});
+  Tensor out = xw.bmm(y.unsqueeze(2)).view(shape);
+  return bias.defined() ? out + bias : out;
+}
+
+}  // namespace functional
+}  // namespace cresset::nn

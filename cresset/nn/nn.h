@@ -1,0 +1,7 @@
+#pragma once
+// The nn room: modules, layers, functional forms, initialisers, helpers.
+
+#include "cresset/nn/containers.h"
+#include "cresset/nn/functional.h"
+#include "cresset/nn/init.h"
+#include "cresset/nn/utils.h"

@@ -1,0 +1,190 @@
+#include "cresset/nn/normalization.h"
+
+#include <ostream>
+
+#include "cresset/nn/init.h"
+
+namespace cresset::nn {
+
+template <class Derived, class Options>
+void NormImplBase<Derived, Options>::reset() {
+  if (options.affine()) {
+    weight = this->register_parameter("weight", cresset::empty(options.num_features()));
+    bias = this->register_parameter("bias", cresset::empty(options.num_features()));
+  } else {
+    weight = this->register_parameter("weight", Tensor(), false);
+    bias = this->register_parameter("bias", Tensor(), false);
+  }
+  if (options.track_running_stats()) {
+    running_mean = this->register_buffer("running_mean", cresset::zeros(options.num_features()));
+    running_var = this->register_buffer("running_var", cresset::ones(options.num_features()));
+    num_batches_tracked = this->register_buffer("num_batches_tracked", cresset::zeros({}, kLong));
+  } else {
+    running_mean = this->register_buffer("running_mean", Tensor());
+    running_var = this->register_buffer("running_var", Tensor());
+    num_batches_tracked = this->register_buffer("num_batches_tracked", Tensor());
+  }
+  reset_parameters();
+}
+
+template <class Derived, class Options>
+void NormImplBase<Derived, Options>::reset_running_stats() {
+  if (!options.track_running_stats()) return;
+  running_mean.zero_();
+  running_var.fill_(1);
+  num_batches_tracked.zero_();
+}
+
+template <class Derived, class Options>
+void NormImplBase<Derived, Options>::reset_parameters() {
+  reset_running_stats();
+  if (!options.affine()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+
+namespace {
+void print_momentum(std::ostream& stream, const std::optional<double>& momentum) {
+  if (momentum) stream << *momentum;
+  else stream << "None";
+}
+void print_momentum(std::ostream& stream, double momentum) { stream << momentum; }
+}  // namespace
+
+template <class Derived, class Options>
+void NormImplBase<Derived, Options>::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::" << class_name() << "(" << options.num_features() << ", eps=" << options.eps() << ", momentum=";
+  print_momentum(stream, options.momentum());
+  stream << ", affine=" << options.affine() << ", track_running_stats=" << options.track_running_stats() << ")";
+}
+
+namespace {
+
+Tensor batch_norm_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
+                          Tensor& num_batches_tracked, const BatchNormOptions& options, bool training) {
+  double factor = options.momentum().value_or(0);
+  if (training && options.track_running_stats() && num_batches_tracked.defined()) {
+    num_batches_tracked.add_(1);
+    if (!options.momentum()) factor = 1.0 / static_cast<double>(num_batches_tracked.item<int64_t>());
+  }
+  return cresset::batch_norm(input, weight, bias, running_mean, running_var, training || !running_mean.defined(), factor, options.eps(), false);
+}
+
+void check_dims(const char* name, const Tensor& input, int64_t low, int64_t high) {
+  CRESSET_CHECK(input.dim() >= low && input.dim() <= high, name, ": number of dimensions of the input, got shape ", input.sizes(), ", expected ",
+                low, low == high ? "" : high - low > 1 ? " to " : " or ", low == high ? std::string() : std::to_string(high));
+}
+
+}  // namespace
+
+#define CRESSET_DEFINE_BATCH_NORM(D, low, high)                                                                                 \
+  template class NormImplBase<BatchNorm##D##dImpl, BatchNormOptions>;                                                           \
+  BatchNorm##D##dImpl::BatchNorm##D##dImpl(const BatchNormOptions& o) : NormImplBase(o) {}                                      \
+  void BatchNorm##D##dImpl::check_input(const Tensor& input) const { check_dims("BatchNorm" #D "d", input, low, high); }        \
+  const char* BatchNorm##D##dImpl::class_name() const { return "BatchNorm" #D "d"; }                                            \
+  Tensor BatchNorm##D##dImpl::forward(const Tensor& input) {                                                                    \
+    check_input(input);                                                                                                         \
+    return batch_norm_forward(input, weight, bias, running_mean, running_var, num_batches_tracked, options, is_training());     \
+  }
+CRESSET_DEFINE_BATCH_NORM(1, 2, 3)
+CRESSET_DEFINE_BATCH_NORM(2, 4, 4)
+CRESSET_DEFINE_BATCH_NORM(3, 5, 5)
+
+#define CRESSET_DEFINE_INSTANCE_NORM(D, low, high)                                                                              \
+  template class NormImplBase<InstanceNorm##D##dImpl, InstanceNormOptions>;                                                     \
+  InstanceNorm##D##dImpl::InstanceNorm##D##dImpl(const InstanceNormOptions& o) : NormImplBase(o) {}                             \
+  void InstanceNorm##D##dImpl::check_input(const Tensor& input) const { check_dims("InstanceNorm" #D "d", input, low, high); }  \
+  const char* InstanceNorm##D##dImpl::class_name() const { return "InstanceNorm" #D "d"; }                                      \
+  Tensor InstanceNorm##D##dImpl::forward(const Tensor& input) {                                                                 \
+    check_input(input);                                                                                                         \
+    const bool batched = input.dim() == high;                                                                                   \
+    const Tensor out = cresset::instance_norm(batched ? input : input.unsqueeze(0), weight, bias, running_mean, running_var,    \
+                                              is_training() || !options.track_running_stats(), options.momentum(), options.eps(), false); \
+    return batched ? out : out.squeeze(0);                                                                                      \
+  }
+CRESSET_DEFINE_INSTANCE_NORM(1, 2, 3)
+CRESSET_DEFINE_INSTANCE_NORM(2, 3, 4)
+CRESSET_DEFINE_INSTANCE_NORM(3, 4, 5)
+
+LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { LayerNormImpl::reset(); }
+void LayerNormImpl::reset() {
+  weight = register_parameter("weight", options.elementwise_affine() ? cresset::empty(options.normalized_shape()) : Tensor(),
+                              options.elementwise_affine());
+  bias = register_parameter("bias", options.elementwise_affine() ? cresset::empty(options.normalized_shape()) : Tensor(),
+                            options.elementwise_affine());
+  reset_parameters();
+}
+void LayerNormImpl::reset_parameters() {
+  if (!options.elementwise_affine()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+void LayerNormImpl::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::LayerNorm(";
+  cresset::detail::print_list(stream, IntArrayRef(options.normalized_shape()));
+  stream << ", eps=" << options.eps() << ", elementwise_affine=" << options.elementwise_affine() << ")";
+}
+Tensor LayerNormImpl::forward(const Tensor& input) {
+  return cresset::layer_norm(input, options.normalized_shape(), weight, bias, options.eps());
+}
+
+GroupNormImpl::GroupNormImpl(const GroupNormOptions& o) : options(o) { GroupNormImpl::reset(); }
+void GroupNormImpl::reset() {
+  weight = register_parameter("weight", options.affine() ? cresset::empty(options.num_channels()) : Tensor(), options.affine());
+  bias = register_parameter("bias", options.affine() ? cresset::empty(options.num_channels()) : Tensor(), options.affine());
+  reset_parameters();
+}
+void GroupNormImpl::reset_parameters() {
+  if (!options.affine()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+void GroupNormImpl::pretty_print(std::ostream& stream) const {
+  stream << std::boolalpha << "cresset::nn::GroupNorm(" << options.num_groups() << ", " << options.num_channels() << ", eps=" << options.eps()
+         << ", affine=" << options.affine() << ")";
+}
+Tensor GroupNormImpl::forward(const Tensor& input) { return cresset::group_norm(input, options.num_groups(), weight, bias, options.eps()); }
+
+void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
+  stream << "cresset::nn::LocalResponseNorm(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta()
+         << ", k=" << options.k() << ")";
+}
+Tensor LocalResponseNormImpl::forward(const Tensor& input) { return functional::local_response_norm(input, options); }
+
+namespace functional {
+
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const BatchNormFuncOptions& o) {
+  return cresset::batch_norm(input, o.weight(), o.bias(), running_mean, running_var, o.training(), o.momentum().value_or(0), o.eps(), false);
+}
+
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& o) {
+  return cresset::instance_norm(input, o.weight(), o.bias(), o.running_mean(), o.running_var(), o.use_input_stats(), o.momentum(), o.eps(), false);
+}
+
+Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
+  return cresset::layer_norm(input, o.normalized_shape(), o.weight(), o.bias(), o.eps());
+}
+
+Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
+  return cresset::group_norm(input, o.num_groups(), o.weight(), o.bias(), o.eps());
+}
+
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& o) {
+  CRESSET_CHECK(input.dim() >= 3, "local_response_norm: input must have at least 3 dimensions, got shape ", input.sizes());
+  CRESSET_CHECK(o.size() > 0, "local_response_norm: size must be positive, got ", o.size());
+  // A sliding mean over channels: all positions of a sample as one row of columns.
+  Tensor squares = (input * input).reshape({input.size(0), 1, input.size(1), -1});
+  squares = cresset::pad(squares, {0, 0, o.size() / 2, (o.size() - 1) / 2});
+  const Tensor mean = cresset::avg_pool2d(squares, {o.size(), 1}, 1).view(input.sizes());
+  return input / (mean * o.alpha() + o.k()).pow(o.beta());
+}
+
+Tensor normalize(const Tensor& input, NormalizeFuncOptions o) {
+  const Tensor norm = input.norm(o.p(), o.dim(), true).clamp_min(o.eps()).expand_as(input);
+  if (!o.out()) return input / norm;
+  cresset::div_out(*o.out(), input, norm);
+  return *o.out();
+}
+
+}  // namespace functional
+}  // namespace cresset::nn

@@ -1,0 +1,62 @@
+#include "cresset/optim/adagrad.h"
+
+#include "cresset/optim/fields.h"
+
+namespace cresset::optim {
+
+void AdagradOptions::serialize(serialize::OutputArchive& archive) const {
+  detail::write(archive, "lr", lr());
+  detail::write(archive, "lr_decay", lr_decay());
+  detail::write(archive, "weight_decay", weight_decay());
+  detail::write(archive, "initial_accumulator_value", initial_accumulator_value());
+  detail::write(archive, "eps", eps());
+}
+void AdagradOptions::serialize(serialize::InputArchive& archive) {
+  detail::read(archive, "lr", lr());
+  detail::read(archive, "lr_decay", lr_decay());
+  detail::read(archive, "weight_decay", weight_decay());
+  detail::read(archive, "initial_accumulator_value", initial_accumulator_value());
+  detail::read(archive, "eps", eps());
+}
+
+void AdagradParamState::serialize(serialize::OutputArchive& archive) const {
+  detail::write(archive, "step", step());
+  detail::write(archive, "sum", sum());
+}
+void AdagradParamState::serialize(serialize::InputArchive& archive) {
+  detail::read(archive, "step", step());
+  detail::read(archive, "sum", sum());
+}
+
+Adagrad::Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOptions defaults)
+    : Optimizer(param_groups, std::make_unique<AdagradOptions>(defaults)) {
+  CRESSET_CHECK_VALUE(defaults.lr() >= 0, "Adagrad: invalid learning rate ", defaults.lr());
+  CRESSET_CHECK_VALUE(defaults.lr_decay() >= 0, "Adagrad: invalid lr_decay value ", defaults.lr_decay());
+  CRESSET_CHECK_VALUE(defaults.weight_decay() >= 0, "Adagrad: invalid weight_decay value ", defaults.weight_decay());
+  CRESSET_CHECK_VALUE(defaults.initial_accumulator_value() >= 0, "Adagrad: invalid initial_accumulator_value ", defaults.initial_accumulator_value());
+  CRESSET_CHECK_VALUE(defaults.eps() >= 0, "Adagrad: invalid epsilon value ", defaults.eps());
+}
+
+std::unique_ptr<OptimizerParamState> Adagrad::make_state() const { return std::make_unique<AdagradParamState>(); }
+
+Tensor Adagrad::step(LossClosure closure) {
+  NoGradGuard guard;
+  const Tensor loss = call(closure);
+  for (auto& group : param_groups_) {
+    const auto& o = static_cast<const AdagradOptions&>(group.options());
+    for (Tensor& p : group.params()) {
+      if (!p.grad().defined()) continue;
+      Tensor grad = p.grad();
+      auto& state = state_of<AdagradParamState>(p);
+      if (!state.sum().defined()) state.sum(cresset::full_like(p, o.initial_accumulator_value(), {}, MemoryFormat::Preserve));
+      state.step()++;
+      if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
+      const double rate = o.lr() / (1 + static_cast<double>(state.step() - 1) * o.lr_decay());
+      state.sum().addcmul_(grad, grad, 1.0);
+      p.addcdiv_(grad, state.sum().sqrt().add_(o.eps()), -rate);
+    }
+  }
+  return loss;
+}
+
+}  // namespace cresset::optim

@@ -1,0 +1,220 @@
+#include "cresset/optim/lbfgs.h"
+
+#include <cmath>
+
+#include "cresset/optim/fields.h"
+#include "cresset/optim/line_search.h"
+
+namespace cresset::optim {
+
+void LBFGSOptions::serialize(serialize::OutputArchive& archive) const {
+  detail::write(archive, "lr", lr());
+  detail::write(archive, "max_iter", max_iter());
+  if (max_eval()) detail::write(archive, "max_eval", *max_eval());
+  detail::write(archive, "tolerance_grad", tolerance_grad());
+  detail::write(archive, "tolerance_change", tolerance_change());
+  detail::write(archive, "history_size", history_size());
+  if (line_search_fn()) detail::write(archive, "line_search_fn", *line_search_fn());
+}
+void LBFGSOptions::serialize(serialize::InputArchive& archive) {
+  detail::read(archive, "lr", lr());
+  detail::read(archive, "max_iter", max_iter());
+  detail::read(archive, "tolerance_grad", tolerance_grad());
+  detail::read(archive, "tolerance_change", tolerance_change());
+  detail::read(archive, "history_size", history_size());
+  serialize::ArchiveValue value;
+  max_eval(archive.try_read("max_eval", value) ? std::optional<int64_t>(value.to_int()) : std::nullopt);
+  line_search_fn(archive.try_read("line_search_fn", value) ? std::optional<std::string>(value.to_string()) : std::nullopt);
+}
+
+namespace {
+
+void write_list(serialize::OutputArchive& archive, const std::string& key, const std::deque<Tensor>& list) {
+  detail::write(archive, key + "_size", static_cast<int64_t>(list.size()));
+  for (size_t i = 0; i < list.size(); i++) detail::write(archive, key + "_" + std::to_string(i), list[i]);
+}
+void read_list(serialize::InputArchive& archive, const std::string& key, std::deque<Tensor>& list) {
+  int64_t size = 0;
+  detail::read(archive, key + "_size", size);
+  list.clear();
+  for (int64_t i = 0; i < size; i++) {
+    list.emplace_back();
+    archive.read(key + "_" + std::to_string(i), list.back());
+  }
+}
+
+}  // namespace
+
+void LBFGSParamState::serialize(serialize::OutputArchive& archive) const {
+  detail::write(archive, "func_evals", func_evals());
+  detail::write(archive, "n_iter", n_iter());
+  detail::write(archive, "t", t());
+  detail::write(archive, "prev_loss", prev_loss());
+  detail::write(archive, "d", d());
+  detail::write(archive, "H_diag", H_diag());
+  detail::write(archive, "prev_flat_grad", prev_flat_grad());
+  write_list(archive, "old_dirs", old_dirs());
+  write_list(archive, "old_stps", old_stps());
+  write_list(archive, "ro", ro());
+}
+void LBFGSParamState::serialize(serialize::InputArchive& archive) {
+  detail::read(archive, "func_evals", func_evals());
+  detail::read(archive, "n_iter", n_iter());
+  detail::read(archive, "t", t());
+  detail::read(archive, "prev_loss", prev_loss());
+  detail::read(archive, "d", d());
+  detail::read(archive, "H_diag", H_diag());
+  detail::read(archive, "prev_flat_grad", prev_flat_grad());
+  read_list(archive, "old_dirs", old_dirs());
+  read_list(archive, "old_stps", old_stps());
+  read_list(archive, "ro", ro());
+}
+
+LBFGS::LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions defaults)
+    : Optimizer(param_groups, std::make_unique<LBFGSOptions>(defaults)) {
+  CRESSET_CHECK_VALUE(param_groups_.size() == 1, "LBFGS: one parameter group is supported, got ", param_groups_.size());
+}
+
+std::unique_ptr<OptimizerParamState> LBFGS::make_state() const { return std::make_unique<LBFGSParamState>(); }
+
+Tensor LBFGS::flat_grad() const {
+  std::vector<Tensor> parts;
+  for (const Tensor& p : parameters())
+    parts.push_back(p.grad().defined() ? p.grad().detach().reshape({-1}) : cresset::zeros({p.numel()}, p.options().requires_grad(false)));
+  return cresset::cat(parts);
+}
+
+void LBFGS::add_to_params(double step_size, const Tensor& direction) {
+  int64_t at = 0;
+  for (Tensor& p : parameters()) {
+    p.add_(direction.narrow(0, at, p.numel()).view(p.sizes()), step_size);
+    at += p.numel();
+  }
+}
+
+std::vector<Tensor> LBFGS::copy_params() const {
+  std::vector<Tensor> copies;
+  for (const Tensor& p : parameters()) copies.push_back(p.detach().clone());
+  return copies;
+}
+void LBFGS::restore_params(const std::vector<Tensor>& values) {
+  for (size_t i = 0; i < values.size(); i++) parameters()[i].copy_(values[i]);
+}
+
+double LBFGS::evaluate_at(const LossClosure& closure, const std::vector<Tensor>& start, double step_size, const Tensor& direction, Tensor* grad) {
+  add_to_params(step_size, direction);
+  const double loss = call(closure).item<double>();
+  *grad = flat_grad();
+  restore_params(start);
+  return loss;
+}
+
+namespace {
+
+// -H * grad by the two-loop recursion over the remembered pairs.
+Tensor two_loop_direction(LBFGSParamState& state, const Tensor& grad) {
+  const auto &dirs = state.old_dirs(), &steps = state.old_stps(), &ro = state.ro();
+  std::vector<Tensor> alpha(dirs.size());
+  Tensor q = grad.neg();
+  for (size_t i = dirs.size(); i-- > 0;) {
+    alpha[i] = steps[i].dot(q) * ro[i];
+    q.sub_(dirs[i] * alpha[i]);
+  }
+  Tensor r = q.mul(state.H_diag());
+  for (size_t i = 0; i < dirs.size(); i++) r.add_(steps[i] * (alpha[i] - dirs[i].dot(r) * ro[i]));
+  return r;
+}
+
+}  // namespace
+
+Tensor LBFGS::step(LossClosure closure) {
+  NoGradGuard guard;
+  CRESSET_CHECK(closure != nullptr, "LBFGS: step needs a closure that recomputes the loss");
+  const auto& o = static_cast<const LBFGSOptions&>(param_groups_.front().options());
+  CRESSET_CHECK(!o.line_search_fn() || *o.line_search_fn() == "strong_wolfe", "LBFGS: only 'strong_wolfe' is supported as line search, got '",
+                o.line_search_fn().value_or(""), "'");
+  const int64_t max_eval = o.max_eval().value_or(o.max_iter() * 5 / 4);
+  // One state for all, kept with the first parameter.
+  auto& state = state_of<LBFGSParamState>(parameters().front());
+
+  const Tensor first_loss = call(closure);
+  double loss = first_loss.item<double>();
+  int64_t evaluations = 1;
+  state.func_evals()++;
+  Tensor grad = flat_grad();
+  bool converged = grad.abs().max().item<double>() <= o.tolerance_grad();
+  if (converged) return first_loss;
+
+  Tensor& d = state.d();
+  double& t = state.t();
+  for (int64_t n = 1; n <= o.max_iter(); n++) {
+    state.n_iter()++;
+    if (state.n_iter() == 1) {
+      d = grad.neg();
+      state.old_dirs().clear();
+      state.old_stps().clear();
+      state.ro().clear();
+      state.H_diag(cresset::ones({}, grad.options()));
+    } else {
+      const Tensor y = grad.sub(state.prev_flat_grad()), s = d.mul(t), ys = y.dot(s);
+      if (ys.item<double>() > 1e-10) {
+        if (static_cast<int64_t>(state.old_dirs().size()) == o.history_size()) {
+          state.old_dirs().pop_front();
+          state.old_stps().pop_front();
+          state.ro().pop_front();
+        }
+        state.old_dirs().push_back(y);
+        state.old_stps().push_back(s);
+        state.ro().push_back(ys.reciprocal());
+        state.H_diag(ys / y.dot(y));
+      }
+      d = two_loop_direction(state, grad);
+    }
+    state.prev_flat_grad(grad.clone());
+    state.prev_loss(loss);
+
+    t = state.n_iter() == 1 ? std::min(1.0, 1.0 / grad.abs().sum().item<double>()) * o.lr() : o.lr();
+    const double slope = grad.dot(d).item<double>();
+    if (slope > -o.tolerance_change()) break;
+
+    int64_t line_evaluations = 0;
+    if (o.line_search_fn()) {
+      const std::vector<Tensor> start = copy_params();
+      auto evaluate = [&](double step_size) {
+        detail::LinePoint p;
+        p.t = step_size;
+        p.f = evaluate_at(closure, start, step_size, d, &p.g);
+        p.gtd = p.g.dot(d).item<double>();
+        return p;
+      };
+      detail::LinePoint origin;
+      origin.f = loss;
+      origin.g = grad;
+      origin.gtd = slope;
+      const auto found = detail::strong_wolfe(evaluate, origin, t, d.abs().max().item<double>(), o.tolerance_change());
+      loss = found.best.f;
+      grad = found.best.g;
+      t = found.best.t;
+      line_evaluations = found.evaluations;
+      add_to_params(t, d);
+      converged = grad.abs().max().item<double>() <= o.tolerance_grad();
+    } else {
+      add_to_params(t, d);
+      // The last loss would not be used.
+      if (n != o.max_iter()) {
+        loss = call(closure).item<double>();
+        grad = flat_grad();
+        converged = grad.abs().max().item<double>() <= o.tolerance_grad();
+        line_evaluations = 1;
+      }
+    }
+    evaluations += line_evaluations;
+    state.func_evals() += line_evaluations;
+    if (evaluations >= max_eval || converged) break;
+    if (d.abs().max().item<double>() * std::abs(t) <= o.tolerance_change()) break;
+    if (std::abs(loss - state.prev_loss()) < o.tolerance_change()) break;
+  }
+  return first_loss;
+}
+
+}  // namespace cresset::optim

@@ -1,0 +1,151 @@
+#include "cresset/optim/optimizer.h"
+
+#include <unordered_set>
+
+namespace cresset::optim {
+
+namespace {
+[[noreturn]] void not_overridden(const char* what) {
+  cresset::detail::throw_error<NotImplementedError>(cresset::str("optimizer: ", what, " is not overridden by this class"));
+}
+}  // namespace
+
+OptimizerParamState::~OptimizerParamState() = default;
+std::unique_ptr<OptimizerParamState> OptimizerParamState::clone() const { not_overridden("OptimizerParamState::clone"); }
+void OptimizerParamState::serialize(serialize::InputArchive&) { not_overridden("OptimizerParamState::serialize"); }
+void OptimizerParamState::serialize(serialize::OutputArchive&) const { not_overridden("OptimizerParamState::serialize"); }
+
+OptimizerOptions::~OptimizerOptions() = default;
+std::unique_ptr<OptimizerOptions> OptimizerOptions::clone() const { not_overridden("OptimizerOptions::clone"); }
+void OptimizerOptions::serialize(serialize::InputArchive&) { not_overridden("OptimizerOptions::serialize"); }
+void OptimizerOptions::serialize(serialize::OutputArchive&) const { not_overridden("OptimizerOptions::serialize"); }
+double OptimizerOptions::get_lr() const { not_overridden("OptimizerOptions::get_lr"); }
+void OptimizerOptions::set_lr(double) { not_overridden("OptimizerOptions::set_lr"); }
+
+OptimizerOptions& OptimizerParamGroup::options() {
+  CRESSET_CHECK(options_, "optimizer: the parameter group has no options");
+  return *options_;
+}
+const OptimizerOptions& OptimizerParamGroup::options() const { return const_cast<OptimizerParamGroup*>(this)->options(); }
+
+Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
+    : defaults_(std::move(defaults)) {
+  for (const auto& group : param_groups) add_param_group(group);
+}
+Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults) : defaults_(std::move(defaults)) {
+  add_param_group(OptimizerParamGroup(std::move(parameters)));
+}
+Optimizer::~Optimizer() = default;
+
+void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
+  std::unordered_set<const void*> taken;
+  for (const auto& group : param_groups_)
+    for (const Tensor& p : group.params()) taken.insert(p.unsafeGetTensorImpl());
+  for (const Tensor& p : param_group.params()) {
+    CRESSET_CHECK_VALUE(p.defined(), "optimizer: a parameter is an undefined tensor");
+    CRESSET_CHECK_VALUE(p.is_leaf(), "optimizer: cannot optimize a tensor that is not a leaf");
+    CRESSET_CHECK_VALUE(taken.insert(p.unsafeGetTensorImpl()).second, "optimizer: a parameter appears in more than one place of the parameter groups");
+  }
+  OptimizerParamGroup group(param_group);
+  if (!group.has_options()) group.set_options(defaults_->clone());
+  param_groups_.push_back(std::move(group));
+}
+
+void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
+  auto& params = param_groups_.front().params();
+  params.insert(params.end(), parameters.begin(), parameters.end());
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  for (auto& group : param_groups_) {
+    for (const Tensor& p : group.params()) {
+      Tensor& grad = p.mutable_grad();
+      if (!grad.defined()) continue;
+      if (set_to_none) {
+        grad.reset();
+        continue;
+      }
+      grad.detach_();
+      grad.zero_();
+    }
+  }
+}
+
+size_t Optimizer::size() const noexcept {
+  size_t count = 0;
+  for (const auto& group : param_groups_) count += group.params().size();
+  return count;
+}
+
+Tensor Optimizer::call(const LossClosure& closure) {
+  if (!closure) return Tensor();
+  AutoGradMode with_grad(true);
+  return closure();
+}
+
+std::unique_ptr<OptimizerParamState> Optimizer::make_state() const { not_overridden("make_state (or load)"); }
+
+void Optimizer::save(serialize::OutputArchive& archive) const {
+  serialize::OutputArchive groups, states;
+  int64_t number = 0, group_number = 0;
+  for (const auto& group : param_groups_) {
+    serialize::OutputArchive options;
+    group.options().serialize(options);
+    options.write("size", serialize::ArchiveValue(static_cast<int64_t>(group.params().size())));
+    groups.write(std::to_string(group_number++), options);
+    for (const Tensor& p : group.params()) {
+      auto found = state_.find(p.unsafeGetTensorImpl());
+      if (found != state_.end()) {
+        serialize::OutputArchive one;
+        found->second->serialize(one);
+        states.write(std::to_string(number), one);
+      }
+      number++;
+    }
+  }
+  archive.write("param_groups", groups);
+  archive.write("state", states);
+}
+
+void Optimizer::load(serialize::InputArchive& archive) {
+  serialize::InputArchive groups, states;
+  archive.read("param_groups", groups);
+  archive.read("state", states);
+  CRESSET_CHECK_VALUE(groups.keys().size() == param_groups_.size(), "optimizer: number of parameter groups in the file, got ", groups.keys().size(),
+                      ", expected ", param_groups_.size());
+  // First everything is read, then taken over: a bad file changes nothing.
+  std::vector<std::unique_ptr<OptimizerOptions>> options;
+  State fresh;
+  int64_t number = 0;
+  for (size_t g = 0; g < param_groups_.size(); g++) {
+    serialize::InputArchive group;
+    groups.read(std::to_string(g), group);
+    serialize::ArchiveValue size;
+    group.read("size", size);
+    CRESSET_CHECK_VALUE(size.to_int() == static_cast<int64_t>(param_groups_[g].params().size()), "optimizer: size of parameter group ", g,
+                        " in the file, got ", size.to_int(), ", expected ", param_groups_[g].params().size());
+    options.push_back(param_groups_[g].options().clone());
+    options.back()->serialize(group);
+    for (const Tensor& p : param_groups_[g].params()) {
+      serialize::InputArchive one;
+      if (states.try_read(std::to_string(number++), one)) {
+        auto state = make_state();
+        state->serialize(one);
+        fresh.emplace(p.unsafeGetTensorImpl(), std::move(state));
+      }
+    }
+  }
+  for (size_t g = 0; g < param_groups_.size(); g++) param_groups_[g].set_options(std::move(options[g]));
+  state_ = std::move(fresh);
+}
+
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const Optimizer& optimizer) {
+  optimizer.save(archive);
+  return archive;
+}
+serialize::InputArchive& operator>>(serialize::InputArchive& archive, Optimizer& optimizer) {
+  optimizer.load(archive);
+  return archive;
+}
+
+}  // namespace cresset::optim

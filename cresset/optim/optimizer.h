@@ -1,0 +1,133 @@
+#pragma once
+// Optimizer: groups of parameters with options, and a state per parameter.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/nn/arg.h"
+#include "cresset/nn/archive.h"
+#include "cresset/tensor.h"
+
+namespace cresset::optim {
+
+// What an optimizer remembers about one parameter.
+class CRESSET_API OptimizerParamState {
+ public:
+  OptimizerParamState() = default;
+  OptimizerParamState(const OptimizerParamState&) = default;
+  OptimizerParamState& operator=(const OptimizerParamState&) = default;
+  virtual ~OptimizerParamState();
+  virtual std::unique_ptr<OptimizerParamState> clone() const;
+  virtual void serialize(serialize::InputArchive& archive);
+  virtual void serialize(serialize::OutputArchive& archive) const;
+};
+
+template <class Derived>
+class OptimizerCloneableParamState : public OptimizerParamState {
+ public:
+  std::unique_ptr<OptimizerParamState> clone() const override { return std::make_unique<Derived>(static_cast<const Derived&>(*this)); }
+};
+
+class CRESSET_API OptimizerOptions {
+ public:
+  OptimizerOptions() = default;
+  OptimizerOptions(const OptimizerOptions&) = default;
+  OptimizerOptions& operator=(const OptimizerOptions&) = default;
+  virtual ~OptimizerOptions();
+  virtual std::unique_ptr<OptimizerOptions> clone() const;
+  virtual void serialize(serialize::InputArchive& archive);
+  virtual void serialize(serialize::OutputArchive& archive) const;
+  virtual double get_lr() const;
+  virtual void set_lr(double lr);
+};
+
+template <class Derived>
+class OptimizerCloneableOptions : public OptimizerOptions {
+ public:
+  std::unique_ptr<OptimizerOptions> clone() const override { return std::make_unique<Derived>(static_cast<const Derived&>(*this)); }
+};
+
+// Parameters that share options; without options of its own a group takes the optimizer's defaults.
+class CRESSET_API OptimizerParamGroup {
+ public:
+  OptimizerParamGroup(const OptimizerParamGroup& o) : params_(o.params_), options_(o.options_ ? o.options_->clone() : nullptr) {}
+  OptimizerParamGroup(OptimizerParamGroup&&) noexcept = default;
+  OptimizerParamGroup& operator=(const OptimizerParamGroup& o) { return *this = OptimizerParamGroup(o); }
+  OptimizerParamGroup& operator=(OptimizerParamGroup&&) noexcept = default;
+  OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
+  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
+      : params_(std::move(params)), options_(std::move(options)) {}
+
+  bool has_options() const { return options_ != nullptr; }
+  // Errors of both: no options.
+  OptimizerOptions& options();
+  const OptimizerOptions& options() const;
+  void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
+  std::vector<Tensor>& params() { return params_; }
+  const std::vector<Tensor>& params() const { return params_; }
+
+ private:
+  std::vector<Tensor> params_;
+  std::unique_ptr<OptimizerOptions> options_;
+};
+
+class CRESSET_API Optimizer {
+ public:
+  // Recomputes the loss and its gradients.
+  using LossClosure = std::function<Tensor()>;
+  using State = std::unordered_map<void*, std::unique_ptr<OptimizerParamState>>;
+
+  Optimizer(const Optimizer&) = delete;
+  Optimizer(Optimizer&&) = default;
+  explicit Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
+  explicit Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults);
+  virtual ~Optimizer();
+
+  // Errors: a parameter that is not a leaf, or that is in a group already.
+  void add_param_group(const OptimizerParamGroup& param_group);
+  // Appends to the first group.
+  void add_parameters(const std::vector<Tensor>& parameters);
+  // Moves all parameters that have a gradient; returns what the closure returns, if there is one.
+  virtual Tensor step(LossClosure closure = nullptr) = 0;
+  void zero_grad(bool set_to_none = true);
+
+  // Of the first group.
+  const std::vector<Tensor>& parameters() const noexcept { return param_groups_.front().params(); }
+  std::vector<Tensor>& parameters() noexcept { return param_groups_.front().params(); }
+  size_t size() const noexcept;
+  OptimizerOptions& defaults() noexcept { return *defaults_; }
+  const OptimizerOptions& defaults() const noexcept { return *defaults_; }
+  std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
+  const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return param_groups_; }
+  // Keyed by the parameter's TensorImpl.
+  State& state() noexcept { return state_; }
+  const State& state() const noexcept { return state_; }
+
+  // State by the number of the parameter, options by the number of the group.
+  virtual void save(serialize::OutputArchive& archive) const;
+  virtual void load(serialize::InputArchive& archive);
+
+ protected:
+  // A fresh state of the optimizer's kind, for load.
+  virtual std::unique_ptr<OptimizerParamState> make_state() const;
+  static Tensor call(const LossClosure& closure);
+  // The state of a parameter, made on first use.
+  template <class ParamState>
+  ParamState& state_of(const Tensor& parameter) {
+    auto& slot = state_[parameter.unsafeGetTensorImpl()];
+    if (!slot) slot = std::make_unique<ParamState>();
+    return static_cast<ParamState&>(*slot);
+  }
+
+  std::vector<OptimizerParamGroup> param_groups_;
+  State state_;
+  std::unique_ptr<OptimizerOptions> defaults_;
+};
+
+CRESSET_API serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const Optimizer& optimizer);
+CRESSET_API serialize::InputArchive& operator>>(serialize::InputArchive& archive, Optimizer& optimizer);
+
+}  // namespace cresset::optim
