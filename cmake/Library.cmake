@@ -2,7 +2,7 @@
 include(cmake/Opgen.cmake)
 
 set(library_sources)
-foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data io)
+foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data data/datasets io)
   file(GLOB room_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.cpp)
   list(APPEND library_sources ${room_sources})
 endforeach()
@@ -14,7 +14,8 @@ add_dependencies(cresset_objects cresset_opgen)
 
 add_library(cresset SHARED $<TARGET_OBJECTS:cresset_objects> ${CRESSET_KERNEL_OBJECTS})
 target_include_directories(cresset PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-target_link_libraries(cresset PRIVATE pthread ${CMAKE_DL_LIBS})
+find_package(ZLIB REQUIRED)
+target_link_libraries(cresset PRIVATE ZLIB::ZLIB pthread ${CMAKE_DL_LIBS})
 if(CRESSET_SANITIZE)
   target_link_options(cresset PUBLIC -fsanitize=${CRESSET_SANITIZE})
 endif()

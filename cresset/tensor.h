@@ -1,0 +1,9 @@
+#pragma once
+// Tensor with its operators, indexing, and the guards that switch gradients on and off.
+
+#include "cresset/autograd/grad_mode.h"
+#include "cresset/base/parallel.h"
+#include "cresset/core/generator.h"
+#include "cresset/core/tensor.h"
+#include "cresset/ops/functions.h"
+#include "cresset/ops/indexing.h"
