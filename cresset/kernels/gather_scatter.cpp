@@ -1,11 +1,10 @@
 // gather, scatter and its reducing forms.
 
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "cresset/kernels/common/index_check.h"
+#include "cresset/kernels/common/index_tables.h"
 #include "cresset/kernels/index.h"
 
 namespace cresset::kernels {
@@ -183,11 +182,18 @@ void reduce_checked(const Strided& self, int64_t dim, const Strided& index, cons
   });
 }
 
+// Runs kernel(table) over index's shape; `dense` may be larger.
+template <class F>
+void for_each_table_along(const Strided& self, int64_t dim, const Strided& index, const Strided& dense, bool ordered, F kernel) {
+  DimVector strides(self.strides);
+  strides[static_cast<size_t>(dim)] = 0;
+  for_each_table(Strided(dense.data, dense.dtype, index.sizes, dense.strides), {self.data, strides, self.strides[static_cast<size_t>(dim)]},
+                 index, index.strides, dim, ordered ? dim + 1 : dim, kernel);
+}
+
 void scatter_from(const Strided& self, int64_t dim, const Strided& index, const Strided& src) {
-  visit_size(self.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    for_each_target<T, T>(self, dim, index, src, [](T& a, const T& b) { a = b; });
-  });
+  const auto kernel = call(scatter_table_stub);
+  for_each_table_along(self, dim, index, src, true, [&](const IndexTable& table) { kernel(self.item(), index.item(), table); });
 }
 
 }  // namespace
@@ -197,33 +203,8 @@ void gather(const Strided& out_any, const Strided& self_any, int64_t dim, const 
   const Strided &out = out_1d.get(), &self = self_1d.get(), &index = index_1d.get();
   check_dims("gather", self, index, dim);
   check_index<Error>("gather", index, self.sizes[static_cast<size_t>(dim)], dim, false);
-  const Along a = along(self, dim);
-  StridedWalk walk(index.sizes);
-  walk.add(out);
-  walk.add(self.data, a.strides, self.item());
-  walk.add(index);
-  walk.plan();
-  const int64_t step = a.step;
-  visit_index(index.dtype, "gather", [&](auto index_tag) {
-    using I = decltype(index_tag);
-    visit_size(out.dtype, [&](auto tag) {
-      using T = decltype(tag);
-      walk.run([step](char* const* p, const int64_t* s, int64_t n) {
-        const int64_t s0 = s[0], s1 = s[1], s2 = s[2];
-        if (s0 == sizeof(T) && s2 == sizeof(I)) {
-          T* to = reinterpret_cast<T*>(p[0]);
-          const I* ix = reinterpret_cast<const I*>(p[2]);
-          const char* from = p[1];
-          for (int64_t i = 0; i < n; i++) to[i] = *reinterpret_cast<const T*>(from + i * s1 + static_cast<int64_t>(ix[i]) * step);
-          return;
-        }
-        const char *from = p[1], *ix = p[2];
-        char* to = p[0];
-        for (; n > 0; n--, to += s0, from += s1, ix += s2)
-          *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from + static_cast<int64_t>(*reinterpret_cast<const I*>(ix)) * step);
-      });
-    });
-  });
+  const auto kernel = call(gather_table_stub);
+  for_each_table_along(self, dim, index, out, false, [&](const IndexTable& table) { kernel(out.item(), index.item(), table); });
 }
 
 void scatter(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& src_any) {
@@ -231,7 +212,7 @@ void scatter(const Strided& self_any, int64_t dim, const Strided& index_any, con
   const Strided &self = self_1d.get(), &index = index_1d.get();
   check_dims("scatter", self, index, dim);
   check_index<Error>("scatter", index, self.sizes[static_cast<size_t>(dim)], dim, false);
-  scatter_from(self, dim, WideIndex(index, "scatter").get(), src_1d.get());
+  scatter_from(self, dim, index, src_1d.get());
 }
 
 void scatter_value(const Strided& self_any, int64_t dim, const Strided& index_any, const Scalar& value) {
@@ -241,11 +222,19 @@ void scatter_value(const Strided& self_any, int64_t dim, const Strided& index_an
   check_index<Error>("scatter", index, self.sizes[static_cast<size_t>(dim)], dim, false);
   const Bytes16 bytes = element_bytes(value, self.dtype);
   const DimVector zeros(index.sizes.size(), 0);
-  scatter_from(self, dim, WideIndex(index, "scatter").get(), Strided(&bytes, self.dtype, index.sizes, zeros));
+  scatter_from(self, dim, index, Strided(&bytes, self.dtype, index.sizes, zeros));
 }
 
-void scatter_add(const Strided& self, int64_t dim, const Strided& index, const Strided& src) {
-  scatter_reduce(self, dim, index, src, ScatterReduce::sum, true, "scatter_add");
+void scatter_add(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& src_any) {
+  if (self_any.dtype == ScalarType::Half || self_any.dtype == ScalarType::BFloat16)
+    return scatter_reduce(self_any, dim, index_any, src_any, ScatterReduce::sum, true, "scatter_add");
+  const AtLeast1d self_1d(self_any), index_1d(index_any), src_1d(src_any);
+  const Strided &self = self_1d.get(), &index = index_1d.get();
+  check_dims("scatter_add", self, index, dim);
+  check_index<Error>("scatter_add", index, self.sizes[static_cast<size_t>(dim)], dim, false);
+  const auto kernel = call(scatter_add_table_stub);
+  for_each_table_along(self, dim, WideIndex(index, "scatter_add").get(), src_1d.get(), true,
+                       [&](const IndexTable& table) { kernel(self.dtype, table, nullptr); });
 }
 
 void scatter_reduce(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& src_any, ScatterReduce reduce,

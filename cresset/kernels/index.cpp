@@ -1,9 +1,10 @@
 // Advanced indexing, take and put.
 #include "cresset/kernels/index.h"
 
-#include <cstring>
+#include <vector>
 
 #include "cresset/kernels/common/index_check.h"
+#include "cresset/kernels/common/index_tables.h"
 
 namespace cresset::kernels {
 
@@ -50,79 +51,6 @@ DimVector over_result(const Layout& l, IntArrayRef self_values, IntArrayRef comm
   return v;
 }
 
-// The walk over the result: operand 0 is the dense side, 1 self's slice, and 2, 3, ... the indices.
-struct IndexedWalk {
-  struct Axis { int64_t size, step; };
-  StridedWalk walk;
-  SmallVector<Axis, 4> axes;
-
-  IndexedWalk(const char* op, const Strided& dense, const Strided& self, ArrayRef<Strided> indices, bool writes_self)
-      : walk(dense.sizes) {
-    const Layout l = layout_of(self.sizes, indices, op);
-    const DimVector shape = over_result(l, self.sizes, l.common);
-    CRESSET_CHECK(dense.sizes == IntArrayRef(shape), op, ": shape mismatch, got values of shape ", dense.sizes,
-                  " for an indexing result of shape ", IntArrayRef(shape));
-    for (int64_t d : l.indexed)
-      check_index<IndexError>(op, indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], d, true);
-    const DimVector none(l.common.size(), 0), no_slice(self.sizes.size(), 0);
-    walk.add(dense);
-    walk.add(self.data, over_result(l, self.strides, none), self.item());
-    for (int64_t d : l.indexed) {
-      const Strided& ix = indices[static_cast<size_t>(d)];
-      walk.add(ix.data, over_result(l, no_slice, ix.strides), ix.item());
-      axes.push_back({self.sizes[static_cast<size_t>(d)], self.strides[static_cast<size_t>(d)] * self.item()});
-    }
-    // Writes along the common shape may meet.
-    for (size_t d = 0; writes_self && d < l.common.size(); d++) walk.mark_ordered(static_cast<int64_t>(l.position + d));
-    walk.plan();
-  }
-};
-
-constexpr int64_t kBlock = 256;
-
-// offsets[i] = the byte offset in self that the indices of elements [0, n) name.
-template <class I>
-void offsets_of(int64_t* offsets, char* const* index, const int64_t* steps, ArrayRef<IndexedWalk::Axis> axes, int64_t n) {
-  for (size_t a = 0; a < axes.size(); a++) {
-    const int64_t size = axes[a].size, step = axes[a].step, stride = steps[a];
-    const char* p = index[a];
-    for (int64_t i = 0; i < n; i++) {
-      const int64_t v = *reinterpret_cast<const I*>(p + i * stride);
-      const int64_t offset = (v + ((v >> 63) & size)) * step;
-      offsets[i] = a == 0 ? offset : offsets[i] + offset;
-    }
-  }
-}
-
-// Calls f(dense element, self element) for a row; `slice` runs where no index varies along it.
-template <class T, class I, class F>
-void indexed_row(char* const* p, const int64_t* s, int64_t n, ArrayRef<IndexedWalk::Axis> axes, F f) {
-  bool varies = false;
-  for (size_t a = 0; a < axes.size(); a++) varies |= s[2 + a] != 0;
-  int64_t offsets[kBlock];
-  char *dense = p[0], *self = p[1];
-  const int64_t s0 = s[0], s1 = s[1];
-  if (!varies) {
-    offsets_of<I>(offsets, p + 2, s + 2, axes, 1);
-    self += axes.empty() ? 0 : offsets[0];
-    if (s0 == sizeof(T) && s1 == sizeof(T)) {
-      T *d = reinterpret_cast<T*>(dense), *x = reinterpret_cast<T*>(self);
-      for (int64_t i = 0; i < n; i++) f(d[i], x[i]);
-      return;
-    }
-    for (; n > 0; n--, dense += s0, self += s1) f(*reinterpret_cast<T*>(dense), *reinterpret_cast<T*>(self));
-    return;
-  }
-  SmallVector<char*, 4> index(p + 2, p + 2 + axes.size());
-  for (int64_t b = 0; b < n; b += kBlock) {
-    const int64_t m = std::min(kBlock, n - b);
-    offsets_of<I>(offsets, index.data(), s + 2, axes, m);
-    for (int64_t i = 0; i < m; i++, dense += s0, self += s1)
-      f(*reinterpret_cast<T*>(dense), *reinterpret_cast<T*>(self + offsets[i]));
-    for (size_t a = 0; a < axes.size(); a++) index[a] += m * s[2 + a];
-  }
-}
-
 ScalarType index_dtype(ArrayRef<Strided> indices, const char* op) {
   ScalarType t = ScalarType::Undefined;
   for (const Strided& ix : indices) {
@@ -130,8 +58,73 @@ ScalarType index_dtype(ArrayRef<Strided> indices, const char* op) {
     CRESSET_CHECK_INDEX(t == ScalarType::Undefined || t == ix.dtype, op, ": expected indices of one dtype, got ", t, " and ", ix.dtype);
     t = ix.dtype;
   }
-  return t == ScalarType::Undefined ? ScalarType::Long : t;
+  visit_index(t == ScalarType::Undefined ? ScalarType::Long : t, op, [](auto) {});
+  return t;
 }
+
+// An indexing of self, checked, as one index array over the result: the only one given, or the offsets that several add up to.
+class IndexPlan {
+ public:
+  IndexPlan(const char* op, const Strided& dense, const Strided& self, ArrayRef<Strided> indices, bool wide)
+      : self_(self), layout_(layout_of(self.sizes, indices, op)) {
+    const DimVector shape = over_result(layout_, self.sizes, layout_.common);
+    CRESSET_CHECK(dense.sizes == IntArrayRef(shape), op, ": shape mismatch, got values of shape ", dense.sizes,
+                  " for an indexing result of shape ", IntArrayRef(shape));
+    const ScalarType t = index_dtype(indices, op);
+    for (int64_t d : layout_.indexed)
+      check_index<IndexError>(op, indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], d, true);
+    if (layout_.indexed.size() == 1 && !(wide && t == ScalarType::Int)) {
+      const size_t d = static_cast<size_t>(layout_.indexed[0]);
+      index_ = indices[d];
+      step_ = self.strides[d];
+      wrap_ = self.sizes[d];
+      return;
+    }
+    int64_t n = 1;
+    for (int64_t s : layout_.common) n *= s;
+    offsets_.assign(static_cast<size_t>(n), 0);
+    offset_strides_ = contiguous_strides(layout_.common);
+    index_ = Strided(offsets_.data(), ScalarType::Long, layout_.common, offset_strides_);
+    for (int64_t d : layout_.indexed)
+      add_offsets(indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], self.strides[static_cast<size_t>(d)]);
+  }
+
+  const Strided& index() const { return index_; }
+
+  // Calls kernel(table) over the result, whose elements are those of `dense`.
+  template <class F>
+  void run(const Strided& dense, bool writes_self, F kernel) const {
+    const DimVector none(layout_.common.size(), 0), no_slice(self_.sizes.size(), 0);
+    const DimVector base = over_result(layout_, self_.strides, none), over = over_result(layout_, no_slice, index_.strides);
+    const int64_t first = static_cast<int64_t>(layout_.position), last = first + static_cast<int64_t>(layout_.common.size());
+    // Writes along the common shape may meet.
+    for_each_table(dense, {self_.data, base, step_, wrap_}, index_, over, first, writes_self ? last : first, kernel);
+  }
+
+ private:
+  void add_offsets(const Strided& index, int64_t size, int64_t step) {
+    StridedWalk walk(layout_.common);
+    walk.add(index_);
+    walk.add(index);
+    walk.plan();
+    visit_index(index.dtype, "index", [&](auto tag) {
+      using I = decltype(tag);
+      walk.run([=](char* const* p, const int64_t* s, int64_t n) {
+        for (int64_t i = 0; i < n; i++) {
+          const int64_t v = *reinterpret_cast<const I*>(p[1] + i * s[1]);
+          *reinterpret_cast<int64_t*>(p[0] + i * s[0]) += (v + ((v >> 63) & size)) * step;
+        }
+      });
+    });
+  }
+
+  const Strided& self_;
+  Layout layout_;
+  Strided index_;
+  int64_t step_ = 1, wrap_ = 0;
+  std::vector<int64_t> offsets_;
+  DimVector offset_strides_;
+};
 
 template <class T>
 void add_to(T& a, T b) {
@@ -185,38 +178,19 @@ DimVector index_shape(IntArrayRef self_sizes, ArrayRef<Strided> indices) {
 }
 
 void index(const Strided& out, const Strided& self, ArrayRef<Strided> indices) {
-  const IndexedWalk w("index", out, self, indices, false);
-  visit_index(index_dtype(indices, "index"), "index", [&](auto index_tag) {
-    using I = decltype(index_tag);
-    visit_size(out.dtype, [&](auto tag) {
-      using T = decltype(tag);
-      w.walk.run([&w](char* const* p, const int64_t* s, int64_t n) {
-        indexed_row<T, I>(p, s, n, w.axes, [](T& dense, const T& x) { dense = x; });
-      });
-    });
-  });
+  const IndexPlan plan("index", out, self, indices, false);
+  const auto kernel = call(gather_table_stub);
+  plan.run(out, false, [&](const IndexTable& table) { kernel(out.item(), plan.index().item(), table); });
 }
 
 void index_put(const Strided& self, ArrayRef<Strided> indices, const Strided& values, bool accumulate) {
-  const IndexedWalk w("index_put", values, self, indices, true);
-  visit_index(index_dtype(indices, "index_put"), "index_put", [&](auto index_tag) {
-    using I = decltype(index_tag);
-    if (!accumulate) {
-      visit_size(self.dtype, [&](auto tag) {
-        using T = decltype(tag);
-        w.walk.run([&w](char* const* p, const int64_t* s, int64_t n) {
-          indexed_row<T, I>(p, s, n, w.axes, [](const T& dense, T& x) { x = dense; });
-        });
-      });
-      return;
-    }
-    visit_dtype(self.dtype, "index_put", [&](auto tag) {
-      using T = decltype(tag);
-      w.walk.run([&w](char* const* p, const int64_t* s, int64_t n) {
-        indexed_row<T, I>(p, s, n, w.axes, [](const T& dense, T& x) { add_to(x, dense); });
-      });
-    });
-  });
+  const IndexPlan plan("index_put", values, self, indices, accumulate);
+  if (accumulate) {
+    const auto kernel = call(scatter_add_table_stub);
+    return plan.run(values, true, [&](const IndexTable& table) { kernel(self.dtype, table, nullptr); });
+  }
+  const auto kernel = call(scatter_table_stub);
+  plan.run(values, true, [&](const IndexTable& table) { kernel(self.item(), plan.index().item(), table); });
 }
 
 void take(const Strided& out, const Strided& self, const Strided& index) {

@@ -5,6 +5,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/index_check.h"
+#include "cresset/kernels/common/index_tables.h"
 #include "cresset/kernels/index.h"
 
 namespace cresset::kernels {
@@ -36,67 +37,18 @@ void check_slices(const char* op, const Strided& self, int64_t dim, const Stride
                       " for dimension ", dim);
 }
 
-// Calls f(self element, slice element) for every element of `slices`, those of one place of self in the index's order.
-template <class T, class F>
-void for_each_slice(const Strided& self, int64_t dim, const Strided& index, const Strided& slices, F f) {
-  const int64_t size = self.sizes[static_cast<size_t>(dim)], step = self.strides[static_cast<size_t>(dim)] * self.item();
-  StridedWalk walk(slices.sizes);
-  walk.add(slices);
-  walk.add(self.data, without(self.strides, dim), self.item());
-  walk.add(index.data, index_strides(index, self.dim(), dim), index.item());
-  walk.mark_ordered(dim);
-  walk.plan();
-  walk.run([=](char* const* p, const int64_t* s, int64_t n) {
-    const char *from = p[0], *ix = p[2];
-    char* to = p[1];
-    const int64_t s0 = s[0], s1 = s[1], s2 = s[2];
-    const auto target = [=](const char* at) {
-      const int64_t v = *reinterpret_cast<const int64_t*>(at);
-      return (v < 0 ? v + size : v) * step;
-    };
-    if (s2 == 0) {
-      to += target(ix);
-      if (s0 == sizeof(T) && s1 == sizeof(T)) {
-        T* row = reinterpret_cast<T*>(to);
-        const T* in = reinterpret_cast<const T*>(from);
-        for (int64_t i = 0; i < n; i++) f(row[i], in[i]);
-        return;
-      }
-      for (; n > 0; n--, from += s0, to += s1) f(*reinterpret_cast<T*>(to), *reinterpret_cast<const T*>(from));
-      return;
-    }
-    for (; n > 0; n--, from += s0, to += s1, ix += s2)
-      f(*reinterpret_cast<T*>(to + target(ix)), *reinterpret_cast<const T*>(from));
-  });
+// Runs kernel(table) over the slices that the index names, those of one place of self in the index's order.
+template <class F>
+void for_each_slice(const Strided& self, int64_t dim, const Strided& index, const Strided& slices, bool writes_self, bool wraps, F kernel) {
+  const size_t d = static_cast<size_t>(dim);
+  const DimVector strides = without(self.strides, dim);
+  for_each_table(slices, {self.data, strides, self.strides[d], wraps ? self.sizes[d] : 0}, index, index_strides(index, self.dim(), dim), dim,
+                 writes_self ? dim + 1 : dim, kernel);
 }
 
-template <class I>
-void select(const Strided& out, const Strided& self, int64_t dim, const Strided& index) {
-  const int64_t step = self.strides[static_cast<size_t>(dim)] * self.item();
-  StridedWalk walk(out.sizes);
-  walk.add(out);
-  walk.add(self.data, without(self.strides, dim), self.item());
-  walk.add(index.data, index_strides(index, self.dim(), dim), index.item());
-  walk.plan();
-  visit_size(out.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    walk.run([step](char* const* p, const int64_t* s, int64_t n) {
-      const char *from = p[1], *ix = p[2];
-      char* to = p[0];
-      const int64_t s0 = s[0], s1 = s[1], s2 = s[2];
-      if (s2 == 0) {
-        from += static_cast<int64_t>(*reinterpret_cast<const I*>(ix)) * step;
-        if (s0 == sizeof(T) && s1 == sizeof(T)) {
-          std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
-          return;
-        }
-        for (; n > 0; n--, to += s0, from += s1) *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from);
-        return;
-      }
-      for (; n > 0; n--, to += s0, from += s1, ix += s2)
-        *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from + static_cast<int64_t>(*reinterpret_cast<const I*>(ix)) * step);
-    });
-  });
+void write_slices(const Strided& self, int64_t dim, const Strided& index, const Strided& source, bool wraps) {
+  const auto kernel = call(scatter_table_stub);
+  for_each_slice(self, dim, index, source, true, wraps, [&](const IndexTable& table) { kernel(self.item(), index.item(), table); });
 }
 
 // Positions 0..n-1 grouped by row: those of row r are order[start[r]] .. order[start[r + 1] - 1], ascending.
@@ -172,7 +124,8 @@ void index_select(const Strided& out_any, const Strided& self_any, int64_t dim, 
   const Strided &out = out_1d.get(), &self = self_1d.get(), &index = index_1d.get();
   check_slices("index_select", self, dim, index, out);
   check_index<IndexError>("index_select", index, self.sizes[static_cast<size_t>(dim)], dim, false);
-  visit_index(index.dtype, "index_select", [&](auto tag) { select<decltype(tag)>(out, self, dim, index); });
+  const auto kernel = call(gather_table_stub);
+  for_each_slice(self, dim, index, out, false, false, [&](const IndexTable& table) { kernel(out.item(), index.item(), table); });
 }
 
 void index_copy(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& source_any) {
@@ -180,11 +133,7 @@ void index_copy(const Strided& self_any, int64_t dim, const Strided& index_any, 
   const Strided &self = self_1d.get(), &index = index_1d.get(), &source = source_1d.get();
   check_slices("index_copy", self, dim, index, source);
   check_index<IndexError>("index_copy", index, self.sizes[static_cast<size_t>(dim)], dim, false);
-  const WideIndex wide(index, "index_copy");
-  visit_size(self.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    for_each_slice<T>(self, dim, wide.get(), source, [](T& a, const T& b) { a = b; });
-  });
+  write_slices(self, dim, index, source, false);
 }
 
 void index_add(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& source_any, const Scalar& alpha) {
@@ -193,18 +142,8 @@ void index_add(const Strided& self_any, int64_t dim, const Strided& index_any, c
   check_slices("index_add", self, dim, index, source);
   check_index<IndexError>("index_add", index, self.sizes[static_cast<size_t>(dim)], dim, false);
   const WideIndex wide(index, "index_add");
-  visit_dtype(self.dtype, "index_add", [&](auto tag) {
-    using T = decltype(tag);
-    using A = typename RowSum<T>::type;
-    const A factor = alpha.as<A>();
-    const bool plain = alpha.equal(1);
-    for_each_slice<T>(self, dim, wide.get(), source, [factor, plain](T& a, const T& b) {
-      if constexpr (std::is_same_v<T, bool>) a = a || (factor && b);
-      else if constexpr (std::is_integral_v<T>)
-        a = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(factor) * static_cast<uint64_t>(b));
-      else a = static_cast<T>(static_cast<A>(a) + (plain ? static_cast<A>(b) : factor * static_cast<A>(b)));
-    });
-  });
+  const auto kernel = call(scatter_add_table_stub);
+  for_each_slice(self, dim, wide.get(), source, true, false, [&](const IndexTable& table) { kernel(self.dtype, table, &alpha); });
 }
 
 void index_fill(const Strided& self_any, int64_t dim, const Strided& index_any, const Scalar& value) {
@@ -217,11 +156,7 @@ void index_fill(const Strided& self_any, int64_t dim, const Strided& index_any, 
   const Strided source(&bytes, self.dtype, sizes, none);
   check_slices("index_fill", self, dim, index, source);
   check_index<IndexError>("index_fill", index, self.sizes[static_cast<size_t>(dim)], dim, true);
-  const WideIndex wide(index, "index_fill");
-  visit_size(self.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    for_each_slice<T>(self, dim, wide.get(), source, [](T& a, const T& b) { a = b; });
-  });
+  write_slices(self, dim, index, source, true);
 }
 
 void embedding(const Strided& out, const Strided& weight, const Strided& index) {
@@ -230,28 +165,10 @@ void embedding(const Strided& out, const Strided& weight, const Strided& index) 
   DimVector row_strides(out.sizes.size(), 0), index_strides(index.strides);
   row_strides[row_strides.size() - 1] = weight.strides[1];
   index_strides.push_back(0);
-  const int64_t step = weight.strides[0] * weight.item();
-  StridedWalk walk(out.sizes);
-  walk.add(out);
-  walk.add(weight.data, row_strides, weight.item());
-  walk.add(index.data, index_strides, index.item());
-  walk.plan();
-  visit_index(index.dtype, "embedding", [&](auto index_tag) {
-    using I = decltype(index_tag);
-    visit_size(out.dtype, [&](auto tag) {
-      using T = decltype(tag);
-      walk.run([step](char* const* p, const int64_t* s, int64_t n) {
-        const char *from = p[1], *ix = p[2];
-        char* to = p[0];
-        if (s[2] == 0 && s[0] == sizeof(T) && s[1] == sizeof(T)) {
-          std::memcpy(to, from + static_cast<int64_t>(*reinterpret_cast<const I*>(ix)) * step, static_cast<size_t>(n) * sizeof(T));
-          return;
-        }
-        for (; n > 0; n--, to += s[0], from += s[1], ix += s[2])
-          *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from + static_cast<int64_t>(*reinterpret_cast<const I*>(ix)) * step);
-      });
-    });
-  });
+  visit_index(index.dtype, "embedding", [](auto) {});
+  const auto kernel = call(gather_table_stub);
+  for_each_table(out, {weight.data, row_strides, weight.strides[0]}, index, index_strides, 0, 0,
+                 [&](const IndexTable& table) { kernel(out.item(), index.item(), table); });
 }
 
 void embedding_backward(const Strided& grad_weight, const Strided& grad, const Strided& index, int64_t padding_idx,

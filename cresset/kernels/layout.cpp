@@ -74,13 +74,6 @@ void triangle_of(const char* op, const Strided& out, const Strided& self, int64_
 
 }  // namespace
 
-Strided narrow(const Strided& a, int64_t dim, int64_t start, int64_t length, DimVector& sizes) {
-  const size_t d = static_cast<size_t>(dim);
-  sizes = a.sizes;
-  sizes[d] = length;
-  return Strided(offset_by(a, start * a.strides[d]), a.dtype, sizes, a.strides);
-}
-
 void cat(const Strided& out, ArrayRef<Strided> inputs, int64_t dim) {
   int64_t start = 0;
   for (const Strided& in : inputs) {

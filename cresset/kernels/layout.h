@@ -6,9 +6,6 @@
 
 namespace cresset::kernels {
 
-// Part [start, start + length) of dimension dim. `sizes` is storage for the result's sizes and must outlive it.
-Strided narrow(const Strided& a, int64_t dim, int64_t start, int64_t length, DimVector& sizes);
-
 // The inputs one behind the other along dim; each has out's shape but for its own length along dim. Inputs of shape [0] are skipped.
 void cat(const Strided& out, ArrayRef<Strided> inputs, int64_t dim);
 void flip(const Strided& out, const Strided& self, IntArrayRef dims);

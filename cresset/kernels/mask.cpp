@@ -1,19 +1,16 @@
 // Kernels driven by a mask: counting, coordinates, selection and filling.
 
+#include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstring>
 
+#include "cresset/kernels/cpu/compress.h"
 #include "cresset/kernels/index.h"
 
 namespace cresset::kernels {
 
 namespace {
-
-template <class T>
-bool is_nonzero(T v) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return (v.x & 0x7fffu) != 0;
-  else if constexpr (is_complex<T>::value) return v.real() != 0 || v.imag() != 0;
-  else return v != T(0);
-}
 
 // A walk in row-major order on the calling thread.
 StridedWalk ordered_walk(IntArrayRef sizes, ArrayRef<Strided> operands) {
@@ -29,52 +26,130 @@ void check_mask(const char* op, const Strided& self, const Strided& mask) {
   CRESSET_CHECK(mask.sizes == self.sizes, op, ": expected mask and self broadcast to one shape, got ", mask.sizes, " and ", self.sizes);
 }
 
+// The bits of up to kMaskBlock elements of any stride.
+class BitReader {
+ public:
+  explicit BitReader(ScalarType t) : dtype_(t), item_(static_cast<int64_t>(element_size(t))), kernel_(call(mask_bits_stub)) {}
+  int64_t read(const char* x, int64_t stride, int64_t n) {
+    if (stride == item_) return kernel_(dtype_, x, n, bits);
+    visit_size(dtype_, [&](auto tag) {
+      using T = decltype(tag);
+      T* to = reinterpret_cast<T*>(packed_);
+      for (int64_t i = 0; i < n; i++) to[i] = *reinterpret_cast<const T*>(x + i * stride);
+    });
+    return kernel_(dtype_, packed_, n, bits);
+  }
+
+  uint64_t bits[kMaskWords];
+
+ private:
+  ScalarType dtype_;
+  int64_t item_;
+  decltype(call(mask_bits_stub)) kernel_;
+  alignas(16) char packed_[kMaskBlock * 16];
+};
+
+int64_t words_of(int64_t n) { return (n + 63) / 64; }
+
+// Calls f(first, length) for blocks of a row.
+template <class F>
+void for_blocks(int64_t n, F f) {
+  for (int64_t b = 0; b < n; b += kMaskBlock) f(b, std::min(kMaskBlock, n - b));
+}
+
+template <class F>
+void for_each_bit(const uint64_t* bits, int64_t words, F f) {
+  for (int64_t w = 0; w < words; w++)
+    for (uint64_t rest = bits[w]; rest; rest &= rest - 1) f(64 * w + std::countr_zero(rest));
+}
+
 }  // namespace
 
 int64_t count_nonzero(const Strided& x) {
-  const StridedWalk walk = ordered_walk(x.sizes, x);
-  int64_t count = 0;
-  visit_dtype(x.dtype, "count_nonzero", [&](auto tag) {
-    using T = decltype(tag);
-    walk.run([&count](char* const* p, const int64_t* s, int64_t n) {
-      int64_t c = 0;
-      for (int64_t i = 0; i < n; i++) c += is_nonzero(*reinterpret_cast<const T*>(p[0] + i * s[0]));
-      count += c;
-    });
-  });
+  StridedWalk walk(x.sizes);
+  walk.add(x);
+  walk.plan();
+  std::atomic<int64_t> count{0};
+  walk.run([&](char* const* p, const int64_t* s, int64_t n) {
+    BitReader reader(x.dtype);
+    int64_t c = 0;
+    for_blocks(n, [&](int64_t b, int64_t length) { c += reader.read(p[0] + b * s[0], s[0], length); });
+    count += c;
+  }, 1 << 18);
   return count;
 }
 
 void nonzero(int64_t* out, const Strided& x) {
   const size_t dims = x.sizes.size();
   if (dims == 0) return;
+  const auto positions = call(compress_positions_stub);
+  BitReader reader(x.dtype);
+  if (dims == 1) {
+    const StridedWalk walk = ordered_walk(x.sizes, x);
+    return walk.run([&](char* const* p, const int64_t* s, int64_t n) {
+      for_blocks(n, [&](int64_t b, int64_t length) {
+        const int64_t count = reader.read(p[0] + b * s[0], s[0], length);
+        positions(reader.bits, words_of(length), b, out);
+        out += count;
+      });
+    });
+  }
+  // One row of the last dimension after the other, many at a time where it is contiguous with the one before it.
   const StridedWalk walk = ordered_walk(x.sizes, x);
-  int64_t position = 0;
-  visit_dtype(x.dtype, "nonzero", [&](auto tag) {
-    using T = decltype(tag);
-    walk.run([&](char* const* p, const int64_t* s, int64_t n) {
-      for (int64_t i = 0; i < n; i++, position++) {
-        if (!is_nonzero(*reinterpret_cast<const T*>(p[0] + i * s[0]))) continue;
-        int64_t rest = position;
-        for (size_t d = dims; d-- > 0;) {
-          out[d] = rest % x.sizes[d];
-          rest /= x.sizes[d];
+  DimVector at(dims, 0);  // coordinates of the row that holds the next element found
+  const int64_t width = x.sizes[dims - 1];
+  int64_t walked = 0, row_begin = 0, found[kMaskBlock];
+  const auto next_row = [&] {
+    row_begin += width;
+    for (size_t d = dims - 1; d-- > 0;) {
+      if (++at[d] < x.sizes[d]) return;
+      at[d] = 0;
+    }
+  };
+  const auto seek_row = [&](int64_t position) {
+    int64_t row = position / width;
+    row_begin = row * width;
+    for (size_t d = dims - 1; d-- > 0; row /= x.sizes[d]) at[d] = row % x.sizes[d];
+  };
+  walk.run([&](char* const* p, const int64_t* s, int64_t n) {
+    for_blocks(n, [&](int64_t b, int64_t length) {
+      const int64_t count = reader.read(p[0] + b * s[0], s[0], length);
+      positions(reader.bits, words_of(length), walked + b, found);
+      for (int64_t i = 0; i < count;) {
+        if (found[i] >= row_begin + 8 * width) seek_row(found[i]);
+        while (found[i] >= row_begin + width) next_row();
+        const int64_t row_end = row_begin + width;
+        for (; i < count && found[i] < row_end; i++, out += dims) {
+          for (size_t d = 0; d + 1 < dims; d++) out[d] = at[d];
+          out[dims - 1] = found[i] - row_begin;
         }
-        out += dims;
       }
     });
+    walked += n;
   });
 }
 
 void masked_select(void* out, const Strided& self, const Strided& mask) {
   check_mask("masked_select", self, mask);
   const StridedWalk walk = ordered_walk(self.sizes, {self, mask});
-  visit_size(self.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    T* to = static_cast<T*>(out);
-    walk.run([&to](char* const* p, const int64_t* s, int64_t n) {
-      for (int64_t i = 0; i < n; i++)
-        if (p[1][i * s[1]]) *to++ = *reinterpret_cast<const T*>(p[0] + i * s[0]);
+  const int64_t item = self.item();
+  const auto compress = call(compress_elements_stub);
+  char* to = static_cast<char*>(out);
+  BitReader reader(mask.dtype);
+  walk.run([&](char* const* p, const int64_t* s, int64_t n) {
+    for_blocks(n, [&](int64_t b, int64_t length) {
+      const int64_t count = reader.read(p[1] + b * s[1], s[1], length), words = words_of(length);
+      const char* from = p[0] + b * s[0];
+      if (s[0] == item) {
+        compress(item, from, reader.bits, words, to);
+      } else {
+        visit_size(self.dtype, [&](auto tag) {
+          using T = decltype(tag);
+          T* next = reinterpret_cast<T*>(to);
+          for_each_bit(reader.bits, words, [&](int64_t i) { *next++ = *reinterpret_cast<const T*>(from + i * s[0]); });
+        });
+      }
+      to += count * item;
     });
   });
 }
@@ -86,11 +161,14 @@ void masked_fill(const Strided& self, const Strided& mask, const Scalar& value) 
   walk.add(self);
   walk.add(mask);
   walk.plan();
+  const auto fill = call(fill_masked_stub);
+  const int64_t item = self.item();
   visit_size(self.dtype, [&](auto tag) {
     using T = decltype(tag);
     T v;
     std::memcpy(&v, &bytes, sizeof v);
-    walk.run([v](char* const* p, const int64_t* s, int64_t n) {
+    walk.run([=, &bytes](char* const* p, const int64_t* s, int64_t n) {
+      if (s[0] == item && s[1] == 1) return fill(item, p[0], reinterpret_cast<const uint8_t*>(p[1]), &bytes, n);
       for (int64_t i = 0; i < n; i++)
         if (p[1][i * s[1]]) *reinterpret_cast<T*>(p[0] + i * s[0]) = v;
     });
@@ -103,12 +181,24 @@ void masked_scatter(const Strided& self, const Strided& mask, const void* source
   CRESSET_CHECK(needed <= source_numel, "masked_scatter: number of elements of source < number of ones in mask, got ", source_numel,
                 " and ", needed);
   const StridedWalk walk = ordered_walk(self.sizes, {self, mask});
-  visit_size(self.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    const T* from = static_cast<const T*>(source);
-    walk.run([&from](char* const* p, const int64_t* s, int64_t n) {
-      for (int64_t i = 0; i < n; i++)
-        if (p[1][i * s[1]]) *reinterpret_cast<T*>(p[0] + i * s[0]) = *from++;
+  const int64_t item = self.item();
+  const auto expand = call(expand_elements_stub);
+  const char* from = static_cast<const char*>(source);
+  BitReader reader(mask.dtype);
+  walk.run([&](char* const* p, const int64_t* s, int64_t n) {
+    for_blocks(n, [&](int64_t b, int64_t length) {
+      const int64_t count = reader.read(p[1] + b * s[1], s[1], length), words = words_of(length);
+      char* to = p[0] + b * s[0];
+      if (s[0] == item) {
+        expand(item, from, reader.bits, words, to);
+      } else {
+        visit_size(self.dtype, [&](auto tag) {
+          using T = decltype(tag);
+          const T* next = reinterpret_cast<const T*>(from);
+          for_each_bit(reader.bits, words, [&](int64_t i) { *reinterpret_cast<T*>(to + i * s[0]) = *next++; });
+        });
+      }
+      from += count * item;
     });
   });
 }

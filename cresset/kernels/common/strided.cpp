@@ -6,6 +6,13 @@
 
 namespace cresset::kernels {
 
+Strided narrow(const Strided& a, int64_t dim, int64_t start, int64_t length, DimVector& sizes) {
+  const size_t d = static_cast<size_t>(dim);
+  sizes = a.sizes;
+  sizes[d] = length;
+  return Strided(static_cast<char*>(a.data) + start * a.strides[d] * a.item(), a.dtype, sizes, a.strides);
+}
+
 DimVector contiguous_strides(IntArrayRef sizes) {
   DimVector strides(sizes.size());
   int64_t step = 1;
@@ -72,6 +79,17 @@ void StridedWalk::plan(bool keep_order) {
 }
 
 void StridedWalk::run(Row row, int64_t grain) const {
+  const size_t operands = data_.size();
+  run_tables([&](char* const* p, const int64_t* s, int64_t n, const int64_t* step, int64_t rows) {
+    SmallVector<char*, 6> at(p, p + operands);
+    for (int64_t r = 0; r < rows; r++) {
+      row(at.data(), s, n);
+      for (size_t i = 0; i < operands; i++) at[i] += step[i];
+    }
+  }, grain);
+}
+
+void StridedWalk::run_tables(Table table, int64_t grain) const {
   if (total_ == 0) return;
   // The outermost dimension that may be split and gives every thread something to do, else the longest.
   size_t split = dims_.size();
@@ -80,22 +98,24 @@ void StridedWalk::run(Row row, int64_t grain) const {
     if (split == dims_.size() || dims_[d].size > dims_[split].size) split = d;
     if (dims_[split].size >= 4 * get_num_threads()) break;
   }
-  if (split == dims_.size() || total_ <= grain) return run_part(row, 0, 0, dims_[0].size);
+  if (split == dims_.size() || total_ <= grain) return run_part(table, 0, 0, dims_[0].size);
   const int64_t per_index = total_ / dims_[split].size;
   parallel_for(0, dims_[split].size, (grain + per_index - 1) / per_index,
-               [&](int64_t begin, int64_t end) { run_part(row, split, begin, end); });
+               [&](int64_t begin, int64_t end) { run_part(table, split, begin, end); });
 }
 
-void StridedWalk::run_part(Row row, size_t split, int64_t begin, int64_t end) const {
-  const size_t operands = data_.size(), outer = dims_.size() - 1;
-  SmallVector<char*, 6> at(data_), base(operands, nullptr);
+void StridedWalk::run_part(Table table, size_t split, int64_t begin, int64_t end) const {
+  const size_t operands = data_.size(), last = dims_.size() - 1, outer = last == 0 ? 0 : last - 1;
+  SmallVector<char*, 6> at(data_);
   for (size_t i = 0; i < operands; i++) at[i] += begin * dims_[split].strides[i];
   SmallVector<int64_t, 6> sizes, index(outer, 0);
   for (const Dim& d : dims_) sizes.push_back(d.size);
   sizes[split] = end - begin;
-  const int64_t* strides = dims_[outer].strides.data();
+  const int64_t* strides = dims_[last].strides.data();
+  const int64_t* row_steps = last == 0 ? strides : dims_[outer].strides.data();
+  const int64_t rows = last == 0 ? 1 : sizes[outer];
   for (;;) {
-    row(at.data(), strides, sizes[outer]);
+    table(at.data(), strides, sizes[last], row_steps, rows);
     size_t d = outer;
     for (;;) {
       if (d == 0) return;

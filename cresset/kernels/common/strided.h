@@ -36,6 +36,8 @@ struct Strided {
   }
 };
 
+// Part [start, start + length) of dimension dim. `sizes` is storage for the result's sizes and must outlive it.
+Strided narrow(const Strided& a, int64_t dim, int64_t start, int64_t length, DimVector& sizes);
 // Row-major strides of a shape.
 DimVector contiguous_strides(IntArrayRef sizes);
 
@@ -83,6 +85,8 @@ class StridedWalk {
  public:
   // Gets the operands' first elements of the row, the byte strides along it, and its length.
   using Row = FunctionRef<void(char* const*, const int64_t*, int64_t)>;
+  // Gets a table of rows: as Row, and the byte strides from row to row and their number.
+  using Table = FunctionRef<void(char* const*, const int64_t*, int64_t, const int64_t*, int64_t)>;
 
   explicit StridedWalk(IntArrayRef sizes) : shape_(sizes), ordered_(sizes.size(), false) {}
   // Strides in elements of `item` bytes, one for each dimension. Earlier operands decide the order of the loops.
@@ -93,6 +97,8 @@ class StridedWalk {
   void plan(bool keep_order = false);
   // Calls `row` for all rows, on several threads if the walk has at least 2 * grain elements.
   void run(Row row, int64_t grain = 32768) const;
+  // The same by tables, for kernels whose rows are short.
+  void run_tables(Table table, int64_t grain = 32768) const;
   int64_t numel() const { return total_; }
   int64_t row_length() const { return dims_.empty() ? 1 : dims_.back().size; }
 
@@ -104,7 +110,7 @@ class StridedWalk {
   };
   bool belongs_inside(const Dim& outer, const Dim& inner) const;
   bool can_merge(const Dim& outer, const Dim& inner) const;
-  void run_part(Row row, size_t split, int64_t begin, int64_t end) const;
+  void run_part(Table table, size_t split, int64_t begin, int64_t end) const;
 
   IntArrayRef shape_;
   SmallVector<bool, 8> ordered_;
