@@ -1,0 +1,26 @@
+#pragma once
+// Backends: (device type, layout) pairs with kernels. CPU and meta are built in; others register at run time by name, up to 250.
+
+#include "cresset/dispatch/op.h"
+
+namespace cresset::dispatch {
+
+// Makes `name` a backend for tensors of this device type (registered under `device` if new) and layout, and returns its number.
+// Registering the same pair and name again returns the same number. Errors: the pair belongs to another backend; none are left.
+CRESSET_API uint8_t register_backend(const std::string& name, const std::string& device, Layout layout = Layout::Strided);
+// -1: no backend of this name. "CPU" and "Meta" are 0 and 1; case does not matter.
+CRESSET_API int find_backend(std::string_view name);
+CRESSET_API std::string backend_name(uint8_t backend);
+
+// What runs for an op that the backend has no kernel for (nor a decomposition). Errors: a fallback is already set.
+CRESSET_API void set_backend_fallback(uint8_t backend, BoxedFn fallback);
+// What runs for every op whose arguments wake the layer and that has no kernel of its own for it.
+CRESSET_API void set_layer_fallback(Layer layer, BoxedFn fallback);
+
+// A fallback that copies arguments to the CPU, runs the op there, and copies results and written arguments back.
+// The backend needs kernels for empty.memory_format and copy_ alone.
+CRESSET_API void cpu_fallback(const OpEntry& op, Stack& stack);
+
+CRESSET_API const char* layer_name(Layer layer);
+
+}  // namespace cresset::dispatch

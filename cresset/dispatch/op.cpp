@@ -1,0 +1,129 @@
+#include "cresset/dispatch/op.h"
+
+#include "cresset/dispatch/registry.h"
+
+namespace cresset::dispatch {
+
+namespace {
+
+const BoxedFn kDerived = derived_from_functional;
+
+Target target_of(const Kernel& k, const std::type_info* signature) {
+  if (signature && k.typed && k.signature && *k.signature == *signature) return {k.typed, nullptr};
+  return {nullptr, &k.boxed};
+}
+
+Target from_slot(AnyFn fn, const OpEntry& op, const std::type_info* signature) {
+  CRESSET_CHECK_TYPE(!signature || *signature == *op.signature, op.name, ": called with C++ types that do not fit its schema ", op.schema);
+  return {fn, nullptr};
+}
+
+std::string registered_backends(const OpEntry& op) {
+  std::string s;
+  auto add = [&](const std::string& name) { s += s.empty() ? name : ", " + name; };
+  if (op.slot(OpEntry::cpu_slot)) add("CPU");
+  if (op.slot(OpEntry::meta_slot)) add("Meta");
+  if (const Extension* e = op.extension.load(std::memory_order_acquire)) {
+    for (int b = 0; b < kMaxBackends; b++)
+      if (e->backends[b].load(std::memory_order_acquire)) add(backend_name(static_cast<uint8_t>(b)));
+  }
+  return s.empty() ? "none" : s;
+}
+
+const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
+  const Extension* e = op.extension.load(std::memory_order_acquire);
+  return e ? e->backends[backend].load(std::memory_order_acquire) : nullptr;
+}
+
+}  // namespace
+
+Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake, uint8_t backend) {
+  const Extension* extension = op.extension.load(std::memory_order_acquire);
+  for (int l = kNumLayers - 1; l >= 0; l--) {
+    if (!(awake >> l & 1)) continue;
+    if (extension)
+      if (const Kernel* k = extension->layers[l].load(std::memory_order_acquire)) return target_of(*k, signature);
+    if (l == static_cast<int>(Layer::Autograd)) {
+      if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return from_slot(fn, op, signature);
+    } else if (const BoxedFn* fallback = layer_fallback(l)) {
+      return {nullptr, fallback};
+    }
+  }
+  if (extension)
+    if (const Kernel* k = extension->backends[backend].load(std::memory_order_acquire)) return target_of(*k, signature);
+  if (backend == kCpuBackend || backend == kMetaBackend) {
+    if (const AnyFn fn = op.slot(backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) return from_slot(fn, op, signature);
+  } else if (op.flags & kViewOp) {
+    // A view is geometry alone, the same on every device.
+    return from_slot(op.slot(OpEntry::cpu_slot), op, signature);
+  } else if (op.functional && backend_kernel(*op.functional, backend)) {
+    return {nullptr, &kDerived};
+  }
+  if (extension)
+    if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return target_of(*k, signature);
+  if (const AnyFn fn = op.slot(OpEntry::decomposition_slot)) return from_slot(fn, op, signature);
+  if (const BoxedFn* fallback = backend_fallback(backend)) return {nullptr, fallback};
+  CRESSET_CHECK_NOT_IMPLEMENTED(backend != kNoBackend, op.name, ": no backend is registered for the device and layout of the arguments; ",
+                                "the operator is registered for: ", registered_backends(op));
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": not implemented for the backend ", backend_name(backend),
+                                "; the operator is registered for: ", registered_backends(op));
+  __builtin_unreachable();
+}
+
+void call_boxed(const OpEntry& op, Stack& stack) {
+  const FunctionSchema& schema = op.function_schema();
+  const size_t n = schema.arguments.size();
+  CRESSET_CHECK_TYPE(stack.size() >= n, op.name, ": expected ", n, " values on the stack, got ", stack.size());
+  Key key;
+  for (size_t i = 0; i < n; i++) {
+    const Value& v = stack[stack.size() - n + i];
+    for_each_tensor(v, [&](const Tensor& t) { key.add(t); });
+    if (v.is<Device>() && schema.arguments[i].name == "device" && !v.to_device().is_cpu())
+      key.backend = std::max(key.backend, backend_of(v.to_device().type(), Layout::Strided));
+  }
+  const LayerState& state = layer_state();
+  const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
+  const Target target = resolve(op, nullptr, awake, key.backend);
+  if (target.typed) op.call_typed(target.typed, stack);
+  else (*target.boxed)(op, stack);
+}
+
+void OpHandle::check_signature(const std::vector<Type>& types) const {
+  const FunctionSchema& s = schema();
+  bool fits = types.size() == s.arguments.size();
+  for (size_t i = 0; fits && i < types.size(); i++) {
+    const Type& t = s.arguments[i].type;
+    fits = types[i] == t || (t.kind == TypeKind::Tensor && t.optional && types[i] == Type{});
+  }
+  CRESSET_CHECK_TYPE(fits, op_->name, ": typed with C++ types that do not fit its schema ", op_->schema);
+}
+
+std::string print_table(std::string_view name) {
+  const OpHandle handle = find_op(name);
+  const OpEntry& op = handle.entry();
+  std::string s = std::string(op.name) + "\n  schema: " + op.schema + "\n";
+  const Extension* e = op.extension.load(std::memory_order_acquire);
+  for (int l = kNumLayers - 1; l >= 0; l--) {
+    const char* what = e && e->layers[l].load(std::memory_order_acquire) ? "registered at run time"
+                       : l == 0 && op.slot(OpEntry::autograd_slot)      ? "built in"
+                       : l != 0 && layer_fallback(l)                    ? "boxed fallback"
+                                                                        : "passes through";
+    s += std::string("  layer ") + layer_name(static_cast<Layer>(l)) + ": " + what + "\n";
+  }
+  auto line = [&](const std::string& backend, const char* what) { s += "  backend " + backend + ": " + what + "\n"; };
+  for (int b = 0; b < kMaxBackends - 1; b++) {
+    const uint8_t number = static_cast<uint8_t>(b);
+    const std::string backend = backend_name(number);
+    if (backend == "none") break;
+    if (backend_kernel(op, number)) line(backend, "registered at run time");
+    else if (b < 2 && op.slot(b == 0 ? OpEntry::cpu_slot : OpEntry::meta_slot)) line(backend, op.flags & kCompositeOp ? "composite" : "built in");
+    else if (op.flags & kViewOp) line(backend, "view");
+    else if (op.functional && backend_kernel(*op.functional, number)) line(backend, "derived from the functional form");
+    else if (op.slot(OpEntry::decomposition_slot) || (e && e->composite.load(std::memory_order_acquire))) line(backend, "decomposition");
+    else if (backend_fallback(number)) line(backend, "boxed fallback");
+    else line(backend, "none");
+  }
+  return s;
+}
+
+}  // namespace cresset::dispatch

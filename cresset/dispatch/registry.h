@@ -1,0 +1,52 @@
+#pragma once
+// Inside the room: what registered at run time for one op, and the tables of ops, backends and layers.
+
+#include <atomic>
+#include <memory>
+
+#include "cresset/dispatch/backend.h"
+
+namespace cresset::dispatch {
+
+constexpr int kMaxBackends = 256;
+
+// Kernels are published with release stores, read without a lock and never freed, since a call may be running them.
+struct Extension {
+  std::atomic<const Kernel*> layers[kNumLayers] = {};
+  std::atomic<const Kernel*> composite{nullptr};
+  std::atomic<const Kernel*> backends[kMaxBackends] = {};
+  std::string defined_at;
+};
+
+// An op defined at run time: it owns its text and has no typed slots.
+struct DynamicOp : Op<void()> {
+  DynamicOp(std::string full_name, std::string text)
+      : Op<void()>("", "", 0, nullptr, nullptr, nullptr, nullptr, nullptr), full_name_(std::move(full_name)), text_(std::move(text)) {
+    name = full_name_.c_str();
+    schema = text_.c_str();
+    signature = nullptr;
+    call_typed = nullptr;
+  }
+
+ private:
+  std::string full_name_, text_;
+};
+
+// Sorted by name; generated.
+extern const OpEntry* const kBuiltinOps[];
+extern const size_t kNumBuiltinOps;
+
+Extension& extension_of(const OpEntry& op);
+const BoxedFn* layer_fallback(int layer);
+const BoxedFn* backend_fallback(uint8_t backend);
+// Layer of this name ("Autograd"), or -1.
+int find_layer(std::string_view name);
+
+// Adds to the table of out-of-tree ops. Errors: the name is taken; `defined_at` says by whom.
+const OpEntry* add_dynamic_op(const FunctionSchema& schema, const std::string& text, const std::string& defined_at);
+void remove_dynamic_op(const OpEntry* op);
+
+// Runs the functional form and copies its results into the written arguments: in-place and out= for a backend without kernels for them.
+void derived_from_functional(const OpEntry& op, Stack& stack);
+
+}  // namespace cresset::dispatch

@@ -1,0 +1,41 @@
+"""python3 -m opgen generate|units|census|docs, run with tools/ on the path."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .emit_files import all_files, census, docs, unit_names, write
+from .load import load
+from .model import RowError
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="opgen", description="Derives everything mechanical from ops/*.toml.")
+    parser.add_argument("command", choices=("generate", "units", "census", "docs"))
+    parser.add_argument("--rows", type=Path, default=Path("ops"), help="folder of the row files")
+    parser.add_argument("--out", type=Path, help="folder (generate) or file (docs) to write")
+    parser.add_argument("--no-autograd", action="store_true", help="leave out the autograd layer")
+    options = parser.parse_args()
+    try:
+        rows = load(list(options.rows.glob("*.toml")))
+        if options.command == "generate":
+            write(all_files(rows, not options.no_autograd), options.out)
+        elif options.command == "units":
+            print(";".join(unit_names(rows, not options.no_autograd)))
+        elif options.command == "census":
+            for name, count in census(rows).items():
+                print(f"{name}: {count}")
+        elif options.out:
+            options.out.write_text(docs(rows))
+        else:
+            print(docs(rows))
+    except RowError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
