@@ -1,0 +1,20 @@
+# The shared library: every room down to io, the kernels of every instruction set, and what opgen derives from the rows.
+include(cmake/Opgen.cmake)
+
+set(library_sources)
+foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data io)
+  file(GLOB room_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.cpp)
+  list(APPEND library_sources ${room_sources})
+endforeach()
+
+add_library(cresset_objects OBJECT ${library_sources} ${CRESSET_GENERATED_SOURCES})
+target_link_libraries(cresset_objects PRIVATE cresset_flags)
+target_compile_definitions(cresset_objects PRIVATE CRESSET_BUILDING_LIBRARY)
+add_dependencies(cresset_objects cresset_opgen)
+
+add_library(cresset SHARED $<TARGET_OBJECTS:cresset_objects> ${CRESSET_KERNEL_OBJECTS})
+target_include_directories(cresset PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_link_libraries(cresset PRIVATE pthread ${CMAKE_DL_LIBS})
+if(CRESSET_SANITIZE)
+  target_link_options(cresset PUBLIC -fsanitize=${CRESSET_SANITIZE})
+endif()

@@ -3,6 +3,7 @@
 
 #include "cresset/core/tensor.h"
 #include "cresset/kernels/pointwise.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -39,8 +40,7 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
 // Into `self`, usually the first argument, whose shape must be the result's.
 void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self);
 
-// Errors unless writing into `out` is safe: no two of its elements share memory, and it overlaps no input except exactly.
-void check_no_internal_overlap(const char* op, const Tensor& out);
+// Errors if `out` shares memory with `input`, unless they are the same array.
 void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input);
 
 }  // namespace cresset::ops

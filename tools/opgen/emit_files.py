@@ -151,12 +151,14 @@ def schemas(rows: list[Row]) -> str:
 def census(rows: list[Row]) -> dict[str, int]:
     """How many of what: the figures that CI bounds."""
     counts: Counter[str] = Counter()
+    kernels = {row.kernel["cpu"] for row in rows if row.kind == "primitive" and row.is_pointwise}
+    counts["primitive pointwise"] = len(kernels)
     for row in rows:
         counts["rows"] += 1
         counts["forms"] += len(row.ops)
         counts[f"kind {row.kind}"] += 1
-        if row.kind == "primitive":
-            counts["primitive pointwise" if row.is_pointwise else "primitive other"] += 1
+        if row.kind == "primitive" and not row.is_pointwise:
+            counts["primitive other"] += 1
         if isinstance(row.grad, str):
             counts[f"gradient {row.grad}"] += 1
         elif row.grad is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .load import pointwise_inputs, pointwise_params
-from .model import Op, Parameter, Row, is_factory
+from .model import Op, Parameter, Row, is_factory, makes_tensor
 
 PROMOTE = {"unary_float": "floating", "binary_float": "floating", "pointwise_float": "floating", "pointwise_first": "first"}
 
@@ -134,9 +134,10 @@ class RowEmitter:
         return self.function(op, self.store_result(op, call))
 
     def run_composite(self, op: Op) -> list[str]:
+        row = self.row
         call = f"composite::{self.composite_name()}({', '.join(p.name for p in op.inputs)})"
-        if op.form == "function":
-            return self.function(op, [f"return {call};"]) if self.row.check else []
+        if op is self.base:
+            return self.function(op, [f"return {call};"]) if row.check else []
         return self.function(op, self.store_result(op, call))
 
     def store_result(self, op: Op, call: str) -> list[str]:
@@ -205,7 +206,7 @@ class RowEmitter:
         flags = {"inplace": ["kInplaceOp"], "out": ["kOutOp"]}.get(op.form, [])
         if row.kind == "composite":
             flags.append("kCompositeOp")
-            if op.form == "function" and not row.check:
+            if op is self.base and not row.check:
                 run = f"static_cast<{op.returns} (*)({', '.join(p.cpp for p in op.params)})>(&composite::{self.composite_name()})"
             meta = decomposition = layer = run
         if row.kind == "view":
@@ -266,20 +267,25 @@ class RowEmitter:
         return f"dispatch::call(ops::entry::{op.ident}, dispatch::key_of({', '.join(named)}){given})"
 
     def public(self, op: Op) -> list[str]:
-        call = self.call(op)
+        makes = makes_tensor(self.row.schema) and op.form == "function"
+
+        def define(head: str, call: str) -> list[str]:
+            if not makes:
+                return [f"{head} {{ return {call}; }}"]
+            return [f"{head} {{", f"  {op.returns} result = {call};",
+                    "  if (CRESSET_UNLIKELY(options.requires_grad())) result.requires_grad_();", "  return result;", "}"]  # fmt: skip
+
         lines = []
         for name in self.public_names(op) if op.is_function else ():
             if op.form == "out":
-                lines.append(f"{op.declare(name, order=[*op.outs, *op.inputs])} {{ return {call}; }}")
-                lines.append(f"{op.declare(name + 'f')} {{ return {call}; }}")
-            elif is_factory(self.row.schema):
-                lines += [f"{op.declare(name)} {{", f"  {op.returns} result = {call};",
-                          "  if (CRESSET_UNLIKELY(options.requires_grad())) result.requires_grad_();", "  return result;", "}"]  # fmt: skip
+                lines += define(op.declare(name, order=[*op.outs, *op.inputs]), self.call(op))
+                lines += define(op.declare(name + "f"), self.call(op))
             else:
-                lines.append(f"{op.declare(name)} {{ return {call}; }}")
+                lines += define(op.declare(name), self.call(op))
         if op.is_method:
             call = self.call(op, "const_cast<Tensor&>(*this)" if op.form == "inplace" else "*this", "*this")
-            lines += [f"{op.declare('Tensor::' + name, skip_self=True)} const {{ return {call}; }}" for name in self.public_names(op)]
+            for name in self.public_names(op):
+                lines += define(f"{op.declare('Tensor::' + name, skip_self=True)} const", call)
         return lines
 
 

@@ -144,7 +144,8 @@ def parameters(schema: Schema) -> list[Parameter]:
     while i < len(names):
         a = schema.arguments[i]
         if tuple(names[i : i + 4]) == OPTIONS:
-            result.append(Parameter("const TensorOptions&", "options", "{}" if a.default is not None else None, None))
+            default = {None: None, "None": "{}", "long": "kLong"}[a.default]
+            result.append(Parameter("const TensorOptions&", "options", default, None))
             i += 4
             continue
         cpp = "Tensor&" if a.writes and not a.type.list else a.type.cpp
@@ -172,9 +173,10 @@ class Row:
     grad_name: str | None = None
     decomposition: str | None = None
     out_names: tuple[str, ...] = ()
+    out_overload: str | None = None
     contiguous_out: bool = False
     inplace_safe: bool = False
-    non_differentiable_outputs: tuple[str, ...] = ()
+    output_differentiability: tuple[bool, ...] = ()
     aliases: tuple[str, ...] = ()
     python: str = "torch"
     jvp: str | None = None
@@ -286,7 +288,7 @@ def inplace_schema(schema: Schema) -> Schema:
 
 def out_schema(row: Row) -> Schema:
     schema = row.schema
-    overload = "out" if schema.overload in ("", "Tensor") else f"{schema.overload}_out"
+    overload = row.out_overload or ("out" if schema.overload in ("", "Tensor") else f"{schema.overload}_out")
     n = len(schema.returns)
     names = row.out_names or (("out",) if n == 1 else tuple(r.name or f"out{i}" for i, r in enumerate(schema.returns)))
     letters = "abcdefgh"
@@ -297,6 +299,11 @@ def out_schema(row: Row) -> Schema:
     # dtype, layout, device and pin_memory of a factory are those of out.
     kept = tuple(a for a in schema.arguments if a.name not in OPTIONS) if is_factory(schema) else schema.arguments
     return Schema(schema.name, overload, (*kept, *outs), returns)
+
+
+def makes_tensor(schema: Schema) -> bool:
+    """Whether `options.requires_grad()` says something about the result."""
+    return set(OPTIONS) <= {a.name for a in schema.arguments} and schema.name not in ("to", "_to_copy")
 
 
 def is_factory(schema: Schema) -> bool:

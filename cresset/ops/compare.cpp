@@ -1,0 +1,103 @@
+// Checks, direct bodies and composites of ops/compare.toml.
+
+#include "cresset/kernels/pointwise.h"
+#include "cresset/ops/bodies_compare.h"
+#include "cresset/ops/functions.h"
+#include "cresset/ops/pointwise.h"
+
+namespace cresset::ops {
+
+namespace {
+
+constexpr PointwiseOp kClamp{"clamp", kernels::clamp_kernel};
+constexpr PointwiseOp kClampMin{"clamp_min", kernels::clamp_min_kernel};
+constexpr PointwiseOp kClampMax{"clamp_max", kernels::clamp_max_kernel};
+constexpr PointwiseOp kMaximum{"clamp", kernels::maximum_kernel};
+constexpr PointwiseOp kMinimum{"clamp", kernels::minimum_kernel};
+constexpr PointwiseOp kClampTensor{"clamp", kernels::clamp_tensor_kernel};
+
+// The bounds take part in promotion: an integer tensor with a float bound becomes float.
+Tensor clamp_by(const PointwiseOp& op, const Tensor& self, ArrayRef<Scalar> bounds) {
+  ScalarType t = self.scalar_type();
+  for (const Scalar& b : bounds) {
+    CRESSET_CHECK(!b.isComplex(), op.name, ": not supported for complex bounds");
+    t = result_type({Arg(self), Arg(b)}) == t ? t : promote_types(t, result_type({Arg(self), Arg(b)}));
+  }
+  return pointwise(op, {t == self.scalar_type() ? self : self.to(t)}, bounds.data());
+}
+
+void check_condition(const Tensor& condition) {
+  CRESSET_CHECK(condition.scalar_type() == kBool || condition.scalar_type() == kByte,
+                "where: expected condition to be a boolean tensor, got dtype ", condition.scalar_type());
+}
+
+}  // namespace
+
+namespace check {
+
+void where(const Tensor& condition, const Tensor&, const Tensor&) { check_condition(condition); }
+void where(const Tensor& condition, const Scalar&, const Tensor&) { check_condition(condition); }
+void where(const Tensor& condition, const Tensor&, const Scalar&) { check_condition(condition); }
+
+}  // namespace check
+
+namespace cpu {
+
+Tensor clamp_min(const Tensor& self, const Scalar& min) { return clamp_by(kClampMin, self, {min}); }
+Tensor clamp_max(const Tensor& self, const Scalar& max) { return clamp_by(kClampMax, self, {max}); }
+Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  CRESSET_CHECK(min || max, "clamp: at least one of min or max must not be None");
+  if (!max) return clamp_min(self, *min);
+  if (!min) return clamp_max(self, *max);
+  const Scalar bounds[] = {*min, *max};
+  return clamp_by(kClamp, self, bounds);
+}
+Tensor clamp(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
+  CRESSET_CHECK(min || max, "clamp: at least one of min or max must not be None");
+  if (!max) return pointwise(kMaximum, {self, *min});
+  if (!min) return pointwise(kMinimum, {self, *max});
+  return pointwise(kClampTensor, {self, *min, *max});
+}
+
+bool equal(const Tensor& self, const Tensor& other) {
+  CRESSET_CHECK(self.device() == other.device(), "equal: expected all tensors to be on the same device, got ", self.device(), " and ", other.device());
+  CRESSET_CHECK(self.scalar_type() == other.scalar_type(), "equal: expected both tensors to have the same dtype, got ", self.scalar_type(), " and ",
+                other.scalar_type());
+  if (self.sizes() != other.sizes()) return false;
+  if (self.numel() == 0) return true;
+  return self.eq(other).all().item<bool>();
+}
+
+}  // namespace cpu
+
+namespace composite {
+
+Tensor max(const Tensor& self, const Tensor& other) { return cresset::maximum(self, other); }
+Tensor min(const Tensor& self, const Tensor& other) { return cresset::minimum(self, other); }
+
+Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
+  const ScalarType t = result_type({Arg(self), Arg(other)});
+  const TensorOptions options = condition.options().dtype(t);
+  return cresset::where(condition, cresset::full({}, self, options), cresset::full({}, other, options));
+}
+
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  CRESSET_CHECK(self.scalar_type() == other.scalar_type(), "isclose: expected both tensors to have the same dtype, got ", self.scalar_type(), " and ",
+                other.scalar_type());
+  CRESSET_CHECK(rtol >= 0 && atol >= 0, "isclose: rtol and atol must be at least zero, got ", rtol, " and ", atol);
+  Tensor close = self.eq(other);
+  if (equal_nan && (self.is_floating_point() || self.is_complex())) close = close.logical_or(self.isnan().logical_and(other.isnan()));
+  if (rtol == 0 && atol == 0) return close;
+  const bool exact = is_integral_type(self.scalar_type(), true);
+  const Tensor a = exact ? self.to(get_default_dtype()) : self, b = exact ? other.to(get_default_dtype()) : other;
+  const Tensor allowed = b.abs().mul(rtol).add(atol), actual = a.sub(b).abs();
+  return close.logical_or(actual.isfinite().logical_and(actual.le(allowed)));
+}
+
+bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return cresset::isclose(self, other, rtol, atol, equal_nan).all().item<bool>();
+}
+
+}  // namespace composite
+
+}  // namespace cresset::ops

@@ -1,0 +1,67 @@
+#pragma once
+// What generated kernels of the derived forms share: outputs from their description, writing into given tensors, views.
+
+#include "cresset/core/tensor.h"
+#include "cresset/ops/view_geometry.h"
+
+namespace cresset::ops {
+
+// One output of an op, as its meta function describes it. No strides: contiguous.
+struct OutSpec {
+  DimVector sizes;
+  ScalarType dtype;
+  Device device;
+  DimVector strides = {};
+};
+using OutSpecs = SmallVector<OutSpec, 2>;
+
+Tensor allocate(const OutSpec& spec);
+
+// A view of `self` with the geometry of `spec`; the dtype stays.
+Tensor make_view(const Tensor& self, const ViewSpec& spec);
+std::vector<Tensor> make_views(const Tensor& self, const std::vector<ViewSpec>& specs);
+// Gives `self` itself the geometry of a view (t_, squeeze_).
+void restride(const Tensor& self, const ViewSpec& spec);
+
+// The tensors among the arguments of a call, to be checked against what it writes.
+using Inputs = SmallVector<const Tensor*, 6>;
+inline void add_input(Inputs& list, const Tensor& t) { if (t.defined()) list.push_back(&t); }
+inline void add_input(Inputs& list, const std::optional<Tensor>& t) { if (t) add_input(list, *t); }
+inline void add_input(Inputs& list, TensorList tensors) { for (const Tensor& t : tensors) add_input(list, t); }
+inline void add_input(Inputs& list, ArrayRef<std::optional<Tensor>> tensors) { for (const auto& t : tensors) add_input(list, t); }
+template <class... T>
+Inputs inputs_of(const T&... args) {
+  Inputs list;
+  (add_input(list, args), ...);
+  return list;
+}
+
+// A tensor given to be written. Where a body cannot write into it directly (another dtype, shared memory, strides that the body
+// does not take) the body writes into a temporary, and `finish` copies.
+class Written {
+ public:
+  Written(const Tensor& target, Tensor direct) : target_(&target), direct_(std::move(direct)) {}
+  const Tensor& tensor() const { return direct_; }
+  bool runs() const { return !direct_.is_meta(); }
+  void finish();
+
+ private:
+  const Tensor* target_;
+  Tensor direct_;
+};
+// Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to, elements that share memory.
+Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, bool contiguous);
+// `self` must have the result's shape. safe: the body may read and write `self` at once.
+Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe);
+
+// The same for a result that has been computed.
+void store_out(const char* op, const Tensor& out, const Tensor& result);
+Tensor& store_inplace(const char* op, Tensor& self, const Tensor& result);
+
+// Makes `out` of this shape if it is not; strides empty: contiguous.
+void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides = {});
+void check_castable(const char* op, ScalarType from, ScalarType to);
+// Errors unless no two elements of `out` share memory.
+void check_no_internal_overlap(const char* op, const Tensor& out);
+
+}  // namespace cresset::ops
