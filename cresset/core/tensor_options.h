@@ -23,8 +23,8 @@ class TensorOptions {
   TensorOptions layout(std::optional<Layout> l) const { auto o = *this; o.has_layout_ = l.has_value(); if (l) o.layout_ = *l; return o; }
   TensorOptions device(std::optional<Device> d) const { auto o = *this; o.has_device_ = d.has_value(); if (d) o.device_ = *d; return o; }
   TensorOptions device(DeviceType type, DeviceIndex index = -1) const { return device(std::optional<Device>(Device(type, index))); }
-  TensorOptions requires_grad(std::optional<bool> r = true) const { auto o = *this; o.has_requires_grad_ = r.has_value(); o.requires_grad_ = r.value_or(false); return o; }
-  TensorOptions pinned_memory(std::optional<bool> p = true) const { auto o = *this; o.has_pinned_ = p.has_value(); o.pinned_ = p.value_or(false); return o; }
+  TensorOptions requires_grad(std::optional<bool> r) const { auto o = *this; o.has_requires_grad_ = r.has_value(); o.requires_grad_ = r.value_or(false); return o; }
+  TensorOptions pinned_memory(std::optional<bool> p) const { auto o = *this; o.has_pinned_ = p.has_value(); o.pinned_ = p.value_or(false); return o; }
   TensorOptions memory_format(std::optional<MemoryFormat> f) const { auto o = *this; o.has_memory_format_ = f.has_value(); if (f) o.memory_format_ = *f; return o; }
 
   ScalarType dtype() const { return has_dtype_ ? dtype_ : get_default_dtype(); }

@@ -39,6 +39,10 @@ void where(const Tensor& condition, const Tensor&, const Tensor&) { check_condit
 void where(const Tensor& condition, const Scalar&, const Tensor&) { check_condition(condition); }
 void where(const Tensor& condition, const Tensor&, const Scalar&) { check_condition(condition); }
 
+void masked_fill(const Tensor&, const Tensor& mask, const Scalar&) {
+  CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
+}
+
 }  // namespace check
 
 namespace cpu {
@@ -47,8 +51,8 @@ Tensor clamp_min(const Tensor& self, const Scalar& min) { return clamp_by(kClamp
 Tensor clamp_max(const Tensor& self, const Scalar& max) { return clamp_by(kClampMax, self, {max}); }
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   CRESSET_CHECK(min || max, "clamp: at least one of min or max must not be None");
-  if (!max) return clamp_min(self, *min);
-  if (!min) return clamp_max(self, *max);
+  if (!max) return cpu::clamp_min(self, *min);
+  if (!min) return cpu::clamp_max(self, *max);
   const Scalar bounds[] = {*min, *max};
   return clamp_by(kClamp, self, bounds);
 }
@@ -79,6 +83,12 @@ Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
   const ScalarType t = result_type({Arg(self), Arg(other)});
   const TensorOptions options = condition.options().dtype(t);
   return cresset::where(condition, cresset::full({}, self, options), cresset::full({}, other, options));
+}
+
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  CRESSET_CHECK(value.dim() == 0, "masked_fill: only supports a 0-dimensional value tensor, got a tensor with ", value.dim(), " dimensions");
+  CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
+  return cresset::where(mask, value.to(self.scalar_type()), self);
 }
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {

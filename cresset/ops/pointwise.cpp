@@ -125,41 +125,6 @@ DimVector byte_strides(const Tensor& t, IntArrayRef shape) {
   return s;
 }
 
-// Strides of a fresh result: dense, with the dimensions in memory order of the inputs, the first input deciding first.
-DimVector result_strides(const Plan& p, ArrayRef<DimVector> inputs) {
-  const int n = static_cast<int>(p.shape.size());
-  // order[0] is the fastest dimension.
-  SmallVector<int, 8> order;
-  for (int d = n - 1; d >= 0; d--) order.push_back(d);
-  auto slower = [&](int a, int b) {  // 1: a belongs outside b, -1: inside, 0: undecided
-    for (const DimVector& s : inputs) {
-      if (s[a] == 0 || s[b] == 0) continue;
-      if (s[a] != s[b]) return s[a] < s[b] ? -1 : 1;
-      if (p.shape[a] > p.shape[b]) return 1;
-    }
-    return 0;
-  };
-  for (int i = 1; i < n; i++) {
-    int at = i;
-    for (int j = i - 1; j >= 0; j--) {
-      const int c = slower(order[j], order[at]);
-      if (c > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      } else if (c < 0) {
-        break;
-      }
-    }
-  }
-  DimVector strides(static_cast<size_t>(n));
-  int64_t step = 1;
-  for (const int d : order) {
-    strides[d] = step;
-    step *= p.shape[d];
-  }
-  return strides;
-}
-
 void run(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
   kernels::Operand operands[kernels::kMaxOperands];
   ScalarType loop_dtypes[kernels::kMaxOperands];
@@ -250,6 +215,40 @@ ScalarType result_type(ArrayRef<Arg> args) {
   return combine(types.dims, combine(types.zero, types.numbers));
 }
 
+DimVector dense_strides(IntArrayRef shape, ArrayRef<DimVector> inputs) {
+  const int n = static_cast<int>(shape.size());
+  // order[0] is the fastest dimension.
+  SmallVector<int, 8> order;
+  for (int d = n - 1; d >= 0; d--) order.push_back(d);
+  auto slower = [&](int a, int b) {  // 1: a belongs outside b, -1: inside, 0: undecided
+    for (const DimVector& s : inputs) {
+      if (s[a] == 0 || s[b] == 0) continue;
+      if (s[a] != s[b]) return s[a] < s[b] ? -1 : 1;
+      if (shape[a] > shape[b]) return 1;
+    }
+    return 0;
+  };
+  for (int i = 1; i < n; i++) {
+    int at = i;
+    for (int j = i - 1; j >= 0; j--) {
+      const int c = slower(order[j], order[at]);
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  DimVector strides(static_cast<size_t>(n));
+  int64_t step = 1;
+  for (const int d : order) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+  return strides;
+}
+
 Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
   if (Tensor direct = try_direct(op, args, params); direct.defined()) return direct;
   const Plan p = make_plan(op, args);
@@ -265,7 +264,7 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
   bool keep = p.uniform && only && only->is_non_overlapping_and_dense();
   for (const Arg& a : args) keep = keep && (!a.tensor || a.tensor->strides() == only->strides());
   Tensor out(keep && only->is_contiguous() ? make_dense(p.shape, p.result, p.device)
-                                           : make_strided(p.shape, keep ? DimVector(only->strides()) : result_strides(p, strides), p.result, p.device));
+                                           : make_strided(p.shape, keep ? DimVector(only->strides()) : dense_strides(p.shape, strides), p.result, p.device));
   if (!p.device.is_meta() && out.numel() > 0) run(op, p, args, params, out);
   return out;
 }
@@ -287,13 +286,6 @@ void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* 
                 " doesn't match the broadcast shape ", p.shape);
   CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ", p.device);
   run_into(op, p, args, params, self);
-}
-
-void check_no_internal_overlap(const char* op, const Tensor& out) {
-  bool overlap = false;
-  for (int64_t d = 0; d < out.dim(); d++) overlap = overlap || (out.strides()[d] == 0 && out.sizes()[d] > 1);
-  CRESSET_CHECK(!overlap || out.numel() == 0, op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
-                out.sizes(), " and strides ", out.strides(), "; clone() the tensor before performing the operation");
 }
 
 void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input) {

@@ -33,6 +33,10 @@ struct Arg {
 // The dtype that the arguments promote to, by PyTorch's categories (dimensioned tensors, 0-d tensors, numbers).
 ScalarType result_type(ArrayRef<Arg> args);
 
+// Strides of a fresh dense result: its dimensions in the memory order of the inputs, whose strides over `shape` are given; the first
+// input that tells two dimensions apart decides.
+DimVector dense_strides(IntArrayRef shape, ArrayRef<DimVector> inputs);
+
 // A new tensor. Errors: shapes that do not broadcast, devices that differ, dtypes without a kernel.
 Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params = nullptr);
 // Into `out`, which is resized if its shape differs. Errors also: a result dtype that cannot be cast to out's, overlapping memory.

@@ -9,16 +9,24 @@ Tensor allocate(const OutSpec& spec) {
   return Tensor(make_strided(spec.sizes, spec.strides, spec.dtype, spec.device));
 }
 
-Tensor make_view(const Tensor& self, const ViewSpec& spec) {
+namespace {
+
+Tensor view_of(const Tensor& self, const ViewSpec& spec, bool multi_output) {
+  CRESSET_CHECK(self.defined(), "view: the input is an undefined tensor");
   auto impl = self.impl()->alias(true);
   impl->set_geometry(spec.sizes, spec.strides, spec.offset);
+  impl->set_view_of(*self.impl(), multi_output);
   return Tensor(std::move(impl));
 }
+
+}  // namespace
+
+Tensor make_view(const Tensor& self, const ViewSpec& spec) { return view_of(self, spec, false); }
 
 std::vector<Tensor> make_views(const Tensor& self, const std::vector<ViewSpec>& specs) {
   std::vector<Tensor> views;
   views.reserve(specs.size());
-  for (const ViewSpec& spec : specs) views.push_back(make_view(self, spec));
+  for (const ViewSpec& spec : specs) views.push_back(view_of(self, spec, true));
   return views;
 }
 
@@ -32,6 +40,13 @@ void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides) {
   if (out.sizes() == sizes) return;
   out.resize_(sizes);
   if (!strides.empty()) out.impl()->set_geometry(sizes, strides, out.storage_offset());
+}
+
+void check_no_internal_overlap(const char* op, const Tensor& out) {
+  bool overlap = false;
+  for (int64_t d = 0; d < out.dim(); d++) overlap = overlap || (out.strides()[d] == 0 && out.sizes()[d] > 1);
+  CRESSET_CHECK(!overlap || out.numel() == 0, op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
+                out.sizes(), " and strides ", out.strides(), "; clone() the tensor before performing the operation");
 }
 
 Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, bool contiguous) {

@@ -42,6 +42,61 @@ Tensor round(const Tensor& self, int64_t decimals) {
   return pointwise(kRoundDecimals, {self}, params);
 }
 
+namespace {
+
+// `self` seen with another dtype and geometry.
+Tensor retyped(const Tensor& self, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  auto impl = self.impl()->alias(true);
+  impl->set_dtype(dtype);
+  impl->set_geometry(sizes, strides, offset);
+  impl->set_view_of(*self.impl());
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
+Tensor view_as_real(const Tensor& self) {
+  CRESSET_CHECK(self.is_complex(), "view_as_real: only supported for complex tensors, got dtype ", self.scalar_type());
+  DimVector sizes(self.sizes()), strides(self.strides());
+  for (int64_t& s : strides) s *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  return retyped(self, to_real_type(self.scalar_type()), sizes, strides, self.storage_offset() * 2);
+}
+
+Tensor view_as_complex(const Tensor& self) {
+  const ScalarType t = self.scalar_type();
+  CRESSET_CHECK(t == kFloat || t == kDouble, "view_as_complex: only supported for float32 and float64 tensors, got dtype ", t);
+  CRESSET_CHECK(self.dim() > 0 && self.size(-1) == 2, "view_as_complex: expected a last dimension of size 2, got shape ", self.sizes());
+  CRESSET_CHECK(self.stride(-1) == 1, "view_as_complex: the last dimension must have stride 1, got strides ", self.strides());
+  CRESSET_CHECK(self.storage_offset() % 2 == 0, "view_as_complex: the storage offset must be divisible by 2, got ", self.storage_offset());
+  DimVector sizes(self.sizes().slice(0, self.sizes().size() - 1)), strides;
+  for (int64_t d = 0; d + 1 < self.dim(); d++) {
+    CRESSET_CHECK(self.strides()[d] % 2 == 0, "view_as_complex: all strides but the last must be divisible by 2, got ", self.strides());
+    strides.push_back(self.strides()[d] / 2);
+  }
+  return retyped(self, to_complex_type(t), sizes, strides, self.storage_offset() / 2);
+}
+
+// Bytes seen as another dtype: the last dimension grows or shrinks by the ratio of the element sizes.
+Tensor view(const Tensor& self, ScalarType dtype) {
+  const int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(element_size(dtype));
+  DimVector sizes(self.sizes()), strides(self.strides());
+  if (from == to) return retyped(self, dtype, sizes, strides, self.storage_offset());
+  CRESSET_CHECK(self.dim() > 0, "view: a 0-d tensor of dtype ", self.scalar_type(), " cannot be viewed as ", dtype, ", the element sizes differ");
+  CRESSET_CHECK(strides.back() == 1, "view: the last dimension must have stride 1 to view ", self.scalar_type(), " as ", dtype, ", got strides ",
+                self.strides());
+  const int64_t grow = from > to ? from / to : 1, shrink = to > from ? to / from : 1;
+  CRESSET_CHECK(sizes.back() % shrink == 0 && self.storage_offset() % shrink == 0, "view: the last dimension and the storage offset must be divisible by ",
+                shrink, " to view ", self.scalar_type(), " as ", dtype, ", got shape ", self.sizes());
+  for (size_t d = 0; d + 1 < strides.size(); d++) {
+    CRESSET_CHECK(strides[d] % shrink == 0, "view: all strides but the last must be divisible by ", shrink, ", got ", self.strides());
+    strides[d] = strides[d] * grow / shrink;
+  }
+  sizes.back() = sizes.back() * grow / shrink;
+  return retyped(self, dtype, sizes, strides, self.storage_offset() * grow / shrink);
+}
+
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {
   if (is_integral_type(self.scalar_type(), true)) return self.clone();
   const double limit = largest(self.scalar_type());
@@ -56,6 +111,26 @@ namespace composite {
 Tensor conj(const Tensor& self) { return self.is_complex() ? self.conj_physical() : self; }
 Tensor resolve_conj(const Tensor& self) { return self; }
 Tensor resolve_neg(const Tensor& self) { return self; }
+
+Tensor real(const Tensor& self) { return self.is_complex() ? cresset::view_as_real(self).select(-1, 0) : self; }
+Tensor imag(const Tensor& self) {
+  CRESSET_CHECK(self.is_complex(), "imag: not implemented for tensors with non-complex dtypes, got ", self.scalar_type());
+  return cresset::view_as_real(self).select(-1, 1);
+}
+Tensor complex(const Tensor& real, const Tensor& imag) {
+  CRESSET_CHECK(real.scalar_type() == imag.scalar_type() && (real.scalar_type() == kFloat || real.scalar_type() == kDouble),
+                "complex: expected both inputs to be float32 or float64, got ", real.scalar_type(), " and ", imag.scalar_type());
+  const std::vector<Tensor> both = cresset::broadcast_tensors({real, imag});
+  return cresset::view_as_complex(cresset::stack(both, -1));
+}
+Tensor polar(const Tensor& abs, const Tensor& angle) { return cresset::complex(abs * angle.cos(), abs * angle.sin()); }
+
+bool is_complex(const Tensor& self) { return self.is_complex(); }
+bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
+ScalarType result_type(const Tensor& tensor, const Tensor& other) { return ops::result_type({Arg(tensor), Arg(other)}); }
+ScalarType result_type(const Tensor& tensor, const Scalar& other) { return ops::result_type({Arg(tensor), Arg(other)}); }
+ScalarType result_type(const Scalar& scalar, const Tensor& tensor) { return ops::result_type({Arg(scalar), Arg(tensor)}); }
+ScalarType result_type(const Scalar& scalar1, const Scalar& scalar2) { return ops::result_type({Arg(scalar1), Arg(scalar2)}); }
 
 Tensor deg2rad(const Tensor& self) {
   CRESSET_CHECK(!self.is_complex(), "deg2rad: not supported for complex tensors");

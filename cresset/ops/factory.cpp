@@ -1,0 +1,211 @@
+// Tensors from nothing, or from the shape of another: ops/factory.toml.
+
+#include <cmath>
+
+#include "cresset/kernels/layout.h"
+#include "cresset/ops/bodies_factory.h"
+#include "cresset/ops/functions.h"
+#include "cresset/ops/pointwise.h"
+
+namespace cresset::ops {
+
+namespace {
+
+// Options for tensors made on the way: requires_grad belongs to the result alone.
+TensorOptions plain(const TensorOptions& options) { return options.requires_grad(std::nullopt); }
+
+TensorOptions with_dtype(const TensorOptions& options, ScalarType otherwise) { return options.has_dtype() ? options : options.dtype(otherwise); }
+
+void check_sizes(const char* op, IntArrayRef size) {
+  for (const int64_t s : size) CRESSET_CHECK(s >= 0, op, ": trying to create a tensor with negative dimension ", s, ": ", size);
+}
+
+void check_strided(const char* op, const TensorOptions& options) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(options.layout() == Layout::Strided, op, ": only the strided layout is supported, got ", options.layout());
+}
+
+kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
+
+bool any_float(std::initializer_list<Scalar> numbers) {
+  for (const Scalar& s : numbers)
+    if (!s.isIntegral(true)) return true;
+  return false;
+}
+
+ScalarType sequence_dtype(std::initializer_list<Scalar> numbers) { return any_float(numbers) ? get_default_dtype() : kLong; }
+
+void check_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step) {
+  for (const Scalar& s : {start, end, step}) CRESSET_CHECK(!s.isComplex(), op, ": not supported for complex numbers");
+  const double a = start.as<double>(), b = end.as<double>(), d = step.as<double>();
+  CRESSET_CHECK(d != 0, op, ": step must be nonzero");
+  CRESSET_CHECK(std::isfinite(a) && std::isfinite(b), op, ": unsupported range ", a, " -> ", b);
+  CRESSET_CHECK((d > 0 && b >= a) || (d < 0 && b <= a), op, ": upper bound and lower bound are inconsistent with the sign of the step, got ", a, " -> ", b,
+                " by ", d);
+}
+
+// How many steps lie in [start, end): exact for integers beyond 2^53.
+int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar& step, bool integral) {
+  double n;
+  if (integral && !any_float({start, end, step})) {
+    const int64_t a = start.as<int64_t>(), b = end.as<int64_t>(), d = step.as<int64_t>(), sign = d > 0 ? 1 : -1;
+    return (b - a + d - sign) / d;
+  }
+  n = std::ceil((end.as<double>() - start.as<double>()) / step.as<double>());
+  CRESSET_CHECK(n >= 0 && n <= 9.2e18, "arange: invalid size, possible overflow");
+  return static_cast<int64_t>(n);
+}
+
+Tensor make(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options).memory_format(std::nullopt)); }
+
+Tensor sequence(int64_t n, const TensorOptions& options, FunctionRef<void(const kernels::Strided&)> fill) {
+  Tensor out = make(n, options.device(kCPU));
+  if (!options.device().is_meta()) {
+    if (n > 0) fill(array(out));
+    return options.device().is_cpu() ? out : out.to(options.device());
+  }
+  return make(n, options);
+}
+
+MemoryFormat format_of(const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  CRESSET_CHECK(!options.has_memory_format() || !memory_format, "memory_format is given twice, in the options and as an argument");
+  return memory_format ? *memory_format : options.memory_format_opt().value_or(MemoryFormat::Preserve);
+}
+
+TensorOptions like(const Tensor& self, const TensorOptions& options) { return self.options().merge_in(plain(options)); }
+
+}  // namespace
+
+namespace cpu {
+
+Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  check_strided("empty", options);
+  check_sizes("empty", size);
+  if (CRESSET_LIKELY(!memory_format && !options.has_memory_format())) return Tensor(make_dense(size, options.dtype(), options.device()));
+  const MemoryFormat format = memory_format ? *memory_format : options.memory_format_opt().value();
+  CRESSET_CHECK(format != MemoryFormat::Preserve, "empty: the preserve memory format is not supported, there is nothing to preserve");
+  return Tensor(make_strided(size, strides_for(size, format), options.dtype(), options.device()));
+}
+
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
+  check_strided("empty_strided", options);
+  check_sizes("empty_strided", size);
+  return Tensor(make_strided(size, stride, options.dtype(), options.device()));
+}
+
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  check_range("arange", start, end, step);
+  const TensorOptions o = with_dtype(options, sequence_dtype({start, end, step}));
+  const int64_t n = arange_size(start, end, step, is_integral_type(o.dtype(), false));
+  return sequence(n, o, [&](const kernels::Strided& out) { kernels::arange(out, start, step); });
+}
+
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  check_range("range", start, end, step);
+  const TensorOptions o = with_dtype(options, get_default_dtype());
+  const int64_t n = static_cast<int64_t>(std::floor((end.as<double>() - start.as<double>()) / step.as<double>())) + 1;
+  return sequence(n, o, [&](const kernels::Strided& out) { kernels::arange(out, start, step); });
+}
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
+  CRESSET_CHECK(steps >= 0, "linspace: number of steps must be non-negative, got ", steps);
+  const bool complex = start.isComplex() || end.isComplex();
+  const TensorOptions o = with_dtype(options, complex ? to_complex_type(get_default_dtype()) : get_default_dtype());
+  CRESSET_CHECK(!complex || is_complex_type(o.dtype()), "linspace: expected a complex dtype for complex bounds, got ", o.dtype());
+  return sequence(steps, o, [&](const kernels::Strided& out) { kernels::linspace(out, start, end); });
+}
+
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, const TensorOptions& options) {
+  CRESSET_CHECK(steps >= 0, "logspace: number of steps must be non-negative, got ", steps);
+  const bool complex = start.isComplex() || end.isComplex();
+  const TensorOptions o = with_dtype(options, complex ? to_complex_type(get_default_dtype()) : get_default_dtype());
+  return sequence(steps, o, [&](const kernels::Strided& out) { kernels::logspace(out, start, end, base); });
+}
+
+Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
+  CRESSET_CHECK(n >= 0 && m >= 0, "eye: n and m must be greater or equal to 0, got ", n, " and ", m);
+  Tensor out = make({n, m}, options.device(options.device().is_meta() ? kMeta : kCPU));
+  if (out.is_meta()) return out;
+  if (out.numel() > 0) kernels::eye(array(out));
+  return options.device().is_cpu() ? out : out.to(options.device());
+}
+
+namespace {
+
+// Row and column numbers of the elements of a triangle, row by row; `lower` keeps columns up to row + offset, else from there on.
+Tensor triangle_indices(const char* op, bool lower, int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  CRESSET_CHECK(row >= 0 && col >= 0, op, ": row and col must be non-negative, got ", row, " and ", col);
+  const auto first = [&](int64_t r) { return lower ? 0 : std::clamp<int64_t>(r + offset, 0, col); };
+  const auto last = [&](int64_t r) { return lower ? std::clamp<int64_t>(r + offset + 1, 0, col) : col; };
+  int64_t n = 0;
+  for (int64_t r = 0; r < row; r++) n += last(r) - first(r);
+  const TensorOptions o = with_dtype(options, kLong);
+  if (o.device().is_meta()) return make({2, n}, o);
+  Tensor out = make({2, n}, TensorOptions(kLong));
+  int64_t* at = out.data_ptr<int64_t>();
+  for (int64_t r = 0; r < row; r++) {
+    for (int64_t c = first(r); c < last(r); c++, at++) {
+      at[0] = r;
+      at[n] = c;
+    }
+  }
+  return out.to(o.device(), o.dtype());
+}
+
+}  // namespace
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle_indices("tril_indices", true, row, col, offset, options);
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle_indices("triu_indices", false, row, col, offset, options);
+}
+
+}  // namespace cpu
+
+namespace composite {
+
+Tensor zeros(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options)).zero_(); }
+Tensor ones(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options)).fill_(1); }
+
+Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
+  const ScalarType t = fill_value.isIntegral(true) ? fill_value.type() : fill_value.isComplex() ? to_complex_type(get_default_dtype()) : get_default_dtype();
+  return cresset::empty(size, with_dtype(plain(options), t)).fill_(fill_value);
+}
+
+Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) { return cresset::empty({}, plain(options)).fill_(s); }
+
+Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  const MemoryFormat format = format_of(options, memory_format);
+  const TensorOptions o = like(self, options).memory_format(std::nullopt);
+  if (format == MemoryFormat::Contiguous || (format == MemoryFormat::Preserve && self.is_contiguous())) return cresset::empty(self.sizes(), o);
+  if (format != MemoryFormat::Preserve) return cresset::empty(self.sizes(), o, format);
+  const bool dense = self.is_non_overlapping_and_dense();
+  return cresset::empty_strided(self.sizes(), dense ? DimVector(self.strides()) : dense_strides(self.sizes(), {DimVector(self.strides())}), o);
+}
+Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::empty_like(self, plain(options), memory_format).zero_();
+}
+Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::empty_like(self, plain(options), memory_format).fill_(1);
+}
+Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return cresset::empty_like(self, plain(options), memory_format).fill_(fill_value);
+}
+
+Tensor new_empty(const Tensor& self, IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, like(self, options)); }
+Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) { return cresset::zeros(size, like(self, options)); }
+Tensor new_ones(const Tensor& self, IntArrayRef size, const TensorOptions& options) { return cresset::ones(size, like(self, options)); }
+Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
+  return cresset::full(size, fill_value, like(self, options));
+}
+Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
+  return cresset::empty_strided(size, stride, like(self, options));
+}
+
+Tensor arange(const Scalar& end, const TensorOptions& options) { return cresset::arange(0, end, 1, options); }
+Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) { return cresset::arange(start, end, 1, plain(options)); }
+Tensor eye(int64_t n, const TensorOptions& options) { return cresset::eye(n, n, plain(options)); }
+
+}  // namespace composite
+
+}  // namespace cresset::ops

@@ -1,0 +1,154 @@
+// Copies, casts, fills and resizing: ops/memory.toml.
+
+#include "cresset/kernels/common/strided.h"
+#include "cresset/kernels/cpu/convert.h"
+#include "cresset/ops/bodies_memory.h"
+#include "cresset/ops/functions.h"
+#include "cresset/ops/pointwise.h"
+
+namespace cresset::ops {
+
+namespace {
+
+kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
+
+// Strides of `t` over the shape it is broadcast to.
+DimVector expanded_strides(const Tensor& t, IntArrayRef sizes) {
+  const size_t lead = sizes.size() - static_cast<size_t>(t.dim());
+  DimVector strides(sizes.size(), 0);
+  for (size_t d = lead; d < sizes.size(); d++) strides[d] = t.sizes()[d - lead] == 1 && sizes[d] != 1 ? 0 : t.strides()[d - lead];
+  return strides;
+}
+
+bool share_memory(const Tensor& a, const Tensor& b) { return a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage()); }
+
+Tensor copy_of(const Tensor& self, const TensorOptions& options, MemoryFormat format) {
+  Tensor out = cresset::empty_like(self, options, format);
+  out.copy_(self);
+  return out;
+}
+
+// Whether a tensor on `have` already is where `wanted` says: no index means any.
+bool is_on(const Device& have, const Device& wanted) { return have.type() == wanted.type() && (!wanted.has_index() || wanted.index() == have.index() || !have.has_index()); }
+
+void check_number_fits(const Scalar& value, ScalarType t) {
+  CRESSET_CHECK(is_complex_type(t) || !value.isComplex(), "fill_: a complex number cannot be stored in dtype ", t, ", got ", value);
+  kernels::visit_dtype(t, "fill_", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
+}
+
+}  // namespace
+
+namespace meta {
+
+void copy_(Tensor& self, const Tensor& src, bool) {
+  CRESSET_CHECK(src.defined(), "copy_: the source is an undefined tensor");
+  const bool fits = src.dim() <= self.dim() && broadcast_shapes(self.sizes(), src.sizes()) == DimVector(self.sizes());
+  CRESSET_CHECK(fits, "copy_: the shape ", src.sizes(), " of the source cannot be broadcast to ", self.sizes());
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_meta() || !src.is_meta(), "copy_: cannot copy out of a meta tensor, it holds no data");
+}
+
+void fill_(Tensor&, const Tensor& value) {
+  CRESSET_CHECK(value.dim() == 0, "fill_: only supports 0-dimension value tensors, got a tensor with ", value.dim(), " dimensions");
+}
+
+}  // namespace meta
+
+namespace cpu {
+
+void copy_(Tensor& self, const Tensor& src, bool) {
+  if (self.numel() == 0 || self.is_same(src)) return;
+  if (share_memory(self, src)) {
+    if (self.storage_offset() == src.storage_offset() && self.sizes() == src.sizes() && self.strides() == src.strides() &&
+        self.scalar_type() == src.scalar_type())
+      return;
+    return cpu::copy_(self, src.clone(), false);
+  }
+  const DimVector strides = expanded_strides(src, self.sizes());
+  const kernels::Strided to = array(self), from{src.data_ptr(), src.scalar_type(), self.sizes(), strides};
+  if (to.dtype == from.dtype) return kernels::copy_strided(to, from);
+  const kernels::Convert convert = kernels::converter(from.dtype, to.dtype);
+  kernels::StridedWalk walk(self.sizes());
+  walk.add(to);
+  walk.add(from);
+  walk.plan();
+  walk.run([&](char* const* data, const int64_t* steps, int64_t n) { convert(data[0], steps[0], data[1], steps[1], n); });
+}
+
+void fill_(Tensor& self, const Scalar& value) {
+  check_number_fits(value, self.scalar_type());
+  if (self.numel() > 0) kernels::fill_strided(array(self), value);
+}
+void fill_(Tensor& self, const Tensor& value) { cpu::fill_(self, value.item()); }
+void zero_(Tensor& self) {
+  if (self.numel() > 0) kernels::fill_strided(array(self), 0);
+}
+
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  return copy_of(self, {}, memory_format.value_or(MemoryFormat::Preserve));
+}
+
+Tensor _to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat> memory_format) {
+  return copy_of(self, options, memory_format.value_or(MemoryFormat::Preserve));
+}
+
+Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+  CRESSET_CHECK(format != MemoryFormat::Preserve, "resize_: unsupported memory format ", format);
+  if (self.sizes() == size && format == MemoryFormat::Contiguous) return self;
+  int64_t numel = 1;
+  for (const int64_t s : size) {
+    CRESSET_CHECK(s >= 0, "resize_: sizes must not be negative, got ", size);
+    numel *= s;
+  }
+  const size_t needed = static_cast<size_t>(numel == 0 ? 0 : numel + self.storage_offset()) * self.element_size();
+  StorageImpl& storage = *self.impl()->storage();
+  if (storage.nbytes() < needed) {
+    CRESSET_CHECK(storage.resizable(), "resize_: the tensor uses memory that it does not own; it cannot grow to ", size);
+    storage.resize(needed);
+  }
+  self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());
+  return self;
+}
+
+}  // namespace cpu
+
+namespace composite {
+
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  CRESSET_CHECK(memory_format != MemoryFormat::Preserve, "contiguous: the preserve memory format is unsupported");
+  return self.is_contiguous(memory_format) ? self : self.clone(memory_format);
+}
+
+Tensor to(const Tensor& self, const TensorOptions& options, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  CRESSET_CHECK(!options.has_layout() || options.layout() == self.layout(), "to: changing the layout is not supported, got ", options.layout());
+  CRESSET_CHECK(!options.has_memory_format() || !memory_format, "to: memory_format is given twice, in the options and as an argument");
+  if (options.has_memory_format()) memory_format = options.memory_format_opt();
+  const bool same = (!options.has_dtype() || options.dtype() == self.scalar_type()) && (!options.has_device() || is_on(self.device(), options.device())) &&
+                    (!memory_format || *memory_format == MemoryFormat::Preserve || self.is_contiguous(*memory_format));
+  if (same && !copy) return self;
+  return cresset::_to_copy(self, options.requires_grad(std::nullopt).memory_format(std::nullopt), non_blocking, memory_format);
+}
+Tensor to(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  return self.to(TensorOptions(dtype).device(device), non_blocking, copy, memory_format);
+}
+Tensor to(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  return self.to(TensorOptions(dtype), non_blocking, copy, memory_format);
+}
+Tensor to(const Tensor& self, const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  return self.to(other.options(), non_blocking, copy, memory_format);
+}
+Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other.options()); }
+
+Tensor& resize_as_(Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
+  return self.resize_(the_template.sizes(), memory_format == MemoryFormat::Preserve ? the_template.suggest_memory_format() : memory_format);
+}
+
+bool is_nonzero(const Tensor& self) {
+  CRESSET_CHECK(self.numel() != 0, "is_nonzero: the boolean value of a tensor with no values is ambiguous");
+  CRESSET_CHECK(self.numel() == 1, "is_nonzero: the boolean value of a tensor with more than one value is ambiguous, got shape ", self.sizes());
+  return self.item().toBool();
+}
+
+}  // namespace composite
+
+}  // namespace cresset::ops
