@@ -117,16 +117,14 @@ Tensor imag(const Tensor& self) {
   CRESSET_CHECK(self.is_complex(), "imag: not implemented for tensors with non-complex dtypes, got ", self.scalar_type());
   return cresset::view_as_real(self).select(-1, 1);
 }
-Tensor complex(const Tensor& real, const Tensor& imag) {
+Tensor make_complex(const Tensor& real, const Tensor& imag) {
   CRESSET_CHECK(real.scalar_type() == imag.scalar_type() && (real.scalar_type() == kFloat || real.scalar_type() == kDouble),
                 "complex: expected both inputs to be float32 or float64, got ", real.scalar_type(), " and ", imag.scalar_type());
   const std::vector<Tensor> both = cresset::broadcast_tensors({real, imag});
   return cresset::view_as_complex(cresset::stack(both, -1));
 }
-Tensor polar(const Tensor& abs, const Tensor& angle) { return cresset::complex(abs * angle.cos(), abs * angle.sin()); }
+Tensor polar(const Tensor& abs, const Tensor& angle) { return cresset::make_complex(abs * angle.cos(), abs * angle.sin()); }
 
-bool is_complex(const Tensor& self) { return self.is_complex(); }
-bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
 ScalarType result_type(const Tensor& tensor, const Tensor& other) { return ops::result_type({Arg(tensor), Arg(other)}); }
 ScalarType result_type(const Tensor& tensor, const Scalar& other) { return ops::result_type({Arg(tensor), Arg(other)}); }
 ScalarType result_type(const Scalar& scalar, const Tensor& tensor) { return ops::result_type({Arg(scalar), Arg(tensor)}); }

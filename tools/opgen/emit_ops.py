@@ -67,8 +67,8 @@ class RowEmitter:
         elif not row.is_pointwise and row.kind != "view":
             outs = "".join(f", const Tensor& {name}" for name in self.out_names())
             declare("cpu", "void", self.body_name(), (bodies(op) + outs).removeprefix(", "))
-        if row.decomposition:
-            declare("composite", op.returns, row.decomposition, bodies(op))
+        if row.kind == "fused":
+            declare("composite", op.returns, row.decomposition or "", bodies(op))
         return lines
 
     def out_names(self) -> list[str]:
@@ -237,11 +237,9 @@ class RowEmitter:
     # ---- public -----------------------------------------------------------------------------------------------------
 
     def public_names(self, op: Op) -> list[str]:
-        if op.form == "inplace" and not self.row.is_mutating:
-            return [op.schema.name, *(alias + "_" for alias in self.row.aliases)]
-        if op.form == "out":
-            return [op.schema.name + "_out", *(alias + "_out" for alias in self.row.aliases)]
-        return [op.schema.name, *self.row.aliases]
+        names = [self.row.cpp_name or self.name, *self.row.aliases]
+        suffix = {"inplace": "" if self.row.is_mutating else "_", "out": "_out"}.get(op.form, "")
+        return [name + suffix for name in names]
 
     def header(self, op: Op) -> list[str]:
         if not op.is_function:

@@ -16,8 +16,8 @@ GRAD_STATES = ("non_differentiable", "not_implemented")
 CPP = {
     "Tensor": ("const Tensor&", "const std::optional<Tensor>&", "TensorList", "const std::optional<TensorList>&"),
     "Scalar": ("const Scalar&", "const std::optional<Scalar>&", "ArrayRef<Scalar>", "const std::optional<ArrayRef<Scalar>>&"),
-    "int": ("int64_t", "std::optional<int64_t>", "IntArrayRef", "OptionalIntArrayRef"),
-    "float": ("double", "std::optional<double>", "ArrayRef<double>", "std::optional<ArrayRef<double>>"),
+    "int": ("int64_t", "std::optional<int64_t>", "IntArrayRef", "const OptionalIntArrayRef&"),
+    "float": ("double", "std::optional<double>", "ArrayRef<double>", "const std::optional<ArrayRef<double>>&"),
     "bool": ("bool", "std::optional<bool>", "ArrayRef<bool>", ""),
     "str": ("std::string_view", "std::optional<std::string_view>", "", ""),
     "ScalarType": ("ScalarType", "std::optional<ScalarType>", "", ""),
@@ -171,6 +171,7 @@ class Row:
     mask: str | None = None
     grad: dict[str, str] | str | None = None
     grad_name: str | None = None
+    cpp_name: str | None = None
     decomposition: str | None = None
     out_names: tuple[str, ...] = ()
     out_overload: str | None = None
