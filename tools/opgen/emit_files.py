@@ -115,9 +115,9 @@ def autograd_cpp(family: str, rows: list[Row]) -> str:
     if not wrappers:
         return ""
     return "\n".join([comment(rows[0]), f'#include "cresset/ops/entries_{family}.h"', '#include "cresset/autograd/generated_support.h"',
-                      '#include "cresset/autograd/rules/rules.h"', '#include "cresset/ops/functions.h"', "",
-                      "namespace cresset::ops {", "namespace {", "using namespace autograd;", *nodes, "", "}  // namespace", "",
-                      "namespace autograd_layer {", "using namespace autograd;", *wrappers, "",
+                      '#include "cresset/autograd/rules/rules.h"', '#include "cresset/autograd/saved_arguments.h"', '#include "cresset/ops/functions.h"', "",
+                      "namespace cresset::ops {", "using namespace autograd;", "using namespace autograd::rules;", "namespace {", *nodes, "", "}  // namespace", "",
+                      "namespace autograd_layer {", *wrappers, "",
                       "}  // namespace autograd_layer", "}  // namespace cresset::ops", ""])  # fmt: skip
 
 

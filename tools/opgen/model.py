@@ -16,7 +16,7 @@ GRAD_STATES = ("non_differentiable", "not_implemented")
 CPP = {
     "Tensor": ("const Tensor&", "const std::optional<Tensor>&", "TensorList", "const std::optional<TensorList>&"),
     "Scalar": ("const Scalar&", "const std::optional<Scalar>&", "ArrayRef<Scalar>", "const std::optional<ArrayRef<Scalar>>&"),
-    "int": ("int64_t", "std::optional<int64_t>", "IntArrayRef", "const OptionalIntArrayRef&"),
+    "int": ("int64_t", "std::optional<int64_t>", "IntArrayRef", "OptionalIntArrayRef"),
     "float": ("double", "std::optional<double>", "ArrayRef<double>", "const std::optional<ArrayRef<double>>&"),
     "bool": ("bool", "std::optional<bool>", "ArrayRef<bool>", ""),
     "str": ("std::string_view", "std::optional<std::string_view>", "", ""),

@@ -1,0 +1,103 @@
+// Boxed kernels written once for all ops: the CPU fallback of a device, and in-place and out= forms from the functional one.
+
+#include "cresset/dispatch/registry.h"
+
+namespace cresset::dispatch {
+
+namespace {
+
+void copy_into(const Tensor& target, const Tensor& source) {
+  static const OpHandle copy = find_op("copy_");
+  Stack stack{target, source, false};
+  copy.call_boxed(stack);
+}
+
+Tensor empty_on(Device device, const Tensor& like) {
+  static const OpHandle empty = find_op("empty.memory_format");
+  Stack stack{like.sizes(), like.scalar_type(), Value(), device, Value(), Value()};
+  empty.call_boxed(stack);
+  return stack.back().to_tensor();
+}
+
+Tensor moved(const Tensor& t, Device device) {
+  if (t.device().type() == device.type()) return t;
+  Tensor out = empty_on(device, t);
+  if (out.numel() > 0) copy_into(out, t);
+  return out;
+}
+
+void resize_to(const Tensor& target, IntArrayRef sizes) {
+  if (target.sizes() == sizes) return;
+  static const OpHandle resize = find_op("resize_");
+  Stack stack{target, sizes, Value()};
+  resize.call_boxed(stack);
+}
+
+// Takes the last n values off the stack.
+Stack take_arguments(Stack& stack, size_t n) {
+  Stack arguments(std::make_move_iterator(stack.end() - static_cast<int64_t>(n)), std::make_move_iterator(stack.end()));
+  stack.resize(stack.size() - n);
+  return arguments;
+}
+
+// dtype, layout, device and pin_memory that make a tensor like `out`.
+Value option_of(const std::string& name, const Tensor& out) {
+  if (name == "dtype") return out.scalar_type();
+  if (name == "layout") return out.layout();
+  if (name == "device") return out.device();
+  return {};
+}
+
+}  // namespace
+
+void derived_from_functional(const OpEntry& op, Stack& stack) {
+  const FunctionSchema& schema = op.function_schema();
+  const Stack arguments = take_arguments(stack, schema.arguments.size());
+  std::vector<Tensor> written;
+  for (size_t i = 0; i < arguments.size(); i++)
+    if (schema.arguments[i].writes) written.push_back(arguments[i].to_tensor());
+  Stack inner;
+  for (const Argument& a : op.functional->function_schema().arguments) {
+    const int at = schema.argument_index(a.name);
+    inner.push_back(at >= 0 ? arguments[static_cast<size_t>(at)] : option_of(a.name, written[0]));
+  }
+  call_boxed(*op.functional, inner);
+  for (size_t i = 0; i < written.size(); i++) {
+    const Tensor& result = inner[i].to_tensor();
+    if (op.flags & kOutOp) resize_to(written[i], result.sizes());
+    CRESSET_CHECK(written[i].sizes() == result.sizes(), op.name, ": output with shape ", written[i].sizes(), " doesn't match the result's shape ",
+                  result.sizes());
+    copy_into(written[i], result);
+    stack.emplace_back(written[i]);
+  }
+}
+
+void cpu_fallback(const OpEntry& op, Stack& stack) {
+  const FunctionSchema& schema = op.function_schema();
+  Stack arguments = take_arguments(stack, schema.arguments.size()), on_cpu;
+  Device device(kCPU);
+  for (const Value& v : arguments) {
+    for_each_tensor(v, [&](const Tensor& t) { if (!t.device().is_cpu()) device = t.device(); });
+    if (v.is<Device>() && !v.to_device().is_cpu()) device = v.to_device();
+  }
+  for (const Value& v : arguments) on_cpu.push_back(v.is<Device>() ? Value(Device(kCPU)) : map_tensors(v, [](const Tensor& t) { return moved(t, kCPU); }));
+  Stack inner = on_cpu;
+  call_boxed(op, inner);
+  SmallVector<std::pair<const TensorImpl*, Tensor>, 2> written;  // the CPU copy and what it stands for
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if (!schema.arguments[i].writes || !arguments[i].is_tensor()) continue;
+    const Tensor &copy = on_cpu[i].to_tensor(), &original = arguments[i].to_tensor();
+    resize_to(original, copy.sizes());
+    if (!copy.is_same(original)) copy_into(original, copy);
+    written.emplace_back(copy.impl(), original);
+  }
+  for (const Value& result : inner) {
+    stack.push_back(map_tensors(result, [&](const Tensor& t) {
+      for (const auto& [copy, original] : written)
+        if (t.impl() == copy) return original;
+      return moved(t, device);
+    }));
+  }
+}
+
+}  // namespace cresset::dispatch
