@@ -5,5 +5,6 @@
 #include "cresset/base/parallel.h"
 #include "cresset/core/generator.h"
 #include "cresset/core/tensor.h"
+#include "cresset/ops/from_data.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/indexing.h"

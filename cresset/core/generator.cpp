@@ -6,6 +6,7 @@
 
 #include "cresset/base/error.h"
 #include "cresset/core/generator_impl.h"
+#include "cresset/core/generator_scope.h"
 
 namespace cresset {
 
@@ -113,7 +114,17 @@ Generator Generator::clone() const {
 
 std::mutex& Generator::mutex() const { return impl_->mutex; }
 
+namespace {
+thread_local Generator* t_default_generator = nullptr;
+}
+
+DefaultGeneratorScope::DefaultGeneratorScope(const Generator& generator) : generator_(generator), previous_(t_default_generator) {
+  t_default_generator = &generator_;
+}
+DefaultGeneratorScope::~DefaultGeneratorScope() { t_default_generator = previous_; }
+
 Generator& default_generator() {
+  if (t_default_generator) return *t_default_generator;
   // Never destroyed: sampling may happen while the process ends.
   static Generator* const generator = new Generator(make_generator());
   return *generator;

@@ -1,3 +1,4 @@
+#include "cresset/core/generator_scope.h"
 #include "cresset/data/worker_pool.h"
 
 #include <chrono>

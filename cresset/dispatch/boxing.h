@@ -1,6 +1,7 @@
 #pragma once
 // Between typed calls and stacks of values. Templates over the signature alone, so that ops of one signature share them.
 
+#include <memory>
 #include <tuple>
 #include <type_traits>
 
@@ -46,10 +47,13 @@ CRESSET_UNBOX(Generator, Generator, Generator, to_generator)
 // Parameters by const reference read as by value, and the holder outlives the call.
 template <class T>
 struct Unbox<const T&> {
-  using Holder = typename Unbox<T>::Holder;
+  struct Holder {
+    typename Unbox<T>::Holder held;
+    std::optional<T> value;
+  };
   static constexpr size_t values = Unbox<T>::values;
-  static Holder hold(Value* v) { return Unbox<T>::hold(v); }
-  static const T& get(Holder& h) { return h; }
+  static Holder hold(Value* v) { return {Unbox<T>::hold(v), std::nullopt}; }
+  static const T& get(Holder& h) { return h.value.emplace(Unbox<T>::get(h.held)); }
   static Type type() { return Unbox<T>::type(); }
 };
 
@@ -106,13 +110,18 @@ CRESSET_UNBOX_LIST(Tensor, std::vector<Tensor>, Tensor, to_tensor_list)
 
 // vector<bool> has no array of bools to refer to.
 template <> struct Unbox<ArrayRef<bool>> {
-  using Holder = SmallVector<bool, 8>;
+  struct Holder {
+    std::unique_ptr<bool[]> data;
+    size_t size;
+  };
   static constexpr size_t values = 1;
   static Holder hold(Value* v) {
     const std::vector<bool> list = v->to_bool_list();
-    return Holder(list.begin(), list.end());
+    Holder h{std::make_unique<bool[]>(list.size() + 1), list.size()};
+    std::copy(list.begin(), list.end(), h.data.get());
+    return h;
   }
-  static ArrayRef<bool> get(Holder& h) { return h; }
+  static ArrayRef<bool> get(Holder& h) { return {h.data.get(), h.size}; }
   static Type type() { Type t; t.kind = TypeKind::Bool; t.list = true; return t; }
 };
 template <> struct Unbox<ArrayRef<std::optional<Tensor>>> {

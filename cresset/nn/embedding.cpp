@@ -18,7 +18,7 @@ int64_t wrap_padding_idx(const char* name, std::optional<int64_t> index, int64_t
 // Scales down, in place, the rows in use whose norm exceeds the limit.
 void renormalise(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
   NoGradGuard guard;
-  const Tensor used = cresset::zeros({weight.size(0)}, TensorOptions(kBool).device(weight.device())).index_fill_(0, indices.reshape({-1}).to(kLong), true);
+  const Tensor used = cresset::zeros({weight.size(0)}, TensorOptions(kBool).device(weight.device())).scatter_(0, indices.reshape({-1}).to(kLong), true);
   const Tensor norms = weight.norm(norm_type, 1, false);
   const Tensor scale = cresset::where(used.logical_and(norms > max_norm), max_norm / (norms + 1e-7), cresset::ones_like(norms));
   weight.detach().mul_(scale.unsqueeze(1));

@@ -15,6 +15,30 @@ Tensor reduce(const Tensor& loss, int64_t reduction) {
 
 Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return reduce((self - target).abs(), reduction); }
 
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return reduce((self - target).square(), reduction); }
+
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  CRESSET_CHECK(beta >= 0, "smooth_l1_loss: does not support negative values for beta, got ", beta);
+  if (beta == 0) return cresset::l1_loss(self, target, reduction);
+  const Tensor d = (self - target).abs();
+  return reduce(cresset::where(d < beta, d.square() * (0.5 / beta), d - 0.5 * beta), reduction);
+}
+
+Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  CRESSET_CHECK(delta > 0, "huber_loss: does not support non-positive values for delta, got ", delta);
+  const Tensor d = (self - target).abs();
+  return reduce(cresset::where(d < delta, d.square() * 0.5, (d - 0.5 * delta) * delta), reduction);
+}
+
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+  CRESSET_CHECK(self.numel() == 0 || self.is_meta() || (self.min().item<double>() >= 0 && self.max().item<double>() <= 1),
+                "binary_cross_entropy: all elements of input should be between 0 and 1");
+  // Logarithms are clamped to -100, as PyTorch documents, so that a certain wrong answer costs a finite amount.
+  Tensor loss = (target - 1) * (-self).log1p().clamp_min(-100) - target * self.log().clamp_min(-100);
+  if (weight && weight->defined()) loss = loss * *weight;
+  return reduce(loss, reduction);
+}
+
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   return reduce(log_target ? target.exp() * (target - self) : cresset::xlogy(target, target) - target * self, reduction);
 }

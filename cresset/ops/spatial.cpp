@@ -184,6 +184,35 @@ Tensor upsample_bicubic(const Tensor& input, OptionalIntArrayRef output_size, bo
   return resize(input, output_size, align_corners, scale_factors, ResizeMode::cubic, antialias);
 }
 
+Tensor upsample_nearest1d(const Tensor& self, IntArrayRef output_size, std::optional<double> scales) {
+  const double factors[] = {scales.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::nearest), false, false, ArrayRef<double>(factors));
+}
+Tensor upsample_nearest2d(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_h, std::optional<double> scales_w) {
+  const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::nearest), false, false, ArrayRef<double>(scales));
+}
+Tensor upsample_nearest3d(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
+  const double scales[] = {scales_d.value_or(0), scales_h.value_or(0), scales_w.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::nearest), false, false, ArrayRef<double>(scales));
+}
+Tensor upsample_linear1d(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales) {
+  const double factors[] = {scales.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::linear), align_corners, false, ArrayRef<double>(factors));
+}
+Tensor upsample_bilinear2d(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
+  const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::linear), align_corners, false, ArrayRef<double>(scales));
+}
+Tensor upsample_bicubic2d(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
+  const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::cubic), align_corners, false, ArrayRef<double>(scales));
+}
+Tensor upsample_trilinear3d(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
+  const double scales[] = {scales_d.value_or(0), scales_h.value_or(0), scales_w.value_or(0)};
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::linear), align_corners, false, ArrayRef<double>(scales));
+}
+
 Tensor im2col(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   if (self.dim() == 3) return cresset::_im2col(self.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0);
   return cresset::_im2col(self, kernel_size, dilation, padding, stride);

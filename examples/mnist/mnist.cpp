@@ -136,7 +136,7 @@ static void run(const Settings& s) {
                 100 * accuracy(net, test), static_cast<double>(done) / seconds);
     std::fflush(stdout);
   }
-  save_safetensors(*net, s.save);
+  io::save_safetensors(*net, s.save);
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   std::printf("weights saved to %s, peak memory %.0f MiB\n", s.save.c_str(), static_cast<double>(usage.ru_maxrss) / 1024);

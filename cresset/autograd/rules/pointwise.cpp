@@ -10,6 +10,11 @@ Tensor zeros_where(const Tensor& condition, const Tensor& value) { return value.
 
 }  // namespace
 
+Scalar one_minus(const Scalar& weight) {
+  if (weight.isComplex()) return complex<double>(1.0) - weight.toComplexDouble();
+  return 1.0 - weight.as<double>();
+}
+
 Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) {
   return -grad * ((self / other) / other).conj();
 }

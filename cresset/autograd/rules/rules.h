@@ -6,6 +6,7 @@
 namespace cresset::autograd::rules {
 
 // Pointwise functions (rules/pointwise.cpp). Complex gradients follow PyTorch's convention: the conjugate Wirtinger derivative.
+Scalar one_minus(const Scalar& weight);
 Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent);
 Tensor pow_self_backward(const Tensor& grad, const Tensor& self, const Tensor& exponent);

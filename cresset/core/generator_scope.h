@@ -1,0 +1,20 @@
+#pragma once
+// Replaces the default generator on this thread for a scope.
+
+#include "cresset/core/generator.h"
+
+namespace cresset {
+
+class CRESSET_API DefaultGeneratorScope {
+ public:
+  explicit DefaultGeneratorScope(const Generator& generator);
+  ~DefaultGeneratorScope();
+  DefaultGeneratorScope(const DefaultGeneratorScope&) = delete;
+  DefaultGeneratorScope& operator=(const DefaultGeneratorScope&) = delete;
+
+ private:
+  Generator generator_;
+  Generator* previous_;
+};
+
+}  // namespace cresset

@@ -1,0 +1,57 @@
+#pragma once
+// Tensors from data that already exists: memory of the caller's, and lists of numbers.
+
+#include <functional>
+#include <initializer_list>
+#include <vector>
+
+#include "cresset/core/tensor.h"
+
+namespace cresset {
+
+// A tensor over memory of the caller's, contiguous or with strides in elements; `deleter` runs when the last tensor over it is gone.
+// Errors: dtype and sizes that do not fit 64 bits; a device other than the CPU.
+CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
+CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
+CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
+                             const TensorOptions& options = {});
+
+namespace detail {
+
+// Nested lists of numbers: `torch::tensor({{1, 2}, {3, 4}})`.
+class CRESSET_API TensorData {
+ public:
+  template <class T, class = decltype(Scalar(std::declval<T>())), class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  TensorData(T value) : values_{Scalar(value)}, dtype_(dtype_of_literal<T>()) {}
+  TensorData(std::initializer_list<TensorData> list) : TensorData(list.begin(), list.size()) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  TensorData(const std::vector<T>& list) : sizes_{static_cast<int64_t>(list.size())}, dtype_(dtype_of_literal<T>()) {
+    for (const T v : list) values_.emplace_back(static_cast<T>(v));
+  }
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  TensorData(ArrayRef<T> list) : TensorData(list.vec()) {}
+
+  Tensor make(const TensorOptions& options) const;
+
+ private:
+  TensorData(const TensorData* list, size_t n);
+  // A double literal has the default dtype, as in LibTorch; other C++ types their own.
+  template <class T>
+  static ScalarType dtype_of_literal() {
+    if constexpr (std::is_same<T, double>::value) return ScalarType::Undefined;
+    else if constexpr (std::is_same<T, long long>::value) return ScalarType::Long;
+    else return dtype_of<T>;
+  }
+  std::vector<int64_t> sizes_;
+  std::vector<Scalar> values_;
+  ScalarType dtype_ = ScalarType::Undefined;
+};
+
+}  // namespace detail
+
+// Errors: nested lists of different lengths.
+CRESSET_API Tensor tensor(const detail::TensorData& data, const TensorOptions& options = {});
+inline Tensor tensor(std::initializer_list<detail::TensorData> data, const TensorOptions& options = {}) { return tensor(detail::TensorData(data), options); }
+
+}  // namespace cresset
