@@ -169,7 +169,7 @@ Tensor resize(const Tensor& self, OptionalIntArrayRef output_size, bool align_co
 
 }  // namespace
 
-using Scales = std::optional<ArrayRef<double>>;
+using Scales = const std::optional<ArrayRef<double>>&;
 Tensor upsample_nearest(const Tensor& input, OptionalIntArrayRef output_size, Scales scale_factors) {
   return resize(input, output_size, false, scale_factors, ResizeMode::nearest);
 }
