@@ -4,6 +4,8 @@
 #include <cmath>
 #include <complex>
 
+#include "cresset/kernels/common/dense.h"
+#include "cresset/kernels/cpu/layout_rows.h"
 #include "cresset/kernels/layout.h"
 
 namespace cresset::kernels {
@@ -18,35 +20,6 @@ void fill_with(const Strided& out, F value) {
   T* to = static_cast<T*>(out.data);
   const int64_t n = out.sizes[0], step = out.strides[0];
   for (int64_t i = 0; i < n; i++) to[i * step] = value(i);
-}
-
-// Blocks of `kLanes` start from a base rounded to T; what is left after the last pair of blocks is computed directly.
-template <class T, class A, int64_t kLanes>
-void arange_floating(const Strided& out, A start, A step) {
-  const int64_t blocked = out.sizes[0] / (2 * kLanes) * (2 * kLanes);
-  T base{};
-  fill_with<T>(out, [&](int64_t i) {
-    const T direct = static_cast<T>(std::fma(step, static_cast<A>(i), start));
-    if (i >= blocked) return direct;
-    if (i % kLanes == 0) base = direct;
-    return static_cast<T>(std::fma(step, static_cast<A>(i % kLanes), static_cast<A>(base)));
-  });
-}
-
-template <class T>
-void linspace_floating(const Strided& out, T start, T end) {
-  const int64_t n = out.sizes[0];
-  if constexpr (is_low_precision<T>) {
-    const T step = (end - start) / T(static_cast<float>(n - 1));
-    fill_with<T>(out, [=](int64_t i) {
-      return i < n / 2 ? start + step * T(static_cast<float>(i)) : end - step * T(static_cast<float>(n - 1 - i));
-    });
-  } else {
-    const T step = (end - start) / static_cast<T>(n - 1);
-    fill_with<T>(out, [=](int64_t i) {
-      return i < n / 2 ? std::fma(step, static_cast<T>(i), start) : std::fma(-step, static_cast<T>(n - 1 - i), end);
-    });
-  }
 }
 
 template <class V>
@@ -109,30 +82,28 @@ void check_vector(const char* op, const Strided& out) {
 
 void arange(const Strided& out, const Scalar& start, const Scalar& step) {
   check_vector("arange", out);
-  visit_dtype(out.dtype, "arange", [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (is_complex<T>::value || std::is_same_v<T, bool>) {
-      CRESSET_CHECK_NOT_IMPLEMENTED(false, "arange: not implemented for ", out.dtype);
-    } else if constexpr (is_low_precision<T>) {
-      arange_floating<T, float, 16>(out, start.as<float>(), step.as<float>());
-    } else if constexpr (std::is_floating_point_v<T>) {
-      arange_floating<T, double, 32 / sizeof(T)>(out, start.as<double>(), step.as<double>());
-    } else {
-      const uint64_t first = static_cast<uint64_t>(start.as<int64_t>()), by = static_cast<uint64_t>(step.as<int64_t>());
-      fill_with<T>(out, [=](int64_t i) { return static_cast<T>(first + by * static_cast<uint64_t>(i)); });
-    }
-  });
+  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(out.dtype), "arange: not implemented for ", out.dtype);
+  const DenseOutput to(out);
+  if (is_floating_type(out.dtype))
+    call(arange_floating_stub)(out.dtype, to.as<void>(), out.sizes[0], start.as<double>(), step.as<double>());
+  else
+    call(arange_integral_stub)(out.dtype, to.as<void>(), out.sizes[0], static_cast<uint64_t>(start.as<int64_t>()),
+                               static_cast<uint64_t>(step.as<int64_t>()));
+  to.finish();
 }
 
 void linspace(const Strided& out, const Scalar& start, const Scalar& end) {
   check_vector("linspace", out);
   if (out.sizes[0] == 1) return fill_strided(out, start);
+  if (is_floating_type(out.dtype)) {
+    const DenseOutput to(out);
+    call(linspace_floating_stub)(out.dtype, to.as<void>(), out.sizes[0], start.as<double>(), end.as<double>());
+    return to.finish();
+  }
   visit_dtype(out.dtype, "linspace", [&](auto tag) {
     using T = decltype(tag);
-    const T first = start.as<T>(), last = end.as<T>();
-    if constexpr (is_complex<T>::value) linspace_complex(out, first, last);
-    else if constexpr (std::is_integral_v<T>) linspace_integral(out, first, last);
-    else linspace_floating(out, first, last);
+    if constexpr (is_complex<T>::value) linspace_complex(out, start.as<T>(), end.as<T>());
+    else if constexpr (std::is_integral_v<T>) linspace_integral(out, start.as<T>(), end.as<T>());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/cpu/layout_rows.h"
 
 namespace cresset::kernels {
 
@@ -136,38 +137,23 @@ void copy_strided(const Strided& to, const Strided& from) {
   walk.add(to);
   walk.add(from);
   walk.plan();
-  visit_size(to.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    walk.run([](char* const* p, const int64_t* s, int64_t n) {
-      if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
-        std::memcpy(p[0], p[1], static_cast<size_t>(n) * sizeof(T));
-        return;
-      }
-      char *o = p[0], *i = p[1];
-      const int64_t so = s[0], si = s[1];
-      for (; n > 0; n--, o += so, i += si) *reinterpret_cast<T*>(o) = *reinterpret_cast<const T*>(i);
-    });
+  const auto kernel = call(copy_table_stub);
+  const int64_t item = to.item();
+  walk.run_tables([=](char* const* p, const int64_t* s, int64_t n, const int64_t* row, int64_t rows) {
+    kernel(item, {p[0], p[1], s[0], s[1], row[0], row[1], n, rows});
   });
 }
 
 void fill_strided(const Strided& to, const Scalar& value) {
+  const Bytes16 bytes = element_bytes(value, to.dtype);
+  const char* from = reinterpret_cast<const char*>(&bytes);
   StridedWalk walk(to.sizes);
   walk.add(to);
   walk.plan();
-  const Bytes16 bytes = element_bytes(value, to.dtype);
-  visit_size(to.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    T v;
-    std::memcpy(&v, &bytes, sizeof v);
-    walk.run([v](char* const* p, const int64_t* s, int64_t n) {
-      char* o = p[0];
-      const int64_t so = s[0];
-      if (so == sizeof(T)) {
-        std::fill_n(reinterpret_cast<T*>(o), n, v);
-        return;
-      }
-      for (; n > 0; n--, o += so) *reinterpret_cast<T*>(o) = v;
-    });
+  const auto kernel = call(fill_table_stub);
+  const int64_t item = to.item();
+  walk.run_tables([=](char* const* p, const int64_t* s, int64_t n, const int64_t* row, int64_t rows) {
+    kernel(item, {p[0], from, s[0], 0, row[0], 0, n, rows});
   });
 }
 
