@@ -201,14 +201,12 @@ void native_batch_norm(const Tensor& input, const OptionalTensor& weight, const 
   a.dtypes = dtypes_of(input, weight, bias);
   a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.momentum = momentum; a.eps = eps;
   kernels::batch_norm_train(a);
-  if (given(running_mean)) {
-    if (!m.is_same(*running_mean)) running_mean->copy_(m);
-    else running_mean->impl()->bump_version();
-  }
-  if (given(running_var)) {
-    if (!v.is_same(*running_var)) running_var->copy_(v);
-    else running_var->impl()->bump_version();
-  }
+  // The statistics are not part of the recorded graph: their versions stay, since backward holds them without reading them.
+  auto store = [](const OptionalTensor& to, const Tensor& from) {
+    if (given(to) && !from.is_same(*to)) Tensor(to->impl()->alias(false)).copy_(from);
+  };
+  store(running_mean, m);
+  store(running_var, v);
 }
 
 void native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, const OptionalTensor& weight, const OptionalTensor& running_mean,

@@ -1,0 +1,300 @@
+// Views and in-place operators. What is expected here was taken from PyTorch 2.13.
+#include "cresset/autograd/function.h"
+#include "tests/autograd/support.h"
+
+namespace cresset {
+namespace {
+
+TEST(View, KnowsItsBase) {
+  const Tensor b = cresset::ones({4});
+  const Tensor v = b.slice(0, 0, 2), w = v.slice(0, 1, 2);
+  EXPECT_TRUE(v.is_view());
+  EXPECT_TRUE(v._base().is_same(b));
+  EXPECT_TRUE(w._base().is_same(b));
+  EXPECT_FALSE(b.is_view());
+  EXPECT_FALSE(b._base().defined());
+}
+
+TEST(View, DetachAndDataAreNoViews) {
+  const Tensor b = cresset::ones({4});
+  EXPECT_FALSE(b.detach().is_view());
+  EXPECT_FALSE(b.data().is_view());
+}
+
+TEST(Detach, SharesTheVersionCounterAndDataDoesNot) {
+  Tensor x = cresset::ones({4});
+  Tensor d = x.detach();
+  d.add_(1);
+  EXPECT_EQ(x._version(), 1);
+  EXPECT_EQ(d._version(), 1);
+  x.data().add_(1);
+  EXPECT_EQ(x._version(), 1);
+}
+
+TEST(Detach, CutsTheGraph) {
+  const Tensor x = leaf({2});
+  const Tensor y = (x * 3).detach();
+  EXPECT_FALSE(y.requires_grad());
+  (x * y).backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{6}));
+}
+
+TEST(Detach, InPlaceMakesALeaf) {
+  const Tensor x = leaf({2});
+  Tensor y = x * 3;
+  y.detach_();
+  EXPECT_TRUE(y.is_leaf());
+  EXPECT_FALSE(y.requires_grad());
+}
+
+TEST(View, CountsVersionsWithItsBase) {
+  Tensor b = cresset::ones({4});
+  Tensor v = b.slice(0, 0, 2);
+  v.add_(1);
+  EXPECT_EQ(b._version(), 1);
+  b.add_(1);
+  EXPECT_EQ(v._version(), 2);
+}
+
+TEST(View, OfALeafRequiresGrad) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor v = x.slice(0, 1, 3);
+  EXPECT_TRUE(v.requires_grad());
+  EXPECT_FALSE(v.is_leaf());
+  v.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{0, 1, 1}));
+}
+
+TEST(InPlace, GoesThroughTheGraph) {
+  const Tensor x = leaf({1, 2});
+  Tensor y = x * 2;
+  y.mul_(3);
+  y.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{6, 6}));
+}
+
+TEST(InPlace, MakesAPlainTensorPartOfTheGraph) {
+  const Tensor w = leaf({3, 4});
+  Tensor b = vec({1, 2});
+  b.mul_(w);
+  EXPECT_TRUE(b.requires_grad());
+  b.sum().backward();
+  EXPECT_EQ(numbers(w.grad()), (Numbers{1, 2}));
+}
+
+TEST(InPlace, OnTheBaseGivesAnOlderViewAHistory) {
+  const Tensor w = leaf({2, 3});
+  Tensor b = vec({1, 1});
+  const Tensor v = b.slice(0, 0, 1);
+  EXPECT_FALSE(v.requires_grad());
+  b.mul_(w);
+  EXPECT_TRUE(v.requires_grad());
+  EXPECT_FALSE(v.is_leaf());
+  EXPECT_TRUE(contains(v.grad_fn()->name(), "AsStrided"));
+  (v * 5).sum().backward();
+  EXPECT_EQ(numbers(w.grad()), (Numbers{5, 0}));
+}
+
+TEST(InPlace, OnAViewChangesTheHistoryOfTheBase) {
+  const Tensor x = leaf({1, 2, 3});
+  Tensor y = x.clone();
+  Tensor v = y.slice(0, 0, 2);
+  v.mul_(3);
+  EXPECT_EQ(y.grad_fn()->name(), "CopySlices");
+  y.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{3, 3, 1}));
+}
+
+TEST(InPlace, OnAViewWithAnotherArgumentThatRequiresGrad) {
+  const Tensor x = leaf({1, 2, 3}), w = leaf({10, 20});
+  Tensor y = x.clone();
+  y.slice(0, 1, 3).mul_(w);
+  (y * vec({1, 2, 3})).sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{1, 20, 60}));
+  EXPECT_EQ(numbers(w.grad()), (Numbers{4, 9}));
+}
+
+TEST(InPlace, OnAViewOfAPlainBase) {
+  const Tensor w = leaf({10, 20});
+  Tensor b = vec({1, 2, 3});
+  b.slice(0, 0, 2).mul_(w);
+  EXPECT_TRUE(b.requires_grad());
+  b.sum().backward();
+  EXPECT_EQ(numbers(w.grad()), (Numbers{1, 2}));
+}
+
+TEST(InPlace, OnOneViewReachesAnotherView) {
+  const Tensor x = leaf({1, 2, 3});
+  Tensor y = x.clone();
+  Tensor a = y.slice(0, 0, 2);
+  const Tensor b = y.slice(0, 1, 3);
+  a.mul_(10);
+  b.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{0, 10, 1}));
+}
+
+TEST(InPlace, OnAViewOfATransposedBase) {
+  const Tensor x = cresset::arange(6, TensorOptions(kDouble)).view({2, 3}).detach().requires_grad_();
+  Tensor y = x.clone().t().clone(MemoryFormat::Preserve);
+  y.select(0, 1).mul_(5);
+  y.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{1, 5, 1, 1, 5, 1}));
+}
+
+TEST(InPlace, RepeatedOnViews) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  Tensor y = x.clone();
+  for (int64_t i = 0; i < 4; i++) y.select(0, i).mul_(static_cast<double>(i + 1));
+  y.slice(0, 1, 3).mul_(10);
+  y.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{1, 20, 30, 4}));
+}
+
+TEST(InPlace, CopyIntoAViewSendsTheGradientToTheSource) {
+  const Tensor x = leaf({1, 2, 3}), s = leaf({7, 8});
+  Tensor y = x.clone();
+  y.slice(0, 0, 2).copy_(s);
+  (y * vec({1, 2, 3})).sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{0, 0, 3}));
+  EXPECT_EQ(numbers(s.grad()), (Numbers{1, 2}));
+}
+
+TEST(InPlace, OnAViewDifferentiatesAgain) {
+  const Tensor x = leaf({2, 3});
+  Tensor y = x * x;
+  Tensor v = y.slice(0, 0, 1);
+  v.mul_(v.detach() * 0 + 2);
+  const Tensor g = autograd::grad({(y * y).sum()}, {x}, {}, std::nullopt, true)[0];
+  // y = (2 x0^2, x1^2): d/dx (4 x0^4 + x1^4) = (16 x0^3, 4 x1^3), and again (48 x0^2, 12 x1^2).
+  EXPECT_EQ(numbers(g), (Numbers{16 * 8, 4 * 27}));
+  EXPECT_EQ(numbers(autograd::grad({g.sum()}, {x})[0]), (Numbers{48 * 4, 12 * 9}));
+}
+
+TEST(InPlace, GradWithRespectToOneArgumentThroughCopySlices) {
+  const Tensor x = leaf({1, 2, 3}), w = leaf({10, 20});
+  Tensor y = x.clone();
+  y.slice(0, 1, 3).mul_(w);
+  EXPECT_EQ(numbers(autograd::grad({y.sum()}, {w}, {}, true)[0]), (Numbers{2, 3}));
+  EXPECT_EQ(numbers(autograd::grad({y.sum()}, {x})[0]), (Numbers{1, 10, 20}));
+}
+
+TEST(InPlace, UnderNoGradOnlyCountsTheVersion) {
+  const Tensor x = leaf({1, 2});
+  Tensor y = x.clone();
+  {
+    NoGradGuard guard;
+    y.select(0, 0).fill_(5);
+  }
+  y.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{1, 1}));
+}
+
+TEST(InPlace, OnALeafUnderNoGradIsAllowed) {
+  Tensor x = leaf({1, 2});
+  {
+    NoGradGuard guard;
+    x.mul_(3);
+  }
+  EXPECT_EQ(numbers(x), (Numbers{3, 6}));
+  EXPECT_EQ(x._version(), 1);
+}
+
+TEST(InPlace, OnALeafRaises) {
+  Tensor x = leaf({1, 2});
+  EXPECT_TRUE(contains(error_of([&] { x.mul_(2); }), "mul_: a leaf tensor that requires grad is being modified in place"));
+  EXPECT_EQ(numbers(x), (Numbers{1, 2}));
+}
+
+TEST(InPlace, OnAViewOfALeafRaises) {
+  Tensor x = leaf({1, 2});
+  EXPECT_TRUE(contains(error_of([&] { x.slice(0, 0, 1).mul_(2); }), "a view of a leaf tensor that requires grad"));
+}
+
+TEST(InPlace, OnAViewOfWhatBecameALeafRaises) {
+  Tensor b = vec({1, 2});
+  Tensor v = b.slice(0, 0, 1);
+  b.requires_grad_();
+  EXPECT_TRUE(v.requires_grad());
+  EXPECT_TRUE(contains(error_of([&] { v.mul_(2); }), "a view of a leaf tensor that requires grad"));
+}
+
+TEST(MultiOutputView, CannotBeModifiedInPlace) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  auto parts = x.clone().split(2);
+  EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(2); }), "one of several views made by one operator"));
+}
+
+TEST(MultiOutputView, LosesItsHistoryWhenTheBaseIsModified) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  Tensor y = x.clone();
+  auto parts = y.split(2);
+  y.mul_(2);
+  EXPECT_TRUE(contains(error_of([&] { parts[0].grad_fn(); }), "modified in place"));
+  EXPECT_TRUE(contains(error_of([&] { parts[0] * 2; }), "modified in place"));
+}
+
+TEST(MultiOutputView, OfAPlainTensorMayBeModifiedByAPlainTensor) {
+  auto parts = vec({1, 2, 3, 4}).split(2);
+  parts[0].mul_(2);
+  EXPECT_EQ(numbers(parts[0]), (Numbers{2, 4}));
+  const Tensor w = leaf({1, 1});
+  EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(w); }), "one of several views"));
+}
+
+TEST(NoGradView, CannotBeModifiedInPlaceWithGradientsOn) {
+  const Tensor x = leaf({1, 2});
+  Tensor y = x.clone(), v;
+  {
+    NoGradGuard guard;
+    v = y.slice(0, 0, 1);
+  }
+  EXPECT_TRUE(v.requires_grad());
+  EXPECT_TRUE(v.is_leaf());
+  EXPECT_TRUE(contains(error_of([&] { v.mul_(2); }), "created without recording gradients"));
+}
+
+TEST(NoGradView, HasNoHistoryAfterItsBaseIsModified) {
+  const Tensor w = leaf({1, 2});
+  Tensor b = vec({1, 2}), v;
+  {
+    NoGradGuard guard;
+    v = b.slice(0, 0, 1);
+  }
+  b.mul_(w);
+  EXPECT_TRUE(v.requires_grad());
+  EXPECT_TRUE(contains(error_of([&] { v.grad_fn(); }), "created without recording gradients"));
+}
+
+TEST(NoGradView, TakesPartInTheGraphWithoutAnEdge) {
+  const Tensor x = leaf({1, 2}), w = leaf({3});
+  Tensor v;
+  {
+    NoGradGuard guard;
+    v = x.slice(0, 0, 1);
+  }
+  (v * w).sum().backward();
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_EQ(numbers(w.grad()), (Numbers{1}));
+}
+
+TEST(RequiresGrad, OnAViewOfAPlainTensorMakesItALeaf) {
+  Tensor b = vec({1, 2});
+  const Tensor v = b.slice(0, 0, 1);
+  v.requires_grad_();
+  EXPECT_TRUE(v.is_leaf());
+  EXPECT_FALSE(b.requires_grad());
+  (v * 3).sum().backward();
+  EXPECT_EQ(numbers(v.grad()), (Numbers{3}));
+}
+
+TEST(SetData, ReplacesTheDataAndKeepsTheIdentity) {
+  const Tensor x = leaf({1, 2});
+  x.set_data(vec({5, 6, 7}));
+  EXPECT_EQ(numbers(x), (Numbers{5, 6, 7}));
+  EXPECT_TRUE(x.requires_grad());
+  (x * 2).sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{2, 2, 2}));
+}
+
+}  // namespace
+}  // namespace cresset
