@@ -49,12 +49,11 @@ variable_list CopySlices::apply(variable_list&& grads) {
   Tensor result = cresset::empty_strided(base_sizes_, base_strides_, grad.options());
   result.copy_(grad);
   Tensor slice = result.as_strided(view_sizes_, view_strides_, offset_);
-  SmallVector<bool, 8> wanted;
-  for (uint32_t i = 0; i < num_outputs(); i++) wanted.push_back(should_compute_output(i) || (i == 0 && fn_->next_edge(0).is_valid()));
-  if (wanted.empty()) wanted.push_back(false);
+  const std::unique_ptr<bool[]> wanted(new bool[num_outputs()]);
+  for (uint32_t i = 0; i < num_outputs(); i++) wanted[i] = should_compute_output(i);
   variable_list inner;
   {
-    Mask mask(fn_.get(), wanted.data());
+    Mask mask(fn_.get(), wanted.get());
     inner = (*fn_)({slice.clone(MemoryFormat::Contiguous)});
   }
   variable_list out(num_outputs());

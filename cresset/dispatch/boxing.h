@@ -121,7 +121,7 @@ template <> struct Unbox<ArrayRef<bool>> {
     std::copy(list.begin(), list.end(), h.data.get());
     return h;
   }
-  static ArrayRef<bool> get(Holder& h) { return {h.data.get(), h.size}; }
+  static ArrayRef<bool> get(Holder& h) { return ArrayRef<bool>(h.data.get(), h.size); }
   static Type type() { Type t; t.kind = TypeKind::Bool; t.list = true; return t; }
 };
 template <> struct Unbox<ArrayRef<std::optional<Tensor>>> {
