@@ -1,5 +1,9 @@
 #include "cresset/kernels/pool.h"
 
+#include <memory>
+
+#include "cresset/base/error.h"
+#include "cresset/kernels/cpu/convert.h"
 #include "cresset/kernels/cpu/pool_kernels.h"
 #include "cresset/kernels/reduce.h"
 
@@ -18,16 +22,31 @@ bool as_plain(PoolShape& s) {
   return true;
 }
 
+using MaxKernel = void (*)(const char*, char*, int64_t*, ScalarType, const PoolShape&);
+
+// The kernel itself, or for its missing dtypes a detour through a wider one.
+void max_with(MaxKernel kernel, const char* x, char* y, int64_t* indices, ScalarType dtype, const PoolShape& shape) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype), "max_pool: not implemented for ", dtype);
+  const bool floating = is_floating_type(dtype), wide = element_size(dtype) == 8;
+  if (wide || (floating && shape.in_size() <= INT32_MAX)) return kernel(x, y, indices, dtype, shape);
+  const ScalarType to = floating ? ScalarType::Double : ScalarType::Long;
+  const int64_t size = static_cast<int64_t>(element_size(dtype)), inputs = shape.planes * shape.in_size(), outputs = shape.planes * shape.out_size();
+  const std::unique_ptr<int64_t[]> from(new int64_t[static_cast<size_t>(inputs)]), out(new int64_t[static_cast<size_t>(outputs)]);
+  converter(dtype, to)(reinterpret_cast<char*>(from.get()), 8, x, size, inputs);
+  kernel(reinterpret_cast<const char*>(from.get()), reinterpret_cast<char*>(out.get()), indices, to, shape);
+  converter(to, dtype)(y, size, reinterpret_cast<const char*>(out.get()), 8, outputs);
+}
+
 }  // namespace
 
 void max_pool(const char* x, char* y, int64_t* indices, ScalarType dtype, const PoolShape& shape) {
-  call(max_pool_planes_stub)(x, y, indices, dtype, shape);
+  max_with(call(max_pool_planes_stub), x, y, indices, dtype, shape);
 }
 
 void adaptive_max_pool(const char* x, char* y, int64_t* indices, ScalarType dtype, const PoolShape& shape) {
   PoolShape plain = shape;
   if (as_plain(plain)) return max_pool(x, y, indices, dtype, plain);
-  call(adaptive_max_pool_planes_stub)(x, y, indices, dtype, shape);
+  max_with(call(adaptive_max_pool_planes_stub), x, y, indices, dtype, shape);
 }
 
 void max_pool_backward(const char* dy, const int64_t* indices, char* dx, ScalarType dtype, int64_t planes, int64_t in_size, int64_t out_size) {

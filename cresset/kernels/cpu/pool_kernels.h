@@ -3,6 +3,7 @@
 #include "cresset/kernels/isa.h"
 #include "cresset/kernels/pool.h"
 
+// Dtypes: half, bfloat16 and float for planes of at most 2^31 - 1 elements, double, int64, uint64.
 CRESSET_DECLARE_KERNEL(void, max_pool_planes, (const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s))
 CRESSET_DECLARE_KERNEL(void, adaptive_max_pool_planes, (const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s))
 CRESSET_DECLARE_KERNEL(void, max_pool_backward_planes,

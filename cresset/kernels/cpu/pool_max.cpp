@@ -110,9 +110,10 @@ class MaxRows {
 
 // Windows of any size and place: the rows of a window row are first reduced to one, column by column, and each window then picks among
 // its columns. Equal elements: the one that comes first in the plane. NaN: the one that comes last.
-template <class T, class A, class I>
+template <class T, class A>
 class MaxColumns {
  public:
+  using I = IndexOf<A>;
   explicit MaxColumns(int64_t width) : width_(width), best_(static_cast<size_t>(width)), where_(static_cast<size_t>(width)) {}
 
   void clear() { empty_ = true; }
@@ -159,10 +160,10 @@ class MaxColumns {
 };
 
 // span(d, i): the begin, end and step of window i in dimension d.
-template <class T, class A, class I, class S>
+template <class T, class A, class S>
 void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span) {
   for_row_blocks(s, [&](int64_t n, auto block_at) {
-    MaxColumns<T, A, I> columns(s.in[2]);
+    MaxColumns<T, A> columns(s.in[2]);
     for (int64_t i = 0; i < n; i++) {
       const RowBlock b = block_at(i);
       const auto depths = span(0, b.depth);
@@ -182,12 +183,6 @@ void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span)
       }
     }
   });
-}
-
-template <class T, class A, class S>
-void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span) {
-  if (s.in_size() > INT32_MAX) return max_windows<T, A, int64_t>(x, y, indices, s, span);
-  max_windows<T, A, IndexOf<A>>(x, y, indices, s, span);
 }
 
 struct Stretch {
@@ -229,12 +224,8 @@ void two_by_two_row(const T* top, int64_t width, int64_t start, int64_t n, T* y,
       if constexpr (with_index) where = take ? from + splat(static_cast<I>(k / 2 * width + k % 2)) : where;
     }
     const int64_t m = n - w < L ? n - w : L;
-    if constexpr (std::is_same_v<Compute<T>, A>) {
-      if (m == L) store(y + w, best);
-      else store_part(y + w, m, best);
-    } else {
-      for (int64_t i = 0; i < m; i++) y[w + i] = static_cast<T>(best[i]);
-    }
+    if (m == L) store(y + w, best);
+    else store_part(y + w, m, best);
     if constexpr (with_index) {
       alignas(64) I found[L];
       store(found, where);
@@ -266,9 +257,8 @@ template <class T, class A>
 void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) {
   const T* x = reinterpret_cast<const T*>(px);
   T* y = reinterpret_cast<T*>(py);
-  if (!splits_well(s) || s.in_size() > INT32_MAX) return plain_windows<T, A>(x, y, indices, s);
-  if constexpr (std::is_same_v<T, A> || std::is_same_v<A, float>)
-    if (is_two_by_two(s)) return two_by_two<T, A>(x, y, indices, s);
+  if (!splits_well(s)) return plain_windows<T, A>(x, y, indices, s);
+  if (is_two_by_two(s)) return two_by_two<T, A>(x, y, indices, s);
   for_row_blocks(s, [&](int64_t n, auto block_at) {
     MaxRows<T, A> rows(s, x, y, indices);
     for (int64_t i = 0; i < n; i++) rows.run(block_at(i));
@@ -309,32 +299,26 @@ void max_backward(const char* pdy, const int64_t* indices, char* pdx, int64_t pl
 
 void max_pool_planes(const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s) {
   switch (t) {
-    case ScalarType::Bool: case ScalarType::Byte: return max_planes<uint8_t, int32_t>(x, y, indices, s);
-    case ScalarType::Char: return max_planes<int8_t, int32_t>(x, y, indices, s);
-    case ScalarType::Short: return max_planes<int16_t, int32_t>(x, y, indices, s);
-    case ScalarType::UInt16: return max_planes<uint16_t, int32_t>(x, y, indices, s);
-    case ScalarType::Int: return max_planes<int32_t, int32_t>(x, y, indices, s);
-    case ScalarType::UInt32: return max_planes<uint32_t, int64_t>(x, y, indices, s);
-    case ScalarType::Long: return max_planes<int64_t, int64_t>(x, y, indices, s);
-    case ScalarType::UInt64: return plain_windows<uint64_t, uint64_t>(reinterpret_cast<const uint64_t*>(x), reinterpret_cast<uint64_t*>(y), indices, s);
     case ScalarType::Half: return max_planes<Half, float>(x, y, indices, s);
     case ScalarType::BFloat16: return max_planes<BFloat16, float>(x, y, indices, s);
     case ScalarType::Float: return max_planes<float, float>(x, y, indices, s);
     case ScalarType::Double: return max_planes<double, double>(x, y, indices, s);
-    default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "max_pool: not implemented for ", t);
+    case ScalarType::Long: return max_planes<int64_t, int64_t>(x, y, indices, s);
+    case ScalarType::UInt64: return plain_windows<uint64_t, uint64_t>(reinterpret_cast<const uint64_t*>(x), reinterpret_cast<uint64_t*>(y), indices, s);
+    default: CRESSET_INTERNAL_ASSERT(false);
   }
 }
 
 void adaptive_max_pool_planes(const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: \
-    if constexpr (!is_complex<T>::value) return adaptive_max<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>(x, y, indices, s); \
-    break;
-    CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
-#undef CRESSET_CASE
-    default: break;
+    case ScalarType::Half: return adaptive_max<Half>(x, y, indices, s);
+    case ScalarType::BFloat16: return adaptive_max<BFloat16>(x, y, indices, s);
+    case ScalarType::Float: return adaptive_max<float>(x, y, indices, s);
+    case ScalarType::Double: return adaptive_max<double>(x, y, indices, s);
+    case ScalarType::Long: return adaptive_max<int64_t>(x, y, indices, s);
+    case ScalarType::UInt64: return adaptive_max<uint64_t>(x, y, indices, s);
+    default: CRESSET_INTERNAL_ASSERT(false);
   }
-  CRESSET_CHECK_NOT_IMPLEMENTED(false, "adaptive_max_pool: not implemented for ", t);
 }
 
 void max_pool_backward_planes(const char* dy, const int64_t* indices, char* dx, ScalarType t, int64_t planes, int64_t in_size, int64_t out_size) {

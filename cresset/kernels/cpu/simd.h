@@ -313,4 +313,46 @@ CRESSET_ALWAYS_INLINE VecD exp(VecD x) {
   return p * a * b;
 }
 
+// The natural logarithm of normal positive numbers to 1 ulp; infinity and NaN stay: ln(2^e m) = e ln2 + 2 atanh((m - 1) / (m + 1)).
+CRESSET_ALWAYS_INLINE VecF log(VecF x) {
+  using I = Vec<int32_t>;
+  // m in [sqrt(1/2), sqrt(2)).
+  const I bits = reinterpret_cast<I>(x), e = (bits - 0x3f3504f3) >> 23;
+  const VecF m = reinterpret_cast<VecF>(bits - (e << 23)), n = __builtin_convertvector(e, VecF);
+  const VecF f = m - splat(1.0f), s = f / (m + splat(1.0f)), z = s * s;
+  VecF p = splat(2.0f / 9);
+  p = fma(p, z, splat(2.0f / 7));
+  p = fma(p, z, splat(2.0f / 5));
+  p = fma(p, z, splat(2.0f / 3));
+  // 2 s = f - s f, so that the leading term is exact.
+  VecF r = fma(s, p * z - f, n * splat(0x1.7f7d1cp-20f)) + f;
+  r = fma(n, splat(0x1.62e4p-1f), r);
+  const auto finite = x < splat(std::numeric_limits<float>::infinity());
+  return finite ? r : x;
+}
+CRESSET_ALWAYS_INLINE VecD log(VecD x) {
+  for (int i = 0; i < kLanes<double>; i++) x[i] = __builtin_log(x[i]);
+  return x;
+}
+
+// Stores past the caches, for output that will not be read soon. p is aligned to the vector.
+template <class T, class V>
+CRESSET_ALWAYS_INLINE void stream(T* p, V v) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(v));
+#elif defined(__AVX2__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(v));
+#else
+  store_raw(p, v);
+#endif
+}
+// Orders streamed stores before what follows.
+CRESSET_ALWAYS_INLINE void stream_fence() {
+#if defined(__AVX2__)
+  _mm_sfence();
+#endif
+}
+// Outputs from this size on are streamed: they would only push other data out of the caches.
+constexpr int64_t kStreamBytes = int64_t{24} << 20;
+
 }  // namespace cresset::kernels::CRESSET_ISA
