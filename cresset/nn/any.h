@@ -80,6 +80,11 @@ struct CRESSET_API AnyModulePlaceholder {
                                                   const std::type_info& got);
 [[noreturn]] CRESSET_API void throw_any_module(const char* what, const std::type_info* wanted, const std::type_info* held);
 
+template <class M, class = decltype(&M::forward)>
+constexpr bool has_one_forward(int) { return true; }
+template <class M>
+constexpr bool has_one_forward(...) { return false; }
+
 // Lets a holder call the protected hooks that CRESSET_FORWARD_HAS_DEFAULT_ARGS defines.
 struct ForwardDefaults {
   template <class M>
@@ -157,9 +162,9 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
 class CRESSET_API AnyModule {
  public:
   AnyModule() = default;
-  // Errors where it is used: the class has no `forward`, or several.
+  // A `forward` that is overloaded or a template is taken as one from tensor to tensor.
   template <class ModuleType, class = std::enable_if_t<detail::is_module<ModuleType>>>
-  explicit AnyModule(std::shared_ptr<ModuleType> module) : content_(make_holder(std::move(module), &std::decay_t<ModuleType>::forward)) {}
+  explicit AnyModule(std::shared_ptr<ModuleType> module) : content_(make(std::move(module))) {}
   template <class ModuleType, class = std::enable_if_t<detail::is_module<ModuleType>>, class = void>
   explicit AnyModule(ModuleType&& module) : AnyModule(std::make_shared<std::decay_t<ModuleType>>(std::forward<ModuleType>(module))) {}
   template <class ModuleType>
@@ -207,6 +212,11 @@ class CRESSET_API AnyModule {
   bool is_empty() const noexcept { return content_ == nullptr; }
 
  private:
+  template <class ModuleType>
+  static std::unique_ptr<detail::AnyModulePlaceholder> make(std::shared_ptr<ModuleType>&& module) {
+    if constexpr (detail::has_one_forward<ModuleType>(0)) return make_holder(std::move(module), &ModuleType::forward);
+    else return make_holder(std::move(module), static_cast<Tensor (ModuleType::*)(const Tensor&)>(nullptr));
+  }
   template <class ModuleType, class Class, class Return, class... Args>
   static std::unique_ptr<detail::AnyModulePlaceholder> make_holder(std::shared_ptr<ModuleType>&& module, Return (Class::*)(Args...)) {
     if (!module) detail::throw_any_module("made from an empty module", nullptr, nullptr);

@@ -130,8 +130,8 @@ class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
 #define CRESSET_DECLARE_CONV(D)                                                                                                    \
   class Conv##D##dImpl;                                                                                                            \
   class ConvTranspose##D##dImpl;                                                                                                   \
-  extern template class ConvNdImpl<D, Conv##D##dImpl>;                                                                             \
-  extern template class ConvNdImpl<D, ConvTranspose##D##dImpl>;                                                                    \
+  extern template class CRESSET_API ConvNdImpl<D, Conv##D##dImpl>;                                                                             \
+  extern template class CRESSET_API ConvNdImpl<D, ConvTranspose##D##dImpl>;                                                                    \
   class CRESSET_API Conv##D##dImpl : public ConvNdImpl<D, Conv##D##dImpl> {                                                        \
    public:                                                                                                                         \
     Conv##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)                                       \

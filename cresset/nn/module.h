@@ -14,7 +14,7 @@
 
 namespace cresset {
 
-extern template class OrderedDict<std::string, Tensor>;
+extern template class CRESSET_API OrderedDict<std::string, Tensor>;
 
 namespace nn {
 
@@ -28,7 +28,7 @@ CRESSET_API void add_module_path(Error& error, const Module& module);
 
 }  // namespace nn
 
-extern template class OrderedDict<std::string, std::shared_ptr<nn::Module>>;
+extern template class CRESSET_API OrderedDict<std::string, std::shared_ptr<nn::Module>>;
 
 namespace nn {
 

@@ -74,7 +74,7 @@ class CRESSET_API NormImplBase : public Cloneable<Derived> {
 
 #define CRESSET_DECLARE_NORM(Kind, D)                                                                   \
   class Kind##Norm##D##dImpl;                                                                           \
-  extern template class NormImplBase<Kind##Norm##D##dImpl, Kind##NormOptions>;                          \
+  extern template class CRESSET_API NormImplBase<Kind##Norm##D##dImpl, Kind##NormOptions>;                          \
   class CRESSET_API Kind##Norm##D##dImpl : public NormImplBase<Kind##Norm##D##dImpl, Kind##NormOptions> { \
    public:                                                                                              \
     explicit Kind##Norm##D##dImpl(const Kind##NormOptions& options);                                    \

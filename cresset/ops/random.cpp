@@ -142,6 +142,17 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   return out;
 }
 
+// What a randomised leaky ReLU multiplies by: a draw for each element that is not positive, 1 elsewhere.
+Tensor _rrelu_noise(const Tensor& self, double lower, double upper, const Gen& generator) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "rrelu: not implemented for dtype ", self.scalar_type());
+  const ScalarType compute = self.scalar_type() == kDouble ? kDouble : kFloat;
+  const Tensor x = self.to(compute).contiguous();
+  Tensor noise(make_dense(x.sizes(), compute, x.device())), out(make_dense(x.sizes(), compute, x.device()));
+  if (noise.is_meta()) return noise.to(self.scalar_type());
+  sample(out, generator, [&](RandomState& s, void* to) { kernels::rrelu(s, to, noise.data_ptr(), x.data_ptr(), compute, x.numel(), lower, upper); });
+  return noise.to(self.scalar_type());
+}
+
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   CRESSET_CHECK(p >= 0 && p <= 1, "dropout: probability has to be between 0 and 1, got ", p);
   const ScalarType dtype = input.scalar_type();

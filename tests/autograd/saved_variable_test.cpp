@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "cresset/autograd/saved_variable.h"
 
 #include "tests/autograd/support.h"

@@ -1,4 +1,6 @@
 // Meant for ThreadSanitizer as well: several threads, one set of leaves.
+#include <cmath>
+
 #include <thread>
 
 #include "cresset/autograd/function.h"
