@@ -198,6 +198,8 @@ void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Sc
   check_no_internal_overlap(op.name, out);
   for (const Arg& a : args)
     if (a.tensor) check_no_partial_overlap(op.name, out, *a.tensor);
+  CRESSET_CHECK(!out.is_inference() || layer_state().inference_mode, op.name,
+                ": in-place update to an inference tensor outside inference mode; clone() it first to get a normal tensor");
   out.impl()->bump_version();
   if (!out.is_meta() && out.numel() > 0) run(op, p, args, params, out);
 }

@@ -122,7 +122,8 @@ class AutogradEmitter:
         """Whether any gradient that needs a saved tensor is wanted; empty where that is always so."""
         if self.has_lists or len(set(edges)) == len(self.differentiable):
             return ""
-        return " || ".join(f"{node}should_compute_output({i})" for i in edges)
+        # While recording, an edge counts even if the run in progress does not need it; while running, the run decides.
+        return " || ".join(f"{node}next_edge({i}).is_valid()" if node else f"should_compute_output({i})" for i in edges)
 
     def nodes(self) -> list[str]:
         if not self.records:

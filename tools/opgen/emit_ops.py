@@ -271,7 +271,8 @@ class RowEmitter:
             if not makes:
                 return [f"{head} {{ return {call}; }}"]
             return [f"{head} {{", f"  {op.returns} result = {call};",
-                    "  if (CRESSET_UNLIKELY(options.requires_grad())) result.requires_grad_();", "  return result;", "}"]  # fmt: skip
+                    "  if (result.has_storage()) result.impl()->storage()->version().store(0);  // filling it is not a change",
+                          "  if (CRESSET_UNLIKELY(options.requires_grad())) result.requires_grad_();", "  return result;", "}"]  # fmt: skip
 
         lines = []
         for name in self.public_names(op) if op.is_function else ():
