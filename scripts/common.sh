@@ -6,8 +6,8 @@ cd "$root"
 # Package that gives each file, for what the build and the tests need.
 declare -A needed=(
   [/usr/bin/g++]=g++ [/usr/bin/cmake]=cmake [/usr/bin/ninja]=ninja-build [/usr/bin/git]=git
-  [/usr/include/dnnl.h]=libdnnl-dev [/usr/include/zlib.h]=zlib1g-dev [/usr/include/gtest/gtest.h]=libgtest-dev
-  [/usr/include/nlohmann/json.hpp]=nlohmann-json3-dev [/usr/include/hwy/highway.h]=libhwy-dev
+  [/usr/include/zlib.h]=zlib1g-dev [/usr/include/gtest/gtest.h]=libgtest-dev
+  [/usr/include/nlohmann/json.hpp]=nlohmann-json3-dev
 )
 
 install_missing() {
