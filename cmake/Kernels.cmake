@@ -1,6 +1,6 @@
 # kernels/cpu is compiled once per instruction set; everything else of the room once.
 file(GLOB kernel_common CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/*.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/iter/*.cpp
-     ${CMAKE_SOURCE_DIR}/cresset/kernels/common/*.cpp)
+     ${CMAKE_SOURCE_DIR}/cresset/kernels/common/*.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/providers/*.cpp)
 file(GLOB kernel_cpu CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/*.cpp)
 file(GLOB base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/base/*.cpp)
 

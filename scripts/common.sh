@@ -7,7 +7,7 @@ cd "$root"
 declare -A needed=(
   [/usr/bin/g++]=g++ [/usr/bin/cmake]=cmake [/usr/bin/ninja]=ninja-build [/usr/bin/git]=git
   [/usr/include/zlib.h]=zlib1g-dev [/usr/include/gtest/gtest.h]=libgtest-dev
-  [/usr/include/nlohmann/json.hpp]=nlohmann-json3-dev
+  [/usr/include/nlohmann/json.hpp]=nlohmann-json3-dev [/usr/include/dnnl.hpp]=libdnnl-dev
 )
 
 install_missing() {

@@ -2,46 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/common/conv_shape.h"
 #include "cresset/kernels/common/scratch.h"
+#include "cresset/kernels/conv_onednn.h"
+#include "cresset/kernels/cpu/conv.h"
 #include "cresset/kernels/gemm.h"
+#include "cresset/kernels/providers/onednn.h"
 
 namespace cresset::kernels {
 
 namespace {
-
-// The same convolution with three spatial dimensions and the sizes that loops need.
-struct Shape {
-  int64_t batch, groups, in_per_group, out_per_group;
-  int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
-  int64_t in_pixels, out_pixels, taps;  // taps: rows of the unfolded matrix of one group
-
-  explicit Shape(const ConvParams& p)
-      : batch(p.batch), groups(p.groups), in_per_group(p.in_channels / p.groups), out_per_group(p.out_channels / p.groups) {
-    in_pixels = out_pixels = 1;
-    taps = in_per_group;
-    const int lead = 3 - p.dims;
-    for (int d = 0; d < 3; d++) {
-      const bool real = d >= lead;
-      in[d] = real ? p.input[d - lead] : 1;
-      out[d] = real ? p.output(d - lead) : 1;
-      kernel[d] = real ? p.kernel[d - lead] : 1;
-      stride[d] = real ? p.stride[d - lead] : 1;
-      padding[d] = real ? p.padding[d - lead] : 0;
-      dilation[d] = real ? p.dilation[d - lead] : 1;
-      in_pixels *= in[d];
-      out_pixels *= out[d];
-      taps *= kernel[d];
-    }
-  }
-  bool pointwise() const {
-    for (int d = 0; d < 3; d++)
-      if (kernel[d] != 1 || stride[d] != 1 || padding[d] != 0) return false;
-    return true;
-  }
-};
 
 void check(const char* op, const ConvParams& p) {
   CRESSET_CHECK(p.dims >= 1 && p.dims <= 3, op, ": expected 1 to 3 spatial dimensions, got ", p.dims);
@@ -59,7 +31,7 @@ void check(const char* op, const ConvParams& p) {
 // Calls f(tap, input offset, first, count, step) for every run of unfolded elements [p0, p1) x taps that lies inside the image, and
 // zero(tap, first, count) for every run in the padding. Input offsets are relative to the group's first channel.
 template <class Run, class Zero>
-void walk_unfolded(const Shape& s, int64_t p0, int64_t p1, Run&& run, Zero&& zero) {
+void walk_unfolded(const ConvShape& s, int64_t p0, int64_t p1, Run&& run, Zero&& zero) {
   int64_t tap = 0;
   for (int64_t channel = 0; channel < s.in_per_group; channel++)
     for (int64_t kd = 0; kd < s.kernel[0]; kd++)
@@ -89,7 +61,7 @@ void walk_unfolded(const Shape& s, int64_t p0, int64_t p1, Run&& run, Zero&& zer
 }
 
 template <class T>
-void unfold(const Shape& s, int64_t p0, int64_t p1, const T* input, T* columns) {
+void unfold(const ConvShape& s, int64_t p0, int64_t p1, const T* input, T* columns) {
   const int64_t width = p1 - p0;
   walk_unfolded(
       s, p0, p1,
@@ -105,7 +77,7 @@ void unfold(const Shape& s, int64_t p0, int64_t p1, const T* input, T* columns) 
 }
 
 template <class T>
-void fold_add(const Shape& s, int64_t p0, int64_t p1, const T* columns, T* grad_input) {
+void fold_add(const ConvShape& s, int64_t p0, int64_t p1, const T* columns, T* grad_input) {
   const int64_t width = p1 - p0;
   walk_unfolded(
       s, p0, p1,
@@ -117,7 +89,7 @@ void fold_add(const Shape& s, int64_t p0, int64_t p1, const T* columns, T* grad_
 }
 
 // Output pixels unfolded at a time, so that the unfolded block stays in the second-level cache.
-int64_t block_pixels(const Shape& s, size_t size) {
+int64_t block_pixels(const ConvShape& s, size_t size) {
   const int64_t fit = (512 << 10) / static_cast<int64_t>(size) / std::max<int64_t>(s.taps, 1) / 64 * 64;
   return std::min(s.out_pixels, std::max<int64_t>(fit, 64));
 }
@@ -129,7 +101,7 @@ void add_bias(T* x, int64_t channels, int64_t pixels, const T* bias) {
 }
 
 template <class T>
-void forward(ScalarType dtype, const Shape& s, const T* input, const T* weight, const T* bias, T* output) {
+void forward(ScalarType dtype, const ConvShape& s, const T* input, const T* weight, const T* bias, T* output) {
   const int64_t block = block_pixels(s, sizeof(T));
   parallel_for(0, s.batch * s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -153,7 +125,7 @@ void forward(ScalarType dtype, const Shape& s, const T* input, const T* weight, 
 }
 
 template <class T>
-void backward_input(ScalarType dtype, const Shape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+void backward_input(ScalarType dtype, const ConvShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
   const int64_t block = block_pixels(s, sizeof(T));
   parallel_for(0, s.batch * s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -178,7 +150,7 @@ void backward_input(ScalarType dtype, const Shape& s, const T* grad_output, cons
 }
 
 template <class T>
-void backward_weight(ScalarType dtype, const Shape& s, const T* input, const T* grad_output, T* grad_weight, T* grad_bias) {
+void backward_weight(ScalarType dtype, const ConvShape& s, const T* input, const T* grad_output, T* grad_weight, T* grad_bias) {
   const int64_t block = block_pixels(s, sizeof(T));
   parallel_for(0, s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; group++) {
@@ -214,26 +186,58 @@ void backward_weight(ScalarType dtype, const Shape& s, const T* input, const T* 
   });
 }
 
-// float16 and bfloat16 run as float32.
-struct Widened {
-  std::vector<float> values;
-  template <class T>
-  Widened(const T* from, int64_t count) : values(from ? count : 0) {
-    for (size_t i = 0; i < values.size(); i++) values[i] = from[i];
-  }
-  const float* data() const { return values.empty() ? nullptr : values.data(); }
-};
+// The vectorised kernels of the floating dtypes; null for the others, which go through the unfolded matrix in memory.
 template <class T>
-void narrow(const std::vector<float>& from, T* to) {
-  for (size_t i = 0; i < from.size(); i++) to[i] = T(from[i]);
+struct FloatingKernels {
+  static constexpr bool available = false;
+};
+#define CRESSET_CONV_KERNELS(T, name)                                                                        \
+  template <>                                                                                                \
+  struct FloatingKernels<T> {                                                                                \
+    static constexpr bool available = true;                                                                  \
+    static auto forward() { return call(conv_forward_##name##_stub); }                                       \
+    static auto backward_input() { return call(conv_backward_input_##name##_stub); }                         \
+    static auto backward_weight() { return call(conv_backward_weight_##name##_stub); }                       \
+    static auto backward_bias() { return call(conv_backward_bias_##name##_stub); }                           \
+  };
+CRESSET_CONV_KERNELS(float, float)
+CRESSET_CONV_KERNELS(double, double)
+CRESSET_CONV_KERNELS(Half, half)
+CRESSET_CONV_KERNELS(BFloat16, bfloat16)
+#undef CRESSET_CONV_KERNELS
+
+// Whether oneDNN is to run this convolution. Measured on one thread of Zen 5 (limit 260 GFLOP/s in float32, 483 in bfloat16), in GFLOP/s
+// of our own kernels and of oneDNN 2.6 with its reorders, bench/kernels/conv_bench.cpp:
+//                                      forward       to the input  to the weights
+//   3x3 64->64   56^2 b1              206 | 232        203 | 232     177 | 225
+//   3x3 128->128 16^2 b32             204 | 220        209 | 227     143 | 205
+//   3x3 512->512 7^2 b1               108 | 118         21 | 115     136 |  97
+//   3x3 3->64    32^2 b32             145 | 116         27 |  37     100 | 139
+//   3x3 1->32    28^2 b64             122 |  80         10 |  12      52 |  77
+//   7x7/2 3->64  224^2 b1             178 | 218        152 |  42     164 | 184
+//   1x1 64->256  56^2 b1              179 | 199        144 | 197     167 | 159
+//   1x1 32->64   32^2 b32             179 |  86        120 | 104     131 |  88
+//   depthwise 128 16^2 b32              9 |  52         10 |  46       5 |  56
+//   3x3 128->128 28^2 b8, 32 groups    42 |  39         42 |  41      29 |  12
+//   3x3 64->64   56^2 b1, bfloat16    198 | 400        195 | 401     169 | 329
+bool prefer_onednn(ConvKind kind, ScalarType dtype, const ConvShape& s) {
+  if (dtype == ScalarType::BFloat16) return true;
+  if (dtype != ScalarType::Float) return false;
+  const bool depthwise = s.in_per_group == 1 && s.groups > 1;
+  if (s.groups > 1 && !depthwise) return s.in_per_group >= 16 && s.out_per_group >= 16;
+  switch (kind) {
+    case ConvKind::forward: return depthwise || (s.pointwise() ? s.in_per_group >= 64 : s.taps >= 32);
+    case ConvKind::backward_input: return depthwise || (s.pointwise() ? s.in_per_group >= 64 : s.in_per_group >= 16 || s.unit_stride());
+    case ConvKind::backward_weight: return depthwise || !(s.pointwise() || s.weight_count() > 4 * (s.input_count() + s.output_count()));
+  }
+  return false;
 }
 
+// out[item][channel][pixel] = bias[channel], or 0: what is left of a convolution without products.
 template <class T>
-constexpr bool is_low_precision = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-
-int64_t input_count(const Shape& s) { return s.batch * s.groups * s.in_per_group * s.in_pixels; }
-int64_t output_count(const Shape& s) { return s.batch * s.groups * s.out_per_group * s.out_pixels; }
-int64_t weight_count(const Shape& s) { return s.groups * s.out_per_group * s.taps; }
+void fill_channels(T* out, int64_t batch, int64_t channels, int64_t pixels, const T* bias) {
+  for (int64_t i = 0; i < batch * channels; i++) std::fill_n(out + i * pixels, pixels, bias ? bias[i % channels] : T{});
+}
 
 // Calls f with a null pointer of the element type: signed and unsigned integers share one, modulo 2^w.
 template <class F>
@@ -257,56 +261,57 @@ void with_element_type(const char* op, ScalarType dtype, F&& f) {
 
 void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output) {
   check("conv_forward", params);
-  const Shape s(params);
+  const ConvShape s(params);
   with_element_type("conv_forward", dtype, [&]<class T>(T*) {
     const T *x = static_cast<const T*>(input), *w = static_cast<const T*>(weight), *b = static_cast<const T*>(bias);
-    if constexpr (is_low_precision<T>) {
-      const Widened wide_x(x, input_count(s)), wide_w(w, weight_count(s)), wide_b(b, params.out_channels);
-      std::vector<float> y(output_count(s));
-      forward(ScalarType::Float, s, wide_x.data(), wide_w.data(), wide_b.data(), y.data());
-      narrow(y, static_cast<T*>(output));
-    } else {
-      forward(dtype, s, x, w, b, static_cast<T*>(output));
-    }
+    T* y = static_cast<T*>(output);
+    if (s.output_count() == 0) return;
+    if (s.taps == 0) return fill_channels(y, s.batch, params.out_channels, s.out_pixels, b);
+    if (prefer_onednn(ConvKind::forward, dtype, s) && onednn_conv_forward(dtype, params, x, w, b, y)) return;
+    if constexpr (FloatingKernels<T>::available)
+      FloatingKernels<T>::forward()(s, x, w, b, y);
+    else
+      forward(dtype, s, x, w, b, y);
   });
 }
 
 void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias,
                          void* grad_input) {
   check("conv_backward_input", params);
-  const Shape s(params);
+  const ConvShape s(params);
   with_element_type("conv_backward_input", dtype, [&]<class T>(T*) {
     const T *g = static_cast<const T*>(grad_output), *w = static_cast<const T*>(weight), *b = static_cast<const T*>(bias);
-    if constexpr (is_low_precision<T>) {
-      const Widened wide_g(g, output_count(s)), wide_w(w, weight_count(s)), wide_b(b, params.in_channels);
-      std::vector<float> x(input_count(s));
-      backward_input(ScalarType::Float, s, wide_g.data(), wide_w.data(), wide_b.data(), x.data());
-      narrow(x, static_cast<T*>(grad_input));
-    } else {
-      backward_input(dtype, s, g, w, b, static_cast<T*>(grad_input));
-    }
+    T* x = static_cast<T*>(grad_input);
+    if (s.input_count() == 0) return;
+    if (s.out_per_group == 0) return fill_channels(x, s.batch, params.in_channels, s.in_pixels, b);
+    if (!b && prefer_onednn(ConvKind::backward_input, dtype, s) && onednn_conv_backward_input(dtype, params, g, w, x)) return;
+    if constexpr (FloatingKernels<T>::available)
+      FloatingKernels<T>::backward_input()(s, g, w, b, x);
+    else
+      backward_input(dtype, s, g, w, b, x);
   });
 }
 
 void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight,
                           void* grad_bias) {
   check("conv_backward_weight", params);
-  const Shape s(params);
+  const ConvShape s(params);
   with_element_type("conv_backward_weight", dtype, [&]<class T>(T*) {
     const T *x = static_cast<const T*>(input), *g = static_cast<const T*>(grad_output);
-    if (s.batch == 0 || s.out_pixels == 0) {
-      std::fill_n(static_cast<T*>(grad_weight), weight_count(s), T{});
-      if (grad_bias) std::fill_n(static_cast<T*>(grad_bias), params.out_channels, T{});
+    T *w = static_cast<T*>(grad_weight), *b = static_cast<T*>(grad_bias);
+    if (s.batch == 0) {
+      std::fill_n(w, s.weight_count(), T{});
+      if (b) std::fill_n(b, params.out_channels, T{});
       return;
     }
-    if constexpr (is_low_precision<T>) {
-      const Widened wide_x(x, input_count(s)), wide_g(g, output_count(s));
-      std::vector<float> w(weight_count(s)), b(grad_bias ? params.out_channels : 0);
-      backward_weight(ScalarType::Float, s, wide_x.data(), wide_g.data(), w.data(), grad_bias ? b.data() : nullptr);
-      narrow(w, static_cast<T*>(grad_weight));
-      narrow(b, static_cast<T*>(grad_bias));
+    if (s.weight_count() > 0 && prefer_onednn(ConvKind::backward_weight, dtype, s) &&
+        onednn_conv_backward_weight(dtype, params, x, g, w, b))
+      return;
+    if constexpr (FloatingKernels<T>::available) {
+      if (s.weight_count() > 0) FloatingKernels<T>::backward_weight()(s, x, g, w);
+      if (b) FloatingKernels<T>::backward_bias()(s, g, b);
     } else {
-      backward_weight(dtype, s, x, g, static_cast<T*>(grad_weight), static_cast<T*>(grad_bias));
+      backward_weight(dtype, s, x, g, w, b);
     }
   });
 }

@@ -1,0 +1,18 @@
+# The oneDNN provider, a shared library that libcresset opens at first use; without it everything runs on our own kernels.
+if(CRESSET_ONEDNN)
+  find_path(CRESSET_DNNL_INCLUDE dnnl.hpp)
+  find_library(CRESSET_DNNL_LIBRARY dnnl)
+  find_package(OpenMP COMPONENTS CXX QUIET)
+  if(CRESSET_DNNL_INCLUDE AND CRESSET_DNNL_LIBRARY AND OpenMP_CXX_FOUND)
+    file(GLOB onednn_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/providers/onednn/*.cpp)
+    add_library(cresset_onednn SHARED ${onednn_sources})
+    target_include_directories(cresset_onednn SYSTEM PRIVATE ${CRESSET_DNNL_INCLUDE})
+    target_link_libraries(cresset_onednn PRIVATE cresset_flags ${CRESSET_DNNL_LIBRARY} OpenMP::OpenMP_CXX)
+    add_dependencies(cresset_kernels_static cresset_onednn)
+    add_dependencies(cresset cresset_onednn)
+    # Programs of the build tree find the provider by its name.
+    list(APPEND CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR})
+  else()
+    message(STATUS "oneDNN provider: not built (libdnnl-dev or OpenMP not found)")
+  endif()
+endif()
