@@ -34,6 +34,7 @@ int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
   return steps + 1;
 }
 
+// Both shapes leave the leading dimensions that there are not at one.
 PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                        IntArrayRef dilation, bool ceil_mode) {
   check_input(op, self, dims);
@@ -45,20 +46,22 @@ PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArra
   p.planes = 1;
   const int64_t first = self.dim() - dims;
   for (int64_t d = 0; d < first; d++) p.planes *= self.size(d);
+  const int64_t unused = 3 - dims;
   for (int64_t d = 0; d < dims; d++) {
-    p.in[d] = self.size(first + d);
-    p.kernel[d] = value_at(kernel, d);
-    p.stride[d] = stride.empty() ? p.kernel[d] : value_at(stride, d);
-    p.padding[d] = value_at(padding, d);
-    p.dilation[d] = value_at(dilation, d);
-    CRESSET_CHECK(p.kernel[d] > 0, op, ": kernel size should be greater than zero, got ", kernel);
-    CRESSET_CHECK(p.stride[d] > 0, op, ": stride should be greater than zero, got ", stride);
-    CRESSET_CHECK(p.dilation[d] > 0, op, ": dilation should be greater than zero, got ", dilation);
-    CRESSET_CHECK(p.padding[d] >= 0 && p.padding[d] <= ((p.kernel[d] - 1) * p.dilation[d] + 1) / 2, op,
+    const int64_t i = unused + d;
+    p.in[i] = self.size(first + d);
+    p.kernel[i] = value_at(kernel, d);
+    p.stride[i] = stride.empty() ? p.kernel[i] : value_at(stride, d);
+    p.padding[i] = value_at(padding, d);
+    p.dilation[i] = value_at(dilation, d);
+    CRESSET_CHECK(p.kernel[i] > 0, op, ": kernel size should be greater than zero, got ", kernel);
+    CRESSET_CHECK(p.stride[i] > 0, op, ": stride should be greater than zero, got ", stride);
+    CRESSET_CHECK(p.dilation[i] > 0, op, ": dilation should be greater than zero, got ", dilation);
+    CRESSET_CHECK(p.padding[i] >= 0 && p.padding[i] <= ((p.kernel[i] - 1) * p.dilation[i] + 1) / 2, op,
                   ": pad should be at most half of effective kernel size, got padding ", padding, " for kernel_size ", kernel);
-    p.out[d] = pooled_size(p.in[d], p.kernel[d], p.stride[d], p.padding[d], p.dilation[d], ceil_mode);
-    CRESSET_CHECK(p.out[d] >= 1, op, ": input of shape ", self.sizes(), " is too small for kernel_size ", kernel,
-                  ": the output size would be ", p.out[d]);
+    p.out[i] = pooled_size(p.in[i], p.kernel[i], p.stride[i], p.padding[i], p.dilation[i], ceil_mode);
+    CRESSET_CHECK(p.out[i] >= 1, op, ": input of shape ", self.sizes(), " is too small for kernel_size ", kernel,
+                  ": the output size would be ", p.out[i]);
   }
   return p;
 }
@@ -71,16 +74,16 @@ PoolShape adaptive_shape(const char* op, const Tensor& self, int64_t dims, IntAr
   const int64_t first = self.dim() - dims;
   for (int64_t d = 0; d < first; d++) p.planes *= self.size(d);
   for (int64_t d = 0; d < dims; d++) {
-    p.in[d] = self.size(first + d);
-    p.out[d] = value_at(output_size, d);
-    CRESSET_CHECK(p.out[d] >= 0, op, ": output_size must be non-negative, got ", output_size);
+    p.in[3 - dims + d] = self.size(first + d);
+    p.out[3 - dims + d] = value_at(output_size, d);
+    CRESSET_CHECK(value_at(output_size, d) >= 0, op, ": output_size must be non-negative, got ", output_size);
   }
   return p;
 }
 
 DimVector pooled_sizes(const Tensor& self, int64_t dims, const PoolShape& p) {
   DimVector s(self.sizes());
-  for (int64_t d = 0; d < dims; d++) s[self.dim() - dims + d] = p.out[d];
+  for (int64_t d = 0; d < dims; d++) s[self.dim() - dims + d] = p.out[3 - dims + d];
   return s;
 }
 
