@@ -1,0 +1,95 @@
+#pragma once
+// What the files of the extension share: references, conversions between Python objects and values, error mapping.
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <utility>
+
+#include "cresset/cresset.h"
+#include "cresset/dispatch/op.h"
+
+namespace cresset::python {
+
+// An owned reference; null where a call failed.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* owned) : object_(owned) {}
+  static Ref share(PyObject* borrowed) {
+    Py_XINCREF(borrowed);
+    return Ref(borrowed);
+  }
+  Ref(Ref&& o) noexcept : object_(o.release()) {}
+  Ref& operator=(Ref o) noexcept {
+    std::swap(object_, o.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// Thrown where Python's error indicator is already set.
+struct PythonError {};
+
+// The object behind a call's result; throws PythonError for null.
+inline Ref checked(PyObject* owned) {
+  if (!owned) throw PythonError();
+  return Ref(owned);
+}
+
+// Sets Python's error indicator from the C++ exception in flight.
+void set_python_error();
+// Runs `body`; an exception becomes Python's and `failed` is returned.
+template <class F, class R = decltype(std::declval<F>()())>
+R guarded(F&& body, R failed) {
+  try {
+    return body();
+  } catch (...) {
+    set_python_error();
+    return failed;
+  }
+}
+template <class F> PyObject* guarded(F&& body) { return guarded(std::forward<F>(body), static_cast<PyObject*>(nullptr)); }
+
+extern PyTypeObject *tensor_type, *dtype_type, *device_type, *layout_type, *memory_format_type, *generator_type, *op_type;
+// Python functions of the package that the extension calls: "tensor" (nested data to a tensor), "size" (the Size class).
+PyObject* package_function(const char* name);
+
+bool is_tensor(PyObject* o);
+const Tensor& tensor_of(PyObject* o);
+Tensor& tensor_ref(PyObject* o);
+// The Python object of a tensor: the same one for as long as it lives. None for an undefined tensor.
+PyObject* wrap(const Tensor& t);
+std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed = false);
+
+// A constant of one of the enumerations (dtype, layout, memory format).
+template <class T> PyObject* constant(T value);
+// Errors: TypeError.
+ScalarType to_dtype(PyObject* o);
+Device to_device(PyObject* o);
+PyObject* wrap(Device d);
+PyObject* wrap(const Generator& g);
+PyObject* wrap(const Scalar& s);
+PyObject* wrap(IntArrayRef list);
+PyObject* wrap(const dispatch::Value& v);
+// Numbers, NumPy's included. Errors: TypeError.
+Scalar to_scalar(PyObject* o);
+bool is_number(PyObject* o);
+
+// Reads `o` as a value of `type`; false if it is none. Relaxed: a 0-d tensor is a number and, where `numbers`, a number a tensor.
+bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numbers, dispatch::Value& out);
+
+PyObject* get_item(PyObject* self, PyObject* index);
+int set_item(PyObject* self, PyObject* index, PyObject* value);
+
+bool add_constants(PyObject* module);
+bool add_tensor(PyObject* module);
+bool add_op(PyObject* module);
+
+}  // namespace cresset::python

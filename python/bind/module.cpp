@@ -1,0 +1,62 @@
+// The extension module `_cresset` and the mapping of errors.
+
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+namespace {
+
+PyObject *package, *out_of_memory_error, *lin_alg_error;
+
+PyObject* set_package(PyObject*, PyObject* module) {
+  package = Ref::share(module).release();
+  Py_RETURN_NONE;
+}
+PyMethodDef functions[] = {{"set_package", set_package, METH_O, nullptr}, {}};
+PyModuleDef definition{PyModuleDef_HEAD_INIT, "_cresset", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyObject* package_function(const char* name) {
+  PyObject* function = PyDict_GetItemString(PyModule_GetDict(package), name);
+  CRESSET_CHECK(function, "the package has no function ", name);
+  return function;
+}
+
+void set_python_error() {
+  auto set = [](PyObject* type, const std::exception& e) { PyErr_SetString(type, e.what()); };
+  try {
+    throw;
+  } catch (const PythonError&) {
+  } catch (const IndexError& e) {
+    set(PyExc_IndexError, e);
+  } catch (const ValueError& e) {
+    set(PyExc_ValueError, e);
+  } catch (const TypeError& e) {
+    set(PyExc_TypeError, e);
+  } catch (const NotImplementedError& e) {
+    set(PyExc_NotImplementedError, e);
+  } catch (const OutOfMemoryError& e) {
+    set(out_of_memory_error, e);
+  } catch (const LinAlgError& e) {
+    set(lin_alg_error, e);
+  } catch (const std::bad_alloc& e) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    set(PyExc_RuntimeError, e);
+  }
+}
+
+}  // namespace cresset::python
+
+PyMODINIT_FUNC PyInit__cresset() {
+  using namespace cresset::python;
+  PyObject* module = PyModule_Create(&definition);
+  if (!module) return nullptr;
+  out_of_memory_error = PyErr_NewException("torch.OutOfMemoryError", PyExc_RuntimeError, nullptr);
+  lin_alg_error = PyErr_NewException("torch.linalg.LinAlgError", PyExc_RuntimeError, nullptr);
+  PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
+  PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
+  if (!add_constants(module) || !add_tensor(module) || !add_op(module)) return nullptr;
+  return module;
+}

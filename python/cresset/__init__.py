@@ -1,0 +1,142 @@
+"""Cresset under PyTorch's names: tensors and operators, each called through its schema.
+
+Operators come from the table of rows (`schemas.json` beside the extension); what is written here is what has no row.
+"""
+
+from __future__ import annotations
+
+import json as _json
+import math as _math
+import os as _os
+import sys as _sys
+
+import _cresset
+from _cresset import *  # noqa: F403  dtypes, layouts, memory formats, types
+from _cresset import Tensor, bfloat16, complex64, complex128, float16, float32, float64, int16, int32, int64, uint8
+
+__version__ = "0.1.0"
+
+bool_ = getattr(_cresset, "bool")
+globals()["bool"] = bool_
+half, bfloat, double, cfloat, cdouble = float16, bfloat16, float64, complex64, complex128
+short, long = int16, int64
+globals().update({"float": float32, "int": int32})
+
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
+
+
+class Size(tuple):
+    """The shape of a tensor."""
+
+    def numel(self):
+        return _math.prod(self)
+
+    def __repr__(self):
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, index):
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(item, tuple) else item
+
+
+class _GradMode:
+    """Sets whether operators record the graph, as a context or around a function."""
+
+    def __init__(self, on):
+        self.on, self.before = on, []
+
+    def __enter__(self):
+        self.before.append(_cresset.set_grad_enabled(self.on))
+
+    def __exit__(self, *_):
+        _cresset.set_grad_enabled(self.before.pop())
+
+    def __call__(self, function):
+        def wrapped(*args, **kwargs):
+            with _GradMode(self.on):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class no_grad(_GradMode):
+    def __init__(self):
+        super().__init__(False)
+
+
+class enable_grad(_GradMode):
+    def __init__(self):
+        super().__init__(True)
+
+
+class set_grad_enabled(_GradMode):
+    """Takes effect at once; as a context it is undone at the end."""
+
+    def __init__(self, mode):
+        super().__init__(mode)
+        self.before.append(_cresset.set_grad_enabled(mode))
+
+    def __enter__(self):
+        return None
+
+
+def manual_seed(seed):
+    _cresset.manual_seed(seed)
+    return default_generator
+
+
+default_generator = _cresset.default_generator()
+
+
+def initial_seed():
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    return _creation.frombuffer(bytearray(default_generator._get_state()), dtype=uint8)
+
+
+def set_rng_state(state):
+    default_generator._set_state(bytes(state.tolist()))
+
+
+def is_tensor(obj):
+    return isinstance(obj, Tensor)
+
+
+_cresset.set_package(_sys.modules[__name__])
+
+
+def _load_operators():
+    path = _os.path.join(_os.path.dirname(_cresset.__file__), "schemas.json")
+    with open(path) as file:
+        rows = _json.load(file)
+    overloads, methods, homes = {}, set(), {}
+    for row in rows:
+        name = row["name"]
+        entry = f"{name}.{row['overload']}" if row["overload"] else name
+        names = [name, *(a.removesuffix("_out") if row["form"] == "out" else a for a in row["aliases"])]
+        for known in names:
+            overloads.setdefault(known, []).append(entry)
+            homes.setdefault(known, row["python"])
+            if row["method"]:
+                methods.add(known)
+    operators = {name: _cresset.make_op(name, entries) for name, entries in overloads.items()}
+    return operators, methods, homes
+
+
+_operators, _methods, _homes = _load_operators()
+for _name, _op in _operators.items():
+    if _homes[_name] == "torch":
+        globals().setdefault(_name, _op)
+    if _name in _methods:
+        setattr(Tensor, _name, _op)
+
+from . import _creation, _functions, _tensor  # noqa: E402
+
+globals().update(
+    {name: value for home in (_creation, _functions) for name, value in vars(home).items() if not name.startswith("_")}
+)
+
+from . import autograd, linalg, nn, special  # noqa: E402,F401

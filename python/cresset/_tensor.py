@@ -1,0 +1,259 @@
+"""Methods and operators of Tensor that have no row, or whose spelling in Python differs from the row's."""
+
+import _cresset
+from _cresset import Tensor
+
+import cresset as torch
+
+from . import _operators as ops
+from . import Size
+from ._creation import _NUMPY_CODES
+
+
+def _property(name):
+    def install(function):
+        setattr(Tensor, name, property(function))
+
+    return install
+
+
+def _method(function):
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+Tensor.shape = property(lambda self: Size(self._sizes))
+Tensor.ndim = property(lambda self: self.dim())
+Tensor.itemsize = property(lambda self: self.element_size())
+Tensor.nbytes = property(lambda self: self.numel() * self.element_size())
+Tensor.T = property(lambda self: self.permute(*range(self.dim() - 1, -1, -1)))
+Tensor.mT = property(lambda self: self.transpose(-2, -1) if self.dim() >= 2 else _matrix(self))
+Tensor.H = property(lambda self: self.transpose(0, 1).conj() if self.dim() == 2 else self if self.dim() == 0 else _matrix(self))
+Tensor.mH = property(lambda self: self.transpose(-2, -1).conj() if self.dim() >= 2 else _matrix(self))
+Tensor.real = property(lambda self: ops["real"](self), lambda self, value: ops["real"](self).copy_(value))
+Tensor.imag = property(lambda self: ops["imag"](self), lambda self, value: ops["imag"](self).copy_(value))
+Tensor.__array_priority__ = 1000
+Tensor.__hash__ = lambda self: id(self)
+Tensor.volatile = False
+Tensor.is_quantized = False
+Tensor.names = property(lambda self: (None,) * self.dim())
+
+
+def _matrix(self):
+    raise RuntimeError(f"transpose of matrices: expected at least 2 dimensions, got {self.dim()}")
+
+
+@_method
+def size(self, dim=None):
+    return self.shape if dim is None else self._sizes[_wrapped(self, dim)]
+
+
+@_method
+def stride(self, dim=None):
+    return self._strides if dim is None else self._strides[_wrapped(self, dim)]
+
+
+def _wrapped(self, dim):
+    n = max(self.dim(), 1)
+    if not -n <= dim < n or self.dim() == 0:
+        raise IndexError(f"dimension out of range, got {dim}, expected -{n} to {n - 1}")
+    return dim
+
+
+@_method
+def is_contiguous(self, memory_format=torch.contiguous_format):
+    return self._is_contiguous(memory_format)
+
+
+@_method
+def numpy(self, *, force=False):
+    if force:
+        self = self.detach().cpu().resolve_conj().resolve_neg()
+    if self.requires_grad and torch.is_grad_enabled():
+        raise RuntimeError("numpy: the tensor requires grad, call detach() first")
+    if self.is_conj() or self.is_neg():
+        raise RuntimeError("numpy: the tensor is a lazy conjugate, call resolve_conj() first")
+    if self.dtype not in _NUMPY_CODES:
+        raise TypeError(f"numpy: no such dtype in NumPy as {self.dtype}")
+    import numpy
+
+    return numpy.asarray(_Memory(self))
+
+
+class _Memory:
+    """A tensor's memory as NumPy's array interface describes it."""
+
+    def __init__(self, owner):
+        self.owner = owner
+        item = owner.element_size()
+        self.__array_interface__ = {
+            "version": 3, "data": (owner.data_ptr() or 16, False), "shape": tuple(owner.shape), "typestr": _NUMPY_CODES[owner.dtype],
+            "strides": tuple(s * item for s in owner._strides),
+        }  # fmt: skip
+
+
+@_method
+def __array__(self, dtype=None, copy=None):
+    array = self.numpy()
+    return array if dtype is None else array.astype(dtype)
+
+
+@_method
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    torch.autograd.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+@_method
+def register_hook(self, hook):
+    return _Handle(self, self._register_hook(hook))
+
+
+class _Handle:
+    def __init__(self, owner, position):
+        self.owner, self.position = owner, position
+
+    def remove(self):
+        self.owner._remove_hook(self.position)
+
+
+def _to(self, *args, **kwargs):
+    named = {k: v for k, v in kwargs.items() if v is not None}
+    rest = ["non_blocking", "copy"]
+    if "other" in named:
+        args = (named.pop("other"), *args)
+    for i, value in enumerate(args):
+        if isinstance(value, Tensor):
+            named.setdefault("dtype", value.dtype)
+            named.setdefault("device", value.device)
+        elif isinstance(value, torch.dtype) or value in (float, int, bool, complex):
+            named["dtype"] = value
+        elif isinstance(value, (torch.device, str)):
+            named["device"] = value
+        elif isinstance(value, bool):
+            named[rest.pop(0)] = value
+        elif value is not None:
+            raise TypeError(f"to: expected a dtype, device or tensor, got {type(value).__name__}")
+    return ops["to"](self, **named) if named else self
+
+
+Tensor.to = _to
+_DTYPES = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32", "short": "int16",
+           "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
+for _name, _dtype in _DTYPES.items():
+    setattr(Tensor, _name, lambda self, memory_format=torch.preserve_format, d=getattr(torch, _dtype): self.to(dtype=d, memory_format=memory_format))
+Tensor.cpu = lambda self, memory_format=torch.preserve_format: self.to("cpu", memory_format=memory_format)
+Tensor.type = lambda self, dtype=None: self.to(dtype) if dtype is not None else f"torch.{_tensor_name(self)}"
+
+
+def _tensor_name(self):
+    names = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
+             "uint8": "Byte", "bool": "Bool", "bfloat16": "BFloat16", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}  # fmt: skip
+    return names[str(self.dtype).removeprefix("torch.")] + "Tensor"
+
+
+@_method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    return torch.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+
+@_method
+def apply_(self, function):
+    return self.copy_(torch.tensor([function(v) for v in self.flatten().tolist()], dtype=self.dtype).reshape(self.shape))
+
+
+def _view(self, *args, **kwargs):
+    if len(args) == 1 and isinstance(args[0], torch.dtype):
+        return ops["view"](self, dtype=args[0])
+    return _view_op.__get__(self)(*args, **kwargs)
+
+
+_view_op = ops["view"]
+Tensor.view = _view
+Tensor.dim_order = lambda self: tuple(sorted(range(self.dim()), key=lambda d: -self._strides[d]))
+Tensor.is_same_size = lambda self, other: self.shape == other.shape
+
+
+@_method
+def __bool__(self):
+    return ops["is_nonzero"](self)
+
+
+@_method
+def __repr__(self):
+    values = self._text() if self.is_meta else repr(self.tolist())
+    return f"tensor({values}, dtype={self.dtype})"
+
+
+@_method
+def __iter__(self):
+    if self.dim() == 0:
+        raise TypeError("iteration over a tensor without dimensions")
+    return iter(self.unbind(0))
+
+
+@_method
+def __contains__(self, element):
+    return (self == element).any().item()
+
+
+@_method
+def __reversed__(self):
+    return self.flip(0) if self.dim() else self
+
+
+@_method
+def __format__(self, spec):
+    return format(self.item(), spec) if self.dim() == 0 and spec else object.__format__(self, spec)
+
+
+@_method
+def __deepcopy__(self, memo):
+    out = self.detach().clone()
+    return memo.setdefault(id(self), out.requires_grad_(self.requires_grad))
+
+
+Tensor.__float__ = lambda self: float(self.item())
+Tensor.__int__ = lambda self: int(self.item())
+Tensor.__complex__ = lambda self: complex(self.item())
+
+
+@_method
+def __index__(self):
+    if self.numel() != 1 or self.is_floating_point() or self.is_complex():
+        raise TypeError("only integer tensors of a single element can be an index")
+    return int(self.item())
+
+
+def _binary(symbol, function):
+    def call(self, other):
+        try:
+            return function(self, other)
+        except TypeError:
+            return NotImplemented
+
+    setattr(Tensor, symbol, call)
+
+
+for _symbol, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+                     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+                     "rshift": "bitwise_right_shift", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+                     "matmul": "matmul"}.items():  # fmt: skip
+    _binary(f"__{_symbol}__", ops[_op])
+    if _op + "_" in ops and _symbol not in ("eq", "ne", "lt", "le", "gt", "ge"):
+        _binary(f"__i{_symbol}__", ops[_op + "_"])
+for _symbol, _op in {"add": "add", "mul": "mul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}.items():
+    _binary(f"__r{_symbol}__", ops[_op])
+_binary("__rsub__", ops["rsub"])
+_binary("__rtruediv__", lambda self, other: ops["mul"](ops["reciprocal"](self), other))
+_binary("__rfloordiv__", lambda self, other: ops["floor_divide"](torch.full_like(self, other, dtype=torch.result_type(self, other)), self))
+_binary("__rpow__", lambda self, other: ops["pow"](other, self))
+_binary("__rmod__", lambda self, other: ops["remainder"](other, self))
+_binary("__rlshift__", lambda self, other: ops["bitwise_left_shift"](other, self))
+_binary("__rrshift__", lambda self, other: ops["bitwise_right_shift"](other, self))
+_binary("__rmatmul__", lambda self, other: ops["matmul"](other, self))
+Tensor.__neg__ = ops["neg"]
+Tensor.__pos__ = ops["positive"]
+Tensor.__abs__ = ops["abs"]
+Tensor.__invert__ = ops["bitwise_not"]
+Tensor.pin_memory = lambda self: self
+_cresset.Tensor.__module__ = "torch"

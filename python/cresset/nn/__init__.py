@@ -1,0 +1,3 @@
+"""torch.nn: so far the functions."""
+
+from . import functional  # noqa: F401
