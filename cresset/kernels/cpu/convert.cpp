@@ -15,10 +15,29 @@ CRESSET_ALWAYS_INLINE To cast(From v) {
   else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) return cast<To>(static_cast<float>(v));
   else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) return To(static_cast<float>(v));
   else if constexpr (std::is_same_v<To, bool>) return v != 0;
-  // Out-of-range floats: the low bits of the int64 that the hardware conversion gives.
+  // Out-of-range floats: the low bits of what the hardware's conversion to int32 or int64 gives.
   else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) < 4) return static_cast<To>(static_cast<int32_t>(v));
   else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint32_t>) return static_cast<To>(static_cast<int64_t>(v));
+  else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, uint64_t>) {
+    constexpr From half_range = 9223372036854775808.0;
+    const bool high = v >= half_range;
+    return static_cast<uint64_t>(static_cast<int64_t>(high ? v - half_range : v)) ^ (high ? uint64_t{1} << 63 : 0);
+  }
   else return static_cast<To>(v);
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE void fill(char* dst, int64_t dst_stride, T value, int64_t n) {
+  if (dst_stride == sizeof(T)) {
+    T* d = reinterpret_cast<T*>(dst);
+    for (int64_t i = 0; i < n; i++) d[i] = value;
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    *reinterpret_cast<T*>(dst) = value;
+    dst += dst_stride;
+    asm volatile("");
+  }
 }
 
 template <class To, class From>
@@ -29,6 +48,10 @@ void convert(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) d[i] = cast<To>(s[i]);
     return;
+  }
+  if (src_stride == 0 && n > 1) {
+    const To value = cast<To>(*reinterpret_cast<const From*>(src));
+    return fill(dst, dst_stride, value, n);
   }
   for (int64_t i = 0; i < n; i++) {
     *reinterpret_cast<To*>(dst) = cast<To>(*reinterpret_cast<const From*>(src));
@@ -46,6 +69,7 @@ void move(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, in
     std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
     return;
   }
+  if (src_stride == 0) return fill(dst, dst_stride, *reinterpret_cast<const T*>(src), n);
   for (int64_t i = 0; i < n; i++) {
     *reinterpret_cast<T*>(dst) = *reinterpret_cast<const T*>(src);
     dst += dst_stride, src += src_stride;

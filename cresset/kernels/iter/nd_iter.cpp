@@ -1,150 +1,82 @@
 #include "cresset/kernels/iter/nd_iter.h"
 
-#include <algorithm>
-
-#include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/cpu/stream.h"
 #include "cresset/kernels/iter/blocks.h"
+#include "cresset/kernels/iter/walk.h"
 
 namespace cresset::kernels {
 
 namespace {
 
-// A run with its dimensions coalesced, innermost first.
-struct Walk {
-  int dims = 0, operands = 0;
-  int64_t total = 1;
-  int64_t sizes[kMaxDims];
-  int64_t strides[kMaxDims][kMaxOperands];
-  char* data[kMaxOperands];
-  Loop loop;
-  const Scalar* params;
-  const BlockPlan* plan;  // null: no operand needs conversion
-
-  void inner(char** at, int64_t n) const {
-    if (plan) run_blocks(*plan, loop, at, strides[0], n, params);
-    else loop(at, strides[0], n, params);
-  }
-
-  // Elements [begin, end) of the flattened walk.
-  void range(int64_t begin, int64_t end) const {
-    char* at[kMaxOperands];
-    for (int i = 0; i < operands; i++) at[i] = data[i];
-    if (dims == 1) {
-      for (int i = 0; i < operands; i++) at[i] += begin * strides[0][i];
-      return inner(at, end - begin);
-    }
-    int64_t index[kMaxDims];
-    int64_t rest = begin;
-    for (int d = 0; d < dims; d++) {
-      index[d] = rest % sizes[d];
-      rest /= sizes[d];
-      for (int i = 0; i < operands; i++) at[i] += index[d] * strides[d][i];
-    }
-    char* row[kMaxOperands];
-    for (int64_t done = begin;;) {
-      const int64_t n = std::min(sizes[0] - index[0], end - done);
-      for (int i = 0; i < operands; i++) row[i] = at[i];
-      inner(row, n);
-      done += n;
-      if (done >= end) return;
-      for (int i = 0; i < operands; i++) at[i] -= index[0] * strides[0][i];
-      index[0] = 0;
-      for (int d = 1; d < dims; d++) {
-        if (++index[d] < sizes[d]) {
-          for (int i = 0; i < operands; i++) at[i] += strides[d][i];
-          break;
-        }
-        index[d] = 0;
-        for (int i = 0; i < operands; i++) at[i] -= (sizes[d] - 1) * strides[d][i];
-      }
-    }
-  }
-};
-
-// Whether dimension b should lie inside dimension a: the first operand that tells them apart decides, outputs before inputs.
-bool belongs_inside(const Walk& w, int a, int b) {
-  for (int i = 0; i < w.operands; i++) {
-    const int64_t sa = w.strides[a][i], sb = w.strides[b][i];
-    if (sa == 0 || sb == 0 || sa == sb) continue;
-    return sb < sa;
-  }
-  return false;
-}
-
-void swap_dims(Walk& w, int a, int b) {
-  std::swap(w.sizes[a], w.sizes[b]);
-  for (int i = 0; i < w.operands; i++) std::swap(w.strides[a][i], w.strides[b][i]);
-}
-
-void order(Walk& w) {
-  for (int d = 1; d < w.dims; d++)
-    for (int k = d; k > 0 && belongs_inside(w, k - 1, k); k--) swap_dims(w, k - 1, k);
-}
-
-bool can_merge(const Walk& w, int inner, int outer) {
-  for (int i = 0; i < w.operands; i++)
-    if (w.strides[outer][i] != w.strides[inner][i] * w.sizes[inner]) return false;
+bool same_dtypes(ArrayRef<Operand> operands, ArrayRef<ScalarType> loop_dtypes) {
+  for (size_t i = 0; i < operands.size(); i++)
+    if (operands[i].dtype != loop_dtypes[i]) return false;
   return true;
 }
 
-void coalesce(Walk& w) {
-  int last = 0;
-  for (int d = 1; d < w.dims; d++) {
-    if (can_merge(w, last, d)) {
-      w.sizes[last] *= w.sizes[d];
-    } else if (++last != d) {
-      w.sizes[last] = w.sizes[d];
-      for (int i = 0; i < w.operands; i++) w.strides[last][i] = w.strides[d][i];
-    }
+void run_converting(const Walk& w, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop,
+                    const Scalar* params, int64_t grain) {
+  BlockPlan plan;
+  plan.operands = w.operands;
+  plan.outputs = num_outputs;
+  for (int i = 0; i < w.operands; i++) {
+    plan.outer[i] = operands[i].dtype;
+    plan.inner[i] = loop_dtypes[i];
   }
-  w.dims = last + 1;
+  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) {
+    w.range(begin, end, [&](char** at, int64_t n) { run_blocks(plan, loop, at, w.strides[0], n, params); });
+  });
+}
+
+// Whether the output goes past the caches: one dense output that is too large for them and that no input has brought in.
+bool bypasses_cache(const Walk& w, ArrayRef<Operand> operands, int num_outputs) {
+  const auto size = static_cast<int64_t>(element_size(operands[0].dtype));
+  if (w.total * size < stream_threshold() || num_outputs != 1 || w.strides[0][0] != size || w.sizes[0] < 1024) return false;
+  for (int i = 1; i < w.operands; i++)
+    if (w.data[i] == w.data[0]) return false;
+  return true;
+}
+
+// Each piece is computed into a block that stays in the first-level cache and streamed from there.
+void run_streaming(const Walk& w, int64_t size, Loop loop, const Scalar* params, int64_t grain) {
+  constexpr int64_t kBlockBytes = 1024;  // smaller than caches: loads and streamed stores overlap
+  const int64_t block = kBlockBytes / size;
+  const auto stream = call(stream_copy_stub);
+  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) {
+    alignas(64) char buffer[kBlockBytes];
+    w.range(begin, end, [&](char** at, int64_t n) {
+      for (int64_t done = 0; done < n; done += block) {
+        const int64_t count = std::min(block, n - done);
+        char* piece[kMaxOperands];
+        piece[0] = buffer;
+        for (int i = 1; i < w.operands; i++) piece[i] = at[i] + done * w.strides[0][i];
+        loop(piece, w.strides[0], count, params);
+        stream(at[0] + done * size, buffer, count * size);
+      }
+    });
+    stream_fence();
+  });
 }
 
 }  // namespace
 
 void run_nd(IntArrayRef shape, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop,
             const Scalar* params, int64_t grain) {
-  CRESSET_CHECK(operands.size() <= kMaxOperands && shape.size() <= kMaxDims, "run_nd: too many operands or dimensions, got ",
-                operands.size(), " and ", shape.size(), ", expected at most ", kMaxOperands, " and ", kMaxDims);
   Walk w;
-  w.operands = static_cast<int>(operands.size());
-  w.loop = loop;
-  w.params = params;
-  bool converts = false;
-  for (int i = 0; i < w.operands; i++) {
-    w.data[i] = operands[i].data;
-    converts |= operands[i].dtype != loop_dtypes[i];
+  w.prepare(shape, operands);
+  if (w.total == 0) return;
+  if (!same_dtypes(operands, loop_dtypes)) {
+    w.avoid_short_rows();
+    return run_converting(w, operands, num_outputs, loop_dtypes, loop, params, grain);
   }
-  for (size_t d = shape.size(); d-- > 0;) {
-    const int64_t size = shape[d];
-    if (size == 1) continue;
-    if (size == 0) return;
-    w.total *= size;
-    w.sizes[w.dims] = size;
-    for (int i = 0; i < w.operands; i++) w.strides[w.dims][i] = operands[i].strides[d];
-    w.dims++;
-  }
-  if (w.dims == 0) {
-    w.dims = 1;
-    w.sizes[0] = 1;
-    for (int i = 0; i < w.operands; i++) w.strides[0][i] = static_cast<int64_t>(element_size(operands[i].dtype));
-  } else if (w.dims > 1) {
-    order(w);
-    coalesce(w);
-  }
-  BlockPlan plan;
-  w.plan = nullptr;
-  if (converts) {
-    plan.operands = w.operands;
-    plan.outputs = num_outputs;
-    for (int i = 0; i < w.operands; i++) {
-      plan.outer[i] = operands[i].dtype;
-      plan.inner[i] = loop_dtypes[i];
-    }
-    w.plan = &plan;
-  }
-  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) { w.range(begin, end); });
+  if (w.dims == 1 && w.total <= grain) return loop(w.data, w.strides[0], w.total, params);
+  w.avoid_short_rows();
+  if (bypasses_cache(w, operands, num_outputs))
+    return run_streaming(w, static_cast<int64_t>(element_size(operands[0].dtype)), loop, params, grain);
+  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) {
+    w.range(begin, end, [&](char** at, int64_t n) { loop(at, w.strides[0], n, params); });
+  });
 }
 
 }  // namespace cresset::kernels
