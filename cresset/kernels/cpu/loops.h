@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cresset/kernels/cpu/pack.h"
 #include "cresset/kernels/expr/common.h"
 #include "cresset/kernels/iter/blocks.h"
 #include "cresset/kernels/pointwise.h"
@@ -21,14 +22,15 @@ using ResultOf = std::conditional_t<E::out == Out::boolean, bool, typename std::
 // The type of input i: masks arrive as bytes.
 template <class E, class T, size_t i> using InputOf = std::conditional_t<static_cast<int>(i) == E::mask, uint8_t, T>;
 
-constexpr int64_t kLanes = 16;
+constexpr int64_t kPaddedLanes = 16;
 
 template <class T> struct Array {
   const T* data;
   CRESSET_ALWAYS_INLINE T operator[](int64_t i) const { return data[i]; }
   CRESSET_ALWAYS_INLINE Array from(int64_t i) const { return {data + i}; }
+  template <class V, class... N> CRESSET_ALWAYS_INLINE V pack(int64_t i, N... n) const { return V::load(data + i, n...); }
   struct Padded {
-    alignas(64) T data[kLanes];
+    alignas(64) T data[kPaddedLanes];
     CRESSET_ALWAYS_INLINE T operator[](int64_t i) const { return data[i]; }
   };
   CRESSET_ALWAYS_INLINE Padded padded(int64_t n) const {
@@ -41,6 +43,7 @@ template <class T> struct Same {
   T value;
   CRESSET_ALWAYS_INLINE T operator[](int64_t) const { return value; }
   CRESSET_ALWAYS_INLINE Same from(int64_t) const { return *this; }
+  template <class V, class... N> CRESSET_ALWAYS_INLINE V pack(int64_t, N...) const { return V(value); }
   CRESSET_ALWAYS_INLINE Same padded(int64_t) const { return *this; }
 };
 
@@ -79,6 +82,11 @@ template <class E, class T>
 struct PointwiseLoop {
   using R = ResultOf<E, T>;
   static constexpr size_t kInputs = E::inputs, kParams = E::params;
+#ifdef CRESSET_HAS_PACK
+  static constexpr bool kPacked = E::template simd<T>;
+#else
+  static constexpr bool kPacked = false;
+#endif
   // Below this a plain loop beats setting up vectors.
   static constexpr int64_t kShort = 8;
   // Dtypes for which "tensor op number" has loops of its own; others fill a block with the number.
@@ -94,23 +102,61 @@ struct PointwiseLoop {
   template <class... In>
   CRESSET_ALWAYS_INLINE static void dense(char* out, int64_t n, Params p, In... in) {
     R* r = reinterpret_cast<R*>(out);
-    if constexpr (E::heavy) {
-      // Whole vectors only, the tail in a padded one: no epilogue loops, and every element takes the same instructions.
-      const int64_t whole = n & ~(kLanes - 1);
-#pragma GCC ivdep
-      for (int64_t i = 0; i < whole; i++) r[i] = apply(p, kP, in[i]...);
-      if (whole != n) tail(r + whole, n - whole, p, in.from(whole)...);
+    if constexpr (E::has_far && !expr::is_cplx<T>) {
+      constexpr int64_t kBlock = 1024;
+      for (int64_t i = 0; i < n; i += kBlock) {
+        const int64_t count = n - i < kBlock ? n - i : kBlock;
+        if (any_far(count, in.from(i)...)) with_far(r + i, count, p, in.from(i)...);
+        else whole_vectors(r + i, count, p, in.from(i)...);
+      }
+    } else if constexpr (kPacked) {
+      vectors(r, n, p, kP, in...);
+    } else if constexpr (E::heavy) {
+      whole_vectors(r, n, p, in...);
     } else {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; i++) r[i] = apply(p, kP, in[i]...);
     }
   }
 
+  // Whole vectors only, the tail in a padded one: no epilogue loops, and every element takes the same instructions.
+  template <class... In>
+  CRESSET_ALWAYS_INLINE static void whole_vectors(R* r, int64_t n, const Params& p, In... in) {
+    const int64_t whole = n & ~(kPaddedLanes - 1);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < whole; i++) r[i] = apply(p, kP, in[i]...);
+    if (whole != n) tail(r + whole, n - whole, p, in.from(whole)...);
+  }
+
+  // Arguments that the vectorised function does not cover are rare: a block with one is computed element by element.
+  template <class In>
+  CRESSET_ALWAYS_INLINE static bool any_far(int64_t n, In in) {
+    unsigned any = 0;
+    for (int64_t i = 0; i < n; i++) any |= E::far(in[i]);
+    return any != 0;
+  }
+  template <class In>
+  CRESSET_ALWAYS_INLINE static void with_far(R* r, int64_t n, const Params& p, In in) {
+    for (int64_t i = 0; i < n; i++) r[i] = E::far(in[i]) ? E::at_far(in[i]) : apply(p, kP, in[i]);
+  }
+
+  template <class... In, size_t... P>
+  CRESSET_ALWAYS_INLINE static void vectors([[maybe_unused]] R* r, [[maybe_unused]] int64_t n, [[maybe_unused]] const Params& params,
+                                            std::index_sequence<P...>, [[maybe_unused]] In... in) {
+#ifdef CRESSET_HAS_PACK
+    using V = Pack<T>;
+    const std::array<V, kParams + 1> p = {V(params[P])..., V(T(0))};
+    int64_t i = 0;
+    for (; i + V::kSize <= n; i += V::kSize) E{}(in.template pack<V>(i)..., p[P]...).store(r + i);
+    if (i < n) E{}(in.template pack<V>(i, n - i)..., p[P]...).store(r + i, n - i);
+#endif
+  }
+
   template <class... In>
   CRESSET_ALWAYS_INLINE static void tail(R* r, int64_t n, const Params& p, In... in) {
-    alignas(64) R out[kLanes];
-    [&](auto... padded) {
-      for (int64_t i = 0; i < kLanes; i++) out[i] = apply(p, kP, padded[i]...);
+    alignas(64) R out[kPaddedLanes];
+    [&](const auto&... padded) {
+      for (int64_t i = 0; i < kPaddedLanes; i++) out[i] = apply(p, kP, padded[i]...);
     }(in.padded(n)...);
     for (int64_t i = 0; i < n; i++) r[i] = out[i];
   }

@@ -6,6 +6,11 @@
 
 namespace cresset::kernels::expr {
 
+template <class T> CRESSET_EXPR T absolute(T x) {
+  using math::abs;
+  return abs(x);
+}
+
 struct Relu : Signature<1, 0, kReals> {
   template <class T> CRESSET_EXPR T operator()(T x) const { return x < T(0) ? T(0) : x; }
 };
@@ -17,34 +22,34 @@ struct Threshold : Signature<1, 2, kReals> {
 };
 struct Elu : Signature<1, 3, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T x, T alpha, T scale, T input_scale) const {
     const T negative = math::expm1(x * input_scale) * (alpha * scale);
-    return x < 0 ? negative : x * scale;
+    return select(x < T(0), negative, x * scale);
   }
 };
 struct Gelu : Signature<1, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = std::is_same_v<T, float>;
   template <class T> CRESSET_EXPR T operator()(T x) const { return math::gelu(x); }
 };
 struct GeluTanh : Signature<1, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T x) const { return math::gelu_tanh(x); }
 };
 struct Silu : Signature<1, 0, kFloats | kComplexes> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = is_float<T>;
   template <class T> CRESSET_EXPR T operator()(T x) const {
     if constexpr (is_cplx<T>) return x / (T(1) + cexp(-x));
     else return x / (T(1) + math::exp(-x));
   }
 };
-// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); it is 1 to the last bit from x = 20 on.
-template <class T> CRESSET_EXPR T tanh_softplus(T x) {
-  const T e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
-  return n / (n + T(2));
-}
 struct Mish : Signature<1, 0, kFloats> {
   static constexpr bool heavy = true;
-  template <class T> CRESSET_EXPR T operator()(T x) const { return x * tanh_softplus(x); }
+  template <class T> static constexpr bool simd = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const { return x * math::tanh_softplus(x); }
 };
 struct Hardsigmoid : Signature<1, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T x) const { return minimum(maximum(x + T(3), T(0)), T(6)) / T(6); }
@@ -60,14 +65,16 @@ struct Softshrink : Signature<1, 1, kFloats> {
 };
 struct Softplus : Signature<1, 2, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T x, T beta, T threshold) const {
-    const T scaled = x * beta;
-    return scaled > threshold ? x : math::log1p(math::exp(scaled)) / beta;
+    const T scaled = x * beta, positive = select(scaled > T(0), scaled, T(0));
+    return select(scaled > threshold, x, (positive + math::log1p_exp(-absolute(scaled))) / beta);
   }
 };
 struct LogSigmoid : Signature<1, 0, kFloats> {
   static constexpr bool heavy = true;
-  template <class T> CRESSET_EXPR T operator()(T x) const { return minimum(T(0), x) - math::log1p(math::exp(x < 0 ? x : -x)); }
+  template <class T> static constexpr bool simd = true;
+  template <class T> CRESSET_EXPR T operator()(T x) const { return select(x < T(0), x, T(0)) - math::log1p_exp(-absolute(x)); }
 };
 
 // Gradients: (grad, saved...), `saved` being the op's result for tanh and sigmoid and its input for the others.
@@ -95,9 +102,10 @@ struct LeakyReluBackward : Signature<2, 1, kFloats> {
 // params: alpha, scale, input_scale.
 struct EluBackward : Signature<2, 3, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T grad, T x, T alpha, T scale, T input_scale) const {
     const T negative = grad * (input_scale * alpha * scale) * math::exp(x * input_scale);
-    return x <= 0 ? negative : grad * scale;
+    return select(x <= T(0), negative, grad * scale);
   }
 };
 struct EluBackwardFromResult : Signature<2, 3, kFloats> {
@@ -107,6 +115,7 @@ struct EluBackwardFromResult : Signature<2, 3, kFloats> {
 };
 struct GeluBackward : Signature<2, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = std::is_same_v<T, float>;
   template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
     const T density = math::exp(T(-0.5) * x * x) * T(0.39894228040143267794);
     return grad * (math::normal_cdf(x) + x * density);
@@ -114,6 +123,7 @@ struct GeluBackward : Signature<2, 0, kFloats> {
 };
 struct GeluTanhBackward : Signature<2, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
     // s = sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): d(x s)/dx = s + x s (1 - s) 2u'.
     const T square = x * x;
@@ -123,6 +133,7 @@ struct GeluTanhBackward : Signature<2, 0, kFloats> {
 };
 struct SiluBackward : Signature<2, 0, kFloats | kComplexes> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = is_float<T>;
   template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
     if constexpr (is_cplx<T>) {
       const T s = csigmoid(x);
@@ -135,8 +146,9 @@ struct SiluBackward : Signature<2, 0, kFloats | kComplexes> {
 };
 struct MishBackward : Signature<2, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
-    const T t = tanh_softplus(x);
+    const T t = math::tanh_softplus(x);
     return grad * (t + x * math::sigmoid(x) * (T(1) - t * t));
   }
 };
@@ -157,14 +169,16 @@ struct HardtanhBackward : Signature<2, 2, kFloats> {
 };
 struct SoftplusBackward : Signature<2, 2, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T grad, T x, T beta, T threshold) const {
     const T scaled = x * beta;
-    return scaled > threshold ? grad : grad * math::sigmoid(scaled);
+    return select(scaled > threshold, grad, grad * math::sigmoid(scaled));
   }
 };
 // d log(sigmoid(x)) / dx = sigmoid(-x).
 struct LogSigmoidBackward : Signature<2, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T grad, T x) const { return grad * math::sigmoid(-x); }
 };
 

@@ -119,16 +119,18 @@ struct Reciprocal : Signature<1, 0, kFloats | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a) const { return T(1) / a; }
 };
 
+template <class T> CRESSET_EXPR T addcmul(T a, T b, T c, T value) {
+  if constexpr (is_int<T>) return static_cast<T>(Wrap<T>(a) + Wrap<T>(value) * Wrap<T>(b) * Wrap<T>(c));
+  else return a + value * b * c;
+}
+template <class T> CRESSET_EXPR T addcdiv(T a, T b, T c, T value) { return a + value * b / c; }
+
 struct Addcmul : Signature<3, 1, kReals | kComplexes> {
   static constexpr Share share = Share::wrapping;
-  template <class T> CRESSET_EXPR T operator()(T a, T b, T c, T value) const {
-    if constexpr (is_int<T>) return static_cast<T>(Wrap<T>(a) + Wrap<T>(value) * Wrap<T>(b) * Wrap<T>(c));
-    else return a + value * b * c;
-  }
+  template <class T> CRESSET_EXPR T operator()(T a, T b, T c, T value) const { return addcmul(a, b, c, value); }
 };
-
 struct Addcdiv : Signature<3, 1, kFloats | kComplexes> {
-  template <class T> CRESSET_EXPR T operator()(T a, T b, T c, T value) const { return a + value * b / c; }
+  template <class T> CRESSET_EXPR T operator()(T a, T b, T c, T value) const { return addcdiv(a, b, c, value); }
 };
 
 // a + weight * (b - a), from whichever end is nearer.

@@ -44,6 +44,8 @@ struct Signature {
   static constexpr Out out = out_kind;
   static constexpr Share share = Share::none;
   static constexpr bool heavy = false;       // worth packing strided data for its vectorised contiguous loop
+  template <class T> static constexpr bool simd = false;  // also takes registers of T (kernels/cpu/pack.h)
+  static constexpr bool has_far = false;     // far(x) tells where operator() does not apply and at_far(x) does
   static constexpr bool native_low = false;  // takes Half and BFloat16 themselves instead of float
 };
 
@@ -74,21 +76,23 @@ template <class T> constexpr bool is_float = std::is_floating_point_v<T>;
 template <class T> constexpr bool is_int = std::is_integral_v<T> && !is_bool<T>;
 template <class T> constexpr bool is_cplx = is_complex<T>::value;
 
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__CUDACC__)
+constexpr bool has_fma = true;
+#else
+constexpr bool has_fma = false;
+#endif
+
 // a * b + c: rounded once where the hardware can.
 CRESSET_EXPR float fma(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__CUDACC__)
-  return __builtin_fmaf(a, b, c);
-#else
-  return a * b + c;
-#endif
+  if constexpr (has_fma) return __builtin_fmaf(a, b, c);
+  else return a * b + c;
 }
 CRESSET_EXPR double fma(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__CUDACC__)
-  return __builtin_fma(a, b, c);
-#else
-  return a * b + c;
-#endif
+  if constexpr (has_fma) return __builtin_fma(a, b, c);
+  else return a * b + c;
 }
+
+template <class T> CRESSET_EXPR T select(bool cond, T a, T b) { return cond ? a : b; }
 
 // Raises the error of an integer division by zero.
 [[noreturn]] void zero_division();

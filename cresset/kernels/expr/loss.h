@@ -39,9 +39,10 @@ struct HuberLossBackward : Signature<3, 2, kFloats> {
 // Logarithms bounded below by -100, as they weigh the loss of a certain but wrong answer.
 struct BceLoss : Signature<2, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T x, T y) const {
     const T low = T(-100), a = math::log(x), b = math::log1p(-x);
-    return (y - T(1)) * (b < low ? low : b) - y * (a < low ? low : a);
+    return (y - T(1)) * select(b < low, low, b) - y * select(a < low, low, a);
   }
 };
 struct BceLossBackward : Signature<3, 0, kFloats> {
@@ -52,12 +53,14 @@ struct BceLossBackward : Signature<3, 0, kFloats> {
 };
 struct BceWithLogitsLoss : Signature<2, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T x, T y) const {
-    return (T(1) - y) * x + (x < 0 ? -x : T(0)) + math::log1p(math::exp(x < 0 ? x : -x));
+    return (T(1) - y) * x + select(x < T(0), -x, T(0)) + math::log1p_exp(select(x < T(0), x, -x));
   }
 };
 struct BceWithLogitsLossBackward : Signature<3, 0, kFloats> {
   static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T grad, T x, T y) const { return grad * (math::sigmoid(x) - y); }
 };
 

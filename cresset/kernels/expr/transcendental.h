@@ -7,13 +7,31 @@
 
 namespace cresset::kernels::expr {
 
-#define CRESSET_TRANSCENDENTAL(Name, function, complex_function)               \
+#define CRESSET_TRANSCENDENTAL(Name, function, complex_function, ...)          \
   struct Name : Signature<1, 0, kFloats | kComplexes> {                        \
     static constexpr bool heavy = true;                                        \
+    template <class T> static constexpr bool simd = __VA_ARGS__;               \
     template <class T> CRESSET_EXPR T operator()(T a) const {                  \
       if constexpr (is_cplx<T>) return complex_function(a);                    \
       else return math::function(a);                                           \
     }                                                                          \
+  };
+
+#define CRESSET_PERIODIC(Name, function)                                                                     \
+  struct Name : Signature<1, 0, kFloats | kComplexes> {                                                      \
+    static constexpr bool heavy = true, has_far = true;                                                      \
+    template <class T> CRESSET_EXPR T operator()(T a) const {                                                \
+      if constexpr (is_cplx<T>) return c##function(a);                                                       \
+      else return math::function(a);                                                                         \
+    }                                                                                                        \
+    template <class T> CRESSET_EXPR static bool far(T a) {                                                   \
+      if constexpr (is_cplx<T>) return false;                                                                \
+      else return math::abs(a) > T(math::kTrigLimit);                                                        \
+    }                                                                                                        \
+    template <class T> CRESSET_EXPR static T at_far(T a) {                                                   \
+      if constexpr (is_cplx<T>) return a;                                                                    \
+      else return std::function(a);                                                                          \
+    }                                                                                                        \
   };
 
 // (e^x - 1) with e^x cos y - 1 = expm1(x) cos y - 2 sin(y/2)^2, so that nothing cancels near 0.
@@ -36,27 +54,28 @@ template <class V> CRESSET_EXPR complex<V> clog2(complex<V> z) {
 }
 template <class V> CRESSET_EXPR complex<V> csigmoid(complex<V> z) { return complex<V>(1) / (complex<V>(1) + cexp(-z)); }
 
-CRESSET_TRANSCENDENTAL(Exp, exp, cexp)
-CRESSET_TRANSCENDENTAL(Expm1, expm1, cexpm1)
-CRESSET_TRANSCENDENTAL(Exp2, exp2, cexp2)
-CRESSET_TRANSCENDENTAL(Log, log, clog)
-CRESSET_TRANSCENDENTAL(Log1p, log1p, clog1p)
-CRESSET_TRANSCENDENTAL(Log2, log2, clog2)
-CRESSET_TRANSCENDENTAL(Log10, log10, clog10)
-CRESSET_TRANSCENDENTAL(Sin, sin, csin)
-CRESSET_TRANSCENDENTAL(Cos, cos, ccos)
-CRESSET_TRANSCENDENTAL(Tan, tan, ctan)
-CRESSET_TRANSCENDENTAL(Asin, asin, casin)
-CRESSET_TRANSCENDENTAL(Acos, acos, cacos)
-CRESSET_TRANSCENDENTAL(Atan, atan, catan)
-CRESSET_TRANSCENDENTAL(Sinh, sinh, csinh)
-CRESSET_TRANSCENDENTAL(Cosh, cosh, ccosh)
-CRESSET_TRANSCENDENTAL(Tanh, tanh, ctanh)
-CRESSET_TRANSCENDENTAL(Asinh, asinh, casinh)
-CRESSET_TRANSCENDENTAL(Acosh, acosh, cacosh)
-CRESSET_TRANSCENDENTAL(Atanh, atanh, catanh)
-CRESSET_TRANSCENDENTAL(Sigmoid, sigmoid, csigmoid)
+CRESSET_TRANSCENDENTAL(Exp, exp, cexp, is_float<T>)
+CRESSET_TRANSCENDENTAL(Expm1, expm1, cexpm1, is_float<T>)
+CRESSET_TRANSCENDENTAL(Exp2, exp2, cexp2, is_float<T>)
+CRESSET_TRANSCENDENTAL(Log, log, clog, is_float<T>)
+CRESSET_TRANSCENDENTAL(Log1p, log1p, clog1p, is_float<T>)
+CRESSET_TRANSCENDENTAL(Log2, log2, clog2, std::is_same_v<T, float>)
+CRESSET_TRANSCENDENTAL(Log10, log10, clog10, std::is_same_v<T, float>)
+CRESSET_PERIODIC(Sin, sin)
+CRESSET_PERIODIC(Cos, cos)
+CRESSET_PERIODIC(Tan, tan)
+CRESSET_TRANSCENDENTAL(Asin, asin, casin, false)
+CRESSET_TRANSCENDENTAL(Acos, acos, cacos, false)
+CRESSET_TRANSCENDENTAL(Atan, atan, catan, false)
+CRESSET_TRANSCENDENTAL(Sinh, sinh, csinh, false)
+CRESSET_TRANSCENDENTAL(Cosh, cosh, ccosh, false)
+CRESSET_TRANSCENDENTAL(Tanh, tanh, ctanh, is_float<T>)
+CRESSET_TRANSCENDENTAL(Asinh, asinh, casinh, false)
+CRESSET_TRANSCENDENTAL(Acosh, acosh, cacosh, false)
+CRESSET_TRANSCENDENTAL(Atanh, atanh, catanh, false)
+CRESSET_TRANSCENDENTAL(Sigmoid, sigmoid, csigmoid, is_float<T>)
 #undef CRESSET_TRANSCENDENTAL
+#undef CRESSET_PERIODIC
 
 // Integers: by squaring, wrapping around; negative exponents truncate towards 0.
 template <class T> CRESSET_EXPR T int_pow(T base, T exponent) {
@@ -74,11 +93,12 @@ struct Pow : Signature<2, 0, kReals | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_cplx<T>) return own_complex(std::pow(std_complex(a), std_complex(b)));
     else if constexpr (is_int<T>) return int_pow(a, b);
-    else return std::pow(a, b);
+    else return math::pow(a, b);
   }
 };
 struct Atan2 : Signature<2, 0, kFloats> {
-  template <class T> CRESSET_EXPR T operator()(T y, T x) const { return std::atan2(y, x); }
+  static constexpr bool heavy = true;
+  template <class T> CRESSET_EXPR T operator()(T y, T x) const { return math::atan2(y, x); }
 };
 struct Xlogy : Signature<2, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const { return is_nan(b) ? b : a == 0 ? T(0) : a * math::log(b); }
@@ -97,7 +117,7 @@ struct Logaddexp : Signature<2, 0, kFloats | kComplexes> {
     } else {
       if (is_inf(a) && a == b) return a;
       const T distance = a > b ? b - a : a - b;
-      return (a > b || is_nan(a) ? a : b) + math::log1p(math::exp(distance));
+      return (a > b || is_nan(a) ? a : b) + math::log1p_exp(distance);
     }
   }
 };
