@@ -1,7 +1,7 @@
 // Copies, casts, fills and resizing: ops/memory.toml.
 
 #include "cresset/kernels/common/strided.h"
-#include "cresset/kernels/cpu/convert.h"
+#include "cresset/kernels/copy.h"
 #include "cresset/ops/bodies_memory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
@@ -12,12 +12,17 @@ namespace {
 
 kernels::Strided array(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.sizes(), t.strides()}; }
 
-// Strides of `t` over the shape it is broadcast to.
-DimVector expanded_strides(const Tensor& t, IntArrayRef sizes) {
+// Strides in bytes of `t` over the shape it is broadcast to.
+DimVector byte_strides(const Tensor& t, IntArrayRef sizes) {
   const size_t lead = sizes.size() - static_cast<size_t>(t.dim());
   DimVector strides(sizes.size(), 0);
-  for (size_t d = lead; d < sizes.size(); d++) strides[d] = t.sizes()[d - lead] == 1 && sizes[d] != 1 ? 0 : t.strides()[d - lead];
+  for (size_t d = lead; d < sizes.size(); d++)
+    strides[d] = t.sizes()[d - lead] == 1 && sizes[d] != 1 ? 0 : t.strides()[d - lead] * static_cast<int64_t>(t.element_size());
   return strides;
+}
+
+kernels::Operand operand(const Tensor& t, const DimVector& strides) {
+  return {static_cast<char*>(t.data_ptr()), t.scalar_type(), strides.data()};
 }
 
 bool share_memory(const Tensor& a, const Tensor& b) { return a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage()); }
@@ -63,15 +68,8 @@ void copy_(Tensor& self, const Tensor& src, bool) {
       return;
     return cpu::copy_(self, src.clone(), false);
   }
-  const DimVector strides = expanded_strides(src, self.sizes());
-  const kernels::Strided to = array(self), from{src.data_ptr(), src.scalar_type(), self.sizes(), strides};
-  if (to.dtype == from.dtype) return kernels::copy_strided(to, from);
-  const kernels::Convert convert = kernels::converter(from.dtype, to.dtype);
-  kernels::StridedWalk walk(self.sizes());
-  walk.add(to);
-  walk.add(from);
-  walk.plan();
-  walk.run([&](char* const* data, const int64_t* steps, int64_t n) { convert(data[0], steps[0], data[1], steps[1], n); });
+  const DimVector to = byte_strides(self, self.sizes()), from = byte_strides(src, self.sizes());
+  kernels::copy_strided(self.sizes(), operand(self, to), operand(src, from));
 }
 
 void fill_(Tensor& self, const Scalar& value) {
