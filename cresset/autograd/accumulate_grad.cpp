@@ -31,6 +31,15 @@ Tensor clone_with_layout(const Tensor& grad, const Tensor& variable) {
   return copy.copy_(grad);
 }
 
+// The same values without autograd data. A view that nobody else holds lets go of its base, so that the result may own its memory.
+Tensor without_history(Tensor&& grad) {
+  if (grad.layout() != Layout::Strided) return grad.impl()->autograd() ? grad.detach() : std::move(grad);
+  if (!grad.impl()->autograd() && !grad.impl()->is_view()) return std::move(grad);
+  const Tensor plain(grad.impl()->alias(true));
+  grad = Tensor();
+  return plain;
+}
+
 // Nobody else can see the tensor or its memory.
 bool is_sole_owner(const Tensor& grad) {
   const TensorImpl& t = *grad.impl();
@@ -63,7 +72,7 @@ void AccumulateGrad::accumulate(Tensor&& fresh) {
     else grad = grad + fresh;
     return;
   }
-  const Tensor plain = fresh.impl()->autograd() ? fresh.detach() : std::move(fresh);
+  const Tensor plain = without_history(std::move(fresh));
   if (is_sole_owner(plain) && has_layout_for(*plain.impl(), *variable_.impl())) grad = plain;
   else grad = clone_with_layout(plain, variable_);
 }

@@ -44,10 +44,11 @@ struct Matrix {
   }
 };
 
-void product(const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta, const Tensor& out) {
+void product(const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta, const Tensor& out,
+             const kernels::GemmEpilogue* epilogue = nullptr) {
   const Matrix left(a), right(b);
   kernels::gemm(out.scalar_type(), left.trans, right.trans, a.size(0), b.size(1), a.size(1), alpha, left.data(), left.ld, right.data(),
-                right.ld, beta, out.data_ptr(), std::max<int64_t>(b.size(1), 1));
+                right.ld, beta, out.data_ptr(), std::max<int64_t>(b.size(1), 1), epilogue);
 }
 
 void batched_product(const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta, const Tensor& out) {
@@ -136,6 +137,10 @@ void mv(const Tensor& self, const Tensor& vec, const Tensor& out) { product(self
 void dot(const Tensor& self, const Tensor& tensor, const Tensor& out) { product(self.unsqueeze(0), tensor.unsqueeze(1), 1, 0, out); }
 
 void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, const Tensor& out) {
+  if (beta.equal(1) && self.dim() == 1 && self.size(0) == mat2.size(1) && self.is_contiguous() && !out.is_same(self)) {
+    const kernels::GemmEpilogue bias{self.data_ptr(), false};
+    return product(mat1, mat2, alpha, 0, out, &bias);
+  }
   start_from(self, beta, out);
   product(mat1, mat2, alpha, beta, out);
 }

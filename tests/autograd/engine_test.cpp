@@ -24,6 +24,29 @@ TEST(Backward, AddsToAnExistingGradientInPlace) {
   EXPECT_EQ(numbers(x.grad()), (Numbers{3, 3}));
 }
 
+TEST(Backward, TheGradientOfATransposedWeightLiesLikeTheWeight) {
+  const Tensor x = rand({5, 3}), w = rand({4, 3}).requires_grad_(), b = rand({4}).requires_grad_(), g = rand({5, 4});
+  addmm(b, x, w.t()).backward(g);
+  EXPECT_TRUE(w.grad().is_contiguous());
+  EXPECT_TRUE(allclose(w.grad(), g.t().mm(x)));
+  EXPECT_TRUE(allclose(b.grad(), g.sum(0)));
+  const Tensor v = rand({3, 4}).requires_grad_();
+  x.mm(v).backward(g);
+  EXPECT_TRUE(v.grad().is_contiguous());
+  EXPECT_TRUE(allclose(v.grad(), x.t().mm(g)));
+}
+
+TEST(Backward, AGradientThatIsAViewHeldElsewhereIsCopied) {
+  const Tensor x = rand({5, 3}), w = rand({4, 3}).requires_grad_();
+  Tensor held;
+  const Tensor t = w.t();
+  t.register_hook([&](const Tensor& g) { held = g; });
+  x.mm(t).sum().backward();
+  const Tensor before = w.grad().clone();
+  held.zero_();
+  EXPECT_TRUE(equal(w.grad(), before));
+}
+
 TEST(Backward, WithCreateGraphReplacesTheGradient) {
   const Tensor x = leaf({1, 2});
   (x * x).sum().backward({}, std::nullopt, true);

@@ -29,6 +29,12 @@ Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const
 Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
 Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold);
 
+// Matrix products (rules/matmul.cpp).
+// x * factor, without a pass for a factor of one.
+Tensor scaled(const Tensor& x, const Scalar& factor);
+// a.mm(b), column by column if these are the strides of a transposed matrix: the gradient of weight.t() then lies as weight does.
+Tensor product_like(const Tensor& a, const Tensor& b, IntArrayRef strides);
+
 // Views (rules/view.cpp): the gradient put back into a tensor of the input's shape, zeros elsewhere.
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index);

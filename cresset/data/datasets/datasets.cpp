@@ -1,4 +1,5 @@
 #include <cstring>
+#include <mutex>
 
 #include "cresset/data/datasets/cifar10.h"
 #include "cresset/data/datasets/gz_file.h"
@@ -48,7 +49,12 @@ void scale_bytes(const unsigned char* from, int64_t count, float* to) {
 
 }  // namespace
 
-MNIST::MNIST(const std::string& root, Mode mode) : train_(mode == Mode::kTrain) {
+struct MNIST::Floats {
+  std::once_flag made;
+  Tensor images;
+};
+
+MNIST::MNIST(const std::string& root, Mode mode) : floats_(std::make_shared<Floats>()), train_(mode == Mode::kTrain) {
   const std::string prefix = (root.empty() ? std::string() : root.back() == '/' ? root : root + "/") + (train_ ? "train" : "t10k");
   const int64_t count = train_ ? kTrainCount : kTestCount;
   const size_t pixels = static_cast<size_t>(count * kRows * kColumns);
@@ -56,9 +62,9 @@ MNIST::MNIST(const std::string& root, Mode mode) : train_(mode == Mode::kTrain) 
   const auto label_file = data::detail::read_file("MNIST", prefix + "-labels-idx1-ubyte", static_cast<size_t>(count) + 64);
   const unsigned char* image_bytes = idx_body(image_file, {count, kRows, kColumns});
   const unsigned char* labels = idx_body(label_file, {count});
-  images_ = cresset::empty({count, 1, kRows, kColumns}, kFloat);
+  bytes_ = cresset::empty({count, 1, kRows, kColumns}, kByte);
   targets_ = cresset::empty({count}, kLong);
-  scale_bytes(image_bytes, count * kRows * kColumns, images_.data_ptr<float>());
+  std::memcpy(bytes_.data_ptr(), image_bytes, static_cast<size_t>(bytes_.numel()));
   int64_t* targets = targets_.data_ptr<int64_t>();
   for (int64_t i = 0; i < count; i++) {
     check_label("MNIST", label_file.path, i, labels[i]);
@@ -66,8 +72,21 @@ MNIST::MNIST(const std::string& root, Mode mode) : train_(mode == Mode::kTrain) 
   }
 }
 
-Example<> MNIST::get(size_t index) { return {images_.select(0, static_cast<int64_t>(index)), targets_.select(0, static_cast<int64_t>(index))}; }
-std::optional<size_t> MNIST::size() const { return static_cast<size_t>(images_.size(0)); }
+const Tensor& MNIST::images() const {
+  std::call_once(floats_->made, [&] {
+    floats_->images = cresset::empty(bytes_.sizes(), kFloat);
+    scale_bytes(bytes_.data_ptr<uint8_t>(), bytes_.numel(), floats_->images.data_ptr<float>());
+  });
+  return floats_->images;
+}
+
+Example<> MNIST::get(size_t index) {
+  const int64_t i = static_cast<int64_t>(index);
+  const Tensor target = targets_.select(0, i), bytes = bytes_.select(0, i), image = cresset::empty(bytes.sizes(), kFloat);
+  scale_bytes(bytes.data_ptr<uint8_t>(), bytes.numel(), image.data_ptr<float>());
+  return {image, target};
+}
+std::optional<size_t> MNIST::size() const { return static_cast<size_t>(targets_.size(0)); }
 
 namespace {
 

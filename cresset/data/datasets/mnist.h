@@ -1,6 +1,7 @@
 #pragma once
 // The MNIST handwritten digits, from the four IDX files, gzipped or not.
 
+#include <memory>
 #include <string>
 
 #include "cresset/data/datasets/base.h"
@@ -16,12 +17,14 @@ class CRESSET_API MNIST : public Dataset<MNIST> {
   Example<> get(size_t index) override;
   std::optional<size_t> size() const override;
   bool is_train() const noexcept { return train_; }
-  // All of them: (N, 1, 28, 28) and (N).
-  const Tensor& images() const { return images_; }
+  // All of them: (N, 1, 28, 28) and (N). The images are kept as bytes; the first call makes the floats, 3 KiB an image.
+  const Tensor& images() const;
   const Tensor& targets() const { return targets_; }
 
  private:
-  Tensor images_, targets_;
+  struct Floats;
+  Tensor bytes_, targets_;
+  std::shared_ptr<Floats> floats_;
   bool train_;
 };
 
