@@ -26,7 +26,14 @@ namespace indexing { struct TensorIndex; }
 class CRESSET_API Tensor {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
   explicit Tensor(intrusive_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  // Assignment to a temporary writes through it: `x[0] = y` copies y into the row.
+  void operator=(const Tensor& source) &&;
+  void operator=(const Scalar& value) &&;
 
   bool defined() const { return impl_.defined(); }
   void reset() { impl_.reset(); }
@@ -227,6 +234,9 @@ CRESSET_API std::ostream& operator<<(std::ostream& out, ScalarType t);
 CRESSET_API std::ostream& operator<<(std::ostream& out, const Scalar& s);
 CRESSET_API std::ostream& operator<<(std::ostream& out, const Device& d);
 CRESSET_API std::ostream& operator<<(std::ostream& out, IntArrayRef sizes);
+CRESSET_API std::ostream& operator<<(std::ostream& out, Layout layout);
+CRESSET_API std::ostream& operator<<(std::ostream& out, MemoryFormat format);
+CRESSET_API std::ostream& operator<<(std::ostream& out, const TensorOptions& options);
 
 // A wrapped number: takes part in type promotion as a scalar.
 CRESSET_API Tensor wrapped_scalar_tensor(const Scalar& value, Device device = Device(DeviceType::CPU));

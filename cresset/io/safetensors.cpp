@@ -93,8 +93,10 @@ Header parse_header(const std::string& file, const char* text, size_t size, uint
   Json json;
   try {
     json = Json::parse(text, text + size, note_keys);
-  } catch (const Json::exception& e) {
-    malformed(file, "the header is not JSON: ", e.what());
+  } catch (const Json::parse_error& e) {
+    malformed(file, "the header is not JSON, the first error is at byte ", e.byte);
+  } catch (const Json::exception&) {
+    malformed(file, "the header is not JSON");
   }
   if (!json.is_object()) malformed(file, "the header is not a JSON object");
   if (!repeated.empty()) malformed(file, "the name '", repeated, "' appears twice");

@@ -13,7 +13,7 @@
 
 namespace cresset::kernels {
 
-void expr::zero_division() { CRESSET_CHECK(false, "ZeroDivisionError"); __builtin_unreachable(); }
+void expr::zero_division() { CRESSET_CHECK(false, "ZeroDivisionError: integer division or remainder by zero"); __builtin_unreachable(); }
 
 #ifdef CRESSET_SINGLE_ISA
 #define CRESSET_LOOP_ISAS(X) X(isa_baseline) X(isa_baseline) X(isa_baseline)

@@ -36,11 +36,11 @@ class CRESSET_API TensorData {
 
  private:
   TensorData(const TensorData* list, size_t n);
-  // A double literal has the default dtype, as in LibTorch; other C++ types their own.
+  // As in LibTorch: floating point numbers have the default dtype, int and long are int64, other C++ types keep their own.
   template <class T>
   static ScalarType dtype_of_literal() {
-    if constexpr (std::is_same<T, double>::value) return ScalarType::Undefined;
-    else if constexpr (std::is_same<T, long long>::value) return ScalarType::Long;
+    if constexpr (std::is_floating_point<T>::value) return ScalarType::Undefined;
+    else if constexpr (std::is_same<T, int>::value || std::is_same<T, long long>::value) return ScalarType::Long;
     else return dtype_of<T>;
   }
   std::vector<int64_t> sizes_;

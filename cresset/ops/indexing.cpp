@@ -33,7 +33,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
     ellipses += i.type() == TensorIndexType::Ellipsis;
   }
   CRESSET_CHECK_INDEX(ellipses <= 1, "index: only one ellipsis is allowed, got ", ellipses);
-  CRESSET_CHECK_INDEX(consumed <= self.dim(), "too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
+  CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
   Applied a{self, {}, false};
   int64_t dim = 0;
   auto put_tensor = [&](Tensor t) {
@@ -90,7 +90,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
           break;
         }
         for (int64_t d = 0; d < t.dim(); d++)
-          CRESSET_CHECK_INDEX(t.size(d) == a.view.size(dim + d), "the shape of the mask ", t.sizes(), " at index ", d,
+          CRESSET_CHECK_INDEX(t.size(d) == a.view.size(dim + d), "index: the shape of the mask ", t.sizes(), " at index ", d,
                               " does not match the shape of the indexed tensor ", a.view.sizes(), " at index ", dim + d);
         for (const Tensor& positions : t.nonzero().unbind(1)) {
           put_tensor(positions);

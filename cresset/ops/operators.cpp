@@ -39,6 +39,9 @@ Tensor& Tensor::operator&=(const Tensor& o) { return bitwise_and_(o); }
 Tensor& Tensor::operator|=(const Tensor& o) { return bitwise_or_(o); }
 Tensor& Tensor::operator^=(const Tensor& o) { return bitwise_xor_(o); }
 
+void Tensor::operator=(const Tensor& source) && { copy_(source); }
+void Tensor::operator=(const Scalar& value) && { fill_(value); }
+
 Tensor Tensor::cpu() const { return to(options().device(kCPU)); }
 Tensor Tensor::cuda() const { return to(options().device(kCUDA)); }
 Tensor Tensor::toType(ScalarType t) const { return to(t); }

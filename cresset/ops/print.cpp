@@ -73,31 +73,53 @@ std::string element(const Values& v, size_t i) {
 void append_scale(std::string& s, const Format& f) {
   if (f.scale == 1) return;
   char text[32];
-  std::snprintf(text, sizeof text, "%.0e * \n", f.scale);
+  std::snprintf(text, sizeof text, "%g *\n", f.scale);
   s += text;
 }
 
-// Columns are broken over several blocks so that a line stays within 80 characters.
+// Columns are broken over several blocks so that a line stays within 80 characters. As in LibTorch, the first row of a block stands
+// directly behind what precedes it and only the others are indented.
 void append_matrix(std::string& s, const Values& v, size_t first, int64_t rows, int64_t columns, int indent) {
-  size_t width = 0;
-  for (int64_t i = 0; i < rows * columns; i++) width = std::max(width, element(v, first + i).size());
+  size_t width = static_cast<size_t>(v.format.width);
+  if (!v.imag.empty()) {
+    for (int64_t i = 0; i < rows * columns; i++) width = std::max(width, element(v, first + i).size());
+  }
   const int64_t per_line = std::max<int64_t>(1, static_cast<int64_t>((80 - indent) / (width + 1)));
   for (int64_t c0 = 0; c0 < columns; c0 += per_line) {
     const int64_t c1 = std::min(columns, c0 + per_line);
     if (columns > per_line) {
-      if (c0 != 0) s += '\n';
+      if (c0 != 0) s += "\n\n";
       s += c1 - c0 == 1 ? "Column " + std::to_string(c1) : "Columns " + std::to_string(c0 + 1) + " to " + std::to_string(c1);
     }
     for (int64_t r = 0; r < rows; r++) {
-      if (r != 0 || columns > per_line) s += '\n';
-      s.append(static_cast<size_t>(indent), ' ');
+      if (r != 0) (s += '\n').append(static_cast<size_t>(indent), ' ');
       for (int64_t c = c0; c < c1; c++) {
         const std::string e = element(v, first + static_cast<size_t>(r * columns + c));
         if (c != c0) s += ' ';
-        s.append(width - e.size(), ' ');
+        if (e.size() < width) s.append(width - e.size(), ' ');
         s += e;
       }
     }
+  }
+}
+
+// The matrices of the last two dims, the first of the leading indices running fastest.
+void append_matrices(std::string& s, const Values& v, IntArrayRef sizes) {
+  const size_t leading = sizes.size() - 2;
+  const int64_t rows = sizes[leading], columns = sizes[leading + 1], numel = static_cast<int64_t>(v.real.size());
+  if (leading == 0) return append_matrix(s, v, 0, rows, columns, v.format.scale == 1 ? 0 : 1);
+  std::vector<int64_t> index(leading, 0);
+  for (int64_t count = numel / (rows * columns); count > 0; count--) {
+    if (!s.empty() && s.back() != '\n') s += "\n\n";
+    s += '(';
+    int64_t matrix = 0;
+    for (size_t d = 0; d < leading; d++) {
+      matrix = matrix * sizes[d] + index[d];
+      s += std::to_string(index[d] + 1) + ",";
+    }
+    s += ".,.) = \n";
+    append_matrix(s, v, static_cast<size_t>(matrix * rows * columns), rows, columns, 1);
+    for (size_t d = 0; d < leading && ++index[d] == sizes[d]; d++) index[d] = 0;
   }
 }
 
@@ -129,21 +151,7 @@ std::string Tensor::toString() const {
       if (t.dim() == 1) {
         append_matrix(s, v, 0, t.size(0), 1, 0);
       } else {
-        const int64_t rows = t.size(-2), columns = t.size(-1), count = t.numel() / (rows * columns);
-        for (int64_t m = 0; m < count; m++) {
-          if (t.dim() > 2) {
-            if (m) s += "\n\n";
-            s += '(';
-            int64_t rest = m, block = count;
-            for (int64_t d = 0; d < t.dim() - 2; d++) {
-              block /= t.size(d);
-              s += std::to_string(rest / block + 1) + ",";
-              rest %= block;
-            }
-            s += ".,.) = \n";
-          }
-          append_matrix(s, v, static_cast<size_t>(m * rows * columns), rows, columns, t.dim() > 2 ? 2 : 1);
-        }
+        append_matrices(s, v, t.sizes());
       }
     }
   }
@@ -162,5 +170,23 @@ std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toStri
 std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << str(s); }
 std::ostream& operator<<(std::ostream& out, const Device& d) { return out << d.str(); }
 std::ostream& operator<<(std::ostream& out, IntArrayRef sizes) { return out << str(sizes); }
+std::ostream& operator<<(std::ostream& out, Layout layout) {
+  static constexpr const char* names[] = {"Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Mkldnn"};
+  return out << names[static_cast<size_t>(layout)];
+}
+std::ostream& operator<<(std::ostream& out, MemoryFormat format) {
+  static constexpr const char* names[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
+  return out << names[static_cast<size_t>(format)];
+}
+std::ostream& operator<<(std::ostream& out, const TensorOptions& o) {
+  const auto defaulted = [](bool given) { return given ? "" : " (default)"; };
+  const auto truth = [](bool b) { return b ? "true" : "false"; };
+  out << "TensorOptions(dtype=" << dtype_name(o.dtype()) << defaulted(o.has_dtype()) << ", device=" << o.device() << defaulted(o.has_device())
+      << ", layout=" << o.layout() << defaulted(o.has_layout()) << ", requires_grad=" << truth(o.requires_grad())
+      << defaulted(o.has_requires_grad()) << ", pinned_memory=" << truth(o.pinned_memory()) << defaulted(o.has_pinned_memory())
+      << ", memory_format=";
+  if (o.has_memory_format()) return out << *o.memory_format_opt() << ')';
+  return out << "(nullopt))";
+}
 
 }  // namespace cresset
