@@ -176,10 +176,7 @@ std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
     sizes[i] = inputs[i].numel();
     grids.push_back(inputs[i].view(sizes).expand(shape));
   }
-  if (swap) {
-    for (Tensor& g : grids) g = g.swapdims(0, 1);
-    std::swap(grids[0], grids[1]);
-  }
+  if (swap) std::swap(grids[0], grids[1]);
   return grids;
 }
 

@@ -28,8 +28,8 @@ int64_t dims_or_one(const Tensor& t) { return t.dim() == 0 ? 1 : t.dim(); }
 
 void check_gather(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src) {
   const int64_t d = wrap_dim(dim, self.dim());
-  CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64, got ", index.scalar_type());
   if (index.numel() == 0) return;
+  CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64, got ", index.scalar_type());
   CRESSET_CHECK(dims_or_one(index) == dims_or_one(self), op, ": index tensor must have the same number of dimensions as self tensor, got ",
                 index.sizes(), " and ", self.sizes());
   for (int64_t i = 0; i < dims_or_one(self); i++)
@@ -43,6 +43,12 @@ void check_gather(const char* op, const Tensor& self, int64_t dim, const Tensor&
   for (int64_t i = 0; i < dims_or_one(self); i++)
     CRESSET_CHECK(size_or_one(index, i) <= size_or_one(*src, i), op, ": expected index ", index.sizes(), " to be no larger than src ",
                   src->sizes());
+}
+
+kernels::ScatterReduce reduction_named(std::string_view reduce) {
+  if (reduce == "add") return kernels::ScatterReduce::sum;
+  CRESSET_CHECK(reduce == "multiply", "scatter: reduce argument must be either add or multiply, got \"", std::string(reduce), "\"");
+  return kernels::ScatterReduce::prod;
 }
 
 // out starts as self, unless it is self.
@@ -66,7 +72,7 @@ std::vector<std::optional<Tensor>> expand_masks(const Tensor& self, ArrayRef<std
     }
     for (int64_t d = 0; d < i->dim(); d++) {
       const int64_t at = static_cast<int64_t>(list.size()) + d;
-      CRESSET_CHECK_INDEX(at < self.dim() && i->size(d) == self.size(at), "the shape of the mask ", i->sizes(), " at index ", d,
+      CRESSET_CHECK_INDEX(at < self.dim() && i->size(d) == self.size(at), "index: the shape of the mask ", i->sizes(), " at index ", d,
                           " does not match the shape of the indexed tensor ", self.sizes(), " at index ", at);
     }
     for (const Tensor& p : i->nonzero().unbind(1)) list.emplace_back(p);
@@ -117,6 +123,16 @@ OutSpec scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   return like(self);
 }
 OutSpec scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&) {
+  check_gather("scatter", self, dim, index, nullptr);
+  return like(self);
+}
+OutSpec scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) {
+  reduction_named(reduce);
+  check_gather("scatter", self, dim, index, &src);
+  return like(self);
+}
+OutSpec scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&, std::string_view reduce) {
+  reduction_named(reduce);
   check_gather("scatter", self, dim, index, nullptr);
   return like(self);
 }
@@ -197,7 +213,10 @@ OutSpec roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   CRESSET_CHECK(!shifts.empty(), "roll: `shifts` required");
   CRESSET_CHECK(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(), "roll: shifts ", shifts, " and dimensions ", dims,
                 " must align");
-  for (const int64_t d : dims) wrap_dim(d, self.dim());
+  for (const int64_t d : dims) {
+    CRESSET_CHECK_INDEX(self.dim() > 0, "roll: dimension specified as ", d, " but tensor has no dimensions");
+    wrap_dim(d, self.dim());
+  }
   return like(self);
 }
 OutSpec repeat(const Tensor& self, IntArrayRef repeats) {
@@ -247,6 +266,14 @@ void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor&
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, const Tensor& out) {
   start_from(self, out);
   if (index.numel() > 0) kernels::scatter_value(view_of(out), wrap_dim(dim, self.dim()), view_of(index), value);
+}
+void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, const Tensor& out) {
+  start_from(self, out);
+  if (index.numel() > 0)
+    kernels::scatter_reduce(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(src), reduction_named(reduce), true, "scatter");
+}
+void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce, const Tensor& out) {
+  scatter(self, dim, index, cresset::full({}, value, self.options()).expand(index.sizes()), reduce, out);
 }
 void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
   start_from(self, out);
@@ -332,7 +359,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   return cresset::_masked_select(self.expand(shape), mask.expand(shape));
 }
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
-  if (!dim) return self.reshape({-1}).gather(0, indices.reshape({-1}));
+  CRESSET_CHECK(indices.scalar_type() == kLong, "take_along_dim: expected indices of dtype int64, got ", indices.scalar_type());
+  if (!dim) return take_along_dim(self.reshape({-1}), indices.reshape({-1}), 0);
   DimVector to_self(self.sizes()), to_index(indices.sizes());
   const int64_t d = wrap_dim(*dim, self.dim());
   to_self[d] = to_index[d] = 1;
@@ -340,7 +368,8 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   to_self = to_index = shape;
   to_self[d] = self.size(d);
   to_index[d] = indices.size(d);
-  return self.expand(to_self).gather(d, indices.expand(to_index));
+  const Tensor wrapped = cresset::where(indices.lt(0), indices.add(self.size(d)), indices);
+  return self.expand(to_self).gather(d, wrapped.expand(to_index));
 }
 Tensor tile(const Tensor& self, IntArrayRef dims) {
   DimVector repeats(dims);
@@ -363,8 +392,14 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   return cresset::zeros(shape, self.options()).scatter(-1, self.unsqueeze(-1), 1);
 }
 Tensor argwhere(const Tensor& self) { return self.nonzero(); }
-Tensor fliplr(const Tensor& self) { return self.flip(IntArrayRef(1)); }
-Tensor flipud(const Tensor& self) { return self.flip(IntArrayRef(0)); }
+Tensor fliplr(const Tensor& self) {
+  CRESSET_CHECK(self.dim() >= 2, "fliplr: input must be >= 2-d, got shape ", self.sizes());
+  return self.flip(IntArrayRef(1));
+}
+Tensor flipud(const Tensor& self) {
+  CRESSET_CHECK(self.dim() >= 1, "flipud: input must be >= 1-d, got shape ", self.sizes());
+  return self.flip(IntArrayRef(0));
+}
 Tensor concat(TensorList tensors, int64_t dim) { return cresset::cat(tensors, dim); }
 
 }  // namespace composite
