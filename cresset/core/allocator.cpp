@@ -1,5 +1,6 @@
 #include "cresset/core/allocator.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -352,7 +353,25 @@ Allocator* cpu_allocator() {
   return a;
 }
 
-void set_allocator(DeviceType type, Allocator* allocator) { g_allocators[static_cast<int>(type)].store(allocator); }
+void Allocator::copy(void*, const void*, size_t nbytes, Device device) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, "resize: the allocator of ", device, " cannot copy the ", nbytes, " bytes of the storage that grows");
+}
+
+namespace {
+
+// Holds the library that defines the object's class: its virtual functions run as long as tensors live.
+void keep_library_of(Allocator* allocator) {
+  Dl_info info;
+  if (!dladdr(*reinterpret_cast<void**>(allocator), &info) || !info.dli_fname) return;
+  dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+}  // namespace
+
+void set_allocator(DeviceType type, Allocator* allocator) {
+  if (allocator) keep_library_of(allocator);
+  g_allocators[static_cast<int>(type)].store(allocator);
+}
 
 Allocator* get_allocator(DeviceType type) {
   if (type == DeviceType::CPU) return cpu_allocator();

@@ -16,6 +16,8 @@ class CRESSET_API Allocator {
   virtual void* allocate(size_t nbytes, Device device) = 0;
   // nbytes is what was asked of allocate.
   virtual void deallocate(void* data, size_t nbytes, Device device) = 0;
+  // Copies bytes within the device; what growing a storage needs. Errors: NotImplementedError where the allocator cannot.
+  virtual void copy(void* to, const void* from, size_t nbytes, Device device);
 };
 
 struct AllocatorStats {
@@ -27,6 +29,7 @@ struct AllocatorStats {
 };
 
 CRESSET_API Allocator* cpu_allocator();
+// The shared library that the allocator comes from stays loaded from then on, since tensors may outlive every other use of it.
 CRESSET_API void set_allocator(DeviceType type, Allocator* allocator);
 // Errors: no allocator registered for the device type.
 CRESSET_API Allocator* get_allocator(DeviceType type);

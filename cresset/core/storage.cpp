@@ -1,5 +1,6 @@
 #include "cresset/core/storage.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cresset {
@@ -31,7 +32,16 @@ void StorageImpl::resize(size_t nbytes) {
   CRESSET_CHECK(resizable(), "resize: the storage wraps memory it does not own (", nbytes_, " bytes) and cannot become ", nbytes,
                 " bytes; clone the tensor first");
   if (device_.is_meta()) { nbytes_ = nbytes; return; }
-  CRESSET_CHECK_NOT_IMPLEMENTED(device_.is_cpu(), "resize: storages on ", device_, " cannot be resized");
+  if (!device_.is_cpu()) {
+    Allocator& allocator = *get_allocator(device_.type());
+    void* fresh = allocator.allocate(nbytes, device_);
+    const size_t kept = data_ && fresh ? std::min(nbytes, nbytes_) : 0;
+    if (kept > 0) allocator.copy(fresh, data_, kept, device_);
+    if (data_) allocator.deallocate(data_, nbytes_, device_);
+    data_ = fresh;
+    nbytes_ = nbytes;
+    return;
+  }
   void* fresh = cpu_allocate(nbytes);
   if (data_ && fresh) std::memcpy(fresh, data_, nbytes < nbytes_ ? nbytes : nbytes_);
   cpu_deallocate(data_, nbytes_);

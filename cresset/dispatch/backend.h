@@ -18,9 +18,15 @@ CRESSET_API void set_backend_fallback(uint8_t backend, BoxedFn fallback);
 CRESSET_API void set_layer_fallback(Layer layer, BoxedFn fallback);
 
 // A fallback that copies arguments to the CPU, runs the op there, and copies results and written arguments back.
-// The backend needs kernels for empty.memory_format and copy_ alone.
+// The backend needs an allocator and a kernel for copy_ alone. Errors: arguments on several devices other than the CPU.
 CRESSET_API void cpu_fallback(const OpEntry& op, Stack& stack);
 
 CRESSET_API const char* layer_name(Layer layer);
+
+// Opens a shared library that registers ops or backends and returns dlopen's handle. Errors: a file that cannot be opened; whatever its
+// CRESSET_LIBRARY blocks raise, after which nothing of it stays registered. Through plain dlopen such an error ends the process.
+CRESSET_API void* load_library(const std::string& path);
+// Closes it: its ops are gone, as are its kernels for other ops. No graph may hold functions of the library any more.
+CRESSET_API void unload_library(void* handle);
 
 }  // namespace cresset::dispatch

@@ -236,7 +236,7 @@ R call_boxed_kernel(const BoxedFn& kernel, const OpEntry& op, A... args) {
   SmallVector<Tensor*, 4> written;
   auto push = [&](auto& value, bool is_written) {
     push_value(stack, value);
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, Tensor>)
+    if constexpr (std::is_same_v<std::remove_cv_t<std::remove_reference_t<decltype(value)>>, Tensor>)
       if (is_written) written.push_back(const_cast<Tensor*>(&value));
   };
   (push(args, std::is_same_v<A, Tensor&>), ...);

@@ -77,7 +77,11 @@ void cpu_fallback(const OpEntry& op, Stack& stack) {
   Stack arguments = take_arguments(stack, schema.arguments.size()), on_cpu;
   Device device(kCPU);
   for (const Value& v : arguments) {
-    for_each_tensor(v, [&](const Tensor& t) { if (!t.device().is_cpu()) device = t.device(); });
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (t.device().is_cpu()) return;
+      CRESSET_CHECK(device.is_cpu() || device == t.device(), op.name, ": expected all tensors on one device, got ", device, " and ", t.device());
+      device = t.device();
+    });
     if (v.is<Device>() && !v.to_device().is_cpu()) device = v.to_device();
   }
   for (const Value& v : arguments) on_cpu.push_back(v.is<Device>() ? Value(Device(kCPU)) : map_tensors(v, [](const Tensor& t) { return moved(t, kCPU); }));

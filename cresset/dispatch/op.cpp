@@ -7,15 +7,16 @@ namespace cresset::dispatch {
 namespace {
 
 const BoxedFn kDerived = derived_from_functional;
+const BoxedFn kNoFormula = autograd_without_formula;
 
-Target target_of(const Kernel& k, const std::type_info* signature) {
-  if (signature && k.typed && k.signature && *k.signature == *signature) return {k.typed, nullptr};
-  return {nullptr, &k.boxed};
+Target target_of(const Kernel& k, const std::type_info* signature, bool registered) {
+  if (signature && k.typed && k.signature && *k.signature == *signature) return {k.typed, nullptr, registered};
+  return {nullptr, &k.boxed, registered};
 }
 
 Target from_slot(AnyFn fn, const OpEntry& op, const std::type_info* signature) {
   CRESSET_CHECK_TYPE(!signature || *signature == *op.signature, op.name, ": called with C++ types that do not fit its schema ", op.schema);
-  return {fn, nullptr};
+  return {fn, nullptr, false};
 }
 
 std::string registered_backends(const OpEntry& op) {
@@ -42,29 +43,31 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
   for (int l = kNumLayers - 1; l >= 0; l--) {
     if (!(awake >> l & 1)) continue;
     if (extension)
-      if (const Kernel* k = extension->layers[l].load(std::memory_order_acquire)) return target_of(*k, signature);
+      if (const Kernel* k = extension->layers[l].load(std::memory_order_acquire)) return target_of(*k, signature, false);
     if (l == static_cast<int>(Layer::Autograd)) {
       if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return from_slot(fn, op, signature);
+      if (!op.signature && !(extension && extension->composite.load(std::memory_order_acquire))) return {nullptr, &kNoFormula, false};
     } else if (const BoxedFn* fallback = layer_fallback(l)) {
-      return {nullptr, fallback};
+      return {nullptr, fallback, false};
     }
   }
   if (extension)
-    if (const Kernel* k = extension->backends[backend].load(std::memory_order_acquire)) return target_of(*k, signature);
+    if (const Kernel* k = extension->backends[backend].load(std::memory_order_acquire)) return target_of(*k, signature, true);
   if (backend == kCpuBackend || backend == kMetaBackend) {
     if (const AnyFn fn = op.slot(backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) return from_slot(fn, op, signature);
-  } else if (op.flags & kViewOp) {
+  } else if (backend == kNoBackend) {
+    CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
+                                  "the operator is registered for: ", registered_backends(op));
+  } else if (op.flags & (kViewOp | kAnyDeviceOp)) {
     // A view is geometry alone, the same on every device.
     return from_slot(op.slot(OpEntry::cpu_slot), op, signature);
   } else if (op.functional && backend_kernel(*op.functional, backend)) {
-    return {nullptr, &kDerived};
+    return {nullptr, &kDerived, true};
   }
   if (extension)
-    if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return target_of(*k, signature);
+    if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return target_of(*k, signature, true);
   if (const AnyFn fn = op.slot(OpEntry::decomposition_slot)) return from_slot(fn, op, signature);
-  if (const BoxedFn* fallback = backend_fallback(backend)) return {nullptr, fallback};
-  CRESSET_CHECK_NOT_IMPLEMENTED(backend != kNoBackend, op.name, ": no backend is registered for the device and layout of the arguments; ",
-                                "the operator is registered for: ", registered_backends(op));
+  if (const BoxedFn* fallback = backend_fallback(backend)) return {nullptr, fallback, true};
   CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": not implemented for the backend ", backend_name(backend),
                                 "; the operator is registered for: ", registered_backends(op));
   __builtin_unreachable();
@@ -84,6 +87,9 @@ void call_boxed(const OpEntry& op, Stack& stack) {
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
   const Target target = resolve(op, nullptr, awake, key.backend);
+  WrittenVersions versions;
+  for (size_t i = 0; target.registered && i < n; i++)
+    if (schema.arguments[i].writes && stack[stack.size() - n + i].is_tensor()) versions.add(stack[stack.size() - n + i].to_tensor_ref());
   if (target.typed) op.call_typed(target.typed, stack);
   else (*target.boxed)(op, stack);
 }
@@ -98,9 +104,14 @@ void OpHandle::check_signature(const std::vector<Type>& types) const {
   CRESSET_CHECK_TYPE(fits, op_->name, ": typed with C++ types that do not fit its schema ", op_->schema);
 }
 
-std::string print_table(std::string_view name) {
-  const OpHandle handle = find_op(name);
-  const OpEntry& op = handle.entry();
+WrittenVersions::~WrittenVersions() {
+  for (const Written& w : written_)
+    if (w.tensor.impl()->version() == w.version) w.tensor.impl()->bump_version();
+}
+
+namespace {
+
+std::string table_of(const OpEntry& op) {
   std::string s = std::string(op.name) + "\n  schema: " + op.schema + "\n";
   const Extension* e = op.extension.load(std::memory_order_acquire);
   for (int l = kNumLayers - 1; l >= 0; l--) {
@@ -118,12 +129,27 @@ std::string print_table(std::string_view name) {
     if (backend_kernel(op, number)) line(backend, "registered at run time");
     else if (b < 2 && op.slot(b == 0 ? OpEntry::cpu_slot : OpEntry::meta_slot)) line(backend, op.flags & kCompositeOp ? "composite" : "built in");
     else if (op.flags & kViewOp) line(backend, "view");
+    else if (op.flags & kAnyDeviceOp) line(backend, "built in for every device");
     else if (op.functional && backend_kernel(*op.functional, number)) line(backend, "derived from the functional form");
     else if (op.slot(OpEntry::decomposition_slot) || (e && e->composite.load(std::memory_order_acquire))) line(backend, "decomposition");
     else if (backend_fallback(number)) line(backend, "boxed fallback");
     else line(backend, "none");
   }
   return s;
+}
+
+}  // namespace
+
+std::string print_table(std::string_view name) {
+  if (const OpHandle handle = find_op_or_null(name)) return table_of(handle.entry());
+  std::string s;
+  for (const OpEntry* op : all_ops()) {
+    const FunctionSchema& schema = op->function_schema();
+    const bool builtin = schema.ns == "cresset";
+    const std::string base = builtin ? schema.name : schema.ns + "::" + schema.name;
+    if (base == name || (builtin && ("aten::" + base == name || "cresset::" + base == name))) s += table_of(*op);
+  }
+  return s.empty() ? table_of(find_op(name).entry()) : s;
 }
 
 }  // namespace cresset::dispatch

@@ -29,6 +29,7 @@ enum OpFlags : uint8_t {
   kViewOp = 2,       // the result aliases the first argument
   kInplaceOp = 4,
   kOutOp = 8,
+  kAnyDeviceOp = 16,  // the built-in body serves every device that has an allocator
 };
 
 struct CRESSET_API OpEntry {
@@ -83,6 +84,11 @@ struct Key {
     if (CRESSET_UNLIKELY(!o.device().is_cpu() || o.layout() != Layout::Strided)) backend = std::max(backend, backend_of(o.device().type(), o.layout()));
   }
 };
+template <class T, class = void> struct AddsToKey : std::false_type {};
+template <class T> struct AddsToKey<T, std::void_t<decltype(std::declval<Key&>().add(std::declval<const T&>()))>> : std::true_type {};
+template <class T> struct TypeIdentityOf { using type = T; };
+template <class T> using TypeIdentity = typename TypeIdentityOf<T>::type;
+
 template <class... T>
 CRESSET_ALWAYS_INLINE Key key_of(const T&... args) {
   Key key;
@@ -94,20 +100,42 @@ CRESSET_ALWAYS_INLINE Key key_of(const T&... args) {
 struct Target {
   AnyFn typed = nullptr;
   const BoxedFn* boxed = nullptr;
+  bool registered = false;  // at run time, for a backend
 };
 // The kernel for the topmost awake layer, or for the backend. Errors: none, naming op, backend and the registered ones.
 CRESSET_API Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake, uint8_t backend);
 
+// Counts the changes that registered kernels make: a written tensor whose version has not moved is bumped when the call ends.
+class CRESSET_API WrittenVersions {
+ public:
+  WrittenVersions() = default;
+  WrittenVersions(const WrittenVersions&) = delete;
+  WrittenVersions& operator=(const WrittenVersions&) = delete;
+  ~WrittenVersions();
+  void add(Tensor& t) { if (t.defined()) written_.push_back({t, t.impl()->version()}); }
+  template <class T> void add(const T&) {}
+
+ private:
+  struct Written { Tensor tensor; uint32_t version; };
+  SmallVector<Written, 2> written_;
+};
+
 template <class R, class... A>
 CRESSET_NOINLINE R call_resolved(const OpEntry& op, uint8_t awake, uint8_t backend, A... args) {
   const Target target = resolve(op, &typeid(R(A...)), awake, backend);
+  if constexpr ((std::is_same_v<A, Tensor&> || ...)) {
+    WrittenVersions versions;
+    if (target.registered) (versions.add(static_cast<A>(args)), ...);
+    if (target.typed) return reinterpret_cast<R (*)(A...)>(target.typed)(static_cast<A>(args)...);
+    return call_boxed_kernel<R, A...>(*target.boxed, op, static_cast<A>(args)...);
+  }
   if (target.typed) return reinterpret_cast<R (*)(A...)>(target.typed)(static_cast<A>(args)...);
   return call_boxed_kernel<R, A...>(*target.boxed, op, static_cast<A>(args)...);
 }
 
 // The path of every call: one load and one indirect call when no layer is awake and all arguments are plain CPU tensors.
 template <class R, class... A>
-CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, std::type_identity_t<A>... args) {
+CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
   if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
@@ -117,7 +145,7 @@ CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, std::type_identity_
 
 // The backend's kernel, whatever layers are awake: what the lowest layer calls.
 template <class R, class... A>
-CRESSET_ALWAYS_INLINE R call_backend(const Op<R(A...)>& op, Key key, std::type_identity_t<A>... args) {
+CRESSET_ALWAYS_INLINE R call_backend(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
   if (CRESSET_LIKELY(key.backend == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
   return call_resolved<R, A...>(op, 0, key.backend, static_cast<A>(args)...);
 }
@@ -140,7 +168,7 @@ class TypedHandle<R(A...)> {
 
  private:
   template <class T> static void add(Key& key, const T& v) {
-    if constexpr (requires { key.add(v); }) key.add(v);
+    if constexpr (AddsToKey<T>::value) key.add(v);
   }
   template <class... T> static Key key_of_values(const T&... values) {
     Key key;
@@ -174,7 +202,7 @@ CRESSET_API OpHandle find_op(std::string_view name);
 CRESSET_API OpHandle find_op_or_null(std::string_view name);
 // All built-in ops, then the registered ones, sorted by name.
 CRESSET_API std::vector<const OpEntry*> all_ops();
-// Which kernel each layer and backend runs for an op, one line each.
+// Which kernel each layer and backend runs for an op, one line each; all overloads where the name is that of several.
 CRESSET_API std::string print_table(std::string_view name);
 
 }  // namespace cresset::dispatch

@@ -1,8 +1,13 @@
 #include "cresset/dispatch/registration.h"
 
+#include <dlfcn.h>
+
+#include <exception>
 #include <mutex>
 #include <set>
+#include <utility>
 
+#include "cresset/dispatch/c_extension.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -33,20 +38,24 @@ std::atomic<const Kernel*>* place_for(const OpEntry& op, const std::string& key)
   return nullptr;
 }
 
-bool fits(const FunctionSchema& s, const std::vector<Type>& types) {
-  if (types.size() != s.arguments.size()) return false;
+bool fits(const std::vector<Argument>& declared, const std::vector<Type>& types) {
+  if (types.size() != declared.size()) return false;
   for (size_t i = 0; i < types.size(); i++) {
-    const Type& t = s.arguments[i].type;
+    const Type& t = declared[i].type;
     if (!(types[i] == t) && !(t.kind == TypeKind::Tensor && t.optional && types[i] == Type{})) return false;
   }
   return true;
 }
+bool fits(const FunctionSchema& s, const detail::Signature& f) {
+  return !f.typed || (fits(s.arguments, f.arguments) && fits(s.returns, f.results));
+}
 
-std::string signature_text(const std::vector<Type>& types) {
+std::string list_text(const std::vector<Type>& types) {
   std::string s = "(";
   for (const Type& t : types) s += (s.size() > 1 ? ", " : "") + type_name(t);
   return s + ")";
 }
+std::string signature_text(const detail::Signature& f) { return list_text(f.arguments) + " -> " + list_text(f.results); }
 
 }  // namespace
 
@@ -66,6 +75,7 @@ Library::Library(Kind kind, std::string ns, std::string key, const char* file, i
 Library::~Library() {
   for (const Undo& u : kernels_) place_for(*u.op, u.key)->store(nullptr, std::memory_order_release);
   for (const OpEntry* op : ops_) remove_dynamic_op(op);
+  if (has_fallback_) fallback(nullptr);
   if (kind_ == definitions) {
     Namespaces& all = namespaces();
     std::lock_guard lock(all.mutex);
@@ -75,14 +85,14 @@ Library::~Library() {
 
 std::string Library::where() const { return std::string(file_) + ":" + std::to_string(line_); }
 
-void Library::define(const std::string& text, const Kernel* kernel, const std::vector<Type>& types, bool typed) {
+void Library::define(const std::string& text, const Kernel* kernel, const detail::Signature& signature) {
   CRESSET_CHECK(kind_ != implementations, "library: def(\"", text, "\") belongs into CRESSET_LIBRARY, not into CRESSET_LIBRARY_IMPL, at ", where());
   FunctionSchema schema = parse_schema(text);
   const bool names_namespace = text.find("::") < text.find('(');
   CRESSET_CHECK(!names_namespace || schema.ns == ns_, "library: \"", text, "\" names the namespace ", schema.ns, " inside CRESSET_LIBRARY(", ns_,
                 ") at ", where());
   schema.ns = ns_;
-  CRESSET_CHECK(!typed || fits(schema, types), "library: the function for \"", text, "\" at ", where(), " takes ", signature_text(types),
+  CRESSET_CHECK(fits(schema, signature), "library: the function for \"", text, "\" at ", where(), " is ", signature_text(signature),
                 ", which does not fit the schema");
   const std::string full = names_namespace || ns_ == "cresset" ? text : ns_ + "::" + text;
   const OpEntry* op = add_dynamic_op(schema, full, where());
@@ -90,10 +100,10 @@ void Library::define(const std::string& text, const Kernel* kernel, const std::v
   if (kernel) put(*op, "Composite", *kernel);
 }
 
-void Library::implement(const std::string& name, Kernel kernel, const std::vector<Type>& types, bool typed) {
+void Library::implement(const std::string& name, Kernel kernel, const detail::Signature& signature) {
   const std::string full = name.find("::") != std::string::npos || ns_ == "cresset" ? name : ns_ + "::" + name;
   const OpHandle op = find_op(full);
-  CRESSET_CHECK(!typed || fits(op.schema(), types), "library: the kernel for \"", full, "\" at ", where(), " takes ", signature_text(types),
+  CRESSET_CHECK(fits(op.schema(), signature), "library: the kernel for \"", full, "\" at ", where(), " is ", signature_text(signature),
                 ", which does not fit the schema ", op.entry().schema);
   CRESSET_CHECK(!key_.empty(), "library: impl(\"", name, "\") needs a key: use CRESSET_LIBRARY_IMPL, at ", where());
   put(op.entry(), key_, std::move(kernel));
@@ -115,8 +125,57 @@ void Library::fallback(BoxedFn f) {
   const int layer = find_layer(key_), backend = find_backend(key_);
   CRESSET_CHECK(kind_ == implementations && (layer >= 0 || backend >= 0), "library: fallback() belongs into CRESSET_LIBRARY_IMPL of a layer or backend, at ",
                 where());
+  has_fallback_ = f != nullptr;
   if (layer >= 0) set_layer_fallback(static_cast<Layer>(layer), std::move(f));
   else set_backend_fallback(static_cast<uint8_t>(backend), std::move(f));
+}
+
+namespace {
+
+// The first error of the blocks of the library that this thread is loading.
+thread_local bool t_loading = false;
+thread_local std::exception_ptr t_load_error;
+
+}  // namespace
+
+LibraryBlock::LibraryBlock(Library::Kind kind, const char* ns, const char* key, const char* file, int line, Init init) {
+  if (t_load_error) return;
+  try {
+    library_ = std::make_unique<Library>(kind, ns, key, file, line);
+    init(*library_);
+  } catch (const Error&) {
+    library_.reset();
+    if (!t_loading) throw;
+    t_load_error = std::current_exception();
+  } catch (const std::exception& e) {
+    library_.reset();
+    if (!t_loading) throw;
+    // The type of the exception may be the library's, which is closed before the error is seen.
+    t_load_error = std::make_exception_ptr(Error(e.what()));
+  }
+}
+
+void* load_library(const std::string& path) {
+  const bool outer = std::exchange(t_loading, true);
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  t_loading = outer;
+  if (const std::exception_ptr error = std::exchange(t_load_error, nullptr)) {
+    dlclose(handle);
+    std::rethrow_exception(error);
+  }
+  CRESSET_CHECK(handle, "load_library: cannot open \"", path, "\": ", dlerror());
+  try {
+    start_c_extension(handle, path);
+  } catch (...) {
+    dlclose(handle);
+    throw;
+  }
+  return handle;
+}
+
+void unload_library(void* handle) {
+  stop_c_extension(handle);
+  dlclose(handle);
 }
 
 }  // namespace cresset::dispatch

@@ -53,11 +53,32 @@ inline Kernel make_kernel(BoxedFn f) {
 }
 inline Kernel make_kernel(void (*f)(const OpEntry&, Stack&)) { return make_kernel(BoxedFn(f)); }
 
-template <class F> std::vector<Type> types_of() {
-  if constexpr (std::is_same_v<F, BoxedFn> || std::is_same_v<F, void (*)(const OpEntry&, Stack&)>) return {};
-  else return SignatureOf<typename FunctionTraits<F>::Fn>::types();
+// The schema types of a function; `typed` is false for a boxed one, which fits any schema.
+struct Signature {
+  bool typed = false;
+  std::vector<Type> arguments, results;
+};
+
+template <class R> struct ResultTypes {
+  static std::vector<Type> types() { return {Unbox<std::decay_t<R>>::type()}; }
+};
+template <> struct ResultTypes<void> {
+  static std::vector<Type> types() { return {}; }
+};
+template <class... T> struct ResultTypes<std::tuple<T...>> {
+  static std::vector<Type> types() { return {Unbox<std::decay_t<T>>::type()...}; }
+};
+template <class Fn> struct ResultOf;
+template <class R, class... A> struct ResultOf<R(A...)> { using type = R; };
+
+template <class F> Signature signature_of() {
+  if constexpr (std::is_same_v<F, BoxedFn> || std::is_same_v<F, void (*)(const OpEntry&, Stack&)>) {
+    return {};
+  } else {
+    using Fn = typename FunctionTraits<F>::Fn;
+    return {true, SignatureOf<Fn>::types(), ResultTypes<typename ResultOf<Fn>::type>::types()};
+  }
 }
-template <class F> constexpr bool is_boxed = std::is_same_v<F, BoxedFn> || std::is_same_v<F, void (*)(const OpEntry&, Stack&)>;
 
 }  // namespace detail
 
@@ -73,28 +94,25 @@ class CRESSET_API Library {
   Library& operator=(const Library&) = delete;
 
   // Declares an op. Errors: a malformed schema, another namespace, an op of the same name, a function that does not fit the schema.
-  Library& def(const std::string& schema) { define(schema, nullptr, {}, false); return *this; }
+  Library& def(const std::string& schema) { define(schema, nullptr, {}); return *this; }
   // ... whose body is made of other ops, or runs on any backend.
   template <class F> Library& def(const std::string& schema, F f) {
     Kernel kernel = detail::make_kernel(f);
-    define(schema, &kernel, detail::types_of<F>(), !detail::is_boxed<F>);
+    define(schema, &kernel, detail::signature_of<F>());
     return *this;
   }
   // The kernel for this block's key. Errors: unknown op, a second kernel for one key, a function that does not fit the schema.
   template <class F> Library& impl(const std::string& name, F f) {
-    implement(name, detail::make_kernel(f), detail::types_of<F>(), !detail::is_boxed<F>);
+    implement(name, detail::make_kernel(f), detail::signature_of<F>());
     return *this;
   }
   // The kernel of every op without one for this block's key; only in CRESSET_LIBRARY_IMPL(_, Key, m).
   void fallback(BoxedFn f);
 
-  using Init = void (*)(Library&);
-  Library(Kind kind, std::string ns, std::string key, const char* file, int line, Init init) : Library(kind, std::move(ns), std::move(key), file, line) { init(*this); }
-
  private:
   struct Undo { const OpEntry* op; std::string key; };
-  void define(const std::string& schema, const Kernel* kernel, const std::vector<Type>& types, bool typed);
-  void implement(const std::string& name, Kernel kernel, const std::vector<Type>& types, bool typed);
+  void define(const std::string& schema, const Kernel* kernel, const detail::Signature& signature);
+  void implement(const std::string& name, Kernel kernel, const detail::Signature& signature);
   void put(const OpEntry& op, const std::string& key, Kernel kernel);
   std::string where() const;
 
@@ -104,13 +122,24 @@ class CRESSET_API Library {
   int line_;
   std::vector<Undo> kernels_;
   std::vector<const OpEntry*> ops_;
+  bool has_fallback_ = false;
+};
+
+// What the macros below make. An error in the block undoes it and reaches the caller of load_library (cresset/dispatch/backend.h).
+class CRESSET_API LibraryBlock {
+ public:
+  using Init = void (*)(Library&);
+  LibraryBlock(Library::Kind kind, const char* ns, const char* key, const char* file, int line, Init init);
+
+ private:
+  std::unique_ptr<Library> library_;
 };
 
 }  // namespace cresset::dispatch
 
 #define CRESSET_LIBRARY_BLOCK(kind, ns, key, m, id)                                                                      \
   static void CRESSET_CONCAT(cresset_library_init_, id)(::cresset::dispatch::Library&);                                  \
-  static const ::cresset::dispatch::Library CRESSET_CONCAT(cresset_library_, id)(                                        \
+  static const ::cresset::dispatch::LibraryBlock CRESSET_CONCAT(cresset_library_, id)(                                   \
       ::cresset::dispatch::Library::kind, #ns, key, __FILE__, __LINE__, &CRESSET_CONCAT(cresset_library_init_, id));     \
   static void CRESSET_CONCAT(cresset_library_init_, id)([[maybe_unused]] ::cresset::dispatch::Library& m)
 #define CRESSET_LIBRARY(ns, m) CRESSET_LIBRARY_BLOCK(definitions, ns, "", m, __COUNTER__)

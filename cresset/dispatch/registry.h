@@ -46,6 +46,12 @@ int find_layer(std::string_view name);
 const OpEntry* add_dynamic_op(const FunctionSchema& schema, const std::string& text, const std::string& defined_at);
 void remove_dynamic_op(const OpEntry* op);
 
+// The autograd layer of an out-of-tree op that is neither composite nor has a kernel for the layer; defined in the autograd room.
+void autograd_without_formula(const OpEntry& op, Stack& stack);
+// A kernel for the autograd layer whose gradient is `backward`: it replaces arguments, results and the results' gradients on its stack
+// by one value for each argument that is a tensor or a list of them. Defined in the autograd room.
+BoxedFn autograd_with_formula(BoxedFn backward);
+
 // Runs the functional form and copies its results into the written arguments: in-place and out= for a backend without kernels for them.
 void derived_from_functional(const OpEntry& op, Stack& stack);
 

@@ -211,6 +211,8 @@ class RowEmitter:
             meta = decomposition = layer = run
         if row.kind == "view":
             flags.append("kViewOp")
+        if row.any_device:
+            flags.append("kAnyDeviceOp")
         if row.is_direct and row.meta == "data_dependent":
             meta = "nullptr"
         elif row.is_direct and self.has_meta_function():

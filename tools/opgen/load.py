@@ -12,7 +12,7 @@ from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
-    "grad": (dict, str), "grad_name": str, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "inplace_safe": bool,
+    "grad": (dict, str), "grad_name": str, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "any_device": bool, "inplace_safe": bool,
     "output_differentiability": list, "aliases": list, "python": str, "jvp": (str, dict), "batch": str, "test": dict, "doc": str,
 }  # fmt: skip
 
@@ -86,7 +86,7 @@ class _Reader:
             params=tuple(table.get("params", ())), check=table.get("check"), mask=table.get("mask"), grad=table.get("grad"),
             grad_name=table.get("grad_name"), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
             out_overload=table.get("out_overload"),
-            contiguous_out=table.get("contiguous_out", False), inplace_safe=table.get("inplace_safe", False),
+            contiguous_out=table.get("contiguous_out", False), any_device=table.get("any_device", False), inplace_safe=table.get("inplace_safe", False),
             output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),
             python=table.get("python", "torch"), jvp=table.get("jvp"), batch=table.get("batch"), test=table.get("test", {}),
             doc=table.get("doc", ""),

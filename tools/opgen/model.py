@@ -176,6 +176,7 @@ class Row:
     out_names: tuple[str, ...] = ()
     out_overload: str | None = None
     contiguous_out: bool = False
+    any_device: bool = False
     inplace_safe: bool = False
     output_differentiability: tuple[bool, ...] = ()
     aliases: tuple[str, ...] = ()
