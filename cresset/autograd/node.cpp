@@ -124,6 +124,12 @@ intrusive_ptr<Node> get_current_node() { return intrusive_ptr<Node>::share(t_run
 
 namespace {
 
+// Out of line: g++ 12 drops the store on the way out through an exception where this is inlined.
+CRESSET_NOINLINE void leave(Node* previous, Node* locked) {
+  t_run.current = previous;
+  if (locked) locked->unlock();
+}
+
 // Makes a node the thread's current one, and keeps it locked if it needs that.
 class Running {
  public:
@@ -131,10 +137,7 @@ class Running {
     if (locked_) locked_->lock();
     t_run.current = node;
   }
-  ~Running() {
-    t_run.current = previous_;
-    if (locked_) locked_->unlock();
-  }
+  ~Running() { leave(previous_, locked_); }
 
  private:
   Node* previous_;

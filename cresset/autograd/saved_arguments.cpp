@@ -3,7 +3,7 @@
 namespace cresset::autograd {
 
 Tensor cloned(const Tensor& t) {
-  const ExcludeLayers below(kAutogradLayer);
+  // Recorded: a second derivative goes through the old value too.
   return t.clone();
 }
 

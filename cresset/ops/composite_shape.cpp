@@ -57,38 +57,6 @@ Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) 
 }
 Tensor movedim(const Tensor& self, int64_t source, int64_t destination) { return self.movedim(IntArrayRef(source), IntArrayRef(destination)); }
 
-std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
-  const int64_t d = wrap_dim(dim, self.dim(), false), n = self.size(d);
-  int64_t total = 0;
-  for (const int64_t s : split_sizes) {
-    CRESSET_CHECK(s >= 0, "split_with_sizes: sizes must not be negative, got ", split_sizes);
-    total += s;
-  }
-  CRESSET_CHECK(total == n, "split_with_sizes: expects sizes that sum to ", n, " (the size of dimension ", dim, "), got ", split_sizes);
-  std::vector<Tensor> parts;
-  parts.reserve(split_sizes.size());
-  int64_t at = 0;
-  for (const int64_t s : split_sizes) {
-    parts.push_back(self.narrow(d, at, s));
-    at += s;
-  }
-  return parts;
-}
-
-std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
-  CRESSET_CHECK(self.dim() > 0, "split: expects at least a 1-dimensional tensor");
-  CRESSET_CHECK(split_size >= 0, "split: expects a split_size that is not negative, got ", split_size);
-  const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
-  CRESSET_CHECK(split_size > 0 || n == 0, "split: split_size can only be 0 if the dimension size is 0, got dimension size ", n);
-  std::vector<Tensor> parts;
-  int64_t at = 0;
-  do {
-    const int64_t length = std::min(split_size, n - at);
-    parts.push_back(self.narrow(d, at, length));
-    at += length;
-  } while (at < n);
-  return parts;
-}
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_size, int64_t dim) { return self.split_with_sizes(split_size, dim); }
 
 std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
@@ -120,14 +88,6 @@ std::vector<Tensor> tensor_split(const Tensor& self, IntArrayRef indices, int64_
     at = i;
   }
   parts.push_back(self.slice(d, at));
-  return parts;
-}
-
-std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
-  const int64_t d = wrap_dim(dim, self.dim(), false);
-  std::vector<Tensor> parts;
-  parts.reserve(self.size(d));
-  for (int64_t i = 0; i < self.size(d); i++) parts.push_back(self.select(d, i));
   return parts;
 }
 

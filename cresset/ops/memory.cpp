@@ -30,7 +30,7 @@ bool share_memory(const Tensor& a, const Tensor& b) { return a.has_storage() && 
 Tensor copy_of(const Tensor& self, const TensorOptions& options, MemoryFormat format) {
   Tensor out = cresset::empty_like(self, options, format);
   out.copy_(self);
-  return out;
+  return fresh(std::move(out));
 }
 
 // Whether a tensor on `have` already is where `wanted` says: no index means any.

@@ -4,6 +4,11 @@
 
 namespace cresset::ops {
 
+Tensor fresh(Tensor t) {
+  if (t.has_storage()) t.storage().impl()->version().store(0);
+  return t;
+}
+
 Tensor allocate(const OutSpec& spec) {
   if (spec.strides.empty()) return Tensor(make_dense(spec.sizes, spec.dtype, spec.device));
   return Tensor(make_strided(spec.sizes, spec.strides, spec.dtype, spec.device));
@@ -15,7 +20,7 @@ Tensor view_of(const Tensor& self, const ViewSpec& spec, bool multi_output) {
   CRESSET_CHECK(self.defined(), "view: the input is an undefined tensor");
   auto impl = self.impl()->alias(true);
   impl->set_geometry(spec.sizes, spec.strides, spec.offset);
-  impl->set_view_of(*self.impl(), multi_output);
+  impl->set_view_of(*self.impl(), multi_output && layer_state().grad_mode && !layer_state().inference_mode);
   return Tensor(std::move(impl));
 }
 

@@ -16,6 +16,8 @@ struct OutSpec {
 using OutSpecs = SmallVector<OutSpec, 2>;
 
 Tensor allocate(const OutSpec& spec);
+// A tensor that nobody has seen yet, at version 0: filling it was not a change.
+Tensor fresh(Tensor t);
 
 // A view of `self` with the geometry of `spec`; the dtype stays.
 Tensor make_view(const Tensor& self, const ViewSpec& spec);

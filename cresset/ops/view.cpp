@@ -20,6 +20,14 @@ ViewSpec drop_dims(const Tensor& self, uint64_t mask) {
   return v;
 }
 
+// `length` of dimension d, from `start` on.
+ViewSpec part(const Tensor& self, int64_t d, int64_t start, int64_t length) {
+  ViewSpec v = same(self);
+  v.sizes[static_cast<size_t>(d)] = length;
+  v.offset += start * self.stride(d);
+  return v;
+}
+
 }  // namespace
 
 ViewSpec alias(const Tensor& self) { return same(self); }
@@ -181,6 +189,47 @@ ViewSpec unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t ste
     v.strides[d] *= step;
   }
   return v;
+}
+
+std::vector<ViewSpec> split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
+  const int64_t d = wrap_dim(dim, self.dim(), false), n = self.size(d);
+  int64_t total = 0;
+  for (const int64_t s : split_sizes) {
+    CRESSET_CHECK(s >= 0, "split_with_sizes: sizes must not be negative, got ", split_sizes);
+    total += s;
+  }
+  CRESSET_CHECK(total == n, "split_with_sizes: expects sizes that sum to ", n, " (the size of dimension ", dim, "), got ", split_sizes);
+  std::vector<ViewSpec> parts;
+  parts.reserve(split_sizes.size());
+  int64_t at = 0;
+  for (const int64_t s : split_sizes) {
+    parts.push_back(part(self, d, at, s));
+    at += s;
+  }
+  return parts;
+}
+
+std::vector<ViewSpec> split(const Tensor& self, int64_t split_size, int64_t dim) {
+  CRESSET_CHECK(self.dim() > 0, "split: expects at least a 1-dimensional tensor");
+  CRESSET_CHECK(split_size >= 0, "split: expects a split_size that is not negative, got ", split_size);
+  const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
+  CRESSET_CHECK(split_size > 0 || n == 0, "split: split_size can only be 0 if the dimension size is 0, got dimension size ", n);
+  std::vector<ViewSpec> parts;
+  int64_t at = 0;
+  do {
+    const int64_t length = std::min(split_size, n - at);
+    parts.push_back(part(self, d, at, length));
+    at += length;
+  } while (at < n);
+  return parts;
+}
+
+std::vector<ViewSpec> unbind(const Tensor& self, int64_t dim) {
+  const int64_t d = wrap_dim(dim, self.dim(), false);
+  std::vector<ViewSpec> parts;
+  parts.reserve(static_cast<size_t>(self.size(d)));
+  for (int64_t i = 0; i < self.size(d); i++) parts.push_back(select(self, d, i));
+  return parts;
 }
 
 }  // namespace cresset::ops::meta

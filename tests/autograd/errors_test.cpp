@@ -138,7 +138,6 @@ TEST(Mistakes, InPlaceOnAViewMadeWithoutRecording) {
                  "NoGradGuard, or both outside of it");
 }
 TEST(Mistakes, InPlaceOnOneOfSeveralViews) {
-  GTEST_SKIP() << "split, chunk and unbind are composites of single views";
   auto parts = leaf({1, 2}).clone().split(1);
   EXPECT_MISTAKE_WITH(Error, parts[1].add_(1), "add_: output 1 of ");
 }

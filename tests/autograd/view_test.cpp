@@ -219,14 +219,12 @@ TEST(InPlace, OnAViewOfWhatBecameALeafRaises) {
 }
 
 TEST(MultiOutputView, CannotBeModifiedInPlace) {
-  GTEST_SKIP() << "split, chunk and unbind are composites of single views: in-place writes to one of several views are not refused yet";
   const Tensor x = leaf({1, 2, 3, 4});
   auto parts = x.clone().split(2);
   EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(2); }), "one of several views made by one operator"));
 }
 
 TEST(MultiOutputView, LosesItsHistoryWhenTheBaseIsModified) {
-  GTEST_SKIP() << "split, chunk and unbind are composites of single views";
   const Tensor x = leaf({1, 2, 3, 4});
   Tensor y = x.clone();
   auto parts = y.split(2);
@@ -236,7 +234,6 @@ TEST(MultiOutputView, LosesItsHistoryWhenTheBaseIsModified) {
 }
 
 TEST(MultiOutputView, OfAPlainTensorMayBeModifiedByAPlainTensor) {
-  GTEST_SKIP() << "split, chunk and unbind are composites of single views";
   auto parts = vec({1, 2, 3, 4}).split(2);
   parts[0].mul_(2);
   EXPECT_EQ(numbers(parts[0]), (Numbers{2, 4}));

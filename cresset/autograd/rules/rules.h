@@ -42,6 +42,10 @@ Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::o
 Tensor narrow_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t length);
 Tensor diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2);
 Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dimension, int64_t size, int64_t step);
+// Of several views: missing gradients are zeros.
+Tensor split_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, int64_t split_size, int64_t dim);
+Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, IntArrayRef split_sizes, int64_t dim);
+Tensor unbind_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, int64_t dim);
 Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size,
                            IntArrayRef stride, std::optional<int64_t> storage_offset);
 

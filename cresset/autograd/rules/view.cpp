@@ -30,6 +30,41 @@ Tensor narrow_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64
   return full;
 }
 
+namespace {
+
+Tensor given_or_zeros(const Tensor& grad, IntArrayRef sizes, const TensorOptions& options) { return grad.defined() ? grad : cresset::zeros(sizes, options); }
+
+}  // namespace
+
+Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, IntArrayRef split_sizes, int64_t dim) {
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+  DimVector shape(sizes);
+  std::vector<Tensor> parts;
+  parts.reserve(grads.size());
+  for (size_t i = 0; i < grads.size(); i++) {
+    shape[static_cast<size_t>(d)] = split_sizes[i];
+    parts.push_back(given_or_zeros(grads[i], shape, options));
+  }
+  return cresset::cat(parts, d);
+}
+
+Tensor split_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, int64_t split_size, int64_t dim) {
+  const int64_t n = sizes[static_cast<size_t>(wrap_dim(dim, static_cast<int64_t>(sizes.size())))];
+  DimVector split_sizes(grads.size(), split_size);
+  split_sizes.back() = n - split_size * (static_cast<int64_t>(grads.size()) - 1);
+  return split_with_sizes_backward(grads, sizes, options, split_sizes, dim);
+}
+
+Tensor unbind_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, int64_t dim) {
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+  DimVector shape(sizes);
+  shape.erase(shape.begin() + d);
+  std::vector<Tensor> parts;
+  parts.reserve(grads.size());
+  for (const Tensor& g : grads) parts.push_back(given_or_zeros(g, shape, options));
+  return cresset::stack(parts, d);
+}
+
 Tensor diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2) {
   Tensor full = cresset::zeros(sizes, grad.options());
   full.diagonal(offset, dim1, dim2).copy_(grad);
