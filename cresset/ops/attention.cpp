@@ -17,8 +17,9 @@ using kernels::AttentionOutput;
 
 // (batch, heads, length, width) with a dense last dimension.
 Tensor rows(const Tensor& t) { return t.stride(-1) == 1 || t.size(-1) <= 1 ? t : t.contiguous(); }
-AttentionInput input(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), {t.stride(0), t.stride(1), t.stride(2)}}; }
-AttentionOutput output(const Tensor& t) { return {static_cast<char*>(t.data_ptr()), {t.stride(0), t.stride(1), t.stride(2)}}; }
+int64_t byte_stride(const Tensor& t, int64_t dim) { return t.stride(dim) * t.itemsize(); }
+AttentionInput input(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), {byte_stride(t, 0), byte_stride(t, 1), byte_stride(t, 2)}}; }
+AttentionOutput output(const Tensor& t) { return {static_cast<char*>(t.data_ptr()), {byte_stride(t, 0), byte_stride(t, 1), byte_stride(t, 2)}}; }
 
 kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool causal, double scale) {
   kernels::AttentionShape s;
@@ -36,7 +37,7 @@ kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k, const Tensor&
     const Tensor m = mask->expand({s.batch, s.q_heads, s.q_len, s.kv_len});
     s.mask = static_cast<const char*>(m.data_ptr());
     s.mask_dtype = m.scalar_type();
-    for (int d = 0; d < 4; d++) s.mask_strides[d] = m.stride(d) * static_cast<int64_t>(m.element_size());
+    for (int d = 0; d < 4; d++) s.mask_strides[d] = byte_stride(m, d);
   }
   return s;
 }

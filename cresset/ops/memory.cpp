@@ -105,6 +105,7 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
     storage.resize(needed);
   }
   self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());
+  self.impl()->bump_version();
   return self;
 }
 

@@ -222,12 +222,23 @@ Tensor col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel_si
   return cresset::_col2im(self, output_size, kernel_size, dilation, padding, stride);
 }
 
+namespace {
+
+// The product of all dims before the last three.
+int64_t leading_size(const Tensor& t) {
+  int64_t n = 1;
+  for (int64_t d = 0; d < t.dim() - 3; d++) n *= t.size(d);
+  return n;
+}
+
+}  // namespace
+
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_shuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
   const int64_t r = upscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
   CRESSET_CHECK(r > 0 && c % (r * r) == 0, "pixel_shuffle: expects its input's 'channel' dimension to be divisible by the square of upscale_factor, got ",
                 c, " channels and upscale_factor ", r);
-  const Tensor x = self.reshape({-1, c / (r * r), r, r, h, w}).permute({0, 1, 4, 2, 5, 3});
+  const Tensor x = self.reshape({leading_size(self), c / (r * r), r, r, h, w}).permute({0, 1, 4, 2, 5, 3});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c / (r * r), h * r, w * r}) shape.push_back(s);
   return x.reshape(shape);
@@ -237,7 +248,7 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   const int64_t r = downscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
   CRESSET_CHECK(r > 0 && h % r == 0 && w % r == 0, "pixel_unshuffle: expects height and width to be divisible by downscale_factor ", r, ", got ", h,
                 " and ", w);
-  const Tensor x = self.reshape({-1, c, h / r, r, w / r, r}).permute({0, 1, 3, 5, 2, 4});
+  const Tensor x = self.reshape({leading_size(self), c, h / r, r, w / r, r}).permute({0, 1, 3, 5, 2, 4});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c * r * r, h / r, w / r}) shape.push_back(s);
   return x.reshape(shape);

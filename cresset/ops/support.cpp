@@ -35,7 +35,10 @@ std::vector<Tensor> make_views(const Tensor& self, const std::vector<ViewSpec>& 
   return views;
 }
 
-void restride(const Tensor& self, const ViewSpec& spec) { self.impl()->set_geometry(spec.sizes, spec.strides, spec.offset); }
+void restride(const Tensor& self, const ViewSpec& spec) {
+  self.impl()->set_geometry(spec.sizes, spec.strides, spec.offset);
+  self.impl()->bump_version();
+}
 
 void check_castable(const char* op, ScalarType from, ScalarType to) {
   CRESSET_CHECK(can_cast(from, to), op, ": result type ", from, " can't be cast to the desired output type ", to);
