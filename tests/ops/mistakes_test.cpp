@@ -194,7 +194,7 @@ const std::vector<Mistake>& mistakes() {
       {"UnknownDevice", "RuntimeError", "device: unknown device type in \"gpu:0\", expected cpu, cuda, meta or a registered name",
        [] { Device("gpu:0"); }},
       {"DeviceThatIsAbsent", "NotImplementedError",
-       "empty.memory_format: no backend is registered for the device and layout of the arguments; the operator is registered for: "
+       "ones: no backend is registered for the device and layout of the arguments; the operator is registered for: "
        "CPU, Meta",
        [] { ones({2}, TensorOptions(Device("cuda:0"))); }},
       {"ItemOfSeveralElements", "RuntimeError",
