@@ -69,6 +69,11 @@ std::string get_enum_name(OneOf<Choices...> choice) { return choice.name(); }
 CRESSET_FOR_EACH_CHOICE(CRESSET_CHOICE_CONSTANT)
 #undef CRESSET_CHOICE_CONSTANT
 
+// How losses as operators take their reduction: nll_loss(x, y, {}, Reduction::Sum).
+namespace Reduction {
+enum Reduction { None, Mean, Sum, END };
+}
+
 using Reduction_t = enumtype::OneOf<enumtype::kNone, enumtype::kMean, enumtype::kSum>;
 
 }  // namespace cresset

@@ -4,4 +4,5 @@
 #include "cresset/nn/containers.h"
 #include "cresset/nn/functional.h"
 #include "cresset/nn/init.h"
+#include "cresset/nn/rnn.h"
 #include "cresset/nn/utils.h"

@@ -1,0 +1,56 @@
+#pragma once
+// torch::nn, torch::optim, torch::data, torch::autograd and what belongs to them.
+
+#include "cresset/cresset.h"
+#include "torch/detail/tensor.h"
+
+namespace torch {
+
+using cresset::load;
+using cresset::save;
+
+namespace autograd {
+using namespace cresset::autograd;
+}
+namespace nn {
+using namespace cresset::nn;
+}
+namespace optim {
+using namespace cresset::optim;
+}
+namespace serialize {
+using namespace cresset::serialize;
+}
+namespace data {
+using cresset::data::BatchDataset;
+using cresset::data::DataLoaderBase;
+using cresset::data::DataLoaderOptions;
+using cresset::data::Dataset;
+using cresset::data::Example;
+using cresset::data::FullDataLoaderOptions;
+using cresset::data::Iterator;
+using cresset::data::StatefulDataLoader;
+using cresset::data::StatelessDataLoader;
+using cresset::data::TensorExample;
+using cresset::data::WorkerException;
+using cresset::data::make_data_loader;
+namespace datasets {
+using namespace cresset::data::datasets;
+}
+namespace example {
+using namespace cresset::data::example;
+}
+namespace samplers {
+using namespace cresset::data::samplers;
+}
+namespace transforms {
+using namespace cresset::data::transforms;
+}
+}  // namespace data
+
+}  // namespace torch
+
+#define TORCH_ARG(T, name) CRESSET_ARG(T, name)
+#define TORCH_MODULE(Name) CRESSET_MODULE(Name)
+#define TORCH_MODULE_IMPL(Name, ImplType) CRESSET_MODULE_IMPL(Name, ImplType)
+#define FORWARD_HAS_DEFAULT_ARGS(...) CRESSET_FORWARD_HAS_DEFAULT_ARGS(__VA_ARGS__)

@@ -1,0 +1,92 @@
+#pragma once
+// Namespaces torch, at and c10 up to tensors: what <ATen/ATen.h> and <torch/types.h> are asked for.
+
+#include <optional>
+#include <string_view>
+
+#include "cresset/base/intrusive_ptr.h"
+#include "cresset/dispatch/value.h"
+#include "cresset/nn/enum.h"
+#include "cresset/nn/expanding_array.h"
+#include "cresset/nn/ordered_dict.h"
+#include "cresset/tensor.h"
+#include "torch/detail/macros.h"
+
+namespace c10 {
+#include "torch/detail/names.inc"
+
+// [0, end) or [begin, end) for a range-based loop.
+template <class T>
+class IntegerRange {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(T value) : value_(value) {}
+    T operator*() const { return value_; }
+    Iterator& operator++() {
+      ++value_;
+      return *this;
+    }
+    bool operator!=(const Iterator& o) const { return value_ != o.value_; }
+    bool operator==(const Iterator& o) const { return value_ == o.value_; }
+
+   private:
+    T value_;
+  };
+  IntegerRange(T begin, T end) : begin_(begin), end_(end < begin ? begin : end) {}
+  Iterator begin() const { return begin_; }
+  Iterator end() const { return end_; }
+
+ private:
+  Iterator begin_, end_;
+};
+template <class T>
+IntegerRange<T> irange(T end) { return {T(), end}; }
+template <class A, class B>
+IntegerRange<B> irange(A begin, B end) { return {static_cast<B>(begin), end}; }
+
+template <class... Parts>
+std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
+}  // namespace c10
+
+namespace at {
+#include "cresset/ops/names.inc"
+#include "torch/detail/names.inc"
+namespace indexing {
+using namespace cresset::indexing;
+}
+// No autograd layer for calls made in their scope, as kernels below it want.
+struct AutoDispatchBelowAutograd {
+  cresset::ExcludeLayers guard{cresset::kAutogradLayer};
+};
+using AutoDispatchBelowADInplaceOrView = AutoDispatchBelowAutograd;
+using c10::irange;
+}  // namespace at
+
+namespace torch {
+#include "cresset/ops/names.inc"
+#include "torch/detail/names.inc"
+namespace indexing {
+using namespace cresset::indexing;
+}
+namespace enumtype {
+using namespace cresset::enumtype;
+}
+#define CRESSET_USING_CHOICE(Name) using cresset::k##Name;
+CRESSET_FOR_EACH_CHOICE(CRESSET_USING_CHOICE)
+#undef CRESSET_USING_CHOICE
+namespace cuda {
+inline bool is_available() { return false; }
+inline bool cudnn_is_available() { return false; }
+inline size_t device_count() { return 0; }
+inline void manual_seed(uint64_t) {}
+inline void manual_seed_all(uint64_t) {}
+inline void synchronize(int64_t = -1) {}
+}  // namespace cuda
+namespace mps {
+inline bool is_available() { return false; }
+}
+namespace xpu {
+inline bool is_available() { return false; }
+}
+}  // namespace torch

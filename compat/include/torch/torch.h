@@ -1,0 +1,6 @@
+#pragma once
+// LibTorch's umbrella header, over Cresset.
+
+#include "torch/detail/frontend.h"
+#include "torch/detail/library.h"
+#include "torch/version.h"
