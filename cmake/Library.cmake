@@ -13,7 +13,9 @@ target_compile_definitions(cresset_objects PRIVATE CRESSET_BUILDING_LIBRARY)
 add_dependencies(cresset_objects cresset_opgen)
 
 add_library(cresset SHARED $<TARGET_OBJECTS:cresset_objects> ${CRESSET_KERNEL_OBJECTS})
-target_include_directories(cresset PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_include_directories(cresset PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>
+                                          $<INSTALL_INTERFACE:include>)
+target_compile_features(cresset INTERFACE cxx_std_17)
 find_package(ZLIB REQUIRED)
 target_link_libraries(cresset PRIVATE ZLIB::ZLIB pthread ${CMAKE_DL_LIBS})
 if(CRESSET_SANITIZE)

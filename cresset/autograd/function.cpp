@@ -27,6 +27,9 @@ Tensor view_of_itself(const Tensor& t) {
 
 }  // namespace
 
+AutogradContext::AutogradContext() = default;
+AutogradContext::~AutogradContext() = default;
+
 void AutogradContext::mark_dirty(const variable_list& inputs) {
   dirty_.clear();
   for (const Tensor& t : inputs) dirty_.push_back(t.impl());

@@ -32,7 +32,8 @@ using IndexRange = std::pair<size_t, size_t>;
 
 // What forward leaves for backward.
 struct CRESSET_API AutogradContext {
-  AutogradContext() = default;
+  AutogradContext();
+  ~AutogradContext();
   AutogradContext(const AutogradContext&) = delete;
   AutogradContext& operator=(const AutogradContext&) = delete;
 

@@ -16,33 +16,35 @@ using BoxedFn = std::function<void(const OpEntry&, Stack&)>;
 // How one C++ parameter type reads from values: `values` of them are consumed, Holder keeps what a reference refers to.
 template <class T> struct Unbox;
 
-template <class H, class T>
-struct UnboxBase {
+// Templates throughout, so that only what a signature needs is compiled.
+template <class T, class H, TypeKind Kind, auto Read>
+struct UnboxOne {
   using Holder = H;
   static constexpr size_t values = 1;
+  static H hold(Value* v) { return (v->*Read)(); }
   static T get(H& h) { return static_cast<T>(h); }
+  static Type type() { Type t; t.kind = Kind; return t; }
 };
-#define CRESSET_UNBOX(T, H, kind_, read)                                        \
-  template <> struct Unbox<T> : UnboxBase<H, T> {                              \
-    static H hold(Value* v) { return v->read(); }                              \
-    static Type type() { Type t; t.kind = TypeKind::kind_; return t; }         \
-  };                                                                            \
-  template <> struct Unbox<std::optional<T>> : UnboxBase<std::optional<H>, std::optional<T>> { \
-    static std::optional<H> hold(Value* v) { if (v->is_none()) return std::nullopt; return v->read(); }       \
-    static Type type() { Type t = Unbox<T>::type(); t.optional = true; return t; } \
-  };
-CRESSET_UNBOX(int64_t, int64_t, Int, to_int)
-CRESSET_UNBOX(double, double, Float, to_double)
-CRESSET_UNBOX(bool, bool, Bool, to_bool)
-CRESSET_UNBOX(ScalarType, ScalarType, DType, to_dtype)
-CRESSET_UNBOX(Device, Device, Device, to_device)
-CRESSET_UNBOX(Layout, Layout, Layout, to_layout)
-CRESSET_UNBOX(MemoryFormat, MemoryFormat, MemoryFormat, to_memory_format)
-CRESSET_UNBOX(std::string_view, std::string, String, to_string)
-CRESSET_UNBOX(std::string, std::string, String, to_string)
-CRESSET_UNBOX(Scalar, Scalar, Scalar, to_scalar)
-CRESSET_UNBOX(Generator, Generator, Generator, to_generator)
-#undef CRESSET_UNBOX
+template <> struct Unbox<int64_t> : UnboxOne<int64_t, int64_t, TypeKind::Int, &Value::to_int> {};
+template <> struct Unbox<double> : UnboxOne<double, double, TypeKind::Float, &Value::to_double> {};
+template <> struct Unbox<bool> : UnboxOne<bool, bool, TypeKind::Bool, &Value::to_bool> {};
+template <> struct Unbox<ScalarType> : UnboxOne<ScalarType, ScalarType, TypeKind::DType, &Value::to_dtype> {};
+template <> struct Unbox<Device> : UnboxOne<Device, Device, TypeKind::Device, &Value::to_device> {};
+template <> struct Unbox<Layout> : UnboxOne<Layout, Layout, TypeKind::Layout, &Value::to_layout> {};
+template <> struct Unbox<MemoryFormat> : UnboxOne<MemoryFormat, MemoryFormat, TypeKind::MemoryFormat, &Value::to_memory_format> {};
+template <> struct Unbox<std::string_view> : UnboxOne<std::string_view, std::string, TypeKind::String, &Value::to_string> {};
+template <> struct Unbox<std::string> : UnboxOne<std::string, std::string, TypeKind::String, &Value::to_string> {};
+template <> struct Unbox<Scalar> : UnboxOne<Scalar, Scalar, TypeKind::Scalar, &Value::to_scalar> {};
+template <> struct Unbox<Generator> : UnboxOne<Generator, Generator, TypeKind::Generator, &Value::to_generator> {};
+
+template <class T>
+struct Unbox<std::optional<T>> {
+  using Holder = std::optional<typename Unbox<T>::Holder>;
+  static constexpr size_t values = 1;
+  static Holder hold(Value* v) { if (v->is_none()) return std::nullopt; return Unbox<T>::hold(v); }
+  static std::optional<T> get(Holder& h) { if (!h) return std::nullopt; return Unbox<T>::get(*h); }
+  static Type type() { Type t = Unbox<T>::type(); t.optional = true; return t; }
+};
 
 // Parameters by const reference read as by value, and the holder outlives the call.
 template <class T>
@@ -57,10 +59,7 @@ struct Unbox<const T&> {
   static Type type() { return Unbox<T>::type(); }
 };
 
-template <> struct Unbox<Tensor> : UnboxBase<Tensor, Tensor> {
-  static Tensor hold(Value* v) { return v->to_tensor(); }
-  static Type type() { return {}; }
-};
+template <> struct Unbox<Tensor> : UnboxOne<Tensor, Tensor, TypeKind::Tensor, &Value::to_tensor> {};
 template <> struct Unbox<const Tensor&> {
   using Holder = const Tensor*;
   static constexpr size_t values = 1;
@@ -75,38 +74,31 @@ template <> struct Unbox<Tensor&> {
   static Tensor& get(Holder& h) { return *h; }
   static Type type() { return {}; }
 };
-template <> struct Unbox<std::optional<Tensor>> : UnboxBase<std::optional<Tensor>, std::optional<Tensor>> {
-  static std::optional<Tensor> hold(Value* v) {
-    if (v->is_none() || !v->to_tensor().defined()) return std::nullopt;
-    return v->to_tensor();
-  }
+// An undefined tensor is none.
+template <> struct Unbox<std::optional<Tensor>> {
+  using Holder = std::optional<Tensor>;
+  static constexpr size_t values = 1;
+  CRESSET_API static Holder hold(Value* v);
+  static std::optional<Tensor> get(Holder& h) { return h; }
   static Type type() { Type t; t.optional = true; return t; }
 };
 
-#define CRESSET_UNBOX_LIST(T, Vector, kind_, read)                                                                  \
-  template <> struct Unbox<ArrayRef<T>> {                                                                           \
-    using Holder = Vector;                                                                                          \
-    static constexpr size_t values = 1;                                                                             \
-    static Holder hold(Value* v) { return v->read(); }                                                              \
-    static ArrayRef<T> get(Holder& h) { return h; }                                                                 \
-    static Type type() { Type t; t.kind = TypeKind::kind_; t.list = true; return t; }                               \
-  };                                                                                                                \
-  template <> struct Unbox<std::optional<ArrayRef<T>>> {                                                            \
-    using Holder = std::optional<Vector>;                                                                           \
-    static constexpr size_t values = 1;                                                                             \
-    static Holder hold(Value* v) { if (v->is_none()) return std::nullopt; return v->read(); }                       \
-    static std::optional<ArrayRef<T>> get(Holder& h) { if (!h) return std::nullopt; return ArrayRef<T>(*h); }       \
-    static Type type() { Type t = Unbox<ArrayRef<T>>::type(); t.optional = true; return t; }                        \
-  };                                                                                                                \
-  template <> struct Unbox<Vector> : UnboxBase<Vector, Vector> {                                                    \
-    static Vector hold(Value* v) { return v->read(); }                                                              \
-    static Type type() { return Unbox<ArrayRef<T>>::type(); }                                                       \
-  };
-CRESSET_UNBOX_LIST(int64_t, std::vector<int64_t>, Int, to_int_list)
-CRESSET_UNBOX_LIST(double, std::vector<double>, Float, to_double_list)
-CRESSET_UNBOX_LIST(Scalar, std::vector<Scalar>, Scalar, to_scalar_list)
-CRESSET_UNBOX_LIST(Tensor, std::vector<Tensor>, Tensor, to_tensor_list)
-#undef CRESSET_UNBOX_LIST
+template <class T, TypeKind Kind, auto Read>
+struct UnboxList {
+  using Holder = std::vector<T>;
+  static constexpr size_t values = 1;
+  static Holder hold(Value* v) { return (v->*Read)(); }
+  static ArrayRef<T> get(Holder& h) { return h; }
+  static Type type() { Type t; t.kind = Kind; t.list = true; return t; }
+};
+template <> struct Unbox<IntArrayRef> : UnboxList<int64_t, TypeKind::Int, &Value::to_int_list> {};
+template <> struct Unbox<ArrayRef<double>> : UnboxList<double, TypeKind::Float, &Value::to_double_list> {};
+template <> struct Unbox<ArrayRef<Scalar>> : UnboxList<Scalar, TypeKind::Scalar, &Value::to_scalar_list> {};
+template <> struct Unbox<TensorList> : UnboxList<Tensor, TypeKind::Tensor, &Value::to_tensor_list> {};
+template <class T>
+struct Unbox<std::vector<T>> : Unbox<ArrayRef<T>> {
+  static const std::vector<T>& get(std::vector<T>& h) { return h; }
+};
 
 // vector<bool> has no array of bools to refer to.
 template <> struct Unbox<ArrayRef<bool>> {
@@ -115,26 +107,21 @@ template <> struct Unbox<ArrayRef<bool>> {
     size_t size;
   };
   static constexpr size_t values = 1;
-  static Holder hold(Value* v) {
-    const std::vector<bool> list = v->to_bool_list();
-    Holder h{std::make_unique<bool[]>(list.size() + 1), list.size()};
-    std::copy(list.begin(), list.end(), h.data.get());
-    return h;
-  }
+  CRESSET_API static Holder hold(Value* v);
   static ArrayRef<bool> get(Holder& h) { return ArrayRef<bool>(h.data.get(), h.size); }
   static Type type() { Type t; t.kind = TypeKind::Bool; t.list = true; return t; }
 };
 template <> struct Unbox<ArrayRef<std::optional<Tensor>>> {
   using Holder = std::vector<std::optional<Tensor>>;
   static constexpr size_t values = 1;
-  static Holder hold(Value* v) { return v->to_optional_tensor_list(); }
+  CRESSET_API static Holder hold(Value* v);
   static ArrayRef<std::optional<Tensor>> get(Holder& h) { return h; }
   static Type type() { Type t; t.list = t.element_optional = true; return t; }
 };
 template <> struct Unbox<OptionalIntArrayRef> {
   using Holder = std::optional<std::vector<int64_t>>;
   static constexpr size_t values = 1;
-  static Holder hold(Value* v) { if (v->is_none()) return std::nullopt; return v->to_int_list(); }
+  CRESSET_API static Holder hold(Value* v);
   static OptionalIntArrayRef get(Holder& h) { return h ? OptionalIntArrayRef(*h) : OptionalIntArrayRef(); }
   static Type type() { Type t = Unbox<IntArrayRef>::type(); t.optional = true; return t; }
 };
@@ -142,35 +129,23 @@ template <> struct Unbox<OptionalIntArrayRef> {
 template <> struct Unbox<TensorOptions> {
   using Holder = TensorOptions;
   static constexpr size_t values = 4;
-  static Holder hold(Value* v) {
-    TensorOptions o;
-    if (!v[0].is_none()) o = o.dtype(v[0].to_dtype());
-    if (!v[1].is_none()) o = o.layout(v[1].to_layout());
-    if (!v[2].is_none()) o = o.device(v[2].to_device());
-    if (!v[3].is_none()) o = o.pinned_memory(v[3].to_bool());
-    return o;
-  }
+  CRESSET_API static Holder hold(Value* v);
   static TensorOptions get(Holder& h) { return h; }
   static Type type() { Type t; t.kind = TypeKind::DType; t.optional = true; return t; }
 };
 
 // Typed to boxed.
 template <class T> void push_value(Stack& stack, const T& v) { stack.emplace_back(v); }
-inline void push_value(Stack& stack, TensorList v) { stack.emplace_back(v.vec()); }
-inline void push_value(Stack& stack, ArrayRef<double> v) { stack.emplace_back(v.vec()); }
-inline void push_value(Stack& stack, ArrayRef<Scalar> v) { stack.emplace_back(v.vec()); }
-inline void push_value(Stack& stack, ArrayRef<bool> v) { stack.emplace_back(std::vector<bool>(v.begin(), v.end())); }
-inline void push_value(Stack& stack, ArrayRef<std::optional<Tensor>> v) { stack.emplace_back(v.vec()); }
-inline void push_value(Stack& stack, const OptionalIntArrayRef& v) { stack.push_back(v ? Value(*v) : Value()); }
-inline void push_value(Stack& stack, const std::optional<ArrayRef<double>>& v) { stack.push_back(v ? Value(v->vec()) : Value()); }
-inline void push_value(Stack& stack, const std::optional<IntArrayRef>& v) { stack.push_back(v ? Value(*v) : Value()); }
-inline void push_value(Stack& stack, const std::optional<std::string_view>& v) { stack.push_back(v ? Value(*v) : Value()); }
-inline void push_value(Stack& stack, const TensorOptions& o) {
-  stack.emplace_back(o.dtype_opt());
-  stack.emplace_back(o.layout_opt());
-  stack.emplace_back(o.device_opt());
-  stack.emplace_back(o.pinned_memory_opt());
-}
+CRESSET_API void push_value(Stack& stack, TensorList v);
+CRESSET_API void push_value(Stack& stack, ArrayRef<double> v);
+CRESSET_API void push_value(Stack& stack, ArrayRef<Scalar> v);
+CRESSET_API void push_value(Stack& stack, ArrayRef<bool> v);
+CRESSET_API void push_value(Stack& stack, ArrayRef<std::optional<Tensor>> v);
+CRESSET_API void push_value(Stack& stack, const OptionalIntArrayRef& v);
+CRESSET_API void push_value(Stack& stack, const std::optional<ArrayRef<double>>& v);
+CRESSET_API void push_value(Stack& stack, const std::optional<IntArrayRef>& v);
+CRESSET_API void push_value(Stack& stack, const std::optional<std::string_view>& v);
+CRESSET_API void push_value(Stack& stack, const TensorOptions& o);
 
 template <class T> struct IsTuple : std::false_type {};
 template <class... T> struct IsTuple<std::tuple<T...>> : std::true_type {};

@@ -11,6 +11,48 @@ namespace {
 
 }  // namespace
 
+Value::Value() noexcept = default;
+Value::Value(const Value& o) = default;
+Value::Value(Value&& o) noexcept = default;
+Value& Value::operator=(const Value& o) = default;
+Value& Value::operator=(Value&& o) noexcept = default;
+Value::~Value() = default;
+
+Value::Value(Tensor v) : data_(std::move(v)) {}
+Value::Value(int64_t v) : data_(v) {}
+Value::Value(double v) : data_(v) {}
+Value::Value(bool v) : data_(v) {}
+Value::Value(const char* v) : data_(std::string(v)) {}
+Value::Value(std::string v) : data_(std::move(v)) {}
+Value::Value(std::string_view v) : data_(std::string(v)) {}
+Value::Value(ScalarType v) : data_(v) {}
+Value::Value(Device v) : data_(v) {}
+Value::Value(Layout v) : data_(v) {}
+Value::Value(MemoryFormat v) : data_(v) {}
+Value::Value(Generator v) : data_(std::move(v)) {}
+Value::Value(std::vector<int64_t> v) : data_(std::move(v)) {}
+Value::Value(IntArrayRef v) : data_(v.vec()) {}
+Value::Value(std::vector<double> v) : data_(std::move(v)) {}
+Value::Value(std::vector<bool> v) : data_(std::move(v)) {}
+Value::Value(std::vector<Scalar> v) : data_(std::move(v)) {}
+Value::Value(std::vector<Tensor> v) : data_(std::move(v)) {}
+Value::Value(std::vector<Optional> v) : data_(std::move(v)) {}
+Value::Value(std::vector<std::string> v) : data_(std::move(v)) {}
+
+bool Value::is_tensor() const { return is<Tensor>(); }
+bool Value::is_number() const { return isInt() || isDouble() || isBool() || isComplexDouble(); }
+bool Value::isInt() const { return is<int64_t>(); }
+bool Value::isDouble() const { return is<double>(); }
+bool Value::isComplexDouble() const { return is<complex<double>>(); }
+bool Value::isBool() const { return is<bool>(); }
+bool Value::isString() const { return is<std::string>(); }
+bool Value::isDevice() const { return is<Device>(); }
+bool Value::isGenerator() const { return is<Generator>(); }
+bool Value::isIntList() const { return is<std::vector<int64_t>>(); }
+bool Value::isDoubleList() const { return is<std::vector<double>>(); }
+bool Value::isBoolList() const { return is<std::vector<bool>>(); }
+bool Value::isTensorList() const { return is<std::vector<Tensor>>(); }
+
 Value::Value(const Scalar& v) {
   switch (v.tag()) {
     case Scalar::Tag::Double: data_ = v.toDouble(); break;

@@ -16,36 +16,42 @@ class CRESSET_API Value {
                             Generator, std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Scalar>, std::vector<Tensor>,
                             std::vector<Optional>, std::vector<std::string>>;
 
-  Value() = default;
-  Value(std::nullopt_t) {}
-  Value(Tensor t) : data_(std::move(t)) {}
-  Value(int64_t v) : data_(v) {}
-  Value(int v) : data_(static_cast<int64_t>(v)) {}
-  Value(double v) : data_(v) {}
-  Value(bool v) : data_(v) {}
+  // Out of line, all of them: a variant of this length is dear to compile.
+  Value() noexcept;
+  Value(const Value& o);
+  Value(Value&& o) noexcept;
+  Value& operator=(const Value& o);
+  Value& operator=(Value&& o) noexcept;
+  ~Value();
+  Value(std::nullopt_t) noexcept : Value() {}
+  Value(Tensor v);
+  Value(int64_t v);
+  Value(int v) : Value(static_cast<int64_t>(v)) {}
+  Value(double v);
+  Value(bool v);
   Value(const Scalar& v);
-  Value(const char* v) : data_(std::string(v)) {}
-  Value(std::string v) : data_(std::move(v)) {}
-  Value(std::string_view v) : data_(std::string(v)) {}
-  Value(ScalarType v) : data_(v) {}
-  Value(Device v) : data_(v) {}
-  Value(Layout v) : data_(v) {}
-  Value(MemoryFormat v) : data_(v) {}
-  Value(Generator v) : data_(std::move(v)) {}
-  Value(std::vector<int64_t> v) : data_(std::move(v)) {}
-  Value(IntArrayRef v) : data_(v.vec()) {}
-  Value(std::vector<double> v) : data_(std::move(v)) {}
-  Value(std::vector<bool> v) : data_(std::move(v)) {}
-  Value(std::vector<Scalar> v) : data_(std::move(v)) {}
-  Value(std::vector<Tensor> v) : data_(std::move(v)) {}
-  Value(std::vector<Optional> v) : data_(std::move(v)) {}
-  Value(std::vector<std::string> v) : data_(std::move(v)) {}
-  template <class T> Value(const std::optional<T>& v) { if (v) *this = Value(*v); }
+  Value(const char* v);
+  Value(std::string v);
+  Value(std::string_view v);
+  Value(ScalarType v);
+  Value(Device v);
+  Value(Layout v);
+  Value(MemoryFormat v);
+  Value(Generator v);
+  Value(std::vector<int64_t> v);
+  Value(IntArrayRef v);
+  Value(std::vector<double> v);
+  Value(std::vector<bool> v);
+  Value(std::vector<Scalar> v);
+  Value(std::vector<Tensor> v);
+  Value(std::vector<Optional> v);
+  Value(std::vector<std::string> v);
+  template <class T> Value(const std::optional<T>& v) : Value() { if (v) *this = Value(*v); }
 
   bool is_none() const { return data_.index() == 0; }
   template <class T> bool is() const { return std::holds_alternative<T>(data_); }
-  bool is_tensor() const { return is<Tensor>(); }
-  bool is_number() const { return is<int64_t>() || is<double>() || is<bool>() || is<complex<double>>(); }
+  bool is_tensor() const;
+  bool is_number() const;
 
   // Conversions accept what a caller may mean: an int where a float is expected, one int for a list of one. Errors: TypeError.
   const Tensor& to_tensor() const;  // None gives an undefined tensor
@@ -66,6 +72,37 @@ class CRESSET_API Value {
   std::vector<Scalar> to_scalar_list() const;
   std::vector<Tensor> to_tensor_list() const;
   std::vector<Optional> to_optional_tensor_list() const;
+
+  // LibTorch's names for the same.
+  bool isNone() const { return is_none(); }
+  bool isTensor() const { return is_tensor(); }
+  bool isScalar() const { return is_number(); }
+  bool isInt() const;
+  bool isDouble() const;
+  bool isComplexDouble() const;
+  bool isBool() const;
+  bool isString() const;
+  bool isDevice() const;
+  bool isGenerator() const;
+  bool isIntList() const;
+  bool isDoubleList() const;
+  bool isBoolList() const;
+  bool isTensorList() const;
+  const Tensor& toTensor() const { return to_tensor(); }
+  Scalar toScalar() const { return to_scalar(); }
+  int64_t toInt() const { return to_int(); }
+  double toDouble() const { return to_double(); }
+  complex<double> toComplexDouble() const { return to_scalar().toComplexDouble(); }
+  bool toBool() const { return to_bool(); }
+  const std::string& toStringRef() const { return to_string(); }
+  std::string_view toStringView() const { return to_string(); }
+  ScalarType toScalarType() const { return to_dtype(); }
+  Device toDevice() const { return to_device(); }
+  const Generator& toGenerator() const { return to_generator(); }
+  std::vector<int64_t> toIntVector() const { return to_int_list(); }
+  std::vector<double> toDoubleVector() const { return to_double_list(); }
+  std::vector<Tensor> toTensorVector() const { return to_tensor_list(); }
+  std::vector<Tensor> toTensorList() const { return to_tensor_list(); }
 
   const Data& data() const { return data_; }
   Data& data() { return data_; }

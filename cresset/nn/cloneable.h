@@ -8,29 +8,48 @@
 
 namespace cresset::nn {
 
-template <class Derived>
-class Cloneable : public Module {
+namespace detail {
+
+// The part of cloning that is the same for every class.
+class CRESSET_API CloneableBase : public Module {
  public:
   using Module::Module;
 
   // (Re)makes parameters, buffers and children from the options.
   virtual void reset() = 0;
 
-  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override {
-    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    Module& base = *copy;
-    base.clear_state();
-    copy->reset();
-    copy_state_to(base, device);
-    return copy;
-  }
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
 
  private:
-  void clone_(Module& other, const std::optional<Device>& device) final {
-    auto clone = std::dynamic_pointer_cast<Derived>(other.clone(device));
-    CRESSET_CHECK(clone != nullptr, "clone: attempted to clone a submodule of type ", other.name(), " into one of type ", name());
-    static_cast<Derived&>(*this) = *clone;
-  }
+  virtual std::shared_ptr<CloneableBase> duplicate() const = 0;
+  // Errors: `other` is of another class.
+  virtual void assign(const Module& other) = 0;
+  void clone_(Module& other, const std::optional<Device>& device) final;
 };
+
+[[noreturn]] CRESSET_API void throw_wrong_clone(const Module& from, const Module& to);
+
+}  // namespace detail
+
+template <class Derived>
+class CRESSET_API Cloneable : public detail::CloneableBase {
+ public:
+  using detail::CloneableBase::CloneableBase;
+
+ private:
+  std::shared_ptr<detail::CloneableBase> duplicate() const override;
+  void assign(const Module& other) override;
+};
+
+template <class Derived>
+std::shared_ptr<detail::CloneableBase> Cloneable<Derived>::duplicate() const {
+  return std::shared_ptr<CloneableBase>(static_cast<CloneableBase*>(new Derived(static_cast<const Derived&>(*this))));
+}
+template <class Derived>
+void Cloneable<Derived>::assign(const Module& other) {
+  auto* same = dynamic_cast<const Derived*>(&other);
+  if (!same) detail::throw_wrong_clone(other, *this);
+  static_cast<Derived&>(*this) = *same;
+}
 
 }  // namespace cresset::nn

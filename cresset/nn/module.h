@@ -22,6 +22,7 @@ template <class Contained> class ModuleHolder;
 class Module;
 
 namespace detail {
+class CloneableBase;
 // Puts the name under which `module` is registered before the message of an error that passes through it.
 CRESSET_API void add_module_path(Error& error, const Module& module);
 }  // namespace detail
@@ -132,7 +133,7 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, std::shared_ptr<Module>> children_{"Submodule"};
 
  private:
-  template <class Derived> friend class Cloneable;
+  friend class detail::CloneableBase;
   friend CRESSET_API void detail::add_module_path(Error& error, const Module& module);
   friend CRESSET_API std::ostream& operator<<(std::ostream& stream, const Module& module);
 

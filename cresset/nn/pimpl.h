@@ -15,18 +15,38 @@ namespace detail {
 struct ModuleHolderIndicator {};
 template <class T>
 constexpr bool is_module_holder = std::is_base_of<ModuleHolderIndicator, std::decay_t<T>>::value;
+// What a holder is copied from, and not made with. Lazy: most classes are never asked whether they convert.
 template <class T, class Contained>
-constexpr bool is_module_holder_of = std::is_base_of<ModuleHolder<Contained>, std::decay_t<T>>::value;
+using IsHolderOrPointer = std::disjunction<std::is_base_of<ModuleHolder<Contained>, std::decay_t<T>>, std::is_convertible<T, std::shared_ptr<Contained>>>;
 template <class T>
 constexpr bool is_module = std::is_base_of<Module, std::decay_t<T>>::value;
 [[noreturn]] CRESSET_API void throw_empty_holder();
 
+// A std::shared_ptr<Contained> that costs the compiler nothing until it is asked for one.
+template <class Contained>
+class SharedModule {
+ public:
+  SharedModule() = default;
+  SharedModule(std::nullptr_t) {}
+  SharedModule(std::shared_ptr<Contained> module) : module_(std::move(module)) {}
+  explicit SharedModule(Contained* fresh) : module_(static_cast<Module*>(fresh)) {}
+
+  Contained* get() const { return static_cast<Contained*>(module_.get()); }
+  Contained* operator->() const { return get(); }
+  Contained& operator*() const { return *get(); }
+  explicit operator bool() const { return module_ != nullptr; }
+  operator std::shared_ptr<Contained>() const { return std::static_pointer_cast<Contained>(module_); }
+
+ private:
+  std::shared_ptr<Module> module_;
+};
+
 // Whether a class can be made from nothing, also where its default constructor is deleted by hand.
 template <class Contained>
-std::shared_ptr<Contained> default_module() {
+Contained* default_module() {
   static_assert(std::is_default_constructible<Contained>::value,
                 "this module has no default constructor: give its options, or nullptr for an empty holder");
-  return std::make_shared<Contained>();
+  return new Contained();
 }
 
 }  // namespace detail
@@ -39,8 +59,8 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   ModuleHolder() : impl_(detail::default_module<Contained>()) {}
   ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
   template <class Head, class... Tail,
-            class = std::enable_if_t<!(sizeof...(Tail) == 0 && (detail::is_module_holder_of<Head, Contained> ||
-                                                                std::is_convertible<Head, std::shared_ptr<Contained>>::value))>>
+            class = std::enable_if_t<std::disjunction<std::bool_constant<(sizeof...(Tail) > 0)>,
+                                                      std::negation<detail::IsHolderOrPointer<Head, Contained>>>::value>>
   explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(new Contained(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
@@ -51,7 +71,7 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   Contained& operator*() { return *get(); }
   const Contained& operator*() const { return *get(); }
   // Errors of these three: the holder is empty.
-  const std::shared_ptr<Contained>& ptr() const {
+  std::shared_ptr<Contained> ptr() const {
     if (CRESSET_UNLIKELY(!impl_)) detail::throw_empty_holder();
     return impl_;
   }
@@ -63,7 +83,7 @@ class ModuleHolder : detail::ModuleHolderIndicator {
     if (CRESSET_UNLIKELY(!impl_)) detail::throw_empty_holder();
     return impl_.get();
   }
-  bool is_empty() const noexcept { return impl_ == nullptr; }
+  bool is_empty() const noexcept { return impl_.get() == nullptr; }
 
   // Calls forward.
   template <class... Args, class M = Contained>
@@ -81,7 +101,7 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   decltype(auto) operator[](Arg&& arg) { return (*get())[std::forward<Arg>(arg)]; }
 
  protected:
-  std::shared_ptr<Contained> impl_;
+  detail::SharedModule<Contained> impl_;
 };
 
 template <class Contained>

@@ -153,6 +153,18 @@ CASES = {
     "TripletMarginLoss": (lambda: nn.TripletMarginLoss(margin=0.5, swap=True), [(3, 4), (3, 4), (3, 4)]),
     "TripletMarginWithDistanceLoss": (lambda: nn.TripletMarginWithDistanceLoss(), [(3, 4), (3, 4), (3, 4)]),
     "PoissonNLLLoss": (lambda: Call(lambda x, y: F.poisson_nll_loss(x, y.exp(), full=True)), [(3, 4), (3, 4)]),
+    "RNN": (lambda: Recurrent(nn.RNN(3, 4, num_layers=2)), [(5, 2, 3)]),
+    "RNNReLU": (lambda: Recurrent(nn.RNN(3, 4, nonlinearity="relu", bias=False)), [(5, 3)]),
+    "LSTM": (lambda: Recurrent(nn.LSTM(3, 4)), [(5, 2, 3)]),
+    "LSTMBidirectional": (lambda: Recurrent(nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)), [(2, 5, 3)]),
+    "LSTMProjected": (lambda: Recurrent(nn.LSTM(3, 4, num_layers=2, proj_size=2)), [(5, 2, 3)]),
+    "LSTMDropout": (lambda: Recurrent(nn.LSTM(3, 4, num_layers=2, dropout=0.5)), [(5, 2, 3)]),
+    "GRU": (lambda: Recurrent(nn.GRU(3, 4, num_layers=2, bidirectional=True)), [(5, 2, 3)]),
+    "GRUGivenState": (lambda: Recurrent(nn.GRU(3, 4, batch_first=True)), [(2, 5, 3), (1, 2, 4)]),
+    "RNNCell": (lambda: nn.RNNCell(3, 4), [(2, 3), (2, 4)]),
+    "RNNCellReLU": (lambda: nn.RNNCell(3, 4, nonlinearity="relu"), [(2, 3), (2, 4)]),
+    "LSTMCell": (lambda: Recurrent(nn.LSTMCell(3, 4)), [(2, 3)]),
+    "GRUCell": (lambda: nn.GRUCell(3, 4, bias=False), [(3,), (4,)]),
     "MultiheadAttention": (lambda: Attention(), [(3, 2, 4), (5, 2, 4), (5, 2, 4)]),
     "MultiheadAttentionSeparate": (lambda: Attention(kdim=3, vdim=5, add_bias_kv=True, add_zero_attn=True), [(3, 2, 4), (5, 2, 3), (5, 2, 5)]),
 }
@@ -167,6 +179,22 @@ class Attention(nn.MultiheadAttention):
     def forward(self, query, key, value):
         output, weights = super().forward(query, key, value)
         return torch.cat([output.reshape(-1), weights.reshape(-1)])
+
+
+class Recurrent(nn.Module):
+    """All outputs and states of a recurrent layer in one tensor; the parameters keep their names."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = [layer]
+        for name, parameter in layer.named_parameters():
+            self.register_parameter(name, parameter)
+
+    def forward(self, *inputs):
+        def flat(values):
+            return [values.reshape(-1)] if isinstance(values, torch.Tensor) else [one for value in values for one in flat(value)]
+
+        return torch.cat(flat(self.layer[0](*inputs)))
 
 
 def numbers(tensor):

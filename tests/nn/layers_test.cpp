@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cresset/cresset.h"
@@ -226,6 +228,47 @@ LAYER_TEST(TripletMarginLoss, nn::TripletMarginLoss(nn::TripletMarginLossOptions
            normal({3, 4}))
 LAYER_TEST(TripletMarginWithDistanceLoss, nn::TripletMarginWithDistanceLoss(), normal({3, 4}), normal({3, 4}), normal({3, 4}))
 FUNCTION_TEST(PoissonNLLLoss, F::poisson_nll_loss(x, y.exp(), F::PoissonNLLLossFuncOptions().full(true)), normal({3, 4}), normal({3, 4}))
+
+// Outputs and states of recurrent layers in one tensor.
+Tensor flat(const Tensor& values) { return values.reshape({-1}); }
+template <class... T>
+Tensor flat(const std::tuple<T...>& values) {
+  return std::apply([](const auto&... each) { return cat({flat(each)...}); }, values);
+}
+template <class Layer>
+void check_recurrent(const std::string& name, const std::function<Layer()>& make, const std::vector<std::vector<int64_t>>& shapes) {
+  manual_seed(0);
+  Layer layer = make();
+  const std::vector<Tensor> initial = copies(*layer);
+  std::vector<Tensor> inputs;
+  for (const auto& shape : shapes) inputs.push_back(normal(shape));
+  Tensor output;
+  if constexpr (std::is_invocable_v<Layer&, Tensor, Tensor>) output = inputs.size() > 1 ? flat(layer(inputs[0], inputs[1])) : flat(layer(inputs[0]));
+  else output = flat(layer(inputs[0]));
+  check(name, *layer, inputs, initial, output);
+}
+#define RECURRENT_TEST(Name, Layer, options, ...) \
+  TEST(Layers, Name) { check_recurrent<nn::Layer>(#Name, [] { return nn::Layer(nn::Layer##Options options); }, {__VA_ARGS__}); }
+RECURRENT_TEST(RNN, RNN, (3, 4).num_layers(2), {5, 2, 3})
+RECURRENT_TEST(RNNReLU, RNN, (3, 4).nonlinearity(kReLU).bias(false), {5, 3})
+RECURRENT_TEST(LSTM, LSTM, (3, 4), {5, 2, 3})
+RECURRENT_TEST(LSTMBidirectional, LSTM, (3, 4).num_layers(2).batch_first(true).bidirectional(true), {2, 5, 3})
+RECURRENT_TEST(LSTMProjected, LSTM, (3, 4).num_layers(2).proj_size(2), {5, 2, 3})
+RECURRENT_TEST(LSTMDropout, LSTM, (3, 4).num_layers(2).dropout(0.5), {5, 2, 3})
+RECURRENT_TEST(GRU, GRU, (3, 4).num_layers(2).bidirectional(true), {5, 2, 3})
+RECURRENT_TEST(GRUGivenState, GRU, (3, 4).batch_first(true), {2, 5, 3}, {1, 2, 4})
+RECURRENT_TEST(RNNCell, RNNCell, (3, 4), {2, 3}, {2, 4})
+RECURRENT_TEST(RNNCellReLU, RNNCell, (3, 4).nonlinearity(kReLU), {2, 3}, {2, 4})
+RECURRENT_TEST(LSTMCell, LSTMCell, (3, 4), {2, 3})
+RECURRENT_TEST(GRUCell, GRUCell, (3, 4).bias(false), {3}, {4})
+TEST(Layers, RecurrentMistakes) {
+  nn::LSTM layer(3, 4);
+  EXPECT_THROW(layer(zeros({5, 2, 4})), Error);
+  EXPECT_THROW(layer(zeros({3})), Error);
+  EXPECT_THROW(layer(zeros({5, 2, 3}), std::make_tuple(zeros({1, 3, 4}), zeros({1, 2, 4}))), Error);
+  EXPECT_THROW(nn::LSTM(nn::LSTMOptions(3, 4).proj_size(4)), ValueError);
+  EXPECT_THROW(nn::GRUCell(3, 4)(zeros({2, 5})), Error);
+}
 
 // Output and averaged weights in one tensor.
 void check_attention(const std::string& name, const nn::MultiheadAttentionOptions& options, int64_t kdim, int64_t vdim) {

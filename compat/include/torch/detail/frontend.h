@@ -11,6 +11,7 @@ using cresset::save;
 
 namespace autograd {
 using namespace cresset::autograd;
+using tensor_list = variable_list;
 }
 namespace nn {
 using namespace cresset::nn;

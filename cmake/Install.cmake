@@ -1,0 +1,36 @@
+# A relocatable installation: headers, library, and the packages Cresset and Torch.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(cresset_compat INTERFACE)
+set_target_properties(cresset_compat PROPERTIES EXPORT_NAME compat)
+target_include_directories(cresset_compat INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compat/include>
+                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat>)
+target_link_libraries(cresset_compat INTERFACE cresset)
+add_library(Cresset::cresset ALIAS cresset)
+add_library(Cresset::compat ALIAS cresset_compat)
+
+install(TARGETS cresset cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(room base core dispatch ops autograd autograd/rules nn optim data data/datasets io)
+  file(GLOB room_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.h)
+  install(FILES ${room_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/${room})
+endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/cresset/ops/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/ops
+        FILES_MATCHING PATTERN "functions.h" PATTERN "*.inc")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/compat/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/cresset)
+
+set(CRESSET_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Cresset)
+set(CRESSET_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR})
+set(CRESSET_COMPAT_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat)
+install(EXPORT CressetTargets NAMESPACE Cresset:: DESTINATION ${CRESSET_CMAKE_DIR})
+configure_package_config_file(cmake/CressetConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/CressetConfig.cmake INSTALL_DESTINATION ${CRESSET_CMAKE_DIR})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/CressetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/cmake/CressetConfig.cmake ${CMAKE_BINARY_DIR}/cmake/CressetConfigVersion.cmake DESTINATION ${CRESSET_CMAKE_DIR})
+configure_package_config_file(compat/TorchConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/TorchConfig.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Torch
+                              PATH_VARS CRESSET_CMAKE_DIR CRESSET_INCLUDE_DIR CRESSET_COMPAT_INCLUDE_DIR CMAKE_INSTALL_PREFIX)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/TorchConfigVersion.cmake VERSION 2.13.0 COMPATIBILITY AnyNewerVersion)
+install(FILES ${CMAKE_BINARY_DIR}/cmake/TorchConfig.cmake ${CMAKE_BINARY_DIR}/cmake/TorchConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Torch)
