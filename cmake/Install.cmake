@@ -11,6 +11,10 @@ add_library(Cresset::cresset ALIAS cresset)
 add_library(Cresset::compat ALIAS cresset_compat)
 
 install(TARGETS cresset cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Opened from the folder that the library lies in.
+if(TARGET cresset_onednn)
+  install(TARGETS cresset_onednn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 foreach(room base core dispatch ops autograd autograd/rules nn optim data data/datasets io)
   file(GLOB room_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.h)
   install(FILES ${room_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/${room})

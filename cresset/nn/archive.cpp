@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "cresset/dispatch/value.h"
 #include "cresset/nn/archive_contents.h"
 
 namespace cresset::serialize {
@@ -54,6 +55,29 @@ ArchiveValue::ArchiveValue(int64_t v) : text_("i:" + std::to_string(v)) {}
 ArchiveValue::ArchiveValue(double v) : text_("d:" + print_double(v)) {}
 ArchiveValue::ArchiveValue(const std::vector<int64_t>& v) : text_("l:" + join(v, [](int64_t x) { return std::to_string(x); })) {}
 ArchiveValue::ArchiveValue(const std::vector<double>& v) : text_("v:" + join(v, print_double)) {}
+
+ArchiveValue::ArchiveValue(const dispatch::Value& v) {
+  if (v.is_none()) *this = ArchiveValue();
+  else if (v.isBool()) *this = v.to_bool();
+  else if (v.isInt()) *this = v.to_int();
+  else if (v.isDouble()) *this = v.to_double();
+  else if (v.isString()) *this = v.to_string();
+  else if (v.isIntList()) *this = v.to_int_list();
+  else if (v.isDoubleList()) *this = v.to_double_list();
+  else CRESSET_CHECK_TYPE(false, "archive: expected a number, flag, text or list of numbers, got ", v.kind());
+}
+
+dispatch::Value ArchiveValue::to_value() const {
+  switch (text_[0]) {
+    case 'b': return to_bool();
+    case 'i': return to_int();
+    case 'd': return to_double();
+    case 's': return to_string();
+    case 'l': return to_int_list();
+    case 'v': return to_double_list();
+    default: return {};
+  }
+}
 
 ArchiveValue ArchiveValue::parse(std::string text) {
   CRESSET_CHECK(text.size() >= 2 && text[1] == ':' && std::strchr("nbidslv", text[0]), "archive: value '", text, "' has no known tag");
@@ -126,6 +150,13 @@ bool InputArchive::try_read(const std::string& key, ArchiveValue& value) {
   return true;
 }
 
+bool InputArchive::try_read(const std::string& key, dispatch::Value& value) {
+  ArchiveValue stored;
+  if (!try_read(key, stored)) return false;
+  value = stored.to_value();
+  return true;
+}
+
 bool InputArchive::try_read(const std::string& key, InputArchive& nested) {
   const std::string prefix = prefix_ + key + ".";
   for (const auto& entry : contents_->index) {
@@ -141,6 +172,9 @@ void InputArchive::read(const std::string& key, Tensor& tensor, bool is_buffer) 
   CRESSET_CHECK(try_read(key, tensor, is_buffer), "load: no tensor named '", prefix_ + key, "' in the archive");
 }
 void InputArchive::read(const std::string& key, ArchiveValue& value) {
+  CRESSET_CHECK(try_read(key, value), "load: no value named '", prefix_ + key, "' in the archive");
+}
+void InputArchive::read(const std::string& key, dispatch::Value& value) {
   CRESSET_CHECK(try_read(key, value), "load: no value named '", prefix_ + key, "' in the archive");
 }
 void InputArchive::read(const std::string& key, InputArchive& nested) {

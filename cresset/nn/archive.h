@@ -11,6 +11,8 @@
 
 #include "cresset/tensor.h"
 
+namespace cresset::dispatch { class Value; }
+
 namespace cresset::serialize {
 
 // A number, flag, text or list of numbers beside the tensors of an archive, kept as tagged text: "i:5", "d:0.5", "b:1", "s:text", "l:1,2", "v:0.5,2".
@@ -25,10 +27,13 @@ class CRESSET_API ArchiveValue {
   ArchiveValue(const char* v) : ArchiveValue(std::string(v)) {}
   ArchiveValue(const std::vector<int64_t>& v);
   ArchiveValue(const std::vector<double>& v);
+  // Errors: a value of another kind than the ones above.
+  ArchiveValue(const dispatch::Value& v);
   // Errors: text without a known tag.
   static ArchiveValue parse(std::string text);
 
   bool is_none() const { return text_[0] == 'n'; }
+  dispatch::Value to_value() const;
   // Errors: the value is of another kind.
   bool to_bool() const;
   int64_t to_int() const;
@@ -82,10 +87,12 @@ class CRESSET_API InputArchive {
   // A defined `tensor` receives the values (and keeps its identity); an undefined one becomes the archive's tensor. False: no such key.
   bool try_read(const std::string& key, Tensor& tensor, bool is_buffer = false);
   bool try_read(const std::string& key, ArchiveValue& value);
+  bool try_read(const std::string& key, dispatch::Value& value);
   bool try_read(const std::string& key, InputArchive& nested);
-  // Errors: no such key, or another shape than that of a defined `tensor`.
+  // Errors of all four: no such key; of the first: another shape than that of a defined `tensor`.
   void read(const std::string& key, Tensor& tensor, bool is_buffer = false);
   void read(const std::string& key, ArchiveValue& value);
+  void read(const std::string& key, dispatch::Value& value);
   void read(const std::string& key, InputArchive& nested);
   std::vector<std::string> keys();
 

@@ -1,7 +1,9 @@
 // Gradients: leaves, higher order, hooks, custom functions, modes.
 #include <torch/torch.h>
 
+#include <functional>
 #include <iostream>
+#include <vector>
 
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
@@ -100,8 +102,10 @@ static void hooks_and_mistakes() {
   y.sum().backward();
   expect(calls == 1 && x.grad().sum().item<float>() == 60, "hooks");
   expect(y.grad().sum().item<float>() == 30, "retain_grad");
-  for (auto& mistake : std::vector<std::function<void()>>{[&] { y.sum().backward(); y.sum().backward(); }, [&] { x.mul_(2); },
-                                                          [] { torch::ones({2}, torch::requires_grad()).backward(); }}) {
+  auto z = (x * x).sum();
+  const std::vector<std::function<void()>> mistakes = {[&] { z.backward(); z.backward(); }, [&] { x.mul_(2); },
+                                                       [] { torch::ones({2}, torch::requires_grad()).backward(); }};
+  for (auto& mistake : mistakes) {
     try {
       mistake();
       expect(false, "a mistake raises");

@@ -8,13 +8,10 @@
 #include <type_traits>
 
 #include "cresset/base/error.h"
-#include "cresset/base/function_ref.h"
 #include "cresset/base/macros.h"
+#include "cresset/base/streamed.h"
 
 namespace cresset::compat {
-
-// What `write` puts into a stream.
-CRESSET_API std::string streamed(FunctionRef<void(std::ostream&)> write);
 
 template <class T, class = void>
 struct IsPart : std::false_type {};
