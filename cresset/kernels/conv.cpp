@@ -8,6 +8,7 @@
 #include "cresset/kernels/common/scratch.h"
 #include "cresset/kernels/conv_onednn.h"
 #include "cresset/kernels/cpu/conv.h"
+#include "cresset/kernels/cpu/conv_winograd.h"
 #include "cresset/kernels/gemm.h"
 #include "cresset/kernels/providers/onednn.h"
 
@@ -206,31 +207,47 @@ CRESSET_CONV_KERNELS(Half, half)
 CRESSET_CONV_KERNELS(BFloat16, bfloat16)
 #undef CRESSET_CONV_KERNELS
 
-// Whether oneDNN is to run this convolution. Measured on one thread of Zen 5 (limit 260 GFLOP/s in float32, 483 in bfloat16), in GFLOP/s
-// of our own kernels and of oneDNN 2.6 with its reorders, bench/kernels/conv_bench.cpp:
-//                                      forward       to the input  to the weights
-//   3x3 64->64   56^2 b1              206 | 232        203 | 232     177 | 225
-//   3x3 128->128 16^2 b32             204 | 220        209 | 227     143 | 205
-//   3x3 512->512 7^2 b1               108 | 118         21 | 115     136 |  97
-//   3x3 3->64    32^2 b32             145 | 116         27 |  37     100 | 139
-//   3x3 1->32    28^2 b64             122 |  80         10 |  12      52 |  77
-//   7x7/2 3->64  224^2 b1             178 | 218        152 |  42     164 | 184
-//   1x1 64->256  56^2 b1              179 | 199        144 | 197     167 | 159
-//   1x1 32->64   32^2 b32             179 |  86        120 | 104     131 |  88
-//   depthwise 128 16^2 b32              9 |  52         10 |  46       5 |  56
-//   3x3 128->128 28^2 b8, 32 groups    42 |  39         42 |  41      29 |  12
-//   3x3 64->64   56^2 b1, bfloat16    198 | 400        195 | 401     169 | 329
-bool prefer_onednn(ConvKind kind, ScalarType dtype, const ConvShape& s) {
-  if (dtype == ScalarType::BFloat16) return true;
-  if (dtype != ScalarType::Float) return false;
+// What runs a convolution. Measured on one thread of Zen 5 (limit 260 GFLOP/s in float32, 483 in bfloat16), in GFLOP/s of the direct sum:
+// our direct kernels, oneDNN 2.6 with its reorders, and our Winograd kernels, bench/kernels/conv_bench.cpp:
+//                                      forward            to the input       to the weights
+//   3x3 64->64   56^2 b1              206 | 232 | 375    203 | 232 | 373    177 | 225 | 341
+//   3x3 32->64   26^2 b64             184 | 199 | 345    125 | 199 | 264    150 | 193 | 307
+//   3x3 128->128 16^2 b32             204 | 220 | 425    209 | 227 | 413    143 | 205 | 369
+//   3x3 256->256 14^2 b1              197 | 199 | 241    161 | 206 | 243    168 | 159 | 351
+//   3x3 512->512 7^2 b1               108 | 126 |  62     21 | 116 |  59    136 | 134 | 134
+//   3x3 16->16   32^2 b32               - | 134 | 290      - | 160 | 292      - | 182 | 158
+//   3x3 3->64    32^2 b32             145 | 116           27 |  37          100 | 139
+//   3x3 1->32    28^2 b64             122 |  80           10 |  12           52 |  77
+//   7x7/2 3->64  224^2 b1             178 | 218          152 |  42          164 | 184
+//   1x1 64->256  56^2 b1              179 | 199          144 | 197          167 | 159
+//   1x1 32->64   32^2 b32             179 |  86          120 | 104          131 |  88
+//   depthwise 128 16^2 b32              9 |  52           10 |  46            5 |  56
+//   3x3 128->128 28^2 b8, 32 groups    42 |  39           42 |  41           29 |  12
+//   3x3 64->64   56^2 b1, bfloat16    198 | 400          195 | 401          169 | 329
+enum class Path { own, winograd, onednn };
+
+bool winograd_fits(ConvKind kind, const ConvShape& s) {
+  const bool three_by_three = s.kernel[0] == 1 && s.kernel[1] == 3 && s.kernel[2] == 3 && s.in[0] == 1 && s.padding[0] == 0;
+  if (!three_by_three || s.groups > 1 || !s.unit_stride() || s.dilation[1] != 1 || s.dilation[2] != 1) return false;
+  if (s.padding[1] > 2 || s.padding[2] > 2 || s.in_per_group < 16 || s.out_per_group < 16) return false;
+  // The transform of the weights needs images to pay for it.
+  return kind == ConvKind::backward_weight ? s.in_per_group * s.out_per_group >= 512 : s.batch * s.out_pixels >= 128;
+}
+
+Path choose_path(ConvKind kind, ScalarType dtype, const ConvShape& s) {
+  if (dtype == ScalarType::BFloat16) return Path::onednn;
+  if (dtype != ScalarType::Float) return Path::own;
+  if (winograd_fits(kind, s)) return Path::winograd;
+  const auto onednn_if = [](bool better) { return better ? Path::onednn : Path::own; };
   const bool depthwise = s.in_per_group == 1 && s.groups > 1;
-  if (s.groups > 1 && !depthwise) return s.in_per_group >= 16 && s.out_per_group >= 16;
+  if (depthwise) return Path::onednn;
+  if (s.groups > 1) return onednn_if(s.in_per_group >= 16 && s.out_per_group >= 16);
   switch (kind) {
-    case ConvKind::forward: return depthwise || (s.pointwise() ? s.in_per_group >= 64 : s.taps >= 32);
-    case ConvKind::backward_input: return depthwise || (s.pointwise() ? s.in_per_group >= 64 : s.in_per_group >= 16 || s.unit_stride());
-    case ConvKind::backward_weight: return depthwise || !(s.pointwise() || s.weight_count() > 4 * (s.input_count() + s.output_count()));
+    case ConvKind::forward: return onednn_if(s.pointwise() ? s.in_per_group >= 64 : s.taps >= 32);
+    case ConvKind::backward_input: return onednn_if(s.pointwise() ? s.in_per_group >= 64 : s.in_per_group >= 16 || s.unit_stride());
+    case ConvKind::backward_weight: return onednn_if(!s.pointwise() && s.weight_count() <= 4 * (s.input_count() + s.output_count()));
   }
-  return false;
+  return Path::own;
 }
 
 // out[item][channel][pixel] = bias[channel], or 0: what is left of a convolution without products.
@@ -267,7 +284,10 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
     T* y = static_cast<T*>(output);
     if (s.output_count() == 0) return;
     if (s.taps == 0) return fill_channels(y, s.batch, params.out_channels, s.out_pixels, b);
-    if (prefer_onednn(ConvKind::forward, dtype, s) && onednn_conv_forward(dtype, params, x, w, b, y)) return;
+    const Path path = choose_path(ConvKind::forward, dtype, s);
+    if constexpr (std::is_same_v<T, float>)
+      if (path == Path::winograd) return call(conv_winograd_forward_stub)(s, x, w, false, b, y);
+    if (path == Path::onednn && onednn_conv_forward(dtype, params, x, w, b, y)) return;
     if constexpr (FloatingKernels<T>::available)
       FloatingKernels<T>::forward()(s, x, w, b, y);
     else
@@ -284,7 +304,10 @@ void conv_backward_input(ScalarType dtype, const ConvParams& params, const void*
     T* x = static_cast<T*>(grad_input);
     if (s.input_count() == 0) return;
     if (s.out_per_group == 0) return fill_channels(x, s.batch, params.in_channels, s.in_pixels, b);
-    if (!b && prefer_onednn(ConvKind::backward_input, dtype, s) && onednn_conv_backward_input(dtype, params, g, w, x)) return;
+    const Path path = choose_path(ConvKind::backward_input, dtype, s);
+    if constexpr (std::is_same_v<T, float>)
+      if (path == Path::winograd) return call(conv_winograd_forward_stub)(s.transposed(), g, w, true, b, x);
+    if (!b && path == Path::onednn && onednn_conv_backward_input(dtype, params, g, w, x)) return;
     if constexpr (FloatingKernels<T>::available)
       FloatingKernels<T>::backward_input()(s, g, w, b, x);
     else
@@ -304,9 +327,14 @@ void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void
       if (b) std::fill_n(b, params.out_channels, T{});
       return;
     }
-    if (s.weight_count() > 0 && prefer_onednn(ConvKind::backward_weight, dtype, s) &&
-        onednn_conv_backward_weight(dtype, params, x, g, w, b))
-      return;
+    const Path path = choose_path(ConvKind::backward_weight, dtype, s);
+    if (s.weight_count() > 0 && path == Path::onednn && onednn_conv_backward_weight(dtype, params, x, g, w, b)) return;
+    if constexpr (std::is_same_v<T, float>)
+      if (path == Path::winograd) {
+        call(conv_winograd_backward_weight_stub)(s, x, g, w);
+        if (b) call(conv_backward_bias_float_stub)(s, g, b);
+        return;
+      }
     if constexpr (FloatingKernels<T>::available) {
       if (s.weight_count() > 0) FloatingKernels<T>::backward_weight()(s, x, g, w);
       if (b) FloatingKernels<T>::backward_bias()(s, g, b);

@@ -17,6 +17,9 @@ struct ConvParams {
   int64_t output(int d) const { return (input[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1; }
 };
 
+// 3x3 kernels with unit stride over many channels go through sums and differences of inputs in float32 (Winograd's algorithm): where an
+// input or weight is infinite, a result that it reaches may be NaN instead.
+
 // output = input (*) weight + bias; `bias` has out_channels elements or is null.
 // Every dtype but bool and complex32; float16 and bfloat16 accumulate in float32. Independent of the number of threads.
 CRESSET_API void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias,

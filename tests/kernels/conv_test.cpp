@@ -290,11 +290,25 @@ TYPED_TEST(ConvFloatTest, NetworkShapes) {
   check<TypeParam>(conv2d(1, 48, 32, 9, 3, 1, 2, 2));
 }
 
+// Unit strides, 3x3 and many channels: rows narrower and wider than two vectors, odd and even sizes, every padding, ragged channels.
+TYPED_TEST(ConvFloatTest, ThreeByThree) {
+  for (int64_t size : {2, 3, 7, 12, 28, 33, 57, 66})
+    for (int64_t padding : {0, 1, 2}) {
+      if (size + 2 * padding < 3) continue;
+      check<TypeParam>(conv2d(size > 40 ? 1 : 3, 16, size > 40 ? 16 : 19, size, 3, 1, padding));
+    }
+  check<TypeParam>(conv2d(20, 17, 33, 4, 3, 1, 1));
+  check<TypeParam>(conv2d(2, 65, 30, 9, 3, 1, 1));
+  ConvParams p = conv2d(2, 20, 24, 13, 3);
+  p.padding[1] = 2;
+  check<TypeParam>(p);
+}
+
 template <class T>
 void expect_same_for_every_thread_count() {
   const int threads = get_num_threads();
   for (const ConvParams& p : {conv2d(5, 16, 32, 20, 3, 1, 1), conv2d(4, 32, 32, 20, 3, 1, 1, 1, 32), conv2d(1, 64, 32, 30, 3, 2, 1),
-                              conv2d(3, 1, 32, 27, 3), conv2d(3, 64, 48, 17, 1), conv1d(6, 16, 16, 500, 5, 2, 2), conv3d(3, 8, 8, 8, 3)}) {
+                              conv2d(3, 1, 32, 27, 3), conv2d(3, 64, 48, 17, 1), conv2d(9, 40, 24, 14, 3), conv1d(6, 16, 16, 500, 5, 2, 2), conv3d(3, 8, 8, 8, 3)}) {
     const auto x = random_values<T>(count_input(p), 1), w = random_values<T>(count_weight(p), 2), g = random_values<T>(count_output(p), 3);
     struct Results { std::vector<T> y, gx, gw, gb; };
     const auto run = [&](int n) {

@@ -2,6 +2,7 @@
 // One convolution's sizes with three spatial dimensions, absent ones being 1, and the sizes that loops need.
 
 #include <cstdint>
+#include <utility>
 
 #include "cresset/kernels/conv.h"
 
@@ -37,6 +38,18 @@ struct ConvShape {
     return true;
   }
   bool unit_stride() const { return stride[0] == 1 && stride[1] == 1 && stride[2] == 1; }
+  // The forward convolution, by weights turned by half a turn, that is the gradient to the input of this one, whose strides are 1.
+  ConvShape transposed() const {
+    ConvShape t = *this;
+    std::swap(t.in_per_group, t.out_per_group);
+    std::swap(t.in_pixels, t.out_pixels);
+    for (int d = 0; d < 3; d++) {
+      std::swap(t.in[d], t.out[d]);
+      t.padding[d] = dilation[d] * (kernel[d] - 1) - padding[d];
+    }
+    t.taps = t.in_per_group * kernel_size();
+    return t;
+  }
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t input_count() const { return batch * groups * in_per_group * in_pixels; }
   int64_t output_count() const { return batch * groups * out_per_group * out_pixels; }

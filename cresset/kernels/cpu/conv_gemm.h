@@ -8,6 +8,7 @@
 // No sum's order depends on how the work is cut.
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/common/aligned_buffer.h"
 #include "cresset/kernels/cpu/conv.h"
 #include "cresset/kernels/cpu/conv_unfold.h"
 
@@ -19,15 +20,6 @@ constexpr int kTileWidth = kTileVectors* kLanes<P>;
 template <class P>
 constexpr int64_t kConvDepth = 1536 / static_cast<int64_t>(sizeof(P));
 constexpr int64_t kConvColumns = 320;
-
-template <class T>
-struct AlignedBuffer {
-  explicit AlignedBuffer(int64_t count) : data(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{64}))) {}
-  ~AlignedBuffer() { ::operator delete (data, std::align_val_t{64}); }
-  AlignedBuffer(const AlignedBuffer&) = delete;
-  AlignedBuffer& operator=(const AlignedBuffer&) = delete;
-  T* const data;
-};
 
 // A rows x k matrix in panels of kTileRows for each block of `depth`: [block][panel][k in block][row in panel].
 template <class P>
@@ -65,8 +57,9 @@ void multiply_panels(const PackedRows<P>& a, const P* packed, int64_t pc, int64_
     const int64_t i0 = a.first_row(q), rows = a.first_row(q + 1) - i0;
     for (int64_t j = 0; j < columns; j += kTileWidth<P>) {
       const int used = static_cast<int>(std::min<int64_t>(kTileWidth<P>, columns - j));
-      micro_kernels<P>.at[rows - 1][used > kLanes<P>](kc, a.at(packed, pc, kc, q), tiles + j * kc,
-                                                      {c + i0 * ldc + j, ldc, P(1), pc > 0 ? P(1) : P(0), nullptr, false}, used);
+      const bool wide = used > kLanes<P>;
+      micro_kernels<P>.at[rows - 1][wide](kc, a.at(packed, pc, kc, q), tiles + j * kc, wide ? kTileWidth<P> : kLanes<P>,
+                                          {c + i0 * ldc + j, ldc, P(1), pc > 0 ? P(1) : P(0), nullptr, false}, used);
     }
   }
 }
@@ -170,19 +163,6 @@ void forward(const ConvShape& s, const S* input, const S* weight, const S* bias,
   });
 }
 
-// The forward convolution that takes grad_output to grad_input when all strides are 1.
-inline ConvShape transposed_shape(const ConvShape& s) {
-  ConvShape t = s;
-  std::swap(t.in_per_group, t.out_per_group);
-  std::swap(t.in_pixels, t.out_pixels);
-  for (int d = 0; d < 3; d++) {
-    std::swap(t.in[d], t.out[d]);
-    t.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
-  }
-  t.taps = t.in_per_group * s.kernel_size();
-  return t;
-}
-
 template <class S, class P>
 void backward_input_unit_stride(const ConvShape& s, const S* grad_output, const S* weight, const S* bias, S* grad_input) {
   const int64_t size = s.kernel_size();
@@ -194,7 +174,7 @@ void backward_input_unit_stride(const ConvShape& s, const S* grad_output, const 
         S* to = flipped.data + ((g * s.in_per_group + ic) * s.out_per_group + oc) * size;
         for (int64_t i = 0; i < size; i++) to[i] = from[size - 1 - i];
       }
-  forward<S, P>(transposed_shape(s), grad_output, flipped.data, bias, grad_input);
+  forward<S, P>(s.transposed(), grad_output, flipped.data, bias, grad_input);
 }
 
 template <class S, class P>
@@ -306,8 +286,9 @@ void backward_weight_unit(const ConvShape& s, const PlaneLayout& layout, const S
         pack_a(rows + i0 * row_stride, row_stride, 1, static_cast<int>(i1 - i0), kc, a);
         for (int64_t j = 0; j < columns; j += W) {
           const int used = static_cast<int>(std::min<int64_t>(W, columns - j));
-          micro_kernels<P>.at[i1 - i0 - 1][used > L](
-              kc, a, tiles + j * kc, {sums + i0 * ldc + j, ldc, P(1), first_block ? P(0) : P(1), nullptr, false}, used);
+          micro_kernels<P>.at[i1 - i0 - 1][used > L](kc, a, tiles + j * kc, used > L ? W : L,
+                                                     {sums + i0 * ldc + j, ldc, P(1), first_block ? P(0) : P(1), nullptr, false},
+                                                     used);
         }
       }
     }

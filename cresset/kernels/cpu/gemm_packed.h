@@ -47,9 +47,9 @@ CRESSET_NOINLINE void finish_tile(const P* sums, int rows, int width, int column
   }
 }
 
-// C tile (Rows x Vectors) from packed panels a[k][Rows] and b[k][Vectors * lanes]; only the first `columns` columns exist in C.
+// C tile (Rows x Vectors) from a packed panel a[k][Rows] and rows of B, b_step apart; only the first `columns` columns exist in C.
 template <class P, int Rows, int Vectors>
-void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTRICT b, const TileOutput<P>& out, int columns) {
+void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTRICT b, int64_t b_step, const TileOutput<P>& out, int columns) {
   constexpr int L = kLanes<P>;
   Vector<P> acc[Rows][Vectors] = {};
   unroll<Rows>([&](auto i) { unroll<Vectors>([&](auto j) { __builtin_prefetch(out.c + i * out.ldc + j * L, 1); }); });
@@ -61,7 +61,7 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
       unroll<Vectors>([&](auto j) { acc[i][j] += x * row[j]; });
     });
     a += Rows;
-    b += Vectors * L;
+    b += b_step;
   }
   // Calls while the sums are live would make the compiler keep some of them in memory throughout: they are stored first.
   if (columns < Vectors * L || out.bias || out.relu) {
@@ -85,7 +85,7 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
 }
 
 template <class P>
-using MicroKernel = void (*)(int64_t, const P*, const P*, const TileOutput<P>&, int);
+using MicroKernel = void (*)(int64_t, const P*, const P*, int64_t, const TileOutput<P>&, int);
 
 // micro_kernels<P>[rows - 1][vectors - 1]
 template <class P, int... I>
@@ -228,7 +228,8 @@ void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int
           TileOutput<P> tile = step;
           tile.c += i0 * out.ldc + column;
           if (tile.bias) tile.bias += column;
-          micro_kernels<P>.at[i1 - i0 - 1][used > kLanes<P>](kp, packed_a, packed_b + j * kp, tile, used);
+          const bool wide = used > kLanes<P>;
+          micro_kernels<P>.at[i1 - i0 - 1][wide](kp, packed_a, packed_b + j * kp, wide ? kWidth : kLanes<P>, tile, used);
         }
       }
     }
