@@ -109,7 +109,7 @@ def calls(sides: list[Side], _: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", str(side.program("calls")), "callgrind"])
             counts: dict[str, float] = {}
-            for dump in sorted(Path(folder).glob("out.*")):
+            for dump in sorted(Path(folder).glob("out.*"), key=lambda p: int(p.suffix[1:])):
                 name, total = "", 0.0
                 for line in dump.read_text().splitlines():
                     if line.startswith("desc: Trigger: Client Request: "):
@@ -118,7 +118,7 @@ def calls(sides: list[Side], _: argparse.Namespace) -> None:
                         total = float(line.split()[1])
                 if name:
                     counts[name] = total / 200
-        turns.append([{f"{n}_instructions": (v - counts["loop"], "instructions") for n, v in counts.items() if n != "loop"}])
+        turns.append([{f"{n}_instructions": (v - counts["loop"], "instructions") for n, v in counts.items() if n not in ("loop", "warm-up")}])
     report(turns)
 
 

@@ -1,5 +1,5 @@
 // Matrix products: rate per shape on one thread. Usage: gemm_bench [part of a row's name]
-#include "bench/kernels/bench.h"
+#include "bench/kernels/fma_limit.h"
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/gemm.h"
 #include "cresset/kernels/isa.h"
@@ -63,30 +63,13 @@ void run(const char* prefix, ScalarType dtype, const Shape& s, const void* a, co
   row(name, 2.0 * static_cast<double>(s.m * s.n * s.k * s.batch) / t / 1e9, "GFLOP/s");
 }
 
-// Independent fused multiply-adds in registers: the most that this build's vectors can do.
-typedef float Vec __attribute__((vector_size(64)));
-__attribute__((noinline)) float fma_loop(long n, Vec b, Vec c) {
-  Vec a0{}, a1{}, a2{}, a3{}, a4{}, a5{}, a6{}, a7{}, a8{}, a9{};
-  for (long i = 0; i < n; i++) {
-    a0 = a0 * b + c; a1 = a1 * b + c; a2 = a2 * b + c; a3 = a3 * b + c; a4 = a4 * b + c;
-    a5 = a5 * b + c; a6 = a6 * b + c; a7 = a7 * b + c; a8 = a8 * b + c; a9 = a9 * b + c;
-    asm volatile("" : "+v"(a0), "+v"(a1), "+v"(a2), "+v"(a3), "+v"(a4), "+v"(a5), "+v"(a6), "+v"(a7), "+v"(a8), "+v"(a9));
-  }
-  const Vec s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;
-  return s[0] + s[15];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1) filter() = argv[1];
   if (argc > 2) set_num_threads(std::atoi(argv[2]));
   else set_num_threads(1);
-  volatile float sink;
-  Vec b{}, c{};
-  b += 0.999f;
-  c += 1e-3f;
-  row("fma_limit", 320.0 * 1e6 / seconds_per_call([&] { sink = fma_loop(1000000, b, c); }) / 1e9, "GFLOP/s");
+  row("fma_limit", fma_limit(), "GFLOP/s");
   size_t most_a = 0, most_b = 0, most_c = 0;
   for (const Shape& s : kShapes) {
     most_a = std::max(most_a, static_cast<size_t>(s.m * s.k * s.batch));

@@ -75,8 +75,9 @@ int main(int argc, char**) {
     for (const Row& r : rows) bench::row(r.name, bench::best_seconds(r.call, 1, 0.1) * 1e9, "ns");
     return 0;
   }
+  for (const Row& r : rows) repeat(r.call);  // what happens once, and the first dump
+  CALLGRIND_DUMP_STATS_AT("warm-up");
   for (const Row& r : rows) {
-    repeat(r.call);
     CALLGRIND_ZERO_STATS;
     repeat(r.call);
     CALLGRIND_DUMP_STATS_AT(r.name);
