@@ -22,6 +22,12 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
   using S = ScalarType;
   if (a == b) return a;
   if (a == S::Undefined || b == S::Undefined) return S::Undefined;
+  if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
+    const S other = is_wide_unsigned(a) ? b : a;
+    CRESSET_CHECK(is_floating_type(other), "promotion for ", a, " and ", b, " is not defined: uint16, uint32 and uint64 only promote with ",
+                  "floating dtypes; cast one of them first");
+    return other;
+  }
   if (a == S::Bool) return b;
   if (b == S::Bool) return a;
   if (is_complex_type(a) || is_complex_type(b)) {
@@ -36,14 +42,6 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
     if (!is_floating_type(b)) return a;
     if (a == S::Double || b == S::Double) return S::Double;
     return S::Float;  // float with anything, and half with bfloat16
-  }
-  if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
-    if (!is_wide_unsigned(a)) { const S t = a; a = b; b = t; }
-    // uint8 with a wider unsigned, or two unsigned: the wider. A signed partner has no common integer dtype.
-    if (b == S::Byte) return a;
-    CRESSET_CHECK(is_wide_unsigned(b), "promotion for ", a, " and ", b,
-                  " is not defined: no integer dtype holds both; cast one of them first");
-    return a > b ? a : b;
   }
   // Signed integers and uint8.
   if (a == S::Byte || b == S::Byte) {

@@ -9,6 +9,13 @@
 #include <mutex>
 #include <vector>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, size)
+#define ASAN_UNPOISON_MEMORY_REGION(data, size)
+#endif
+
 namespace cresset {
 
 namespace {
@@ -209,6 +216,7 @@ void* map_large(size_t n) {
 }
 
 void unmap_large(void* p, size_t n) {
+  ASAN_UNPOISON_MEMORY_REGION(p, n);
   munmap(p, n);
   g_reserved.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
 }
@@ -282,13 +290,11 @@ void deallocate_medium(void* p, size_t n) {
 }
 
 CRESSET_NOINLINE void* allocate_big(size_t n) {
+  // Rounding up must not overflow.
+  if (n > static_cast<size_t>(INT64_MAX) / 2) out_of_memory(n);
+  void* p = n <= kMediumMax ? allocate_medium(n) : allocate_large(n);
   count_alloc(static_cast<int64_t>(n));
-  try {
-    return n <= kMediumMax ? allocate_medium(n) : allocate_large(n);
-  } catch (const OutOfMemoryError&) {
-    g_allocated.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
-    throw;
-  }
+  return p;
 }
 
 CRESSET_NOINLINE void deallocate_big(void* p, size_t n) {
@@ -314,7 +320,7 @@ std::atomic<Allocator*> g_allocators[static_cast<int>(DeviceType::MaxRegistered)
 
 }  // namespace
 
-void* cpu_allocate(size_t nbytes) {
+static CRESSET_ALWAYS_INLINE void* allocate_bytes(size_t nbytes) {
   if (nbytes == 0) return nullptr;
   if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return allocate_big(nbytes);
   const size_t bin = (nbytes + kStep - 1) / kStep;
@@ -332,8 +338,17 @@ void* cpu_allocate(size_t nbytes) {
   return f;
 }
 
+void* cpu_allocate(size_t nbytes) {
+  void* data = allocate_bytes(nbytes);
+  // Cached blocks look like live memory to the sanitizer unless it is told what is in use. The first word links free blocks.
+  ASAN_UNPOISON_MEMORY_REGION(data, data && nbytes < sizeof(FreeBlock) ? sizeof(FreeBlock) : nbytes);
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + (nbytes + 7) / 8 * 8, (kStep - (nbytes + 7) / 8 * 8 % kStep) % kStep);
+  return data;
+}
+
 void cpu_deallocate(void* data, size_t nbytes) {
   if (!data) return;
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + sizeof(FreeBlock), nbytes > sizeof(FreeBlock) ? nbytes - sizeof(FreeBlock) : 0);
   if (CRESSET_UNLIKELY(nbytes > kSmallMax)) return deallocate_big(data, nbytes);
   const size_t bin = (nbytes + kStep - 1) / kStep;
   ThreadBins* bins = t_bins;

@@ -125,9 +125,10 @@ void Library::fallback(BoxedFn f) {
   const int layer = find_layer(key_), backend = find_backend(key_);
   CRESSET_CHECK(kind_ == implementations && (layer >= 0 || backend >= 0), "library: fallback() belongs into CRESSET_LIBRARY_IMPL of a layer or backend, at ",
                 where());
-  has_fallback_ = f != nullptr;
+  const bool set = f != nullptr;
   if (layer >= 0) set_layer_fallback(static_cast<Layer>(layer), std::move(f));
   else set_backend_fallback(static_cast<uint8_t>(backend), std::move(f));
+  has_fallback_ = set;
 }
 
 namespace {

@@ -30,7 +30,7 @@ struct Argument {
   Value default_value;
 };
 
-struct FunctionSchema {
+struct CRESSET_API FunctionSchema {
   std::string ns;        // "cresset" unless the text says another one
   std::string name;      // "add"
   std::string overload;  // "Tensor"

@@ -53,7 +53,7 @@ kernels::ScatterReduce reduction_named(std::string_view reduce) {
 
 // out starts as self, unless it is self.
 void start_from(const Tensor& self, const Tensor& out) {
-  if (!out.is_same(self)) out.copy_(self);
+  if (!out.is_same(self)) overwrite(out, self);
 }
 
 // Index tensors broadcast to one shape; undefined ones stand for whole dimensions. Masks have been expanded before.

@@ -60,7 +60,7 @@ void batched_product(const Tensor& a, const Tensor& b, const Scalar& alpha, cons
 
 // out = beta * self, broadcast, ready for gemm to add to; beta == 0 leaves it alone since self may hold NaN.
 void start_from(const Tensor& self, const Scalar& beta, const Tensor& out) {
-  if (!beta.equal(0) && !out.is_same(self)) out.copy_(self);
+  if (!beta.equal(0) && !out.is_same(self)) overwrite(out, self);
 }
 
 }  // namespace

@@ -111,6 +111,11 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
 
 }  // namespace cpu
 
+void overwrite(const Tensor& out, const Tensor& source) {
+  Tensor target = out;
+  cpu::copy_(target, source, false);
+}
+
 namespace composite {
 
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {

@@ -22,6 +22,7 @@ ScalarType promote_defined(ScalarType a, ScalarType b) {
 ScalarType combine(ScalarType higher, ScalarType lower) {
   if (lower == ScalarType::Undefined || is_complex_type(higher)) return higher;
   if (is_floating_type(higher)) return is_complex_type(lower) ? to_complex_type(higher) : higher;
+  if (is_complex_type(lower)) return lower;
   if (higher == ScalarType::Bool || higher == ScalarType::Undefined || is_floating_type(lower) || is_complex_type(lower))
     return promote_defined(higher, lower);
   return higher;

@@ -220,8 +220,8 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) {
 Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(mean, std, generator);
 }
-Tensor bernoulli(const Tensor& self, const Gen& generator) { return cresset::empty_like(self).bernoulli_(self.detach(), generator); }
-Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return cresset::empty_like(self).bernoulli_(p, generator); }
+Tensor bernoulli(const Tensor& self, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(self.detach(), generator)); }
+Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(p, generator)); }
 
 namespace {
 

@@ -119,7 +119,7 @@ void run_arg(bool is_max, const Tensor& self, std::optional<int64_t> dim, const 
 
 void run_cumulative(kernels::CumOp op, const Tensor& self, int64_t dim, const Tensor& out, const Tensor* indices) {
   if (self.dim() == 0) {
-    out.copy_(self);
+    overwrite(out, self);
     if (indices) indices->zero_();
     return;
   }

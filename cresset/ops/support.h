@@ -16,6 +16,8 @@ struct OutSpec {
 using OutSpecs = SmallVector<OutSpec, 2>;
 
 Tensor allocate(const OutSpec& spec);
+// Copies without counting a change: for bodies, whose callers count it.
+void overwrite(const Tensor& out, const Tensor& source);
 // A tensor that nobody has seen yet, at version 0: filling it was not a change.
 Tensor fresh(Tensor t);
 

@@ -1,5 +1,7 @@
 // Views and in-place operators. What is expected here was taken from PyTorch 2.13.
+
 #include "cresset/autograd/function.h"
+#include "cresset/autograd/gradcheck.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {
@@ -239,6 +241,70 @@ TEST(MultiOutputView, OfAPlainTensorMayBeModifiedByAPlainTensor) {
   EXPECT_EQ(numbers(parts[0]), (Numbers{2, 4}));
   const Tensor w = leaf({1, 1});
   EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(w); }), "one of several views"));
+}
+
+TEST(MultiOutputView, IsWhatSplitChunkAndUnbindGive) {
+  const Tensor x = leaf({1, 2, 3, 4, 5});
+  const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> several = {
+      {"SplitBackward0", [](const Tensor& y) { return y.split(2)[0]; }},
+      {"SplitWithSizesBackward0", [](const Tensor& y) { return y.split({2, 3})[0]; }},
+      {"SplitBackward0", [](const Tensor& y) { return y.chunk(2)[0]; }},
+      {"UnbindBackward0", [](const Tensor& y) { return y.unbind()[0]; }}};
+  for (const auto& [name, first] : several) {
+    Tensor y = x.clone(), v = first(y);
+    EXPECT_EQ(v.grad_fn()->name(), name);
+    EXPECT_TRUE(v._base().is_same(y));
+    EXPECT_TRUE(contains(error_of([&, v = v]() mutable { v.mul_(2); }), "one of several views made by one operator")) << name;
+    // A view of one is no better.
+    Tensor w = v.view({-1});
+    EXPECT_TRUE(contains(error_of([&] { w.mul_(2); }), "one of several views made by one operator")) << name;
+  }
+  // tensor_split makes its views one by one.
+  Tensor y = x.clone();
+  y.tensor_split(2)[0].mul_(2);
+  y.sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{2, 2, 2, 1, 1}));
+}
+
+TEST(MultiOutputView, MadeWithoutRecordingIsANoGradView) {
+  Tensor y = leaf({1, 2}).clone();
+  std::vector<Tensor> parts;
+  {
+    NoGradGuard guard;
+    parts = y.unbind();
+    parts[0].zero_();
+  }
+  EXPECT_TRUE(contains(error_of([&] { parts[0].mul_(2); }), "created without recording gradients"));
+}
+
+TEST(MultiOutputView, GradientsOfUnusedPartsAreZero) {
+  const Tensor x = leaf({1, 2, 3, 4, 5});
+  (x.split(2)[1] * vec({10, 20})).sum().backward();
+  EXPECT_EQ(numbers(x.grad()), (Numbers{0, 0, 10, 20, 0}));
+  const Tensor m = ones_leaf({2, 3});
+  (m.unbind(1)[2] * vec({1, 2})).sum().backward();
+  EXPECT_EQ(numbers(m.grad()), (Numbers{0, 0, 1, 0, 0, 2}));
+}
+
+TEST(MultiOutputView, DifferentiatesTwice) {
+  auto f = [](const autograd::variable_list& in) {
+    const Tensor x = in[0].view({2, 3});
+    const auto a = x.split(2, 1), b = x.split_with_sizes({1, 2}, -1), c = x.unbind(0);
+    return autograd::variable_list{a[0].exp().sum() * b[1].pow(2).sum() * c[0].prod()};
+  };
+  const Tensor x = leaf({0.3, -0.4, 0.5, 0.6, -0.7, 0.8});
+  EXPECT_TRUE(autograd::gradcheck(f, {x}));
+  EXPECT_TRUE(autograd::gradgradcheck(f, {x}));
+}
+
+TEST(InPlace, TheOverwrittenValueKeepsItsHistoryForSecondDerivatives) {
+  auto f = [](const autograd::variable_list& in) {
+    Tensor y = in[0].exp();
+    y.mul_(in[1]);
+    y.pow_(3);
+    return autograd::variable_list{y};
+  };
+  EXPECT_TRUE(autograd::gradgradcheck(f, {leaf({0.3, -0.4}), leaf({1.5, 0.7})}));
 }
 
 TEST(NoGradView, CannotBeModifiedInPlaceWithGradientsOn) {

@@ -448,6 +448,15 @@ TEST(BareDevice, AMissingKernelNamesOpBackendAndTheRegisteredOnes) {
   EXPECT_TRUE(contains(error_of<NotImplementedError>([&] { cresset::empty({2}, Device("cuda")); }), "no backend is registered"));
 }
 
+TEST(Backends, ASecondFallbackIsRefusedAndTheFirstStays) {
+  device_library("toy");
+  {
+    dispatch::Library more(dispatch::Library::implementations, "_", "toy", "here.cpp", 5);
+    EXPECT_TRUE(contains(error_of([&] { more.fallback(dispatch::cpu_fallback); }), "a fallback for toy is already set"));
+  }
+  EXPECT_EQ(cresset::ones({2}, Device("toy")).exp().cpu().size(0), 2);
+}
+
 TEST(Backends, ANameBelongsToOneDevice) {
   device_library("toy");
   EXPECT_TRUE(contains(error_of([] { dispatch::register_backend("other", "toy"); }), "(toy, strided) belongs to \"toy\", it cannot also be \"other\""));
