@@ -99,7 +99,7 @@ Tensor div(const Tensor& self, const Scalar& other, std::optional<std::string_vi
 Tensor square(const Tensor& self) { return self.pow(2); }
 
 Tensor float_power(const Tensor& self, const Tensor& exponent) {
-  const ScalarType t = power_dtype(promote_types(self.scalar_type(), exponent.scalar_type()));
+  const ScalarType t = power_dtype(is_complex_type(exponent.scalar_type()) ? exponent.scalar_type() : self.scalar_type());
   return self.to(t).pow(exponent.to(t));
 }
 Tensor float_power(const Tensor& self, const Scalar& exponent) {
