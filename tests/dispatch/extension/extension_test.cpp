@@ -128,6 +128,23 @@ TEST_F(CustomOp, DefinedTwiceNamesBothPlaces) {
   EXPECT_TRUE(contains(error_of([&] { more.def("cube(Tensor x, float scale=1.0) -> Tensor"); }), "and at here.cpp:8"));
 }
 
+TEST(TorchOp, RegistersAsLibTorchProgramsDo) {
+  void* handle = load_library(library("torch_op"));
+  {
+    const auto square = find_op("torchdemo::square").typed<Tensor(const Tensor&, int64_t)>();
+    EXPECT_EQ(numbers(square.call(vec({1, 2, 3}), 2)), (Numbers{1, 16, 81}));
+    auto f = [&](const autograd::variable_list& in) { return autograd::variable_list{square.call(in[0], 1)}; };
+    EXPECT_TRUE(autograd::gradcheck(f, {leaf({0.3, -0.7})}));
+    EXPECT_TRUE(autograd::gradgradcheck(f, {leaf({0.3, -0.7})}));
+    EXPECT_TRUE(contains(error_of([&] { square.call(vec({1}), 0); }), "square: expected a positive number, got 0"));
+    const Tensor x = leaf({2});
+    find_op("torchdemo::cube").typed<Tensor(const Tensor&)>().call(x).backward();
+    EXPECT_EQ(numbers(x.grad()), (Numbers{12}));
+  }
+  unload_library(handle);
+  EXPECT_FALSE(find_op_or_null("torchdemo::square"));
+}
+
 TEST(BrokenLibrary, RaisesAndLeavesNothing) {
   EXPECT_TRUE(contains(error_of([] { load_library(library("broken_schema")); }),
                        "is (Tensor, float) -> (Tensor), which does not fit the schema broken::fine(Tensor x) -> Tensor"));
