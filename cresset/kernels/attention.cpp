@@ -16,7 +16,7 @@ namespace cresset::kernels {
 
 namespace {
 
-constexpr int64_t kQueries = 128, kKeys = 256;
+constexpr int64_t kQueries = 64, kKeys = 512;
 
 // A matrix of one batch and head in the dtype of the products.
 struct Matrix {
