@@ -6,6 +6,7 @@
 #include "cresset/base/error.h"
 #include "cresset/base/small_vector.h"
 #include "cresset/kernels/common/element.h"
+#include "cresset/kernels/cpu/scan.h"
 
 namespace cresset::kernels {
 
@@ -116,6 +117,30 @@ void scan_order(bool is_max, const CumulativeArgs& args) {
   });
 }
 
+// Sums and products of one dtype whose steps are whole elements; false for all others. Neighbouring columns go together.
+bool scan_directly(bool is_sum, const CumulativeArgs& args) {
+  const auto item = static_cast<int64_t>(element_size(args.in_dtype));
+  if (args.in_dtype != args.out_dtype || !scan_takes(args.in_dtype)) return false;
+  for (size_t d = 0; d < args.shape.size(); d++)
+    if (args.in_strides[d] % item != 0 || args.out_strides[d] % item != 0) return false;
+  const int64_t length = args.shape[args.dim];
+  const Split s = split(args.shape, args.in_strides, uint64_t{1} << args.dim, args.out_strides);
+  DimVector outer = s.kept_shape;
+  int64_t columns = 1;
+  if (!outer.empty() && s.kept_in.back() == item && s.kept_out.back() == item) {
+    columns = outer.back();
+    outer.back() = 1;
+  }
+  Walk kept(outer);
+  kept.add(s.kept_in);
+  kept.add(s.kept_out);
+  if (length == 0 || columns == 0) return true;
+  for (int64_t i = 0; i < kept.count(); i++, kept.next())
+    call(scan_stub)({!is_sum, args.in_dtype, args.in + kept.offset(0), args.out + kept.offset(1), length, columns, args.in_strides[args.dim] / item,
+                     args.out_strides[args.dim] / item});
+  return true;
+}
+
 template <class A>
 void scan_numeric(bool is_sum, const CumulativeArgs& args) {
   if (is_sum) return scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a + v; });
@@ -134,6 +159,7 @@ void cumulative(CumOp op, const CumulativeArgs& args) {
     if (args.in_dtype == ScalarType::UInt64) return scan_order<uint64_t>(op == CumOp::max, args);
     return scan_order<int64_t>(op == CumOp::max, args);
   }
+  if (scan_directly(op == CumOp::sum, args)) return;
   if (is_complex_type(args.out_dtype)) return scan_numeric<C>(op == CumOp::sum, args);
   if (is_floating_type(args.out_dtype)) return scan_numeric<double>(op == CumOp::sum, args);
   scan_numeric<int64_t>(op == CumOp::sum, args);
