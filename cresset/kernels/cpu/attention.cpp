@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cresset/kernels/common/element.h"
-#include "cresset/kernels/cpu/softmax_rows.h"
+#include "cresset/kernels/cpu/rows.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 

@@ -3,7 +3,7 @@
 #include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/cpu/softmax_kernels.h"
-#include "cresset/kernels/cpu/softmax_rows.h"
+#include "cresset/kernels/cpu/rows.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -26,7 +26,7 @@ struct Softmax : Row<T> {
     if (std::is_same_v<T, A> && n <= kResident) {
       const V top = splat(Base::max(x, n));
       const A sum = Base::sum(n, [&](int64_t i, int64_t count) {
-        const V e = exp(get(x + i, count, kLowest) - top);
+        const V e = exp_nonpositive(get(x + i, count, kLowest) - top);
         put(y + i, count, e);
         return e;
       });
@@ -35,7 +35,7 @@ struct Softmax : Row<T> {
     }
     const auto e = Base::exponentials(x, n);
     const V top = splat(e.max), scale = splat(A(1) / e.sum);
-    Base::write(y, n, streamed, [&](int64_t i, int64_t count) { return exp(get(x + i, count, kLowest) - top) * scale; });
+    Base::write(y, n, streamed, [&](int64_t i, int64_t count) { return exp_nonpositive(get(x + i, count, kLowest) - top) * scale; });
   }
 
   static void log_row(const T* x, T* y, int64_t n, bool streamed) {
@@ -54,55 +54,95 @@ struct Softmax : Row<T> {
     Base::write(dx, n, streamed, [&](int64_t i, int64_t count) { return get(dy + i, count, A(0)) - exp(get(y + i, count, A(0))) * total; });
   }
 
-  // `width` columns, at most across * L, of a (dim, inner) array; every pass walks down the rows.
-  template <int across>
+  CRESSET_ALWAYS_INLINE static V get_any(const T* p, int64_t count, A fill) { return count > 0 ? get(p, count, fill) : splat(fill); }
+  CRESSET_ALWAYS_INLINE static void put_any(T* p, int64_t count, V v) {
+    if (count > 0) put(p, count, v);
+  }
+
+  // Rows of at most K vectors stay in registers.
+  template <int K>
+  static void short_row(bool log, const T* x, T* y, int64_t n) {
+    V v[K], sum{};
+    for (int k = 0; k < K; k++) v[k] = get_any(x + k * L, n - k * L, kLowest);
+    V top = v[0];
+    for (int k = 1; k < K; k++) top = max_second(v[k], top);
+    top = splat(fold_lanes(top, [](auto p, auto q) { return max_second(p, q); }));
+    for (int k = 0; k < K; k++) {
+      v[k] = v[k] - top;
+      const V e = exp_nonpositive(v[k]);
+      sum = sum + e;
+      if (!log) v[k] = e;
+    }
+    const A total = sum_lanes(sum);
+    const V by = splat(log ? std::log(total) : A(1) / total);
+    for (int k = 0; k < K; k++) put_any(y + k * L, n - k * L, log ? v[k] - by : v[k] * by);
+  }
+
+  template <int K>
+  static void short_back(bool log, const T* dy, const T* y, T* dx, int64_t n) {
+    V g[K], v[K], sum{};
+    for (int k = 0; k < K; k++) {
+      g[k] = get_any(dy + k * L, n - k * L, A(0));
+      v[k] = get_any(y + k * L, n - k * L, A(0));
+      sum = log ? sum + g[k] : fma(g[k], v[k], sum);
+    }
+    sum = splat(sum_lanes(sum));
+    for (int k = 0; k < K; k++) put_any(dx + k * L, n - k * L, log ? g[k] - exp(v[k]) * sum : v[k] * (g[k] - sum));
+  }
+
+  // Tiles of columns of a (dim, inner) array, as wide as the caches allow; every pass walks down the rows.
+  static constexpr int64_t kTile = 1024;
+
+  template <class F>
+  static void down(int64_t dim, int64_t inner, int64_t width, F f) {
+    for (int64_t d = 0; d < dim; d++)
+      for (int64_t c = 0; c < width; c += L) f(d * inner + c, c, width - c);
+  }
+
   static void columns(bool log, const T* x, T* y, int64_t dim, int64_t inner, int64_t width) {
-    V max[across], sum[across] = {}, scale[across];
-    for (int u = 0; u < across; u++) max[u] = splat(kLowest);
-    const auto each = [&](int64_t d, auto f) {
-      for (int u = 0; u < across; u++) f(u, d * inner + u * L, width - u * L);
-    };
-    for (int64_t d = 0; d < dim; d++)
-      each(d, [&](int u, int64_t i, int64_t count) { max[u] = max_second(get(x + i, count, A(0)), max[u]); });
-    for (int64_t d = 0; d < dim; d++)
-      each(d, [&](int u, int64_t i, int64_t count) { sum[u] = sum[u] + exp(get(x + i, count, A(0)) - max[u]); });
-    for (int u = 0; u < across; u++) scale[u] = log ? CRESSET_ISA::log(sum[u]) : splat(A(1)) / sum[u];
-    for (int64_t d = 0; d < dim; d++)
-      each(d, [&](int u, int64_t i, int64_t count) {
-        const V v = get(x + i, count, A(0)) - max[u];
-        put(y + i, count, log ? v - scale[u] : exp(v) * scale[u]);
-      });
+    alignas(64) A max[kTile], sum[kTile];
+    for (int64_t c = 0; c < width; c += L) {
+      store(max + c, get(x + c, width - c, A(0)));
+      store(sum + c, V{});
+    }
+    down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) { store(max + c, max_second(get(x + i, count, A(0)), load<A>(max + c))); });
+    const bool keep = std::is_same_v<T, A> && !log;
+    down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) {
+      const V e = exp_nonpositive(get(x + i, count, A(0)) - load<A>(max + c));
+      if (keep) put(y + i, count, e);
+      store(sum + c, load<A>(sum + c) + e);
+    });
+    for (int64_t c = 0; c < width; c += L) store(sum + c, log ? CRESSET_ISA::log(load<A>(sum + c)) : splat(A(1)) / load<A>(sum + c));
+    down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) {
+      const V by = load<A>(sum + c);
+      if (keep) return put(y + i, count, get(y + i, count, A(0)) * by);
+      const V v = get(x + i, count, A(0)) - load<A>(max + c);
+      put(y + i, count, log ? v - by : exp_nonpositive(v) * by);
+    });
   }
 
-  template <int across>
   static void columns_back(bool log, const T* dy, const T* y, T* dx, int64_t dim, int64_t inner, int64_t width) {
-    V sum[across] = {};
-    const auto each = [&](int64_t d, auto f) {
-      for (int u = 0; u < across; u++) f(u, d * inner + u * L, width - u * L);
-    };
-    for (int64_t d = 0; d < dim; d++)
-      each(d, [&](int u, int64_t i, int64_t count) {
-        const V g = get(dy + i, count, A(0));
-        sum[u] = sum[u] + (log ? g : g * get(y + i, count, A(0)));
-      });
-    for (int64_t d = 0; d < dim; d++)
-      each(d, [&](int u, int64_t i, int64_t count) {
-        const V g = get(dy + i, count, A(0)), v = get(y + i, count, A(0));
-        put(dx + i, count, log ? g - exp(v) * sum[u] : v * (g - sum[u]));
-      });
+    alignas(64) A sum[kTile];
+    for (int64_t c = 0; c < width; c += L) store(sum + c, V{});
+    down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) {
+      const V g = get(dy + i, count, A(0));
+      store(sum + c, log ? load<A>(sum + c) + g : fma(g, get(y + i, count, A(0)), load<A>(sum + c)));
+    });
+    down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) {
+      const V g = get(dy + i, count, A(0)), v = get(y + i, count, A(0)), s = load<A>(sum + c);
+      put(dx + i, count, log ? g - exp(v) * s : v * (g - s));
+    });
   }
 
-  // Tiles of columns: body(across as a constant, offset, width).
+  // body(offset, width) for every tile.
   template <class F>
   static void for_columns(int64_t outer, int64_t dim, int64_t inner, F body) {
-    constexpr int64_t kTile = 4 * L;
-    const int64_t tiles = (inner + kTile - 1) / kTile, work = dim * std::min(inner, kTile);
-    parallel_for(0, outer * tiles, std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)), [&](int64_t b, int64_t e) {
+    const int64_t wanted = std::clamp<int64_t>((int64_t{1} << 16) / dim / 64 * 64, 64, kTile), tile = std::min(wanted, inner);
+    const int64_t tiles = (inner + tile - 1) / tile;
+    parallel_for(0, outer * tiles, std::max<int64_t>(1, 16384 / (dim * tile)), [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; i++) {
-        const int64_t first = i % tiles * kTile, base = i / tiles * dim * inner;
-        int64_t c = first;
-        if (inner - first >= kTile) body(std::integral_constant<int, 4>{}, base + c, kTile), c += kTile;
-        for (; c < std::min(inner, first + kTile); c += L) body(std::integral_constant<int, 1>{}, base + c, std::min<int64_t>(L, inner - c));
+        const int64_t first = i % tiles * tile;
+        body(i / tiles * dim * inner + first, std::min(tile, inner - first));
       }
     });
   }
@@ -122,9 +162,11 @@ void forward(bool log, const char* px, char* py, int64_t outer, int64_t dim, int
   const T* x = reinterpret_cast<const T*>(px);
   T* y = reinterpret_cast<T*>(py);
   using S = Softmax<T>;
-  if (inner == 1)
-    return S::for_rows(outer, dim, [&](int64_t i, bool streamed) { log ? S::log_row(x + i, y + i, dim, streamed) : S::row(x + i, y + i, dim, streamed); });
-  S::for_columns(outer, dim, inner, [&](auto across, int64_t i, int64_t width) { S::template columns<across>(log, x + i, y + i, dim, inner, width); });
+  if (inner != 1)
+    return S::for_columns(outer, dim, inner, [&](int64_t i, int64_t width) { S::columns(log, x + i, y + i, dim, inner, width); });
+  if (dim <= S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_row<1>(log, x + i, y + i, dim); });
+  if (dim <= 4 * S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_row<4>(log, x + i, y + i, dim); });
+  S::for_rows(outer, dim, [&](int64_t i, bool streamed) { log ? S::log_row(x + i, y + i, dim, streamed) : S::row(x + i, y + i, dim, streamed); });
 }
 
 template <class T>
@@ -132,12 +174,13 @@ void backward(bool log, const char* pdy, const char* py, char* pdx, int64_t oute
   const T *dy = reinterpret_cast<const T*>(pdy), *y = reinterpret_cast<const T*>(py);
   T* dx = reinterpret_cast<T*>(pdx);
   using S = Softmax<T>;
-  if (inner == 1)
-    return S::for_rows(outer, dim, [&](int64_t i, bool streamed) {
-      log ? S::log_back(dy + i, y + i, dx + i, dim, streamed) : S::back(dy + i, y + i, dx + i, dim, streamed);
-    });
-  S::for_columns(outer, dim, inner,
-                 [&](auto across, int64_t i, int64_t width) { S::template columns_back<across>(log, dy + i, y + i, dx + i, dim, inner, width); });
+  if (inner != 1)
+    return S::for_columns(outer, dim, inner, [&](int64_t i, int64_t width) { S::columns_back(log, dy + i, y + i, dx + i, dim, inner, width); });
+  if (dim <= S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_back<1>(log, dy + i, y + i, dx + i, dim); });
+  if (dim <= 4 * S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_back<4>(log, dy + i, y + i, dx + i, dim); });
+  S::for_rows(outer, dim, [&](int64_t i, bool streamed) {
+    log ? S::log_back(dy + i, y + i, dx + i, dim, streamed) : S::back(dy + i, y + i, dx + i, dim, streamed);
+  });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Passes over one contiguous row, shared by softmax and the losses.
+// Passes over one contiguous row, shared by softmax, the losses and the norms.
 
 #include <cmath>
 
@@ -78,7 +78,7 @@ struct Row {
   static Exponentials block(const T* x, int64_t n) {
     const A m = max(x, n);
     const V top = splat(m == kLowest ? A(0) : m);
-    return {m, sum(n, [&](int64_t i, int64_t count) { return exp(get(x + i, count, kLowest) - top); })};
+    return {m, sum(n, [&](int64_t i, int64_t count) { return exp_nonpositive(get(x + i, count, kLowest) - top); })};
   }
   static A rescaled(Exponentials e, A max) { return e.max == max ? e.sum : e.sum * std::exp(e.max - max); }
 };
