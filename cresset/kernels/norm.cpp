@@ -3,187 +3,187 @@
 #include <cmath>
 #include <vector>
 
-#include "cresset/kernels/common/element.h"
+#include "cresset/kernels/cpu/convert.h"
+#include "cresset/kernels/cpu/norm_kernels.h"
 
 namespace cresset::kernels {
 
 namespace {
 
-using In = AnyInput<double>;
-using Out = AnyOutput<double>;
+ScalarType compute_dtype(ScalarType x) { return x == ScalarType::Double ? ScalarType::Double : ScalarType::Float; }
+int64_t bytes(ScalarType t) { return static_cast<int64_t>(element_size(t)); }
+
+// An array in the compute dtype: the given one, a conversion of it, or `otherwise` n times where there is none.
+class Input {
+ public:
+  Input(const char* p, ScalarType from, ScalarType to, int64_t n) : data_(p) {
+    if (p && from != to) {
+      char* own = allocate(to, n);
+      converter(from, to)(own, bytes(to), p, bytes(from), n);
+    }
+  }
+  Input(const char* p, ScalarType from, ScalarType to, int64_t n, double otherwise) : Input(p, from, to, n) {
+    if (p) return;
+    char* own = allocate(to, n);
+    converter(ScalarType::Double, to)(own, bytes(to), reinterpret_cast<const char*>(&otherwise), 0, n);
+  }
+  operator const char*() const { return data_; }
+
+ private:
+  char* allocate(ScalarType t, int64_t n) {
+    own_.resize(static_cast<size_t>(n * bytes(t) / 8 + 1));
+    data_ = reinterpret_cast<const char*>(own_.data());
+    return reinterpret_cast<char*>(own_.data());
+  }
+  std::vector<double> own_;
+  const char* data_;
+};
+
+// Where a kernel writes an array in the compute dtype: the target itself, or memory that finish() converts from.
+class Output {
+ public:
+  Output(char* p, ScalarType from, ScalarType to, int64_t n) : target_(p), from_(from), to_(to), n_(n) {
+    if (p && from != to) own_.resize(static_cast<size_t>(n * bytes(from) / 8 + 1));
+  }
+  operator char*() { return own_.empty() ? target_ : reinterpret_cast<char*>(own_.data()); }
+  void finish() {
+    if (!own_.empty()) converter(from_, to_)(target_, bytes(to_), reinterpret_cast<const char*>(own_.data()), bytes(from_), n_);
+  }
+
+ private:
+  std::vector<double> own_;
+  char* target_;
+  ScalarType from_, to_;
+  int64_t n_;
+};
+
+void fill_zero(char* p, ScalarType t, int64_t n) {
+  if (p) __builtin_memset(p, 0, static_cast<size_t>(n * bytes(t)));
+}
+
+// What layer and RMS norm share. A null mean pointer with `rms`.
+void row_norm_of(const char* x, const char* weight, const char* bias, char* y, char* mean, char* rstd, const NormDtypes& t, int64_t rows,
+                 int64_t cols, double eps, bool rms) {
+  if (rows == 0 || cols == 0) return;
+  const ScalarType a = compute_dtype(t.x);
+  const Input w(weight, t.param, a, cols, 1), b(bias, t.param, a, cols, 0);
+  Output m(mean, a, t.stat, rows), s(rstd, a, t.stat, rows);
+  call(row_norm_stub)({t.x, x, w, b, y, m, s, rows, cols, eps, rms});
+  m.finish();
+  s.finish();
+}
+
+void row_norm_backward_of(const char* dy, const char* x, const char* mean, const char* rstd, const char* weight, char* dx, char* dweight,
+                          char* dbias, const NormDtypes& t, int64_t rows, int64_t cols, bool rms) {
+  if (rows == 0 || cols == 0) {
+    fill_zero(dweight, t.param, cols);
+    fill_zero(dbias, t.param, cols);
+    return;
+  }
+  const ScalarType a = compute_dtype(t.x);
+  const Input w(weight, t.param, a, cols, 1), m(mean, t.stat, a, rows), s(rstd, t.stat, a, rows);
+  Output dw(dweight, a, t.param, cols), db(dbias, a, t.param, cols);
+  call(row_norm_backward_stub)({t.x, dy, x, m, s, w, dx, dw, db, rows, cols, rms});
+  dw.finish();
+  db.finish();
+}
 
 }  // namespace
 
 void layer_norm(const LayerNormArgs& a) {
-  const In x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), b(a.bias, a.dtypes.param, 0);
-  const Out y(a.y, a.dtypes.x), mean(a.mean, a.dtypes.stat), rstd(a.rstd, a.dtypes.stat);
-  const double n = static_cast<double>(a.cols);
-  for (int64_t r = 0; r < a.rows; r++) {
-    double m = 0, v = 0;
-    for (int64_t c = 0; c < a.cols; c++) m += x[r * a.cols + c] / n;
-    for (int64_t c = 0; c < a.cols; c++) v += (x[r * a.cols + c] - m) * (x[r * a.cols + c] - m) / n;
-    const double s = 1 / std::sqrt(v + a.eps);
-    for (int64_t c = 0; c < a.cols; c++) y.set(r * a.cols + c, (x[r * a.cols + c] - m) * s * w[c] + b[c]);
-    mean.set(r, m);
-    rstd.set(r, s);
-  }
+  row_norm_of(a.x, a.weight, a.bias, a.y, a.mean, a.rstd, a.dtypes, a.rows, a.cols, a.eps, false);
 }
-
 void layer_norm_backward(const LayerNormBackwardArgs& a) {
-  const In dy(a.dy, a.dtypes.x), x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), mean(a.mean, a.dtypes.stat), rstd(a.rstd, a.dtypes.stat);
-  const Out dx(a.dx, a.dtypes.x), dw(a.dweight, a.dtypes.param), db(a.dbias, a.dtypes.param);
-  const double n = static_cast<double>(a.cols);
-  std::vector<double> gw(a.cols, 0.0), gb(a.cols, 0.0);
-  for (int64_t r = 0; r < a.rows; r++) {
-    const double m = mean[r], s = rstd[r];
-    double sum = 0, dot = 0;
-    for (int64_t c = 0; c < a.cols; c++) {
-      const int64_t i = r * a.cols + c;
-      const double h = (x[i] - m) * s;
-      sum += dy[i] * w[c];
-      dot += dy[i] * w[c] * h;
-      gw[c] += dy[i] * h;
-      gb[c] += dy[i];
-    }
-    for (int64_t c = 0; c < a.cols; c++) {
-      const int64_t i = r * a.cols + c;
-      dx.set(i, s * (dy[i] * w[c] - sum / n - (x[i] - m) * s * dot / n));
-    }
-  }
-  for (int64_t c = 0; c < a.cols; c++) {
-    dw.set(c, gw[c]);
-    db.set(c, gb[c]);
-  }
+  row_norm_backward_of(a.dy, a.x, a.mean, a.rstd, a.weight, a.dx, a.dweight, a.dbias, a.dtypes, a.rows, a.cols, false);
 }
-
 void rms_norm(const RmsNormArgs& a) {
-  const In x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1);
-  const Out y(a.y, a.dtypes.x), rstd(a.rstd, a.dtypes.stat);
-  for (int64_t r = 0; r < a.rows; r++) {
-    double v = 0;
-    for (int64_t c = 0; c < a.cols; c++) v += x[r * a.cols + c] * x[r * a.cols + c];
-    const double s = 1 / std::sqrt(v / static_cast<double>(a.cols) + a.eps);
-    for (int64_t c = 0; c < a.cols; c++) y.set(r * a.cols + c, x[r * a.cols + c] * s * w[c]);
-    rstd.set(r, s);
-  }
+  row_norm_of(a.x, a.weight, nullptr, a.y, nullptr, a.rstd, a.dtypes, a.rows, a.cols, a.eps, true);
 }
-
 void rms_norm_backward(const RmsNormBackwardArgs& a) {
-  const In dy(a.dy, a.dtypes.x), x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), rstd(a.rstd, a.dtypes.stat);
-  const Out dx(a.dx, a.dtypes.x), dw(a.dweight, a.dtypes.param);
-  std::vector<double> gw(a.cols, 0.0);
-  for (int64_t r = 0; r < a.rows; r++) {
-    const double s = rstd[r];
-    double dot = 0;
-    for (int64_t c = 0; c < a.cols; c++) {
-      const int64_t i = r * a.cols + c;
-      dot += dy[i] * w[c] * x[i] * s;
-      gw[c] += dy[i] * x[i] * s;
-    }
-    for (int64_t c = 0; c < a.cols; c++) {
-      const int64_t i = r * a.cols + c;
-      dx.set(i, s * (dy[i] * w[c] - x[i] * s * dot / static_cast<double>(a.cols)));
-    }
-  }
-  for (int64_t c = 0; c < a.cols; c++) dw.set(c, gw[c]);
+  row_norm_backward_of(a.dy, a.x, nullptr, a.rstd, a.weight, a.dx, a.dweight, nullptr, a.dtypes, a.rows, a.cols, true);
 }
 
 void group_norm(const GroupNormArgs& a) {
-  const In x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), b(a.bias, a.dtypes.param, 0);
-  const Out y(a.y, a.dtypes.x), mean(a.mean, a.dtypes.stat), rstd(a.rstd, a.dtypes.stat);
-  const int64_t per = a.channels / a.groups, size = per * a.spatial;
-  for (int64_t r = 0; r < a.n * a.groups; r++) {
-    double m = 0, v = 0;
-    for (int64_t c = 0; c < size; c++) m += x[r * size + c] / static_cast<double>(size);
-    for (int64_t c = 0; c < size; c++) v += (x[r * size + c] - m) * (x[r * size + c] - m) / static_cast<double>(size);
-    const double s = 1 / std::sqrt(v + a.eps);
-    for (int64_t c = 0; c < size; c++) {
-      const int64_t channel = r % a.groups * per + c / a.spatial;
-      y.set(r * size + c, (x[r * size + c] - m) * s * w[channel] + b[channel]);
-    }
-    mean.set(r, m);
-    rstd.set(r, s);
-  }
+  if (a.n * a.channels * a.spatial == 0) return;
+  const ScalarType t = compute_dtype(a.dtypes.x);
+  const Input w(a.weight, a.dtypes.param, t, a.channels), b(a.bias, a.dtypes.param, t, a.channels);
+  Output m(a.mean, t, a.dtypes.stat, a.n * a.groups), s(a.rstd, t, a.dtypes.stat, a.n * a.groups);
+  call(group_norm_kernel_stub)({a.dtypes.x, a.x, w, b, a.y, m, s, a.n, a.channels, a.spatial, a.groups, a.eps});
+  m.finish();
+  s.finish();
 }
 
 void group_norm_backward(const GroupNormBackwardArgs& a) {
-  const In dy(a.dy, a.dtypes.x), x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), mean(a.mean, a.dtypes.stat), rstd(a.rstd, a.dtypes.stat);
-  const Out dx(a.dx, a.dtypes.x), dw(a.dweight, a.dtypes.param), db(a.dbias, a.dtypes.param);
-  const int64_t per = a.channels / a.groups, size = per * a.spatial;
-  std::vector<double> gw(a.channels, 0.0), gb(a.channels, 0.0);
-  for (int64_t r = 0; r < a.n * a.groups; r++) {
-    const double m = mean[r], s = rstd[r];
-    double sum = 0, dot = 0;
-    for (int64_t c = 0; c < size; c++) {
-      const int64_t i = r * size + c, channel = r % a.groups * per + c / a.spatial;
-      const double h = (x[i] - m) * s;
-      sum += dy[i] * w[channel];
-      dot += dy[i] * w[channel] * h;
-      gw[channel] += dy[i] * h;
-      gb[channel] += dy[i];
-    }
-    for (int64_t c = 0; c < size; c++) {
-      const int64_t i = r * size + c, channel = r % a.groups * per + c / a.spatial;
-      dx.set(i, s * (dy[i] * w[channel] - (sum + (x[i] - m) * s * dot) / static_cast<double>(size)));
-    }
+  if (a.n * a.channels * a.spatial == 0) {
+    fill_zero(a.dweight, a.dtypes.param, a.channels);
+    fill_zero(a.dbias, a.dtypes.param, a.channels);
+    return;
   }
-  for (int64_t c = 0; c < a.channels; c++) {
-    dw.set(c, gw[c]);
-    db.set(c, gb[c]);
-  }
+  const ScalarType t = compute_dtype(a.dtypes.x);
+  const int64_t rows = a.n * a.groups;
+  const Input w(a.weight, a.dtypes.param, t, a.channels), m(a.mean, a.dtypes.stat, t, rows), s(a.rstd, a.dtypes.stat, t, rows);
+  Output dw(a.dweight, t, a.dtypes.param, a.channels), db(a.dbias, t, a.dtypes.param, a.channels);
+  call(group_norm_backward_kernel_stub)({a.dtypes.x, a.dy, a.x, m, s, w, a.dx, dw, db, a.n, a.channels, a.spatial, a.groups});
+  dw.finish();
+  db.finish();
 }
 
 void batch_norm_train(const BatchNormArgs& a) {
-  const In x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), b(a.bias, a.dtypes.param, 0);
-  const In old_mean(a.running_mean, a.dtypes.stat), old_var(a.running_var, a.dtypes.stat);
-  const Out y(a.y, a.dtypes.x), mean(a.mean, a.dtypes.stat), rstd(a.rstd, a.dtypes.stat);
-  const Out running_mean(a.running_mean, a.dtypes.stat), running_var(a.running_var, a.dtypes.stat);
-  const double count = static_cast<double>(a.n * a.spatial);
-  for (int64_t c = 0; c < a.channels; c++) {
-    const auto each = [&](auto f) {
-      for (int64_t i = 0; i < a.n; i++)
-        for (int64_t s = 0; s < a.spatial; s++) f((i * a.channels + c) * a.spatial + s);
-    };
-    double m = 0, v = 0;
-    each([&](int64_t i) { m += x[i] / count; });
-    each([&](int64_t i) { v += (x[i] - m) * (x[i] - m); });
-    const double s = 1 / std::sqrt(v / count + a.eps);
-    each([&](int64_t i) { y.set(i, (x[i] - m) * s * w[c] + b[c]); });
-    mean.set(c, m);
-    rstd.set(c, s);
-    running_mean.set(c, old_mean[c] + a.momentum * (m - old_mean[c]));
-    running_var.set(c, old_var[c] + a.momentum * (v / (count - 1) - old_var[c]));
-  }
+  if (a.n * a.channels * a.spatial == 0) return;
+  const ScalarType t = compute_dtype(a.dtypes.x), stat = a.dtypes.stat;
+  const Input w(a.weight, a.dtypes.param, t, a.channels), b(a.bias, a.dtypes.param, t, a.channels);
+  const auto memory = static_cast<size_t>(a.channels * bytes(t) / 8 + 1);
+  std::vector<double> batch_mean(memory), batch_var(memory);
+  char *mean = reinterpret_cast<char*>(batch_mean.data()), *var = reinterpret_cast<char*>(batch_var.data());
+  Output s(a.rstd, t, stat, a.channels);
+  const BatchNorm args{a.dtypes.x, a.x, w, b, a.y, mean, var, s, a.n, a.channels, a.spatial, a.eps};
+  if (a.spatial == 1) call(batch_norm_columns_stub)(args);
+  else call(batch_norm_kernel_stub)(args);
+  s.finish();
+  if (a.mean) converter(t, stat)(a.mean, bytes(stat), mean, bytes(t), a.channels);
+
+  const double count = static_cast<double>(a.n * a.spatial), unbiased = count / (count - 1);
+  const auto update = [&](char* running, const char* batch, double factor) {
+    if (!running) return;
+    const Input old(running, stat, ScalarType::Double, a.channels), fresh(batch, t, ScalarType::Double, a.channels);
+    Output out(running, ScalarType::Double, stat, a.channels);
+    const auto *from = reinterpret_cast<const double*>(static_cast<const char*>(old)), *to = reinterpret_cast<const double*>(static_cast<const char*>(fresh));
+    auto* y = reinterpret_cast<double*>(static_cast<char*>(out));
+    for (int64_t c = 0; c < a.channels; c++) y[c] = from[c] + a.momentum * (factor * to[c] - from[c]);
+    out.finish();
+  };
+  update(a.running_mean, mean, 1);
+  update(a.running_var, var, unbiased);
 }
 
 void batch_norm_eval(const BatchNormEvalArgs& a) {
-  const In x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), b(a.bias, a.dtypes.param, 0), mean(a.mean, a.dtypes.stat), var(a.var, a.dtypes.stat);
-  const Out y(a.y, a.dtypes.x);
-  for (int64_t i = 0; i < a.n * a.channels * a.spatial; i++) {
-    const int64_t c = i / a.spatial % a.channels;
-    y.set(i, (x[i] - mean[c]) / std::sqrt(var[c] + a.eps) * w[c] + b[c]);
-  }
+  if (a.n * a.channels * a.spatial == 0) return;
+  const ScalarType t = compute_dtype(a.dtypes.x);
+  const Input w(a.weight, a.dtypes.param, t, a.channels), b(a.bias, a.dtypes.param, t, a.channels), m(a.mean, a.dtypes.stat, t, a.channels);
+  const Input var(a.var, a.dtypes.stat, ScalarType::Double, a.channels);
+  std::vector<double> rstd(static_cast<size_t>(a.channels));
+  for (int64_t c = 0; c < a.channels; c++)
+    rstd[static_cast<size_t>(c)] = 1 / std::sqrt(reinterpret_cast<const double*>(static_cast<const char*>(var))[c] + a.eps);
+  const Input s(reinterpret_cast<const char*>(rstd.data()), ScalarType::Double, t, a.channels);
+  const BatchNormApply args{a.dtypes.x, a.x, w, b, m, s, a.y, a.n, a.channels, a.spatial};
+  if (a.spatial == 1) call(batch_norm_apply_columns_stub)(args);
+  else call(batch_norm_apply_stub)(args);
 }
 
 void batch_norm_backward(const BatchNormBackwardArgs& a) {
-  const In dy(a.dy, a.dtypes.x), x(a.x, a.dtypes.x), w(a.weight, a.dtypes.param, 1), mean(a.mean, a.dtypes.stat), rstd(a.rstd, a.dtypes.stat);
-  const Out dx(a.dx, a.dtypes.x), dw(a.dweight, a.dtypes.param), db(a.dbias, a.dtypes.param);
-  const double count = static_cast<double>(a.n * a.spatial);
-  for (int64_t c = 0; c < a.channels; c++) {
-    const auto each = [&](auto f) {
-      for (int64_t i = 0; i < a.n; i++)
-        for (int64_t s = 0; s < a.spatial; s++) f((i * a.channels + c) * a.spatial + s);
-    };
-    const double m = mean[c], s = rstd[c];
-    double sum = 0, dot = 0;
-    each([&](int64_t i) {
-      sum += dy[i];
-      dot += dy[i] * (x[i] - m) * s;
-    });
-    each([&](int64_t i) { dx.set(i, a.train ? w[c] * s * (dy[i] - (sum + (x[i] - m) * s * dot) / count) : w[c] * s * dy[i]); });
-    dw.set(c, dot);
-    db.set(c, sum);
+  if (a.n * a.channels * a.spatial == 0) {
+    fill_zero(a.dweight, a.dtypes.param, a.channels);
+    fill_zero(a.dbias, a.dtypes.param, a.channels);
+    return;
   }
+  const ScalarType t = compute_dtype(a.dtypes.x);
+  const Input w(a.weight, a.dtypes.param, t, a.channels), m(a.mean, a.dtypes.stat, t, a.channels), s(a.rstd, a.dtypes.stat, t, a.channels);
+  Output dw(a.dweight, t, a.dtypes.param, a.channels), db(a.dbias, t, a.dtypes.param, a.channels);
+  const BatchNormBackward args{a.dtypes.x, a.dy, a.x, m, s, w, a.dx, dw, db, a.n, a.channels, a.spatial, a.train};
+  if (a.spatial == 1) call(batch_norm_backward_columns_stub)(args);
+  else call(batch_norm_backward_kernel_stub)(args);
+  dw.finish();
+  db.finish();
 }
 
 }  // namespace cresset::kernels
