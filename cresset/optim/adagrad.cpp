@@ -1,6 +1,8 @@
 #include "cresset/optim/adagrad.h"
 
+#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
+#include "cresset/optim/fused.h"
 
 namespace cresset::optim {
 
@@ -50,8 +52,13 @@ Tensor Adagrad::step(LossClosure closure) {
       auto& state = state_of<AdagradParamState>(p);
       if (!state.sum().defined()) state.sum(cresset::full_like(p, o.initial_accumulator_value(), {}, MemoryFormat::Preserve));
       state.step()++;
-      if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
       const double rate = o.lr() / (1 + static_cast<double>(state.step() - 1) * o.lr_decay());
+      if (detail::can_fuse(p, {&grad, &state.sum()})) {
+        kernels::adagrad_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), state.sum().data_ptr(), {rate, o.eps(), o.weight_decay()});
+        p.impl()->bump_version();
+        continue;
+      }
+      if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
       state.sum().addcmul_(grad, grad, 1.0);
       p.addcdiv_(grad, state.sum().sqrt().add_(o.eps()), -rate);
     }

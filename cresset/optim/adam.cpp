@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
+#include "cresset/optim/fused.h"
 
 namespace cresset::optim {
 
@@ -47,6 +49,13 @@ void update(Tensor& p, AdamParamState& state, const Options& o, bool decoupled_d
     if (o.amsgrad()) state.max_exp_avg_sq(cresset::zeros_like(p, MemoryFormat::Preserve));
   }
   const int64_t step = ++state.step();
+  const Tensor max = o.amsgrad() ? state.max_exp_avg_sq() : Tensor();
+  if (detail::can_fuse(p, {&grad, &state.exp_avg(), &state.exp_avg_sq(), &max})) {
+    kernels::adam_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), state.exp_avg().data_ptr(), state.exp_avg_sq().data_ptr(),
+                       detail::pointer(max), {o.lr(), beta1, beta2, o.eps(), o.weight_decay(), step, decoupled_decay, false});
+    p.impl()->bump_version();
+    return;
+  }
   if (o.weight_decay() != 0) {
     if (decoupled_decay) p.mul_(1 - o.lr() * o.weight_decay());
     else grad = grad.add(p, o.weight_decay());

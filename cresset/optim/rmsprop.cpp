@@ -1,6 +1,8 @@
 #include "cresset/optim/rmsprop.h"
 
+#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
+#include "cresset/optim/fused.h"
 
 namespace cresset::optim {
 
@@ -60,6 +62,13 @@ Tensor RMSprop::step(LossClosure closure) {
         if (o.centered()) state.grad_avg(cresset::zeros_like(p, MemoryFormat::Preserve));
       }
       state.step()++;
+      const Tensor buffer = o.momentum() > 0 ? state.momentum_buffer() : Tensor(), mean = o.centered() ? state.grad_avg() : Tensor();
+      if (detail::can_fuse(p, {&grad, &state.square_avg(), &buffer, &mean})) {
+        kernels::rmsprop_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), state.square_avg().data_ptr(), detail::pointer(buffer),
+                              detail::pointer(mean), {o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum()});
+        p.impl()->bump_version();
+        continue;
+      }
       if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
       state.square_avg().mul_(o.alpha()).addcmul_(grad, grad, 1 - o.alpha());
       Tensor average;

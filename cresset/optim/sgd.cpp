@@ -1,6 +1,8 @@
 #include "cresset/optim/sgd.h"
 
+#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
+#include "cresset/optim/fused.h"
 
 namespace cresset::optim {
 
@@ -33,6 +35,20 @@ SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaul
 
 std::unique_ptr<OptimizerParamState> SGD::make_state() const { return std::make_unique<SGDParamState>(); }
 
+namespace {
+
+bool fused_step(Tensor& p, const Tensor& grad, Tensor* buffer, const SGDOptions& o) {
+  const bool first = buffer && !buffer->defined();
+  if (!detail::can_fuse(p, {&grad}) || (buffer && !detail::can_fuse(p, {buffer}))) return false;
+  if (first) *buffer = cresset::empty_like(p, MemoryFormat::Preserve);
+  kernels::sgd_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), buffer ? buffer->data_ptr() : nullptr,
+                    {o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), false, first});
+  p.impl()->bump_version();
+  return true;
+}
+
+}  // namespace
+
 Tensor SGD::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
@@ -41,9 +57,11 @@ Tensor SGD::step(LossClosure closure) {
     for (Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
       Tensor d = p.grad();
+      Tensor* const momentum_buffer = o.momentum() != 0 ? &state_of<SGDParamState>(p).momentum_buffer() : nullptr;
+      if (fused_step(p, d, momentum_buffer, o)) continue;
       if (o.weight_decay() != 0) d = d.add(p, o.weight_decay());
-      if (o.momentum() != 0) {
-        Tensor& buffer = state_of<SGDParamState>(p).momentum_buffer();
+      if (momentum_buffer) {
+        Tensor& buffer = *momentum_buffer;
         if (buffer.defined()) buffer.mul_(o.momentum()).add_(d, 1 - o.dampening());
         else buffer = d.detach().clone();
         d = o.nesterov() ? d.add(buffer, o.momentum()) : buffer;

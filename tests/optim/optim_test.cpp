@@ -68,7 +68,7 @@ void check(const std::string& name, Make make, double float_tolerance = 2e-6) {
   Problem exact(kDouble), single(kFloat);
   auto exact_optimizer = make(exact);
   run(exact, *exact_optimizer, 8);
-  expect_parameters(name + " double", exact, 1e-11);
+  expect_parameters(name + " double", exact, 1e-12);
   auto single_optimizer = make(single);
   run(single, *single_optimizer, 8);
   expect_parameters(name + " float", single, float_tolerance);
@@ -116,6 +116,42 @@ TEST(Optim, LbfgsStrongWolfe) {
   optim::LBFGS optimizer(problem.parameters(), optim::LBFGSOptions(1).max_iter(7).line_search_fn("strong_wolfe"));
   run(problem, optimizer, 8);
   expect_parameters("LBFGSStrongWolfe double", problem, 1e-7);
+}
+
+// A gradient laid out unlike its parameter takes the update of tensor operations instead of the fused pass.
+template <class Optimizer, class Options>
+void expect_fused_agrees(const char* name, Options options) {
+  for (const ScalarType dtype : {kFloat, kDouble}) {
+    manual_seed(3);
+    const Tensor start = randn({300, 170}, dtype);
+    Tensor fused = start.clone().requires_grad_(), stepwise = start.clone().requires_grad_();
+    Optimizer a(std::vector<Tensor>{fused}, options), b(std::vector<Tensor>{stepwise}, options);
+    for (int i = 0; i < 4; i++) {
+      const Tensor grad = randn({300, 170}, dtype);
+      fused.mutable_grad() = grad;
+      stepwise.mutable_grad() = grad.t().contiguous().t();
+      const auto version = fused._version();
+      a.step();
+      b.step();
+      EXPECT_GT(fused._version(), version) << name;
+    }
+    const Tensor distance = (fused - stepwise).detach().abs() / (1 + stepwise.detach().abs());
+    EXPECT_LE(distance.max().item<double>(), dtype == kFloat ? 1e-6 : 2e-15) << name << " " << dtype;
+  }
+}
+
+TEST(Optim, TheFusedPassIsTheUpdateByTensorOperations) {
+  expect_fused_agrees<optim::SGD>("sgd", optim::SGDOptions(0.1).weight_decay(0.02));
+  expect_fused_agrees<optim::SGD>("momentum", optim::SGDOptions(0.1).momentum(0.9).dampening(0.2));
+  expect_fused_agrees<optim::SGD>("nesterov", optim::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.02));
+  expect_fused_agrees<optim::Adam>("adam", optim::AdamOptions(0.1).weight_decay(0.02));
+  expect_fused_agrees<optim::Adam>("amsgrad", optim::AdamOptions(0.1).amsgrad(true).betas({0.4, 0.9}));
+  expect_fused_agrees<optim::AdamW>("adamw", optim::AdamWOptions(0.1));
+  expect_fused_agrees<optim::AdamW>("adamw amsgrad", optim::AdamWOptions(0.1).amsgrad(true));
+  expect_fused_agrees<optim::RMSprop>("rmsprop", optim::RMSpropOptions(0.1).weight_decay(0.02));
+  expect_fused_agrees<optim::RMSprop>("rmsprop momentum", optim::RMSpropOptions(0.1).momentum(0.8));
+  expect_fused_agrees<optim::RMSprop>("rmsprop centered", optim::RMSpropOptions(0.01).centered(true).momentum(0.8).alpha(0.3));
+  expect_fused_agrees<optim::Adagrad>("adagrad", optim::AdagradOptions(0.1).lr_decay(0.1).weight_decay(0.02));
 }
 
 TEST(Optim, StepReturnsTheLossOfTheClosure) {

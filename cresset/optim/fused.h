@@ -1,0 +1,14 @@
+#pragma once
+// When one pass of kernels/optim.h may do an update, and with which pointers.
+
+#include <initializer_list>
+
+#include "cresset/tensor.h"
+
+namespace cresset::optim::detail {
+
+// Plain float32 or float64 arrays on the CPU that lie alike in memory. Undefined tensors are left out.
+bool can_fuse(const Tensor& param, std::initializer_list<const Tensor*> others);
+inline void* pointer(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
+
+}  // namespace cresset::optim::detail
