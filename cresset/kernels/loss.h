@@ -1,6 +1,6 @@
 #pragma once
-// Negative log likelihood and cross entropy against class indices. x is a contiguous (n, classes, spatial) array of half, bfloat16
-// (computed in float), float or double; targets are int64 (n, spatial).
+// Negative log likelihood and cross entropy against class indices, of half, bfloat16 (computed in float), float or double.
+// nll_loss takes a contiguous (n, classes, spatial) x and int64 (n, spatial) targets; cross_entropy (n, classes) and (n).
 
 #include <cstdint>
 
@@ -34,19 +34,20 @@ struct NllLossBackwardArgs {
 };
 void nll_loss_backward(const NllLossBackwardArgs& args);
 
-// nll_loss(log_softmax(x)) with optional label smoothing, in one pass over x.
+// nll_loss(log_softmax(x)) with optional label smoothing. A row that fits the caches is read from memory once.
 struct CrossEntropyArgs {
   const char* x = nullptr;  // logits
   const int64_t* target = nullptr;
   const char* weight = nullptr;  // (classes), dtype of x; may be null
   char* out = nullptr;           // as NllLossArgs::out
   char* total_weight = nullptr;  // one element, as NllLossArgs::total_weight
-  char* lse = nullptr;           // (n, spatial) log-sum-exp for the backward; float, or double for double x; may be null
+  char* lse = nullptr;           // (n) log-sum-exp for the backward; float, or double for double x
   ScalarType dtype = ScalarType::Float;
-  int64_t n = 0, classes = 0, spatial = 1, ignore_index = -100;
+  int64_t n = 0, classes = 0, ignore_index = -100;
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;
 };
+// Errors: IndexError for a target outside [0, classes) that is not ignore_index.
 void cross_entropy(const CrossEntropyArgs& args);
 
 struct CrossEntropyBackwardArgs {
@@ -55,7 +56,7 @@ struct CrossEntropyBackwardArgs {
   const char *weight = nullptr, *total_weight = nullptr;
   char* dx = nullptr;  // may be x
   ScalarType dtype = ScalarType::Float;
-  int64_t n = 0, classes = 0, spatial = 1, ignore_index = -100;
+  int64_t n = 0, classes = 0, ignore_index = -100;
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;
 };

@@ -126,6 +126,8 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
   const bool weighted = weight && weight->defined();
   CRESSET_CHECK(!weighted || (weight->dim() == 1 && weight->numel() == classes), "cross_entropy: weight must be one value per class, got ",
                 weighted ? *weight : Tensor(), " for ", classes, " classes");
+  if (self.dim() == 2 && target.dim() == 1 && self.is_cpu() && self.is_floating_point() && !is_floating_type(target.scalar_type()))
+    return std::get<0>(cresset::_cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing));
   const Tensor logp = cresset::log_softmax(self, class_dim, self.scalar_type());
   Tensor class_weight;
   if (weighted) {

@@ -101,6 +101,22 @@ OutSpec nll_loss_backward(const Tensor&, const Tensor& self, const Tensor& targe
   return {DimVector(self.sizes()), self.scalar_type(), self.device()};
 }
 
+OutSpecs _cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t, double) {
+  check_nll(self, target, weight, reduction);
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point() && self.dim() == 2, "_cross_entropy: expected a floating-point matrix, got ",
+                                self.scalar_type(), " of shape ", self.sizes());
+  DimVector shape;
+  if (reduction == 0) shape = target.sizes();
+  return {OutSpec{shape, self.scalar_type(), self.device()}, OutSpec{{}, self.scalar_type(), self.device()},
+          OutSpec{{self.size(0)}, self.scalar_type() == kDouble ? kDouble : kFloat, self.device()}};
+}
+
+OutSpec _cross_entropy_backward(const Tensor&, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const Tensor&,
+                                const Tensor&, int64_t reduction, int64_t, double) {
+  check_nll(self, target, weight, reduction);
+  return {DimVector(self.sizes()), self.scalar_type(), self.device()};
+}
+
 }  // namespace meta
 
 namespace cpu {
@@ -151,6 +167,47 @@ void nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tens
   args.ignore_index = ignore_index;
   args.reduction = static_cast<kernels::Reduction>(reduction);
   kernels::nll_loss_backward(args);
+}
+
+void _cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
+                    double label_smoothing, const Tensor& output, const Tensor& total_weight, const Tensor& logsumexp) {
+  const Tensor x = self.contiguous(), t = target.to(kLong).contiguous(), w = weight && weight->defined() ? weight->contiguous() : Tensor();
+  kernels::CrossEntropyArgs args;
+  args.x = static_cast<const char*>(x.data_ptr());
+  args.target = static_cast<const int64_t*>(t.data_ptr());
+  args.weight = w.defined() ? static_cast<const char*>(w.data_ptr()) : nullptr;
+  args.out = static_cast<char*>(output.data_ptr());
+  args.total_weight = static_cast<char*>(total_weight.data_ptr());
+  args.lse = static_cast<char*>(logsumexp.data_ptr());
+  args.dtype = self.scalar_type();
+  args.n = self.size(0);
+  args.classes = self.size(1);
+  args.ignore_index = ignore_index;
+  args.label_smoothing = label_smoothing;
+  args.reduction = static_cast<kernels::Reduction>(reduction);
+  kernels::cross_entropy(args);
+}
+
+void _cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                             const Tensor& total_weight, const Tensor& logsumexp, int64_t reduction, int64_t ignore_index,
+                             double label_smoothing, const Tensor& out) {
+  const Tensor dy = grad_output.contiguous(), x = self.contiguous(), t = target.to(kLong).contiguous(), lse = logsumexp.contiguous(),
+               w = weight && weight->defined() ? weight->contiguous() : Tensor();
+  kernels::CrossEntropyBackwardArgs args;
+  args.dy = static_cast<const char*>(dy.data_ptr());
+  args.x = static_cast<const char*>(x.data_ptr());
+  args.lse = static_cast<const char*>(lse.data_ptr());
+  args.target = static_cast<const int64_t*>(t.data_ptr());
+  args.weight = w.defined() ? static_cast<const char*>(w.data_ptr()) : nullptr;
+  args.total_weight = static_cast<const char*>(total_weight.data_ptr());
+  args.dx = static_cast<char*>(out.data_ptr());
+  args.dtype = self.scalar_type();
+  args.n = self.size(0);
+  args.classes = self.size(1);
+  args.ignore_index = ignore_index;
+  args.label_smoothing = label_smoothing;
+  args.reduction = static_cast<kernels::Reduction>(reduction);
+  kernels::cross_entropy_backward(args);
 }
 
 }  // namespace cpu

@@ -10,6 +10,24 @@ Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, co
   return grad * grad_output - grad_output * (grad * output).sum(d, true) - grad * (grad_output * output).sum(d, true);
 }
 
+std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+                                                         const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction,
+                                                         int64_t ignore_index, double label_smoothing) {
+  // dx = g (a softmax(x) - own onehot(target) - share w), with factors that are 0 for ignored rows.
+  const Tensor ignored = target == ignore_index, safe = target.masked_fill(ignored, 0).to(kLong), counted = ignored.logical_not().to(self.scalar_type());
+  const bool weighted = weight && weight->defined();
+  const double share = label_smoothing / static_cast<double>(self.size(1));
+  const Tensor own = (weighted ? weight->index_select(0, safe) * counted : counted) * (1 - label_smoothing);
+  const Tensor a = own + (weighted ? weight->sum() * counted * share : counted * label_smoothing);
+  const Tensor p = cresset::softmax(self, 1, self.scalar_type()), along = (grad * p).sum(IntArrayRef(1));
+  const Tensor smoothed = (weighted ? grad * *weight : grad).sum(IntArrayRef(1)) * counted * share;
+  const Tensor rows = a * along - own * grad.gather(1, safe.unsqueeze(1)).squeeze(1) - smoothed;
+  const Tensor g = reduction == 1 ? grad_output / total_weight : grad_output;
+  const Tensor by_self = (g * a).unsqueeze(1) * p * (grad - along.unsqueeze(1));
+  if (reduction == 0) return {rows, by_self};
+  return {reduction == 1 ? rows.sum() / total_weight : rows.sum(), by_self};
+}
+
 Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
   DimVector back;
   for (const int64_t p : pad) back.push_back(-p);

@@ -86,6 +86,9 @@ Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tenso
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
 // Sums a gradient of shape (N, C, ...) over everything but the channels.
 Tensor sum_to_channels(const Tensor& grad);
+// Gradients of (grad_output, self) of the backward of cross entropy against class indices.
+std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+    const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction, int64_t ignore_index, double label_smoothing);
 Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
 // Gradients of (grad_out, query, key, value), by way of the plain steps.
 std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
