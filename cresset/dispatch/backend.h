@@ -12,6 +12,8 @@ CRESSET_API uint8_t register_backend(const std::string& name, const std::string&
 CRESSET_API int find_backend(std::string_view name);
 CRESSET_API std::string backend_name(uint8_t backend);
 
+// Whether a registered backend has a kernel for the op, or a fallback: what a composite asks before it calls a fused op.
+CRESSET_API bool can_run(uint8_t backend, const OpEntry& op);
 // What runs for an op that the backend has no kernel for (nor a decomposition). Errors: a fallback is already set.
 CRESSET_API void set_backend_fallback(uint8_t backend, BoxedFn fallback);
 // What runs for every op whose arguments wake the layer and that has no kernel of its own for it.

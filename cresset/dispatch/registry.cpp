@@ -154,6 +154,11 @@ const char* layer_name(Layer layer) { return kLayerNames[static_cast<int>(layer)
 const BoxedFn* layer_fallback(int layer) { return registry().layer_fallbacks[layer].load(std::memory_order_acquire); }
 const BoxedFn* backend_fallback(uint8_t backend) { return registry().backend_fallbacks[backend].load(std::memory_order_acquire); }
 
+bool can_run(uint8_t backend, const OpEntry& op) {
+  const Extension* e = op.extension.load(std::memory_order_acquire);
+  return (e && e->backends[backend].load(std::memory_order_acquire)) || backend_fallback(backend);
+}
+
 namespace {
 
 // An empty function clears the place; what was there stays alive for calls that are running it.

@@ -1,5 +1,6 @@
 // Losses as composites. reduction: 0 none, 1 mean, 2 sum.
 
+#include "cresset/dispatch/backend.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::ops::composite {
@@ -118,6 +119,13 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   return reduce(loss, reduction);
 }
 
+// Other devices take the fused op where they have a kernel or a fallback for it, and so get the same bits as the CPU.
+static bool runs_fused(const Tensor& self) {
+  if (self.is_cpu()) return true;
+  static const dispatch::OpHandle op = dispatch::find_op("_cross_entropy");
+  return dispatch::can_run(self.impl()->backend(), op.entry());
+}
+
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
                           int64_t ignore_index, double label_smoothing) {
   CRESSET_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label_smoothing must be between 0 and 1, got ", label_smoothing);
@@ -126,7 +134,7 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
   const bool weighted = weight && weight->defined();
   CRESSET_CHECK(!weighted || (weight->dim() == 1 && weight->numel() == classes), "cross_entropy: weight must be one value per class, got ",
                 weighted ? *weight : Tensor(), " for ", classes, " classes");
-  if (self.dim() == 2 && target.dim() == 1 && self.is_cpu() && self.is_floating_point() && !is_floating_type(target.scalar_type()))
+  if (self.dim() == 2 && target.dim() == 1 && runs_fused(self) && self.is_floating_point() && !is_floating_type(target.scalar_type()))
     return std::get<0>(cresset::_cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing));
   const Tensor logp = cresset::log_softmax(self, class_dim, self.scalar_type());
   Tensor class_weight;
