@@ -71,7 +71,18 @@ Tensor pow(const Tensor& self, const Scalar& exponent) {
   const ScalarType t = result_type({self, exponent});
   CRESSET_CHECK(!is_integral_type(t, true) || exponent.equal(0) || exponent.as<int64_t>() >= 0 || exponent.isBoolean(),
                 "pow: integers to negative integer powers are not allowed, got ", exponent);
-  if (exponent.equal(2) && t == self.scalar_type() && t != kBool) return pointwise(kSquare, {self});
+  if (t == self.scalar_type() && t != kBool) {
+    if (exponent.equal(1)) return self.clone();
+    if (exponent.equal(2)) return pointwise(kSquare, {self});
+    const bool is_half = t == kHalf || t == kBFloat16;  // round once
+    if (exponent.equal(3) && !is_half) return pointwise(kSquare, {self}).mul_(self);
+    if (is_floating_type(t)) {
+      if (exponent.equal(0.5)) return cresset::sqrt(self);
+      if (exponent.equal(-0.5)) return cresset::rsqrt(self);
+      if (exponent.equal(-1)) return cresset::reciprocal(self);
+      if (exponent.equal(-2) && !is_half) return pointwise(kSquare, {self}).reciprocal_();
+    }
+  }
   return pointwise(kPow, {self, exponent});
 }
 

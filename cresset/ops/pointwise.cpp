@@ -45,6 +45,11 @@ struct Plan {
   bool uniform = true;  // every dimensioned tensor has the result's shape
 };
 
+ScalarType result_of(const PointwiseOp& op, ScalarType compute) {
+  if (op.kernel.out == kernels::Out::boolean) return ScalarType::Bool;
+  return op.kernel.out == kernels::Out::real ? to_real_type(compute) : compute;
+}
+
 Plan make_plan(const PointwiseOp& op, ArrayRef<Arg> args) {
   Plan p;
   bool have_shape = false, have_device = false, device_is_scalar = false;
@@ -93,9 +98,7 @@ Plan make_plan(const PointwiseOp& op, ArrayRef<Arg> args) {
     p.compute = combine(types.dims, combine(types.zero, types.numbers));
     if (op.promote == Promote::floating && is_integral_type(p.compute, true)) p.compute = get_default_dtype();
   }
-  p.result = op.kernel.out == kernels::Out::boolean ? ScalarType::Bool
-             : op.kernel.out == kernels::Out::real  ? to_real_type(p.compute)
-                                                    : p.compute;
+  p.result = result_of(op, p.compute);
   return p;
 }
 
@@ -152,56 +155,85 @@ void run(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar*
   kernels::run_nd(p.shape, {operands, n}, 1, {loop_dtypes, n}, loop_of(op, p.compute), params);
 }
 
-// The common case, straight to the loop: every tensor plain, contiguous, of one shape and of the compute dtype. Undefined if it is not that case.
-Tensor try_direct(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
+// The common case, straight to the loop: every tensor plain, contiguous, of one shape and of the compute dtype.
+struct Direct {
   const TensorImpl* first = nullptr;
   char* data[kernels::kMaxOperands];
   int64_t strides[kernels::kMaxOperands];
   NumberCell cells[kMaxArgs];
-  for (size_t i = 0; i < args.size(); i++) {
-    if (args[i].scalar) continue;
-    const TensorImpl* t = args[i].tensor->impl();
-    if (!t || t->backend() != kCpuBackend || !t->is_contiguous() || t->is_wrapped_number()) return {};
-    if (!first) first = t;
-    else if (t->dtype() != first->dtype() || t->sizes() != first->sizes()) return {};
-  }
-  const ScalarType dtype = first->dtype();
-  if (op.mask >= 0 || (op.promote == Promote::floating && is_integral_type(dtype, true))) return {};
-  const int64_t size = static_cast<int64_t>(element_size(dtype));
-  for (size_t i = 0; i < args.size(); i++) {
-    if (const Scalar* s = args[i].scalar) {
-      // A number of a higher kind would change the dtype.
-      if (!is_floating_type(dtype) || s->isComplex()) return {};
-      store_number(&cells[i], *s, dtype);
-      data[i + 1] = reinterpret_cast<char*>(cells[i].bytes);
-      strides[i + 1] = 0;
-    } else {
-      data[i + 1] = static_cast<char*>(args[i].tensor->impl()->data());
-      strides[i + 1] = size;
+  ScalarType result;
+  kernels::Loop loop;
+
+  // False if it is not that case.
+  CRESSET_ALWAYS_INLINE bool prepare(const PointwiseOp& op, ArrayRef<Arg> args) {
+    for (size_t i = 0; i < args.size(); i++) {
+      if (args[i].scalar) continue;
+      const TensorImpl* t = args[i].tensor->impl();
+      if (!t || t->backend() != kCpuBackend || !t->is_contiguous() || t->is_wrapped_number()) return false;
+      if (!first) first = t;
+      else if (t->dtype() != first->dtype() || t->sizes() != first->sizes()) return false;
     }
+    const ScalarType dtype = first->dtype();
+    if (op.mask >= 0 || (op.promote == Promote::floating && is_integral_type(dtype, true))) return false;
+    const int64_t size = static_cast<int64_t>(element_size(dtype));
+    for (size_t i = 0; i < args.size(); i++) {
+      if (const Scalar* s = args[i].scalar) {
+        // A number of a higher kind would change the dtype.
+        if (!is_floating_type(dtype) || s->isComplex()) return false;
+        store_number(&cells[i], *s, dtype);
+        data[i + 1] = reinterpret_cast<char*>(cells[i].bytes);
+        strides[i + 1] = 0;
+      } else {
+        data[i + 1] = static_cast<char*>(args[i].tensor->impl()->data());
+        strides[i + 1] = size;
+      }
+    }
+    if (first->numel() > 32768) return false;
+    loop = loop_of(op, dtype);
+    result = result_of(op, dtype);
+    return true;
   }
-  const int64_t n = first->numel();
-  if (n > 32768) return {};
-  const kernels::Loop loop = loop_of(op, dtype);
-  const ScalarType result = op.kernel.out == kernels::Out::boolean ? ScalarType::Bool
-                            : op.kernel.out == kernels::Out::real  ? to_real_type(dtype)
-                                                                   : dtype;
-  Tensor out(make_dense(first->sizes(), result, Device(kCPU)));
-  data[0] = static_cast<char*>(out.impl()->data());
-  strides[0] = static_cast<int64_t>(element_size(result));
-  if (n > 0) loop(data, strides, n, params);
+
+  CRESSET_ALWAYS_INLINE void run(char* out, const Scalar* params) {
+    data[0] = out;
+    strides[0] = static_cast<int64_t>(element_size(result));
+    if (const int64_t n = first->numel(); n > 0) loop(data, strides, n, params);
+  }
+};
+
+// Undefined if it is not the common case.
+Tensor try_direct(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params) {
+  Direct direct;
+  if (!direct.prepare(op, args)) return {};
+  Tensor out(make_dense(direct.first->sizes(), direct.result, Device(kCPU)));
+  direct.run(static_cast<char*>(out.impl()->data()), params);
   return out;
+}
+
+CRESSET_ALWAYS_INLINE void begin_write(const PointwiseOp& op, ArrayRef<Arg> args, const Tensor& out) {
+  for (const Arg& a : args)
+    if (a.tensor) check_no_partial_overlap(op.name, out, *a.tensor);
+  CRESSET_CHECK(!out.is_inference() || layer_state().inference_mode, op.name,
+                ": in-place update to an inference tensor outside inference mode; clone() it first to get a normal tensor");
+  out.impl()->bump_version();
+}
+
+// The same into a tensor that is as plain and has the result's shape and dtype.
+bool try_direct_into(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
+  Direct direct;
+  const TensorImpl* to = out.impl();
+  if (!to || to->backend() != kCpuBackend || !to->is_contiguous() || !direct.prepare(op, args)) return false;
+  if (to->dtype() != direct.result || to->sizes() != direct.first->sizes()) return false;
+  begin_write(op, args, out);
+  direct.run(static_cast<char*>(to->data()), params);
+  return true;
 }
 
 void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
   CRESSET_CHECK(can_cast(p.result, out.scalar_type()), op.name, ": result type ", p.result,
                 " can't be cast to the desired output type ", out.scalar_type());
   check_no_internal_overlap(op.name, out);
-  for (const Arg& a : args)
-    if (a.tensor) check_no_partial_overlap(op.name, out, *a.tensor);
-  CRESSET_CHECK(!out.is_inference() || layer_state().inference_mode, op.name,
-                ": in-place update to an inference tensor outside inference mode; clone() it first to get a normal tensor");
-  out.impl()->bump_version();
+  begin_write(op, args, out);
   if (!out.is_meta() && out.numel() > 0) run(op, p, args, params, out);
 }
 
@@ -273,6 +305,7 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
 }
 
 void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
+  if (try_direct_into(op, args, params, out)) return;
   const Plan p = make_plan(op, args);
   loop_of(op, p.compute);
   CRESSET_CHECK(out.device() == p.device, op.name, ": expected out to be on ", p.device, ", got ", out.device());
@@ -283,6 +316,7 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
 }
 
 void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self) {
+  if (try_direct_into(op, args, params, self)) return;
   const Plan p = make_plan(op, args);
   loop_of(op, p.compute);
   CRESSET_CHECK(self.sizes() == IntArrayRef(p.shape), op.name, ": output with shape ", self.sizes(),
