@@ -254,7 +254,7 @@ const std::vector<Mistake>& mistakes() {
       {"RandintOfAnEmptyRange", "RuntimeError", "random_: expects 'from' to be less than 'to', got from=3 >= to=3",
        [] { randint(3, 3, {2}); }},
       // Modules, losses, optimizers.
-      {"CrossEntropyClassOutOfRange", "IndexError", "nll_loss: target out of range, got 3, expected 0 <= target < 3",
+      {"CrossEntropyClassOutOfRange", "IndexError", "cross_entropy: target out of range, got 3, expected 0 <= target < 3",
        [] {
          cross_entropy_loss(ones({1, 3}), tensor({3}));
        }},
