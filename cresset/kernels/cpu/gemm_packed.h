@@ -245,8 +245,11 @@ T multiply(T a, T b) {
 }
 
 // For storage types that C cannot accumulate in (T != P) and complex factors: products go to a P buffer of bounded size,
-// which is then combined with C. T: what one element of the result is (P or complex<P>).
-template <class S, class P, class T>
+// which is then combined with C. T: what one element of the result is (P or complex<P>). `product` makes the sums.
+template <class S, class P>
+using PackedProduct = void (*)(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t b_k,
+                               int64_t b_column, TileOutput<P> out);
+template <class S, class P, class T, PackedProduct<S, P> product = gemm_packed<S, P>>
 void gemm_through_buffer(const GemmProblem& p) {
   constexpr int kParts = is_complex<S>::value ? 2 : 1;
   const T alpha = p.alpha.as<T>(), beta = p.beta.as<T>();
@@ -263,8 +266,7 @@ void gemm_through_buffer(const GemmProblem& p) {
     const int64_t nc = std::min(columns, p.n - j);
     for (int64_t i = 0; i < p.m; i += rows) {
       const int64_t mc = std::min(rows, p.m - i);
-      gemm_packed<S, P>(mc, nc, p.k, a + i * a_row, a_row, a_k, b + j * b_column, b_k, b_column,
-                        {buffer, nc * kParts, P(1), P(0), nullptr, false});
+      product(mc, nc, p.k, a + i * a_row, a_row, a_k, b + j * b_column, b_k, b_column, {buffer, nc * kParts, P(1), P(0), nullptr, false});
       for (int64_t r = 0; r < mc; r++) {
         const P* from = buffer + r * nc * kParts;
         S* to = c + (i + r) * p.ldc + j;
