@@ -3,7 +3,6 @@
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 1500
 MAX_PRIMITIVES = {"primitive pointwise": 160, "primitive other": 160}
-HEADERS = {"cresset/tensor.h": 0.8, "cresset/cresset.h": 1.5, "compat/include/torch/torch.h": 1.8}  # CPU seconds
+# CPU seconds and resident MB of g++ -std=c++17 -fsyntax-only.
+HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 250.0), "compat/include/torch/torch.h": (1.8, 300.0)}
 MAX_LIBRARY_MB = 15.0
 
 
@@ -24,25 +24,33 @@ def file_lengths() -> tuple[list[str], bool]:
     return [f"longest file\t{lengths[0][0]} of {MAX_LINES}\t{lengths[0][1]}"] + [f"OVER: {p} has {n} lines" for n, p in over], not over
 
 
+def spent(command: list[str], enough: tuple[float, float], tries: int = 5) -> tuple[float, float]:
+    """Least CPU seconds and resident MB of a few runs; a busy machine only adds, so one run within `enough` settles it."""
+    seconds = megabytes = float("inf")
+    for _ in range(tries):
+        process = subprocess.Popen(command)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        seconds, megabytes = min(seconds, usage.ru_utime + usage.ru_stime), min(megabytes, usage.ru_maxrss * 1024 / 1e6)
+        if seconds <= enough[0] and megabytes <= enough[1]:
+            break
+    return seconds, megabytes
+
+
 def header_cost(build: Path) -> tuple[list[str], bool]:
     rows, good = [], True
     for header, budget in HEADERS.items():
-        if not (ROOT / header).exists():
-            rows.append(f"header {header}\tabsent")
-            continue
+        name = header.removeprefix("compat/include/")
         with tempfile.NamedTemporaryFile("w", suffix=".cpp") as unit:
-            name = header.removeprefix("compat/include/")
             unit.write(f"#include <{name}>\n")
             unit.flush()
             command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT}", f"-I{ROOT}/compat/include", f"-I{build}/generated", unit.name]
-            best = float("inf")
-            for _ in range(3):
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run(command, check=True)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                best = min(best, after.ru_utime - before.ru_utime)
-        good = good and best <= budget
-        rows.append(f"header {name}\t{best:.2f} s of {budget} s" + ("" if best <= budget else "\tOVER"))
+            seconds, megabytes = spent(command, budget)
+        fine = seconds <= budget[0] and megabytes <= budget[1]
+        good = good and fine
+        rows.append(f"header {name}\t{seconds:.2f} s of {budget[0]} s, {megabytes:.0f} MB of {budget[1]:.0f} MB" + ("" if fine else "\tOVER"))
     return rows, good
 
 

@@ -87,7 +87,7 @@ struct CRESSET_API ThresholdOptions {
     void pretty_print(std::ostream& stream) const override;                                         \
     Tensor forward(Tensor input);                                                                   \
   };                                                                                                \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_ACTIVATION(ELU)
 CRESSET_DECLARE_ACTIVATION(SELU)
 CRESSET_DECLARE_ACTIVATION(GLU)
@@ -109,7 +109,7 @@ CRESSET_DECLARE_ACTIVATION(Softshrink)
     void pretty_print(std::ostream& stream) const override;                        \
     Tensor forward(const Tensor& input);                                           \
   };                                                                               \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_PLAIN_ACTIVATION(LogSigmoid)
 CRESSET_DECLARE_PLAIN_ACTIVATION(SiLU)
 CRESSET_DECLARE_PLAIN_ACTIVATION(Mish)
@@ -129,7 +129,7 @@ CRESSET_DECLARE_PLAIN_ACTIVATION(Softmax2d)
     void pretty_print(std::ostream& stream) const override;                                \
     Tensor forward(const Tensor& input);                                                   \
   };                                                                                       \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_SOFTMAX(Softmax)
 CRESSET_DECLARE_SOFTMAX(Softmin)
 CRESSET_DECLARE_SOFTMAX(LogSoftmax)
@@ -142,7 +142,7 @@ class CRESSET_API ThresholdImpl : public detail::OptionsLayer<ThresholdImpl, Thr
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(Tensor input);
 };
-CRESSET_MODULE(Threshold);
+CRESSET_LAYER(Threshold);
 
 // Learns the slope for negative inputs, one for all channels or one each.
 class CRESSET_API PReLUImpl : public Cloneable<PReLUImpl> {
@@ -155,7 +155,7 @@ class CRESSET_API PReLUImpl : public Cloneable<PReLUImpl> {
   PReLUOptions options;
   Tensor weight;
 };
-CRESSET_MODULE(PReLU);
+CRESSET_LAYER(PReLU);
 
 struct CRESSET_API MultiheadAttentionOptions {
   MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads)
@@ -189,7 +189,7 @@ class CRESSET_API MultiheadAttentionImpl : public Cloneable<MultiheadAttentionIm
   int64_t head_dim = 0;
   Tensor q_proj_weight, k_proj_weight, v_proj_weight;
 };
-CRESSET_MODULE(MultiheadAttention);
+CRESSET_LAYER(MultiheadAttention);
 
 namespace functional {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cresset/nn/any.h"
-#include "cresset/nn/cloneable.h"
+#include "cresset/nn/layer.h"
 
 namespace cresset::nn {
 
@@ -95,12 +95,13 @@ class CRESSET_API SequentialImpl : public Cloneable<SequentialImpl> {
   std::vector<AnyModule> modules_;
 };
 
+CRESSET_CLONES(SequentialImpl);
 class Sequential : public ModuleHolder<SequentialImpl> {
  public:
   using ModuleHolder<SequentialImpl>::ModuleHolder;
   using Impl = SequentialImpl;
   Sequential() : ModuleHolder() {}
-  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::shared_ptr<SequentialImpl>(new SequentialImpl(modules))) {}
 };
 
 // Modules by number; no forward of its own.
@@ -158,7 +159,7 @@ class CRESSET_API ModuleListImpl : public Cloneable<ModuleListImpl> {
  private:
   std::vector<std::shared_ptr<Module>> modules_;
 };
-CRESSET_MODULE(ModuleList);
+CRESSET_LAYER(ModuleList);
 
 // Modules by name; no forward of its own.
 class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
@@ -212,7 +213,7 @@ class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   }
   void put(const std::string& key, const std::shared_ptr<Module>& module);
 };
-CRESSET_MODULE(ModuleDict);
+CRESSET_LAYER(ModuleDict);
 
 class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
  public:
@@ -247,7 +248,7 @@ class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   size_t size() const noexcept { return parameters_.size(); }
   bool is_empty() const noexcept { return parameters_.is_empty(); }
 };
-CRESSET_MODULE(ParameterList);
+CRESSET_LAYER(ParameterList);
 
 class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  public:
@@ -287,7 +288,7 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  private:
   void put(const std::string& key, const Tensor& param);
 };
-CRESSET_MODULE(ParameterDict);
+CRESSET_LAYER(ParameterDict);
 
 // A function as a module: Functional(relu), Functional(max_pool2d, 2), Functional([](Tensor x) { return x * 2; }).
 class CRESSET_API FunctionalImpl : public Cloneable<FunctionalImpl> {
@@ -312,6 +313,6 @@ class CRESSET_API FunctionalImpl : public Cloneable<FunctionalImpl> {
  private:
   Function function_;
 };
-CRESSET_MODULE(Functional);
+CRESSET_LAYER(Functional);
 
 }  // namespace cresset::nn

@@ -139,7 +139,7 @@ class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
     explicit Conv##D##dImpl(const ConvOptions<D>& options);                                                                        \
     Tensor forward(const Tensor& input);                                                                                           \
   };                                                                                                                               \
-  CRESSET_MODULE(Conv##D##d);                                                                                                      \
+  CRESSET_LAYER(Conv##D##d);                                                                                                      \
   class CRESSET_API ConvTranspose##D##dImpl : public ConvNdImpl<D, ConvTranspose##D##dImpl> {                                      \
    public:                                                                                                                         \
     ConvTranspose##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)                              \
@@ -149,7 +149,7 @@ class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
     Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt);                             \
     CRESSET_FORWARD_DEFAULT_OUTPUT_SIZE()                                                                                          \
   };                                                                                                                               \
-  CRESSET_MODULE(ConvTranspose##D##d);
+  CRESSET_LAYER(ConvTranspose##D##d);
 
 CRESSET_DECLARE_CONV(1)
 CRESSET_DECLARE_CONV(2)

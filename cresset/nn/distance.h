@@ -21,7 +21,7 @@ class CRESSET_API CosineSimilarityImpl : public detail::OptionsLayer<CosineSimil
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input1, const Tensor& input2);
 };
-CRESSET_MODULE(CosineSimilarity);
+CRESSET_LAYER(CosineSimilarity);
 
 class CRESSET_API PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDistanceImpl, PairwiseDistanceOptions> {
  public:
@@ -29,7 +29,7 @@ class CRESSET_API PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDis
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input1, const Tensor& input2);
 };
-CRESSET_MODULE(PairwiseDistance);
+CRESSET_LAYER(PairwiseDistance);
 
 namespace functional {
 

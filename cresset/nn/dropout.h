@@ -25,7 +25,7 @@ using FeatureAlphaDropoutOptions = DropoutOptions;
     void pretty_print(std::ostream& stream) const override;                                       \
     Tensor forward(Tensor input);                                                                 \
   };                                                                                              \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_DROPOUT(Dropout)
 // Whole channels.
 CRESSET_DECLARE_DROPOUT(Dropout2d)

@@ -69,6 +69,7 @@ class CRESSET_API EmbeddingImpl : public Cloneable<EmbeddingImpl> {
   Tensor weight;
 };
 
+CRESSET_CLONES(EmbeddingImpl);
 class CRESSET_API Embedding : public ModuleHolder<EmbeddingImpl> {
  public:
   using ModuleHolder<EmbeddingImpl>::ModuleHolder;
@@ -90,6 +91,7 @@ class CRESSET_API EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
   Tensor weight;
 };
 
+CRESSET_CLONES(EmbeddingBagImpl);
 class CRESSET_API EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
  public:
   using ModuleHolder<EmbeddingBagImpl>::ModuleHolder;

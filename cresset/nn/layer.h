@@ -7,6 +7,16 @@
 #include "cresset/nn/expanding_array.h"
 #include "cresset/nn/pimpl.h"
 
+// A holder of one of our own layers, whose cloning is compiled once, in layer.cpp.
+#ifdef CRESSET_INSTANTIATE_LAYERS
+#define CRESSET_CLONES(Impl) template class Cloneable<Impl>
+#else
+#define CRESSET_CLONES(Impl) extern template class Cloneable<Impl>
+#endif
+#define CRESSET_LAYER(Name)     \
+  CRESSET_CLONES(Name##Impl);   \
+  CRESSET_MODULE(Name)
+
 namespace cresset::nn::detail {
 
 // A layer without parameters that is described by its options.

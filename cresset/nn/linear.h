@@ -19,7 +19,7 @@ class CRESSET_API IdentityImpl : public Cloneable<IdentityImpl> {
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(Identity);
+CRESSET_LAYER(Identity);
 
 struct CRESSET_API LinearOptions {
   LinearOptions(int64_t in_features, int64_t out_features) : in_features_(in_features), out_features_(out_features) {}
@@ -41,7 +41,7 @@ class CRESSET_API LinearImpl : public Cloneable<LinearImpl> {
   LinearOptions options;
   Tensor weight, bias;
 };
-CRESSET_MODULE(Linear);
+CRESSET_LAYER(Linear);
 
 struct CRESSET_API BilinearOptions {
   BilinearOptions(int64_t in1_features, int64_t in2_features, int64_t out_features)
@@ -66,7 +66,7 @@ class CRESSET_API BilinearImpl : public Cloneable<BilinearImpl> {
   BilinearOptions options;
   Tensor weight, bias;
 };
-CRESSET_MODULE(Bilinear);
+CRESSET_LAYER(Bilinear);
 
 struct CRESSET_API FlattenOptions {
   CRESSET_ARG(int64_t, start_dim) = 1;
@@ -79,7 +79,7 @@ class CRESSET_API FlattenImpl : public detail::OptionsLayer<FlattenImpl, Flatten
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(Flatten);
+CRESSET_LAYER(Flatten);
 
 struct CRESSET_API UnflattenOptions {
   using namedshape_t = std::vector<std::pair<std::string, int64_t>>;
@@ -95,7 +95,7 @@ class CRESSET_API UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, Unf
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(Unflatten);
+CRESSET_LAYER(Unflatten);
 
 namespace functional {
 CRESSET_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});

@@ -132,7 +132,7 @@ struct CRESSET_API PoissonNLLLossOptions {
     void pretty_print(std::ostream& stream) const override;                                   \
     Tensor forward(const Tensor& input, const Tensor& target);                                \
   };                                                                                          \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_LOSS(L1Loss)
 CRESSET_DECLARE_LOSS(MSELoss)
 CRESSET_DECLARE_LOSS(KLDivLoss)
@@ -157,7 +157,7 @@ CRESSET_DECLARE_LOSS(PoissonNLLLoss)
     Name##Options options;                                             \
     Tensor __VA_ARGS__;                                                \
   };                                                                   \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_WEIGHTED_LOSS(BCELoss, weight)
 CRESSET_DECLARE_WEIGHTED_LOSS(BCEWithLogitsLoss, weight, pos_weight)
 CRESSET_DECLARE_WEIGHTED_LOSS(NLLLoss, weight)
@@ -172,7 +172,7 @@ CRESSET_DECLARE_WEIGHTED_LOSS(CrossEntropyLoss, weight)
     void pretty_print(std::ostream& stream) const override;                                   \
     Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third);           \
   };                                                                                          \
-  CRESSET_MODULE(Name);
+  CRESSET_LAYER(Name);
 CRESSET_DECLARE_TRIPLE_LOSS(CosineEmbeddingLoss)
 CRESSET_DECLARE_TRIPLE_LOSS(MarginRankingLoss)
 CRESSET_DECLARE_TRIPLE_LOSS(TripletMarginLoss)

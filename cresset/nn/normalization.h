@@ -84,7 +84,7 @@ class CRESSET_API NormImplBase : public Cloneable<Derived> {
     void check_input(const Tensor& input) const override;                                               \
     const char* class_name() const override;                                                            \
   };                                                                                                    \
-  CRESSET_MODULE(Kind##Norm##D##d);
+  CRESSET_LAYER(Kind##Norm##D##d);
 CRESSET_DECLARE_NORM(Batch, 1)
 CRESSET_DECLARE_NORM(Batch, 2)
 CRESSET_DECLARE_NORM(Batch, 3)
@@ -105,7 +105,7 @@ class CRESSET_API LayerNormImpl : public Cloneable<LayerNormImpl> {
   LayerNormOptions options;
   Tensor weight, bias;
 };
-CRESSET_MODULE(LayerNorm);
+CRESSET_LAYER(LayerNorm);
 
 class CRESSET_API GroupNormImpl : public Cloneable<GroupNormImpl> {
  public:
@@ -119,7 +119,7 @@ class CRESSET_API GroupNormImpl : public Cloneable<GroupNormImpl> {
   GroupNormOptions options;
   Tensor weight, bias;
 };
-CRESSET_MODULE(GroupNorm);
+CRESSET_LAYER(GroupNorm);
 
 class CRESSET_API LocalResponseNormImpl : public detail::OptionsLayer<LocalResponseNormImpl, LocalResponseNormOptions> {
  public:
@@ -128,7 +128,7 @@ class CRESSET_API LocalResponseNormImpl : public detail::OptionsLayer<LocalRespo
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(LocalResponseNorm);
+CRESSET_LAYER(LocalResponseNorm);
 
 namespace functional {
 

@@ -84,7 +84,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     /* Also the positions of the maxima in the flattened input, as max_unpool takes them. */                                \
     std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                   \
   };                                                                                                                        \
-  CRESSET_MODULE(MaxPool##D##d);                                                                                            \
+  CRESSET_LAYER(MaxPool##D##d);                                                                                            \
   class CRESSET_API AvgPool##D##dImpl : public detail::OptionsLayer<AvgPool##D##dImpl, AvgPoolOptions<D>> {                 \
    public:                                                                                                                  \
     AvgPool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(AvgPoolOptions<D>(kernel_size)) {}                      \
@@ -92,7 +92,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                 \
     Tensor forward(const Tensor& input);                                                                                    \
   };                                                                                                                        \
-  CRESSET_MODULE(AvgPool##D##d);                                                                                            \
+  CRESSET_LAYER(AvgPool##D##d);                                                                                            \
   class CRESSET_API LPPool##D##dImpl : public detail::OptionsLayer<LPPool##D##dImpl, LPPoolOptions<D>> {                    \
    public:                                                                                                                  \
     LPPool##D##dImpl(double norm_type, ExpandingArray<D> kernel_size) : OptionsLayer(LPPoolOptions<D>(norm_type, kernel_size)) {} \
@@ -100,7 +100,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                 \
     Tensor forward(const Tensor& input);                                                                                    \
   };                                                                                                                        \
-  CRESSET_MODULE(LPPool##D##d);                                                                                             \
+  CRESSET_LAYER(LPPool##D##d);                                                                                             \
   class CRESSET_API AdaptiveMaxPool##D##dImpl                                                                               \
       : public detail::OptionsLayer<AdaptiveMaxPool##D##dImpl, AdaptiveMaxPool##D##dOptions> {                              \
    public:                                                                                                                  \
@@ -111,7 +111,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     Tensor forward(const Tensor& input);                                                                                    \
     std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                   \
   };                                                                                                                        \
-  CRESSET_MODULE(AdaptiveMaxPool##D##d);                                                                                    \
+  CRESSET_LAYER(AdaptiveMaxPool##D##d);                                                                                    \
   class CRESSET_API AdaptiveAvgPool##D##dImpl                                                                               \
       : public detail::OptionsLayer<AdaptiveAvgPool##D##dImpl, AdaptiveAvgPool##D##dOptions> {                              \
    public:                                                                                                                  \
@@ -121,7 +121,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                 \
     Tensor forward(const Tensor& input);                                                                                    \
   };                                                                                                                        \
-  CRESSET_MODULE(AdaptiveAvgPool##D##d);                                                                                    \
+  CRESSET_LAYER(AdaptiveAvgPool##D##d);                                                                                    \
   class CRESSET_API MaxUnpool##D##dImpl : public detail::OptionsLayer<MaxUnpool##D##dImpl, MaxUnpoolOptions<D>> {           \
    public:                                                                                                                  \
     MaxUnpool##D##dImpl(ExpandingArray<D> kernel_size) : OptionsLayer(MaxUnpoolOptions<D>(kernel_size)) {}                  \
@@ -130,7 +130,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     Tensor forward(const Tensor& input, const Tensor& indices,                                                              \
                    const std::optional<std::vector<int64_t>>& output_size = std::nullopt);                                  \
   };                                                                                                                        \
-  CRESSET_MODULE(MaxUnpool##D##d);
+  CRESSET_LAYER(MaxUnpool##D##d);
 CRESSET_DECLARE_POOLING(1)
 CRESSET_DECLARE_POOLING(2)
 CRESSET_DECLARE_POOLING(3)

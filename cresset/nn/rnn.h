@@ -94,7 +94,7 @@ class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
   RNNOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
 };
-CRESSET_MODULE(RNN);
+CRESSET_LAYER(RNN);
 
 class LSTMImpl;
 extern template class detail::RNNImplBase<LSTMImpl>;
@@ -109,7 +109,7 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   LSTMOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(HiddenStates())})
 };
-CRESSET_MODULE(LSTM);
+CRESSET_LAYER(LSTM);
 
 class GRUImpl;
 extern template class detail::RNNImplBase<GRUImpl>;
@@ -122,7 +122,7 @@ class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
   GRUOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
 };
-CRESSET_MODULE(GRU);
+CRESSET_LAYER(GRU);
 
 struct CRESSET_API RNNCellOptions {
   using nonlinearity_t = rnn_nonlinearity_t;
@@ -173,7 +173,7 @@ class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
   RNNCellOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
 };
-CRESSET_MODULE(RNNCell);
+CRESSET_LAYER(RNNCell);
 
 class LSTMCellImpl;
 extern template class detail::RNNCellImplBase<LSTMCellImpl>;
@@ -187,7 +187,7 @@ class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
   LSTMCellOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(HiddenStates())})
 };
-CRESSET_MODULE(LSTMCell);
+CRESSET_LAYER(LSTMCell);
 
 class GRUCellImpl;
 extern template class detail::RNNCellImplBase<GRUCellImpl>;
@@ -200,6 +200,6 @@ class CRESSET_API GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
   GRUCellOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
 };
-CRESSET_MODULE(GRUCell);
+CRESSET_LAYER(GRUCell);
 
 }  // namespace cresset::nn

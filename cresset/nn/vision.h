@@ -34,7 +34,7 @@ struct ConstantPadOptions {
     void pretty_print(std::ostream& stream) const override;                                                     \
     Tensor forward(const Tensor& input);                                                                        \
   };                                                                                                            \
-  CRESSET_MODULE(Name##D##d);
+  CRESSET_LAYER(Name##D##d);
 CRESSET_DECLARE_PAD(ReflectionPad, 1)
 CRESSET_DECLARE_PAD(ReflectionPad, 2)
 CRESSET_DECLARE_PAD(ReflectionPad, 3)
@@ -55,7 +55,7 @@ CRESSET_DECLARE_PAD(ZeroPad, 3)
     void pretty_print(std::ostream& stream) const override;                                                            \
     Tensor forward(const Tensor& input);                                                                               \
   };                                                                                                                   \
-  CRESSET_MODULE(ConstantPad##D##d);
+  CRESSET_LAYER(ConstantPad##D##d);
 CRESSET_DECLARE_CONSTANT_PAD(1)
 CRESSET_DECLARE_CONSTANT_PAD(2)
 CRESSET_DECLARE_CONSTANT_PAD(3)
@@ -79,7 +79,7 @@ class CRESSET_API PixelShuffleImpl : public Cloneable<PixelShuffleImpl> {
   Tensor forward(const Tensor& input);
   PixelShuffleOptions options;
 };
-CRESSET_MODULE(PixelShuffle);
+CRESSET_LAYER(PixelShuffle);
 
 class CRESSET_API PixelUnshuffleImpl : public Cloneable<PixelUnshuffleImpl> {
  public:
@@ -89,7 +89,7 @@ class CRESSET_API PixelUnshuffleImpl : public Cloneable<PixelUnshuffleImpl> {
   Tensor forward(const Tensor& input);
   PixelUnshuffleOptions options;
 };
-CRESSET_MODULE(PixelUnshuffle);
+CRESSET_LAYER(PixelUnshuffle);
 
 struct CRESSET_API UpsampleOptions {
   using mode_t = enumtype::OneOf<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic, enumtype::kTrilinear>;
@@ -105,7 +105,7 @@ class CRESSET_API UpsampleImpl : public detail::OptionsLayer<UpsampleImpl, Upsam
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(Upsample);
+CRESSET_LAYER(Upsample);
 
 struct CRESSET_API FoldOptions {
   FoldOptions(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size) : output_size_(output_size), kernel_size_(kernel_size) {}
@@ -131,7 +131,7 @@ class CRESSET_API FoldImpl : public detail::OptionsLayer<FoldImpl, FoldOptions> 
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(Fold);
+CRESSET_LAYER(Fold);
 
 class CRESSET_API UnfoldImpl : public detail::OptionsLayer<UnfoldImpl, UnfoldOptions> {
  public:
@@ -140,7 +140,7 @@ class CRESSET_API UnfoldImpl : public detail::OptionsLayer<UnfoldImpl, UnfoldOpt
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 };
-CRESSET_MODULE(Unfold);
+CRESSET_LAYER(Unfold);
 
 namespace functional {
 
