@@ -5,4 +5,5 @@
 #include "cresset/nn/functional.h"
 #include "cresset/nn/init.h"
 #include "cresset/nn/rnn.h"
+#include "cresset/nn/transformer.h"
 #include "cresset/nn/utils.h"

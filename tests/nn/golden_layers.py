@@ -165,6 +165,9 @@ CASES = {
     "RNNCellReLU": (lambda: nn.RNNCell(3, 4, nonlinearity="relu"), [(2, 3), (2, 4)]),
     "LSTMCell": (lambda: Recurrent(nn.LSTMCell(3, 4)), [(2, 3)]),
     "GRUCell": (lambda: nn.GRUCell(3, 4, bias=False), [(3,), (4,)]),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0), [(3, 2, 4)]),
+    "TransformerEncoderLayerGELU": (lambda: nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, activation="gelu"), [(3, 2, 4)]),
+    "TransformerDecoderLayer": (lambda: nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0), [(3, 2, 4), (5, 2, 4)]),
     "MultiheadAttention": (lambda: Attention(), [(3, 2, 4), (5, 2, 4), (5, 2, 4)]),
     "MultiheadAttentionSeparate": (lambda: Attention(kdim=3, vdim=5, add_bias_kv=True, add_zero_attn=True), [(3, 2, 4), (5, 2, 3), (5, 2, 5)]),
 }

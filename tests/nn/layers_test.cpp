@@ -270,6 +270,40 @@ TEST(Layers, RecurrentMistakes) {
   EXPECT_THROW(nn::GRUCell(3, 4)(zeros({2, 5})), Error);
 }
 
+LAYER_TEST(TransformerEncoderLayer, nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0)),
+           normal({3, 2, 4}))
+LAYER_TEST(TransformerEncoderLayerGELU,
+           nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0).activation(kGELU)), normal({3, 2, 4}))
+LAYER_TEST(TransformerDecoderLayer, nn::TransformerDecoderLayer(nn::TransformerDecoderLayerOptions(4, 2).dim_feedforward(6).dropout(0)),
+           normal({3, 2, 4}), normal({5, 2, 4}))
+TEST(Layers, Transformer) {
+  manual_seed(0);
+  nn::Transformer model(nn::TransformerOptions(8, 2, 2, 2).dim_feedforward(16));
+  model->eval();
+  const Tensor src = randn({5, 3, 8}), tgt = randn({4, 3, 8});
+  const Tensor mask = nn::TransformerImpl::generate_square_subsequent_mask(4);
+  const Tensor output = model(src, tgt, Tensor(), mask);
+  EXPECT_EQ(output.sizes(), tgt.sizes());
+  // What comes later is not seen earlier, and is without the mask.
+  Tensor changed = tgt.clone();
+  changed[3] = 5.0;
+  EXPECT_TRUE(allclose(model(src, changed, Tensor(), mask).slice(0, 0, 3), output.slice(0, 0, 3)));
+  EXPECT_FALSE(allclose(model(src, changed).slice(0, 0, 3), model(src, tgt).slice(0, 0, 3)));
+  // The parts one after another.
+  auto encoder = model->encoder.get<nn::TransformerEncoder>();
+  auto decoder = model->decoder.get<nn::TransformerDecoder>();
+  EXPECT_TRUE(allclose(decoder(tgt, encoder(src), mask), output));
+  const Tensor last = encoder->norm.forward(encoder->layers->ptr<nn::TransformerEncoderLayerImpl>(1)->forward(
+      encoder->layers->ptr<nn::TransformerEncoderLayerImpl>(0)->forward(src)));
+  EXPECT_TRUE(allclose(last, encoder(src)));
+  EXPECT_EQ(model->parameters().size(), 2u * 12 + 2u * 18 + 4);
+  const auto copy = std::dynamic_pointer_cast<nn::TransformerImpl>(model->clone());
+  EXPECT_TRUE(equal(copy->forward(src, tgt, Tensor(), mask), output));
+  model->train();
+  EXPECT_FALSE(equal(model(src, tgt), model(src, tgt)));
+  EXPECT_THROW(model(src, randn({4, 2, 8})), Error);
+}
+
 // Output and averaged weights in one tensor.
 void check_attention(const std::string& name, const nn::MultiheadAttentionOptions& options, int64_t kdim, int64_t vdim) {
   manual_seed(0);
