@@ -2,9 +2,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+include(compat/forwarding.cmake)
 add_library(cresset_compat INTERFACE)
 set_target_properties(cresset_compat PROPERTIES EXPORT_NAME compat)
-target_include_directories(cresset_compat INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compat/include>
+target_include_directories(cresset_compat INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compat/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/compat>
                                                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat>)
 target_link_libraries(cresset_compat INTERFACE cresset)
 add_library(Cresset::cresset ALIAS cresset)
@@ -22,7 +23,7 @@ endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/cresset/ops/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/ops
         FILES_MATCHING PATTERN "functions.h" PATTERN "*.inc")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/compat/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/compat/include/ ${CMAKE_BINARY_DIR}/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/cresset)
 
 set(CRESSET_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Cresset)

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 1500
 MAX_PRIMITIVES = {"primitive pointwise": 160, "primitive other": 160}
-# CPU seconds and resident MB of g++ -std=c++17 -fsyntax-only.
+# User seconds and resident MiB of g++ -std=c++17 -fsyntax-only.
 HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 250.0), "compat/include/torch/torch.h": (1.8, 300.0)}
 MAX_LIBRARY_MB = 15.0
 
@@ -25,18 +25,18 @@ def file_lengths() -> tuple[list[str], bool]:
 
 
 def spent(command: list[str], enough: tuple[float, float], tries: int = 5) -> tuple[float, float]:
-    """Least CPU seconds and resident MB of a few runs; a busy machine only adds, so one run within `enough` settles it."""
-    seconds = megabytes = float("inf")
+    """Least user seconds and resident MiB of a few runs; a busy machine only adds, so one run within `enough` settles it."""
+    seconds = mebibytes = float("inf")
     for _ in range(tries):
         process = subprocess.Popen(command)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, command)
-        seconds, megabytes = min(seconds, usage.ru_utime + usage.ru_stime), min(megabytes, usage.ru_maxrss * 1024 / 1e6)
-        if seconds <= enough[0] and megabytes <= enough[1]:
+        seconds, mebibytes = min(seconds, usage.ru_utime), min(mebibytes, usage.ru_maxrss / 1024)
+        if seconds <= enough[0] and mebibytes <= enough[1]:
             break
-    return seconds, megabytes
+    return seconds, mebibytes
 
 
 def header_cost(build: Path) -> tuple[list[str], bool]:
@@ -47,10 +47,10 @@ def header_cost(build: Path) -> tuple[list[str], bool]:
             unit.write(f"#include <{name}>\n")
             unit.flush()
             command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT}", f"-I{ROOT}/compat/include", f"-I{build}/generated", unit.name]
-            seconds, megabytes = spent(command, budget)
-        fine = seconds <= budget[0] and megabytes <= budget[1]
+            seconds, mebibytes = spent(command, budget)
+        fine = seconds <= budget[0] and mebibytes <= budget[1]
         good = good and fine
-        rows.append(f"header {name}\t{seconds:.2f} s of {budget[0]} s, {megabytes:.0f} MB of {budget[1]:.0f} MB" + ("" if fine else "\tOVER"))
+        rows.append(f"header {name}\t{seconds:.2f} s of {budget[0]} s, {mebibytes:.0f} MiB of {budget[1]:.0f} MiB" + ("" if fine else "\tOVER"))
     return rows, good
 
 

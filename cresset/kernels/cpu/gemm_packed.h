@@ -101,23 +101,17 @@ constexpr auto micro_kernels = make_micro_kernels<P>(std::make_integer_sequence<
 template <class S, class P>
 void pack_transposed(const S* in, int64_t stride, int count, int64_t k, P* out, int64_t width) {
   constexpr int L = kLanes<P>;
-  if constexpr (sizeof(P) < 4) {
-    // 32 vectors of 32 lanes do not fit the registers, and unrolled they fill 200 KB.
-    for (int64_t p = 0; p < k; p++)
-      for (int j = 0; j < L; j++) out[p * width + j] = j < count ? static_cast<P>(in[j * stride + p]) : P();
-  } else {
-    for (int64_t p = 0; p < k; p += L) {
-      const int depth = static_cast<int>(std::min<int64_t>(L, k - p));
-      Vector<P> x[L];
-      if (depth == L)
-        unroll<L>([&](auto j) { x[j] = j < count ? load_as<P>(in + j * stride + p) : Vector<P>{}; });
-      else
-        unroll<L>([&](auto j) { x[j] = j < count ? load_some_as<P>(in + j * stride + p, depth) : Vector<P>{}; });
-      transpose<P>(x);
-      unroll<L>([&](auto i) {
-        if (i < depth) store(out + (p + i) * width, x[i]);
-      });
-    }
+  for (int64_t p = 0; p < k; p += L) {
+    const int depth = static_cast<int>(std::min<int64_t>(L, k - p));
+    Vector<P> x[L];
+    if (depth == L)
+      unroll<L>([&](auto j) { x[j] = j < count ? load_as<P>(in + j * stride + p) : Vector<P>{}; });
+    else
+      unroll<L>([&](auto j) { x[j] = j < count ? load_some_as<P>(in + j * stride + p, depth) : Vector<P>{}; });
+    transpose<P>(x);
+    unroll<L>([&](auto i) {
+      if (i < depth) store(out + (p + i) * width, x[i]);
+    });
   }
 }
 

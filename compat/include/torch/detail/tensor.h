@@ -85,8 +85,32 @@ inline void synchronize(int64_t = -1) {}
 }  // namespace cuda
 namespace mps {
 inline bool is_available() { return false; }
-}
+inline void manual_seed(uint64_t) {}
+inline void synchronize() {}
+}  // namespace mps
 namespace xpu {
 inline bool is_available() { return false; }
-}
+inline size_t device_count() { return 0; }
+inline void manual_seed(uint64_t) {}
+inline void manual_seed_all(uint64_t) {}
+inline void synchronize(int64_t = -1) {}
+}  // namespace xpu
+namespace special {
+using cresset::digamma;
+using cresset::erf;
+using cresset::erfc;
+using cresset::erfinv;
+using cresset::exp2;
+using cresset::expm1;
+using cresset::log1p;
+using cresset::log_softmax;
+using cresset::logit;
+using cresset::logsumexp;
+using cresset::round;
+using cresset::softmax;
+using cresset::xlogy;
+inline Tensor expit(const Tensor& self) { return cresset::special_expit(self); }
+inline Tensor gammaln(const Tensor& self) { return cresset::special_gammaln(self); }
+inline Tensor psi(const Tensor& self) { return cresset::special_psi(self); }
+}  // namespace special
 }  // namespace torch
