@@ -135,6 +135,20 @@ struct Candidate {
   bool operator<(const Candidate& o) const { return key != o.key ? key < o.key : index < o.index; }
 };
 
+// A key that at least k of the n keys do not exceed and hardly more: the k-th of the least keys of `groups` interleaved groups.
+template <int groups, class Key, class Encode>
+Key upper_bound_of(int64_t n, int64_t k, Encode encode) {
+  Key least[groups];
+  for (int64_t j = 0; j < groups; j++) least[j] = encode(j);
+  for (int64_t i = groups; i + groups <= n; i += groups)
+    for (int64_t j = 0; j < groups; j++) {
+      const Key key = encode(i + j);
+      least[j] = key < least[j] ? key : least[j];
+    }
+  std::nth_element(least, least + k - 1, least + groups);
+  return least[k - 1];
+}
+
 template <class T>
 void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sorted, T* values, int64_t* indices, uint64_t* scratch) {
   using Key = SortKey<T>;
@@ -142,9 +156,35 @@ void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sort
   static_assert(sizeof(C) <= 2 * sizeof(uint64_t));
   const Key flip = flip_of<T>(descending);
   C* const best = reinterpret_cast<C*>(scratch);
-  const int64_t capacity = std::min(n, 2 * k + 64);
   const auto encode = [&](int64_t i) { return static_cast<Key>(KeyCodec<T>::encode(row[i]) ^ flip); };
+  const auto finish = [&] {
+    if (sorted) std::sort(best, best + k);
+    for (int64_t j = 0; j < k; j++) {
+      indices[j] = best[j].index;
+      if (values) values[j] = row[best[j].index];
+    }
+  };
+  constexpr int64_t kBlock = 32;
+  constexpr int kFew = 16, kMany = 64;
   int64_t count = 0;
+  const bool is_few = k <= kFew / 2 && n >= 2 * kFew, is_many = k <= kMany * 3 / 4 && n >= 4 * kMany;
+  if (n <= 16384 && (is_few || is_many)) {
+    const Key bound = is_few ? upper_bound_of<kFew, Key>(n, k, encode) : upper_bound_of<kMany, Key>(n, k, encode);
+    const auto collect = [&](int64_t from, int64_t to) {
+      for (int64_t j = from; j < to; j++)
+        if (const Key key = encode(j); key <= bound) best[count++] = {key, static_cast<uint32_t>(j)};
+    };
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      Key any = 0;
+      for (int64_t j = 0; j < kBlock; j++) any |= static_cast<Key>(encode(i + j) <= bound);
+      if (any) collect(i, i + kBlock);
+    }
+    collect(i, n);
+    if (count > k) std::nth_element(best, best + k - 1, best + count);
+    return finish();
+  }
+  const int64_t capacity = std::min(n, 2 * k + 64);
   for (; count < capacity; count++) best[count] = {encode(count), static_cast<uint32_t>(count)};
   const auto shrink = [&] {
     if (count > k) std::nth_element(best, best + k - 1, best + count);
@@ -152,7 +192,6 @@ void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sort
     return best[k - 1].key;
   };
   Key bar = shrink();
-  constexpr int64_t kBlock = 32;
   int64_t i = capacity;
   for (; i + kBlock <= n; i += kBlock) {
     Key any = 0;
@@ -172,11 +211,7 @@ void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sort
     if (count == capacity) bar = shrink();
   }
   shrink();
-  if (sorted) std::sort(best, best + k);
-  for (int64_t j = 0; j < k; j++) {
-    indices[j] = best[j].index;
-    if (values) values[j] = row[best[j].index];
-  }
+  finish();
 }
 
 }  // namespace
