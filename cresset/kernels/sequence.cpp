@@ -25,6 +25,7 @@ void fill_with(const Strided& out, F value) {
 template <class V>
 void linspace_complex(const Strided& out, complex<V> start, complex<V> end) {
   const int64_t n = out.sizes[0];
+  if (n == 1) return fill_with<complex<V>>(out, [=](int64_t) { return start; });
   const complex<V> step((end.real() - start.real()) / static_cast<V>(n - 1), (end.imag() - start.imag()) / static_cast<V>(n - 1));
   fill_with<complex<V>>(out, [=](int64_t i) {
     const complex<V> from = i < n / 2 ? start : end;

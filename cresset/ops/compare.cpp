@@ -39,7 +39,8 @@ void where(const Tensor& condition, const Tensor&, const Tensor&) { check_condit
 void where(const Tensor& condition, const Scalar&, const Tensor&) { check_condition(condition); }
 void where(const Tensor& condition, const Tensor&, const Scalar&) { check_condition(condition); }
 
-void masked_fill(const Tensor&, const Tensor& mask, const Scalar&) {
+void masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  CRESSET_CHECK(!value.isComplex() || self.is_complex(), "masked_fill: value ", value, " cannot be converted to dtype ", self.scalar_type(), " without overflow");
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
 }
 

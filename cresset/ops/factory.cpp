@@ -44,10 +44,12 @@ void check_range(const char* op, const Scalar& start, const Scalar& end, const S
 }
 
 // How many steps lie in [start, end): exact for integers beyond 2^53.
-int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar& step, bool integral) {
+int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar& step, ScalarType dtype) {
   double n;
-  if (integral && !any_float({start, end, step})) {
+  // int64 sequences are counted after rounding the bounds, as PyTorch does.
+  if (dtype == kLong || (is_integral_type(dtype, false) && !any_float({start, end, step}))) {
     const int64_t a = start.as<int64_t>(), b = end.as<int64_t>(), d = step.as<int64_t>(), sign = d > 0 ? 1 : -1;
+    CRESSET_CHECK_VALUE(d != 0, "arange: step must be nonzero as an integer, got ", step);
     return (b - a + d - sign) / d;
   }
   n = std::ceil((end.as<double>() - start.as<double>()) / step.as<double>());
@@ -95,7 +97,7 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
   check_range("arange", start, end, step);
   const TensorOptions o = with_dtype(options, sequence_dtype({start, end, step}));
-  const int64_t n = arange_size(start, end, step, is_integral_type(o.dtype(), false));
+  const int64_t n = arange_size(start, end, step, o.dtype());
   return sequence(n, o, [&](const kernels::Strided& out) { kernels::arange(out, start, step); });
 }
 
@@ -204,6 +206,34 @@ Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef strid
 
 Tensor arange(const Scalar& end, const TensorOptions& options) { return cresset::arange(0, end, 1, options); }
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) { return cresset::arange(start, end, 1, plain(options)); }
+namespace {
+
+Scalar bound(const char* op, const Tensor& t) {
+  CRESSET_CHECK(t.dim() == 0, op, ": only 0-dimensional start and end tensors are supported, got shape ", t.sizes());
+  return t.item();
+}
+
+}  // namespace
+
+Tensor linspace(const Tensor& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
+  return cresset::linspace(bound("linspace", start), bound("linspace", end), steps, plain(options));
+}
+Tensor linspace(const Tensor& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
+  return cresset::linspace(bound("linspace", start), end, steps, plain(options));
+}
+Tensor linspace(const Scalar& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
+  return cresset::linspace(start, bound("linspace", end), steps, plain(options));
+}
+Tensor logspace(const Tensor& start, const Tensor& end, int64_t steps, double base, const TensorOptions& options) {
+  return cresset::logspace(bound("logspace", start), bound("logspace", end), steps, base, plain(options));
+}
+Tensor logspace(const Tensor& start, const Scalar& end, int64_t steps, double base, const TensorOptions& options) {
+  return cresset::logspace(bound("logspace", start), end, steps, base, plain(options));
+}
+Tensor logspace(const Scalar& start, const Tensor& end, int64_t steps, double base, const TensorOptions& options) {
+  return cresset::logspace(start, bound("logspace", end), steps, base, plain(options));
+}
+
 Tensor eye(int64_t n, const TensorOptions& options) { return cresset::eye(n, n, plain(options)); }
 
 }  // namespace composite

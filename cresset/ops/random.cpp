@@ -44,12 +44,22 @@ void uniform_(Tensor& self, double from, double to, const Gen& generator) {
   check_floating("uniform_", self);
   CRESSET_CHECK(from <= to, "uniform_: expects to return a [from, to) range, got from=", from, " > to=", to);
   CRESSET_CHECK(std::isfinite(to - from), "uniform_: to - from must be finite, got from=", from, " and to=", to);
+  if (self.is_complex()) {
+    cresset::view_as_real(self).uniform_(from, to, generator);
+    return;
+  }
   sample(self, generator, [&](RandomState& s, void* out) { kernels::uniform(s, out, self.scalar_type(), self.numel(), from, to); });
 }
 
 void normal_(Tensor& self, double mean, double std, const Gen& generator) {
   check_floating("normal_", self);
   CRESSET_CHECK(std >= 0, "normal_: expects std >= 0, got std=", std);
+  if (self.is_complex()) {  // the variance is shared by the two parts, the mean is real
+    const Tensor parts = cresset::view_as_real(self);
+    parts.normal_(0, std / std::sqrt(2.0), generator);
+    if (mean != 0) parts.select(-1, 0).add_(mean);
+    return;
+  }
   const bool contiguous = self.is_contiguous();
   sample(self, generator, [&](RandomState& s, void* out) { kernels::normal(s, out, self.scalar_type(), self.numel(), mean, std, contiguous); });
 }
@@ -142,6 +152,9 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   return out;
 }
 
+Tensor bernoulli(const Tensor& self, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(self.detach(), generator)); }
+Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(p, generator)); }
+
 // What a randomised leaky ReLU multiplies by: a draw for each element that is not positive, 1 elsewhere.
 Tensor _rrelu_noise(const Tensor& self, double lower, double upper, const Gen& generator) {
   CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "rrelu: not implemented for dtype ", self.scalar_type());
@@ -220,8 +233,6 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) {
 Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(mean, std, generator);
 }
-Tensor bernoulli(const Tensor& self, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(self.detach(), generator)); }
-Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(p, generator)); }
 
 namespace {
 

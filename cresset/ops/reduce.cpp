@@ -21,6 +21,9 @@ uint64_t reduced(const Tensor& self, Dims dim) {
   return dim_mask(dim.value(), n);
 }
 
+// The same, but an empty list names none.
+uint64_t listed(const Tensor& self, Dims dim) { return dim && dim.value().empty() ? 0 : reduced(self, dim); }
+
 DimVector reduced_shape(const Tensor& self, uint64_t mask, bool keepdim) {
   DimVector shape;
   for (int64_t d = 0; d < self.dim(); d++) {
@@ -83,6 +86,11 @@ void check_not_empty(const char* op, const Tensor& self, uint64_t mask) {
   for (int64_t d = 0; d < self.dim(); d++)
     CRESSET_CHECK_INDEX(!(mask >> d & 1) || self.size(d) != 0, op, ": expected reduction dim ", d, " to have non-zero size, got shape ",
                         self.sizes());
+}
+
+void check_has_elements(const char* op, const Tensor& self, IntArrayRef dim) {
+  CRESSET_CHECK(!dim.empty() || self.numel() > 0, op, ": expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
+  check_not_empty(op, self, reduced(self, dim));
 }
 
 void check_ordered(const char* op, const Tensor& self) {
@@ -185,22 +193,22 @@ OutSpec prod(const Tensor& self, int64_t dim, bool keepdim, std::optional<Scalar
 }
 OutSpec amax(const Tensor& self, IntArrayRef dim, bool keepdim) {
   check_ordered("amax", self);
-  check_not_empty("amax", self, reduced(self, dim));
+  check_has_elements("amax", self, dim);
   return reduction(self, reduced(self, dim), keepdim, self.scalar_type());
 }
 OutSpec amin(const Tensor& self, IntArrayRef dim, bool keepdim) {
   check_ordered("amin", self);
-  check_not_empty("amin", self, reduced(self, dim));
+  check_has_elements("amin", self, dim);
   return reduction(self, reduced(self, dim), keepdim, self.scalar_type());
 }
 OutSpec max(const Tensor& self) {
   check_ordered("max", self);
-  CRESSET_CHECK(self.numel() > 0, "max: expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
+  check_has_elements("max", self, {});
   return reduction(self, reduced(self, {}), false, self.scalar_type());
 }
 OutSpec min(const Tensor& self) {
   check_ordered("min", self);
-  CRESSET_CHECK(self.numel() > 0, "min: expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
+  check_has_elements("min", self, {});
   return reduction(self, reduced(self, {}), false, self.scalar_type());
 }
 OutSpecs max(const Tensor& self, int64_t dim, bool keepdim) {
@@ -231,6 +239,8 @@ OutSpec argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
 }
 OutSpec all(const Tensor& self) { return reduction(self, reduced(self, {}), false, logic_dtype(self)); }
 OutSpec any(const Tensor& self) { return reduction(self, reduced(self, {}), false, logic_dtype(self)); }
+OutSpec all(const Tensor& self, Dims dim, bool keepdim) { return reduction(self, listed(self, dim), keepdim, logic_dtype(self)); }
+OutSpec any(const Tensor& self, Dims dim, bool keepdim) { return reduction(self, listed(self, dim), keepdim, logic_dtype(self)); }
 OutSpec all(const Tensor& self, int64_t dim, bool keepdim) { return reduction(self, one_dim(self, dim), keepdim, logic_dtype(self)); }
 OutSpec any(const Tensor& self, int64_t dim, bool keepdim) { return reduction(self, one_dim(self, dim), keepdim, logic_dtype(self)); }
 OutSpec var(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("var", self, dim, keepdim); }
@@ -295,6 +305,8 @@ void argmax(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& 
 void argmin(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { run_arg(false, self, dim, nullptr, out); }
 void all(const Tensor& self, const Tensor& out) { run(ReduceOp::all, self, reduced(self, {}), out); }
 void any(const Tensor& self, const Tensor& out) { run(ReduceOp::any, self, reduced(self, {}), out); }
+void all(const Tensor& self, Dims dim, bool, const Tensor& out) { run(ReduceOp::all, self, listed(self, dim), out); }
+void any(const Tensor& self, Dims dim, bool, const Tensor& out) { run(ReduceOp::any, self, listed(self, dim), out); }
 void all(const Tensor& self, int64_t dim, bool, const Tensor& out) { run(ReduceOp::all, self, self.dim() ? one_dim(self, dim) : 0, out); }
 void any(const Tensor& self, int64_t dim, bool, const Tensor& out) { run(ReduceOp::any, self, self.dim() ? one_dim(self, dim) : 0, out); }
 void var(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool, const Tensor& out) {
@@ -342,6 +354,14 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
 }
 Tensor nanmean(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
   return cresset::nansum(self, dim, keepdim, dtype) / self.isnan().logical_not().sum(dim, keepdim);
+}
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) { return cresset::var_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
+  return cresset::var_mean(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) { return cresset::std_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
+  return cresset::std_mean(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool keepdim) {
   auto [v, m] = cresset::var_mean(self, dim, correction, keepdim);

@@ -31,6 +31,7 @@ struct Overload {
 struct OpData {
   std::string name;
   bool numbers_as_tensors = false;
+  bool factory = false;  // makes tensors of a dtype that may be named
   std::vector<Overload> overloads;
 };
 
@@ -41,8 +42,8 @@ struct OpObject {
 
 // PyTorch takes Python numbers for tensors in these operators only.
 bool takes_numbers(std::string name) {
-  static const std::unordered_set<std::string> names = {"add", "sub", "rsub", "mul", "div", "subtract", "multiply", "divide", "true_divide",
-      "floor_divide", "remainder", "fmod", "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor"};
+  static const std::unordered_set<std::string> names = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide",
+                                                        "floor_divide", "copy"};
   if (!name.empty() && name.back() == '_') name.pop_back();
   return names.count(name) > 0;
 }
@@ -68,6 +69,7 @@ struct Fit {
   Stack stack;
   std::vector<PyObject*> written;
   bool requires_grad = false;
+  std::optional<ScalarType> out_dtype;  // asked for beside `out`
   std::string why;
 };
 
@@ -80,17 +82,20 @@ bool fit(const OpData& op, const Overload& o, PyObject* self, PyObject* args, Py
   const size_t given = static_cast<size_t>(PyTuple_GET_SIZE(args));
   std::vector<PyObject*> objects(n, nullptr);
   Ref varargs;
-  if (self && n > 0) objects[0] = self;
+  // The positions that arguments fill in order: all, or, for a method, all but that of `self`.
+  const int own = self ? std::max(index_of(schema, "self"), 0) : -1;
   if (self && n == 0) return false;
-  if (o.positional == first + 1 && given >= 1 && o.argument(first).type.list && o.argument(first).type.kind == dispatch::TypeKind::Int &&
+  if (self) objects[static_cast<size_t>(own)] = self;
+  auto place = [&](size_t i) { return own >= 0 && i < static_cast<size_t>(own) ? i : i + first; };
+  if (o.positional == first + 1 && given >= 1 && o.argument(place(0)).type.list && o.argument(place(0)).type.kind == dispatch::TypeKind::Int &&
       !PyTuple_Check(PyTuple_GET_ITEM(args, 0)) && !PyList_Check(PyTuple_GET_ITEM(args, 0)) && PyTuple_GET_ITEM(args, 0) != Py_None) {
-    objects[first] = args;
+    objects[place(0)] = args;
   } else {
     if (first + given > o.positional) {
       result.why = str("takes ", o.positional - std::min(first, o.positional), " positional arguments, got ", given);
       return false;
     }
-    for (size_t i = 0; i < given; i++) objects[first + i] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
+    for (size_t i = 0; i < given; i++) objects[place(i)] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
   }
   PyObject *key, *value, *out = nullptr;
   Py_ssize_t at = 0;
@@ -102,8 +107,12 @@ bool fit(const OpData& op, const Overload& o, PyObject* self, PyObject* args, Py
       continue;
     }
     const int index = argument_named(schema, name);
-    if (index < 0 && name == "requires_grad" && is_factory(schema)) {
+    if (index < 0 && op.factory && name == "requires_grad") {
       result.requires_grad = PyObject_IsTrue(value) == 1;
+      continue;
+    }
+    if (index < 0 && op.factory && o.outs == 1 && (name == "dtype" || name == "layout" || name == "device" || name == "pin_memory")) {
+      if (name == "dtype" && value != Py_None) result.out_dtype = to_dtype(value);
       continue;
     }
     if (index < 0) {
@@ -185,6 +194,10 @@ PyObject* call(OpData& op, PyObject* self, PyObject* args, PyObject* kwargs) {
       for (const Overload& o : op.overloads) {
         Fit fitted;
         if (fit(op, o, self, args, kwargs, relaxed, fitted)) {
+          if (fitted.out_dtype) {
+            const ScalarType got = tensor_of(fitted.written[0]).scalar_type();
+            CRESSET_CHECK(got == *fitted.out_dtype, op.name, ": dtype ", *fitted.out_dtype, " does not match that of `out`, ", got);
+          }
           dispatch::call_boxed(*o.entry, fitted.stack);
           return results_of(o, fitted);
         }
@@ -252,7 +265,7 @@ PyObject* make_op(PyObject*, PyObject* args) {
   PyObject* entries;
   if (!PyArg_ParseTuple(args, "sO!", &name, &PyList_Type, &entries)) return nullptr;
   return guarded([&] {
-    auto* data = new OpData{name, takes_numbers(name), {}};  // operators live as long as the process
+    auto* data = new OpData{name, takes_numbers(name), false, {}};  // operators live as long as the process
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries); i++) {
       const OpEntry& entry = dispatch::find_op(PyUnicode_AsUTF8(PyList_GET_ITEM(entries, i))).entry();
       Overload o{&entry, &entry.function_schema()};
@@ -261,6 +274,7 @@ PyObject* make_op(PyObject*, PyObject* args) {
         o.outs += a.keyword_only && a.writes;
       }
       o.result_type = named_results(*o.schema);
+      data->factory = data->factory || is_factory(*o.schema);
       data->overloads.push_back(o);
     }
     auto* op = PyObject_New(OpObject, op_type);

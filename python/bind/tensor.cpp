@@ -380,7 +380,14 @@ PyObject* set_default_dtype_of_module(PyObject*, PyObject* dtype) {
     Py_RETURN_NONE;
   });
 }
+template <auto F> PyObject* of_two_dtypes(PyObject*, PyObject* args) {
+  PyObject *a, *b;
+  if (!PyArg_ParseTuple(args, "OO", &a, &b)) return nullptr;
+  return guarded([&] { return wrap(dispatch::Value(F(to_dtype(a), to_dtype(b)))); });
+}
 PyMethodDef functions[] = {
+    {"can_cast", of_two_dtypes<can_cast>, METH_VARARGS, nullptr},
+    {"promote_types", of_two_dtypes<promote_types>, METH_VARARGS, nullptr},
     {"from_pointer", from_pointer, METH_VARARGS, nullptr},
     {"from_numbers", from_numbers, METH_VARARGS, nullptr},
     {"grad", autograd_grad, METH_VARARGS, nullptr},

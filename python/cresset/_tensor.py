@@ -226,6 +226,8 @@ def __index__(self):
 
 def _binary(symbol, function):
     def call(self, other):
+        if not isinstance(self, Tensor):
+            raise TypeError(f"{symbol}: expected a tensor on the left, got {type(self).__name__}")
         try:
             return function(self, other)
         except TypeError:

@@ -58,14 +58,14 @@ Tensor mean_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef 
 }
 
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor&) {
-  if (self.numel() == 0) return cresset::zeros_like(self);
+  if (self.numel() == 0) return self * grad;
   return grad * product_of_others(self.reshape({-1}), 0).view(self.sizes()).conj();
 }
 
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim) {
   if (self.dim() == 0) return prod_backward(grad, self, result);
-  if (self.numel() == 0) return cresset::zeros_like(self);
   const int64_t d = wrap_dim(dim, self.dim());
+  if (self.numel() == 0) return self * restore(grad, self.dim(), d, keepdim);
   return restore(grad, self.dim(), d, keepdim) * product_of_others(self, d).conj();
 }
 
@@ -153,7 +153,9 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   // Positive and negative parts apart, each in the logarithm.
   const Tensor low = cresset::full_like(grad, -INFINITY);
   const Tensor positive = cresset::where(grad > 0, grad.abs().log(), low), negative = cresset::where(grad < 0, grad.abs().log(), low);
-  return (reversed(positive - result) + self).exp() - (reversed(negative - result) + self).exp();
+  // A sum of nothing but zeros has the logarithm -inf, which must not meet the -inf of an empty part.
+  const Tensor finite = result.masked_fill(result == -INFINITY, 0);
+  return (reversed(positive - finite) + self).exp() - (reversed(negative - finite) + self).exp();
 }
 
 Tensor cummaxmin_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& indices, int64_t dim) {

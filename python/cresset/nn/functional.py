@@ -4,10 +4,9 @@ import cresset as torch
 
 from .. import _operators as ops
 
-_SAME = """relu relu_ relu6 hardtanh hardtanh_ leaky_relu leaky_relu_ prelu elu elu_ selu selu_ celu celu_ gelu mish hardsigmoid hardswish
+_SAME = """relu relu_ relu6 hardtanh_ leaky_relu leaky_relu_ prelu elu elu_ selu selu_ celu celu_ gelu mish hardsigmoid hardswish
 hardshrink softshrink softplus softsign tanhshrink glu threshold threshold_ pixel_shuffle pixel_unshuffle linear bilinear conv1d conv2d conv3d
-conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
-one_hot scaled_dot_product_attention cosine_similarity pairwise_distance rms_norm silu tanh sigmoid channel_shuffle native_channel_shuffle pdist"""
+conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d one_hot scaled_dot_product_attention cosine_similarity pairwise_distance rms_norm silu tanh sigmoid channel_shuffle native_channel_shuffle pdist"""
 globals().update({name: ops[name] for name in _SAME.split() if name in ops})
 logsigmoid = ops["log_sigmoid"]
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -223,13 +222,18 @@ def _max_pool(n):
         name = f"max_pool{n}d_with_indices" if return_indices else f"max_pool{n}d"
         return ops[name](input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
+    def output_sizes(input, given):
+        sizes = [given] * n if isinstance(given, int) else list(given)
+        if len(sizes) >= input.dim():
+            raise ValueError(f"adaptive pooling: got {len(sizes)} output sizes for an input of shape {tuple(input.shape)}")
+        return [input.shape[i - n] if s is None else s for i, s in enumerate(sizes)]
+
     def adaptive_max_pool(input, output_size, return_indices=False):
-        values, indices = ops[f"adaptive_max_pool{n}d"](input, output_size)
+        values, indices = ops[f"adaptive_max_pool{n}d"](input, output_sizes(input, output_size))
         return (values, indices) if return_indices else values
 
     def adaptive_avg_pool(input, output_size):
-        sizes = [output_size] * n if isinstance(output_size, int) else list(output_size)
-        return ops[f"adaptive_avg_pool{n}d"](input, [input.shape[i - n] if s is None else s for i, s in enumerate(sizes)])
+        return ops[f"adaptive_avg_pool{n}d"](input, output_sizes(input, output_size))
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         kernel = [kernel_size] * n if isinstance(kernel_size, int) else list(kernel_size)
@@ -272,8 +276,8 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def _dropout(name, default):
-    def dropout(input, p=default, training=True, inplace=False):
+def _dropout(name, on=True):
+    def dropout(input, p=0.5, training=on, inplace=False):
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, got {p}")
         return ops[name + "_"](input, p, training) if inplace else ops[name](input, p, training)
@@ -281,13 +285,20 @@ def _dropout(name, default):
     return dropout
 
 
-dropout, alpha_dropout = _dropout("dropout", 0.5), _dropout("alpha_dropout", 0.5)
-dropout1d = dropout2d = dropout3d = _dropout("feature_dropout", 0.5)
-feature_alpha_dropout = _dropout("feature_alpha_dropout", 0.5)
+dropout, alpha_dropout = _dropout("dropout"), _dropout("alpha_dropout", False)
+dropout1d = dropout2d = dropout3d = _dropout("feature_dropout")
+feature_alpha_dropout = _dropout("feature_alpha_dropout", False)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    return ops["rrelu"](input, lower, upper, training)
+    out = ops["rrelu"](input, lower, upper, training)
+    return input.copy_(out) if inplace else out
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: min_val {min_val} is greater than max_val {max_val}")
+    return ops["hardtanh_" if inplace else "hardtanh"](input, min_val, max_val)
 
 
 def _activation(name):
@@ -297,5 +308,5 @@ def _activation(name):
     return activation
 
 
-for _name in "relu relu6 hardtanh leaky_relu elu selu celu mish hardsigmoid hardswish threshold".split():
+for _name in "relu relu6 leaky_relu elu selu celu mish hardsigmoid hardswish threshold".split():
     globals()[_name] = _activation(_name)
