@@ -162,6 +162,7 @@ CRESSET_POINTWISE(erfc, Erfc)
 CRESSET_POINTWISE(erfinv, Erfinv)
 CRESSET_POINTWISE(lgamma, Lgamma)
 CRESSET_POINTWISE(digamma, Digamma)
+CRESSET_POINTWISE(polygamma, Polygamma)
 
 CRESSET_POINTWISE(relu, Relu)
 CRESSET_POINTWISE(leaky_relu, LeakyRelu)

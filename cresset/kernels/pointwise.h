@@ -140,6 +140,7 @@ extern const PointwiseKernel erfc_kernel;
 extern const PointwiseKernel erfinv_kernel;
 extern const PointwiseKernel lgamma_kernel;
 extern const PointwiseKernel digamma_kernel;
+extern const PointwiseKernel polygamma_kernel;  // params: n
 
 // Activations.
 extern const PointwiseKernel relu_kernel;

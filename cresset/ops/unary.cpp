@@ -32,6 +32,8 @@ void heaviside(const Tensor& self, const Tensor& values) {
                 values.scalar_type());
 }
 
+void polygamma(int64_t n, const Tensor&) { CRESSET_CHECK(n >= 0, "polygamma: expected a non-negative order n, got ", n); }
+
 }  // namespace check
 
 namespace cpu {
@@ -139,6 +141,7 @@ Tensor rad2deg(const Tensor& self) {
   return self.mul(57.295779513082320876798154814105);
 }
 
+Tensor& polygamma_(Tensor& self, int64_t n) { return self.copy_(cresset::polygamma(n, self)); }
 Tensor logit(const Tensor& self, std::optional<double> eps) {
   Tensor x = is_integral_type(self.scalar_type(), true) ? self.to(get_default_dtype()) : self;
   if (eps) x = x.clamp(*eps, 1 - *eps);

@@ -8,5 +8,6 @@ template struct Loops<expr::Erfc>;
 template struct Loops<expr::Erfinv>;
 template struct Loops<expr::Lgamma>;
 template struct Loops<expr::Digamma>;
+template struct Loops<expr::Polygamma>;
 
 }  // namespace cresset::kernels::CRESSET_ISA

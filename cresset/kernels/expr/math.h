@@ -534,6 +534,35 @@ CRESSET_EXPR double digamma(double x) {
 }
 CRESSET_EXPR float digamma(float x) { return static_cast<float>(digamma(static_cast<double>(x))); }
 
+// sum over k >= 0 of (q + k)^-s for q > 0: the first terms, then Euler and Maclaurin's formula (DLMF 25.11.5).
+CRESSET_EXPR double hurwitz_zeta(double s, double q) {
+  double sum = 0;
+  while (q < 12) {
+    sum += std::pow(q, -s);
+    q += 1;
+  }
+  const double p = std::pow(q, -s);
+  sum += p * q / (s - 1) + p / 2;
+  constexpr double kBernoulli[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0};
+  double term = p * s / q;
+  for (int j = 0; j < 7; j++) {
+    sum += kBernoulli[j] * term;
+    term *= (s + 2 * j + 1) * (s + 2 * j + 2) / (q * q);
+  }
+  return sum;
+}
+// The n-th derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x). Below 0 the terms are summed on both sides of their smallest.
+CRESSET_EXPR double polygamma(double x, double n) {
+  if (n == 0) return digamma(x);
+  if (x != x) return x;
+  const double s = n + 1, odd = std::fmod(n, 2) == 1 ? 1 : -1, scale = odd * std::tgamma(s);
+  if (x > 0) return scale * (x < 1e300 ? hurwitz_zeta(s, x) : 0);
+  if (x == std::trunc(x)) return odd * inf<double>;
+  const double near = -x - std::floor(-x);
+  return scale * (hurwitz_zeta(s, 1 - near) + odd * (hurwitz_zeta(s, near) - hurwitz_zeta(s, 1 - x)));
+}
+CRESSET_EXPR float polygamma(float x, float n) { return static_cast<float>(polygamma(static_cast<double>(x), static_cast<double>(n))); }
+
 // A start within 1e-3 (S. Winitzki), then Halley's method on erf, which triples the digits at each step.
 CRESSET_EXPR double erfinv(double y) {
   const double a = std::fabs(y);

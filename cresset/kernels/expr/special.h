@@ -24,5 +24,8 @@ struct Lgamma : Signature<1, 0, kFloats> {
 struct Digamma : Signature<1, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T a) const { return math::digamma(a); }
 };
+struct Polygamma : Signature<1, 1, kFloats> {
+  template <class T> CRESSET_EXPR T operator()(T a, T n) const { return math::polygamma(a, n); }
+};
 
 }  // namespace cresset::kernels::expr
