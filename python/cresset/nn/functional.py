@@ -5,7 +5,7 @@ import cresset as torch
 from .. import _operators as ops
 
 _SAME = """relu relu_ relu6 hardtanh_ leaky_relu leaky_relu_ prelu elu elu_ selu selu_ celu celu_ gelu mish hardsigmoid hardswish
-hardshrink softshrink softplus softsign tanhshrink glu threshold threshold_ pixel_shuffle pixel_unshuffle linear bilinear conv1d conv2d conv3d
+hardshrink softshrink softplus softsign tanhshrink glu threshold threshold_ pixel_shuffle pixel_unshuffle linear bilinear
 conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d avg_pool3d one_hot scaled_dot_product_attention cosine_similarity pairwise_distance rms_norm silu tanh sigmoid channel_shuffle native_channel_shuffle pdist"""
 globals().update({name: ops[name] for name in _SAME.split() if name in ops})
 logsigmoid = ops["log_sigmoid"]
@@ -142,6 +142,17 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return ops["nll_loss_nd"](input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)
 
 
+def _conv(n):
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return ops[f"conv{n}d"](input, weight, bias, stride, padding, dilation, groups)
+
+    return conv
+
+
+conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
+torch.conv1d, torch.conv2d, torch.conv3d = conv1d, conv2d, conv3d
+
+
 def silu(input, inplace=False):
     return ops["silu_"](input) if inplace else ops["silu"](input)
 
@@ -270,6 +281,14 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ValueError("interpolate: antialias needs mode bilinear or bicubic")
     return ops["upsample_bicubic" if mode == "bicubic" else "upsample_linear"](input, size, bool(align_corners), scales, antialias)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
