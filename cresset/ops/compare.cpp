@@ -89,6 +89,8 @@ Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   CRESSET_CHECK(value.dim() == 0, "masked_fill: only supports a 0-dimensional value tensor, got a tensor with ", value.dim(), " dimensions");
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
+  CRESSET_CHECK(!value.is_complex() || self.is_complex(), "masked_fill: a value of dtype ", value.scalar_type(), " cannot be converted to dtype ",
+                self.scalar_type(), " without overflow");
   return cresset::where(mask, value.to(self.scalar_type()), self);
 }
 

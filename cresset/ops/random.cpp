@@ -54,10 +54,8 @@ void uniform_(Tensor& self, double from, double to, const Gen& generator) {
 void normal_(Tensor& self, double mean, double std, const Gen& generator) {
   check_floating("normal_", self);
   CRESSET_CHECK(std >= 0, "normal_: expects std >= 0, got std=", std);
-  if (self.is_complex()) {  // the variance is shared by the two parts, the mean is real
-    const Tensor parts = cresset::view_as_real(self);
-    parts.normal_(0, std / std::sqrt(2.0), generator);
-    if (mean != 0) parts.select(-1, 0).add_(mean);
+  if (self.is_complex()) {  // the parts share the variance, and both have the mean
+    cresset::view_as_real(self).normal_(mean, std / std::sqrt(2.0), generator);
     return;
   }
   const bool contiguous = self.is_contiguous();
@@ -155,6 +153,20 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
 Tensor bernoulli(const Tensor& self, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(self.detach(), generator)); }
 Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(p, generator)); }
 
+// A sample of a distribution with given parameters: its derivatives are zero.
+Tensor normal(const Tensor& mean, double std, const Gen& generator) {
+  CRESSET_CHECK(std >= 0, "normal: expects std >= 0, got std=", std);
+  return fresh(cresset::empty_like(mean).normal_(0, 1, generator).mul_(std).add_(mean));
+}
+Tensor normal(double mean, const Tensor& std, const Gen& generator) {
+  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  return fresh(cresset::empty_like(std).normal_(0, 1, generator).mul_(std).add_(mean));
+}
+Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) {
+  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  return fresh(cresset::empty(broadcast_shapes(mean.sizes(), std.sizes()), mean.options()).normal_(0, 1, generator).mul_(std).add_(mean));
+}
+
 // What a randomised leaky ReLU multiplies by: a draw for each element that is not positive, 1 elsewhere.
 Tensor _rrelu_noise(const Tensor& self, double lower, double upper, const Gen& generator) {
   CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "rrelu: not implemented for dtype ", self.scalar_type());
@@ -218,18 +230,6 @@ Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& optio
   return cresset::randint_like(self, 0, high, options, memory_format);
 }
 
-Tensor normal(const Tensor& mean, double std, const Gen& generator) {
-  CRESSET_CHECK(std >= 0, "normal: expects std >= 0, got std=", std);
-  return cresset::empty_like(mean).normal_(0, 1, generator).mul_(std).add_(mean);
-}
-Tensor normal(double mean, const Tensor& std, const Gen& generator) {
-  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
-  return cresset::empty_like(std).normal_(0, 1, generator).mul_(std).add_(mean);
-}
-Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) {
-  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
-  return cresset::empty(broadcast_shapes(mean.sizes(), std.sizes()), mean.options()).normal_(0, 1, generator).mul_(std).add_(mean);
-}
 Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(mean, std, generator);
 }

@@ -151,11 +151,11 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
     return sums * self.exp().conj();
   }
   // Positive and negative parts apart, each in the logarithm.
-  const Tensor low = cresset::full_like(grad, -INFINITY);
+  // The logarithm of an empty part is far down but finite: it must not meet the -inf of another.
+  const ScalarType t = grad.scalar_type();
+  const Tensor low = cresset::full_like(grad, t == kDouble ? -1e300 : t == kHalf ? -8e3 : -1e37);
   const Tensor positive = cresset::where(grad > 0, grad.abs().log(), low), negative = cresset::where(grad < 0, grad.abs().log(), low);
-  // A sum of nothing but zeros has the logarithm -inf, which must not meet the -inf of an empty part.
-  const Tensor finite = result.masked_fill(result == -INFINITY, 0);
-  return (reversed(positive - finite) + self).exp() - (reversed(negative - finite) + self).exp();
+  return (reversed(positive - result) + self).exp() - (reversed(negative - result) + self).exp();
 }
 
 Tensor cummaxmin_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& indices, int64_t dim) {
