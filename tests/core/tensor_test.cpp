@@ -174,7 +174,8 @@ TEST(TensorTest, DataPointersAreTyped) {
   const Tensor x = cresset::ones({2, 2});
   EXPECT_EQ(error_of([&] { x.data_ptr<double>(); }), "data_ptr: expected a tensor of dtype float64, got float32");
   EXPECT_NE(error_of([&] { (x.accessor<float, 1>()); }).find("expected 1 dimensions"), std::string::npos);
-  auto a = x.t().accessor<float, 2>();
+  const Tensor turned = x.t();
+  auto a = turned.accessor<float, 2>();
   a[0][1] = 5;
   EXPECT_EQ(x.data_ptr<float>()[2], 5);
 }
