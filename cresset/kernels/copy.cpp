@@ -41,12 +41,13 @@ void copy_transposed(const Walk& w, ScalarType dst_dtype, ScalarType src_dtype) 
   const Convert convert = src_dtype == dst_dtype ? nullptr : converter(src_dtype, dst_dtype);
   const bool streams = w.total * size >= stream_threshold();
   const auto transpose = call(transpose_stub);
+  // Within the caches a band as wide as a line reads each line once, so that rows a power of two apart do not evict each other's.
   constexpr int64_t kBand = 64;
-  const int64_t bands = (w.sizes[1] + kBand - 1) / kBand;
+  const int64_t width = streams || convert ? kBand : std::max<int64_t>(16, 64 / size), bands = (w.sizes[1] + width - 1) / width;
   const int64_t plane = w.sizes[0] * w.sizes[1];
-  parallel_for(0, w.total / plane * bands, std::max<int64_t>(1, kGrain / (w.sizes[0] * kBand)), [&](int64_t begin, int64_t end) {
+  parallel_for(0, w.total / plane * bands, std::max<int64_t>(1, kGrain / (w.sizes[0] * width)), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
-      const int64_t first = task % bands * kBand;
+      const int64_t first = task % bands * width;
       int64_t rest = task / bands;
       char* dst = w.data[0] + first * w.strides[1][0];
       const char* src = w.data[1] + first * w.strides[1][1];
@@ -55,7 +56,7 @@ void copy_transposed(const Walk& w, ScalarType dst_dtype, ScalarType src_dtype) 
         src += rest % w.sizes[d] * w.strides[d][1];
         rest /= w.sizes[d];
       }
-      const int64_t rows = std::min(kBand, w.sizes[1] - first);
+      const int64_t rows = std::min(width, w.sizes[1] - first);
       if (!convert) {
         transpose(dst, w.strides[1][0], src, w.strides[0][1], rows, w.sizes[0], size, streams);
         continue;
