@@ -2,7 +2,9 @@
 """Prints file lengths, header cost, primitives and library size, and fails when one is over its budget."""
 
 import argparse
+import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ MAX_PRIMITIVES = {"primitive pointwise": 160, "primitive other": 160}
 # User seconds and resident MiB of g++ -std=c++17 -fsyntax-only.
 HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 250.0), "compat/include/torch/torch.h": (1.8, 300.0)}
 MAX_LIBRARY_MB = 15.0
+MAX_UNIT_SECONDS = 20.0  # CPU
 
 
 def file_lengths() -> tuple[list[str], bool]:
@@ -73,12 +76,41 @@ def library_size(build: Path) -> tuple[list[str], bool]:
     return [f"library stripped\t{size:.1f} MB of {MAX_LIBRARY_MB} MB" + ("" if size <= MAX_LIBRARY_MB else "\tOVER")], size <= MAX_LIBRARY_MB
 
 
+def unit_cost(build: Path) -> tuple[list[str], bool]:
+    """Compiles again, without a cache, the units that took longest in the last builds and those with the largest objects."""
+    commands = json.loads((build / "compile_commands.json").read_text())
+    units = {unit["command"].split(" -o ")[1].split()[0]: unit for unit in commands}
+    took: dict[str, int] = {}
+    for line in (build / ".ninja_log").read_text().splitlines()[1:]:
+        start, end, _, output, _ = line.split("\t")
+        if output in units:
+            took[output] = max(took.get(output, 0), int(end) - int(start))
+    sizes = {output: (build / output).stat().st_size for output in units if (build / output).exists()}
+    suspects = set()
+    for library, count in ((True, 6), (False, 3)):
+        for costs in (took, sizes):
+            some = [output for output in costs if output.startswith("CMakeFiles/") == library]
+            suspects |= set(sorted(some, key=lambda output: costs[output], reverse=True)[:count])
+    rows = []
+    for output in suspects:
+        command = units[output]["command"].replace(f"-o {output}", "-o /dev/null")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, shell=True, check=True, cwd=units[output]["directory"], env={**os.environ, "CCACHE_DISABLE": "1"})
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        rows.append((after.ru_utime - before.ru_utime, output.split(".dir/")[-1]))
+    rows.sort(reverse=True)
+    over = [row for row in rows if row[0] > MAX_UNIT_SECONDS]
+    return [f"unit {name}\t{cost:.1f} s of {MAX_UNIT_SECONDS} s" + ("" if cost <= MAX_UNIT_SECONDS else "\tOVER") for cost, name in rows], not over
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
-    build = parser.parse_args().build.resolve()
+    parser.add_argument("--units", action="store_true", help="compile the slowest units again and check their CPU time (a minute or two)")
+    options = parser.parse_args()
+    build = options.build.resolve()
     good = True
-    for rows, fine in (file_lengths(), primitives(), library_size(build), header_cost(build)):
+    for rows, fine in (file_lengths(), primitives(), library_size(build), header_cost(build), *([unit_cost(build)] if options.units else [])):
         print("\n".join(rows))
         good = good and fine
     return 0 if good else 1

@@ -64,7 +64,7 @@ CRESSET_ALWAYS_INLINE Vector<P> load_as(const S* p) {
 #elif defined(__AVX2__)
     return reinterpret_cast<Vector<float>>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 #else
-    Vector<P> v;
+    Vector<P> v{};
     for (int i = 0; i < kLanes<P>; i++) v[i] = p[i];
     return v;
 #endif

@@ -82,7 +82,7 @@ CRESSET_ALWAYS_INLINE Vec<A> load(const T* p) {
 #elif defined(__F16C__)
     return reinterpret_cast<VecF>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 #else
-    VecF v;
+    VecF v = {};
     for (int i = 0; i < n; i++) v[i] = ::cresset::detail::half_bits_to_float(p[i].x);
     return v;
 #endif
