@@ -107,10 +107,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--units", action="store_true", help="compile the slowest units again and check their CPU time (a minute or two)")
+    parser.add_argument("--steady", action="store_true", help="only what does not depend on the speed of the machine")
     options = parser.parse_args()
     build = options.build.resolve()
     good = True
-    for rows, fine in (file_lengths(), primitives(), library_size(build), header_cost(build), *([unit_cost(build)] if options.units else [])):
+    checks = [file_lengths(), primitives(), library_size(build)]
+    if not options.steady:
+        checks.append(header_cost(build))
+    if options.units:
+        checks.append(unit_cost(build))
+    for rows, fine in checks:
         print("\n".join(rows))
         good = good and fine
     return 0 if good else 1
