@@ -67,10 +67,7 @@ static Settings parse(int argc, char** argv) {
   Settings s;
   for (int i = 1; i < argc; i++) {
     const std::string flag = argv[i];
-    if (flag == "--help" || flag == "-h") {
-      std::fputs(kHelp, stdout);
-      std::exit(0);
-    }
+    if (flag == "--help" || flag == "-h") std::exit(std::fputs(kHelp, stdout) == EOF);
     if (i + 1 == argc) usage_error(flag + " expects a value, or is not known");
     const char* value = argv[++i];
     if (flag == "--epochs") s.epochs = static_cast<long>(number(flag, value, 1));
@@ -87,8 +84,7 @@ static Settings parse(int argc, char** argv) {
 
 // A bar that is redrawn in place, and only on a terminal.
 static void progress(size_t done, size_t total, double loss, double seconds) {
-  static const bool terminal = isatty(STDERR_FILENO);
-  if (!terminal) return;
+  if (static const bool terminal = isatty(STDERR_FILENO); !terminal) return;
   const int width = 30, filled = static_cast<int>(width * done / total);
   std::fprintf(stderr, "\r[%.*s%*s] %5zu/%zu  loss %.4f  %.0f samples/s ", filled, "##############################", width - filled, "", done,
                total, loss, static_cast<double>(done) / seconds);
@@ -98,9 +94,8 @@ static void progress(size_t done, size_t total, double loss, double seconds) {
 static double accuracy(Net& net, const data::datasets::MNIST& test) {
   NoGradGuard no_grad;
   net->eval();
+  const int64_t n = test.images().size(0), step = 50;  // the activations of a small batch reuse memory that is warm
   int64_t right = 0;
-  const int64_t n = test.images().size(0);
-  const int64_t step = 50;  // the activations of a small batch reuse memory that is warm
   for (int64_t i = 0; i < n; i += step) {
     const Tensor x = test.images().slice(0, i, i + step), y = test.targets().slice(0, i, i + step);
     right += net->forward((x - 0.1307) / 0.3081).argmax(1).eq(y).sum().item<int64_t>();
