@@ -11,7 +11,7 @@ endforeach()
 # runs through keeps -O2.
 set(small_sources ${CRESSET_GENERATED_SOURCES} ${library_sources})
 list(FILTER small_sources EXCLUDE REGEX
-     "/cresset/(core/|autograd/[a-z_]+\\.cpp|dispatch/op\\.|ops/(pointwise|support|view|view_geometry|operators|matmul|memory|ops_(arithmetic|view|memory|factory|activation|matmul))(_[0-9]+)?\\.)")
+     "/cresset/(core/|autograd/[a-z_]+\\.cpp|dispatch/op\\.|ops/(pointwise|support|view|view_geometry|operators|matmul|memory|reduce|ops_(arithmetic|view|memory|factory|activation|matmul|reduce))(_[0-9]+)?\\.)")
 set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 
 add_library(cresset_objects OBJECT ${library_sources} ${CRESSET_GENERATED_SOURCES})
