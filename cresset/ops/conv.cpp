@@ -85,8 +85,28 @@ kernels::ConvParams params_of(const Geometry& g, IntArrayRef image, const Tensor
   return p;
 }
 
+// An output padding of a stride or more reaches outputs that belong to inputs past the end, which are zero.
+DimVector sizes_past_the_end(IntArrayRef sizes, const Geometry& g) {
+  DimVector longer(sizes);
+  for (int64_t d = 0; g.transposed && d < g.dims; d++) longer[d + 2] += g.output_padding[d] / g.stride[d];
+  return longer;
+}
+// The part of `longer` that lies before the end.
+Tensor before_the_end(const Tensor& longer, IntArrayRef sizes) {
+  Tensor t = longer;
+  for (size_t d = 2; d < sizes.size(); d++) t = t.narrow(static_cast<int64_t>(d), 0, sizes[d]);
+  return t;
+}
+Tensor zeros_past_the_end(const Tensor& input, const Geometry& g) {
+  const DimVector sizes = sizes_past_the_end(input.sizes(), g);
+  if (input.sizes() == IntArrayRef(sizes)) return input.contiguous();
+  const Tensor longer = cresset::zeros(sizes, input.options());
+  before_the_end(longer, input.sizes()).copy_(input);
+  return longer;
+}
+
 void run_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, const Geometry& g, int64_t groups, const Tensor& out) {
-  const Tensor x = input.contiguous(), w = weight.contiguous(), b = bias.defined() ? bias.contiguous() : Tensor();
+  const Tensor x = zeros_past_the_end(input, g), w = weight.contiguous(), b = bias.defined() ? bias.contiguous() : Tensor();
   const void* bias_data = b.defined() ? b.data_ptr() : nullptr;
   if (out.numel() == 0) return;
   if (x.numel() == 0) {
@@ -147,10 +167,14 @@ void convolution_grad_input(const Tensor& grad_output, const Tensor& weight, Int
   if (out.numel() == 0) return;
   if (grad_output.numel() == 0) { out.zero_(); return; }
   const Tensor dy = grad_output.contiguous(), w = weight.contiguous();
-  if (transposed)
-    kernels::conv_forward(out.scalar_type(), params_of(g, dy.sizes(), w, groups), dy.data_ptr(), w.data_ptr(), nullptr, out.data_ptr());
-  else
+  if (transposed) {
+    const DimVector sizes = sizes_past_the_end(out.sizes(), g);
+    const Tensor dx = out.sizes() == IntArrayRef(sizes) ? out : cresset::empty(sizes, out.options());
+    kernels::conv_forward(out.scalar_type(), params_of(g, dy.sizes(), w, groups), dy.data_ptr(), w.data_ptr(), nullptr, dx.data_ptr());
+    if (!dx.is_same(out)) out.copy_(before_the_end(dx, out.sizes()));
+  } else {
     kernels::conv_backward_input(out.scalar_type(), params_of(g, out.sizes(), w, groups), dy.data_ptr(), w.data_ptr(), nullptr, out.data_ptr());
+  }
 }
 
 void convolution_grad_weight(const Tensor& grad_output, const Tensor& input, IntArrayRef, IntArrayRef stride, IntArrayRef padding,
@@ -158,7 +182,7 @@ void convolution_grad_weight(const Tensor& grad_output, const Tensor& input, Int
   const Geometry g = geometry(input, stride, padding, dilation, transposed, output_padding);
   if (out.numel() == 0) return;
   if (grad_output.numel() == 0 || input.numel() == 0) { out.zero_(); return; }
-  const Tensor dy = grad_output.contiguous(), x = input.contiguous();
+  const Tensor dy = grad_output.contiguous(), x = zeros_past_the_end(input, g);
   const Tensor& image = transposed ? dy : x;
   const Tensor& other = transposed ? x : dy;
   kernels::conv_backward_weight(out.scalar_type(), params_of(g, image.sizes(), out, groups), image.data_ptr(), other.data_ptr(), out.data_ptr(), nullptr);
