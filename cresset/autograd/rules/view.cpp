@@ -102,7 +102,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   Tensor flat = cresset::zeros({length}, grad.options()).index_add(0, positions(size, stride, view_offset), grad.expand(size).flatten());
   const Tensor inputs = positions(self_sizes, self_strides, self_offset);
   // An input that overlaps itself shares the gradient of a location among the elements that live there.
-  const Tensor count = cresset::zeros({length}, grad.options()).index_add(0, inputs, cresset::ones({inputs.numel()}, grad.options()));
+  const TensorOptions whole = grad.options().dtype(kLong);
+  const Tensor count = cresset::zeros({length}, whole).index_add(0, inputs, cresset::ones({inputs.numel()}, whole));
   flat = flat / count.clamp_min(1);
   return flat.index_select(0, inputs).view(self_sizes);
 }
