@@ -178,7 +178,9 @@ void check(const Case& c, double tolerance) {
 
 const std::vector<Case> kCases = {{1, 1, 1, 1, 1, 1, 1, false, 0},      {2, 2, 2, 3, 6, 8, 8, false, 0},      {1, 2, 2, 130, 300, 16, 24, false, 0},
                                   {1, 2, 1, 131, 131, 7, 5, true, 0},   {1, 4, 2, 20, 513, 32, 32, false, 1}, {1, 2, 2, 129, 257, 16, 16, false, 2},
-                                  {2, 2, 2, 257, 140, 8, 8, true, 0},   {1, 1, 1, 40, 260, 64, 64, true, 0}};
+                                  {2, 2, 2, 257, 140, 8, 8, true, 0},   {1, 1, 1, 40, 260, 64, 64, true, 0},
+                                  // Several tiles of keys, so that the running maximum moves on.
+                                  {1, 2, 2, 70, 1100, 16, 16, false, 0}, {1, 1, 1, 600, 1030, 8, 8, true, 0},   {1, 1, 1, 65, 1300, 8, 8, false, 2}};
 
 TEST(Attention, Double) { for (const Case& c : kCases) check<double>(c, 1e-12); }
 TEST(Attention, Float) { for (const Case& c : kCases) check<float>(c, 2e-5); }
