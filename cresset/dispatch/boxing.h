@@ -158,8 +158,9 @@ void push_result(Stack& stack, R&& result) {
     push_value(stack, result);
 }
 
-template <class R, class... A, size_t... I>
-void call_with_values(R (*kernel)(A...), Stack& stack, std::index_sequence<I...>) {
+// Calls anything that takes A... and returns R with the values on top of the stack, and puts its results there.
+template <class R, class... A, class F, size_t... I>
+void call_with_values(F& kernel, Stack& stack, std::index_sequence<I...>) {
   constexpr size_t counts[] = {Unbox<A>::values..., 0};
   size_t offsets[sizeof...(A) + 1] = {};
   for (size_t i = 0; i < sizeof...(A); i++) offsets[i + 1] = offsets[i] + counts[i];
@@ -176,7 +177,8 @@ void call_with_values(R (*kernel)(A...), Stack& stack, std::index_sequence<I...>
 
 template <class R, class... A>
 void call_typed_from_stack(AnyFn kernel, Stack& stack) {
-  call_with_values(reinterpret_cast<R (*)(A...)>(kernel), stack, std::index_sequence_for<A...>{});
+  const auto typed = reinterpret_cast<R (*)(A...)>(kernel);
+  call_with_values<R, A...>(typed, stack, std::index_sequence_for<A...>{});
 }
 
 // Results from the end of the stack. References come from the arguments that were written.

@@ -15,21 +15,7 @@ namespace detail {
 template <class T> struct FunctionTraits : FunctionTraits<decltype(&T::operator())> {};
 template <class R, class... A> struct FunctionTraits<R(A...)> {
   using Fn = R(A...);
-  template <class F> static void call(F& f, Stack& stack) { call(f, stack, std::index_sequence_for<A...>{}); }
-  template <class F, size_t... I> static void call(F& f, Stack& stack, std::index_sequence<I...>) {
-    constexpr size_t counts[] = {Unbox<A>::values..., 0};
-    size_t offsets[sizeof...(A) + 1] = {};
-    for (size_t i = 0; i < sizeof...(A); i++) offsets[i + 1] = offsets[i] + counts[i];
-    const size_t total = offsets[sizeof...(A)];
-    CRESSET_CHECK_TYPE(stack.size() >= total, "boxed call: expected ", total, " values on the stack, got ", stack.size());
-    [[maybe_unused]] Value* first = stack.data() + (stack.size() - total);
-    [[maybe_unused]] std::tuple<typename Unbox<A>::Holder...> holders{Unbox<A>::hold(first + offsets[I])...};
-    Stack results;
-    if constexpr (std::is_void_v<R>) f(Unbox<A>::get(std::get<I>(holders))...);
-    else push_result(results, f(Unbox<A>::get(std::get<I>(holders))...));
-    stack.resize(stack.size() - total);
-    for (Value& v : results) stack.push_back(std::move(v));
-  }
+  template <class F> static void call(F& f, Stack& stack) { call_with_values<R, A...>(f, stack, std::index_sequence_for<A...>{}); }
 };
 template <class R, class... A> struct FunctionTraits<R (*)(A...)> : FunctionTraits<R(A...)> {};
 template <class C, class R, class... A> struct FunctionTraits<R (C::*)(A...) const> : FunctionTraits<R(A...)> {};
