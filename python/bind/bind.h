@@ -91,5 +91,11 @@ int set_item(PyObject* self, PyObject* index, PyObject* value);
 bool add_constants(PyObject* module);
 bool add_tensor(PyObject* module);
 bool add_op(PyObject* module);
+bool add_autograd(PyObject* module);
+
+// `grad_fn` of a tensor as an object, or None.
+PyObject* wrap_grad_fn(const Tensor& t);
+// For the garbage collector: Python objects that only this tensor keeps alive, through its hooks and its history.
+int traverse_autograd(const Tensor& t, visitproc visit, void* arg);
 
 }  // namespace cresset::python

@@ -1,5 +1,6 @@
 // The extension module `_cresset` and the mapping of errors.
 
+#include "python/bind/autograd.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -28,6 +29,8 @@ void set_python_error() {
   try {
     throw;
   } catch (const PythonError&) {
+  } catch (const PythonException& e) {
+    e.restore();
   } catch (const IndexError& e) {
     set(PyExc_IndexError, e);
   } catch (const ValueError& e) {
@@ -57,6 +60,6 @@ PyMODINIT_FUNC PyInit__cresset() {
   lin_alg_error = PyErr_NewException("torch.linalg.LinAlgError", PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
-  if (!add_constants(module) || !add_tensor(module) || !add_op(module)) return nullptr;
+  if (!add_constants(module) || !add_tensor(module) || !add_op(module) || !add_autograd(module)) return nullptr;
   return module;
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "cresset/autograd/autograd.h"
 #include "cresset/ops/from_data.h"
 #include "python/bind/bind.h"
 
@@ -32,7 +31,7 @@ std::unordered_map<TensorImpl*, PyObject*>& objects() {
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
   Py_VISIT(Py_TYPE(self));
-  return 0;
+  return traverse_autograd(tensor_of(self), visit, arg);
 }
 int tensor_clear(PyObject* self) {
   Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
@@ -53,10 +52,6 @@ void tensor_dealloc(PyObject* self) {
 Tensor optional_tensor(PyObject* o) {
   if (o == Py_None) return {};
   return tensor_of(o);
-}
-std::optional<bool> optional_bool(PyObject* o) {
-  if (o == Py_None) return std::nullopt;
-  return PyObject_IsTrue(o) == 1;
 }
 
 // ---- properties --------------------------------------------------------------------------------------------------------
@@ -81,10 +76,6 @@ PyObject* get_storage(const Tensor& t) {
   PyTuple_SET_ITEM(tuple.get(), 0, PyLong_FromVoidPtr(t.has_storage() ? t.storage().mutable_data() : nullptr));
   PyTuple_SET_ITEM(tuple.get(), 1, PyLong_FromSize_t(t.has_storage() ? t.storage().nbytes() : 0));
   return tuple.release();
-}
-PyObject* get_grad_fn(const Tensor& t) {
-  if (!t.grad_fn()) Py_RETURN_NONE;
-  return PyUnicode_FromString(t.grad_fn()->name().c_str());
 }
 
 int set_grad(PyObject* self, PyObject* value, void*) {
@@ -124,7 +115,7 @@ PyGetSetDef tensor_properties[] = {
     {"_base", property<get_base>, nullptr, nullptr, nullptr},
     {"grad", property<get_grad>, set_grad, nullptr, nullptr},
     {"data", property<get_data>, set_data, nullptr, nullptr},
-    {"grad_fn", property<get_grad_fn>, nullptr, nullptr, nullptr},
+    {"grad_fn", property<wrap_grad_fn>, nullptr, nullptr, nullptr},
     {"requires_grad", flag<&Tensor::requires_grad>, set_requires_grad, nullptr, nullptr},
     {"is_leaf", flag<&Tensor::is_leaf>, nullptr, nullptr, nullptr},
     {"retains_grad", flag<&Tensor::retains_grad>, nullptr, nullptr, nullptr},
@@ -174,24 +165,6 @@ PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &on)) return nullptr;
   return guarded([&] { tensor_of(self).requires_grad_(on != 0); return Ref::share(self).release(); });
 }
-// A hook sees the gradient and may return another one.
-PyObject* register_hook(PyObject* self, PyObject* hook) {
-  return guarded([&] {
-    std::shared_ptr<PyObject> kept(Ref::share(hook).release(), [](PyObject* o) { Py_DECREF(o); });
-    return PyLong_FromUnsignedLong(tensor_of(self).register_hook_function([kept](const Tensor& g) -> Tensor {
-      const Ref grad(wrap(g));
-      const Ref result = checked(PyObject_CallOneArg(kept.get(), grad.get()));
-      return is_tensor(result.get()) ? tensor_of(result.get()) : Tensor();
-    }));
-  });
-}
-PyObject* remove_hook(PyObject* self, PyObject* position) {
-  return guarded([&]() -> PyObject* {
-    tensor_of(self).remove_hook(static_cast<unsigned>(PyLong_AsUnsignedLong(position)));
-    Py_RETURN_NONE;
-  });
-}
-
 // Nested lists of `t`, which is contiguous, from element `at` on.
 PyObject* nested(const Tensor& t, size_t d, int64_t& at) {
   if (d == static_cast<size_t>(t.dim())) {
@@ -236,8 +209,6 @@ PyMethodDef tensor_methods[] = {
     {"is_inference", question<&Tensor::is_inference>, METH_NOARGS, nullptr},
     {"_is_contiguous", is_contiguous, METH_O, nullptr},
     {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"_register_hook", register_hook, METH_O, nullptr},
-    {"_remove_hook", remove_hook, METH_O, nullptr},
     {}};
 
 // ---- indexing ----------------------------------------------------------------------------------------------------------
@@ -343,24 +314,6 @@ PyObject* from_numbers(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* autograd_grad(PyObject*, PyObject* args) {
-  PyObject *outputs, *inputs, *grads, *retain;
-  int create, unused;
-  if (!PyArg_ParseTuple(args, "OOOOpp", &outputs, &inputs, &grads, &retain, &create, &unused)) return nullptr;
-  return guarded([&] {
-    return wrap(dispatch::Value(autograd::grad(tensor_list(outputs), tensor_list(inputs), tensor_list(grads, true), optional_bool(retain),
-                                               create != 0, unused != 0)));
-  });
-}
-PyObject* autograd_backward(PyObject*, PyObject* args) {
-  PyObject *tensors, *grads, *retain, *inputs;
-  int create;
-  if (!PyArg_ParseTuple(args, "OOOpO", &tensors, &grads, &retain, &create, &inputs)) return nullptr;
-  return guarded([&]() -> PyObject* {
-    autograd::backward(tensor_list(tensors), tensor_list(grads, true), optional_bool(retain), create != 0, tensor_list(inputs));
-    Py_RETURN_NONE;
-  });
-}
 PyObject* set_grad_enabled(PyObject*, PyObject* on) {
   const bool before = GradMode::is_enabled();
   GradMode::set_enabled(PyObject_IsTrue(on) == 1);
@@ -390,8 +343,6 @@ PyMethodDef functions[] = {
     {"promote_types", of_two_dtypes<promote_types>, METH_VARARGS, nullptr},
     {"from_pointer", from_pointer, METH_VARARGS, nullptr},
     {"from_numbers", from_numbers, METH_VARARGS, nullptr},
-    {"grad", autograd_grad, METH_VARARGS, nullptr},
-    {"backward", autograd_backward, METH_VARARGS, nullptr},
     {"set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_grad_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(GradMode::is_enabled()); }, METH_NOARGS, nullptr},
     {"manual_seed", seed, METH_O, nullptr},

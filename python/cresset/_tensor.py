@@ -98,24 +98,6 @@ def __array__(self, dtype=None, copy=None):
     return array if dtype is None else array.astype(dtype)
 
 
-@_method
-def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    torch.autograd.backward(self, gradient, retain_graph, create_graph, inputs)
-
-
-@_method
-def register_hook(self, hook):
-    return _Handle(self, self._register_hook(hook))
-
-
-class _Handle:
-    def __init__(self, owner, position):
-        self.owner, self.position = owner, position
-
-    def remove(self):
-        self.owner._remove_hook(self.position)
-
-
 def _to(self, *args, **kwargs):
     named = {k: v for k, v in kwargs.items() if v is not None}
     rest = ["non_blocking", "copy"]

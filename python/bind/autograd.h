@@ -1,0 +1,97 @@
+#pragma once
+// Python in the graph: the interpreter's lock around the engine, errors that cross it, nodes and hooks as objects.
+
+#include <exception>
+#include <memory>
+
+#include "cresset/autograd/node.h"
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+// Holds the interpreter's lock for a scope, whatever thread this is.
+class Gil {
+ public:
+  Gil() : state_(PyGILState_Ensure()) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Lets other threads of the interpreter run for a scope.
+class NoGil {
+ public:
+  NoGil() : state_(PyEval_SaveThread()) {}
+  ~NoGil() { PyEval_RestoreThread(state_); }
+  NoGil(const NoGil&) = delete;
+  NoGil& operator=(const NoGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// A reference that code without the interpreter's lock may copy and drop.
+using Shared = std::shared_ptr<PyObject>;
+Shared shared(PyObject* borrowed);
+
+// A Python exception on its way through C++, with its type and traceback; set_python_error makes it current again.
+class PythonException : public std::exception {
+ public:
+  // Takes over the current exception.
+  PythonException();
+  const char* what() const noexcept override { return text_.c_str(); }
+  void restore() const;
+
+ private:
+  Shared type_, value_, traceback_;
+  std::string text_;
+};
+
+// Runs `body` under the interpreter's lock on behalf of C++ that does not hold it: PythonError becomes PythonException.
+template <class F>
+auto with_gil(F&& body) {
+  Gil gil;
+  try {
+    return body();
+  } catch (const PythonError&) { throw PythonException(); }
+}
+
+// ---- hooks: one entry in C++ for a table of functions in Python, which handles take functions out of
+
+struct TensorHookTable {
+  Shared table;
+  Tensor operator()(const Tensor& grad) const;
+};
+struct PostAccumulateTable {
+  Shared table;
+  void operator()(const Tensor& leaf) const;
+};
+struct NodePreHookTable {
+  Shared table;
+  autograd::variable_list operator()(const autograd::variable_list& grads) const;
+};
+struct NodePostHookTable {
+  Shared table;
+  autograd::variable_list operator()(const autograd::variable_list& grad_inputs, const autograd::variable_list& grad_outputs) const;
+};
+Ref new_hook_table();
+
+// ---- nodes
+
+// The Python object of a node: the same one while it lives; a custom function's is its context. None for no node.
+PyObject* wrap(const intrusive_ptr<autograd::Node>& node);
+// Errors: TypeError; RuntimeError for the context of a function whose graph is gone.
+intrusive_ptr<autograd::Node> to_node(PyObject* o);
+bool is_node(PyObject* o);
+// A tuple; None for undefined tensors.
+Ref tuple_of(const autograd::variable_list& tensors);
+// Methods and properties that nodes and the contexts of custom functions share.
+extern PyMethodDef node_methods[];
+extern PyGetSetDef node_properties[];
+
+bool add_autograd_nodes(PyObject* module);
+
+}  // namespace cresset::python

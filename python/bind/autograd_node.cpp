@@ -1,0 +1,210 @@
+// Nodes of the graph as Python objects: one type for each name, identity while the object lives, inspection and hooks.
+
+#include <string>
+#include <unordered_map>
+
+#include "cresset/autograd/accumulate_grad.h"
+#include "cresset/autograd/variable.h"
+#include "python/bind/autograd.h"
+
+#include <structmember.h>
+
+namespace cresset::python {
+
+using autograd::Node;
+using autograd::variable_list;
+
+namespace {
+
+struct NodeObject {
+  PyObject_HEAD PyObject* weak;
+  intrusive_ptr<Node> node;
+};
+PyTypeObject *node_type, *accumulate_type;
+
+// The object of every node that has one; the interpreter's lock protects it.
+std::unordered_map<const Node*, PyObject*>& objects() {
+  static auto* map = new std::unordered_map<const Node*, PyObject*>();
+  return *map;
+}
+
+void node_dealloc(PyObject* self) {
+  auto* o = reinterpret_cast<NodeObject*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  if (o->weak) PyObject_ClearWeakRefs(self);
+  objects().erase(o->node.get());
+  autograd::release_node(std::move(o->node));
+  o->node.~intrusive_ptr<Node>();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* node_repr(PyObject* self) {
+  const char* name = strrchr(Py_TYPE(self)->tp_name, '.');
+  return PyUnicode_FromFormat("<%s object at %p>", name ? name + 1 : Py_TYPE(self)->tp_name, static_cast<void*>(self));
+}
+
+// The type of the objects of nodes of this name.
+PyTypeObject* type_named(const std::string& name, PyTypeObject* base) {
+  static auto* types = new std::unordered_map<std::string, PyTypeObject*>();
+  PyTypeObject*& type = (*types)[name];
+  if (!type) {
+    const Ref made = checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){s:(),s:s}", name.c_str(), base,
+                                                   "__slots__", "__module__", "builtins"));
+    type = reinterpret_cast<PyTypeObject*>(Ref::share(made.get()).release());
+  }
+  return type;
+}
+
+template <auto F>
+PyObject* method(PyObject* self, PyObject*) {
+  return guarded([&] { return F(*to_node(self)); });
+}
+template <auto F>
+PyObject* property(PyObject* self, void*) {
+  return method<F>(self, nullptr);
+}
+
+PyObject* get_name(Node& node) { return PyUnicode_FromString(node.name().c_str()); }
+PyObject* get_sequence_nr(Node& node) { return PyLong_FromUnsignedLongLong(node.sequence_nr()); }
+PyObject* get_next_functions(Node& node) {
+  Ref tuple = checked(PyTuple_New(node.num_outputs()));
+  for (uint32_t i = 0; i < node.num_outputs(); i++) {
+    const Ref next = checked(wrap(node.next_edge(i).function));
+    PyTuple_SET_ITEM(tuple.get(), i, checked(Py_BuildValue("(OI)", next.get(), node.next_edge(i).input_nr)).release());
+  }
+  return tuple.release();
+}
+
+// A dict that lives as long as the node: a hook that does nothing holds it.
+struct Metadata {
+  Shared dict;
+  variable_list operator()(const variable_list&) const { return {}; }
+};
+PyObject* get_metadata(Node& node) {
+  if (const autograd::NodeHooks* hooks = node.hooks_or_null())
+    for (const auto& hook : hooks->pre_hooks)
+      if (const auto* found = hook.target<Metadata>()) return Ref::share(found->dict.get()).release();
+  Ref dict = checked(PyDict_New());
+  node.add_pre_hook(Metadata{shared(dict.get())});
+  return dict.release();
+}
+
+PyObject* get_input_metadata(Node& node) {
+  Ref tuple = checked(PyTuple_New(node.num_inputs()));
+  for (uint32_t i = 0; i < node.num_inputs(); i++) {
+    const autograd::InputMetadata& m = node.input_metadata(i);
+    if (!m.defined()) {
+      PyTuple_SET_ITEM(tuple.get(), i, Ref::share(Py_None).release());
+      continue;
+    }
+    const Ref shape = checked(wrap(m.sizes())), device = checked(wrap(m.device()));
+    PyTuple_SET_ITEM(tuple.get(), i, checked(Py_BuildValue("(OOO)", shape.get(), constant(m.dtype()), device.get())).release());
+  }
+  return tuple.release();
+}
+
+// hook_table(before): the table of a node's hooks, made at need.
+template <class Table, class Hooks>
+PyObject* find_table(const Hooks& hooks) {
+  for (const auto& hook : hooks)
+    if (const auto* found = hook.template target<Table>()) return found->table.get();
+  return nullptr;
+}
+PyObject* hook_table(PyObject* self, PyObject* before) {
+  return guarded([&]() -> PyObject* {
+    const intrusive_ptr<Node> node = to_node(self);
+    const bool pre = PyObject_IsTrue(before) == 1;
+    autograd::NodeHooks& hooks = node->hooks();
+    PyObject* found = pre ? find_table<NodePreHookTable>(hooks.pre_hooks) : find_table<NodePostHookTable>(hooks.post_hooks);
+    if (found) return Ref::share(found).release();
+    Ref table = new_hook_table();
+    if (pre)
+      node->add_pre_hook(NodePreHookTable{shared(table.get())});
+    else
+      node->add_post_hook(NodePostHookTable{shared(table.get())});
+    return table.release();
+  });
+}
+
+// Calling a node runs its gradient, without hooks.
+PyObject* node_call(PyObject* self, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const intrusive_ptr<Node> node = to_node(self);
+    variable_list grads = tensor_list(args, true);
+    CRESSET_CHECK_TYPE(grads.size() == node->num_inputs(), node->name(), ": expected ", node->num_inputs(), " gradients, got ",
+                       grads.size());
+    variable_list result;
+    {
+      NoGil released;
+      result = (*node)(std::move(grads));
+    }
+    if (result.size() == 1) return wrap(result[0]);
+    return tuple_of(result).release();
+  });
+}
+
+PyObject* get_variable(PyObject* self, void*) {
+  return guarded([&] { return wrap(static_cast<autograd::AccumulateGrad&>(*to_node(self)).variable()); });
+}
+PyGetSetDef accumulate_properties[] = {{"variable", get_variable, nullptr, "The leaf whose `grad` the node adds to.", nullptr}, {}};
+
+PyMemberDef node_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObject, weak), READONLY, nullptr}, {}};
+
+}  // namespace
+
+PyMethodDef node_methods[] = {{"name", method<get_name>, METH_NOARGS, "The name of the operator's gradient, `MulBackward0`."},
+                              {"_sequence_nr", method<get_sequence_nr>, METH_NOARGS, "Order of recording on its thread."},
+                              {"_hook_table", hook_table, METH_O, nullptr},
+                              {}};
+PyGetSetDef node_properties[] = {
+    {"next_functions", property<get_next_functions>, nullptr,
+     "Pairs of a node and the number of its input, one for each input of the operator.", nullptr},
+    {"metadata", property<get_metadata>, nullptr, "A dict for the user's own use.", nullptr},
+    {"_input_metadata", property<get_input_metadata>, nullptr, "Shape, dtype and device of each output of the operator.", nullptr},
+    {"requires_grad", [](PyObject*, void*) { return Ref::share(Py_True).release(); }, nullptr, nullptr, nullptr},
+    {}};
+
+bool is_plain_node(PyObject* o) { return PyObject_TypeCheck(o, node_type); }
+intrusive_ptr<Node> plain_node(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->node; }
+
+bool is_node(PyObject* o) { return is_plain_node(o); }
+intrusive_ptr<Node> to_node(PyObject* o) {
+  CRESSET_CHECK_TYPE(is_plain_node(o), "expected a node of the graph, got ", Py_TYPE(o)->tp_name);
+  return plain_node(o);
+}
+
+PyObject* wrap(const intrusive_ptr<Node>& node) {
+  if (!node) Py_RETURN_NONE;
+  const auto found = objects().find(node.get());
+  if (found != objects().end()) return Ref::share(found->second).release();
+  PyTypeObject* type = type_named(node->name(), node->is_accumulate_grad() ? accumulate_type : node_type);
+  PyObject* o = type->tp_alloc(type, 0);
+  if (!o) throw PythonError();
+  new (&reinterpret_cast<NodeObject*>(o)->node) intrusive_ptr<Node>(node);
+  objects().emplace(node.get(), o);
+  return o;
+}
+
+bool add_autograd_nodes(PyObject* module) {
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                         {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
+                         {Py_tp_call, reinterpret_cast<void*>(node_call)},
+                         {Py_tp_methods, node_methods},
+                         {Py_tp_getset, node_properties},
+                         {Py_tp_members, node_members},
+                         {}};
+  PyType_Spec spec{"torch.autograd._Node", sizeof(NodeObject), 0,
+                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!node_type) return false;
+  PyType_Slot leaf_slots[] = {{Py_tp_getset, accumulate_properties}, {}};
+  PyType_Spec leaf_spec{"torch.autograd._Leaf", sizeof(NodeObject), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, leaf_slots};
+  const Ref bases(PyTuple_Pack(1, node_type));
+  accumulate_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&leaf_spec, bases.get()));
+  if (!accumulate_type) return false;
+  return PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(node_type)) == 0;
+}
+
+}  // namespace cresset::python

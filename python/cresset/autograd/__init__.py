@@ -1,0 +1,108 @@
+"""Derivatives of tensors: `backward` and `grad`, custom functions, hooks, the recorded graph."""
+
+import warnings as _warnings
+
+import _cresset
+
+from .. import enable_grad, no_grad, set_grad_enabled  # noqa: F401
+from . import _tensor, graph  # noqa: F401
+
+__all__ = ["backward", "enable_grad", "grad", "no_grad", "set_grad_enabled"]
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add the derivatives of the sum of `tensors` to the `grad` of the leaves they were computed from.
+
+    `grad_tensors` weight the elements of each tensor (same shape; None, or nothing at all, for tensors of one element). `retain_graph`
+    keeps what was saved for a second pass and defaults to `create_graph`, which records the pass itself so that gradients can be
+    differentiated. With `inputs` only these tensors get gradients. Tensors may also be gradient edges.
+
+    Errors: RuntimeError for a tensor that does not require grad, a gradient that is missing or of another shape, a graph that an
+    earlier pass has freed, an empty `inputs`.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.autograd.backward([(x * 3).sum()]); x.grad.tolist()
+    [3.0, 3.0]
+    """
+    if grad_variables is not None:
+        _warnings.warn("`grad_variables` is deprecated; use `grad_tensors`", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("backward: `grad_tensors` and `grad_variables` (deprecated) were both given; use `grad_tensors` only")
+        grad_tensors = grad_variables
+    if inputs is not None:
+        inputs = tuple(inputs.values()) if isinstance(inputs, dict) else inputs
+        if isinstance(inputs, (tuple, list)) and not inputs:
+            raise RuntimeError("backward: `inputs` cannot be empty")
+    _cresset.run_backward("backward", tensors, grad_tensors, retain_graph, create_graph, inputs, True)
+
+
+def grad(
+    outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False,
+    materialize_grads=False,
+):  # fmt: skip
+    """Return the derivatives of the sum of `outputs` with respect to each of `inputs`; no tensor's `grad` changes.
+
+    As `backward`, with these additions. An input that the outputs do not depend on is an error; with `allow_unused` it gives None, with
+    `materialize_grads` zeros. With `is_grads_batched` the first dimension of each of `grad_outputs` counts the passes to run, and that of
+    each result. `inputs` as a dict gives a dict.
+
+    >>> x = torch.tensor([1., 2.], requires_grad=True)
+    >>> torch.autograd.grad((x * x).sum(), x)[0].tolist()
+    [2.0, 4.0]
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: allow_unused must be True or left out when materialize_grads=True, got False")
+    if not only_inputs:
+        _warnings.warn("only_inputs is deprecated and ignored; use backward to accumulate gradients for all leaves", FutureWarning, stacklevel=2)
+    names = list(inputs) if isinstance(inputs, dict) else None
+    inputs = tuple(inputs.values()) if names is not None else inputs if _is_list(inputs) else (inputs,)
+    outputs = outputs if _is_list(outputs) else (outputs,)
+    if not inputs:
+        raise RuntimeError("grad: `inputs` cannot be empty")
+    if is_grads_batched:
+        result = _batched(outputs, inputs, grad_outputs, retain_graph, create_graph)
+    else:
+        result = _cresset.run_backward("grad", outputs, grad_outputs, retain_graph, create_graph, inputs, False)
+    if any(g is None for g in result):
+        if materialize_grads:
+            result = _materialized(result, inputs)
+        elif not allow_unused:
+            at = next(i for i, g in enumerate(result) if g is None)
+            raise RuntimeError(f"grad: the input at index {at} was not used in the graph; set allow_unused=True if that is intended")
+    return result if names is None else dict(zip(names, result, strict=True))
+
+
+def _is_list(value):
+    return isinstance(value, (list, tuple)) and not isinstance(value, graph.GradientEdge)
+
+
+def _materialized(result, inputs):
+    from .. import zeros_like
+
+    if any(g is None and isinstance(i, graph.GradientEdge) for g, i in zip(result, inputs, strict=True)):
+        raise RuntimeError("grad: materialize_grads cannot be used where an input is a gradient edge")
+    return tuple(zeros_like(i, requires_grad=True) if g is None else g for g, i in zip(result, inputs, strict=True))
+
+
+def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
+    """One pass for each slice of `grad_outputs` along their first dimension."""
+    from .. import Tensor, stack
+
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
+    if len(given) != len(outputs) or not all(isinstance(g, Tensor) for g in given):
+        raise RuntimeError(f"grad: is_grads_batched needs a tensor of gradients for each of the {len(outputs)} outputs")
+    if any(g.dim() == 0 for g in given):
+        raise ValueError("grad: is_grads_batched needs gradients with a first dimension that counts the passes, got one without dimensions")
+    count = given[0].shape[0]
+    for i, (g, out) in enumerate(zip(given, outputs, strict=True)):
+        shape = getattr(out, "shape", g.shape[1:])
+        if tuple(g.shape[1:]) != tuple(shape) or g.shape[0] != count:
+            raise RuntimeError(f"grad: gradient {i} has shape {tuple(g.shape)}, expected ({count}, *{tuple(shape)})")
+    if count == 0:
+        raise RuntimeError("grad: is_grads_batched needs at least one gradient")
+    keep = create_graph if retain_graph is None else retain_graph
+    passes = [
+        _cresset.run_backward("grad", outputs, tuple(g[k] for g in given), keep or k + 1 < count, create_graph, inputs, False)
+        for k in range(count)
+    ]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*passes, strict=True))

@@ -1,0 +1,244 @@
+"""backward and grad: arguments, errors, hooks, nodes, exceptions of Python code, threads."""
+
+import gc
+import threading
+import traceback
+import unittest
+import weakref
+
+import cresset as torch
+
+
+def leaf(*values):
+    return torch.tensor(list(values), requires_grad=True)
+
+
+class Passes(unittest.TestCase):
+    def test_gradients_accumulate_in_leaves(self):
+        x = leaf(1.0, 2.0)
+        y = (x * x).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        self.assertEqual(x.grad.tolist(), [4, 8])
+        with self.assertRaisesRegex(RuntimeError, "freed"):
+            y.backward()
+
+    def test_given_gradients_weight_the_outputs(self):
+        x = leaf(1.0, 2.0)
+        torch.autograd.backward([x * 2, (x * 3).sum()], [torch.tensor([1.0, 10.0]), None])
+        self.assertEqual(x.grad.tolist(), [5, 23])
+
+    def test_inputs_limit_the_pass(self):
+        x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+        y = x * w
+        z = y.sum()
+        z.backward(inputs=[x, y])
+        self.assertEqual((x.grad.tolist(), w.grad, y.grad.tolist()), ([3, 4], None, [1, 1]))
+
+    def test_grad_differentiates_again(self):
+        x = leaf(2.0)
+        (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        (h,) = torch.autograd.grad(g.sum(), [x])
+        self.assertEqual((g.tolist(), h.tolist(), x.grad), ([12], [12], None))
+
+    def test_unused_inputs(self):
+        x, w = leaf(2.0), leaf(3.0)
+        y = (x * 2).sum()
+        with self.assertRaisesRegex(RuntimeError, "index 1 was not used"):
+            torch.autograd.grad(y, [x, w], retain_graph=True)
+        self.assertIsNone(torch.autograd.grad(y, [x, w], allow_unused=True, retain_graph=True)[1])
+        g = torch.autograd.grad(y, [x, w], materialize_grads=True)[1]
+        self.assertEqual((g.tolist(), g.requires_grad), ([0], True))
+        with self.assertRaises(ValueError):
+            torch.autograd.grad(y, x, allow_unused=False, materialize_grads=True)
+
+    def test_a_dict_of_inputs_gives_a_dict(self):
+        x = leaf(2.0)
+        self.assertEqual(torch.autograd.grad((x * 5).sum(), {"x": x})["x"].tolist(), [5])
+
+    def test_batched_gradients(self):
+        x = leaf(1.0, 2.0)
+        (g,) = torch.autograd.grad(x * x, x, torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), is_grads_batched=True)
+        self.assertEqual(g.tolist(), [[2, 0], [0, 4], [2, 4]])
+        with self.assertRaises(ValueError):
+            torch.autograd.grad(x.sum(), x, torch.tensor(1.0), is_grads_batched=True)
+
+    def test_edges_stand_for_tensors(self):
+        x = leaf(1.0, 2.0)
+        y = x * 3
+        edge = torch.autograd.graph.get_gradient_edge(y)
+        z = (y * y).sum()
+        self.assertEqual(torch.autograd.grad(z, edge)[0].tolist(), [6, 12])
+        self.assertEqual(torch.autograd.grad(edge, x, torch.ones(2))[0].tolist(), [3, 3])
+
+    def test_mistakes(self):
+        x = leaf(1.0, 2.0)
+        for error, call in (
+            (RuntimeError, lambda: x.backward()),
+            (RuntimeError, lambda: torch.zeros(()).backward()),
+            (RuntimeError, lambda: (x * 2).backward(torch.ones(3))),
+            (RuntimeError, lambda: (x * 2).backward(torch.ones(2, dtype=torch.complex64))),
+            (RuntimeError, lambda: torch.autograd.backward([x * 2], [])),
+            (TypeError, lambda: torch.autograd.backward([x * 2], ["a"])),
+            (RuntimeError, lambda: x.sum().backward(inputs=[])),
+            (RuntimeError, lambda: torch.autograd.grad(x.sum(), [])),
+            (RuntimeError, lambda: torch.autograd.grad(x.sum(), torch.zeros(2))),
+            (RuntimeError, lambda: torch.autograd.grad(x.sum(), "x")),
+        ):
+            with self.assertRaises(error):
+                call()
+
+
+class Hooks(unittest.TestCase):
+    def test_hooks_replace_gradients_in_order_until_removed(self):
+        x = leaf(1.0)
+        first = x.register_hook(lambda g: g + 1)
+        x.register_hook(lambda g: g * 10)
+        (x * 1).sum().backward()
+        first.remove()
+        first.remove()
+        (x * 1).sum().backward()
+        self.assertEqual(x.grad.tolist(), [30])
+        self.assertEqual(type(first).__name__, "RemovableHandle")
+        with x.register_hook(lambda g: g * 0):
+            self.assertEqual(len(x._backward_hooks), 2)
+        self.assertEqual(len(x._backward_hooks), 1)
+
+    def test_a_hook_stays_with_the_value_before_a_change_in_place(self):
+        x = leaf(1.0)
+        y = x * 1
+        seen = []
+        y.register_hook(lambda g: seen.append(("before", g.item())))
+        y.mul_(5)
+        y.register_hook(lambda g: seen.append(("after", g.item())))
+        y.sum().backward()
+        self.assertEqual(seen, [("after", 1), ("before", 5)])
+
+    def test_post_accumulate(self):
+        x = leaf(1.0, 2.0)
+        seen = []
+        x.register_post_accumulate_grad_hook(lambda p: seen.append((p is x, p.grad.tolist())))
+        (x * 3).sum().backward()
+        self.assertEqual(seen, [(True, [3, 3])])
+        with self.assertRaises(RuntimeError):
+            (x * 2).register_post_accumulate_grad_hook(print)
+
+    def test_hooks_of_nodes(self):
+        x = leaf(1.0)
+        y = x * 2
+        seen = []
+        y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs[0].item(), outputs[0].item())))
+        handle = y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 7,))
+        y.sum().backward(retain_graph=True)
+        handle.remove()
+        y.sum().backward()
+        self.assertEqual((seen, x.grad.tolist()), ([(14, 7), (2, 1)], [16]))
+
+    def test_wrong_results(self):
+        for hook, error in ((lambda g: 3, TypeError), (lambda g: g.expand(2, 1), RuntimeError), (lambda g: g.double(), RuntimeError)):
+            x = leaf(1.0)
+            x.register_hook(hook)
+            with self.assertRaises(error):
+                (x * 2).sum().backward()
+
+    def test_exceptions_keep_type_value_and_traceback(self):
+        class Mine(BaseException):
+            pass
+
+        def breaks(g):
+            raise Mine(g.item())
+
+        x = leaf(4.0)
+        x.register_hook(breaks)
+        try:
+            x.sum().backward()
+            self.fail("nothing was raised")
+        except Mine as error:
+            self.assertEqual(error.args, (1.0,))
+            self.assertIn("breaks", "".join(traceback.format_tb(error.__traceback__)))
+
+    def test_backward_within_a_hook(self):
+        x, w = leaf(1.0), leaf(2.0)
+
+        def hook(g):
+            with torch.enable_grad():
+                (w * w).sum().backward()
+
+        x.register_hook(hook)
+        (x * 2).sum().backward()
+        self.assertEqual((x.grad.tolist(), w.grad.tolist()), ([2], [4]))
+
+    def test_a_hook_on_its_own_tensor_is_collected(self):
+        def cycle():
+            x = leaf(1.0)
+            x.register_hook(lambda g: x * g)
+            x.register_post_accumulate_grad_hook(lambda p: x.sum())
+            return weakref.ref(x)
+
+        gc.collect()
+        gone = cycle()
+        self.assertIsNotNone(gone())
+        gc.collect()
+        self.assertIsNone(gone())
+
+
+class Nodes(unittest.TestCase):
+    def test_identity_names_and_edges(self):
+        x = leaf(1.0, 2.0)
+        y = (x * x).sin()
+        node = y.grad_fn
+        self.assertIs(node, y.grad_fn)
+        self.assertEqual((node.name(), type(node).__name__), ("SinBackward0", "SinBackward0"))
+        self.assertRegex(repr(node), "^<SinBackward0 object at 0x[0-9a-f]+>$")
+        self.assertIsInstance(node, torch.autograd.graph.Node)
+        product = node.next_functions[0][0]
+        self.assertEqual([n.name() for n, _ in product.next_functions], ["AccumulateGrad"] * 2)
+        self.assertIs(product.next_functions[0][0], product.next_functions[1][0])
+        self.assertIs(product.next_functions[0][0].variable, x)
+        self.assertFalse(hasattr(product, "variable"))
+        self.assertEqual((x * 2 + torch.ones(2)).grad_fn.next_functions[1], (None, 0))
+        self.assertIsNone(x.grad_fn)
+
+    def test_a_node_keeps_the_graph_behind_it(self):
+        x = leaf(3.0)
+        node = (x * x).sum().grad_fn
+        gc.collect()
+        self.assertEqual(torch.autograd.grad(torch.autograd.graph.GradientEdge(node, 0), x, torch.tensor(1.0))[0].tolist(), [6])
+
+    def test_metadata_lives_with_the_node(self):
+        y = leaf(1.0) * 2
+        y.grad_fn.metadata["key"] = "value"
+        gc.collect()
+        self.assertEqual(y.grad_fn.metadata, {"key": "value"})
+
+    def test_increment_version(self):
+        x = leaf(1.0)
+        y = x.exp()
+        torch.autograd.graph.increment_version([y])
+        with self.assertRaisesRegex(RuntimeError, "modified by an in-place"):
+            y.sum().backward()
+
+
+class Threads(unittest.TestCase):
+    def test_backward_from_several_threads_over_shared_leaves(self):
+        x = leaf(1.0, 2.0)
+        x.register_hook(lambda g: g * 1)
+        failures = []
+
+        def work():
+            try:
+                for _ in range(50):
+                    (x * x).sum().backward()
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual((failures, x.grad.tolist()), ([], [400, 800]))
+
+
+if __name__ == "__main__":
+    unittest.main()
