@@ -7,11 +7,14 @@
 namespace cresset {
 namespace autograd {
 
+static intrusive_ptr<TensorImpl> without_memory(const TensorImpl& t) {
+  auto impl = t.alias(true);
+  impl->set_storage({});
+  return impl;
+}
+
 CopySlices::CopySlices(const Tensor& base, const Tensor& view, intrusive_ptr<Node> fn)
-    : base_sizes_(base.sizes()), base_strides_(base.strides()), view_sizes_(view.sizes()), view_strides_(view.strides()),
-      offset_(view.storage_offset() - base.storage_offset()), fn_(std::move(fn)) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(base.scalar_type() == view.scalar_type(), fn_->name(), ": in-place change of a view of dtype ",
-                                view.scalar_type(), " of a tensor of dtype ", base.scalar_type(), " cannot be recorded");
+    : base_(without_memory(*base.impl())), view_(without_memory(*view.impl())), fn_(std::move(fn)) {
   lock_apply_ = true;
   add_input_metadata(base);
   add_next_edge(impl::gradient_edge(base));
@@ -46,9 +49,9 @@ class Mask {
 variable_list CopySlices::apply(variable_list&& grads) {
   CRESSET_CHECK(fn_, "backward: the graph has been freed by an earlier call; pass retain_graph=true to the first call to go through it again");
   const Tensor& grad = grads[0];
-  Tensor result = cresset::empty_strided(base_sizes_, base_strides_, grad.options());
+  Tensor result = cresset::empty_strided(base_->sizes(), base_->strides(), grad.options());
   result.copy_(grad);
-  Tensor slice = result.as_strided(view_sizes_, view_strides_, offset_);
+  const Tensor slice = impl::replay_view(*view_, *base_, result);
   const auto wanted = std::make_unique<bool[]>(num_outputs() + 1);
   for (uint32_t i = 0; i < num_outputs(); i++) wanted[i] = should_compute_output(i) || (i == 0 && fn_->next_edge(0).is_valid());
   variable_list inner;

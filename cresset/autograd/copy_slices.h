@@ -19,8 +19,8 @@ struct CRESSET_API CopySlices final : public Node {
   variable_list apply(variable_list&& grads) override;
 
  private:
-  DimVector base_sizes_, base_strides_, view_sizes_, view_strides_;
-  int64_t offset_;
+  // Geometry and kind, without memory.
+  intrusive_ptr<TensorImpl> base_, view_;
   intrusive_ptr<Node> fn_;
 };
 

@@ -159,9 +159,28 @@ std::shared_ptr<TensorHooks> hooks(const Tensor& t) {
 }
 
 Tensor replay_view(const TensorImpl& view, const TensorImpl& old_base, const Tensor& base) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(view.dtype() == old_base.dtype(), "view: a view of dtype ", view.dtype(), " on a tensor of dtype ",
-                                old_base.dtype(), " cannot be given a new history; modify it before taking the view");
-  return base.as_strided(view.sizes(), view.strides(), view.storage_offset() - old_base.storage_offset() + base.storage_offset());
+  const int64_t from = old_base.storage_offset(), to = base.storage_offset();
+  if (view.dtype() == old_base.dtype()) {
+    Tensor t = base.as_strided(view.sizes(), view.strides(), view.storage_offset() - from + to);
+    if (view.is_conj() != old_base.is_conj()) t = cresset::_conj(t);
+    return view.is_neg() != old_base.is_neg() ? cresset::_neg_view(t) : t;
+  }
+  const bool parts = is_complex_type(old_base.dtype()) && view.dtype() == to_real_type(old_base.dtype());
+  const bool pairs = is_complex_type(view.dtype()) && old_base.dtype() == to_real_type(view.dtype());
+  CRESSET_CHECK_NOT_IMPLEMENTED(parts || pairs, "view: a view of dtype ", view.dtype(), " on a tensor of dtype ", old_base.dtype(),
+                                " cannot be given a new history; modify it before taking the view");
+  if (parts) {
+    Tensor t = cresset::view_as_real(base.is_conj() ? cresset::_conj(base) : base);
+    t = t.as_strided(view.sizes(), view.strides(), view.storage_offset() - 2 * from + 2 * to);
+    return view.is_neg() ? cresset::_neg_view(t) : t;
+  }
+  // Elements of a complex view are pairs of neighbours in the base.
+  DimVector sizes(view.sizes()), strides(view.strides());
+  for (int64_t& s : strides) s *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  const Tensor t = cresset::view_as_complex(base.as_strided(sizes, strides, 2 * view.storage_offset() - from + to));
+  return view.is_conj() ? cresset::_conj(t) : t;
 }
 
 }  // namespace impl

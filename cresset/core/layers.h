@@ -7,9 +7,11 @@
 
 namespace cresset {
 
-enum class Layer : uint8_t { Autograd, Autocast, Functionalize, Vmap, Capture, PythonModes, Profiler };
-constexpr int kNumLayers = 7;
+// LazyMath belongs to tensors whose conjugation or negation is yet to be computed.
+enum class Layer : uint8_t { LazyMath, Autograd, Autocast, Functionalize, Vmap, Capture, PythonModes, Profiler };
+constexpr int kNumLayers = 8;
 constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_cast<int>(l)); }
+constexpr uint8_t kLazyMathLayer = layer_bit(Layer::LazyMath);
 constexpr uint8_t kAutogradLayer = layer_bit(Layer::Autograd);
 
 struct LayerState {

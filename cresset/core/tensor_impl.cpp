@@ -125,19 +125,31 @@ bool TensorImpl::is_non_overlapping_and_dense() const {
   return true;
 }
 
-intrusive_ptr<TensorImpl> TensorImpl::alias(bool share_version) const {
+intrusive_ptr<TensorImpl> TensorImpl::over_same_storage() const {
   auto impl = make_intrusive<TensorImpl>(storage_, dtype_, device_, layout_);
+  impl->is_conj_ = is_conj_;
+  impl->is_neg_ = is_neg_;
+  impl->layers_ = layers_ & kLazyMathLayer;
+  impl->backend_ = backend_;
+  // An alias made in inference mode of a normal tensor is a normal tensor, and the other way round.
+  impl->is_inference_ = is_inference_;
+  impl->own_version_ = own_version_;
+  return impl;
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::alias(bool share_version) const {
+  auto impl = over_same_storage();
   impl->geometry_ = geometry_;
   impl->offset_ = offset_;
   impl->numel_ = numel_;
   impl->contiguous_ = contiguous_;
-  impl->is_conj_ = is_conj_;
-  impl->is_neg_ = is_neg_;
-  impl->backend_ = backend_;
-  // An alias made in inference mode of a normal tensor is a normal tensor, and the other way round.
-  impl->is_inference_ = is_inference_;
-  if (share_version) impl->own_version_ = own_version_;
-  else impl->own_version_ = make_intrusive<VersionCounter>();
+  if (!share_version) impl->own_version_ = make_intrusive<VersionCounter>();
+  return impl;
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::view(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
+  auto impl = over_same_storage();
+  impl->set_geometry(sizes, strides, offset);
   return impl;
 }
 
@@ -155,8 +167,8 @@ void TensorImpl::shallow_copy_from(const TensorImpl& o) {
   device_ = o.device_;
   layout_ = o.layout_;
   backend_ = o.backend_;
-  is_conj_ = o.is_conj_;
-  is_neg_ = o.is_neg_;
+  set_conj(o.is_conj_);
+  set_neg(o.is_neg_);
 }
 
 intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device) {

@@ -98,6 +98,8 @@ class CRESSET_API TensorImpl : public RefCounted {
 
   // A new impl over the same storage with the same geometry and no autograd data. It shares the version counter, or gets its own.
   intrusive_ptr<TensorImpl> alias(bool share_version) const;
+  // The same with another geometry and a shared version counter.
+  intrusive_ptr<TensorImpl> view(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const;
   // Takes over storage, geometry and dtype of `other`, keeping identity, autograd data and version counter (`set_data`).
   void shallow_copy_from(const TensorImpl& other);
 
@@ -148,9 +150,11 @@ class CRESSET_API TensorImpl : public RefCounted {
   bool is_inference() const { return is_inference_; }
   void set_inference(bool on) { is_inference_ = on; }
   bool is_conj() const { return is_conj_; }
-  void set_conj(bool on) { is_conj_ = on; }
+  // The elements are the conjugates, or the negatives, of what the memory holds.
+  void set_conj(bool on) { is_conj_ = on; set_layer(Layer::LazyMath, is_conj_ || is_neg_); }
   bool is_neg() const { return is_neg_; }
-  void set_neg(bool on) { is_neg_ = on; }
+  void set_neg(bool on) { is_neg_ = on; set_layer(Layer::LazyMath, is_conj_ || is_neg_); }
+  bool is_lazy() const { return (layers_ & kLazyMathLayer) != 0; }
   // A Python or C++ number turned into a tensor: takes part in promotion as a scalar.
   bool is_wrapped_number() const { return wrapped_number_; }
   void set_wrapped_number(bool on) { wrapped_number_ = on; }
@@ -161,6 +165,7 @@ class CRESSET_API TensorImpl : public RefCounted {
  private:
   [[noreturn]] static void throw_inference_write();
   void refresh();
+  intrusive_ptr<TensorImpl> over_same_storage() const;
 
   intrusive_ptr<StorageImpl> storage_;
   AutogradMetaInterface* autograd_ = nullptr;

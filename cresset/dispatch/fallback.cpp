@@ -1,4 +1,5 @@
-// Boxed kernels written once for all ops: the CPU fallback of a device, and in-place and out= forms from the functional one.
+// Boxed kernels written once for all ops: the CPU fallback of a device, in-place and out= forms from the functional one, and the layer
+// that computes lazy conjugates and negatives.
 
 #include "cresset/dispatch/registry.h"
 
@@ -38,6 +39,34 @@ Stack take_arguments(Stack& stack, size_t n) {
   Stack arguments(std::make_move_iterator(stack.end() - static_cast<int64_t>(n)), std::make_move_iterator(stack.end()));
   stack.resize(stack.size() - n);
   return arguments;
+}
+
+// What the memory of a lazily conjugated or negated tensor holds.
+Tensor stored(const Tensor& t) {
+  Tensor plain(t.impl()->alias(true));
+  plain.impl()->set_conj(false);
+  plain.impl()->set_neg(false);
+  return plain;
+}
+
+// The values of `t` as a lazy tensor of the same kind would store them, and the other way round: both changes undo themselves.
+Tensor changed_as(const Tensor& lazy, Tensor t) {
+  static const OpHandle conj = find_op("conj_physical"), neg = find_op("neg");
+  Stack stack{std::move(t)};
+  if (lazy.is_conj()) conj.call_boxed(stack);
+  if (lazy.is_neg()) neg.call_boxed(stack);
+  return stack.back().to_tensor();
+}
+
+// Puts the results of a call on stand-ins on the stack: `of` names the tensor that a stand-in stands for, or maps any other result.
+template <class F> void push_results(Stack& stack, const Stack& results, const SmallVector<std::pair<const TensorImpl*, Tensor>, 2>& written, F&& other) {
+  for (const Value& result : results) {
+    stack.push_back(map_tensors(result, [&](const Tensor& t) {
+      for (const auto& [copy, original] : written)
+        if (t.impl() == copy) return original;
+      return other(t);
+    }));
+  }
 }
 
 // dtype, layout, device and pin_memory that make a tensor like `out`.
@@ -95,13 +124,27 @@ void cpu_fallback(const OpEntry& op, Stack& stack) {
     if (!copy.is_same(original)) copy_into(original, copy);
     written.emplace_back(copy.impl(), original);
   }
-  for (const Value& result : inner) {
-    stack.push_back(map_tensors(result, [&](const Tensor& t) {
-      for (const auto& [copy, original] : written)
-        if (t.impl() == copy) return original;
-      return moved(t, device);
-    }));
+  push_results(stack, inner, written, [&](const Tensor& t) { return moved(t, device); });
+}
+
+void compute_lazy_math(const OpEntry& op, Stack& stack) {
+  const FunctionSchema& schema = op.function_schema();
+  const Stack arguments = take_arguments(stack, schema.arguments.size());
+  Stack inner;
+  for (const Value& v : arguments)
+    inner.push_back(map_tensors(v, [](const Tensor& t) { return t.defined() && t.impl()->is_lazy() ? changed_as(t, stored(t)) : t; }));
+  const Stack copies = inner;
+  call_boxed(op, inner);
+  SmallVector<std::pair<const TensorImpl*, Tensor>, 2> written;
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if (!schema.arguments[i].writes || !arguments[i].is_tensor()) continue;
+    const Tensor &copy = copies[i].to_tensor(), &original = arguments[i].to_tensor();
+    if (copy.is_same(original)) continue;
+    resize_to(original, copy.sizes());
+    copy_into(stored(original), changed_as(original, copy));
+    written.emplace_back(copy.impl(), original);
   }
+  push_results(stack, inner, written, [](const Tensor& t) { return t; });
 }
 
 }  // namespace cresset::dispatch

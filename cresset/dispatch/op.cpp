@@ -8,6 +8,7 @@ namespace {
 
 const BoxedFn kDerived = derived_from_functional;
 const BoxedFn kNoFormula = autograd_without_formula;
+const BoxedFn kLazyMath = compute_lazy_math;
 
 Target target_of(const Kernel& k, const std::type_info* signature, bool registered) {
   if (signature && k.typed && k.signature && *k.signature == *signature) return {k.typed, nullptr, registered};
@@ -31,6 +32,12 @@ std::string registered_backends(const OpEntry& op) {
   return s.empty() ? "none" : s;
 }
 
+// Ops that only look at geometry, or call others, take lazy tensors as they are.
+bool needs_computed_values(const OpEntry& op) {
+  const bool resizes = (op.flags & kAnyDeviceOp) && (op.flags & kInplaceOp);
+  return !resizes && !(op.flags & (kViewOp | kCompositeOp));
+}
+
 const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
   const Extension* e = op.extension.load(std::memory_order_acquire);
   return e ? e->backends[backend].load(std::memory_order_acquire) : nullptr;
@@ -47,6 +54,8 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
     if (l == static_cast<int>(Layer::Autograd)) {
       if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return from_slot(fn, op, signature);
       if (!op.signature && !(extension && extension->composite.load(std::memory_order_acquire))) return {nullptr, &kNoFormula, false};
+    } else if (l == static_cast<int>(Layer::LazyMath)) {
+      if (needs_computed_values(op)) return {nullptr, &kLazyMath, false};
     } else if (const BoxedFn* fallback = layer_fallback(l)) {
       return {nullptr, fallback, false};
     }
@@ -115,11 +124,13 @@ std::string table_of(const OpEntry& op) {
   std::string s = std::string(op.name) + "\n  schema: " + op.schema + "\n";
   const Extension* e = op.extension.load(std::memory_order_acquire);
   for (int l = kNumLayers - 1; l >= 0; l--) {
+    const Layer layer = static_cast<Layer>(l);
     const char* what = e && e->layers[l].load(std::memory_order_acquire) ? "registered at run time"
-                       : l == 0 && op.slot(OpEntry::autograd_slot)      ? "built in"
-                       : l != 0 && layer_fallback(l)                    ? "boxed fallback"
+                       : layer == Layer::Autograd && op.slot(OpEntry::autograd_slot) ? "built in"
+                       : layer == Layer::LazyMath ? needs_computed_values(op) ? "computes conjugates and negatives" : "passes through"
+                       : layer_fallback(l)                              ? "boxed fallback"
                                                                         : "passes through";
-    s += std::string("  layer ") + layer_name(static_cast<Layer>(l)) + ": " + what + "\n";
+    s += std::string("  layer ") + layer_name(layer) + ": " + what + "\n";
   }
   auto line = [&](const std::string& backend, const char* what) { s += "  backend " + backend + ": " + what + "\n"; };
   for (int b = 0; b < kMaxBackends - 1; b++) {

@@ -143,11 +143,12 @@ CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, TypeIdentity<A>... 
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }
 
-// The backend's kernel, whatever layers are awake: what the lowest layer calls.
+// What the autograd layer calls: the layer below it if that is awake, else the backend's kernel.
 template <class R, class... A>
-CRESSET_ALWAYS_INLINE R call_backend(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
-  if (CRESSET_LIKELY(key.backend == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
-  return call_resolved<R, A...>(op, 0, key.backend, static_cast<A>(args)...);
+CRESSET_ALWAYS_INLINE R call_below_autograd(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
+  const uint8_t awake = key.layers & kLazyMathLayer;
+  if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
+  return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }
 
 // Calls an op with its arguments on the stack, through all layers; the results replace them.

@@ -117,7 +117,7 @@ void Library::put(const OpEntry& op, const std::string& key, Kernel kernel) {
   auto fresh = std::make_unique<const Kernel>(std::move(kernel));
   CRESSET_CHECK(place->compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel), "library: a kernel of \"", op.name, "\" for ", key,
                 " is already registered; the second one is at ", where());
-  static_cast<void>(fresh.release());
+  keep_for_good(std::move(fresh));
   kernels_.push_back({&op, key});
 }
 

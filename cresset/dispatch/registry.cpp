@@ -14,6 +14,8 @@ struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::unique_ptr<DynamicOp>> ops;
   std::vector<std::unique_ptr<DynamicOp>> retired;  // a call may still be running them
+  std::vector<std::unique_ptr<const Kernel>> kernels;
+  std::vector<std::unique_ptr<const BoxedFn>> fallbacks;
   std::vector<std::string> backends{"CPU", "Meta"};
   std::atomic<const BoxedFn*> backend_fallbacks[kMaxBackends] = {};
   std::atomic<const BoxedFn*> layer_fallbacks[kNumLayers] = {};
@@ -29,7 +31,7 @@ bool same_name(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-constexpr const char* kLayerNames[kNumLayers] = {"Autograd", "Autocast", "Functionalize", "Vmap", "Capture", "PythonModes", "Profiler"};
+constexpr const char* kLayerNames[kNumLayers] = {"LazyMath", "Autograd", "Autocast", "Functionalize", "Vmap", "Capture", "PythonModes", "Profiler"};
 
 std::string_view without_builtin_namespace(std::string_view name) {
   for (std::string_view prefix : {"aten::", "cresset::"})
@@ -167,10 +169,16 @@ void set_fallback(std::atomic<const BoxedFn*>& place, BoxedFn fallback, const ch
   const BoxedFn* expected = nullptr;
   auto fresh = std::make_unique<const BoxedFn>(std::move(fallback));
   CRESSET_CHECK(place.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel), "library: a fallback for ", name, " is already set");
-  static_cast<void>(fresh.release());
+  std::unique_lock lock(registry().mutex);
+  registry().fallbacks.push_back(std::move(fresh));
 }
 
 }  // namespace
+
+void keep_for_good(std::unique_ptr<const Kernel> kernel) {
+  std::unique_lock lock(registry().mutex);
+  registry().kernels.push_back(std::move(kernel));
+}
 
 void set_backend_fallback(uint8_t backend, BoxedFn fallback) {
   set_fallback(registry().backend_fallbacks[backend], std::move(fallback), backend_name(backend).c_str());

@@ -37,6 +37,7 @@ extern const OpEntry* const kBuiltinOps[];
 extern const size_t kNumBuiltinOps;
 
 Extension& extension_of(const OpEntry& op);
+void keep_for_good(std::unique_ptr<const Kernel> kernel);
 const BoxedFn* layer_fallback(int layer);
 const BoxedFn* backend_fallback(uint8_t backend);
 // Layer of this name ("Autograd"), or -1.
@@ -51,6 +52,9 @@ void autograd_without_formula(const OpEntry& op, Stack& stack);
 // A kernel for the autograd layer whose gradient is `backward`: it replaces arguments, results and the results' gradients on its stack
 // by one value for each argument that is a tensor or a list of them. Defined in the autograd room.
 BoxedFn autograd_with_formula(BoxedFn backward);
+
+// The layer below autograd: calls the op with conjugates and negatives computed, and writes changed ones back.
+void compute_lazy_math(const OpEntry& op, Stack& stack);
 
 // Runs the functional form and copies its results into the written arguments: in-place and out= for a backend without kernels for them.
 void derived_from_functional(const OpEntry& op, Stack& stack);

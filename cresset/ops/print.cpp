@@ -131,7 +131,7 @@ std::string Tensor::toString() const {
   if (is_meta()) {
     s = "...";
   } else {
-    const Tensor t = detach().to(TensorOptions().device(kCPU)).contiguous();
+    const Tensor t = detach().to(TensorOptions().device(kCPU)).resolve_conj().resolve_neg().contiguous();
     Values v;
     const Tensor real = t.is_complex() ? cresset::view_as_real(t).contiguous().to(kDouble) : t.to(kDouble);
     const double* data = real.data_ptr<double>();

@@ -18,8 +18,7 @@ namespace {
 
 Tensor view_of(const Tensor& self, const ViewSpec& spec, bool multi_output) {
   CRESSET_CHECK(self.defined(), "view: the input is an undefined tensor");
-  auto impl = self.impl()->alias(true);
-  impl->set_geometry(spec.sizes, spec.strides, spec.offset);
+  auto impl = self.impl()->view(spec.sizes, spec.strides, spec.offset);
   impl->set_view_of(*self.impl(), multi_output && layer_state().grad_mode && !layer_state().inference_mode);
   return Tensor(std::move(impl));
 }

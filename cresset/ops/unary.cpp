@@ -48,16 +48,30 @@ namespace {
 
 // `self` seen with another dtype and geometry.
 Tensor retyped(const Tensor& self, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
-  auto impl = self.impl()->alias(true);
+  auto impl = self.impl()->view(sizes, strides, offset);
   impl->set_dtype(dtype);
-  impl->set_geometry(sizes, strides, offset);
   impl->set_view_of(*self.impl());
   return Tensor(std::move(impl));
 }
 
 }  // namespace
 
+Tensor _conj(const Tensor& self) {
+  CRESSET_CHECK(self.is_complex(), "_conj: expected a complex tensor, got dtype ", self.scalar_type());
+  Tensor view = retyped(self, self.scalar_type(), self.sizes(), self.strides(), self.storage_offset());
+  view.impl()->set_conj(!self.is_conj());
+  return view;
+}
+
+Tensor _neg_view(const Tensor& self) {
+  CRESSET_CHECK(self.scalar_type() != kBool, "_neg_view: not supported for bool tensors");
+  Tensor view = retyped(self, self.scalar_type(), self.sizes(), self.strides(), self.storage_offset());
+  view.impl()->set_neg(!self.is_neg());
+  return view;
+}
+
 Tensor view_as_real(const Tensor& self) {
+  CRESSET_CHECK(!self.is_conj(), "view_as_real: not supported for a tensor that is a lazy conjugate; call resolve_conj() first");
   CRESSET_CHECK(self.is_complex(), "view_as_real: only supported for complex tensors, got dtype ", self.scalar_type());
   DimVector sizes(self.sizes()), strides(self.strides());
   for (int64_t& s : strides) s *= 2;
@@ -68,6 +82,7 @@ Tensor view_as_real(const Tensor& self) {
 
 Tensor view_as_complex(const Tensor& self) {
   const ScalarType t = self.scalar_type();
+  CRESSET_CHECK(!self.is_neg(), "view_as_complex: not supported for a tensor that is a lazy negative; call resolve_neg() first");
   CRESSET_CHECK(t == kFloat || t == kDouble, "view_as_complex: only supported for float32 and float64 tensors, got dtype ", t);
   CRESSET_CHECK(self.dim() > 0 && self.size(-1) == 2, "view_as_complex: expected a last dimension of size 2, got shape ", self.sizes());
   CRESSET_CHECK(self.stride(-1) == 1, "view_as_complex: the last dimension must have stride 1, got strides ", self.strides());
@@ -82,6 +97,8 @@ Tensor view_as_complex(const Tensor& self) {
 
 // Bytes seen as another dtype: the last dimension grows or shrinks by the ratio of the element sizes.
 Tensor view(const Tensor& self, ScalarType dtype) {
+  CRESSET_CHECK(dtype == self.scalar_type() || !self.impl()->is_lazy(), "view: a lazy conjugate or negative cannot be viewed as ", dtype,
+                "; call resolve_conj() or resolve_neg() first");
   const int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(element_size(dtype));
   DimVector sizes(self.sizes()), strides(self.strides());
   if (from == to) return retyped(self, dtype, sizes, strides, self.storage_offset());
@@ -110,14 +127,18 @@ Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<d
 
 namespace composite {
 
-Tensor conj(const Tensor& self) { return self.is_complex() ? self.conj_physical() : self; }
-Tensor resolve_conj(const Tensor& self) { return self; }
-Tensor resolve_neg(const Tensor& self) { return self; }
+Tensor conj(const Tensor& self) { return self.is_complex() ? cresset::_conj(self) : self; }
+Tensor resolve_conj(const Tensor& self) { return self.is_conj() ? self.clone() : self; }
+Tensor resolve_neg(const Tensor& self) { return self.is_neg() ? self.clone() : self; }
 
-Tensor real(const Tensor& self) { return self.is_complex() ? cresset::view_as_real(self).select(-1, 0) : self; }
+namespace {
+// Of what `self` conjugates, if it does: parts of a conjugate are parts of its base or their negatives.
+Tensor part(const Tensor& self, int64_t which) { return cresset::view_as_real(self.is_conj() ? cresset::_conj(self) : self).select(-1, which); }
+}  // namespace
+Tensor real(const Tensor& self) { return self.is_complex() ? part(self, 0) : self; }
 Tensor imag(const Tensor& self) {
   CRESSET_CHECK(self.is_complex(), "imag: not implemented for tensors with non-complex dtypes, got ", self.scalar_type());
-  return cresset::view_as_real(self).select(-1, 1);
+  return self.is_conj() ? cresset::_neg_view(part(self, 1)) : part(self, 1);
 }
 Tensor make_complex(const Tensor& real, const Tensor& imag) {
   CRESSET_CHECK(real.scalar_type() == imag.scalar_type() && (real.scalar_type() == kFloat || real.scalar_type() == kDouble),

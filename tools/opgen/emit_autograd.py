@@ -199,7 +199,7 @@ class AutogradEmitter:
         return ["", f"{op.declare(op.ident)} {{", *("  " + line for line in body), "}"]
 
     def call(self, op: Op) -> str:
-        return f"dispatch::call_backend(entry::{op.ident}, dispatch::{op.key}, {op.names})"
+        return f"dispatch::call_below_autograd(entry::{op.ident}, dispatch::{op.key}, {op.names})"
 
     def record(self, op: Op) -> list[str]:
         """Makes the node and saves the inputs; self of an in-place op is saved as it was before."""
