@@ -115,8 +115,7 @@ class Rows(unittest.TestCase):
         rtol, atol = TOLERANCES.get(dtype, (1e-5, 1e-5))
         atol = max(atol, row.test.get("atol", 0))
         for one, other in zip(got, expected, strict=True):
-            one = one.detach().resolve_conj().numpy() if isinstance(one, torch.Tensor) else np.asarray(one)
-            other = np.asarray(other)
+            one, other = (t.detach().resolve_conj().numpy() if isinstance(t, torch.Tensor) else np.asarray(t) for t in (one, other))
             self.assertEqual(one.shape, other.shape, what)
             if one.dtype.kind in "biu" and other.dtype.kind in "biu":
                 other = other.astype(one.dtype)  # wraps round as ours does
