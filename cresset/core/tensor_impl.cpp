@@ -2,12 +2,20 @@
 
 #include <atomic>
 
+#include "cresset/core/object_hook.h"
+
 namespace cresset {
 
 namespace {
 
 constexpr int kDeviceSlots = static_cast<int>(DeviceType::MaxRegistered) + 1;
 constexpr int kLayoutSlots = static_cast<int>(Layout::Mkldnn) + 1;
+
+ObjectHook g_object_hook;
+
+void release_object(TensorImpl& t) {
+  if (CRESSET_UNLIKELY(g_object_hook.kept.load(std::memory_order_relaxed) != 0)) g_object_hook.release(t);
+}
 
 // Backend numbers by (device type, layout); stored off by one so that zero-initialised slots mean "none".
 std::atomic<uint8_t> g_backends[kDeviceSlots][kLayoutSlots];
@@ -29,6 +37,8 @@ size_t checked_bytes(int64_t numel, ScalarType dtype, IntArrayRef sizes) {
 }
 
 }  // namespace
+
+ObjectHook& object_hook() { return g_object_hook; }
 
 uint8_t backend_of(DeviceType type, Layout layout) {
   if (layout == Layout::Strided) {
@@ -52,7 +62,10 @@ TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Dev
   geometry_.mutable_strides()[0] = 1;
 }
 
-TensorImpl::~TensorImpl() { delete autograd_; }
+TensorImpl::~TensorImpl() {
+  release_object(*this);
+  delete autograd_;
+}
 
 void TensorImpl::throw_inference_write() {
   CRESSET_CHECK(false, "in-place update of an inference tensor outside inference mode; clone() it first to get a normal tensor");
@@ -60,6 +73,7 @@ void TensorImpl::throw_inference_write() {
 }
 
 void TensorImpl::release_resources() {
+  release_object(*this);
   delete autograd_;
   autograd_ = nullptr;
   view_base_.reset();

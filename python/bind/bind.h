@@ -57,24 +57,49 @@ R guarded(F&& body, R failed) {
 }
 template <class F> PyObject* guarded(F&& body) { return guarded(std::forward<F>(body), static_cast<PyObject*>(nullptr)); }
 
-extern PyTypeObject *tensor_type, *dtype_type, *device_type, *layout_type, *memory_format_type, *generator_type, *op_type;
+extern PyTypeObject *tensor_type, *dtype_type, *device_type, *layout_type, *memory_format_type, *generator_type, *size_type, *op_type;
+// The package's Parameter: a subclass whose objects count as plain tensors. Null until the package names it.
+extern PyTypeObject* parameter_type;
+
+// A dtype, layout or memory format.
+struct ConstantObject {
+  PyObject_HEAD
+  int value;
+  const char* name;
+};
 // Python functions of the package that the extension calls: "tensor" (nested data to a tensor), "size" (the Size class).
 PyObject* package_function(const char* name);
 
-bool is_tensor(PyObject* o);
-const Tensor& tensor_of(PyObject* o);
-Tensor& tensor_ref(PyObject* o);
+struct TensorObject {
+  PyObject_HEAD
+  PyObject* dict;
+  PyObject* weak;
+  Tensor tensor;
+  bool kept;  // by its tensor, and holds no reference to it
+};
+inline bool is_tensor(PyObject* o) { return PyObject_TypeCheck(o, tensor_type); }
+inline bool is_plain_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || Py_TYPE(o) == parameter_type; }
+inline Tensor& tensor_ref(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
+inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
 // The Python object of a tensor: the same one for as long as it lives. None for an undefined tensor.
-PyObject* wrap(const Tensor& t);
+PyObject* wrap(Tensor t);
+// A new object of a subclass over a tensor that has no object yet.
+PyObject* wrap_as(PyTypeObject* type, Tensor t);
 std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed = false);
 
 // A constant of one of the enumerations (dtype, layout, memory format).
 template <class T> PyObject* constant(T value);
+template <> PyObject* constant(ScalarType t);
+template <> PyObject* constant(Layout l);
+template <> PyObject* constant(MemoryFormat f);
 // Errors: TypeError.
 ScalarType to_dtype(PyObject* o);
 Device to_device(PyObject* o);
 PyObject* wrap(Device d);
 PyObject* wrap(const Generator& g);
+Generator& generator_of(PyObject* o);
+uint64_t to_seed(PyObject* o);
+PyObject* wrap_size(IntArrayRef sizes);
 PyObject* wrap(const Scalar& s);
 PyObject* wrap(IntArrayRef list);
 PyObject* wrap(const dispatch::Value& v);
@@ -90,6 +115,10 @@ int set_item(PyObject* self, PyObject* index, PyObject* value);
 
 bool add_constants(PyObject* module);
 bool add_tensor(PyObject* module);
+bool add_storage(PyObject* module);
+bool add_exchange(PyObject* module);
+bool add_state(PyObject* module);
+bool add_override(PyObject* module);
 bool add_op(PyObject* module);
 bool add_autograd(PyObject* module);
 

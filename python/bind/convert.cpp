@@ -1,142 +1,13 @@
-// Python objects to values and back; the small types: dtype, layout, memory_format, device, Generator.
+// Python objects to values and back.
 
 #include <cstring>
 #include <string>
 
-#include "python/bind/bind.h"
+#include "python/bind/tensor.h"
 
 namespace cresset::python {
 
-PyTypeObject *dtype_type, *device_type, *layout_type, *memory_format_type, *generator_type;
-
 namespace {
-
-struct ConstantObject {
-  PyObject_HEAD
-  int value;
-  const char* name;
-};
-struct DeviceObject {
-  PyObject_HEAD
-  Device device;
-};
-struct GeneratorObject {
-  PyObject_HEAD
-  Generator generator;
-};
-
-PyObject* dtypes[kNumDTypes + 1];
-PyObject* layouts[8];
-PyObject* memory_formats[4];
-
-PyObject* constant_repr(PyObject* self) { return PyUnicode_FromFormat("torch.%s", reinterpret_cast<ConstantObject*>(self)->name); }
-ScalarType dtype_value(PyObject* self) { return static_cast<ScalarType>(reinterpret_cast<ConstantObject*>(self)->value); }
-PyObject* constant_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->name); }
-PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {}};
-PyType_Slot constant_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
-
-PyGetSetDef dtype_properties[] = {
-    {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(element_size(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_floating_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(is_signed_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
-    {}};
-PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
-                             {Py_tp_methods, constant_methods},
-                             {Py_tp_getset, dtype_properties},
-                             {}};
-
-Device& device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->device; }
-PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"type", "index", nullptr};
-  PyObject *type, *index = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) return nullptr;
-  return guarded([&] {
-    Device d = to_device(type);
-    if (index != Py_None) d = Device(d.type(), static_cast<DeviceIndex>(to_scalar(index).toInt()));
-    return wrap(d);
-  });
-}
-PyObject* device_repr(PyObject* self) {
-  const Device d = device_of(self);
-  if (!d.has_index()) return PyUnicode_FromFormat("device(type='%s')", device_type_name(d.type()));
-  return PyUnicode_FromFormat("device(type='%s', index=%d)", device_type_name(d.type()), d.index());
-}
-PyObject* device_compare(PyObject* a, PyObject* b, int operation) {
-  if (!PyObject_TypeCheck(b, device_type) || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((device_of(a) == device_of(b)) == (operation == Py_EQ));
-}
-Py_hash_t device_hash(PyObject* self) { return static_cast<Py_hash_t>(std::hash<Device>()(device_of(self))); }
-PyGetSetDef device_properties[] = {
-    {"type", [](PyObject* s, void*) { return PyUnicode_FromString(device_type_name(device_of(s).type())); }, nullptr, nullptr, nullptr},
-    {"index", [](PyObject* s, void*) -> PyObject* {
-       if (!device_of(s).has_index()) Py_RETURN_NONE;
-       return PyLong_FromLong(device_of(s).index());
-     }, nullptr, nullptr, nullptr},
-    {}};
-PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
-                              {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
-                              {Py_tp_str, reinterpret_cast<void*>(+[](PyObject* s) { return PyUnicode_FromString(device_of(s).str().c_str()); })},
-                              {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
-                              {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
-                              {Py_tp_getset, device_properties},
-                              {}};
-
-Generator& generator_of(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o)->generator; }
-PyObject* generator_new(PyTypeObject*, PyObject*, PyObject*) { return guarded([] { return wrap(make_generator()); }); }
-void generator_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  generator_of(self).~Generator();
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
-  return guarded([&]() -> PyObject* {
-    const unsigned long long value = PyLong_AsUnsignedLongLongMask(seed);
-    if (PyErr_Occurred()) throw PythonError();
-    generator_of(self).set_current_seed(value);
-    Py_INCREF(self);
-    return self;
-  });
-}
-PyObject* generator_get_state(PyObject* self, PyObject*) {
-  const std::vector<uint8_t> state = generator_of(self).get_state();
-  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(state.data()), static_cast<Py_ssize_t>(state.size()));
-}
-PyObject* generator_set_state(PyObject* self, PyObject* bytes) {
-  return guarded([&]() -> PyObject* {
-    char* data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(bytes, &data, &size)) throw PythonError();
-    generator_of(self).set_state(std::vector<uint8_t>(data, data + size));
-    Py_RETURN_NONE;
-  });
-}
-PyMethodDef generator_methods[] = {
-    {"manual_seed", generator_manual_seed, METH_O, nullptr},
-    {"initial_seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(s).current_seed()); }, METH_NOARGS, nullptr},
-    {"seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(s).seed()); }, METH_NOARGS, nullptr},
-    {"_get_state", generator_get_state, METH_NOARGS, nullptr},
-    {"_set_state", generator_set_state, METH_O, nullptr},
-    {}};
-PyType_Slot generator_slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
-                                 {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
-                                 {Py_tp_methods, generator_methods},
-                                 {}};
-
-PyTypeObject* make_type(PyObject* module, const char* name, int size, PyType_Slot* slots) {
-  PyType_Spec spec{name, size, 0, Py_TPFLAGS_DEFAULT, slots};
-  auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (type) PyModule_AddObjectRef(module, strrchr(name, '.') + 1, reinterpret_cast<PyObject*>(type));
-  return type;
-}
-PyObject* add_constant(PyObject* module, PyTypeObject* type, int value, const char* name) {
-  auto* o = PyObject_New(ConstantObject, type);
-  o->value = value;
-  o->name = name;
-  PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(o));
-  return reinterpret_cast<PyObject*>(o);
-}
 
 bool is_numpy(PyObject* o) { return !strncmp(Py_TYPE(o)->tp_name, "numpy.", 6); }
 // A NumPy scalar as Python's number; anything else as it is.
@@ -228,14 +99,22 @@ bool read_list(PyObject* o, const dispatch::Type& type, dispatch::Value& out) {
 
 }  // namespace
 
-template <> PyObject* constant(ScalarType t) { return dtypes[static_cast<int>(t)]; }
-template <> PyObject* constant(Layout l) { return layouts[static_cast<int>(l)]; }
-template <> PyObject* constant(MemoryFormat f) { return memory_formats[static_cast<int>(f)]; }
-
 bool is_number(PyObject* o) {
   if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o)) return true;
   if (!is_numpy(o) || !strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) return false;
   return PyObject_HasAttrString(o, "item") && PyNumber_Check(o);
+}
+
+int64_t to_index(PyObject* o, const char* name) {
+  int64_t value;
+  CRESSET_CHECK_TYPE(read_int(o, value), name, ": expected an int, got ", Py_TYPE(o)->tp_name);
+  return value;
+}
+std::vector<int64_t> to_int_list(PyObject* o, const char* name) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return {to_index(o, name)};
+  std::vector<int64_t> list;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++) list.push_back(to_index(PySequence_Fast_GET_ITEM(o, i), name));
+  return list;
 }
 
 Scalar to_scalar(PyObject* given) {
@@ -253,22 +132,6 @@ Scalar to_scalar(PyObject* given) {
     CRESSET_CHECK(false, "number: the integer does not fit 64 bits");
   }
   return static_cast<uint64_t>(wide);
-}
-
-ScalarType to_dtype(PyObject* o) {
-  if (PyObject_TypeCheck(o, dtype_type)) return dtype_value(o);
-  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return ScalarType::Double;
-  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return ScalarType::Bool;
-  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return ScalarType::Long;
-  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return ScalarType::ComplexDouble;
-  CRESSET_CHECK_TYPE(false, "dtype: expected a dtype, got ", Py_TYPE(o)->tp_name);
-  return ScalarType::Undefined;
-}
-
-Device to_device(PyObject* o) {
-  if (PyObject_TypeCheck(o, device_type)) return device_of(o);
-  CRESSET_CHECK_TYPE(PyUnicode_Check(o), "device: expected a device or its name, got ", Py_TYPE(o)->tp_name);
-  return Device(std::string(PyUnicode_AsUTF8(o)));
 }
 
 bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numbers, dispatch::Value& out) {
@@ -332,18 +195,6 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
   return false;
 }
 
-PyObject* wrap(Device d) {
-  auto* o = PyObject_New(DeviceObject, device_type);
-  o->device = d;
-  return reinterpret_cast<PyObject*>(o);
-}
-
-PyObject* wrap(const Generator& g) {
-  auto* o = PyObject_New(GeneratorObject, generator_type);
-  new (&o->generator) Generator(g);
-  return reinterpret_cast<PyObject*>(o);
-}
-
 PyObject* wrap(const Scalar& s) {
   switch (s.tag()) {
     case Scalar::Tag::Double: return PyFloat_FromDouble(s.as<double>());
@@ -375,21 +226,6 @@ PyObject* wrap(const dispatch::Value& v) {
   Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
   for (size_t i = 0; i < list.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap(list[i]));
   return tuple.release();
-}
-
-bool add_constants(PyObject* module) {
-  dtype_type = make_type(module, "torch.dtype", sizeof(ConstantObject), dtype_slots);
-  layout_type = make_type(module, "torch.layout", sizeof(ConstantObject), constant_slots);
-  memory_format_type = make_type(module, "torch.memory_format", sizeof(ConstantObject), constant_slots);
-  device_type = make_type(module, "torch.device", sizeof(DeviceObject), device_slots);
-  generator_type = make_type(module, "torch.Generator", sizeof(GeneratorObject), generator_slots);
-  if (!dtype_type || !layout_type || !memory_format_type || !device_type || !generator_type) return false;
-  for (int t = 0; t < kNumDTypes; t++) dtypes[t] = add_constant(module, dtype_type, t, dtype_name(static_cast<ScalarType>(t)));
-  static const char* layout_names[] = {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn"};
-  for (int l = 0; l < 7; l++) layouts[l] = add_constant(module, layout_type, l, layout_names[l]);
-  static const char* format_names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
-  for (int f = 0; f < 4; f++) memory_formats[f] = add_constant(module, memory_format_type, f, format_names[f]);
-  return true;
 }
 
 }  // namespace cresset::python

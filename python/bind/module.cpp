@@ -13,7 +13,13 @@ PyObject* set_package(PyObject*, PyObject* module) {
   package = Ref::share(module).release();
   Py_RETURN_NONE;
 }
-PyMethodDef functions[] = {{"set_package", set_package, METH_O, nullptr}, {}};
+PyObject* set_parameter_type(PyObject*, PyObject* type) {
+  if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
+  parameter_type = reinterpret_cast<PyTypeObject*>(Ref::share(type).release());
+  Py_RETURN_NONE;
+}
+PyMethodDef functions[] = {
+    {"set_package", set_package, METH_O, nullptr}, {"set_parameter_type", set_parameter_type, METH_O, nullptr}, {}};
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "_cresset", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
@@ -60,6 +66,8 @@ PyMODINIT_FUNC PyInit__cresset() {
   lin_alg_error = PyErr_NewException("torch.linalg.LinAlgError", PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
-  if (!add_constants(module) || !add_tensor(module) || !add_op(module) || !add_autograd(module)) return nullptr;
+  const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) &&
+                     add_state(module) && add_op(module) && add_autograd(module);
+  if (!added) return nullptr;
   return module;
 }

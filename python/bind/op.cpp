@@ -282,7 +282,16 @@ PyObject* make_op(PyObject*, PyObject* args) {
     return reinterpret_cast<PyObject*>(op);
   });
 }
-PyMethodDef functions[] = {{"make_op", make_op, METH_VARARGS, nullptr}, {}};
+std::optional<Device> g_default_device;
+PyObject* set_default_device(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    if (device == Py_None) g_default_device.reset();
+    else g_default_device = to_device(device);
+    Py_RETURN_NONE;
+  });
+}
+PyMethodDef functions[] = {
+    {"make_op", make_op, METH_VARARGS, nullptr}, {"_set_default_device", set_default_device, METH_O, nullptr}, {}};
 
 }  // namespace
 

@@ -26,85 +26,6 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
 
-class Size(tuple):
-    """The shape of a tensor."""
-
-    def numel(self):
-        return _math.prod(self)
-
-    def __repr__(self):
-        return f"torch.Size({list(self)})"
-
-    def __getitem__(self, index):
-        item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(item, tuple) else item
-
-
-class _GradMode:
-    """Sets whether operators record the graph, as a context or around a function."""
-
-    def __init__(self, on):
-        self.on, self.before = on, []
-
-    def __enter__(self):
-        self.before.append(_cresset.set_grad_enabled(self.on))
-
-    def __exit__(self, *_):
-        _cresset.set_grad_enabled(self.before.pop())
-
-    def __call__(self, function):
-        def wrapped(*args, **kwargs):
-            with _GradMode(self.on):
-                return function(*args, **kwargs)
-
-        return wrapped
-
-
-class no_grad(_GradMode):
-    def __init__(self):
-        super().__init__(False)
-
-
-class enable_grad(_GradMode):
-    def __init__(self):
-        super().__init__(True)
-
-
-class set_grad_enabled(_GradMode):
-    """Takes effect at once; as a context it is undone at the end."""
-
-    def __init__(self, mode):
-        super().__init__(mode)
-        self.before.append(_cresset.set_grad_enabled(mode))
-
-    def __enter__(self):
-        return None
-
-
-def manual_seed(seed):
-    _cresset.manual_seed(seed)
-    return default_generator
-
-
-default_generator = _cresset.default_generator()
-
-
-def initial_seed():
-    return default_generator.initial_seed()
-
-
-def get_rng_state():
-    return _creation.frombuffer(bytearray(default_generator._get_state()), dtype=uint8)
-
-
-def set_rng_state(state):
-    default_generator._set_state(bytes(state.tolist()))
-
-
-def is_tensor(obj):
-    return isinstance(obj, Tensor)
-
-
 _cresset.set_package(_sys.modules[__name__])
 
 
@@ -133,10 +54,13 @@ for _name, _op in _operators.items():
     if _name in _methods:
         setattr(Tensor, _name, _op)
 
-from . import _creation, _functions, _tensor  # noqa: E402
+from . import _creation, _functions, _modes, _tensor, _utils  # noqa: E402
 
 globals().update(
-    {name: value for home in (_creation, _functions) for name, value in vars(home).items() if not name.startswith("_")}
+    {name: value for home in (_creation, _functions, _modes) for name, value in vars(home).items() if not name.startswith("_")}
 )
+
+_construct, _rebuild_storage = _creation._construct, _utils._rebuild_storage
+_enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
 from . import autograd, linalg, nn, special  # noqa: E402,F401

@@ -95,6 +95,27 @@ def as_tensor(data, dtype=None, device=None):
 asarray = as_tensor
 
 
+def _construct(*args, device=None, **named):
+    """What PyTorch's old constructor makes of sizes or data."""
+    import cresset
+
+    default = get_default_dtype()
+    if named:
+        raise TypeError(f"Tensor(): unexpected arguments {', '.join(named)}")
+    if not args:
+        return cresset.empty(0)
+    first = args[0]
+    if len(args) == 1 and isinstance(first, _Tensor):
+        if first.dtype != default:
+            raise TypeError(f"expected a tensor of dtype {default} (got {first.dtype})")
+        return first.alias() if first.requires_grad else first.detach()
+    if len(args) == 1 and isinstance(first, cresset.Size) or all(isinstance(a, int) and not isinstance(a, bool) for a in args):
+        return cresset.empty(first if isinstance(first, cresset.Size) else args)
+    if len(args) == 1 and (isinstance(first, (list, tuple, range)) or hasattr(first, "__array_interface__") or hasattr(first, "__len__")):
+        return tensor(first, dtype=default)
+    raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+
+
 def as_index(data):
     """What a list or an array means between brackets; a number of NumPy's stays as it is."""
     if isinstance(data, (str, bytes)) or not hasattr(data, "__len__"):

@@ -6,7 +6,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from . import _operators as ops
-from . import Size
+from . import _utils
 from ._creation import _NUMPY_CODES
 
 
@@ -22,47 +22,7 @@ def _method(function):
     return function
 
 
-Tensor.shape = property(lambda self: Size(self._sizes))
-Tensor.ndim = property(lambda self: self.dim())
-Tensor.itemsize = property(lambda self: self.element_size())
-Tensor.nbytes = property(lambda self: self.numel() * self.element_size())
-Tensor.T = property(lambda self: self.permute(*range(self.dim() - 1, -1, -1)))
-Tensor.mT = property(lambda self: self.transpose(-2, -1) if self.dim() >= 2 else _matrix(self))
-Tensor.H = property(lambda self: self.transpose(0, 1).conj() if self.dim() == 2 else self if self.dim() == 0 else _matrix(self))
-Tensor.mH = property(lambda self: self.transpose(-2, -1).conj() if self.dim() >= 2 else _matrix(self))
-Tensor.real = property(lambda self: ops["real"](self), lambda self, value: ops["real"](self).copy_(value))
-Tensor.imag = property(lambda self: ops["imag"](self), lambda self, value: ops["imag"](self).copy_(value))
 Tensor.__array_priority__ = 1000
-Tensor.__hash__ = lambda self: id(self)
-Tensor.volatile = False
-Tensor.is_quantized = False
-Tensor.names = property(lambda self: (None,) * self.dim())
-
-
-def _matrix(self):
-    raise RuntimeError(f"transpose of matrices: expected at least 2 dimensions, got {self.dim()}")
-
-
-@_method
-def size(self, dim=None):
-    return self.shape if dim is None else self._sizes[_wrapped(self, dim)]
-
-
-@_method
-def stride(self, dim=None):
-    return self._strides if dim is None else self._strides[_wrapped(self, dim)]
-
-
-def _wrapped(self, dim):
-    n = max(self.dim(), 1)
-    if not -n <= dim < n or self.dim() == 0:
-        raise IndexError(f"dimension out of range, got {dim}, expected -{n} to {n - 1}")
-    return dim
-
-
-@_method
-def is_contiguous(self, memory_format=torch.contiguous_format):
-    return self._is_contiguous(memory_format)
 
 
 @_method
@@ -88,7 +48,7 @@ class _Memory:
         item = owner.element_size()
         self.__array_interface__ = {
             "version": 3, "data": (owner.data_ptr() or 16, False), "shape": tuple(owner.shape), "typestr": _NUMPY_CODES[owner.dtype],
-            "strides": tuple(s * item for s in owner._strides),
+            "strides": tuple(s * item for s in owner.stride()),
         }  # fmt: skip
 
 
@@ -151,18 +111,13 @@ def _view(self, *args, **kwargs):
 
 _view_op = ops["view"]
 Tensor.view = _view
-Tensor.dim_order = lambda self: tuple(sorted(range(self.dim()), key=lambda d: -self._strides[d]))
+Tensor.dim_order = lambda self: tuple(sorted(range(self.dim()), key=lambda d: -self.stride(d)))
 Tensor.is_same_size = lambda self, other: self.shape == other.shape
 
 
 @_method
-def __bool__(self):
-    return ops["is_nonzero"](self)
-
-
-@_method
 def __repr__(self):
-    values = self._text() if self.is_meta else repr(self.tolist())
+    values = "..." if self.is_meta else repr(self.tolist())
     return f"tensor({values}, dtype={self.dtype})"
 
 
@@ -188,22 +143,8 @@ def __format__(self, spec):
     return format(self.item(), spec) if self.dim() == 0 and spec else object.__format__(self, spec)
 
 
-@_method
-def __deepcopy__(self, memo):
-    out = self.detach().clone()
-    return memo.setdefault(id(self), out.requires_grad_(self.requires_grad))
-
-
-Tensor.__float__ = lambda self: float(self.item())
-Tensor.__int__ = lambda self: int(self.item())
-Tensor.__complex__ = lambda self: complex(self.item())
-
-
-@_method
-def __index__(self):
-    if self.numel() != 1 or self.is_floating_point() or self.is_complex():
-        raise TypeError("only integer tensors of a single element can be an index")
-    return int(self.item())
+Tensor.__deepcopy__ = _utils.deepcopy_tensor
+Tensor.__reduce_ex__ = lambda self, protocol: _utils.reduce_tensor(self)
 
 
 def _binary(symbol, function):
@@ -240,4 +181,3 @@ Tensor.__pos__ = ops["positive"]
 Tensor.__abs__ = ops["abs"]
 Tensor.__invert__ = ops["bitwise_not"]
 Tensor.pin_memory = lambda self: self
-_cresset.Tensor.__module__ = "torch"

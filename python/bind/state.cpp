@@ -1,0 +1,100 @@
+// State of the process and of the thread: recording of gradients, default dtype, random numbers, threads, determinism.
+
+#include "cresset/autograd/autograd.h"
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+namespace {
+
+bool truth(PyObject* o, const char* what) {
+  CRESSET_CHECK_TYPE(PyBool_Check(o), what, ": expected a bool, got ", Py_TYPE(o)->tp_name);
+  return o == Py_True;
+}
+
+PyObject* set_grad_enabled(PyObject*, PyObject* on) {
+  return guarded([&] {
+    const bool before = GradMode::is_enabled();
+    GradMode::set_enabled(truth(on, "set_grad_enabled"));
+    return PyBool_FromLong(before);
+  });
+}
+PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(GradMode::is_enabled()); }
+PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return PyBool_FromLong(InferenceMode::is_enabled()); }
+// enter_inference_mode(on): returns what leave_inference_mode takes to undo it.
+PyObject* enter_inference_mode(PyObject*, PyObject* on) {
+  return guarded([&] {
+    LayerState& state = layer_state();
+    const long before = (state.inference_mode ? 2 : 0) | (state.grad_mode ? 1 : 0);
+    const bool inference = truth(on, "inference_mode");
+    state.set_inference_mode(inference, !inference);
+    return PyLong_FromLong(before);
+  });
+}
+PyObject* leave_inference_mode(PyObject*, PyObject* before) {
+  const long bits = PyLong_AsLong(before);
+  if (PyErr_Occurred()) return nullptr;
+  layer_state().set_inference_mode((bits & 2) != 0, (bits & 1) != 0);
+  Py_RETURN_NONE;
+}
+
+PyObject* seed_default(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    manual_seed(to_seed(value));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* wrapped_default_generator(PyObject*, PyObject*) {
+  return guarded([] { return wrap(default_generator()); });
+}
+PyObject* set_default(PyObject*, PyObject* dtype) {
+  return guarded([&]() -> PyObject* {
+    const ScalarType type = to_dtype(dtype);
+    CRESSET_CHECK_TYPE(is_floating_type(type), "only floating-point types are supported as the default type, got ", type);
+    set_default_dtype(type);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* get_default(PyObject*, PyObject*) { return Ref::share(constant(get_default_dtype())).release(); }
+
+PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_threads()); }
+PyObject* set_threads(PyObject*, PyObject* n) {
+  return guarded([&]() -> PyObject* {
+    CRESSET_CHECK_TYPE(PyLong_Check(n) && !PyBool_Check(n), "set_num_threads expects an int, but got ", Py_TYPE(n)->tp_name);
+    const long count = PyLong_AsLong(n);
+    CRESSET_CHECK(count > 0 && count < 100000, "set_num_threads expects a positive integer, got ", count);
+    set_num_threads(static_cast<int>(count));
+    Py_RETURN_NONE;
+  });
+}
+
+template <auto F> PyObject* of_two_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* cast_names[] = {"from_", "to", nullptr};
+  static const char* promote_names[] = {"type1", "type2", nullptr};
+  const char** names = static_cast<void*>(&cast_names) && std::is_same_v<decltype(F(kByte, kByte)), bool> ? cast_names : promote_names;
+  PyObject *a, *b;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!", const_cast<char**>(names), dtype_type, &a, dtype_type, &b)) return nullptr;
+  return guarded([&] { return wrap(dispatch::Value(F(to_dtype(a), to_dtype(b)))); });
+}
+
+PyMethodDef functions[] = {
+    {"can_cast", reinterpret_cast<PyCFunction>(of_two_dtypes<can_cast>), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"promote_types", reinterpret_cast<PyCFunction>(of_two_dtypes<promote_types>), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, nullptr},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},
+    {"_enter_inference_mode", enter_inference_mode, METH_O, nullptr},
+    {"_leave_inference_mode", leave_inference_mode, METH_O, nullptr},
+    {"_manual_seed", seed_default, METH_O, nullptr},
+    {"_default_generator", wrapped_default_generator, METH_NOARGS, nullptr},
+    {"_set_default_dtype", set_default, METH_O, nullptr},
+    {"get_default_dtype", get_default, METH_NOARGS, nullptr},
+    {"get_num_threads", threads, METH_NOARGS, nullptr},
+    {"set_num_threads", set_threads, METH_O, nullptr},
+    {}};
+
+}  // namespace
+
+bool add_state(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python

@@ -1,0 +1,20 @@
+#pragma once
+// What the files of the Tensor type share.
+
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+extern PyMethodDef tensor_methods[];
+extern PyType_Slot conversion_slots[];
+Py_ssize_t tensor_length(PyObject* self);
+
+PyObject* wrap(const intrusive_ptr<StorageImpl>& storage);
+bool is_storage(PyObject* o);
+const intrusive_ptr<StorageImpl>& storage_of(PyObject* o);
+
+// Integers, NumPy's and 0-d tensors included. Errors: TypeError that names the argument.
+int64_t to_index(PyObject* o, const char* name);
+std::vector<int64_t> to_int_list(PyObject* o, const char* name);
+
+}  // namespace cresset::python

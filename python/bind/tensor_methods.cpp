@@ -1,0 +1,327 @@
+// Methods of Tensor that have no row: inspection, conversion to Python's numbers and lists, subclasses, storages.
+
+#include <algorithm>
+#include <cstring>
+
+#include "python/bind/override.h"
+#include "python/bind/tensor.h"
+
+namespace cresset::python {
+
+namespace {
+
+template <size_t N> struct Name {
+  char text[N];
+  constexpr Name(const char (&s)[N]) { std::copy_n(s, N, text); }
+};
+
+// A method without arguments that subclasses may take over.
+template <auto F, Name name> PyObject* method(PyObject* self, PyObject*) {
+  if (overridden(self)) return overridden_method(self, name.text);
+  return guarded([&] { return F(tensor_of(self)); });
+}
+template <bool (Tensor::*F)() const> PyObject* question(const Tensor& t) { return PyBool_FromLong((t.*F)()); }
+#define CRESSET_METHOD(name, function) {name, method<function, name>, METH_NOARGS, nullptr}
+
+// ---- geometry ----------------------------------------------------------------------------------------------------------
+
+PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }
+PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
+PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
+PyObject* element_size_of(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
+PyObject* data_ptr(const Tensor& t) { return PyLong_FromVoidPtr(t.data_ptr()); }
+PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.device().index()); }
+
+bool is_given(PyObject* o) { return o && o != Py_None; }
+
+// x.size(), x.size(d): the whole list or one entry.
+template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+  if (overridden(self)) {
+    const Ref rest(PyTuple_New(n));
+    for (Py_ssize_t i = 0; rest && i < n; i++) PyTuple_SET_ITEM(rest.get(), i, Ref::share(args[i]).release());
+    const Ref named(names ? PyDict_New() : nullptr);
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i), args[n + i]);
+    return overridden_method(self, Sizes ? "size" : "stride", rest.get(), named.get());
+  }
+  return guarded([&] {
+    const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    CRESSET_CHECK_TYPE(n + named <= 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0),
+                       Sizes ? "size" : "stride", ": expected at most one argument, `dim`, got ", n + named);
+    const Tensor& t = tensor_of(self);
+    if (n + named == 0 || args[0] == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap(t.strides());
+    const int64_t d = to_index(args[0], "dim");
+    return PyLong_FromLongLong(Sizes ? t.size(d) : t.stride(d));
+  });
+}
+
+PyObject* is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (overridden(self)) return overridden_method(self, "is_contiguous", args, kwargs);
+  static const char* names[] = {"memory_format", nullptr};
+  PyObject* format = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!", const_cast<char**>(names), memory_format_type, &format)) return nullptr;
+  return guarded([&] {
+    const auto wanted = format ? static_cast<MemoryFormat>(reinterpret_cast<ConstantObject*>(format)->value) : MemoryFormat::Contiguous;
+    return PyBool_FromLong(tensor_of(self).is_contiguous(wanted));
+  });
+}
+
+PyObject* is_set_to(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    CRESSET_CHECK_TYPE(is_tensor(other), "is_set_to: expected a tensor, got ", Py_TYPE(other)->tp_name);
+    const Tensor &a = tensor_of(self), &b = tensor_of(other);
+    return PyBool_FromLong(a.has_storage() && b.has_storage() && a.is_alias_of(b) && a.storage_offset() == b.storage_offset() &&
+                           a.sizes() == b.sizes() && a.strides() == b.strides());
+  });
+}
+
+// ---- values ------------------------------------------------------------------------------------------------------------
+
+PyObject* value_at(const char* p, ScalarType type) {
+  switch (type) {
+    case ScalarType::Float: { float v; memcpy(&v, p, sizeof(v)); return PyFloat_FromDouble(v); }
+    case ScalarType::Double: { double v; memcpy(&v, p, sizeof(v)); return PyFloat_FromDouble(v); }
+    case ScalarType::Long: { int64_t v; memcpy(&v, p, sizeof(v)); return PyLong_FromLongLong(v); }
+    case ScalarType::Bool: return PyBool_FromLong(*p != 0);
+#define CRESSET_ITEM(T, Kind) \
+  case ScalarType::Kind: { T v; memcpy(static_cast<void*>(&v), p, sizeof(v)); return wrap(Scalar(v)); }
+      CRESSET_ITEM(uint8_t, Byte) CRESSET_ITEM(int8_t, Char) CRESSET_ITEM(int16_t, Short) CRESSET_ITEM(int32_t, Int)
+      CRESSET_ITEM(Half, Half) CRESSET_ITEM(BFloat16, BFloat16) CRESSET_ITEM(complex<float>, ComplexFloat)
+      CRESSET_ITEM(complex<double>, ComplexDouble) CRESSET_ITEM(uint16_t, UInt16) CRESSET_ITEM(uint32_t, UInt32) CRESSET_ITEM(uint64_t, UInt64)
+#undef CRESSET_ITEM
+    default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "no values of dtype ", type);
+  }
+  return nullptr;
+}
+
+PyObject* item(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_conj() && !impl.is_neg()))
+    return value_at(static_cast<const char*>(impl.data()), impl.dtype());
+  CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  return wrap(t.item());
+}
+
+// Nested lists of `t` from its element at `p` on.
+PyObject* nested(const Tensor& t, size_t d, const char* p) {
+  if (d == static_cast<size_t>(t.dim())) return value_at(p, t.scalar_type());
+  const int64_t n = t.sizes()[d], step = t.strides()[d] * static_cast<int64_t>(t.element_size());
+  Ref list = checked(PyList_New(n));
+  for (int64_t i = 0; i < n; i++) PyList_SET_ITEM(list.get(), i, checked(nested(t, d + 1, p + i * step)).release());
+  return list.release();
+}
+PyObject* tolist(const Tensor& t) {
+  const Tensor plain = t.detach().resolve_conj().resolve_neg();
+  CRESSET_CHECK(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
+  return nested(plain, 0, static_cast<const char*>(plain.data_ptr()));
+}
+
+int tensor_bool(PyObject* self) {
+  if (overridden(self)) {
+    const Ref result(overridden_method(self, "__bool__"));
+    return result ? PyObject_IsTrue(result.get()) : -1;
+  }
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    CRESSET_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+    CRESSET_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    return static_cast<int>(t.item().toBool());
+  }, -1);
+}
+PyObject* tensor_float(PyObject* self) {
+  if (overridden(self)) return overridden_method(self, "__float__");
+  return guarded([&] {
+    const Ref value(item(tensor_of(self)));
+    if (PyComplex_Check(value.get())) CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "value cannot be converted to type double without overflow");
+    if (PyComplex_Check(value.get())) return PyFloat_FromDouble(PyComplex_RealAsDouble(value.get()));
+    return PyNumber_Float(value.get());
+  });
+}
+PyObject* tensor_int(PyObject* self) {
+  if (overridden(self)) return overridden_method(self, "__int__");
+  return guarded([&] {
+    const Ref value(item(tensor_of(self)));
+    if (!PyComplex_Check(value.get())) return PyNumber_Long(value.get());
+    CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "value cannot be converted to type int64_t without overflow");
+    return PyLong_FromDouble(PyComplex_RealAsDouble(value.get()));
+  });
+}
+PyObject* tensor_complex(const Tensor& t) {
+  const complex<double> v = t.item().toComplexDouble();
+  return PyComplex_FromDoubles(v.real(), v.imag());
+}
+PyObject* tensor_index(PyObject* self) {
+  if (overridden(self)) return overridden_method(self, "__index__");
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    CRESSET_CHECK_TYPE(t.numel() == 1 && is_integral_type(t.scalar_type(), true),
+                       "only integer tensors of a single element can be converted to an index, got ", t);
+    const Ref value(item(t));
+    return PyNumber_Index(value.get());
+  });
+}
+
+// ---- history -----------------------------------------------------------------------------------------------------------
+
+PyObject* detach(const Tensor& t) { return wrap(t.detach()); }
+PyObject* retain_grad(const Tensor& t) {
+  t.retain_grad();
+  Py_RETURN_NONE;
+}
+PyObject* detach_in_place(PyObject* self, PyObject*) {
+  if (overridden(self)) return overridden_method(self, "detach_");
+  return guarded([&] {
+    tensor_ref(self).detach_();
+    return Ref::share(self).release();
+  });
+}
+PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (overridden(self)) return overridden_method(self, "requires_grad_", args, kwargs);
+  static const char* names[] = {"requires_grad", nullptr};
+  PyObject* on = Py_True;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!", const_cast<char**>(names), &PyBool_Type, &on)) return nullptr;
+  return guarded([&] {
+    tensor_of(self).requires_grad_(on == Py_True);
+    return Ref::share(self).release();
+  });
+}
+
+// ---- subclasses --------------------------------------------------------------------------------------------------------
+
+PyTypeObject* subclass(PyObject* cls) {
+  CRESSET_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
+                     "cls must be a type that derives from Tensor");
+  return reinterpret_cast<PyTypeObject*>(cls);
+}
+// _make_subclass(cls, data, require_grad=False): over the same memory, outside its graph.
+PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"cls", "data", "require_grad", nullptr};
+  PyObject *cls, *data;
+  int requires_grad = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad)) return nullptr;
+  return guarded([&] {
+    Tensor t = tensor_of(data).detach();
+    if (requires_grad) t.requires_grad_(true);
+    return wrap_as(subclass(cls), std::move(t));
+  });
+}
+PyObject* as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&] { return wrap_as(subclass(cls), tensor_of(self).alias()); });
+}
+
+// ---- storages ----------------------------------------------------------------------------------------------------------
+
+PyObject* untyped_storage(const Tensor& t) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(t.has_storage(), "untyped_storage: the tensor has none");
+  return wrap(t.impl()->storage());
+}
+
+// set_(source, storage_offset, size, stride): the tensor looks at other memory from now on.
+PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (overridden(self)) return overridden_method(self, "set_", args, kwargs);
+  static const char* names[] = {"source", "storage_offset", "size", "stride", nullptr};
+  PyObject *source = nullptr, *offset = nullptr, *size = nullptr, *stride = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO", const_cast<char**>(names), &source, &offset, &size, &stride)) return nullptr;
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    TensorImpl& impl = *t.impl();
+    CRESSET_CHECK(!(t.requires_grad() && t.is_leaf() && GradMode::is_enabled()), "set_: a leaf that requires grad cannot be changed in place");
+    impl.check_writable();
+    if (!is_given(source)) {
+      impl.set_storage(empty({0}, t.options()).impl()->storage());
+      impl.set_geometry({0}, {1}, 0);
+    } else {
+      const bool from_tensor = is_tensor(source);
+      CRESSET_CHECK_TYPE(from_tensor || is_storage(source), "set_: expected a tensor or a storage, got ", Py_TYPE(source)->tp_name);
+      if (from_tensor) {
+        const Tensor& from = tensor_of(source);
+        CRESSET_CHECK(from.scalar_type() == t.scalar_type(), "set_: expected a tensor of dtype ", t.scalar_type(), ", got ", from.scalar_type());
+        CRESSET_CHECK(from.device() == t.device(), "set_: expected a tensor on ", t.device(), ", got one on ", from.device());
+      }
+      const intrusive_ptr<StorageImpl> storage = from_tensor ? tensor_of(source).impl()->storage() : storage_of(source);
+      CRESSET_CHECK(storage.defined(), "set_: the source has no storage");
+      if (size || !from_tensor) {
+        const int64_t elements = static_cast<int64_t>(storage->nbytes() / t.element_size());
+        const std::vector<int64_t> sizes = size ? to_int_list(size, "size") : std::vector<int64_t>{elements};
+        int64_t reach = is_given(offset) ? to_index(offset, "storage_offset") : 0;
+        const int64_t first = reach;
+        std::vector<int64_t> strides = is_given(stride) ? to_int_list(stride, "stride") : std::vector<int64_t>();
+        if (strides.empty()) {
+          const DimVector dense = contiguous_strides(sizes);
+          strides.assign(dense.begin(), dense.end());
+        }
+        CRESSET_CHECK(sizes.size() == strides.size(), "set_: ", sizes.size(), " sizes but ", strides.size(), " strides");
+        CRESSET_CHECK(first >= 0, "set_: negative storage offset ", first);
+        int64_t count = 1;
+        for (size_t d = 0; d < sizes.size(); d++) {
+          CRESSET_CHECK(sizes[d] >= 0 && strides[d] >= 0, "set_: negative sizes or strides, got ", sizes, " and ", strides);
+          reach += (sizes[d] - 1) * strides[d];
+          count *= sizes[d];
+        }
+        if (count > 0 && reach >= elements) storage->resize(static_cast<size_t>(reach + 1) * t.element_size());
+        impl.set_storage(storage);
+        impl.set_geometry(sizes, strides, first);
+      } else {
+        const Tensor& from = tensor_of(source);
+        const DimVector sizes(from.sizes()), strides(from.strides());
+        impl.set_storage(storage);
+        impl.set_geometry(sizes, strides, from.storage_offset());
+      }
+    }
+    impl.bump_version();
+    return Ref::share(self).release();
+  });
+}
+
+}  // namespace
+
+PyMethodDef tensor_methods[] = {
+    CRESSET_METHOD("storage_offset", storage_offset),
+    CRESSET_METHOD("numel", numel),
+    CRESSET_METHOD("nelement", numel),
+    CRESSET_METHOD("dim", dim),
+    CRESSET_METHOD("ndimension", dim),
+    CRESSET_METHOD("element_size", element_size_of),
+    CRESSET_METHOD("data_ptr", data_ptr),
+    CRESSET_METHOD("get_device", get_device),
+    CRESSET_METHOD("item", item),
+    CRESSET_METHOD("tolist", tolist),
+    CRESSET_METHOD("detach", detach),
+    CRESSET_METHOD("retain_grad", retain_grad),
+    CRESSET_METHOD("untyped_storage", untyped_storage),
+    CRESSET_METHOD("is_floating_point", question<&Tensor::is_floating_point>),
+    CRESSET_METHOD("is_complex", question<&Tensor::is_complex>),
+    CRESSET_METHOD("is_signed", question<&Tensor::is_signed>),
+    CRESSET_METHOD("is_conj", question<&Tensor::is_conj>),
+    CRESSET_METHOD("is_neg", question<&Tensor::is_neg>),
+    CRESSET_METHOD("is_inference", question<&Tensor::is_inference>),
+    CRESSET_METHOD("_is_view", question<&Tensor::is_view>),
+    CRESSET_METHOD("__complex__", tensor_complex),
+    {"size", reinterpret_cast<PyCFunction>(list_or_entry<true>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"stride", reinterpret_cast<PyCFunction>(list_or_entry<false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(is_contiguous), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"is_set_to", is_set_to, METH_O, nullptr},
+    {"detach_", detach_in_place, METH_NOARGS, nullptr},
+    {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"set_", reinterpret_cast<PyCFunction>(set_in_place), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+    {"as_subclass", as_subclass, METH_O, nullptr},
+    {}};
+
+Py_ssize_t tensor_length(PyObject* self) {
+  if (overridden(self)) {
+    const Ref n(overridden_method(self, "__len__"));
+    return n ? PyLong_AsSsize_t(n.get()) : -1;
+  }
+  return guarded([&]() -> Py_ssize_t {
+    CRESSET_CHECK_TYPE(tensor_of(self).dim() > 0, "len() of a 0-d tensor");
+    return tensor_of(self).sizes()[0];
+  }, Py_ssize_t{-1});
+}
+
+PyType_Slot conversion_slots[] = {{Py_nb_bool, reinterpret_cast<void*>(tensor_bool)},
+                                  {Py_nb_int, reinterpret_cast<void*>(tensor_int)},
+                                  {Py_nb_float, reinterpret_cast<void*>(tensor_float)},
+                                  {Py_nb_index, reinterpret_cast<void*>(tensor_index)},
+                                  {}};
+
+}  // namespace cresset::python

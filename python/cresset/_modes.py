@@ -1,0 +1,318 @@
+"""What a thread or the process is set to: recording of gradients, inference, random numbers, determinism, the default dtype and device."""
+
+import functools as _functools
+import inspect as _inspect
+
+import _cresset
+from _cresset import Tensor as _Tensor
+
+default_generator = _cresset._default_generator()
+
+
+def _around_generator(context, function):
+    """A generator function whose body runs inside `context()`, and whose caller, between its steps, outside."""
+
+    @_functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        try:
+            with context():
+                response = generator.send(None)
+            while True:
+                try:
+                    request = yield response
+                except GeneratorExit:
+                    with context():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    with context():
+                        response = generator.throw(error)
+                else:
+                    with context():
+                        response = generator.send(request)
+        except StopIteration as stop:
+            return stop.value
+
+    return wrapped
+
+
+class _Context:
+    """A context manager that is a decorator too, of functions and generator functions."""
+
+    def _again(self):
+        return type(self)()
+
+    def __call__(self, function):
+        if _inspect.isclass(function):
+            raise TypeError(f"{type(self).__name__}: decorate the methods of a class, not the class")
+        if _inspect.isgeneratorfunction(function):
+            return _around_generator(self._again, function)
+
+        @_functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class _Bare(_Context):
+    """May decorate without parentheses."""
+
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+
+class no_grad(_Bare):
+    """Operators in its scope record no graph."""
+
+    _on = False
+
+    def __enter__(self):
+        self._before = _cresset._set_grad_enabled(self._on)
+
+    def __exit__(self, *_):
+        _cresset._set_grad_enabled(self._before)
+
+
+class enable_grad(no_grad):
+    """Operators in its scope record the graph, also inside `no_grad`."""
+
+    _on = True
+
+
+class set_grad_enabled(_Context):
+    """Takes effect at once; as a context it is undone at the end."""
+
+    def __init__(self, mode):
+        self.mode = mode
+        self._before = _cresset._set_grad_enabled(mode)
+
+    def _again(self):
+        return type(self)(self.mode)
+
+    def __call__(self, function):
+        _cresset._set_grad_enabled(self._before)
+        return super().__call__(function)
+
+    def __enter__(self):
+        _cresset._set_grad_enabled(self.mode)
+
+    def __exit__(self, *_):
+        _cresset._set_grad_enabled(self._before)
+
+    def __repr__(self):
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+
+class inference_mode(_Context):
+    """As `no_grad`, and what is made in its scope can never take part in a recorded computation, which makes it faster."""
+
+    def __new__(cls, mode=True):
+        self = super().__new__(cls)
+        if isinstance(mode, bool):
+            return self
+        self.mode = True
+        return self(mode)
+
+    def __init__(self, mode=True):
+        self.mode = mode
+
+    def _again(self):
+        return type(self)(self.mode)
+
+    def __enter__(self):
+        self._before = _cresset._enter_inference_mode(self.mode)
+
+    def __exit__(self, *_):
+        _cresset._leave_inference_mode(self._before)
+
+
+def manual_seed(seed):
+    """Seeds the default generator and returns it."""
+    if isinstance(seed, float):
+        seed = int(seed)
+    _cresset._manual_seed(seed)
+    return default_generator
+
+
+def seed():
+    """Seeds the default generator from the operating system; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The seed that the default generator was last given."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The state of the default generator, a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Puts the default generator into a state that `get_rng_state` returned."""
+    default_generator.set_state(new_state)
+
+
+def set_default_dtype(d, /):
+    """The dtype of floating-point results whose dtype nothing else says."""
+    _cresset._set_default_dtype(d)
+
+
+_determinism = {"mode": 0, "fill": True}
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Every operator on the CPU is deterministic; the setting is kept for programs that ask for it."""
+    _determinism["mode"] = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled():
+    return _determinism["mode"] != 0
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    return _determinism["mode"] == 1
+
+
+def get_deterministic_debug_mode():
+    return _determinism["mode"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    names = {"default": 0, "warn": 1, "error": 2}
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str) and debug_mode not in names or not isinstance(debug_mode, str) and debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn` or `error`, got {debug_mode}")
+    _determinism["mode"] = names.get(debug_mode, debug_mode)
+
+
+_matmul_precision = ["highest"]
+
+
+def get_float32_matmul_precision():
+    return _matmul_precision[0]
+
+
+def set_float32_matmul_precision(precision):
+    """Products of float32 matrices are computed in float32 whatever is allowed here."""
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(f"precision: expected 'highest', 'high' or 'medium', got {precision!r}")
+    _matmul_precision[0] = precision
+
+
+_devices = []
+
+
+def _enter_device(device):
+    _devices.append(device)
+    _cresset._set_default_device(device)
+    return device
+
+
+def _exit_device(device):
+    _devices.pop()
+    _cresset._set_default_device(_devices[-1] if _devices else None)
+
+
+def _device_decorator(device, function):
+    @_functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        with device:
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+def set_default_device(device):
+    """The device of factories that are told none; None is the CPU."""
+    _devices[:] = [] if device is None else [_cresset.device(device)]
+    _cresset._set_default_device(_devices[-1] if _devices else None)
+
+
+def get_default_device():
+    return _devices[-1] if _devices else _cresset.device("cpu")
+
+
+def is_tensor(obj, /):
+    return isinstance(obj, _Tensor)
+
+
+def is_storage(obj, /):
+    return isinstance(obj, _cresset.UntypedStorage)
+
+
+def typename(obj, /):
+    """The name of a tensor's type with its dtype, or of an object's class with its module."""
+    if isinstance(obj, _Tensor):
+        return obj.type()
+    cls = obj if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else type(obj)
+    module = getattr(cls, "__module__", None)
+    return cls.__qualname__ if module in (None, "", "builtins") else f"{module}.{cls.__qualname__}"
+
+
+class finfo:
+    """The limits of a floating-point dtype.
+
+    >>> torch.finfo(torch.float16).max
+    65504.0
+    """
+
+    _FACTS = {"float16": (16, 10, -14, 15), "bfloat16": (16, 7, -126, 127), "float32": (32, 23, -126, 127), "float64": (64, 52, -1022, 1023)}
+
+    def __init__(self, type=None):
+        dtype = _cresset.get_default_dtype() if type is None else type
+        if not isinstance(dtype, _cresset.dtype):
+            raise TypeError(f"finfo: expected a dtype, got {dtype!r}")
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
+        self._dtype = dtype.to_real()
+        self.dtype = str(self._dtype).removeprefix("torch.")
+        self.bits, mantissa, low, high = self._FACTS[self.dtype]
+        self.eps = 2.0**-mantissa
+        self.max = (2.0 - self.eps) * 2.0**high
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0**low
+        self.resolution = 10.0 ** -int((mantissa if self.bits != 32 else 22) * 0.30103)
+        if self.dtype == "bfloat16":
+            self.resolution = 0.01
+
+    def __eq__(self, other):
+        return isinstance(other, finfo) and self._dtype == other._dtype
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+    def __repr__(self):
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an integer dtype."""
+
+    def __init__(self, type):
+        if not isinstance(type, _cresset.dtype):
+            raise TypeError(f"iinfo: expected a dtype, got {type!r}")
+        if type.is_floating_point or type.is_complex or type is getattr(_cresset, "bool"):
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        self.dtype = str(type).removeprefix("torch.")
+        self.bits = type.itemsize * 8
+        self.max = 2 ** (self.bits - type.is_signed) - 1
+        self.min = -self.max - 1 if type.is_signed else 0
+
+    def __eq__(self, other):
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

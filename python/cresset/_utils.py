@@ -1,0 +1,95 @@
+"""What pickled tensors are rebuilt with; the names and arguments are PyTorch's."""
+
+from collections import OrderedDict as _OrderedDict
+
+from _cresset import Tensor, UntypedStorage
+
+
+def _rebuild_storage(data):
+    storage = UntypedStorage(len(data))
+    memoryview(storage)[:] = data
+    return storage
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride, dtype=None):
+    import cresset
+
+    out = cresset.empty(0, dtype=dtype or cresset.get_default_dtype(), device=storage.device)
+    return out.set_(storage, storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    out = _rebuild_tensor(*storage_and_dtype(storage)[:1], storage_offset, size, stride, storage_and_dtype(storage)[1])
+    if requires_grad:
+        out.requires_grad_(True)
+    return out
+
+
+def storage_and_dtype(storage):
+    """A pair of a storage and a dtype, or an object that has both."""
+    return storage if isinstance(storage, tuple) else (storage._untyped_storage, storage.dtype)
+
+
+def _rebuild_from_type_v2(function, cls, args, state):
+    out = function(*args)
+    if type(out) is not cls:
+        out = out.as_subclass(cls)
+    if isinstance(state, tuple):
+        state, slots = state
+        for name, value in slots.items():
+            setattr(out, name, value)
+    if state:
+        out.__dict__.update(state)
+    return out
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    from cresset import nn
+
+    return nn.Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    out = _rebuild_parameter(data, requires_grad, backward_hooks)
+    out.__dict__.update(state)
+    return out
+
+
+def reduce_tensor(self):
+    """The callable and arguments that rebuild a tensor, its class and its attributes."""
+    if not self.is_leaf and self.requires_grad:
+        raise RuntimeError("pickle: only leaf tensors can be pickled; detach() the tensor first")
+    if self.is_conj() or self.is_neg():
+        self = self.resolve_conj().resolve_neg()
+    storage = (self.untyped_storage(), self.dtype)
+    args = (storage, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad, _OrderedDict())
+    if type(self) is Tensor and not self.__dict__:
+        return _rebuild_tensor_v2, args
+    return _rebuild_from_type_v2, (_rebuild_tensor_v2, type(self), args, dict(self.__dict__))
+
+
+def deepcopy_tensor(self, memo):
+    """A copy that shares with other copies of the same `memo` what the originals share."""
+    import copy
+
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError("deepcopy: only tensors created by the user (leaves of the graph) can be copied deeply; use clone() or detach()")
+    if self.device.type == "meta" or self.is_conj() or self.is_neg():
+        out = self.detach().clone()
+    else:
+        storage = copy.deepcopy(self.untyped_storage(), memo)
+        out = _rebuild_tensor(storage, self.storage_offset(), self.size(), self.stride(), self.dtype)
+    if type(self) is not Tensor:
+        out = Tensor.as_subclass(out, type(self))
+    if self.requires_grad:
+        out.requires_grad_(True)
+    memo[id(self)] = out
+    if self.grad is not None:
+        out.grad = copy.deepcopy(self.grad, memo)
+    if self.__dict__:
+        out.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return out
+
+
