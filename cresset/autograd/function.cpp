@@ -25,19 +25,64 @@ Tensor view_of_itself(const Tensor& t) {
   return out;
 }
 
+bool has(const variable_list& list, const TensorImpl* t) {
+  return std::any_of(list.begin(), list.end(), [&](const Tensor& one) { return one.impl() == t; });
+}
+
+void give_history(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks, const variable_list& inputs,
+                  Tensor& out, size_t num_outputs) {
+  if (!out.defined()) {
+    if (node) node->add_undefined_input_metadata();
+    return;
+  }
+  const bool is_input = has(inputs, out.impl());
+  const bool is_dirty = contains(marks.dirty, out);
+  const bool differentiable = node && !contains(marks.non_differentiable, out) && is_differentiable_type(out.scalar_type());
+  if (!differentiable) {
+    if (node) node->add_input_metadata(out);
+    if (is_input && !is_dirty)
+      out = out.requires_grad() ? out.detach() : view_of_itself(out);
+    else if (out.requires_grad() && node)
+      out = out.detach();
+    return;
+  }
+  if (is_dirty) {
+    CRESSET_CHECK(!out.requires_grad() || !out.is_leaf(), name, ": a leaf tensor that requires grad has been modified in place, ",
+                  out);
+    CRESSET_CHECK(
+        !out.is_view() || num_outputs == 1, name,
+        ": a view was modified in place by a function with several outputs, which is not supported; return one tensor only");
+    rebase_history(out, node);
+    return;
+  }
+  if (is_input) out = view_of_itself(out);
+  impl::set_gradient_edge(out, Edge(node, node->add_input_metadata(out)));
+}
+
 }  // namespace
+
+void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks,
+                    const variable_list& inputs, variable_list& outputs) {
+  for (const TensorImpl* t : marks.dirty) {
+    CRESSET_CHECK(has(inputs, t), name, ": mark_dirty was given a tensor that is no input of forward");
+    CRESSET_CHECK(has(outputs, t), name,
+                  ": mark_dirty was given a tensor that forward does not return; inputs changed in place must be outputs");
+    const_cast<TensorImpl*>(t)->bump_version();
+  }
+  for (Tensor& out : outputs) give_history(node, name, marks, inputs, out, outputs.size());
+}
 
 AutogradContext::AutogradContext() = default;
 AutogradContext::~AutogradContext() = default;
 
 void AutogradContext::mark_dirty(const variable_list& inputs) {
-  dirty_.clear();
-  for (const Tensor& t : inputs) dirty_.push_back(t.impl());
+  marks_.dirty.clear();
+  for (const Tensor& t : inputs) marks_.dirty.push_back(t.impl());
 }
 
 void AutogradContext::mark_non_differentiable(const variable_list& outputs) {
-  non_differentiable_.clear();
-  for (const Tensor& t : outputs) non_differentiable_.push_back(t.impl());
+  marks_.non_differentiable.clear();
+  for (const Tensor& t : outputs) marks_.non_differentiable.push_back(t.impl());
 }
 
 variable_list AutogradContext::get_saved_variables() const {
@@ -48,7 +93,8 @@ variable_list AutogradContext::get_saved_variables() const {
 }
 
 bool AutogradContext::needs_input_grad(size_t edge) const {
-  CRESSET_CHECK_INDEX(edge < node_->num_outputs(), "needs_input_grad: no tensor argument ", edge, ", there are ", node_->num_outputs());
+  CRESSET_CHECK_INDEX(edge < node_->num_outputs(), "needs_input_grad: no tensor argument ", edge, ", there are ",
+                      node_->num_outputs());
   return node_->should_compute_output(edge);
 }
 
@@ -83,39 +129,8 @@ bool CustomNode::start(const variable_list& inputs, std::vector<bool> is_tensor)
   return true;
 }
 
-void CustomNode::give_history(const variable_list& inputs, Tensor& out, bool recorded, size_t num_outputs) {
-  if (!out.defined()) {
-    add_undefined_input_metadata();
-    return;
-  }
-  const bool is_input = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.is_same(out); });
-  const bool is_dirty = contains(ctx_.dirty_, out);
-  const bool differentiable = recorded && !contains(ctx_.non_differentiable_, out) && is_differentiable_type(out.scalar_type());
-  if (!differentiable) {
-    if (recorded) add_input_metadata(out);
-    if (is_input && !is_dirty) out = out.requires_grad() ? out.detach() : view_of_itself(out);
-    else if (out.requires_grad() && recorded) out = out.detach();
-    return;
-  }
-  const intrusive_ptr<Node> self = intrusive_ptr<Node>::share(this);
-  if (is_dirty) {
-    CRESSET_CHECK(!out.requires_grad() || !out.is_leaf(), name(), ": a leaf tensor that requires grad has been modified in place, ", out);
-    CRESSET_CHECK(!out.is_view() || num_outputs == 1, name(),
-                  ": a view was modified in place by a function with several outputs, which is not supported; return one tensor only");
-    rebase_history(out, self);
-    return;
-  }
-  if (is_input) out = view_of_itself(out);
-  impl::set_gradient_edge(out, Edge(self, add_input_metadata(out)));
-}
-
 void CustomNode::finish(const variable_list& inputs, variable_list& outputs, bool recorded) {
-  for (const TensorImpl* t : ctx_.dirty_) {
-    const bool known = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& i) { return i.impl() == t; });
-    CRESSET_CHECK(known, name(), ": mark_dirty was given a tensor that is no input of forward");
-    const_cast<TensorImpl*>(t)->bump_version();
-  }
-  for (Tensor& out : outputs) give_history(inputs, out, recorded, outputs.size());
+  finish_forward(recorded ? intrusive_ptr<Node>::share(this) : nullptr, name(), ctx_.marks_, inputs, outputs);
   if (recorded)
     for (const Tensor& t : ctx_.to_save_) ctx_.saved_.emplace_back(t, t.defined() && t.grad_fn().get() == this);
   ctx_.to_save_.clear();
@@ -128,8 +143,8 @@ variable_list CustomNode::apply(variable_list&& grads) {
   variable_list outputs = backward_(&ctx_, std::move(grads));
   const size_t expected = is_tensor_.size();
   while (outputs.size() > expected && !outputs.back().defined()) outputs.pop_back();
-  CRESSET_CHECK(outputs.size() == expected, name(), ": backward returned an incorrect number of gradients, got ", outputs.size(), ", expected ",
-                expected, ", one for each argument of forward");
+  CRESSET_CHECK(outputs.size() == expected, name(), ": backward returned an incorrect number of gradients, got ", outputs.size(),
+                ", expected ", expected, ", one for each argument of forward");
   variable_list kept;
   kept.reserve(num_outputs());
   for (size_t i = 0; i < expected; i++) {
@@ -137,7 +152,8 @@ variable_list CustomNode::apply(variable_list&& grads) {
       kept.push_back(std::move(outputs[i]));
       continue;
     }
-    CRESSET_CHECK(!outputs[i].defined(), name(), ": backward returned a gradient for argument ", i, " of forward, which is not a tensor");
+    CRESSET_CHECK(!outputs[i].defined(), name(), ": backward returned a gradient for argument ", i,
+                  " of forward, which is not a tensor");
   }
   return kept;
 }

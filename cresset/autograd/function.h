@@ -27,6 +27,16 @@ namespace autograd {
 
 struct CustomNode;
 
+// What the forward of a custom function has said of its inputs and outputs.
+struct ForwardMarks {
+  std::vector<const TensorImpl*> dirty, non_differentiable;
+};
+// Gives the outputs of the forward of a custom function their history, in place: `node` is theirs, or null where nothing is
+// recorded. An output that is an input, not changed in place, becomes a view of it. Errors: mark_dirty of a tensor that is no input
+// or not returned; a leaf that requires grad, or a view beside other outputs, changed in place.
+CRESSET_API void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks,
+                                const variable_list& inputs, variable_list& outputs);
+
 // Counts edges [first, second).
 using IndexRange = std::pair<size_t, size_t>;
 
@@ -59,7 +69,7 @@ struct CRESSET_API AutogradContext {
   friend struct CustomNode;
   variable_list to_save_;
   std::vector<SavedVariable> saved_;
-  std::vector<const TensorImpl*> dirty_, non_differentiable_;
+  ForwardMarks marks_;
   bool materialize_grads_ = true;
   bool freed_ = false;
   CustomNode* node_ = nullptr;
@@ -89,8 +99,6 @@ struct CRESSET_API CustomNode final : public Node {
 
  private:
   friend struct AutogradContext;
-  void give_history(const variable_list& inputs, Tensor& out, bool recorded, size_t num_outputs);
-
   Backward backward_;
   const char* type_name_;
   AutogradContext ctx_;
@@ -113,23 +121,33 @@ inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor
 inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const variable_list& list) {
   collect_argument(inputs, is_tensor, TensorList(list));
 }
-template <class T> struct is_tensor_like : std::false_type {};
-template <> struct is_tensor_like<Tensor> : std::true_type {};
-template <> struct is_tensor_like<std::optional<Tensor>> : std::true_type {};
-template <> struct is_tensor_like<TensorList> : std::true_type {};
-template <> struct is_tensor_like<variable_list> : std::true_type {};
+template <class T>
+struct is_tensor_like : std::false_type {};
+template <>
+struct is_tensor_like<Tensor> : std::true_type {};
+template <>
+struct is_tensor_like<std::optional<Tensor>> : std::true_type {};
+template <>
+struct is_tensor_like<TensorList> : std::true_type {};
+template <>
+struct is_tensor_like<variable_list> : std::true_type {};
 
 template <class T>
 void collect(variable_list& inputs, std::vector<bool>& is_tensor, const T& argument) {
-  if constexpr (is_tensor_like<T>::value) collect_argument(inputs, is_tensor, argument);
-  else is_tensor.push_back(false);
+  if constexpr (is_tensor_like<T>::value)
+    collect_argument(inputs, is_tensor, argument);
+  else
+    is_tensor.push_back(false);
 }
 
 inline variable_list to_list(Tensor&& t) { return {std::move(t)}; }
 inline variable_list to_list(variable_list&& list) { return std::move(list); }
-template <class R> R from_list(variable_list&& list) {
-  if constexpr (std::is_same<R, Tensor>::value) return std::move(list[0]);
-  else return std::move(list);
+template <class R>
+R from_list(variable_list&& list) {
+  if constexpr (std::is_same<R, Tensor>::value)
+    return std::move(list[0]);
+  else
+    return std::move(list);
 }
 
 }  // namespace detail

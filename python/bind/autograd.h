@@ -92,6 +92,19 @@ Ref tuple_of(const autograd::variable_list& tensors);
 extern PyMethodDef node_methods[];
 extern PyGetSetDef node_properties[];
 
+// For the garbage collector: Python objects that only `node` keeps alive, and the nodes that only it does; `node` itself has one
+// owner.
+int traverse_node(const autograd::Node& node, visitproc visit, void* arg);
+
+// ---- custom functions: the context of one is the object of its node
+
+bool is_context(PyObject* o);
+// Null once the graph is gone.
+intrusive_ptr<autograd::Node> node_of_context(PyObject* context);
+// Borrowed; null for any other node.
+PyObject* context_of_node(const autograd::Node& node);
+
 bool add_autograd_nodes(PyObject* module);
+bool add_autograd_function(PyObject* module);
 
 }  // namespace cresset::python

@@ -327,19 +327,24 @@ PyObject* wrap_grad_fn(const Tensor& t) { return wrap(t.grad_fn()); }
 
 int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
   const autograd::AutogradMeta* meta = t.defined() && t.use_count() == 1 ? autograd::impl::get_autograd_meta(t) : nullptr;
-  if (!meta || !meta->extras_) return 0;
+  if (!meta) return 0;
+  const bool owns_node = meta->grad_fn_.use_count() == 1;
   // Whatever has a second owner may be needed elsewhere.
   auto visit_table = [&](const Shared& table) { return table.use_count() == 1 ? visit(table.get(), arg) : 0; };
-  if (meta->extras_->hooks.use_count() == 1)
-    for (const autograd::TensorHook& hook : *meta->extras_->hooks)
-      if (const auto* found = hook.target<TensorHookTable>())
+  if (meta->extras_) {
+    if (meta->extras_->hooks && meta->extras_->hooks.use_count() <= (owns_node ? 2 : 1))
+      for (const autograd::TensorHook& hook : *meta->extras_->hooks)
+        if (const auto* found = hook.target<TensorHookTable>())
+          if (const int stop = visit_table(found->table)) return stop;
+    for (const autograd::PostAccumulateHook& hook : meta->extras_->post_accumulate_hooks)
+      if (const auto* found = hook.target<PostAccumulateTable>())
         if (const int stop = visit_table(found->table)) return stop;
-  for (const autograd::PostAccumulateHook& hook : meta->extras_->post_accumulate_hooks)
-    if (const auto* found = hook.target<PostAccumulateTable>())
-      if (const int stop = visit_table(found->table)) return stop;
-  return 0;
+  }
+  return owns_node ? traverse_node(*meta->grad_fn_, visit, arg) : 0;
 }
 
-bool add_autograd(PyObject* module) { return add_autograd_nodes(module) && PyModule_AddFunctions(module, functions) == 0; }
+bool add_autograd(PyObject* module) {
+  return add_autograd_nodes(module) && add_autograd_function(module) && PyModule_AddFunctions(module, functions) == 0;
+}
 
 }  // namespace cresset::python

@@ -165,17 +165,18 @@ PyGetSetDef node_properties[] = {
     {"requires_grad", [](PyObject*, void*) { return Ref::share(Py_True).release(); }, nullptr, nullptr, nullptr},
     {}};
 
-bool is_plain_node(PyObject* o) { return PyObject_TypeCheck(o, node_type); }
-intrusive_ptr<Node> plain_node(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->node; }
-
-bool is_node(PyObject* o) { return is_plain_node(o); }
+bool is_node(PyObject* o) { return PyObject_TypeCheck(o, node_type) || is_context(o); }
 intrusive_ptr<Node> to_node(PyObject* o) {
-  CRESSET_CHECK_TYPE(is_plain_node(o), "expected a node of the graph, got ", Py_TYPE(o)->tp_name);
-  return plain_node(o);
+  CRESSET_CHECK_TYPE(is_node(o), "expected a node of the graph, got ", Py_TYPE(o)->tp_name);
+  if (!is_context(o)) return reinterpret_cast<NodeObject*>(o)->node;
+  intrusive_ptr<Node> node = node_of_context(o);
+  CRESSET_CHECK(node, Py_TYPE(o)->tp_name, ": nothing was recorded, or the graph is gone already");
+  return node;
 }
 
 PyObject* wrap(const intrusive_ptr<Node>& node) {
   if (!node) Py_RETURN_NONE;
+  if (PyObject* context = context_of_node(*node)) return Ref::share(context).release();
   const auto found = objects().find(node.get());
   if (found != objects().end()) return Ref::share(found->second).release();
   PyTypeObject* type = type_named(node->name(), node->is_accumulate_grad() ? accumulate_type : node_type);
@@ -184,6 +185,42 @@ PyObject* wrap(const intrusive_ptr<Node>& node) {
   new (&reinterpret_cast<NodeObject*>(o)->node) intrusive_ptr<Node>(node);
   objects().emplace(node.get(), o);
   return o;
+}
+
+namespace {
+
+template <class Table, class Hooks>
+int visit_tables(const Hooks& hooks, visitproc visit, void* arg) {
+  for (const auto& hook : hooks) {
+    const auto* found = hook.template target<Table>();
+    if (!found || found->table.use_count() != 1) continue;
+    if (const int stop = visit(found->table.get(), arg)) return stop;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int traverse_node(const Node& first, visitproc visit, void* arg) {
+  // Far enough for the cycles that people make; a collection that follows every graph to its end would be slow.
+  constexpr size_t kMost = 32;
+  SmallVector<const Node*, kMost> nodes;
+  nodes.push_back(&first);
+  for (size_t i = 0; i < nodes.size(); i++) {
+    const Node& node = *nodes[i];
+    if (PyObject* context = context_of_node(node)) Py_VISIT(context);
+    if (const autograd::NodeHooks* hooks = node.hooks_or_null()) {
+      if (const int stop = visit_tables<NodePreHookTable>(hooks->pre_hooks, visit, arg)) return stop;
+      if (const int stop = visit_tables<NodePostHookTable>(hooks->post_hooks, visit, arg)) return stop;
+      for (const auto& entry : hooks->tensor_hooks) {
+        if (entry.hooks.use_count() != 1) continue;
+        if (const int stop = visit_tables<TensorHookTable>(*entry.hooks, visit, arg)) return stop;
+      }
+    }
+    for (const autograd::Edge& e : node.next_edges())
+      if (e.function.use_count() == 1 && nodes.size() < kMost) nodes.push_back(e.function.get());
+  }
+  return 0;
 }
 
 bool add_autograd_nodes(PyObject* module) {

@@ -5,9 +5,10 @@ import warnings as _warnings
 import _cresset
 
 from .. import enable_grad, no_grad, set_grad_enabled  # noqa: F401
-from . import _tensor, graph  # noqa: F401
+from . import _tensor, function, graph  # noqa: F401
+from .function import Function  # noqa: F401
 
-__all__ = ["backward", "enable_grad", "grad", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "enable_grad", "grad", "no_grad", "set_grad_enabled"]
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):

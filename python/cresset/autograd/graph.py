@@ -51,7 +51,7 @@ class Node(abc.ABC):
 
     @classmethod
     def __subclasshook__(cls, other):
-        return issubclass(other, _cresset._Node) if cls is Node else NotImplemented
+        return issubclass(other, (_cresset._Node, _cresset._FunctionBase)) if cls is Node else NotImplemented
 
 
 def _register_hook(self, fn):

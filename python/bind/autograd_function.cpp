@@ -1,0 +1,294 @@
+// Custom functions of Python: the context that forward and backward share, which is also the node's object.
+
+#include "cresset/autograd/function.h"
+
+#include "cresset/autograd/generated_support.h"
+#include "python/bind/autograd.h"
+
+#include <structmember.h>
+
+namespace cresset::python {
+
+using autograd::Node;
+using autograd::SavedVariable;
+using autograd::variable_list;
+
+namespace {
+
+struct State {
+  std::vector<SavedVariable> saved;
+  // For each argument of forward: whether it is a tensor, and so has an edge.
+  std::vector<bool> is_tensor;
+  weak_intrusive_ptr<Node> node;
+};
+
+// The interpreter's lock protects all of it.
+struct ContextObject {
+  PyObject_HEAD PyObject *dict, *weak;
+  PyObject *to_save, *dirty, *non_differentiable, *needs_input_grad, *saved_for_forward;
+  State* state;
+  bool materialize, freed;
+};
+PyTypeObject* context_type;
+
+ContextObject& context_of(PyObject* o) { return *reinterpret_cast<ContextObject*>(o); }
+
+// Owns its context; the context only knows it, so that there is no cycle.
+struct FunctionNode final : Node {
+  explicit FunctionNode(PyObject* ctx) : context(Ref::share(ctx).release()) { wants_undefined_ = true; }
+  ~FunctionNode() override { drop(); }
+  std::string name() const override { return context ? Py_TYPE(context)->tp_name : "Function"; }
+
+  void release_variables() override {
+    std::vector<SavedVariable> saved;
+    if (!context || !Py_IsInitialized()) return;
+    Gil gil;
+    ContextObject& c = context_of(context);
+    std::swap(saved, c.state->saved);
+    if (!saved.empty()) c.freed = true;
+  }
+
+  PyObject* context;
+
+ protected:
+  variable_list apply(variable_list&& grads) override;
+  void release_resources() override {
+    drop();
+    Node::release_resources();
+  }
+
+ private:
+  void drop() {
+    if (!context || !Py_IsInitialized()) return;
+    Gil gil;
+    Py_CLEAR(context);
+  }
+};
+
+variable_list FunctionNode::apply(variable_list&& grads) {
+  return with_gil([&] {
+    const Ref self = Ref::share(context);
+    ContextObject& c = context_of(context);
+    if (c.materialize)
+      for (size_t i = 0; i < grads.size(); i++)
+        if (!grads[i].defined() && input_metadata(i).defined()) grads[i] = input_metadata(i).zeros_like();
+    const Ref arguments = tuple_of(grads);
+    grads.clear();
+    const Ref method = checked(PyObject_GetAttrString(context, "apply"));
+    Ref result = checked(PyObject_CallObject(method.get(), arguments.get()));
+    if (!PyTuple_Check(result.get())) result = checked(PyTuple_Pack(1, result.get()));
+    const std::vector<bool>& is_tensor = c.state->is_tensor;
+    Py_ssize_t given = PyTuple_GET_SIZE(result.get());
+    const Py_ssize_t expected = static_cast<Py_ssize_t>(is_tensor.size());
+    while (given > expected && PyTuple_GET_ITEM(result.get(), given - 1) == Py_None) given--;
+    CRESSET_CHECK(given == expected, name(), ": returned an incorrect number of gradients, got ", given, ", expected ", expected,
+                  ", one for each argument of forward");
+    variable_list out;
+    for (Py_ssize_t i = 0; i < expected; i++) {
+      PyObject* item = PyTuple_GET_ITEM(result.get(), i);
+      if (is_tensor[static_cast<size_t>(i)]) {
+        CRESSET_CHECK(item == Py_None || python::is_tensor(item), name(), ": expected a tensor or None as gradient ", i, ", got ",
+                      Py_TYPE(item)->tp_name);
+        out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+      } else {
+        CRESSET_CHECK(item == Py_None, name(), ": returned a gradient different from None at position ", i + 1,
+                      ", but the corresponding argument of forward was not a tensor");
+      }
+    }
+    return out;
+  });
+}
+
+// ---- apply -------------------------------------------------------------------------------------------------------------
+
+std::vector<const TensorImpl*> marked(PyObject* tuple, const char* what) {
+  std::vector<const TensorImpl*> list;
+  if (!tuple || tuple == Py_None) return list;
+  CRESSET_CHECK_TYPE(PyTuple_Check(tuple), what, ": expected a tuple, got ", Py_TYPE(tuple)->tp_name);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, i);
+    CRESSET_CHECK(is_tensor(item), what, ": only tensors can be marked, argument ", i, " is of type ", Py_TYPE(item)->tp_name);
+    list.push_back(tensor_of(item).impl());
+  }
+  return list;
+}
+
+void save_variables(ContextObject& c, const Node* node) {
+  if (!c.to_save || c.to_save == Py_None) return;
+  CRESSET_CHECK_TYPE(PyTuple_Check(c.to_save), "save_for_backward: expected a tuple, got ", Py_TYPE(c.to_save)->tp_name);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(c.to_save); i++) {
+    PyObject* item = PyTuple_GET_ITEM(c.to_save, i);
+    CRESSET_CHECK_TYPE(item == Py_None || is_tensor(item), "save_for_backward: can only save tensors, argument ", i, " is of type ",
+                       Py_TYPE(item)->tp_name);
+    if (!node) continue;
+    const Tensor t = item == Py_None ? Tensor() : tensor_of(item);
+    c.state->saved.emplace_back(t, t.defined() && t.grad_fn().get() == node);
+  }
+  Py_CLEAR(c.to_save);
+}
+
+Ref run_forward(PyObject* cls, PyObject* ctx, PyObject* args, bool separate) {
+  AutoGradMode no_grad(false);
+  const Ref forward = checked(PyObject_GetAttrString(cls, "forward"));
+  if (separate) {
+    Ref output = checked(PyObject_CallObject(forward.get(), args));
+    checked(PyObject_CallMethod(cls, "setup_context", "OOO", ctx, args, output.get()));
+    return output;
+  }
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  const Ref with_context = checked(PyTuple_New(n + 1));
+  PyTuple_SET_ITEM(with_context.get(), 0, Ref::share(ctx).release());
+  for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(with_context.get(), i + 1, Ref::share(PyTuple_GET_ITEM(args, i)).release());
+  return checked(PyObject_CallObject(forward.get(), with_context.get()));
+}
+
+// function_apply(class, arguments, separate): what forward returns, with the class's backward as its gradient.
+PyObject* function_apply(PyObject*, PyObject* all) {
+  PyObject *cls, *args;
+  int separate;
+  if (!PyArg_ParseTuple(all, "OO!p", &cls, &PyTuple_Type, &args, &separate)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Ref type = checked(PyObject_GetAttrString(cls, "_backward_cls"));
+    const Ref ctx = checked(PyObject_CallNoArgs(type.get()));
+    CRESSET_CHECK_TYPE(PyObject_TypeCheck(ctx.get(), context_type), "apply: ", Py_TYPE(ctx.get())->tp_name,
+                       " is no context of a function");
+    ContextObject& c = context_of(ctx.get());
+    const Py_ssize_t n = PyTuple_GET_SIZE(args);
+    variable_list inputs;
+    Ref needs = checked(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; i++) {
+      PyObject* item = PyTuple_GET_ITEM(args, i);
+      const bool tensor = is_tensor(item);
+      if (tensor) inputs.push_back(tensor_of(item));
+      PyTuple_SET_ITEM(needs.get(), i, PyBool_FromLong(tensor && inputs.back().requires_grad()));
+      c.state->is_tensor.push_back(tensor);
+    }
+    Py_XSETREF(c.needs_input_grad, needs.release());
+    intrusive_ptr<Node> node;
+    if (autograd::any_requires_grad(TensorList(inputs))) {
+      node = make_intrusive<FunctionNode>(ctx.get());
+      autograd::set_next_edges(*node, TensorList(inputs));
+      c.state->node = weak_intrusive_ptr<Node>(node);
+    }
+    const Ref result = run_forward(cls, ctx.get(), args, separate != 0);
+    const bool several = PyTuple_Check(result.get());
+    const Ref outputs = several ? Ref::share(result.get()) : checked(PyTuple_Pack(1, result.get()));
+    variable_list tensors;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs.get()); i++) {
+      PyObject* item = PyTuple_GET_ITEM(outputs.get(), i);
+      tensors.push_back(is_tensor(item) ? tensor_of(item) : Tensor());
+    }
+    const autograd::ForwardMarks marks{marked(c.dirty, "mark_dirty"), marked(c.non_differentiable, "mark_non_differentiable")};
+    autograd::finish_forward(node, Py_TYPE(ctx.get())->tp_name, marks, inputs, tensors);
+    save_variables(c, node.get());
+    Py_CLEAR(c.dirty);
+    Py_CLEAR(c.non_differentiable);
+    if (!several && tensors[0].defined()) return wrap(tensors[0]);
+    if (!several) return Ref::share(result.get()).release();
+    Ref tuple = checked(PyTuple_New(PyTuple_GET_SIZE(outputs.get())));
+    for (size_t i = 0; i < tensors.size(); i++) {
+      const Py_ssize_t at = static_cast<Py_ssize_t>(i);
+      PyObject* item =
+          tensors[i].defined() ? checked(wrap(tensors[i])).release() : Ref::share(PyTuple_GET_ITEM(outputs.get(), at)).release();
+      PyTuple_SET_ITEM(tuple.get(), at, item);
+    }
+    return tuple.release();
+  });
+}
+
+// ---- the context's type --------------------------------------------------------------------------------------------------
+
+PyObject* context_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  context_of(self).state = new State;
+  context_of(self).materialize = true;
+  return self;
+}
+int context_traverse(PyObject* self, visitproc visit, void* arg) {
+  ContextObject& c = context_of(self);
+  for (PyObject* o : {c.dict, c.to_save, c.dirty, c.non_differentiable, c.needs_input_grad, c.saved_for_forward}) Py_VISIT(o);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+int context_clear(PyObject* self) {
+  ContextObject& c = context_of(self);
+  for (PyObject** o : {&c.dict, &c.to_save, &c.dirty, &c.non_differentiable, &c.needs_input_grad, &c.saved_for_forward})
+    Py_CLEAR(*o);
+  return 0;
+}
+void context_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (context_of(self).weak) PyObject_ClearWeakRefs(self);
+  context_clear(self);
+  delete context_of(self).state;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* saved_tensors(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    ContextObject& c = context_of(self);
+    if (c.saved_for_forward && c.saved_for_forward != Py_None) return Ref::share(c.saved_for_forward).release();
+    CRESSET_CHECK(!c.freed, "backward: the graph of ", Py_TYPE(self)->tp_name,
+                  " has been freed by an earlier call, and its saved tensors with it; ",
+                  "pass retain_graph=True to the first call to go through the graph a second time");
+    return tuple_of(autograd::unpack_list(c.state->saved, c.state->node.lock().get())).release();
+  });
+}
+int set_materialize(PyObject* self, PyObject* value, void*) {
+  const int on = value ? PyObject_IsTrue(value) : 1;
+  if (on < 0) return -1;
+  context_of(self).materialize = on != 0;
+  return 0;
+}
+
+PyMemberDef context_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, dict), READONLY, nullptr},
+                                 {"__weaklistoffset__", T_PYSSIZET, offsetof(ContextObject, weak), READONLY, nullptr},
+                                 {"to_save", T_OBJECT, offsetof(ContextObject, to_save), 0, nullptr},
+                                 {"dirty_tensors", T_OBJECT, offsetof(ContextObject, dirty), 0, nullptr},
+                                 {"non_differentiable", T_OBJECT, offsetof(ContextObject, non_differentiable), 0, nullptr},
+                                 {"needs_input_grad", T_OBJECT, offsetof(ContextObject, needs_input_grad), 0,
+                                  "For each argument of forward: whether it is a tensor that requires grad."},
+                                 {"saved_for_forward", T_OBJECT, offsetof(ContextObject, saved_for_forward), 0, nullptr},
+                                 {}};
+PyGetSetDef context_properties[] = {
+    {"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given; changes in place since are errors.", nullptr},
+    {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
+    {"materialize_grads", nullptr, set_materialize, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {}};
+PyMethodDef functions[] = {{"function_apply", function_apply, METH_VARARGS, nullptr}, {}};
+
+}  // namespace
+
+bool is_context(PyObject* o) { return PyObject_TypeCheck(o, context_type); }
+intrusive_ptr<Node> node_of_context(PyObject* o) { return context_of(o).state->node.lock(); }
+PyObject* context_of_node(const Node& node) {
+  const auto* function = dynamic_cast<const FunctionNode*>(&node);
+  return function ? function->context : nullptr;
+}
+
+bool add_autograd_function(PyObject* module) {
+  std::vector<PyGetSetDef>& properties = *new std::vector<PyGetSetDef>;
+  for (const PyGetSetDef* p = context_properties; p->name; p++) properties.push_back(*p);
+  for (const PyGetSetDef* p = node_properties; p->name; p++) properties.push_back(*p);
+  properties.push_back({});
+  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(context_new)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(context_dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(context_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(context_clear)},
+                         {Py_tp_methods, node_methods},
+                         {Py_tp_getset, properties.data()},
+                         {Py_tp_members, context_members},
+                         {}};
+  PyType_Spec spec{"torch._C._FunctionBase", sizeof(ContextObject), 0,
+                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  context_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!context_type) return false;
+  PyModule_AddObjectRef(module, "_FunctionBase", reinterpret_cast<PyObject*>(context_type));
+  return PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace cresset::python
