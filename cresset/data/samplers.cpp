@@ -87,51 +87,38 @@ std::optional<std::vector<size_t>> take(const std::vector<size_t>& indices, size
 
 }  // namespace
 
-DistributedRandomSampler::DistributedRandomSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
-    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
-  populate_indices();
-}
-void DistributedRandomSampler::populate_indices() {
-  all_indices_ = consecutive_indices();
-  std::mt19937 engine(static_cast<unsigned>(epoch_));
-  std::shuffle(all_indices_.begin(), all_indices_.end(), engine);
-  begin_index_ = rank_ * local_sample_count();
-  end_index_ = begin_index_ + local_sample_count();
-  sample_index_ = begin_index_;
-}
-void DistributedRandomSampler::reset(std::optional<size_t> new_size) {
+void DistributedIndexSampler::reset(std::optional<size_t> new_size) {
   if (new_size) size_ = *new_size;
-  populate_indices();
+  all_indices_ = consecutive_indices();
+  arrange(all_indices_);
+  sample_index_ = rank_ * local_sample_count();
+  end_index_ = sample_index_ + local_sample_count();
 }
-std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) { return take(all_indices_, sample_index_, end_index_, batch_size); }
+std::optional<std::vector<size_t>> DistributedIndexSampler::next(size_t batch_size) { return take(all_indices_, sample_index_, end_index_, batch_size); }
+void DistributedIndexSampler::save(serialize::OutputArchive& archive) const { write_count(archive, "sample_index", sample_index_); }
+void DistributedIndexSampler::load(serialize::InputArchive& archive) { sample_index_ = read_count(archive, "sample_index"); }
+
+DistributedRandomSampler::DistributedRandomSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
+    : DistributedIndexSampler(size, num_replicas, rank, allow_duplicates) {
+  reset();
+}
+void DistributedRandomSampler::arrange(std::vector<size_t>& indices) const {
+  std::mt19937 engine(static_cast<unsigned>(epoch_));
+  std::shuffle(indices.begin(), indices.end(), engine);
+}
 void DistributedRandomSampler::save(serialize::OutputArchive& archive) const {
-  write_count(archive, "sample_index", sample_index_);
+  DistributedIndexSampler::save(archive);
   write_count(archive, "epoch", epoch_);
 }
 void DistributedRandomSampler::load(serialize::InputArchive& archive) {
   epoch_ = read_count(archive, "epoch");
-  populate_indices();
-  sample_index_ = read_count(archive, "sample_index");
+  reset();
+  DistributedIndexSampler::load(archive);
 }
 
 DistributedSequentialSampler::DistributedSequentialSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
-    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
-  populate_indices();
+    : DistributedIndexSampler(size, num_replicas, rank, allow_duplicates) {
+  reset();
 }
-void DistributedSequentialSampler::populate_indices() {
-  all_indices_ = consecutive_indices();
-  begin_index_ = rank_ * local_sample_count();
-  end_index_ = begin_index_ + local_sample_count();
-  sample_index_ = begin_index_;
-}
-void DistributedSequentialSampler::reset(std::optional<size_t> new_size) {
-  if (new_size) size_ = *new_size;
-  populate_indices();
-}
-std::optional<std::vector<size_t>> DistributedSequentialSampler::next(size_t batch_size) {
-  return take(all_indices_, sample_index_, end_index_, batch_size);
-}
-void DistributedSequentialSampler::save(serialize::OutputArchive& archive) const { write_count(archive, "sample_index", sample_index_); }
-void DistributedSequentialSampler::load(serialize::InputArchive& archive) { sample_index_ = read_count(archive, "sample_index"); }
 
 }  // namespace cresset::data::samplers

@@ -110,36 +110,41 @@ class DistributedSampler : public Sampler<BatchRequest> {
   bool allow_duplicates_;
 };
 
-// A random order shared by all ranks, of which each takes its part.
-class CRESSET_API DistributedRandomSampler : public DistributedSampler<> {
+// The share as a range of an order of all examples, which derived classes choose.
+class CRESSET_API DistributedIndexSampler : public DistributedSampler<> {
  public:
-  DistributedRandomSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
+  using DistributedSampler<>::DistributedSampler;
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   void save(serialize::OutputArchive& archive) const override;
   void load(serialize::InputArchive& archive) override;
   size_t index() const noexcept { return sample_index_; }
 
+ protected:
+  // Puts `indices`, consecutive at first, into the order of this epoch.
+  virtual void arrange(std::vector<size_t>&) const {}
+  size_t sample_index_ = 0;
+
  private:
-  void populate_indices();
-  size_t begin_index_ = 0, end_index_ = 0, sample_index_ = 0;
+  size_t end_index_ = 0;
   std::vector<size_t> all_indices_;
 };
 
-// Consecutive examples of which each rank takes its part.
-class CRESSET_API DistributedSequentialSampler : public DistributedSampler<> {
+// A random order shared by all ranks, of which each takes its part.
+class CRESSET_API DistributedRandomSampler : public DistributedIndexSampler {
  public:
-  DistributedSequentialSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
-  void reset(std::optional<size_t> new_size = std::nullopt) override;
-  std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  DistributedRandomSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
   void save(serialize::OutputArchive& archive) const override;
   void load(serialize::InputArchive& archive) override;
-  size_t index() const noexcept { return sample_index_; }
 
- private:
-  void populate_indices();
-  size_t begin_index_ = 0, end_index_ = 0, sample_index_ = 0;
-  std::vector<size_t> all_indices_;
+ protected:
+  void arrange(std::vector<size_t>& indices) const override;
+};
+
+// Consecutive examples of which each rank takes its part.
+class CRESSET_API DistributedSequentialSampler : public DistributedIndexSampler {
+ public:
+  DistributedSequentialSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
 };
 
 template <class BatchRequest>

@@ -7,6 +7,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/ops/functions.h"
+#include "tests/error_of.h"
 
 namespace cresset {
 
@@ -25,17 +26,6 @@ inline std::vector<double> numbers(const Tensor& t) {
   return std::vector<double>(dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel());
 }
 using Numbers = std::vector<double>;
-
-// The text of the error that `f` raises, or "no error".
-template <class E = Error, class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 inline testing::AssertionResult contains(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return testing::AssertionSuccess();

@@ -9,19 +9,10 @@
 
 #include "cresset/base/device.h"
 #include "cresset/base/small_vector.h"
+#include "tests/error_of.h"
 
 namespace cresset {
 namespace {
-
-template <class E = Error, class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(ScalarTest, KeepsItsCategory) {
   EXPECT_EQ(Scalar(true).type(), kBool);

@@ -3,19 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "cresset/tensor.h"
+#include "tests/error_of.h"
 
 namespace cresset {
 namespace {
-
-template <class E = Error, class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(StorageTest, IsSharedByViewsAndNotByClones) {
   const Tensor x = cresset::arange(12, TensorOptions(kFloat)).reshape({3, 4});

@@ -6,19 +6,11 @@
 
 #include "cresset/dispatch/backend.h"
 #include "cresset/ops/functions.h"
+#include "tests/error_of.h"
 
 namespace cresset::dispatch {
 namespace {
 
-template <class E = Error, class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Schema, ReadsEveryPart) {

@@ -11,7 +11,6 @@
 
 namespace cresset::kernels::reference {
 
-
 // Visits every index of `shape` in row-major order, with the byte offsets that up to three stride lists give.
 class Walk {
  public:
@@ -256,79 +255,6 @@ inline void arg_reduce(bool is_max, const ArgReduceArgs& args) {
   if (is_floating_type(args.dtype)) return arg_reduce_as<double>(is_max, args);
   if (args.dtype == ScalarType::UInt64) return arg_reduce_as<uint64_t>(is_max, args);
   arg_reduce_as<int64_t>(is_max, args);
-}
-
-
-template <class A, class F>
-void scan(const CumulativeArgs& args, F step) {
-  const auto load = load_fn<A>(args.in_dtype);
-  const auto store = store_fn<A>(args.out_dtype);
-  const uint64_t mask = uint64_t{1} << args.dim;
-  const Split s = split(args.shape, args.in_strides, mask, args.out_strides, args.index_strides);
-  const int64_t n = args.shape[args.dim], in_stride = args.in_strides[args.dim], out_stride = args.out_strides[args.dim];
-  Walk kept(s.kept_shape);
-  kept.add(s.kept_in);
-  kept.add(s.kept_out);
-  kept.add(s.kept_out2);
-  for (int64_t i = 0; n > 0 && i < kept.count(); i++, kept.next()) {
-    A acc{};
-    int64_t index = 0;
-    for (int64_t j = 0; j < n; j++) {
-      const A v = load(args.in + kept.offset(0) + j * in_stride);
-      acc = j == 0 ? v : step(acc, v, j, &index);
-      store(args.out + kept.offset(1) + j * out_stride, acc);
-      if (args.indices) std::memcpy(args.indices + kept.offset(2) + j * args.index_strides[args.dim], &index, sizeof index);
-    }
-  }
-}
-
-template <class A>
-A log_add_exp(A a, A b) {
-  if constexpr (is_complex<A>::value) {
-    const bool swap = b.real() > a.real();
-    const A hi = swap ? b : a, lo = swap ? a : b;
-    if (std::isinf(hi.real()) && hi.real() < 0) return hi;
-    const double m = std::exp(lo.real() - hi.real()), t = lo.imag() - hi.imag();
-    const double re = 1 + m * std::cos(t), im = m * std::sin(t);
-    return hi + A(std::log(std::hypot(re, im)), std::atan2(im, re));
-  } else {
-    if (is_nan(a) || is_nan(b)) return a + b;
-    const A hi = a > b ? a : b, lo = a > b ? b : a;
-    return std::isinf(hi) ? hi : hi + std::log1p(std::exp(lo - hi));
-  }
-}
-
-template <class A>
-void scan_order(bool is_max, const CumulativeArgs& args) {
-  scan<A>(args, [is_max](A acc, A v, int64_t j, int64_t* index) {
-    if (is_nan(v) || (!is_nan(acc) && (is_max ? v >= acc : v <= acc))) {
-      *index = j;
-      return v;
-    }
-    return acc;
-  });
-}
-
-template <class A>
-void scan_numeric(bool is_sum, const CumulativeArgs& args) {
-  if (is_sum) return scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a + v; });
-  scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a * v; });
-}
-
-
-inline void cumulative(CumOp op, const CumulativeArgs& args) {
-  if (op == CumOp::logsumexp) {
-    if (is_complex_type(args.in_dtype)) return scan<C>(args, [](C a, C v, int64_t, int64_t*) { return log_add_exp(a, v); });
-    return scan<double>(args, [](double a, double v, int64_t, int64_t*) { return log_add_exp(a, v); });
-  }
-  if (op == CumOp::max || op == CumOp::min) {
-    if (is_floating_type(args.in_dtype)) return scan_order<double>(op == CumOp::max, args);
-    if (args.in_dtype == ScalarType::UInt64) return scan_order<uint64_t>(op == CumOp::max, args);
-    return scan_order<int64_t>(op == CumOp::max, args);
-  }
-  if (is_complex_type(args.out_dtype)) return scan_numeric<C>(op == CumOp::sum, args);
-  if (is_floating_type(args.out_dtype)) return scan_numeric<double>(op == CumOp::sum, args);
-  scan_numeric<int64_t>(op == CumOp::sum, args);
 }
 
 }  // namespace cresset::kernels::reference

@@ -3,6 +3,7 @@
 #include "cresset/autograd/gradcheck.h"
 #include "cresset/cresset.h"
 #include "gtest/gtest.h"
+#include "tests/error_of.h"
 
 namespace cresset {
 namespace {
@@ -12,15 +13,6 @@ using autograd::variable_list;
 
 Tensor sample() { return cresset::view_as_complex(cresset::arange(12, kDouble).view({2, 3, 2})); }
 C at(const Tensor& t, int64_t i, int64_t j) { return t.index({i, j}).item<C>(); }
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST(LazyMath, ConjIsAViewOfTheSameMemory) {
   Tensor x = sample();

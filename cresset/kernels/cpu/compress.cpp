@@ -1,4 +1,5 @@
 #include "cresset/kernels/cpu/compress.h"
+#include "cresset/kernels/cpu/item.h"
 
 #include <bit>
 #include <cstring>
@@ -10,8 +11,6 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
-
-struct alignas(16) Sixteen { uint64_t part[2]; };
 
 // 64 bytes to 64 bits, set where a byte is not zero.
 uint64_t word_of_bytes(const uint8_t* bytes) {
@@ -63,17 +62,6 @@ template <class F>
 void for_each_bit(const uint64_t* bits, int64_t words, F f) {
   for (int64_t w = 0; w < words; w++)
     for (uint64_t rest = bits[w]; rest; rest &= rest - 1) f(64 * w + std::countr_zero(rest));
-}
-
-template <class F>
-void visit_item(int64_t item, F f) {
-  switch (item) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(Sixteen{});
-  }
 }
 
 template <class T>

@@ -1,4 +1,5 @@
 #include "cresset/kernels/cpu/index_rows.h"
+#include "cresset/kernels/cpu/item.h"
 
 #include <cstring>
 #include <type_traits>
@@ -6,8 +7,6 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
-
-struct alignas(16) Sixteen { uint64_t part[2]; };
 
 template <class I>
 int64_t place(const char* index, int64_t wrap) {
@@ -75,17 +74,6 @@ void for_rows(const IndexTable& t, F f) {
       for (int64_t i = 0; i < n; i++)
         f(*reinterpret_cast<T*>(d + i * t.dense_step), *reinterpret_cast<T*>(b + i * t.base_step + place_of(*reinterpret_cast<const I*>(x + i * t.index_step)) * step));
     }
-  }
-}
-
-template <class F>
-void visit_item(int64_t item, F f) {
-  switch (item) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(Sixteen{});
   }
 }
 

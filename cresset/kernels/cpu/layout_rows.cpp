@@ -1,4 +1,5 @@
 #include "cresset/kernels/cpu/layout_rows.h"
+#include "cresset/kernels/cpu/item.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,19 +9,6 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
-
-struct alignas(16) Sixteen { uint64_t part[2]; };
-
-template <class F>
-void visit_item(int64_t item, F f) {
-  switch (item) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(Sixteen{});
-  }
-}
 
 // Rows of a fixed number of bytes.
 template <int kBytes>
