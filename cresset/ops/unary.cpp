@@ -85,7 +85,7 @@ Tensor view_as_complex(const Tensor& self) {
   CRESSET_CHECK(!self.is_neg(), "view_as_complex: not supported for a tensor that is a lazy negative; call resolve_neg() first");
   CRESSET_CHECK(t == kFloat || t == kDouble, "view_as_complex: only supported for float32 and float64 tensors, got dtype ", t);
   CRESSET_CHECK(self.dim() > 0 && self.size(-1) == 2, "view_as_complex: expected a last dimension of size 2, got shape ", self.sizes());
-  CRESSET_CHECK(self.stride(-1) == 1, "view_as_complex: the last dimension must have stride 1, got strides ", self.strides());
+  CRESSET_CHECK(self.numel() == 0 || self.stride(-1) == 1, "view_as_complex: the last dimension must have stride 1, got strides ", self.strides());
   CRESSET_CHECK(self.storage_offset() % 2 == 0, "view_as_complex: the storage offset must be divisible by 2, got ", self.storage_offset());
   DimVector sizes(self.sizes().slice(0, self.sizes().size() - 1)), strides;
   for (int64_t d = 0; d + 1 < self.dim(); d++) {
@@ -162,7 +162,8 @@ Tensor rad2deg(const Tensor& self) {
   return self.mul(57.295779513082320876798154814105);
 }
 
-Tensor& polygamma_(Tensor& self, int64_t n) { return self.copy_(cresset::polygamma(n, self)); }
+// The gradient keeps what polygamma has read, which is not what self then holds.
+Tensor& polygamma_(Tensor& self, int64_t n) { return self.copy_(cresset::polygamma(n, self.requires_grad() ? self.clone() : self)); }
 Tensor logit(const Tensor& self, std::optional<double> eps) {
   Tensor x = is_integral_type(self.scalar_type(), true) ? self.to(get_default_dtype()) : self;
   if (eps) x = x.clamp(*eps, 1 - *eps);

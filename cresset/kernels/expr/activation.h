@@ -127,8 +127,8 @@ struct GeluTanhBackward : Signature<2, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T grad, T x) const {
     // s = sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): d(x s)/dx = s + x s (1 - s) 2u'.
     const T square = x * x;
-    const T s = math::sigmoid(x * (T(1.5957691216057308) + T(0.07135481282708) * square));
-    return grad * (s + x * s * (T(1) - s) * (T(1.5957691216057308) + T(0.21406443848124) * square));
+    const T s = math::sigmoid(x * (T(1.5957691216057308) + T(0.071354816272600247) * square));
+    return grad * (s + x * s * (T(1) - s) * (T(1.5957691216057308) + T(0.21406444881780074) * square));
   }
 };
 struct SiluBackward : Signature<2, 0, kFloats | kComplexes> {

@@ -1,0 +1,3 @@
+"""Calls that must be refused, on tensors with and without data, for each row."""
+
+CALLS = {}
