@@ -646,3 +646,9 @@ def grids(source):
         yield ([source.array(3), source.array(4)],), {"indexing": indexing}
         yield ([source.array(2), source.array(3), source.array(2)],), {"indexing": indexing}
     yield ([source.array(3)],), {}
+
+
+def unconjugated(source):
+    for (x,), kwargs in unary(source):
+        if not isinstance(x, Conjugated):
+            yield (x,), kwargs
