@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cresset/base/dtype.h"
+#include "cresset/base/macros.h"
 
 namespace cresset::kernels {
 
@@ -15,8 +16,8 @@ struct AdamStep {
   bool maximize;
 };
 // param -= lr / (1 - beta1^step) * exp_avg / (sqrt(v / (1 - beta2^step)) + eps), with v = exp_avg_sq, or its running maximum.
-void adam_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* exp_avg, void* exp_avg_sq, void* max_exp_avg_sq,
-               const AdamStep& options);
+CRESSET_API void adam_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* exp_avg, void* exp_avg_sq, void* max_exp_avg_sq,
+                           const AdamStep& options);
 
 struct SgdStep {
   double lr, momentum, dampening, weight_decay;
@@ -24,17 +25,18 @@ struct SgdStep {
   bool first;  // the momentum buffer holds nothing yet: it becomes the gradient
 };
 // `buffer` is null exactly if momentum is 0.
-void sgd_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* buffer, const SgdStep& options);
+CRESSET_API void sgd_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* buffer, const SgdStep& options);
 
 struct RmspropStep {
   double lr, alpha, eps, weight_decay, momentum;
 };
 // grad_avg is null unless centered, buffer unless there is momentum.
-void rmsprop_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* square_avg, void* buffer, void* grad_avg, const RmspropStep& options);
+CRESSET_API void rmsprop_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* square_avg, void* buffer, void* grad_avg,
+                              const RmspropStep& options);
 
 struct AdagradStep {
   double rate, eps, weight_decay;  // rate: the learning rate after decay
 };
-void adagrad_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* sum, const AdagradStep& options);
+CRESSET_API void adagrad_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* sum, const AdagradStep& options);
 
 }  // namespace cresset::kernels

@@ -8,7 +8,7 @@
 namespace cresset::optim::detail {
 
 // Plain float32 or float64 arrays on the CPU that lie alike in memory. Undefined tensors are left out.
-bool can_fuse(const Tensor& param, std::initializer_list<const Tensor*> others);
+CRESSET_API bool can_fuse(const Tensor& param, std::initializer_list<const Tensor*> others);
 inline void* pointer(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
 
 }  // namespace cresset::optim::detail

@@ -121,6 +121,7 @@ bool add_state(PyObject* module);
 bool add_override(PyObject* module);
 bool add_op(PyObject* module);
 bool add_autograd(PyObject* module);
+bool add_optim(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

@@ -64,3 +64,11 @@ _construct, _rebuild_storage = _creation._construct, _utils._rebuild_storage
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
 from . import autograd, linalg, nn, special  # noqa: E402,F401
+
+
+def __getattr__(name):  # submodules that load at first use
+    if name in ("optim", "utils"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

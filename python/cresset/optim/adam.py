@@ -1,0 +1,96 @@
+"""Adam."""
+
+from __future__ import annotations
+
+import _cresset
+import cresset as torch
+
+from ._elementwise import Elementwise, add_product, add_quotient, check_betas, check_fused, check_lr, check_range, counter, root, zeros_like
+
+__all__ = ["Adam"]
+
+
+class Adam(Elementwise):
+    r"""Adam (Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015).
+
+    m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= lr m' / (sqrt(v') + eps), where m' = m / (1 - beta1^t) and
+    v' = v / (1 - beta2^t) undo the bias of a start from zero.
+
+    Args:
+        params: tensors, named tensors or groups.
+        lr: step size per update, a number or a tensor of one element.
+        betas: decay rates of the averages, each in [0, 1); both numbers or both tensors of one element.
+        eps: added to the denominator.
+        weight_decay: times the parameter is added to the gradient; with ``decoupled_weight_decay`` the parameter shrinks by lr times
+            it instead (AdamW).
+        amsgrad: use the largest v so far (Reddi et al., "On the convergence of Adam and beyond", ICLR 2018).
+        maximize: follow the gradient upwards.
+        foreach, fused: accepted as PyTorch does; plain arrays on the CPU take one fused pass either way, with the same numbers.
+        capturable: only for parameters on accelerators, as in PyTorch.
+        differentiable: record the step for autograd.
+
+    Errors: ValueError for options out of range, mixed kinds of betas, tensor options together with ``foreach``; RuntimeError for
+    ``fused`` with ``foreach`` or ``differentiable``, and for sparse gradients.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> w = torch.tensor([1.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adam([w], lr=0.1)
+        >>> (3 * w).sum().backward()
+        >>> optimizer.step()
+        >>> round(w.item(), 4)
+        0.9
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
+                 capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
+        if isinstance(lr, torch.Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_lr(lr)
+        check_range(eps >= 0.0, "epsilon value", eps)
+        check_betas(betas)
+        check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        are_tensors = [isinstance(beta, torch.Tensor) for beta in betas]
+        if any(are_tensors):
+            if not all(are_tensors):
+                raise ValueError("betas must be either both floats or both Tensors")
+            for i in (0, 1):
+                if foreach and not capturable:
+                    raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+                if betas[i].numel() != 1:
+                    raise ValueError(f"Tensor betas[{i}] must be 1-element")
+        check_fused(fused, foreach, differentiable)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        })  # fmt: skip
+
+    def _start(self, p, state, o):
+        state["step"] = counter()
+        for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if o["amsgrad"] else 2]:
+            state[name] = zeros_like(p)
+
+    def _fused(self, params, o):
+        return _cresset.fused_adam(params, self.state, o["lr"], *o["betas"], o["eps"], o["weight_decay"], o["decoupled_weight_decay"],
+                                   o["amsgrad"], o["maximize"])  # fmt: skip
+
+    def _update(self, p, grad, state, o):
+        (beta1, beta2), lr, decay, differentiable = o["betas"], o["lr"], o["weight_decay"], o["differentiable"]
+        steps = state["step"] if differentiable else state["step"].item()
+        if decay:
+            if o["decoupled_weight_decay"]:
+                p.mul_(1 - lr * decay)
+            else:
+                grad = grad.add(p, alpha=decay)
+        mean, square = state["exp_avg"].lerp_(grad, 1 - beta1), add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
+        if o["amsgrad"]:
+            largest = torch.maximum(state["max_exp_avg_sq"], square)
+            square = largest if differentiable else state["max_exp_avg_sq"].copy_(largest)
+            state["max_exp_avg_sq"] = square
+        rate, scale = -(lr / (1 - beta1**steps)), root(1 - beta2**steps)
+        if differentiable:  # the rate goes into the denominator, so that autograd sees one division
+            p.addcdiv_(mean, square.sqrt() / (scale * rate) + o["eps"] / rate)
+        else:
+            add_quotient(p, mean, (square.sqrt() / scale).add_(o["eps"]), rate)

@@ -1,0 +1,248 @@
+"""Limited-memory BFGS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import cresset as torch
+
+from ._elementwise import check_lr
+from .optimizer import Optimizer
+
+__all__ = ["LBFGS"]
+
+
+class _Point(NamedTuple):
+    """A step length, and there: the loss, its gradient, the slope along the direction."""
+
+    t: float
+    loss: float
+    grad: object
+    slope: object
+
+
+def _cubic_minimum(a, b, low, high):
+    """The minimum within [low, high] of the cubic through two points with slopes."""
+    if a.t > b.t:
+        a, b = b, a
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    discriminant = d1**2 - a.slope * b.slope
+    if not discriminant >= 0:
+        return (low + high) / 2
+    d2 = discriminant**0.5
+    return min(max(b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2)), low), high)
+
+
+def _strong_wolfe(evaluate, start, t, largest, tolerance, decrease=1e-4, curvature=0.9, limit=25):
+    """A point that fulfils the strong Wolfe conditions, and the number of evaluations (Nocedal and Wright, algorithm 3.5 and 3.6)."""
+
+    def decreases(p):
+        return p.loss <= start.loss + decrease * p.t * start.slope
+
+    def is_flat(p):
+        return abs(p.slope) <= -curvature * start.slope
+
+    # Goes out until an acceptable point lies between two.
+    before, here, calls = start, evaluate(t), 1
+    low, high, turns = start, None, 0
+    while turns < limit:
+        if not decreases(here) or (turns > 1 and here.loss >= before.loss) or (here.slope >= 0 and not is_flat(here)):
+            low, high = before, here
+            break
+        if is_flat(here):
+            return here, calls
+        further = _cubic_minimum(before, here, here.t + 0.01 * (here.t - before.t), here.t * 10)
+        before, here = here, evaluate(further)
+        calls += 1
+        turns += 1
+    else:
+        high = here
+
+    ends = [low, high] if low.loss <= high.loss else [high, low]
+    slow = False
+    while turns < limit:
+        turns += 1
+        least, most = sorted(p.t for p in ends)
+        if (most - least) * largest < tolerance:
+            break
+        t = _cubic_minimum(*ends, least, most)
+        # Twice in a row close to an end means little progress: then step away from it.
+        margin = 0.1 * (most - least)
+        if min(most - t, t - least) < margin:
+            if slow or not least < t < most:
+                t = most - margin if abs(t - most) < abs(t - least) else least + margin
+                slow = False
+            else:
+                slow = True
+        else:
+            slow = False
+        here = evaluate(t)
+        calls += 1
+        if not decreases(here) or here.loss >= ends[0].loss:
+            ends = [ends[0], here] if ends[0].loss <= here.loss else [here, ends[0]]
+            continue
+        if is_flat(here):
+            return here, calls
+        if here.slope * (ends[1].t - ends[0].t) >= 0:
+            ends[1] = ends[0]
+        ends[0] = here
+    return ends[0], calls
+
+
+class LBFGS(Optimizer):
+    r"""Limited-memory BFGS (Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989).
+
+    All parameters are one vector; there is one group. Memory is ``history_size`` + 1 times that of the parameters, twice.
+
+    Args:
+        params: tensors or named tensors.
+        lr: length of a step along the direction, a number or a tensor of one element.
+        max_iter: iterations within one ``step``.
+        max_eval: evaluations of the closure within one ``step``; by default 1.25 ``max_iter``.
+        tolerance_grad: ends where no element of the gradient is larger.
+        tolerance_change: ends where neither the loss nor a parameter changes by more.
+        history_size: pairs of changes that are remembered.
+        line_search_fn: None, or "strong_wolfe".
+
+    Errors: ValueError for several groups or a negative rate; RuntimeError, at the step, for another line search.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> w = torch.tensor([3.0, -4.0], requires_grad=True)
+        >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (w * w).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> first = optimizer.step(closure)
+        >>> bool(closure() < 1e-9)
+        True
+    """
+
+    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100,
+                 line_search_fn=None):  # fmt: skip
+        check_lr(lr)
+        super().__init__(params, {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        })  # fmt: skip
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @property
+    def _params(self):
+        return self.param_groups[0]["params"]
+
+    def _flat_grad(self):
+        parts = []
+        for p in self._params:
+            part = torch.zeros_like(p) if p.grad is None else p.grad
+            parts.append((torch.view_as_real(part) if part.is_complex() else part).reshape(-1))
+        return torch.cat(parts, 0)
+
+    def _move(self, t, direction):
+        at = 0
+        for p in self._params:
+            p = torch.view_as_real(p) if p.is_complex() else p
+            p.add_(direction[at : at + p.numel()].view_as(p), alpha=t)
+            at += p.numel()
+
+    def _direction(self, grad, state):
+        """-H grad by the two-loop recursion over the remembered pairs."""
+        pairs = list(zip(state["old_dirs"], state["old_stps"], state["ro"]))
+        alphas = state.setdefault("al", [None] * self.param_groups[0]["history_size"])
+        q = grad.neg()
+        for i, (y, s, ro) in reversed(list(enumerate(pairs))):
+            alphas[i] = s.dot(q) * ro
+            q.add_(y * -alphas[i])
+        r = q * state["H_diag"]
+        for (y, s, ro), alpha in zip(pairs, alphas):
+            r.add_(s * (alpha - y.dot(r) * ro))
+        return r
+
+    def step(self, closure):
+        """Up to ``max_iter`` iterations.
+
+        Args:
+            closure: clears the gradients, computes the loss, calls backward and returns the loss.
+
+        Returns: the closure's first result.
+        """
+        with torch.no_grad():
+            return self._step(closure)
+
+    def _step(self, closure):
+        o = self.param_groups[0]
+        lr, search, tolerance = o["lr"], o["line_search_fn"], o["tolerance_change"]
+        state = self.state[self._params[0]]  # one for all, kept with the first
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+
+        def evaluate():
+            with torch.enable_grad():
+                return closure()
+
+        first = evaluate()
+        loss, grad, evaluations = float(first), self._flat_grad(), 1
+        state["func_evals"] += 1
+        done = bool(grad.abs().max() <= o["tolerance_grad"])
+        if done:
+            return first
+        direction, t, iterations = state.get("d"), state.get("t"), 0
+        while iterations < o["max_iter"]:
+            iterations += 1
+            state["n_iter"] += 1
+            if state["n_iter"] == 1:
+                direction = grad.neg()
+                state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            else:
+                self._remember(grad.sub(state["prev_flat_grad"]), direction.mul(t), state, o["history_size"])
+                direction = self._direction(grad, state)
+            state["prev_flat_grad"] = grad.clone()
+            before = state["prev_loss"] = loss
+            t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
+            slope = grad.dot(direction)
+            if slope > -tolerance:
+                break
+            calls = 0
+            if search is not None:
+                if search != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                start = [p.clone() for p in self._params]
+
+                def along(t, direction=direction, start=start):
+                    self._move(t, direction)
+                    value = float(evaluate())
+                    grad = self._flat_grad()
+                    for p, value_before in zip(self._params, start):
+                        p.copy_(value_before)
+                    return _Point(t, value, grad, grad.dot(direction))
+
+                found, calls = _strong_wolfe(along, _Point(0, loss, grad, slope), t, direction.abs().max(), tolerance)
+                t, loss, grad = found.t, found.loss, found.grad
+                self._move(t, direction)
+                done = bool(grad.abs().max() <= o["tolerance_grad"])
+            else:
+                self._move(t, direction)
+                if iterations != o["max_iter"]:  # the last loss would not be used
+                    loss, grad, calls = float(evaluate()), self._flat_grad(), 1
+                    done = bool(grad.abs().max() <= o["tolerance_grad"])
+            evaluations += calls
+            state["func_evals"] += calls
+            if done or evaluations >= o["max_eval"] or direction.mul(t).abs().max() <= tolerance or abs(loss - before) < tolerance:
+                break
+        state.update(d=direction, t=t)
+        return first
+
+    @staticmethod
+    def _remember(y, s, state, size):
+        ys = y.dot(s)
+        if ys > 1e-10:
+            for name, value in (("old_dirs", y), ("old_stps", s), ("ro", 1.0 / ys)):
+                if len(state[name]) == size:
+                    state[name].pop(0)
+                state[name].append(value)
+            state["H_diag"] = ys / y.dot(y)

@@ -1,0 +1,15 @@
+"""torch.utils: hook handles and data loading; submodules load at first use."""
+
+import importlib as _importlib
+
+_SUBMODULES = ("checkpoint", "data", "hooks")
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        try:
+            return _importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
