@@ -193,11 +193,11 @@ def once_differentiable(fn):
     @functools.wraps(fn)
     def wrapper(ctx, *args):
         recording = _cresset.is_grad_enabled()
-        before = _cresset.set_grad_enabled(False)
+        before = _cresset._set_grad_enabled(False)
         try:
             outputs = fn(ctx, *args)
         finally:
-            _cresset.set_grad_enabled(before)
+            _cresset._set_grad_enabled(before)
         if not recording or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
         listed = outputs if isinstance(outputs, tuple) else (outputs,)
