@@ -8,6 +8,7 @@
 #include "cresset/kernels/common/scratch.h"
 #include "cresset/kernels/conv_onednn.h"
 #include "cresset/kernels/cpu/conv.h"
+#include "cresset/kernels/cpu/conv_few_pixels.h"
 #include "cresset/kernels/cpu/conv_winograd.h"
 #include "cresset/kernels/gemm.h"
 #include "cresset/kernels/providers/onednn.h"
@@ -214,7 +215,8 @@ CRESSET_CONV_KERNELS(BFloat16, bfloat16)
 //   3x3 32->64   26^2 b64             184 | 199 | 345    125 | 199 | 264    150 | 193 | 307
 //   3x3 128->128 16^2 b32             204 | 220 | 425    209 | 227 | 413    143 | 205 | 369
 //   3x3 256->256 14^2 b1              197 | 199 | 241    161 | 206 | 243    168 | 159 | 351
-//   3x3 512->512 7^2 b1               108 | 126 |  62     21 | 116 |  59    136 | 134 | 134
+//   3x3 512->512 7^2 b1               108 | 126 |  62     21 | 116 |  59    136 | 134 | 134   few_pixels: 217 forward
+//   1x1 512->2048 7^2 b1                    few_pixels: 226 forward
 //   3x3 16->16   32^2 b32               - | 134 | 290      - | 160 | 292      - | 182 | 158
 //   3x3 3->64    32^2 b32             145 | 116           27 |  37          100 | 139
 //   3x3 1->32    28^2 b64             122 |  80           10 |  12           52 |  77
@@ -224,7 +226,7 @@ CRESSET_CONV_KERNELS(BFloat16, bfloat16)
 //   depthwise 128 16^2 b32              9 |  52           10 |  46            5 |  56
 //   3x3 128->128 28^2 b8, 32 groups    42 |  39           42 |  41           29 |  12
 //   3x3 64->64   56^2 b1, bfloat16    198 | 400          195 | 401          169 | 329
-enum class Path { own, winograd, onednn };
+enum class Path { own, winograd, few_pixels, onednn };
 
 bool winograd_fits(ConvKind kind, const ConvShape& s) {
   const bool three_by_three = s.kernel[0] == 1 && s.kernel[1] == 3 && s.kernel[2] == 3 && s.in[0] == 1 && s.padding[0] == 0;
@@ -234,10 +236,17 @@ bool winograd_fits(ConvKind kind, const ConvShape& s) {
   return kind == ConvKind::backward_weight ? s.in_per_group * s.out_per_group >= 512 : s.batch * s.out_pixels >= 128;
 }
 
+// The weights are read once, where they lie, if the pixels are few.
+bool few_pixels_fit(ConvKind kind, const ConvShape& s) {
+  return kind == ConvKind::forward && s.groups == 1 && s.out_per_group % kFewPixelsRows == 0 && s.taps >= 64 && s.out_per_group >= 64 &&
+         s.batch * s.out_pixels < 128;
+}
+
 Path choose_path(ConvKind kind, ScalarType dtype, const ConvShape& s) {
   if (dtype == ScalarType::BFloat16) return Path::onednn;
   if (dtype != ScalarType::Float) return Path::own;
   if (winograd_fits(kind, s)) return Path::winograd;
+  if (few_pixels_fit(kind, s)) return Path::few_pixels;
   const auto onednn_if = [](bool better) { return better ? Path::onednn : Path::own; };
   const bool depthwise = s.in_per_group == 1 && s.groups > 1;
   if (depthwise) return Path::onednn;
@@ -285,8 +294,10 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
     if (s.output_count() == 0) return;
     if (s.taps == 0) return fill_channels(y, s.batch, params.out_channels, s.out_pixels, b);
     const Path path = choose_path(ConvKind::forward, dtype, s);
-    if constexpr (std::is_same_v<T, float>)
+    if constexpr (std::is_same_v<T, float>) {
       if (path == Path::winograd) return call(conv_winograd_forward_stub)(s, x, w, false, b, y);
+      if (path == Path::few_pixels) return call(conv_forward_few_pixels_stub)(s, x, w, b, y);
+    }
     if (path == Path::onednn && onednn_conv_forward(dtype, params, x, w, b, y)) return;
     if constexpr (FloatingKernels<T>::available)
       FloatingKernels<T>::forward()(s, x, w, b, y);

@@ -250,6 +250,16 @@ TYPED_TEST(ConvTest, Pointwise) {
   check<TypeParam>(conv2d(2, 3, 4, 6, 1, 1, 1));
 }
 
+// Every cut of few pixels into vectors and dot products, taps in one block and in several, images together.
+TEST(ConvFewPixels, MatchesTheDefinition) {
+  for (const int64_t pixels : {1, 3, 16, 17, 19, 20, 33, 49, 64, 66, 100, 127}) check<float>(conv1d(1, 70, 64, pixels, 1));
+  check<float>(conv1d(3, 70, 72, 25, 3, 1, 1));
+  check<float>(conv2d(1, 128, 64, 7, 3, 1, 1));
+  check<float>(conv2d(2, 64, 64, 9, 3, 2, 1));
+  check<float>(conv2d(2, 64, 72, 5, 3, 1, 0, 2));
+  check<float>(conv3d(1, 16, 64, 3, 3, 1, 1));
+}
+
 TYPED_TEST(ConvTest, KernelAsLargeAsThePaddedInput) {
   check<TypeParam>(conv2d(2, 3, 4, 5, 5));
   check<TypeParam>(conv2d(2, 3, 4, 3, 5, 1, 1));
