@@ -23,15 +23,30 @@ constexpr size_t kMaxTransfer = size_t{1} << 30;
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target) : target_(target) {
-    const std::string pattern = target + ".XXXXXX";
+    struct stat old;
+    const bool exists = stat(target.c_str(), &old) == 0;
+    if (exists) {
+      // What a link points to is replaced, not the link.
+      if (char* real = realpath(target.c_str(), nullptr)) {
+        target_ = real;
+        free(real);
+      }
+    }
+    const std::string pattern = target_ + ".XXXXXX";
     name_.assign(pattern.begin(), pattern.end());
     name_.push_back(0);
-    descriptor_ = mkstemp(name_.data());
-    CRESSET_CHECK(descriptor_ >= 0, "save: cannot create a file beside '", target, "': ", std::strerror(errno));
+    direct_ = exists && !S_ISREG(old.st_mode);
+    if (!direct_) descriptor_ = mkstemp(name_.data());
+    // Pipes and devices, and files in a folder where none may be created, are written as they stand.
+    if (direct_ || (descriptor_ < 0 && exists && errno == EACCES)) {
+      direct_ = true;
+      descriptor_ = open(target_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    }
+    CRESSET_CHECK(descriptor_ >= 0, "save: cannot create '", target, "': ", std::strerror(errno));
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) close(descriptor_);
-    if (!moved_) unlink(name_.data());
+    if (!moved_ && !direct_) unlink(name_.data());
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -48,6 +63,7 @@ class TemporaryFile {
   }
 
   void move_into_place() {
+    if (direct_) return;
     // mkstemp made it private: give it the rights that a plain new file gets, or those of the file that it replaces.
     struct stat old;
     const mode_t mask = umask(0);
@@ -72,7 +88,7 @@ class TemporaryFile {
   std::string target_;
   std::vector<char> name_;
   int descriptor_ = -1;
-  bool moved_ = false;
+  bool moved_ = false, direct_ = false;
 };
 
 }  // namespace
@@ -86,11 +102,15 @@ void write_file_atomically(const std::string& path, const std::function<void(con
 ReadableFile::ReadableFile(const std::string& path) : path_(path) {
   descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   CRESSET_CHECK(descriptor_ >= 0, "load: cannot open '", path, "': ", std::strerror(errno));
+  measure();
+}
+ReadableFile::ReadableFile(int descriptor, const std::string& path) : path_(path), descriptor_(descriptor) { measure(); }
+void ReadableFile::measure() {
   struct stat info;
   const bool regular = fstat(descriptor_, &info) == 0 && S_ISREG(info.st_mode);
   if (!regular) {
     close(descriptor_);
-    CRESSET_CHECK(false, "load: '", path, "' is not a regular file");
+    CRESSET_CHECK(false, "load: '", path_, "' is not a regular file");
   }
   size_ = static_cast<uint64_t>(info.st_size);
 }

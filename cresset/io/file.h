@@ -1,5 +1,6 @@
 #pragma once
-// Files written all at once or not at all, and files mapped or read with every length checked. Private to the room.
+// Files written all at once or not at all, and files mapped or read with every length checked. Private to the room and to
+// the Python binding.
 
 #include <cstdint>
 #include <functional>
@@ -15,12 +16,14 @@ using WriteBytes = std::function<void(const void* data, size_t size)>;
 
 // Calls `produce` with a sink into a temporary file beside `path`, which then takes the place of `path` in one step: readers see the old
 // content or the new one. On an error `path` is as it was.
-void write_file_atomically(const std::string& path, const std::function<void(const WriteBytes&)>& produce);
+CRESSET_API void write_file_atomically(const std::string& path, const std::function<void(const WriteBytes&)>& produce);
 
-class ReadableFile {
+class CRESSET_API ReadableFile {
  public:
   // Errors: missing, not a regular file, unreadable.
   explicit ReadableFile(const std::string& path);
+  // Takes over an open descriptor; `path` is for messages.
+  ReadableFile(int descriptor, const std::string& path);
   ~ReadableFile();
   ReadableFile(const ReadableFile&) = delete;
   ReadableFile& operator=(const ReadableFile&) = delete;
@@ -32,6 +35,7 @@ class ReadableFile {
   std::shared_ptr<char> map() const;
 
  private:
+  void measure();
   std::string path_;
   int descriptor_ = -1;
   uint64_t size_ = 0;

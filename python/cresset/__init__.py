@@ -65,10 +65,14 @@ _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._e
 
 from . import autograd, linalg, nn, special  # noqa: E402,F401
 
+# Submodules that load at first use, and names that live in them.
+_lazy = {"optim": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
-def __getattr__(name):  # submodules that load at first use
-    if name in ("optim", "utils"):
-        import importlib
 
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name):
+    if name not in _lazy:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f"{__name__}.{_lazy[name] or name}")
+    return getattr(module, name) if _lazy[name] else module

@@ -20,9 +20,26 @@ def _rebuild_tensor(storage, storage_offset, size, stride, dtype=None):
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
     out = _rebuild_tensor(*storage_and_dtype(storage)[:1], storage_offset, size, stride, storage_and_dtype(storage)[1])
-    if requires_grad:
-        out.requires_grad_(True)
-    return out
+    return _finish(out, requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    return _finish(_rebuild_tensor(storage_and_dtype(storage)[0], storage_offset, size, stride, dtype), requires_grad, metadata)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    import cresset
+
+    return cresset.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
+
+
+def _finish(out, requires_grad, metadata):
+    if metadata and metadata.get("conj"):
+        out = out.conj()
+    if metadata and metadata.get("neg"):
+        out = out._neg_view()
+    out = out.detach() if metadata else out
+    return out.requires_grad_(True) if requires_grad else out
 
 
 def storage_and_dtype(storage):

@@ -1,0 +1,253 @@
+#include "cresset/io/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cresset/tensor.h"
+
+namespace cresset::io {
+
+namespace {
+
+constexpr size_t kMaxPickle = size_t{1} << 31;
+// The first pickles of the format before zip archives.
+constexpr std::string_view kLegacyMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
+constexpr int64_t kLegacyVersion = 1001;
+
+void reverse_each(char* data, size_t nbytes, size_t element) {
+  for (size_t i = 0; i + element <= nbytes; i += element) std::reverse(data + i, data + i + element);
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(std::shared_ptr<const ByteSource> source, CheckpointOptions options) : source_(std::move(source)), options_(std::move(options)) {
+  if (ZipReader::looks_like_zip(*source_)) read_zip();
+  else read_legacy();
+}
+
+void Checkpoint::locate(size_t index, uint64_t offset, uint64_t size) {
+  StorageRecord& s = document_.storages[index];
+  // Bytes that do not make up a whole element may follow.
+  CRESSET_CHECK(size >= s.nbytes && size - s.nbytes < s.class_bytes, "load: storage '", std::string(s.key), "' in '", options_.file, "' has ", size, " bytes, expected ", s.nbytes);
+  s.offset = offset;
+}
+
+void Checkpoint::read_zip() {
+  const ZipReader zip(*source_, options_.file);
+  const ZipEntry* pickle = zip.find("data.pkl");
+  CRESSET_CHECK(pickle, "load: '", options_.file, "' is a zip archive, but no checkpoint: it has no data.pkl");
+  CRESSET_CHECK(options_.script || !zip.find("constants.pkl"), "load: '", options_.file,
+                "' is a TorchScript archive, which holds code beside its data; save the state_dict of the model and load that");
+  CRESSET_CHECK(pickle->size <= kMaxPickle, "load: the pickle in '", options_.file, "' has ", pickle->size, " bytes, at most ", kMaxPickle, " are allowed");
+  bool big = options_.big_endian;
+  if (const ZipEntry* order = zip.find("byteorder")) {
+    const std::string text = order->size <= 16 ? zip.read(*order) : "";
+    CRESSET_CHECK(text == "little" || text == "big", "load: '", options_.file, "' has the unknown byte order '", text, "'");
+    big = text == "big";
+  }
+  swap_bytes_ = big;
+  pickle_ = zip.read(*pickle);
+  std::string_view rest = pickle_;
+  root_ = unpickle(document_, rest, options_);
+  for (size_t i = 0; i < document_.storages.size(); i++) {
+    const std::string key = "data/" + std::string(document_.storages[i].key);
+    const ZipEntry* data = zip.find(key);
+    CRESSET_CHECK(data, "load: '", options_.file, "' has no entry '", key, "'");
+    zip.check_stored(*data);
+    locate(i, data->data_offset, data->size);
+  }
+}
+
+// Five pickles: a magic number, a version, facts on the machine, the object, the list of storages; then each storage's length and bytes.
+void Checkpoint::read_legacy() {
+  CRESSET_CHECK(source_->size() <= (uint64_t{1} << 40), "load: '", options_.file, "' is too large");
+  // The pickles lie at the front; how far they reach is only known by reading them.
+  std::string bytes;
+  size_t window = size_t{1} << 20;
+  auto fail = [&] {
+    cresset::detail::throw_error<UnpicklingError>(
+        cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the format before it"));
+  };
+  char start[16] = {};
+  source_->read(0, start, static_cast<size_t>(std::min<uint64_t>(source_->size(), sizeof start)));
+  if (std::string_view(start + 4, kLegacyMagic.size()) != kLegacyMagic && std::string_view(start + 2, kLegacyMagic.size()) != kLegacyMagic) fail();
+  NodeId keys = 0;
+  size_t consumed = 0;
+  for (;; window *= 8) {
+    const size_t n = static_cast<size_t>(std::min<uint64_t>(source_->size(), std::min(window, kMaxPickle)));
+    bytes.resize(n);
+    source_->read(0, bytes.data(), n);
+    document_ = Document();
+    std::string_view rest = bytes;
+    try {
+      unpickle(document_, rest, options_);
+      const NodeId version = unpickle(document_, rest, options_);
+      CRESSET_CHECK(document_[version].kind == Kind::Int && document_[version].integer == kLegacyVersion, "load: '", options_.file,
+                    "' has an unknown version of the format");
+      const NodeId facts = unpickle(document_, rest, options_);
+      if (document_[facts].kind == Kind::Dict) {
+        const auto& items = document_.children(facts);
+        for (size_t i = 0; i + 1 < items.size(); i += 2)
+          if (document_[items[i]].kind == Kind::Text && document_[items[i]].text == "little_endian") swap_bytes_ = document_[items[i + 1]].kind == Kind::Bool && !document_[items[i + 1]].flag;
+      }
+      const std::string_view before = rest;
+      root_ = unpickle(document_, rest, options_);
+      pickle_ = std::string(before.substr(0, before.size() - rest.size()));
+      keys = unpickle(document_, rest, options_);
+    } catch (const UnpicklingError&) {
+      if (n == source_->size() || window >= kMaxPickle) throw;
+      continue;
+    }
+    consumed = n - rest.size();
+    break;
+  }
+  CRESSET_CHECK(document_[keys].kind == Kind::List, "load: '", options_.file, "' has no list of storages");
+  uint64_t at = consumed;
+  size_t located = 0;
+  for (const NodeId key : document_.children(keys)) {
+    const auto found = document_[key].kind == Kind::Text ? document_.storage_index.find(document_[key].text) : document_.storage_index.end();
+    CRESSET_CHECK(found != document_.storage_index.end() && document_.storages[found->second].offset == 0, "load: '", options_.file,
+                  "' lists a storage that nothing refers to, or twice");
+    StorageRecord& s = document_.storages[found->second];
+    int64_t count;
+    source_->read(at, &count, sizeof count);
+    if (swap_bytes_) reverse_each(reinterpret_cast<char*>(&count), 8, 8);
+    at += sizeof count;
+    const uint64_t each = s.class_bytes;
+    CRESSET_CHECK(count >= 0 && static_cast<uint64_t>(count) <= (source_->size() - at) / each, "load: '", options_.file, "' is truncated within its storages");
+    locate(found->second, at, static_cast<uint64_t>(count) * each);
+    at += static_cast<uint64_t>(count) * each;
+    located++;
+  }
+  CRESSET_CHECK(located == document_.storages.size(), "load: '", options_.file, "' has ", located, " storages, expected ", document_.storages.size());
+}
+
+intrusive_ptr<StorageImpl> Checkpoint::read_storage(size_t index) const {
+  const StorageRecord& s = document_.storages[index];
+  const size_t nbytes = static_cast<size_t>(s.nbytes);
+  if (options_.mmap && nbytes > 0 && !swap_bytes_ && s.offset % 16 == 0) {
+    if (!mapped_) mapped_ = source_->map();
+    if (mapped_) return make_intrusive<StorageImpl>(mapped_.get() + s.offset, nbytes, Device(kCPU), [keep = mapped_](void*) {});
+  }
+  auto storage = make_intrusive<StorageImpl>(nbytes, Device(kCPU));
+  if (nbytes > 0) source_->read(s.offset, storage->data(), nbytes);
+  if (swap_bytes_ && s.swap_bytes > 1) reverse_each(static_cast<char*>(storage->data()), nbytes, s.swap_bytes);
+  return storage;
+}
+
+Tensor Checkpoint::make_tensor(const TensorRecord& r, const intrusive_ptr<StorageImpl>& storage) const {
+  const std::vector<int64_t> sizes = document_.integers(r.sizes), strides = document_.integers(r.strides);
+  Tensor t;
+  if (storage) {
+    t = Tensor(make_intrusive<TensorImpl>(storage, r.dtype, storage->device()));
+    t.impl()->set_geometry(sizes, strides, r.offset);
+  } else {
+    t = cresset::empty_strided(sizes, strides, TensorOptions(r.dtype).device(Device(kMeta)));
+  }
+  t.impl()->set_conj(r.conj);
+  t.impl()->set_neg(r.neg);
+  if (r.requires_grad) t.requires_grad_(true);
+  return t;
+}
+
+void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, ScalarType dtype) {
+  const auto [found, fresh] = index_.emplace(storage.get(), storages_.size());
+  if (fresh) {
+    storages_.push_back(storage);
+    dtypes_.push_back(dtype);
+  }
+  ScalarType& known = dtypes_[found->second];
+  if (known == ScalarType::Undefined) known = dtype;
+  CRESSET_CHECK(known == dtype || dtype == ScalarType::Undefined, "save: tensors of ", known, " and ", dtype,
+                " share the same memory, which the format cannot express; clone() one of them");
+  const Device d = storage->device();
+  pickler_.storage(found->second, dtype, storage->nbytes(), d.is_cpu() ? "cpu" : d.str());
+}
+
+void CheckpointWriter::tensor_function(const Tensor& t) {
+  CRESSET_CHECK(t.defined(), "save: the tensor is undefined");
+  CRESSET_CHECK(t.layout() == kStrided, "save: a sparse or opaque tensor has no dense data; convert it to a strided one");
+  pickler_.global("torch._utils", t.is_meta()                        ? "_rebuild_meta_tensor_no_storage"
+                                  : storage_class(t.scalar_type()) ? "_rebuild_tensor_v2"
+                                                                     : "_rebuild_tensor_v3");
+}
+
+void CheckpointWriter::tensor_arguments(const Tensor& t) {
+  Pickler& p = pickler_;
+  p.mark();
+  if (t.is_meta()) {
+    p.dtype(t.scalar_type());
+  } else {
+    storage(t.impl()->has_storage() ? t.impl()->storage() : make_intrusive<StorageImpl>(0, Device(kCPU)), t.scalar_type());
+    p.integer(t.storage_offset());
+  }
+  p.integers(t.sizes().data(), t.sizes().size());
+  p.integers(t.strides().data(), t.strides().size());
+  p.boolean(t.requires_grad());
+  if (!t.is_meta()) {
+    p.ordered_dict();
+    if (!storage_class(t.scalar_type())) p.dtype(t.scalar_type());
+    if (t.impl()->is_conj() || t.impl()->is_neg()) {
+      p.op('}');
+      for (const char* name : {"conj", "neg"}) {
+        if (!(name[0] == 'c' ? t.impl()->is_conj() : t.impl()->is_neg())) continue;
+        p.text(name);
+        p.boolean(true);
+        p.op('s');
+      }
+    }
+  }
+  p.op('t');
+}
+
+void CheckpointWriter::tensor(const Tensor& t, bool is_parameter) {
+  Pickler& p = pickler_;
+  if (is_parameter) p.global("torch._utils", "_rebuild_parameter");
+  // The tensor within a parameter is detached; the parameter says whether it requires gradients.
+  const Tensor inner = is_parameter ? t.detach() : t;
+  tensor_function(inner);
+  tensor_arguments(inner);
+  p.op('R');
+  if (!is_parameter) return;
+  p.boolean(t.requires_grad());
+  p.ordered_dict();
+  p.op('\x87');
+  p.op('R');
+}
+
+void CheckpointWriter::write(const WriteBytes& write, const std::string& folder, bool checksums) {
+  ZipWriter zip(write, folder);
+  const std::string& pickle = pickler_.finish();
+  zip.add("data.pkl", pickle.data(), pickle.size(), checksums);
+  zip.add(".format_version", "1");
+  zip.add(".storage_alignment", "64");
+  zip.add("byteorder", "little");
+  for (size_t i = 0; i < storages_.size(); i++) {
+    const StorageImpl& s = *storages_[i];
+    const std::string name = "data/" + std::to_string(i);
+    if (s.device().is_cpu()) {
+      zip.add(name, s.data(), s.nbytes(), checksums);
+      continue;
+    }
+    const auto n = static_cast<int64_t>(s.nbytes());
+    Tensor bytes(make_intrusive<TensorImpl>(storages_[i], kByte, s.device()));
+    bytes.impl()->set_contiguous_sizes(n);
+    const Tensor here = bytes.to(Device(kCPU));
+    zip.add(name, here.data_ptr(), s.nbytes(), checksums);
+  }
+  zip.add("version", "3\n");
+  std::string id = std::to_string(pickle.size()) + std::to_string(zip.checksum());
+  id.insert(0, id.size() < 40 ? 40 - id.size() : 0, '0');
+  zip.add(".data/serialization_id", id);
+  zip.finish();
+}
+
+std::string archive_folder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const size_t dot = name.rfind('.');
+  if (dot != std::string::npos && dot > 0) name.resize(dot);
+  return name.empty() ? "archive" : name;
+}
+
+}  // namespace cresset::io

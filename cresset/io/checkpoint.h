@@ -1,0 +1,72 @@
+#pragma once
+// PyTorch's checkpoint files: a pickle and the storages that it refers to, in a zip archive; reading also of the format before it.
+// Both front ends go through here, so both write the same file.
+
+#include <memory>
+
+#include "cresset/core/tensor.h"
+#include "cresset/io/pickle.h"
+#include "cresset/io/zip.h"
+
+namespace cresset::io {
+
+struct CheckpointOptions : UnpickleOptions {
+  // Storages share pages with the file until they are written to; writing does not change the file.
+  bool mmap = false;
+  // Bytes of a file without a `byteorder` entry are those of a big-endian machine.
+  bool big_endian = false;
+};
+
+class CRESSET_API Checkpoint {
+ public:
+  // Reads and checks everything but the storages' bytes. Errors: UnpicklingError; Error for damaged files, by name.
+  Checkpoint(std::shared_ptr<const ByteSource> source, CheckpointOptions options);
+
+  const Document& document() const { return document_; }
+  NodeId root() const { return root_; }
+  // The bytes of the object's pickle.
+  const std::string& pickle() const { return pickle_; }
+  size_t num_storages() const { return document_.storages.size(); }
+  // The bytes in memory of their own, or mapped.
+  intrusive_ptr<StorageImpl> read_storage(size_t index) const;
+  // A tensor over `storage`, which must hold the bytes of the record's. Null: a tensor on the meta device.
+  Tensor make_tensor(const TensorRecord& record, const intrusive_ptr<StorageImpl>& storage) const;
+
+ private:
+  void read_zip();
+  void read_legacy();
+  void locate(size_t index, uint64_t offset, uint64_t size);
+
+  std::shared_ptr<const ByteSource> source_;
+  CheckpointOptions options_;
+  Document document_;
+  std::string pickle_;
+  NodeId root_ = 0;
+  bool swap_bytes_ = false;
+  mutable std::shared_ptr<char> mapped_;
+};
+
+class CRESSET_API CheckpointWriter {
+ public:
+  Pickler& pickler() { return pickler_; }
+  // Puts a tensor on top; storages that several tensors share are written once.
+  // Errors: an undefined tensor, one without dense memory.
+  void tensor(const Tensor& t, bool is_parameter = false);
+  // The function of torch._utils that makes the tensor, and its arguments as a tuple: for callers that wrap them.
+  void tensor_function(const Tensor& t);
+  void tensor_arguments(const Tensor& t);
+  void storage(const intrusive_ptr<StorageImpl>& storage, ScalarType dtype);
+  // The archive, with what the pickler holds. `folder` is the name that all entries begin with.
+  void write(const WriteBytes& write, const std::string& folder, bool checksums = true);
+
+ private:
+  Pickler pickler_;
+  std::vector<intrusive_ptr<StorageImpl>> storages_;
+  std::vector<ScalarType> dtypes_;
+  std::unordered_map<const StorageImpl*, size_t> index_;
+};
+
+// The name of the folder in the archive of a file: the file's without folders and ending.
+CRESSET_API std::string archive_folder(const std::string& path);
+
+}  // namespace cresset::io

@@ -1,0 +1,46 @@
+#pragma once
+// What reading and writing of files share within the extension.
+
+#include "cresset/io/checkpoint.h"
+#include "python/bind/tensor.h"
+
+namespace cresset::python {
+
+// What the package lends to the functions here; set once by cresset.serialization.
+struct IoNames {
+  PyObject *ordered_dict, *default_dict, *counter, *size, *parameter, *unpickling_error;
+  PyObject *make_parameter;  // (tensor, requires_grad, attributes or None)
+  PyObject *make_subclass;   // (tensor, class or None, attributes)
+  PyObject *make_storage;    // (bytes as a tensor, dtype or None)
+  PyObject *call;            // (callable, arguments)
+  PyObject *change;          // (object, what, value[, value])
+  PyObject *device_of;       // (text, index or None)
+  PyObject *default_place;   // (a tag): the device that it names
+  PyObject *reduce;          // (object): what it is made of, as __reduce_ex__(2) tells
+  PyObject *global_name;     // (object): its module and name
+  PyObject *layout;          // (text): a layout
+  PyObject *storage_bytes;   // (object): a storage's bytes as a tensor, and its dtype or None; None for other objects
+};
+const IoNames& io_names();
+
+// As `guarded`, with the errors of reading pickles.
+PyObject* io_guarded(const std::function<PyObject*()>& body);
+// A file as bytes: a descriptor (duplicated), or an object with a buffer, which `keep` keeps alive.
+std::shared_ptr<io::ByteSource> source_of(PyObject* from, const std::string& name);
+// A sink: a function of bytes.
+io::WriteBytes sink_of(PyObject* write);
+
+PyObject* io_save(PyObject*, PyObject* args);
+bool add_io(PyObject* module);
+
+// The interpreter's lock is released while this lives.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace cresset::python

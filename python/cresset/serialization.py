@@ -1,0 +1,684 @@
+"""Checkpoint files in PyTorch's format, under the names of `torch.serialization`.
+
+`save` writes and `load` reads the same zip archives as PyTorch and as Cresset's C++ front end. Reading builds data only: the reader in the
+library knows a fixed list of names and cannot import anything. See `load` for what `weights_only=False` changes.
+
+>>> import io
+>>> buffer = io.BytesIO()
+>>> torch.save({"weights": torch.arange(3), "epoch": 4}, buffer)
+>>> _ = buffer.seek(0)
+>>> torch.load(buffer)
+{'weights': tensor([0, 1, 2]), 'epoch': 4}
+"""
+
+from __future__ import annotations
+
+import _compat_pickle
+import collections
+import copyreg
+import enum
+import io
+import os
+import pickle
+import sys
+import threading
+import types
+from contextlib import contextmanager
+
+import _cresset
+import cresset as torch
+from cresset import _utils
+
+__all__ = [
+    "SourceChangeWarning",
+    "mkdtemp",
+    "register_package",
+    "check_module_version_greater_or_equal",
+    "validate_cuda_device",
+    "validate_hpu_device",
+    "location_tag",
+    "default_restore_location",
+    "normalize_storage_type",
+    "storage_to_tensor_type",
+    "save",
+    "load",
+    "StorageType",
+    "LoadEndianness",
+    "get_crc32_options",
+    "set_crc32_options",
+    "get_default_load_endianness",
+    "set_default_load_endianness",
+    "get_default_mmap_options",
+    "set_default_mmap_options",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "add_safe_globals",
+    "safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "skip_data",
+]
+
+DEFAULT_PROTOCOL = 2
+MAP_SHARED, MAP_PRIVATE = 1, 2
+STORAGE_CLASSES = {
+    f"{name}Storage": dtype
+    for name, dtype in {
+        "Byte": torch.uint8, "Char": torch.int8, "Short": torch.int16, "Int": torch.int32, "Long": torch.int64, "Half": torch.float16,
+        "Float": torch.float32, "Double": torch.float64, "ComplexFloat": torch.complex64, "ComplexDouble": torch.complex128,
+        "Bool": torch.bool, "BFloat16": torch.bfloat16,
+    }.items()
+}  # fmt: skip
+_state = threading.local()
+_options = {"crc32": True, "mmap": MAP_PRIVATE, "endianness": None}
+
+
+class SourceChangeWarning(Warning):
+    """A class saved with a file has another source now; kept for programs that filter it."""
+
+
+class LoadEndianness(enum.Enum):
+    """The byte order of files that do not say theirs."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+class StorageType:
+    """The name of a storage class in a file."""
+
+    def __init__(self, name):
+        if f"{name}" not in STORAGE_CLASSES:
+            raise KeyError(name)
+        self._dtype = STORAGE_CLASSES[name]
+
+    @property
+    def dtype(self):
+        return self._dtype
+
+    def __repr__(self):
+        return f"StorageType(dtype={self.dtype})"
+
+
+# ---- names that files may use -----------------------------------------------------------------------------------------------
+
+_safe_globals: list = []
+
+
+def add_safe_globals(safe_globals):
+    """Let `load` with `weights_only=True` use these classes and functions, each as itself or with the name that files call it by.
+
+    >>> class Config:
+    ...     pass
+    >>> torch.serialization.add_safe_globals([Config, (Config, "old_package.Config")])
+    >>> len(torch.serialization.get_safe_globals())
+    2
+    >>> torch.serialization.clear_safe_globals()
+    """
+    for item in safe_globals:
+        _name_of(item)
+        if item not in _safe_globals:
+            _safe_globals.append(item)
+
+
+def get_safe_globals():
+    """The classes and functions that files may use beyond the built-in list."""
+    return list(_safe_globals)
+
+
+def clear_safe_globals():
+    """Forget all names that were allowed."""
+    _safe_globals.clear()
+
+
+class safe_globals:
+    """Allows names as `add_safe_globals` does, within a `with` block.
+
+    >>> with torch.serialization.safe_globals([range]):
+    ...     len(torch.serialization.get_safe_globals())
+    1
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
+
+    def __init__(self, safe_globals):
+        self.safe_globals = safe_globals
+
+    def __enter__(self):
+        self.before = list(_safe_globals)
+        add_safe_globals(self.safe_globals)
+
+    def __exit__(self, kind, value, traceback):
+        _safe_globals[:] = self.before
+
+
+def _name_of(item):
+    if isinstance(item, tuple):
+        if len(item) != 2 or not isinstance(item[1], str):
+            raise ValueError(f"add_safe_globals: expected a class, a function, or a pair of one and its name, got {item!r}")
+        return item[1]
+    if not hasattr(item, "__qualname__") or not hasattr(item, "__module__"):
+        raise ValueError(f"add_safe_globals: expected a class or function, got {item!r}")
+    return f"{item.__module__}.{item.__qualname__}"
+
+
+def _allowed_names():
+    names = {}
+    for item in _safe_globals:
+        name, value = _name_of(item), item[0] if isinstance(item, tuple) else item
+        names[name] = value
+        names[_to_file(name)] = value
+    return names
+
+
+def _to_file(module):
+    """The name under which PyTorch knows a module of this package."""
+    return "torch" + module[len("cresset") :] if module == "cresset" or module.startswith("cresset.") else module
+
+
+def _from_file(module):
+    return "cresset" + module[len("torch") :] if module == "torch" or module.startswith("torch.") else module
+
+
+_BUILTINS = {
+    "builtins": {
+        "list": list, "dict": dict, "set": set, "frozenset": frozenset, "tuple": tuple, "int": int, "long": int, "float": float,
+        "complex": complex, "bool": bool, "str": str, "unicode": str, "bytes": bytes, "bytearray": bytearray,
+    },
+    "collections": {"OrderedDict": collections.OrderedDict, "defaultdict": collections.defaultdict, "Counter": collections.Counter},
+}  # fmt: skip
+
+
+def _known_global(module, name):
+    """An object that the reader's list names, used as a value: a class in a defaultdict, say."""
+    if name in _BUILTINS.get(module, ()):
+        return _BUILTINS[module][name]
+    if module == "torch" and name == "Tensor":
+        return torch.Tensor
+    if module == "torch" and name == "Size":
+        return torch.Size
+    if module == "torch.nn.parameter" and name == "Parameter":
+        return torch.nn.Parameter
+    if module == "torch" and name in STORAGE_CLASSES:
+        return StorageType(name)
+    raise pickle.UnpicklingError(f"load: the file uses `{module}.{name}` as a value, which data may not")
+
+
+# ---- storages ----------------------------------------------------------------------------------------------------------------
+
+
+class _LoadedStorage:
+    """A storage read from a file with the dtype that its class there stands for, on its way into tensors."""
+
+    def __init__(self, storage, dtype):
+        self._untyped_storage, self.dtype, self.device = storage, dtype, storage.device
+
+
+_package_registry: list = []
+
+
+def register_package(priority, tagger, deserializer):
+    """Teach `save` and `load` about a device: `tagger(storage)` names it in files, `deserializer(storage, tag)` brings it back.
+
+    The entry with the lowest `priority` whose functions return something other than None decides.
+    """
+    _package_registry.append((priority, tagger, deserializer))
+    _package_registry.sort(key=lambda entry: entry[0])
+
+
+def location_tag(storage):
+    """The name in files of the device that a storage lies on."""
+    for _, tagger, _ in _package_registry:
+        tag = tagger(storage)
+        if tag:
+            return tag
+    return str(storage.device)
+
+
+def default_restore_location(storage, location):
+    """`storage` moved to where `location`, the tag in a file, says. Raises RuntimeError for a device that is not there."""
+    for _, _, deserializer in _package_registry:
+        result = deserializer(storage, location)
+        if result is not None:
+            return result
+    _device(location)
+    return storage
+
+
+def _device(location):
+    """The device that a tag names. Raises RuntimeError for one that is not there."""
+    if location == "cpu":
+        return torch.device("cpu")
+    kind = str(location).split(":")[0]
+    if kind == "cuda":
+        raise RuntimeError(
+            "load: the file holds tensors of a CUDA device, and there is none here; use torch.load with map_location=torch.device('cpu') to "
+            "map your storages to the CPU"
+        )
+    try:
+        device = torch.device(location)
+        if kind != "meta":
+            torch.empty(0, device=device)
+        return device
+    except (RuntimeError, ValueError, NotImplementedError) as error:
+        raise RuntimeError(f"load: do not know how to restore the location of a storage tagged with {location!r}: {error}") from None
+
+
+def _placer(map_location):
+    """A function from a storage's tag to its device."""
+    if map_location is None:
+        return None if not _package_registry else lambda location, index: _device(location)
+    if isinstance(map_location, dict):
+        return lambda location, index: _device(map_location.get(location, location))
+    if isinstance(map_location, (str, bytes)):
+        target = _device(map_location.decode() if isinstance(map_location, bytes) else map_location)
+        return lambda location, index: target
+    if isinstance(map_location, torch.device):
+        target = _device(str(map_location))
+        return lambda location, index: target
+    if not callable(map_location):
+        raise TypeError(f"load: expected a device, its name, a dict or a function as map_location, got {type(map_location).__name__}")
+
+    def place(location, index):
+        result = map_location(_Place(), location)
+        if result is None:
+            return _device(location)
+        if not hasattr(result, "device"):
+            raise TypeError(f"load: map_location returned a {type(result).__name__}, expected a storage or None")
+        return torch.device(result.device)
+
+    return place
+
+
+class _Place:
+    """What a map_location function gets for a storage before its bytes are read, and may return as it is or moved."""
+
+    def __init__(self, device="cpu"):
+        self.device = torch.device(device)
+
+    def cpu(self):
+        return _Place("cpu")
+
+    def cuda(self, device=None, non_blocking=False):
+        return _Place(_device("cuda"))
+
+    def to(self, *, device=None, non_blocking=False):
+        return _Place(device or self.device)
+
+
+def normalize_storage_type(storage_type):
+    """The class of storages of a dtype, by its class or its dtype."""
+    return getattr(storage_type, "dtype", storage_type)
+
+
+def storage_to_tensor_type(storage):
+    """The name of the tensor class that goes with a storage."""
+    names = {dtype: name for name, dtype in STORAGE_CLASSES.items()}
+    return "torch." + names[storage.dtype].replace("Storage", "Tensor")
+
+
+def check_module_version_greater_or_equal(module, req_version_tuple, error_if_malformed=True):
+    """Whether `module.__version__` is at least the given tuple of numbers."""
+    try:
+        found = tuple(type(part)(text) for part, text in zip(req_version_tuple, module.__version__.split(".")))
+        return found >= tuple(req_version_tuple)
+    except (ValueError, AttributeError) as error:
+        if error_if_malformed:
+            raise RuntimeError(f"check_module_version: {module.__name__} has the malformed version {module.__version__!r}") from error
+        return True
+
+
+def validate_cuda_device(location):
+    """Raises RuntimeError: there is no CUDA device for storages of a file."""
+    _device(location)
+
+
+def validate_hpu_device(location):
+    """Raises RuntimeError: there is no HPU device for storages of a file."""
+    raise RuntimeError(f"load: there is no device for {location!r}; use map_location='cpu'")
+
+
+def mkdtemp():
+    """A fresh folder, removed at the end of a `with` block."""
+    import tempfile
+
+    return tempfile.TemporaryDirectory()
+
+
+# ---- options ------------------------------------------------------------------------------------------------------------------
+
+
+def get_crc32_options():
+    """Whether `save` computes checksums."""
+    return _options["crc32"]
+
+
+def set_crc32_options(compute_crc32):
+    """Whether `save` computes checksums; without them damage to a file is not noticed."""
+    _options["crc32"] = bool(compute_crc32)
+
+
+def get_default_load_endianness():
+    """The byte order that `load` takes for files that do not say theirs; None for this machine's."""
+    return _options["endianness"]
+
+
+def set_default_load_endianness(endianness):
+    """Set the byte order of files that do not say theirs. Raises TypeError for anything but a LoadEndianness or None."""
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError("set_default_load_endianness: expected a LoadEndianness or None")
+    _options["endianness"] = endianness
+
+
+def get_default_mmap_options():
+    """How `load` with `mmap=True` maps files: MAP_PRIVATE or MAP_SHARED."""
+    return _options["mmap"]
+
+
+class set_default_mmap_options:
+    """How `load` with `mmap=True` maps files, at once or within a `with` block. Only private mappings never change the file."""
+
+    def __init__(self, flags):
+        if flags not in (MAP_PRIVATE, MAP_SHARED):
+            raise ValueError(f"set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, got {flags}")
+        if flags == MAP_SHARED:
+            raise ValueError("set_default_mmap_options: mappings that write into the checkpoint are not supported, only mmap.MAP_PRIVATE")
+        self.before, _options["mmap"] = _options["mmap"], flags
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, kind, value, traceback):
+        _options["mmap"] = self.before
+
+
+@contextmanager
+def skip_data(materialize_fake_tensors=False):
+    """Within the block `load` leaves the bytes of tensors unread: their shapes and dtypes come, without values, on the meta device.
+
+    >>> import io
+    >>> buffer = io.BytesIO()
+    >>> torch.save(torch.ones(2), buffer)
+    >>> _ = buffer.seek(0)
+    >>> with torch.serialization.skip_data():
+    ...     torch.load(buffer).device
+    device(type='meta')
+    """
+    before, _state.skip = getattr(_state, "skip", False), True
+    try:
+        yield
+    finally:
+        _state.skip = before
+
+
+# ---- saving --------------------------------------------------------------------------------------------------------------------
+
+
+def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_new_zipfile_serialization=True, _disable_byteorder_record=False):
+    """Write `obj` to a file, a path or an object with `write`, so that PyTorch and both of Cresset's front ends can read it.
+
+    Tensors that share memory share it in the file; views keep their strides. A path is replaced in one step once everything is on disk.
+    Classes of your own are written by name, as pickle does; `load` reads those only if they are allowed.
+
+    Raises RuntimeError for a folder that does not exist or tensors of different dtypes over the same memory, AttributeError or
+    pickle.PicklingError for objects that cannot be found by name, TypeError for objects that cannot be pickled.
+
+    >>> import io
+    >>> model = torch.nn.Linear(2, 1)
+    >>> buffer = io.BytesIO()
+    >>> torch.save(model.state_dict(), buffer)
+    >>> _ = buffer.seek(0)
+    >>> list(torch.load(buffer))
+    ['weight', 'bias']
+    """
+    if not _use_new_zipfile_serialization:
+        raise RuntimeError("save: the format before zip archives is only read, not written")
+    if pickle_protocol != DEFAULT_PROTOCOL:
+        raise ValueError(f"save: only pickles of protocol 2 are written, got pickle_protocol={pickle_protocol}")
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        folder = os.path.dirname(path)
+        if folder and not os.path.isdir(folder):
+            raise RuntimeError(f"save: the folder {folder} does not exist")
+        name = os.path.splitext(os.path.basename(os.fsdecode(path)))[0] or "archive"
+        _cresset._io_save(obj, path, name.encode("utf-8", "replace").decode(), get_crc32_options())
+        return
+    if not hasattr(f, "write"):
+        raise AttributeError("save: expected 'f' to be a path or a file-like object with a 'write' attribute")
+    _cresset._io_save(obj, f.write, "archive", get_crc32_options())
+
+
+def _reduce(value):
+    """What pickle knows of an object: None for a class or function (a name), or what __reduce_ex__ returns."""
+    kind = type(value)
+    if isinstance(value, type) or kind in (types.FunctionType, types.BuiltinFunctionType):
+        return None
+    special = copyreg.dispatch_table.get(kind)
+    return special(value) if special is not None else value.__reduce_ex__(2)
+
+
+def _global_name(value, name):
+    """The module and name that a file calls an object by, or a function and arguments that find it."""
+    name = name or getattr(value, "__qualname__", None) or value.__name__
+    module = pickle.whichmodule(value, name)
+    if "<locals>" in name:
+        raise AttributeError(f"Can't pickle local object {name!r}: define it at the top of a module")
+    try:
+        __import__(module)
+        found = sys.modules[module]
+        parent = None
+        for part in name.split("."):
+            parent, found = found, getattr(found, part)
+    except (ImportError, KeyError, AttributeError):
+        raise pickle.PicklingError(f"Can't pickle {value!r}: it's not found as {module}.{name}") from None
+    if found is not value and not isinstance(value, (torch.dtype, torch.layout)):
+        raise pickle.PicklingError(f"Can't pickle {value!r}: it's not the same object as {module}.{name}")
+    if "." in name:
+        return getattr, (parent, name.rsplit(".", 1)[1])
+    if (module, name) in _compat_pickle.REVERSE_NAME_MAPPING:
+        module, name = _compat_pickle.REVERSE_NAME_MAPPING[(module, name)]
+    elif module in _compat_pickle.REVERSE_IMPORT_MAPPING:
+        module = _compat_pickle.REVERSE_IMPORT_MAPPING[module]
+    return _to_file(module), name
+
+
+# ---- loading -------------------------------------------------------------------------------------------------------------------
+
+
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+    """Read what `save` wrote, or PyTorch's `torch.save`: from a path, or from an object with `read` and `seek`.
+
+    map_location: where tensors go: a device or its name, a dict from names in the file to names here, or a function of a storage and its
+    name. weights_only: True (the default) builds tensors, containers, numbers and text only, and the classes that `add_safe_globals` named;
+    False lets Python's pickle run whatever the file says, so use it only for files of your own. mmap: True leaves tensors in the file,
+    whose pages are read when they are used and copied when they are written to; the file does not change.
+
+    Raises FileNotFoundError and its kin, EOFError for an empty file, pickle.UnpicklingError for names that are not allowed and damaged
+    pickles, RuntimeError for damaged archives and missing devices, ValueError for mmap without a path.
+
+    >>> import io
+    >>> buffer = io.BytesIO()
+    >>> torch.save([torch.zeros(2), "text"], buffer)
+    >>> _ = buffer.seek(0)
+    >>> torch.load(buffer, map_location="cpu", weights_only=True)
+    [tensor([0., 0.]), 'text']
+    """
+    if pickle_module is not None and weights_only:
+        raise RuntimeError("load: weights cannot be loaded safely when a pickle_module is given")
+    if weights_only is None:
+        forced = os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
+        weights_only = pickle_module is None and not forced
+    if weights_only and set(pickle_load_args) - {"encoding"}:
+        raise TypeError(f"load: got an unexpected keyword argument {sorted(set(pickle_load_args) - {'encoding'})[0]!r}")
+    mmap = bool(mmap)
+    is_path = isinstance(f, (str, os.PathLike))
+    if mmap and not is_path:
+        raise ValueError("load: f must be a file path in order to use the mmap argument")
+    if is_path:
+        with open(f, "rb") as file:
+            name = os.fsdecode(f)
+            if os.fstat(file.fileno()).st_size == 0:
+                raise EOFError(f"load: '{name}' is empty")
+            return _load(file.fileno(), name, map_location, pickle_module, weights_only, mmap, pickle_load_args)
+    for needed in ("seek", "read", "tell"):
+        if not hasattr(f, needed):
+            raise AttributeError(
+                f"load: a {type(f).__name__} has no attribute {needed!r}; files are read from paths and from objects that can seek, such as "
+                "io.BytesIO"
+            )
+    content = f.read()
+    if isinstance(content, str):
+        raise TypeError("load: expected a file opened for bytes, got text")
+    if len(content) == 0:
+        raise EOFError("load: the file is empty")
+    return _load(content, getattr(f, "name", None) or "<bytes>", map_location, pickle_module, weights_only, False, pickle_load_args)
+
+
+def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_load_args):
+    name, place = str(name), _placer(map_location)
+    if getattr(_state, "skip", False):
+        meta = torch.device("meta")
+        place = lambda location, index: meta  # noqa: E731
+    big = get_default_load_endianness() == LoadEndianness.BIG
+    if not weights_only:
+        return _load_with_pickle(source, name, place, pickle_module or pickle, mmap, big, pickle_load_args)
+    names = _allowed_names()
+
+    def resolve(module, wanted):
+        full = f"{module}.{wanted}"
+        return names[full] if full in names else _known_global(module, wanted)
+
+    allow = (lambda module, wanted: f"{_plain(module)}.{wanted}" in names) if names else None
+    return _cresset._io_load(source, name, mmap, big, allow, resolve, place)
+
+
+def _plain(module):
+    return "builtins" if module == "__builtin__" else module
+
+
+def _find_global(module, name):
+    """A name of a file that is trusted, in this package where PyTorch's is meant."""
+    if module == "torch" and name in STORAGE_CLASSES:
+        return StorageType(name)
+    if module == "torch.storage" and name == "UntypedStorage":
+        return torch.UntypedStorage
+    if module == "torch._tensor" and name == "_rebuild_from_type_v2":
+        return _utils._rebuild_from_type_v2
+    if module == "torch.serialization" and name == "_get_layout":
+        return _layout
+    if module == "torch._utils":
+        return getattr(_utils, name)
+    return None
+
+
+def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
+    """Python's own pickle over the archive's data.pkl; storages come by their persistent ids."""
+    archive, content = _cresset._io_open(source, name, mmap, big)
+    storages = {}
+
+    class Unpickler(pickle_module.Unpickler):
+        def find_class(self, module, wanted):
+            found = _find_global(module, wanted)
+            if found is not None:
+                return found
+            here = _from_file(module)
+            try:
+                return super().find_class(here, wanted)
+            except (ImportError, AttributeError):
+                if here == module:
+                    raise
+                raise AttributeError(f"load: the file uses `{module}.{wanted}`, which Cresset does not have") from None
+
+        def persistent_load(self, saved):
+            kind, storage_class, key, location, count = saved[:5]
+            if kind != "storage":
+                raise pickle.UnpicklingError(f"load: expected the id of a storage, got {kind!r}")
+            dtype = getattr(storage_class, "_dtype", None)
+            if not isinstance(storage_class, StorageType):
+                dtype = None
+            if key not in storages:
+                device = torch.device("cpu") if place is None else place(location, len(storages))
+                data = _cresset._io_storage(archive, key)
+                storages[key] = (data.to(device) if device.type != "cpu" else data).untyped_storage()
+            return _LoadedStorage(storages[key], dtype)
+
+    return Unpickler(io.BytesIO(content), **{"encoding": "utf-8", **pickle_load_args}).load()
+
+
+def get_unsafe_globals_in_checkpoint(f):
+    """The names that a file uses and `load` would refuse, without loading it.
+
+    >>> import io, datetime
+    >>> buffer = io.BytesIO()
+    >>> torch.save(datetime.date(2020, 1, 1), buffer)
+    >>> _ = buffer.seek(0)
+    >>> torch.serialization.get_unsafe_globals_in_checkpoint(buffer)
+    ['datetime.date']
+    """
+    found, names = [], _allowed_names()
+
+    def note(module, wanted):
+        full = f"{_plain(module)}.{wanted}"
+        if full not in names and full not in found:
+            found.append(full)
+        return True
+
+    def scan(source, name):
+        _cresset._io_scan(source, name, note)
+
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            scan(file.fileno(), os.fsdecode(f))
+    else:
+        scan(f.read(), "<bytes>")
+    return found
+
+
+def _layout(text):
+    return getattr(torch, text.removeprefix("torch."))
+
+
+def _make_parameter(tensor, requires_grad, attributes):
+    parameter = torch.nn.Parameter(tensor, requires_grad)
+    return parameter if attributes is None else _with_attributes(parameter, attributes)
+
+
+def _make_subclass(tensor, kind, attributes):
+    return _with_attributes(tensor if kind is None else tensor.as_subclass(kind), attributes)
+
+
+def _with_attributes(target, state):
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
+    elif isinstance(state, tuple) and len(state) == 2:
+        for part in state:
+            for name, value in (part or {}).items():
+                setattr(target, name, value)
+    elif state:
+        vars(target).update(state)
+    return target
+
+
+def _call(function, arguments):
+    return function.__new__(function, *arguments) if isinstance(function, type) else function(*arguments)
+
+
+def _change(target, what, value, item):
+    """A step that makes an object of an allowed class complete: its state, an element, an item."""
+    if what == 1:
+        target.append(value)
+    elif what == 2:
+        target[value] = item
+    else:
+        _with_attributes(target, value)
+
+
+_cresset._set_io_names(
+    {
+        "ordered_dict": collections.OrderedDict, "default_dict": collections.defaultdict, "counter": collections.Counter, "size": torch.Size,
+        "parameter": getattr(torch.nn, "Parameter", None), "unpickling_error": pickle.UnpicklingError, "make_parameter": _make_parameter,
+        "make_subclass": _make_subclass, "call": _call, "change": _change,
+        "device_of": lambda kind, index: torch.device(kind) if index is None else torch.device(kind, index),
+        "default_place": _device, "reduce": _reduce, "global_name": _global_name, "layout": _layout,
+    }
+)  # fmt: skip
