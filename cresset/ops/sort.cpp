@@ -105,7 +105,7 @@ void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Ten
 
 namespace composite {
 
-std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) { return cresset::sort(self, std::optional<bool>(false), dim, descending); }
+std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) { return cresset::sort(self, std::optional<bool>(), dim, descending); }
 Tensor msort(const Tensor& self) { return std::get<0>(cresset::sort(self, 0)); }
 Tensor argsort(const Tensor& self, int64_t dim, bool descending) { return std::get<1>(cresset::sort(self, dim, descending)); }
 Tensor argsort(const Tensor& self, bool stable, int64_t dim, bool descending) {

@@ -25,7 +25,13 @@ def uses(expression: str, name: str) -> bool:
 
 
 def camel(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
+    """As PyTorch spells it: a letter after a digit is a capital too."""
+    joined = "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
+    return re.sub(r"(?<=[0-9])[a-z]", lambda m: m[0].upper(), joined)
+
+
+def quoted(text: str) -> str:
+    return f'"{text}"'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,11 +136,11 @@ class AutogradEmitter:
             return []
         saved = self.saved()
         tensors = [s for s in saved if s.is_tensor]
-        name = self.row.grad_name or camel(self.row.schema.name) + "Backward0"
+        names = self.row.grad_names or (camel(self.row.schema.name) + "Backward0",)
         lines = ["", f"struct {self.node} final : TraceableFunction {{"]
         if tensors:
             lines.append(f"  {self.node}() {{ lock_apply_ = true; }}")
-        lines.append(f'  std::string name() const override {{ return "{name}"; }}')
+        lines.append(f"  std::string name() const override {{ return {'name_' if len(names) > 1 or self.row.grad_name_if else quoted(names[0])}; }}")
         if tensors:
             lines.append("  void release_variables() override {")
             for s in tensors:
@@ -144,6 +150,8 @@ class AutogradEmitter:
         lines.append("  variable_list apply(variable_list&& grads) override;")
         lines += [f"  {s.type} {s.name}_{{}};" for s in saved]
         lines += [f"  size_t {a.name}_count = 0;" for a in self.differentiable if a.type.list]
+        if len(names) > 1 or self.row.grad_name_if:
+            lines.append(f"  const char* name_ = {quoted(names[0])};")
         return [*lines, "};", "", *self.apply(saved)]
 
     def apply(self, saved: list[Saved]) -> list[str]:
@@ -206,6 +214,9 @@ class AutogradEmitter:
         names = ", ".join(a.name for a in self.differentiable)
         lines = [f"node = make_node<{self.node}>();", f"set_next_edges(*node, {names});"]
         lines += [f"node->{a.name}_count = {a.name}.size();" for a in self.differentiable if a.type.list]
+        if op.form == "inplace" and len(self.row.grad_names) > 1:
+            lines.append(f"node->name_ = {quoted(self.row.grad_names[1])};")
+        lines += [f"if ({condition}) node->name_ = {quoted(name)};" for name, condition in self.row.grad_name_if.items()]
         for s in self.saved():
             if s.is_output:
                 continue

@@ -170,7 +170,8 @@ class Row:
     check: str | None = None
     mask: str | None = None
     grad: dict[str, str] | str | None = None
-    grad_name: str | None = None
+    grad_names: tuple[str, ...] = ()
+    grad_name_if: dict[str, str] = dataclasses.field(default_factory=dict)
     cpp_name: str | None = None
     decomposition: str | None = None
     out_names: tuple[str, ...] = ()

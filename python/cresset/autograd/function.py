@@ -8,6 +8,7 @@ import warnings
 import _cresset
 from _cresset import Tensor
 
+from .. import is_grad_enabled, no_grad
 from . import graph
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
@@ -192,12 +193,9 @@ def once_differentiable(fn):
 
     @functools.wraps(fn)
     def wrapper(ctx, *args):
-        recording = _cresset.is_grad_enabled()
-        before = _cresset._set_grad_enabled(False)
-        try:
+        recording = is_grad_enabled()
+        with no_grad():
             outputs = fn(ctx, *args)
-        finally:
-            _cresset._set_grad_enabled(before)
         if not recording or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
         listed = outputs if isinstance(outputs, tuple) else (outputs,)
