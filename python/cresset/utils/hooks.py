@@ -1,10 +1,13 @@
-"""Handles of registered hooks."""
+"""Handles of registered hooks, and what carries the backward hooks of modules through the graph."""
 
 from __future__ import annotations
 
 import itertools
+import warnings
 import weakref
 from collections import OrderedDict
+
+import cresset as torch
 
 _numbers = itertools.count()
 
@@ -59,3 +62,113 @@ class RemovableHandle:
 
     def __exit__(self, *_):
         self.remove()
+
+
+def _pass_through():
+    class PassThrough(torch.autograd.Function):
+        """The tensors given, and a call with all of their gradients together on the way back."""
+
+        @staticmethod
+        def forward(ctx, call, *tensors):
+            ctx.call = call
+            ctx.set_materialize_grads(False)
+            return tuple(tensor.view_as(tensor) for tensor in tensors)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return (None, *ctx.call(grads))
+
+    return PassThrough
+
+
+class _Gradients:
+    """Watches some of the values of a tuple: the gradients of all of them arrive at once, None for the values not watched."""
+
+    kind = None
+
+    def __init__(self, values, call):
+        self.count = len(values)
+        self.places = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and v.requires_grad]
+        self.call = call
+
+    def watch(self, values):
+        if not self.places:
+            return values
+        if _Gradients.kind is None:
+            _Gradients.kind = _pass_through()
+        through = _Gradients.kind.apply(self._arrived, *(values[i] for i in self.places))
+        values = list(values)
+        for place, tensor in zip(self.places, through, strict=True):
+            values[place] = tensor
+        return tuple(values)
+
+    def _arrived(self, grads):
+        spread = [None] * self.count
+        for place, grad in zip(self.places, grads, strict=True):
+            spread[place] = grad
+        out = self.call(tuple(spread))
+        return grads if out is None else [out[place] for place in self.places]
+
+
+class BackwardHook:
+    """Runs the full backward hooks of a module: those before when the gradients of its outputs are known, the others with its inputs'."""
+
+    def __init__(self, module, hooks, pre_hooks):
+        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+        self.grad_outputs = None
+        self.inputs = None
+
+    def setup_input_hook(self, args):
+        self.inputs = _Gradients(args, self._of_inputs)
+        return self.inputs.watch(args)
+
+    def setup_output_hook(self, result):
+        if isinstance(result, torch.Tensor):
+            return _Gradients((result,), self._of_outputs).watch((result,))[0]
+        if not isinstance(result, (tuple, list)):
+            warnings.warn("full backward hooks need a forward that returns a tensor or a tuple of tensors; they will not run", stacklevel=4)
+            return result
+        out = _Gradients(result, self._of_outputs).watch(tuple(result))
+        return type(result)(*out) if hasattr(result, "_fields") else type(result)(out)
+
+    def _of_outputs(self, grads):
+        for hook in self.pre_hooks:
+            grads = _replaced(hook(self.module, grads), grads, "backward pre-hook")
+        self.grad_outputs = grads
+        if not self.inputs.places:
+            for hook in self.hooks:
+                if hook(self.module, (None,) * self.inputs.count, grads) is not None:
+                    raise RuntimeError("backward hook: no input of the module needs a gradient, so there is none to replace")
+        return grads
+
+    def _of_inputs(self, grads):
+        for hook in self.hooks:
+            grads = _replaced(hook(self.module, grads, self.grad_outputs), grads, "backward hook")
+        return grads
+
+
+def _replaced(result, grads, what):
+    if result is None:
+        return grads
+    result = result if isinstance(result, tuple) else (result,)
+    if len(result) != len(grads):
+        raise RuntimeError(f"{what}: returned {len(result)} gradients, expected {len(grads)}")
+    return result
+
+
+def unserializable_hook(hook):
+    """Mark a hook: pickling the tensor that carries it warns.
+
+    >>> from cresset.utils.hooks import unserializable_hook
+    >>> unserializable_hook(lambda grad: None).__torch_unserializable__
+    True
+    """
+    hook.__torch_unserializable__ = True
+    return hook
+
+
+def warn_if_has_hooks(tensor):
+    """Warn about the hooks of a tensor that pickling would lose."""
+    for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(f"the hook {hook!r} on the gradient of a tensor is not saved with it", stacklevel=2)

@@ -1,0 +1,312 @@
+"""Convolution, pooling, padding, patches and resizing."""
+
+import math
+import warnings
+
+import cresset as torch
+
+from ... import _operators as ops
+
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (ops[f"conv_transpose{n}d"] for n in (1, 2, 3))
+conv1d, conv2d, conv3d = (ops[f"conv{n}d"] for n in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = (ops[f"avg_pool{n}d"] for n in (1, 2, 3))
+_MODES = ("constant", "reflect", "replicate", "circular")
+
+
+def _conv(n):
+    op, shape = ops[f"conv{n}d"], {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}[n]
+
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return op(input, weight, bias, stride, padding, dilation, groups)
+
+    conv.__name__ = conv.__qualname__ = f"conv{n}d"
+    conv.__doc__ = f"""Slides kernels (out, C/groups, ...) over {shape}; `padding` may be "same" or "valid". RuntimeError for shapes that do not fit.
+
+    >>> F.conv{n}d(torch.ones(1, 2{", 4" * n}), torch.ones(3, 2{", 3" * n})).shape
+    torch.Size([1, 3{", 2" * n}])
+    """
+    return conv
+
+
+conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """A convolution of (T, N, C) with kernels (K, C, out) along the first dimension, `pad` steps of zeros on both sides.
+
+    >>> F.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
+    torch.Size([4, 2, 4])
+    """
+    return ops["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Pads the last dimensions: (left, right, top, bottom, ...). Modes constant, reflect, replicate, circular.
+
+    >>> F.pad(torch.ones(1, 2), (1, 1)).tolist()
+    [[0.0, 1.0, 1.0, 0.0]]
+    """
+    if mode not in _MODES:
+        raise NotImplementedError(f"pad: unrecognised padding mode {mode}")
+    return ops["pad"](input, list(pad), mode, value)
+
+
+def _all(value, n):
+    return [value] * n if isinstance(value, int) else list(value)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The patches under a sliding window of (N, C, H, W), as columns of (N, C·∏kernel, L).
+
+    >>> F.unfold(torch.ones(1, 2, 3, 4), (2, 3)).shape
+    torch.Size([1, 12, 4])
+    """
+    return ops["im2col"](input, kernel_size, dilation, padding, stride)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Adds patches, columns of (N, C·∏kernel, L), into images (N, C, *output_size).
+
+    >>> F.fold(torch.ones(1, 8, 12), (4, 5), (2, 2)).shape
+    torch.Size([1, 2, 4, 5])
+    """
+    return ops["col2im"](input, output_size, kernel_size, dilation, padding, stride)
+
+
+# ---- pooling --------------------------------------------------------------------------------------------------------------
+
+
+def _described(function, name, text):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+def _pooling(n):
+    sizes = {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}[n]
+    ones = f"torch.ones(1, 2{', 4' * n})"
+    half, whole = f"torch.Size([1, 2{', 2' * n}])", f"torch.Size([1, 2{', 3' * n}])"
+
+    def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        name = f"max_pool{n}d_with_indices" if return_indices else f"max_pool{n}d"
+        return ops[name](input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+    def max_pool_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    def output_sizes(input, given):
+        wanted = _all(given, n)
+        if len(wanted) >= input.dim():
+            raise ValueError(f"adaptive pooling: got {len(wanted)} output sizes for an input of shape {tuple(input.shape)}")
+        return [input.shape[i - n] if s is None else s for i, s in enumerate(wanted)]
+
+    def adaptive_max_pool(input, output_size, return_indices=False):
+        values, indices = ops[f"adaptive_max_pool{n}d"](input, output_sizes(input, output_size))
+        return (values, indices) if return_indices else values
+
+    def adaptive_max_pool_with_indices(input, output_size, return_indices=False):
+        return adaptive_max_pool(input, output_size, True)
+
+    def adaptive_avg_pool(input, output_size):
+        return ops[f"adaptive_avg_pool{n}d"](input, output_sizes(input, output_size))
+
+    def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        kernel = _all(kernel_size, n)
+        return ops["lp_pool"](input, norm_type, kernel, kernel if stride is None else _all(stride, n), ceil_mode)
+
+    def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        kernel, sides = _all(kernel_size, n), _all(padding, n)
+        steps = kernel if stride is None else _all(stride, n)
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(f"max_unpool{n}d: expected {n + 1} or {n + 2} dimensions, got {tuple(input.shape)}")
+        if input.shape != indices.shape:
+            raise RuntimeError(f"max_unpool{n}d: indices of shape {tuple(indices.shape)}, expected the input's {tuple(input.shape)}")
+        usual = [(s - 1) * step + k - 2 * side for s, step, k, side in zip(input.shape[-n:], steps, kernel, sides, strict=True)]
+        if output_size is None:
+            output_size = usual
+        else:
+            output_size = list(output_size)[-n:] if len(output_size) == input.dim() else list(output_size)
+            if len(output_size) != n:
+                raise ValueError(f"max_unpool{n}d: output_size should be a sequence of {n} or {input.dim()} elements, got {len(output_size)}")
+            for d, (size, expected, step) in enumerate(zip(output_size, usual, steps, strict=True)):
+                if not expected - step < size < expected + step:
+                    raise ValueError(f"max_unpool{n}d: output_size[{d}] should be between {expected - step} and {expected + step}, got {size}")
+        flat, where = input.flatten(-n), indices.flatten(-n)
+        room = math.prod(output_size)
+        if where.numel() and not 0 <= int(where.min()) <= int(where.max()) < room:
+            raise RuntimeError(f"max_unpool{n}d: an index lies outside of the output of {room} elements")
+        return flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
+
+    return (
+        _described(max_pool, f"max_pool{n}d", f"""The largest value of every window of {sizes}; with return_indices where it was.
+
+    >>> F.max_pool{n}d({ones}, 2).shape
+    {half}
+    """),
+        _described(max_pool_with_indices, f"max_pool{n}d_with_indices", f"""`max_pool{n}d` with the places of the values.
+
+    >>> len(F.max_pool{n}d_with_indices({ones}, 2))
+    2
+    """),
+        _described(adaptive_max_pool, f"adaptive_max_pool{n}d", f"""The largest value of windows so that {sizes} gets `output_size`.
+
+    >>> F.adaptive_max_pool{n}d({ones}, 3).shape
+    {whole}
+    """),
+        _described(adaptive_max_pool_with_indices, f"adaptive_max_pool{n}d_with_indices", f"""`adaptive_max_pool{n}d` with the places.
+
+    >>> len(F.adaptive_max_pool{n}d_with_indices({ones}, 3))
+    2
+    """),
+        _described(adaptive_avg_pool, f"adaptive_avg_pool{n}d", f"""The mean of windows so that {sizes} gets `output_size`.
+
+    >>> F.adaptive_avg_pool{n}d({ones}, 3).shape
+    {whole}
+    """),
+        _described(lp_pool, f"lp_pool{n}d", f"""The p-norm of every window of {sizes}.
+
+    >>> F.lp_pool{n}d({ones}, 2.0, 2).shape
+    {half}
+    """),
+        _described(max_unpool, f"max_unpool{n}d", f"""Puts the values of `max_pool{n}d` back where its indices say, zeros elsewhere.
+
+    >>> F.max_unpool{n}d(*F.max_pool{n}d({ones}, 2, return_indices=True), 2).shape
+    torch.Size([1, 2{", 4" * n}])
+    """),
+    )  # fmt: skip
+
+
+for _n in (1, 2, 3):
+    globals().update({_f.__name__: _f for _f in _pooling(_n)})
+
+
+def _fractional(n):
+    def fractional_max_pool(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(f"fractional_max_pool{n}d: expected {n + 1} or {n + 2} dimensions, got {tuple(input.shape)}")
+        kernel, sizes = _all(kernel_size, n), input.shape[-n:]
+        if output_size is None:
+            ratio = [output_ratio] * n if isinstance(output_ratio, float) else list(output_ratio)
+            output_size = [int(size * r) for size, r in zip(sizes, ratio, strict=True)]
+        wanted = _all(output_size, n)
+        batched = input if input.dim() == n + 2 else input.unsqueeze(0)
+        planes = batched.shape[:2]
+        samples = torch.rand((*planes, n), dtype=input.dtype) if _random_samples is None else _random_samples
+        flat_index = torch.zeros((*planes, *[1] * n, *[1] * n), dtype=torch.int64)
+        for d in range(n):
+            size, out, k = sizes[d], wanted[d], kernel[d]
+            if not 0 < k <= size or out + k - 1 > size:
+                raise RuntimeError(f"fractional_max_pool{n}d: a window of {k} and an output of {out} do not fit a size of {size}")
+            sample = samples[..., d if n == 3 else n - 1 - d].to(input.dtype).unsqueeze(-1)
+            starts = torch.full((*planes, out), size - k, dtype=torch.int64)
+            if out > 1:
+                alpha = (size - k) / (out - 1)
+                steps = torch.arange(out - 1, dtype=input.dtype)
+                starts[..., :-1] = ((steps + sample) * alpha).to(torch.int64) - (sample * alpha).to(torch.int64)
+            shape = [1] * (2 * n)
+            shape[d] = out
+            offset = torch.arange(k).reshape([k if i == n + d else 1 for i in range(2 * n)])
+            flat_index = flat_index * size + starts.reshape(*planes, *shape) + offset
+        flat = batched.flatten(2)
+        flat_index = flat_index.expand(*planes, *wanted, *kernel).reshape(*planes, math.prod(wanted), math.prod(kernel))
+        windows = flat.gather(2, flat_index.flatten(2)).reshape(flat_index.shape)
+        values, which = windows.max(3)
+        indices = flat_index.gather(3, which.unsqueeze(3)).squeeze(3)
+        values, indices = (t.unflatten(2, wanted) for t in (values, indices))
+        if input.dim() == n + 1:
+            values, indices = values.squeeze(0), indices.squeeze(0)
+        return (values, indices) if return_indices else values
+
+    return _described(fractional_max_pool, f"fractional_max_pool{n}d", f"""The largest value of windows whose places are drawn so that the output has
+    `output_size`, or `output_ratio` of the input's size. ValueError when neither is given, RuntimeError for sizes that do not fit.
+
+    >>> F.fractional_max_pool{n}d(torch.ones(1, 2{", 7" * n}), 2, output_size=3).shape
+    torch.Size([1, 2{", 3" * n}])
+    """)  # fmt: skip
+
+
+fractional_max_pool2d, fractional_max_pool3d = _fractional(2), _fractional(3)
+
+
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    """`fractional_max_pool2d` with the places of the values."""
+    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    """`fractional_max_pool3d` with the places of the values."""
+    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+# ---- resizing -------------------------------------------------------------------------------------------------------------
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+    """Resizes (N, C, *) to `size` or by `scale_factor`: nearest, nearest-exact, area, linear, bilinear, bicubic, trilinear.
+
+    ValueError unless exactly one of both is given, NotImplementedError for a mode that does not go with the dimensions.
+
+    >>> F.interpolate(torch.ones(1, 1, 2, 2), scale_factor=2).shape
+    torch.Size([1, 1, 4, 4])
+    """
+    n = input.dim() - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(f"align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear, got {mode}")
+    elif align_corners is None:
+        align_corners = False
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    scales = None
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != n:
+                raise ValueError(f"Input and output must have the same number of spatial dimensions, got {tuple(input.shape)} and size {tuple(size)}")
+            if not all(isinstance(s, int) for s in size):
+                raise TypeError(f"expected size to be one of int or tuple of ints, got {size}")
+            size = list(size)
+        else:
+            size = [size] * n
+    else:
+        scales = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * n
+        if len(scales) != n:
+            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, got {tuple(input.shape)} and {tuple(scales)}")
+        scales = [float(s) for s in scales]
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if scales is not None and (mode == "area" or recompute_scale_factor):
+        size, scales = [math.floor(s * f) for s, f in zip(input.shape[2:], scales, strict=True)], None
+    if n not in (1, 2, 3):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D)")
+    if mode == "area":
+        return ops[f"adaptive_avg_pool{n}d"](input, size)
+    if mode in ("nearest", "nearest-exact"):
+        return ops["upsample_nearest" + ("_exact" if mode != "nearest" else "")](input, size, scales)
+    dims = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}.get(mode)
+    if dims != n:
+        raise NotImplementedError(f"interpolate: mode {mode} does not go with an input of {input.dim()} dimensions")
+    return ops["upsample_bicubic" if mode == "bicubic" else "upsample_linear"](input, size, bool(align_corners), scales, antialias)
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The old name of `interpolate`; using it warns."""
+    warnings.warn("nn.functional.upsample is an old name of nn.functional.interpolate", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """The old name of `interpolate` in mode nearest; using it warns."""
+    warnings.warn("nn.functional.upsample_nearest is an old name of nn.functional.interpolate", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """The old name of `interpolate` in mode bilinear with the corners aligned; using it warns."""
+    warnings.warn("nn.functional.upsample_bilinear is an old name of nn.functional.interpolate", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

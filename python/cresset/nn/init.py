@@ -1,0 +1,279 @@
+"""nn.init: fill tensors in place before training. Every function returns the tensor it filled and records no graph."""
+
+import functools
+import math
+import warnings
+
+import cresset as torch
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The factor that keeps the spread of values through a nonlinearity; `param` is the slope of leaky_relu.
+
+    Raises ValueError for a name that is not known or a slope that is no number.
+
+    >>> nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"calculate_gain: the slope {param!r} is not a valid number")
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    known = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity not in known:
+        raise ValueError(f"calculate_gain: unsupported nonlinearity {nonlinearity}")
+    return known[nonlinearity]
+
+
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Numbers spread evenly over [a, b).
+
+    >>> nn.init.uniform_(torch.empty(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    with torch.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Numbers of the normal distribution of this mean and deviation.
+
+    >>> nn.init.normal_(torch.empty(3), std=0.02).shape
+    torch.Size([3])
+    """
+    with torch.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def _cumulative(x):
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Numbers of the normal distribution that lie in [a, b].
+
+    >>> x = nn.init.trunc_normal_(torch.empty(50), a=-1.0, b=1.0)
+    >>> bool((x.abs() <= 1).all())
+    True
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("trunc_normal_: the mean is more than 2 deviations outside of [a, b], the distribution may be wrong", stacklevel=2)
+    with torch.no_grad():
+        low, high = _cumulative((a - mean) / std), _cumulative((b - mean) / std)
+        if high - low > 0.3:  # drawing again what falls outside is cheap
+            tensor.normal_(mean, std, generator=generator)
+            while bool((outside := (tensor < a) | (tensor > b)).any()):
+                again = torch.empty_like(tensor).normal_(mean, std, generator=generator)
+                tensor.copy_(torch.where(outside, again, tensor))
+            return tensor
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator).erfinv_()
+        return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+
+
+def constant_(tensor, val):
+    """One value everywhere.
+
+    >>> nn.init.constant_(torch.empty(2), 0.5).tolist()
+    [0.5, 0.5]
+    """
+    with torch.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """One everywhere.
+
+    >>> nn.init.ones_(torch.empty(2)).tolist()
+    [1.0, 1.0]
+    """
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    """Zero everywhere.
+
+    >>> nn.init.zeros_(torch.empty(2)).tolist()
+    [0.0, 0.0]
+    """
+    with torch.no_grad():
+        return tensor.zero_()
+
+
+def eye_(tensor):
+    """The identity matrix. Raises ValueError unless there are two dimensions.
+
+    >>> nn.init.eye_(torch.empty(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if tensor.dim() != 2:
+        raise ValueError(f"eye_: only tensors with 2 dimensions are supported, got {tensor.dim()}")
+    with torch.no_grad():
+        tensor.zero_().diagonal().fill_(1)
+    return tensor
+
+
+def dirac_(tensor, groups=1):
+    """Kernels of a convolution that pass as many channels through as they can, in each of `groups`.
+
+    Raises ValueError unless there are 3 to 5 dimensions and the first divides by `groups`.
+
+    >>> nn.init.dirac_(torch.empty(1, 1, 3)).tolist()
+    [[[0.0, 1.0, 0.0]]]
+    """
+    if tensor.dim() not in (3, 4, 5):
+        raise ValueError(f"dirac_: only tensors with 3, 4 or 5 dimensions are supported, got {tensor.dim()}")
+    if tensor.size(0) % groups:
+        raise ValueError(f"dirac_: dim 0 of size {tensor.size(0)} must be divisible by groups, got {groups}")
+    per_group = tensor.size(0) // groups
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    with torch.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(per_group, tensor.size(1))):
+                tensor[(group * per_group + channel, channel, *middle)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    if tensor.dim() < 2:
+        raise ValueError(f"fan in and fan out need at least 2 dimensions, got {tensor.dim()}")
+    field = math.prod(tensor.shape[2:])
+    return tensor.size(1) * field, tensor.size(0) * field
+
+
+def _calculate_correct_fan(tensor, mode):
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"mode {mode} not supported, expected fan_in or fan_out")
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return fan_in if mode == "fan_in" else fan_out
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Even spread, scaled by the sum of fan in and fan out (Glorot). Raises ValueError below two dimensions.
+
+    >>> nn.init.xavier_uniform_(torch.empty(3, 4), gain=nn.init.calculate_gain("relu")).shape
+    torch.Size([3, 4])
+    """
+    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal numbers, scaled by the sum of fan in and fan out (Glorot). Raises ValueError below two dimensions.
+
+    >>> nn.init.xavier_normal_(torch.empty(3, 4)).shape
+    torch.Size([3, 4])
+    """
+    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def _kaiming_std(tensor, a, mode, nonlinearity):
+    if 0 in tensor.shape:
+        return None
+    fan = _calculate_correct_fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Even spread, scaled for layers before a rectifier of slope `a` (He). Raises ValueError below two dimensions.
+
+    >>> nn.init.kaiming_uniform_(torch.empty(3, 4), nonlinearity="relu").shape
+    torch.Size([3, 4])
+    """
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    if std is None:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Normal numbers, scaled for layers before a rectifier of slope `a` (He). Raises ValueError below two dimensions.
+
+    >>> nn.init.kaiming_normal_(torch.empty(3, 4), mode="fan_out").shape
+    torch.Size([3, 4])
+    """
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    if std is None:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    return normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """Rows or columns at right angles, of length `gain`. Raises ValueError below two dimensions.
+
+    >>> w = nn.init.orthogonal_(torch.empty(2, 2))
+    >>> torch.allclose(w @ w.t(), torch.eye(2), atol=1e-5)
+    True
+    """
+    if tensor.dim() < 2:
+        raise ValueError(f"orthogonal_: only tensors with 2 or more dimensions are supported, got {tensor.dim()}")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
+    flat = torch.empty((rows, columns), dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
+    q, signs = _orthogonal_factor(flat.t() if rows < columns else flat)
+    q = q * signs
+    with torch.no_grad():
+        tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
+    return tensor
+
+
+def _orthogonal_factor(matrix):
+    """Q of a QR factorisation, and the signs of the diagonal of R."""
+    if hasattr(torch.linalg, "qr"):
+        q, r = torch.linalg.qr(matrix)
+        return q, r.diagonal().sign()
+    # Without a factorisation in the table: Gram and Schmidt, twice against rounding, whose R has a positive diagonal.
+    columns = []
+    for j in range(matrix.size(1)):
+        v = matrix[:, j]
+        for _ in range(2):
+            for q in columns:
+                v = v - torch.dot(q, v) * q
+        columns.append(v / torch.linalg.vector_norm(v))
+    return torch.stack(columns, 1), torch.ones(matrix.size(1), dtype=matrix.dtype)
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal numbers with a share of `sparsity` of each column set to zero. Raises ValueError unless there are two dimensions.
+
+    >>> int((nn.init.sparse_(torch.empty(10, 3), 0.2) == 0).sum())
+    6
+    """
+    if tensor.dim() != 2:
+        raise ValueError(f"sparse_: only tensors with 2 dimensions are supported, got {tensor.dim()}")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with torch.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[torch.randperm(rows)[:zeros], column] = 0
+    return tensor
+
+
+def _old_name(function):
+    @functools.wraps(function)
+    def old(*args, **kwargs):
+        name = function.__name__
+        warnings.warn(f"nn.init.{name[:-1]} is an old name of nn.init.{name}", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    old.__name__ = function.__name__[:-1]
+    old.__doc__ = f"The old name of `{function.__name__}`; using it warns."
+    return old
+
+
+uniform, normal, constant, eye, dirac = map(_old_name, (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = map(_old_name, (xavier_uniform_, xavier_normal_))
+kaiming_uniform, kaiming_normal = map(_old_name, (kaiming_uniform_, kaiming_normal_))
+orthogonal, sparse = map(_old_name, (orthogonal_, sparse_))

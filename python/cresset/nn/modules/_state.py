@@ -1,0 +1,214 @@
+"""How a module's state goes into a dictionary and comes back."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import cresset as torch
+from cresset import Tensor
+
+from ..parameter import Parameter, is_lazy
+
+_EXTRA = "_extra_state"
+
+
+class StateMixin:
+    """`state_dict`, `load_state_dict` and their hooks, for Module."""
+
+    def get_extra_state(self):
+        """What is saved beside tensors under "_extra_state"; modules that define it define `set_extra_state` too."""
+        raise RuntimeError(f"{type(self).__name__}: get_extra_state is called but not defined; define both it and set_extra_state")
+
+    def set_extra_state(self, state):
+        """Take back what `get_extra_state` gave."""
+        raise RuntimeError(f"{type(self).__name__}: set_extra_state is called but not defined; define both it and get_extra_state")
+
+    def _has(self, method):
+        return getattr(type(self), method) is not getattr(StateMixin, method)
+
+    # ---- saving -----------------------------------------------------------------------------------------------------
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        """Put this module's own tensors into `destination`; classes with other state override it."""
+        for name, param in self._parameters.items():
+            if param is not None:
+                destination[prefix + name] = param if keep_vars else param.detach()
+        for name, buffer in self._buffers.items():
+            if buffer is not None and name not in self._non_persistent_buffers_set:
+                destination[prefix + name] = buffer if keep_vars else buffer.detach()
+        if self._has("get_extra_state"):
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+        """An ordered dictionary of every parameter and persistent buffer, sharing their memory; with `keep_vars` the objects themselves.
+
+        >>> list(nn.Linear(2, 1).state_dict())
+        ['weight', 'bias']
+        """
+        for name, value in zip(("destination", "prefix", "keep_vars"), args, strict=False):
+            destination = value if name == "destination" and destination is None else destination
+            prefix = value if name == "prefix" and prefix == "" else prefix
+            keep_vars = value if name == "keep_vars" and keep_vars is False else keep_vars
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        facts = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = facts
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_dict_hooks.values():
+            out = hook(self, destination, prefix, facts)
+            if getattr(hook, "_from_public_api", False):
+                if out is not None:
+                    raise RuntimeError("state_dict post-hook must return None")
+            elif out is not None:
+                destination = out
+        return destination
+
+    # ---- loading ----------------------------------------------------------------------------------------------------
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        """Take this module's own tensors out of `state_dict`; classes that changed their layout override it."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        saved = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
+        local = {n: v for n, v in (*self._parameters.items(), *saved.items()) if v is not None}
+        for name, param in local.items():
+            key = prefix + name
+            if key in state_dict:
+                problem = self._load_one(name, key, param, state_dict[key], assign)
+                if problem:
+                    error_msgs.append(problem)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + _EXTRA
+        if self._has("set_extra_state"):
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra:
+                    first, dot, _ = key[len(prefix) :].partition(".")
+                    if first not in (self._modules if dot else local):
+                        unexpected_keys.append(key)
+
+    def _load_one(self, name, key, param, value, assign):
+        """Put a value into a parameter or buffer; what is wrong with it, if it does not go."""
+        if not isinstance(value, Tensor):
+            return f'While copying the parameter named "{key}", expected a tensor from the checkpoint, got {type(value).__name__}'
+        lazy = is_lazy(param)
+        if not lazy and param.dim() == 0 and value.dim() == 1 and value.shape[0] == 1:
+            value = value[0]  # numbers were once saved with one dimension
+        if not lazy and value.shape != param.shape:
+            return f"size mismatch for {key}: got {value.shape} in the checkpoint, expected {param.shape} as in the model."
+        try:
+            with torch.no_grad():
+                if assign:
+                    if isinstance(param, Parameter):
+                        value = value if isinstance(value, Parameter) else Parameter(value, requires_grad=param.requires_grad)
+                        value.requires_grad_(param.requires_grad)
+                    setattr(self, name, value)
+                else:
+                    param.copy_(value)
+        except Exception as error:
+            return f'While copying the parameter named "{key}" of shape {param.shape} from one of {value.shape}: {error}'
+        return None
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copy tensors out of a dictionary like that of `state_dict` into this module and those below it.
+
+        With `strict` every key must be here and there. `assign=True` takes the tensors themselves instead of copying. Returns the
+        missing and the unexpected keys. Raises TypeError for what is no mapping, RuntimeError that lists every missing, unexpected
+        and wrongly shaped key.
+
+        >>> nn.Linear(2, 1).load_state_dict(nn.Linear(2, 1).state_dict())
+        <All keys matched successfully>
+        """
+        from .module import _IncompatibleKeys
+
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing, unexpected, errors = [], [], []
+        metadata = getattr(state_dict, "_metadata", None)
+        state_dict = OrderedDict(state_dict)
+        if metadata is not None:
+            state_dict._metadata = metadata
+
+        def load(module, state, prefix):
+            facts = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+            if assign:
+                facts["assign_to_params_buffers"] = True
+            module._load_from_state_dict(state, prefix, facts, True, missing, unexpected, errors)
+            for name, child in module._modules.items():
+                if child is not None:
+                    path = f"{prefix}{name}."
+                    load(child, {key: value for key, value in state.items() if key.startswith(path)}, path)
+            for hook in module._load_state_dict_post_hooks.values():
+                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+                    raise RuntimeError("load_state_dict post-hook must return None: change the lists of keys in place")
+
+        load(self, state_dict, "")
+        if strict:
+            for keys, what in ((unexpected, "Unexpected"), (missing, "Missing")):
+                if keys:
+                    errors.insert(0, f"{what} key(s) in state_dict: {', '.join(f'{chr(34)}{k}{chr(34)}' for k in keys)}.")
+        if errors:
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+        return _IncompatibleKeys(missing, unexpected)
+
+    # ---- hooks ------------------------------------------------------------------------------------------------------
+
+    def register_state_dict_pre_hook(self, hook):
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
+        from .module import _register
+
+        return _register(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` has collected; it may change the dictionary."""
+        from .module import _register
+
+        hook._from_public_api = True
+        return _register(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook):
+        """As `register_state_dict_post_hook`, for hooks that may return another dictionary."""
+        from .module import _register
+
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError("the hook was registered as a post-hook already: use another function")
+        return _register(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        from .module import _register
+
+        return _register(self._load_state_dict_pre_hooks, _Bound(hook, self) if with_module else hook)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
+        from .module import _register
+
+        return _register(self._load_state_dict_post_hooks, hook)
+
+
+class _Bound:
+    """A hook with its module in front; copies of the module get a hook of their own."""
+
+    def __init__(self, hook, module):
+        self.hook, self.module = hook, module
+
+    def __call__(self, *args):
+        return self.hook(self.module, *args)

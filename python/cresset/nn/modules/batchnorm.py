@@ -1,0 +1,175 @@
+"""Batch normalisation: with the statistics of the batch in training, with running ones in evaluation."""
+
+import cresset as torch
+
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from .lazy import LazyModuleMixin
+from .module import Module
+
+
+class _NormBase(Module):
+    """Weight, bias and running statistics of a number of channels."""
+
+    _version = 2
+    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+    _statistics = (("running_mean", torch.zeros), ("running_var", torch.ones))
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(torch.empty(num_features, device=device, dtype=dtype)) if wanted else None)
+        for name, make in self._statistics:
+            self.register_buffer(name, make(num_features, device=device, dtype=dtype) if track_running_stats else None)
+        count = torch.tensor(0, dtype=torch.int64, device=device) if track_running_stats else None
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self):
+        """Forget the running statistics."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        """Forget the running statistics; weight one, bias zero."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def _check_input_dim(self, input):
+        if input.dim() not in self._dims:
+            raise ValueError(f"expected {' or '.join(f'{d}D' for d in self._dims)} input (got {input.dim()}D input)")
+
+    def extra_repr(self):
+        text = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+        return text + f", track_running_stats={self.track_running_stats}"
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
+        if local_metadata.get("version") is None or local_metadata["version"] < 2:
+            key = prefix + "num_batches_tracked"  # older files do not have it
+            if self.track_running_stats and key not in state_dict:
+                count = self.num_batches_tracked
+                state_dict[key] = count if count is not None and not count.is_meta else torch.tensor(0, dtype=torch.int64)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input):
+        self._check_input_dim(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        of_batch = self.training or (self.running_mean is None and self.running_var is None)
+        update = not self.training or self.track_running_stats
+        mean, var = (self.running_mean, self.running_var) if update else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, factor, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalises every channel of (N, C) or (N, C, L) over the batch; shape kept. ValueError for other numbers of dimensions.
+
+    Running mean and variance move by `momentum` of what each batch shows; None takes the plain average over all batches.
+
+    >>> nn.BatchNorm1d(3)(torch.rand(8, 3)).mean(0).abs().max() < 1e-5
+    tensor(True)
+    """
+
+    _dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalises every channel of (N, C, H, W) over the batch and the image; see BatchNorm1d.
+
+    >>> nn.BatchNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
+
+    _dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalises every channel of (N, C, D, H, W); see BatchNorm1d.
+
+    >>> nn.BatchNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 4, 4, 4])
+    """
+
+    _dims = (5,)
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """A normalisation without num_features: the first input brings them."""
+
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = torch.tensor(0, dtype=torch.int64, device=device)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        if self.has_uninitialized_params():
+            self._check_input_dim(input)
+            self.num_features = input.shape[self._channel_dim(input)]
+            for tensor in (*self._parameters.values(), *self._buffers.values()):
+                if tensor is not None and hasattr(tensor, "materialize"):
+                    tensor.materialize((self.num_features,))
+            self.reset_parameters()
+
+    def _channel_dim(self, input):
+        return 1
+
+
+class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm1d whose num_features come with the first input.
+
+    >>> nn.LazyBatchNorm1d()(torch.rand(4, 3)).shape
+    torch.Size([4, 3])
+    """
+
+    cls_to_become = BatchNorm1d
+    _dims = BatchNorm1d._dims
+
+
+class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm2d whose num_features come with the first input.
+
+    >>> nn.LazyBatchNorm2d()(torch.rand(4, 3, 2, 2)).shape
+    torch.Size([4, 3, 2, 2])
+    """
+
+    cls_to_become = BatchNorm2d
+    _dims = BatchNorm2d._dims
+
+
+class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm3d whose num_features come with the first input.
+
+    >>> nn.LazyBatchNorm3d()(torch.rand(4, 3, 2, 2, 2)).shape
+    torch.Size([4, 3, 2, 2, 2])
+    """
+
+    cls_to_become = BatchNorm3d
+    _dims = BatchNorm3d._dims

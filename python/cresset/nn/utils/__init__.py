@@ -1,0 +1,1 @@
+"""Utilities around modules and their parameters."""
