@@ -51,7 +51,7 @@ class _NormBase(Module):
             raise ValueError(f"expected {' or '.join(f'{d}D' for d in self._dims)} input (got {input.dim()}D input)")
 
     def extra_repr(self):
-        text = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+        text = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}"
         return text + f", track_running_stats={self.track_running_stats}"
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):

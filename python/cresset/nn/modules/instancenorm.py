@@ -66,9 +66,6 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class _LazyInstanceNorm(_LazyNormBase, _InstanceNorm):
-    def __init__(self, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
     _channel_dim = _InstanceNorm._channel_dim
 
 

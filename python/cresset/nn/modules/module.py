@@ -453,7 +453,9 @@ class Module(StateMixin):
                 param.grad = None  # the old one does not fit the new memory
                 param.grad = moved.requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer.data = fn(buffer.data)
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 

@@ -98,7 +98,7 @@ class GroupNorm(_Affine):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class LocalResponseNorm(Module):
@@ -142,8 +142,15 @@ class CrossMapLRN2d(Module):
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
         before = (self.size - 1) // 2
-        squares = F.pad(input.square().unsqueeze(1), (0, 0, 0, 0, before, before))
-        total = squares.unfold(2, self.size, 1).sum(-1).squeeze(1) if before else input.square()
+        squares = input.square()
+        if before:
+            total = F.pad(squares.unsqueeze(1), (0, 0, 0, 0, before, before)).unfold(2, 2 * before + 1, 1).sum(-1).squeeze(1)
+            with torch.no_grad():  # PyTorch's running sum never lets go of the first channel; its derivative does
+                kept = torch.zeros_like(squares)
+                kept[:, before + 1 :] = squares[:, :1]
+            total = total + kept
+        else:
+            total = squares
         return input * (self.k + total * (self.alpha / self.size)) ** -self.beta
 
     def extra_repr(self):
