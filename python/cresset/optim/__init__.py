@@ -14,6 +14,7 @@ Example::
 """
 
 from .optimizer import Optimizer  # noqa: I001  first: the others build on it
+from . import lr_scheduler  # noqa: F401
 from ._adafactor import Adafactor
 from ._muon import Muon
 from .adadelta import Adadelta

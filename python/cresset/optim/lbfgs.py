@@ -157,10 +157,10 @@ class LBFGS(Optimizer):
         q = grad.neg()
         for i, (y, s, ro) in reversed(list(enumerate(pairs))):
             alphas[i] = s.dot(q) * ro
-            q.add_(y * -alphas[i])
+            q.add_(y, alpha=-alphas[i])
         r = q * state["H_diag"]
         for (y, s, ro), alpha in zip(pairs, alphas):
-            r.add_(s * (alpha - y.dot(r) * ro))
+            r.add_(s, alpha=alpha - y.dot(r) * ro)
         return r
 
     def step(self, closure):

@@ -1,0 +1,850 @@
+"""Schedules of the learning rate.
+
+A scheduler writes the rate of every group of its optimizer; its ``step`` is called after the optimizer's, usually once an epoch.
+``last_epoch`` counts these calls; given to a constructor it resumes there, and the groups must hold an ``initial_lr``.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import warnings
+from bisect import bisect_right
+from collections import Counter
+
+import cresset as torch
+
+from .optimizer import Optimizer
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
+           "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
+           "StepLR"]  # fmt: skip
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` "
+    "to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable "
+    "form, where available."
+)
+
+
+def _copied(value):
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _set(group, name, value):
+    """A rate that is a tensor stays the same tensor."""
+    if isinstance(group[name], torch.Tensor):
+        group[name].fill_(value.item() if isinstance(value, torch.Tensor) else value)
+    else:
+        group[name] = value
+
+
+def _one_per_group(name, optimizer, value):
+    if isinstance(value, (list, tuple)):
+        if len(value) != len(optimizer.param_groups):
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. "
+                f"{name} has {len(value)} values, param_groups has {len(optimizer.param_groups)}."
+            )
+        return list(value)
+    return [value] * len(optimizer.param_groups)
+
+
+def _check_optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+class LRScheduler:
+    """Base class of schedules. A subclass gives ``get_lr()``, the list of the groups' next rates.
+
+    Args:
+        optimizer: whose groups are written.
+        last_epoch: the number of steps already taken, less one.
+
+    Errors: TypeError for what is no optimizer; KeyError if ``last_epoch`` is given and a group has no ``initial_lr``.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> class Halving(torch.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base * 0.5**self.last_epoch for base in self.base_lrs]
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = Halving(optimizer)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+
+    def __init__(self, optimizer, last_epoch=-1):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", _copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
+                    "Load the optimizer's state before making the scheduler, or begin with last_epoch=-1."
+                )
+        self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        optimizer._opt_called = False
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def state_dict(self):
+        """All attributes but the optimizer, as a dictionary."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict):
+        """Takes over what `state_dict` returned."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self):
+        """The rates that the last step set, one per group."""
+        return self._last_lr
+
+    def get_lr(self):
+        """The groups' rates at ``last_epoch``, from those now set."""
+        raise NotImplementedError
+
+    def _warn_outside_step(self):
+        if not self._get_lr_called_within_step:
+            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning, stacklevel=3)
+
+    def step(self, epoch=None):
+        """Sets the rates of the next epoch.
+
+        Args:
+            epoch: deprecated; goes to this epoch, by the closed form where there is one.
+        """
+        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: `optimizer.step()` "
+                "before `lr_scheduler.step()`. Failure to do this will result in PyTorch skipping the first value of the learning rate "
+                "schedule.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        self._go_to(epoch)
+
+    def _go_to(self, epoch):
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._write(self._get_closed_form_lr() if epoch is not None and hasattr(self, "_get_closed_form_lr") else self._next_rates())
+
+    def _next_rates(self):
+        self._get_lr_called_within_step = True
+        try:
+            return self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+
+    def _write(self, rates):
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            _set(group, "lr", rate)
+        self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+
+_LRScheduler = LRScheduler
+
+
+class _Chained(LRScheduler):
+    """A schedule that gives each group's rate from its last one, so that several can be chained."""
+
+    def get_lr(self):
+        """The groups' rates at ``last_epoch``, from those now set."""
+        self._warn_outside_step()
+        return [self._rate(group["lr"], base) for group, base in zip(self.optimizer.param_groups, self.base_lrs)]
+
+
+class _PerGroupFunctions(LRScheduler):
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        _check_optimizer(optimizer)
+        groups = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        if len(self.lr_lambdas) != groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        """All attributes but the optimizer. Functions are left out; of callable objects the attributes are kept."""
+        state = super().state_dict()
+        state["lr_lambdas"] = [None if isinstance(f, types.FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Takes over what `state_dict` returned; the functions must be given to the constructor again."""
+        state = dict(state_dict)
+        for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas")):
+            if attributes is not None:
+                function.__dict__.update(attributes)
+        self.__dict__.update(state)
+
+
+class LambdaLR(_PerGroupFunctions):
+    """The initial rate times ``lr_lambda(epoch)``; one function, or a list with one for each group.
+
+    Errors: ValueError if the list's length is not the number of groups.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
+
+    def get_lr(self):
+        """The groups' rates at ``last_epoch``."""
+        self._warn_outside_step()
+        return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
+
+
+class MultiplicativeLR(_PerGroupFunctions):
+    """The last rate times ``lr_lambda(epoch)``; one function, or a list with one for each group.
+
+    Errors: ValueError if the list's length is not the number of groups.
+    """
+
+    def get_lr(self):
+        """The groups' rates at ``last_epoch``, from those now set."""
+        self._warn_outside_step()
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        return rates if self._is_initial else [rate * function(self.last_epoch) for rate, function in zip(rates, self.lr_lambdas)]
+
+
+class StepLR(_Chained):
+    """The rate times ``gamma`` every ``step_size`` epochs.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> for epoch in range(4):
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.25]
+    """
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        return rate if self.last_epoch == 0 or self.last_epoch % self.step_size else rate * self.gamma
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(_Chained):
+    """The rate times ``gamma`` at each epoch of ``milestones``, once for each time it stands there."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        return rate * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else rate
+
+    def _get_closed_form_lr(self):
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ConstantLR(_Chained):
+    """The rate times ``factor``, in [0, 1], for the first ``total_iters`` epochs. Errors: ValueError for another factor."""
+
+    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+        if not 0 <= factor <= 1.0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        if self.last_epoch == 0:
+            return rate * self.factor
+        return rate * (1.0 / self.factor) if self.last_epoch == self.total_iters else rate
+
+    def _get_closed_form_lr(self):
+        factor = self.factor if self.last_epoch < self.total_iters else 1
+        return [base * factor for base in self.base_lrs]
+
+
+class LinearLR(_Chained):
+    """The rate times a factor that goes in a line from ``start_factor`` to ``end_factor`` within ``total_iters`` epochs.
+
+    Errors: ValueError for a ``start_factor`` not in (0, 1] or an ``end_factor`` not in [0, 1].
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
+
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not 0 < start_factor <= 1.0:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not 0 <= end_factor <= 1.0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        if self.last_epoch == 0:
+            return rate * self.start_factor
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return rate
+        rise = self.end_factor - self.start_factor
+        return rate * (1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
+
+    def _get_closed_form_lr(self):
+        share = min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * (self.start_factor + (self.end_factor - self.start_factor) * share) for base in self.base_lrs]
+
+
+class ExponentialLR(_Chained):
+    """The rate times ``gamma`` every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        return rate if self._is_initial or self.last_epoch == 0 else rate * self.gamma
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(_Chained):
+    """The rate falls to 0 within ``total_iters`` epochs as (1 - epoch / total_iters)^power."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        if self._is_initial or self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return rate
+        now, before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
+        return rate * (now / before) ** self.power
+
+    def _get_closed_form_lr(self):
+        return [base * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power for base in self.base_lrs]
+
+
+class CosineAnnealingLR(_Chained):
+    """The rate along half a cosine from the initial one to ``eta_min`` in ``T_max`` epochs, and back (Loshchilov and Hutter, "SGDR:
+    stochastic gradient descent with warm restarts", ICLR 2017, without the restarts).
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> round(scheduler.get_last_lr()[0], 6)
+        0.5
+    """
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, rate, base):
+        if self._is_initial or self.last_epoch == 0:
+            return rate
+        if self._step_count == 1:
+            return self._closed(base)
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the rate is eta_min, from which no factor leads away
+            return rate + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+        now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
+        return now / before * (rate - self.eta_min) + self.eta_min
+
+    def _closed(self, base):
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+
+    def _get_closed_form_lr(self):
+        return [self._closed(base) for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """The rate along half a cosine from the initial one to ``eta_min``, again and again: in ``T_0`` epochs, then in ``T_mult`` times as
+    many each time (Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017).
+
+    ``step(epoch)`` takes fractions of an epoch, for a rate that changes with every batch.
+
+    Errors: ValueError unless ``T_0`` is a positive and ``T_mult`` an integer of at least 1, and for a negative epoch.
+    """
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        """The groups' rates ``T_cur`` epochs after the last restart."""
+        self._warn_outside_step()
+        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+    def step(self, epoch=None):
+        """Sets the rates of the next epoch, or of ``epoch``, which may be a fraction."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        elif epoch < self.T_0:
+            self.T_cur, self.T_i = epoch, self.T_0
+        elif self.T_mult == 1:
+            self.T_cur = epoch % self.T_0
+        else:
+            restarts = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
+            self.T_i = self.T_0 * self.T_mult**restarts
+        self.last_epoch = math.floor(epoch)
+        self._write(self._next_rates())
+
+
+def _momentum_of(group):
+    return group["betas"][0] if "betas" in group else group["momentum"]
+
+
+def _set_momentum(group, value):
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+def _check_momentum(optimizer):
+    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+        raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+    return "betas" in optimizer.defaults
+
+
+_CYCLE_SCALES = {
+    "triangular": ("cycle", lambda self, x: 1.0),
+    "triangular2": ("cycle", lambda self, x: 1 / (2.0 ** (x - 1))),
+    "exp_range": ("iterations", lambda self, x: self.gamma**x),
+}
+
+
+class CyclicLR(LRScheduler):
+    """The rate goes up and down in lines between two bounds, the momentum down and up (Smith, "Cyclical learning rates for training
+    neural networks", WACV 2017). For a step with every batch.
+
+    Args:
+        optimizer: whose groups are written.
+        base_lr, max_lr: the bounds; a number, or a list with one for each group.
+        step_size_up, step_size_down: steps of the two halves of a cycle; by default as many.
+        mode: "triangular"; "triangular2", whose height halves every cycle; "exp_range", whose height is gamma^iterations.
+        gamma: for "exp_range".
+        scale_fn, scale_mode: an own height, as a function of the number of the cycle ("cycle") or of steps ("iterations").
+        cycle_momentum, base_momentum, max_momentum: whether and within which bounds the momentum (or beta1) moves against the rate.
+        last_epoch: the number of steps already taken, less one.
+
+    Errors: ValueError for an unknown mode, lists of wrong lengths, an optimizer without momentum.
+    """
+
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
+                 scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):  # fmt: skip
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        base_lrs = _one_per_group("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for rate, group in zip(base_lrs, optimizer.param_groups):
+                _set(group, "lr", rate)
+        self.max_lrs = _one_per_group("max_lr", optimizer, max_lr)
+        up = float(step_size_up)
+        down = up if step_size_down is None else float(step_size_down)
+        self.total_size, self.step_ratio = up + down, up / (up + down)
+        if scale_fn is None and mode not in _CYCLE_SCALES:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else _CYCLE_SCALES[mode][0]
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = _check_momentum(optimizer)
+            self.base_momentums = _one_per_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = _one_per_group("max_momentum", optimizer, max_momentum)
+            if last_epoch == -1:
+                for low, high, group in zip(self.base_momentums, self.max_momentums, optimizer.param_groups):
+                    _set_momentum(group, high)
+                    group["max_momentum"], group["base_momentum"] = high, low
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x):
+        """The height of a cycle, as a factor: ``x`` is the number of the cycle or of steps (``scale_mode``)."""
+        return _CYCLE_SCALES[self.mode][1](self, x) if self._scale_fn_custom is None else self._scale_fn_custom(x)
+
+    def get_lr(self):
+        """The groups' rates at ``last_epoch``; sets their momentum, too."""
+        self._warn_outside_step()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height = share * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for low, high, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups):
+                _set_momentum(group, high - (high - low) * height)
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self):
+        """All attributes but the optimizer; of an own ``scale_fn`` that is an object, its attributes."""
+        state = super().state_dict()
+        scale = state["_scale_fn_custom"]
+        state["_scale_fn_custom"] = None if scale is None or isinstance(scale, types.FunctionType) else dict(scale.__dict__)
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Takes over what `state_dict` returned; an own ``scale_fn`` must be given to the constructor again."""
+        state = dict(state_dict)
+        attributes = state.pop("_scale_fn_custom", None)
+        super().load_state_dict(state)
+        if attributes is not None:
+            self._scale_fn_custom.__dict__.update(attributes)
+
+
+_ANNEALS = {
+    "cos": lambda start, end, share: end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1),
+    "linear": lambda start, end, share: (end - start) * share + start,
+}
+
+
+def _check_anneal(strategy):
+    if strategy not in _ANNEALS:
+        raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
+
+
+class OneCycleLR(LRScheduler):
+    """One rise to ``max_lr`` and a fall far below the initial rate, the momentum against it (Smith and Topin, "Super-convergence: very
+    fast training of neural networks using large learning rates", 2018). For a step with every batch.
+
+    Args:
+        optimizer: whose groups are written.
+        max_lr: the highest rate; a number, or a list with one for each group.
+        total_steps: of the cycle; or ``epochs`` and ``steps_per_epoch``, whose product it is.
+        pct_start: the share of the rise.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum, base_momentum, max_momentum: whether and within which bounds the momentum (or beta1) moves against the rate.
+        div_factor: max_lr divided by it is the initial rate; that divided by ``final_div_factor`` is the last one.
+        three_phase: fall as slowly as the rise, then to the last rate.
+        last_epoch: the number of steps already taken, less one.
+
+    Errors: ValueError for arguments out of range, for an optimizer without momentum, and for a step past the end.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+        >>> scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=10)
+        >>> round(scheduler.get_last_lr()[0], 6)
+        0.02
+    """
+
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
+                 cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
+                 last_epoch=-1):  # fmt: skip
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        counts = {"total_steps": total_steps} if total_steps is not None else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        if None in counts.values():
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        for name, value in counts.items():
+            if not isinstance(value, int) or value <= 0:
+                raise ValueError(f"Expected positive integer {name}, but got {value}")
+        self.total_steps = math.prod(counts.values())
+        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        _check_anneal(anneal_strategy)
+        self._anneal_func_type = anneal_strategy
+        rise = float(pct_start * self.total_steps) - 1
+        turns = [(rise, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        if three_phase:
+            turns.append((float(2 * pct_start * self.total_steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"))
+            turns.append((self.total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"))
+        else:
+            turns.append((self.total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum"))
+        self._schedule_phases = [dict(zip(("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"), turn)) for turn in turns]
+        max_lrs = _one_per_group("max_lr", optimizer, max_lr)
+        if last_epoch == -1:
+            for group, rate in zip(optimizer.param_groups, max_lrs):
+                group["initial_lr"], group["max_lr"] = rate / div_factor, rate
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = _check_momentum(optimizer)
+            lows, highs = (_one_per_group(n, optimizer, v) for n, v in (("base_momentum", base_momentum), ("max_momentum", max_momentum)))
+            if last_epoch == -1:
+                for group, low, high in zip(optimizer.param_groups, lows, highs):
+                    _set_momentum(group, high)
+                    group["max_momentum"], group["base_momentum"] = high, low
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        """The groups' rates at ``last_epoch``; sets their momentum, too."""
+        self._warn_outside_step()
+        if self.last_epoch > self.total_steps:
+            raise ValueError(f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}")
+        begin = 0.0
+        for phase in self._schedule_phases:
+            end = phase["end_step"]
+            if self.last_epoch <= end or phase is self._schedule_phases[-1]:
+                share = (self.last_epoch - begin) / (end - begin)
+                break
+            begin = end
+        anneal, rates = _ANNEALS[self._anneal_func_type], []
+        for group in self.optimizer.param_groups:
+            rates.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            if self.cycle_momentum:
+                _set_momentum(group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share))
+        return rates
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rate times ``factor`` when a metric has not become better for ``patience`` epochs.
+
+    Args:
+        optimizer: whose groups are written.
+        mode: whether the metric should become small ("min") or large ("max").
+        factor: below 1.
+        patience: epochs without a better metric that are accepted.
+        threshold: by how much better counts: of the best ("rel") or absolutely ("abs"), as ``threshold_mode`` says.
+        cooldown: epochs to wait after a reduction.
+        min_lr: lower bound, a number or a list with one for each group.
+        eps: smaller changes of the rate are left out.
+
+    Errors: ValueError for a factor of 1 or more, unknown modes, a list of another length than the groups.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1, factor=0.5)
+        >>> for loss in (1.0, 1.0, 1.0):
+        ...     scheduler.step(loss)
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
+
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        _check_optimizer(optimizer)
+        if isinstance(min_lr, (list, tuple)):
+            if len(min_lr) != len(optimizer.param_groups):
+                raise ValueError(f"expected {len(optimizer.param_groups)} min_lrs, got {len(min_lr)}")
+            self.default_min_lr, self.min_lrs = None, list(min_lr)
+        else:
+            self.default_min_lr, self.min_lrs = min_lr, [min_lr] * len(optimizer.param_groups)
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+        self.optimizer, self.factor, self.patience, self.cooldown, self.eps = optimizer, factor, patience, cooldown, eps
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.last_epoch = 0
+        self._last_lr = [_copied(group["lr"]) for group in optimizer.param_groups]
+        self._reset()
+
+    def _reset(self):
+        self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
+
+    def step(self, metrics, epoch=None):
+        """Tells the metric of an epoch, a number or a tensor of one element."""
+        current = float(metrics)
+        if epoch is not None:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self._is_better(current, self.best):
+            self.best, self.num_bad_epochs = current, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+    def _reduce(self):
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.min_lrs):
+            if self.default_min_lr is None:
+                raise RuntimeError(
+                    "The number of param groups in the `optimizer` "
+                    f"({len(groups)}) differs from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
+                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the number of groups."
+                )
+            self.min_lrs = [self.default_min_lr] * len(groups)
+        for group, least in zip(groups, self.min_lrs):
+            before = float(group["lr"])
+            rate = max(before * self.factor, least)
+            if before - rate > self.eps:
+                _set(group, "lr", rate)
+
+    @property
+    def in_cooldown(self):
+        """Whether the last reduction is less than ``cooldown`` epochs ago."""
+        return self.cooldown_counter > 0
+
+    def _is_better(self, a, best):
+        sign = 1 if self.mode == "max" else -1
+        margin = 1.0 + sign * self.threshold
+        bound = best * margin if self.threshold_mode == "rel" else best + sign * self.threshold
+        return a > bound if self.mode == "max" else a < bound
+
+
+def _check_common_optimizer(name, optimizer, schedulers):
+    for i, scheduler in enumerate(schedulers):
+        if not hasattr(scheduler, "optimizer"):
+            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+        if scheduler.optimizer is not optimizer:
+            raise ValueError(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at index {i} "
+                f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}."
+            )
+
+
+class _Composed(LRScheduler):
+    def _go_to(self, epoch):
+        for scheduler in self._schedulers:
+            scheduler._go_to(epoch)
+        self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+    def state_dict(self):
+        """The attributes but the optimizer, with the states of the schedulers under ``_schedulers``."""
+        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
+        state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Takes over what `state_dict` returned, in every scheduler."""
+        state = dict(state_dict)
+        for scheduler, part in zip(self._schedulers, state.pop("_schedulers")):
+            scheduler.load_state_dict(part)
+        self.__dict__.update(state)
+
+
+class SequentialLR(_Composed):
+    """Schedulers one after the other.
+
+    Args:
+        optimizer: that of all of them.
+        schedulers: in order.
+        milestones: the epochs at which the second, third and so on begin.
+        last_epoch: the number of steps already taken, less one.
+
+    Errors: ValueError for none, for another number of milestones than schedulers less one, for other optimizers.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> warm_up = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=10)
+        >>> decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, [warm_up, decay], milestones=[2])
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
+
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+        if len(schedulers) < 1:
+            raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
+        _check_common_optimizer("SequentialLR", optimizer, schedulers)
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, "
+                f"but got number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}"
+            )
+        self.optimizer, self._schedulers, self._milestones, self.last_epoch = optimizer, schedulers, milestones, last_epoch + 1
+        # Making the schedulers stepped each of them: back to the beginning, and only the first one goes.
+        for group in optimizer.param_groups:
+            _set(group, "lr", group["initial_lr"])
+        for scheduler in schedulers:
+            self._undo(scheduler)
+        first = schedulers[0]
+        if not isinstance(first, _Composed):
+            first._is_initial, first._step_count = True, 0
+            first.step()
+            first._is_initial = False
+        self._last_lr = first.get_last_lr()
+
+    def _undo(self, scheduler):
+        for part in scheduler._schedulers if isinstance(scheduler, _Composed) else ():
+            self._undo(part)
+        if hasattr(scheduler, "last_epoch"):
+            scheduler.last_epoch -= 1
+
+    def step(self):
+        """Sets the rates of the next epoch."""
+        self.last_epoch += 1
+        now = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[now]
+        if now > 0 and self._milestones[now - 1] == self.last_epoch:
+            scheduler._go_to(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+class ChainedScheduler(_Composed):
+    """Schedulers together: each changes what the one before it has set.
+
+    Args:
+        schedulers: chainable ones of one optimizer.
+        optimizer: by default that of the first.
+
+    Errors: ValueError for none and for other optimizers.
+    """
+
+    def __init__(self, schedulers, optimizer=None):
+        if len(schedulers) < 1:
+            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+        optimizer = optimizer or schedulers[0].optimizer
+        _check_common_optimizer("ChainedScheduler", optimizer, schedulers)
+        self._schedulers, self.optimizer = schedulers, optimizer
+        self._last_lr = [_copied(group["lr"]) for group in optimizer.param_groups]
+
+    def step(self):
+        """Sets the rates of the next epoch."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]

@@ -1,0 +1,21 @@
+"""The examples in the docstrings run."""
+
+import doctest
+import importlib
+import pkgutil
+import unittest
+
+import cresset as torch
+
+
+class Examples(unittest.TestCase):
+    def test_docstrings(self):
+        for package in (torch.optim, torch.utils):
+            for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+                module = importlib.import_module(info.name)
+                with self.subTest(module=info.name):
+                    self.assertEqual(doctest.testmod(module).failed, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
