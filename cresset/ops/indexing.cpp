@@ -27,12 +27,8 @@ int64_t consumed_dims(const TensorIndex& i) {
 }
 
 Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
-  int64_t consumed = 0, ellipses = 0;
-  for (const auto& i : indices) {
-    consumed += consumed_dims(i);
-    ellipses += i.type() == TensorIndexType::Ellipsis;
-  }
-  CRESSET_CHECK_INDEX(ellipses <= 1, "index: only one ellipsis is allowed, got ", ellipses);
+  int64_t consumed = 0;
+  for (const auto& i : indices) consumed += consumed_dims(i);
   CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
   Applied a{self, {}, false};
   int64_t dim = 0;
@@ -72,7 +68,8 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Tensor: {
         const Tensor& t = i.tensor();
         const bool mask = t.scalar_type() == ScalarType::Bool || t.scalar_type() == ScalarType::Byte;
-        CRESSET_CHECK_INDEX(is_integral_type(t.scalar_type(), true), "tensors used as indices must be int64, int32, uint8 or bool, got ", t);
+        const bool whole = t.scalar_type() == kLong || t.scalar_type() == kInt;
+        CRESSET_CHECK_INDEX(mask || whole, "tensors used as indices must be int64, int32, uint8 or bool, got ", t);
         if (t.dim() == 0 && !mask) {
           // A 0-d integer tensor acts as an integer.
           a.view = a.view.select(dim, t.item<int64_t>());

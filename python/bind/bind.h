@@ -74,6 +74,7 @@ struct TensorObject {
   PyObject_HEAD
   PyObject* dict;
   PyObject* weak;
+  PyObject* shape;  // the last Size that was asked for
   Tensor tensor;
   bool kept;  // by its tensor, and holds no reference to it
 };

@@ -1,63 +1,144 @@
 // Subscripts of tensors, read and written.
 
+#include "cresset/ops/indexing.h"
+#include "python/bind/autograd.h"
 #include "python/bind/override.h"
 
 namespace cresset::python {
 
 namespace {
 
-indexing::TensorIndex one_index(PyObject* o) {
+using indexing::TensorIndex;
+
+constexpr int64_t kReleaseElements = 32768;
+
+int64_t integer_of(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o).item().toLong();
+  const Ref index = checked(PyNumber_Index(o));
+  const long long v = PyLong_AsLongLong(index.get());
+  if (v == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    CRESSET_CHECK_VALUE(false, "index: the integer does not fit 64 bits");
+  }
+  return v;
+}
+
+// A bound of a slice: beyond 64 bits is as far as can be.
+std::optional<int64_t> bound_of(PyObject* o) {
+  if (o == Py_None) return std::nullopt;
+  if (is_tensor(o)) return integer_of(o);
+  if (!PyIndex_Check(o)) {
+    PyErr_SetString(PyExc_TypeError, "slice indices must be integers or None or have an __index__ method");
+    throw PythonError();
+  }
+  const Ref index = checked(PyNumber_Index(o));
+  int overflow;
+  const long long v = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  return overflow == 0 ? v : overflow > 0 ? INT64_MAX : INT64_MIN;
+}
+indexing::Slice slice_of(PyObject* o) {
+  auto* s = reinterpret_cast<PySliceObject*>(o);
+  const std::optional<int64_t> step = bound_of(s->step);
+  CRESSET_CHECK_VALUE(!step || *step > 0, "slice: the step must be greater than zero, got ", step ? static_cast<long>(*step) : 0L);
+  return indexing::Slice(bound_of(s->start), bound_of(s->stop), step);
+}
+
+TensorIndex one_index(PyObject* o) {
+  if (PyLong_CheckExact(o)) return integer_of(o);
   if (o == Py_None) return std::nullopt;
   if (o == Py_Ellipsis) return indexing::Ellipsis;
   if (PyBool_Check(o)) return o == Py_True;
+  if (PySlice_Check(o)) return slice_of(o);
   if (is_tensor(o)) return tensor_of(o);
-  if (PySlice_Check(o)) {
-    auto* s = reinterpret_cast<PySliceObject*>(o);
-    auto bound = [](PyObject* b) -> std::optional<int64_t> {
-      if (b == Py_None) return std::nullopt;
-      if (is_tensor(b)) return tensor_of(b).item().toLong();
-      const Ref index = checked(PyNumber_Index(b));
-      const long long v = PyLong_AsLongLong(index.get());
-      if (v == -1 && PyErr_Occurred()) throw PythonError();
-      return static_cast<int64_t>(v);
-    };
-    const std::optional<int64_t> step = bound(s->step);
-    CRESSET_CHECK_VALUE(!step || *step > 0, "slice: the step must be greater than zero, got ", step ? static_cast<long>(*step) : 0L);
-    return indexing::Slice(bound(s->start), bound(s->stop), step);
-  }
   if (PySequence_Check(o)) {  // lists and arrays
     const Ref data = checked(PyObject_CallOneArg(package_function("as_index"), o));
     if (is_tensor(data.get())) return tensor_of(data.get());
+    return integer_of(data.get());
   }
-  CRESSET_CHECK_INDEX(PyIndex_Check(o), "index: expected integers, slices, None, ..., booleans or tensors, got ", Py_TYPE(o)->tp_name);
-  const Ref integer = checked(PyNumber_Index(o));
-  const long long v = PyLong_AsLongLong(integer.get());
-  if (v == -1 && PyErr_Occurred()) throw PythonError();
-  return static_cast<int64_t>(v);
+  CRESSET_CHECK_INDEX(PyIndex_Check(o), "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+                      Py_TYPE(o)->tp_name, ")");
+  return integer_of(o);
 }
-std::vector<indexing::TensorIndex> indices_of(PyObject* index) {
-  std::vector<indexing::TensorIndex> list;
-  if (!PyTuple_Check(index)) return {one_index(index)};
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++) list.push_back(one_index(PyTuple_GET_ITEM(index, i)));
+
+// A sequence that is no tuple stands for a tuple where that cannot be mistaken for a list of positions: it is short, and holds something
+// that no list of positions holds.
+bool is_tuple_in_disguise(PyObject* o) {
+  if (!PyList_Check(o)) return false;
+  const Py_ssize_t n = PyList_GET_SIZE(o);
+  if (n >= 32) return false;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject* item = PyList_GET_ITEM(o, i);
+    if (is_tensor(item) || PySlice_Check(item) || item == Py_Ellipsis || item == Py_None) return true;
+    if (PySequence_Check(item) && !PyUnicode_Check(item)) return true;
+  }
+  return false;
+}
+
+std::vector<TensorIndex> indices_of(PyObject* index) {
+  std::vector<TensorIndex> list;
+  if (!PyTuple_Check(index) && !is_tuple_in_disguise(index)) return {one_index(index)};
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(index);
+  list.reserve(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; i++) list.push_back(one_index(PySequence_Fast_GET_ITEM(index, i)));
   return list;
+}
+
+bool takes_over(PyObject* self, PyObject* index, PyObject* value) {
+  if (CRESSET_UNLIKELY(g_modes_active) && any_mode()) return true;
+  if (overridden(self) || (value && is_tensor(value) && overridden(value))) return true;
+  if (is_tensor(index)) return overridden(index);
+  if (PyTuple_Check(index))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); i++)
+      if (PyObject* o = PyTuple_GET_ITEM(index, i); is_tensor(o) && overridden(o)) return true;
+  return false;
 }
 
 }  // namespace
 
 PyObject* get_item(PyObject* self, PyObject* index) {
-  return guarded([&] { return wrap(indexing::get_item(tensor_of(self), indices_of(index))); });
+  if (CRESSET_UNLIKELY(takes_over(self, index, nullptr))) {
+    const Ref args(PyTuple_Pack(1, index));
+    return overridden_method(self, "__getitem__", args.get());
+  }
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    if (PyLong_CheckExact(index)) {
+      CRESSET_CHECK_INDEX(t.dim() > 0, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
+      return wrap(t[integer_of(index)]);
+    }
+    const std::vector<TensorIndex> indices = indices_of(index);
+    if (t.numel() < kReleaseElements) return wrap(indexing::get_item(t, indices));
+    Tensor result;
+    {
+      const NoGil free;
+      result = indexing::get_item(t, indices);
+    }
+    return wrap(std::move(result));
+  });
 }
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
+  if (value && CRESSET_UNLIKELY(takes_over(self, index, value))) {
+    const Ref args(PyTuple_Pack(2, index, value));
+    const Ref done(overridden_method(self, "__setitem__", args.get()));
+    return done ? 0 : -1;
+  }
   return guarded([&] {
-    CRESSET_CHECK_TYPE(value, "tensor: elements cannot be deleted");
+    CRESSET_CHECK_TYPE(value, "Tensor does not support deleting items");
     const auto indices = indices_of(index);
+    const Tensor& t = tensor_of(self);
     if (is_number(value)) {
-      indexing::set_item(tensor_of(self), indices, to_scalar(value));
+      indexing::set_item(t, indices, to_scalar(value));
       return 0;
     }
-    CRESSET_CHECK_TYPE(is_tensor(value), "cannot assign a ", Py_TYPE(value)->tp_name, " to elements of a tensor");
-    indexing::set_item(tensor_of(self), indices, tensor_of(value));
+    CRESSET_CHECK_TYPE(is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
+    const Tensor& source = tensor_of(value);
+    if (t.numel() < kReleaseElements) {
+      indexing::set_item(t, indices, source);
+    } else {
+      const NoGil free;
+      indexing::set_item(t, indices, source);
+    }
     return 0;
   }, -1);
 }

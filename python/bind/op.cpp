@@ -1,44 +1,49 @@
-// Calls of operators by name: the overload that fits the arguments is found from the schemas, the call is boxed.
+// Operators as objects with a vector call. The overload that fits the arguments is found from plans made of the schemas; the call is boxed.
+
+#include "python/bind/op.h"
 
 #include <algorithm>
-#include <string>
+#include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 
-#include "python/bind/bind.h"
+#include "python/bind/autograd.h"
+
+#include <structmember.h>
 
 namespace cresset::python {
 
 PyTypeObject* op_type;
+PyObject* const pass = reinterpret_cast<PyObject*>(alignof(PyObject));
 
 namespace {
 
 using dispatch::Argument;
 using dispatch::FunctionSchema;
-using dispatch::OpEntry;
 using dispatch::Stack;
+using dispatch::TypeKind;
 using dispatch::Value;
 
-struct Overload {
-  const OpEntry* entry;
-  const FunctionSchema* schema;
-  size_t positional = 0;      // how many arguments may be given without a name
-  size_t outs = 0;            // written keyword arguments
-  PyTypeObject* result_type = nullptr;  // of several named results
-
-  const Argument& argument(size_t i) const { return schema->arguments[i]; }
-};
-
-struct OpData {
-  std::string name;
-  bool numbers_as_tensors = false;
-  bool factory = false;  // makes tensors of a dtype that may be named
-  std::vector<Overload> overloads;
-};
+constexpr size_t kMaxArguments = 32;
+// From this many elements on, other threads of the interpreter run while the kernel does.
+constexpr int64_t kReleaseElements = 32768;
 
 struct OpObject {
   PyObject_HEAD
+  vectorcallfunc call;
   OpData* data;
 };
+PyTypeObject* method_type;
+PyObject *out_name, *dtype_name_, *layout_name, *device_name, *pin_memory_name, *requires_grad_name;
+std::optional<Device> g_default_device;
+
+std::unordered_map<std::string, OpData*>& operators() {
+  static auto* map = new std::unordered_map<std::string, OpData*>();
+  return *map;
+}
+OpData& data_of(PyObject* o) { return *reinterpret_cast<OpObject*>(o)->data; }
+
+// ---- plans -------------------------------------------------------------------------------------------------------------
 
 // PyTorch takes Python numbers for tensors in these operators only.
 bool takes_numbers(std::string name) {
@@ -48,134 +53,213 @@ bool takes_numbers(std::string name) {
   return names.count(name) > 0;
 }
 
-int index_of(const FunctionSchema& schema, std::string_view name) {
-  const auto found = std::find_if(schema.arguments.begin(), schema.arguments.end(), [&](const Argument& a) { return a.name == name; });
-  return found == schema.arguments.end() ? -1 : static_cast<int>(found - schema.arguments.begin());
-}
+PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
 
 // What users may call an argument: PyTorch's documented name and NumPy's.
-int argument_named(const FunctionSchema& schema, const std::string& given) {
-  const int exact = index_of(schema, given);
-  if (exact >= 0 && given != "self") return exact;
-  if (given == "input" || given == "x" || given == "a" || given == "x1") return index_of(schema, "self");
-  if (given == "axis") return index_of(schema, "dim");
-  if (given == "keepdims") return index_of(schema, "keepdim");
-  if (given == "x2") return index_of(schema, "other");
-  return exact;
+ArgumentPlan plan_of(const Argument& a, bool numbers) {
+  ArgumentPlan plan{interned(a.name == "self" ? "input" : a.name.c_str()), {}, &a, numbers && !a.writes};
+  size_t next = 0;
+  auto also = [&](const char* name) { plan.others[next++] = interned(name); };
+  if (a.name == "self") for (const char* name : {"self", "x", "a", "x1"}) also(name);
+  if (a.name == "dim") also("axis");
+  if (a.name == "keepdim") also("keepdims");
+  if (a.name == "other") also("x2");
+  return plan;
 }
 
-// One attempt to fit arguments to an overload. `why` says what does not fit.
+// A tuple type with fields, for results that have names.
+PyTypeObject* named_results(const FunctionSchema& schema) {
+  if (schema.returns.size() < 2 || schema.returns[0].name.empty()) return nullptr;
+  static auto* known = new std::unordered_map<std::string, PyTypeObject*>();
+  const std::string base = schema.name;
+  PyTypeObject*& type = (*known)[base + std::to_string(schema.returns.size())];
+  if (type) return type;
+  auto* fields = new PyStructSequence_Field[schema.returns.size() + 1]();  // the type refers to them for good
+  for (size_t i = 0; i < schema.returns.size(); i++) fields[i] = {schema.returns[i].name.c_str(), nullptr};
+  auto* title = new std::string("torch.return_types." + base);
+  PyStructSequence_Desc desc{title->c_str(), nullptr, fields, static_cast<int>(schema.returns.size())};
+  return type = PyStructSequence_NewType(&desc);
+}
+
+Overload overload_of(const std::string& entry_name, const OpData& op) {
+  Overload o;
+  o.entry = &dispatch::find_op(entry_name).entry();
+  o.schema = &o.entry->function_schema();
+  bool pin_memory = false, dtype = false;
+  for (size_t i = 0; i < o.schema->arguments.size(); i++) {
+    const Argument& a = o.schema->arguments[i];
+    o.arguments.push_back(plan_of(a, op.numbers_as_tensors));
+    o.positional += !a.keyword_only;
+    o.outs += a.keyword_only && a.writes;
+    if (a.name == "self") o.self = static_cast<Py_ssize_t>(i);
+    if (a.name == "out") o.out = static_cast<Py_ssize_t>(i);
+    if (a.name == "device") o.device = static_cast<Py_ssize_t>(i);
+    pin_memory = pin_memory || a.name == "pin_memory";
+    dtype = dtype || a.name == "dtype";
+  }
+  if (!(pin_memory && dtype)) o.device = -1;
+  CRESSET_CHECK(o.arguments.size() <= kMaxArguments, entry_name, ": too many arguments for a call from Python");
+  o.result_type = named_results(*o.schema);
+  return o;
+}
+
+void parse(OpData& op) {
+  op.numbers_as_tensors = takes_numbers(op.name);
+  for (const std::string& entry : op.entries) op.overloads.push_back(overload_of(entry, op));
+  for (const Overload& o : op.overloads) op.factory = op.factory || o.device >= 0;
+  op.parsed = true;
+}
+
+// ---- fitting -----------------------------------------------------------------------------------------------------------
+
+bool same_name(PyObject* a, PyObject* b) { return a == b || PyUnicode_Compare(a, b) == 0; }
+
+Py_ssize_t argument_named(const Overload& o, PyObject* name) {
+  const Py_ssize_t n = static_cast<Py_ssize_t>(o.arguments.size());
+  for (Py_ssize_t i = 0; i < n; i++)
+    if (o.arguments[static_cast<size_t>(i)].name == name) return i;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    const ArgumentPlan& a = o.arguments[static_cast<size_t>(i)];
+    if (PyUnicode_Compare(a.name, name) == 0) return i;
+    for (PyObject* other : a.others)
+      if (other && same_name(other, name)) return i;
+  }
+  return -1;
+}
+
+// One attempt to fit arguments to an overload.
 struct Fit {
+  PyObject* objects[kMaxArguments];
+  Ref varargs, outs;
   Stack stack;
-  std::vector<PyObject*> written;
   bool requires_grad = false;
   std::optional<ScalarType> out_dtype;  // asked for beside `out`
-  std::string why;
-};
+  std::string* why = nullptr;           // what does not fit, where asked for
 
-bool is_factory(const FunctionSchema& schema) { return index_of(schema, "dtype") >= 0 && index_of(schema, "pin_memory") >= 0; }
-
-bool fit(const OpData& op, const Overload& o, PyObject* self, PyObject* args, PyObject* kwargs, bool relaxed, Fit& result) {
-  const FunctionSchema& schema = *o.schema;
-  const size_t n = schema.arguments.size();
-  const size_t first = self ? 1 : 0;
-  const size_t given = static_cast<size_t>(PyTuple_GET_SIZE(args));
-  std::vector<PyObject*> objects(n, nullptr);
-  Ref varargs;
-  // The positions that arguments fill in order: all, or, for a method, all but that of `self`.
-  const int own = self ? std::max(index_of(schema, "self"), 0) : -1;
-  if (self && n == 0) return false;
-  if (self) objects[static_cast<size_t>(own)] = self;
-  auto place = [&](size_t i) { return own >= 0 && i < static_cast<size_t>(own) ? i : i + first; };
-  if (o.positional == first + 1 && given >= 1 && o.argument(place(0)).type.list && o.argument(place(0)).type.kind == dispatch::TypeKind::Int &&
-      !PyTuple_Check(PyTuple_GET_ITEM(args, 0)) && !PyList_Check(PyTuple_GET_ITEM(args, 0)) && PyTuple_GET_ITEM(args, 0) != Py_None) {
-    objects[place(0)] = args;
-  } else {
-    if (first + given > o.positional) {
-      result.why = str("takes ", o.positional - std::min(first, o.positional), " positional arguments, got ", given);
-      return false;
-    }
-    for (size_t i = 0; i < given; i++) objects[place(i)] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
-  }
-  PyObject *key, *value, *out = nullptr;
-  Py_ssize_t at = 0;
-  while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
-    const std::string name = PyUnicode_AsUTF8(key);
-    if (name == "out" && !(o.outs == 1 && index_of(schema, "out") >= 0)) {
-      if (value == Py_None) continue;
-      out = value;
-      continue;
-    }
-    const int index = argument_named(schema, name);
-    if (index < 0 && op.factory && name == "requires_grad") {
-      result.requires_grad = PyObject_IsTrue(value) == 1;
-      continue;
-    }
-    if (index < 0 && op.factory && o.outs == 1 && (name == "dtype" || name == "layout" || name == "device" || name == "pin_memory")) {
-      if (name == "dtype" && value != Py_None) result.out_dtype = to_dtype(value);
-      continue;
-    }
-    if (index < 0) {
-      result.why = "has no argument `" + name + "`";
-      return false;
-    }
-    if (objects[static_cast<size_t>(index)]) {
-      result.why = "got `" + name + "` twice";
-      return false;
-    }
-    objects[static_cast<size_t>(index)] = value;
-  }
-  if ((out != nullptr) != (o.outs > 1)) {
-    result.why = out ? "has no argument `out`" : "expects `out`";
+  template <class... T> bool fail(const T&... parts) {
+    if (why) *why = str(parts...);
     return false;
   }
-  if (out) {
-    if (!PySequence_Check(out) || PySequence_Size(out) != static_cast<Py_ssize_t>(o.outs)) {
-      PyErr_Clear();
-      result.why = str("expects a tuple of ", o.outs, " tensors as `out`");
-      return false;
-    }
-    Py_ssize_t next = 0;
-    for (size_t i = 0; i < n; i++)
-      if (schema.arguments[i].writes && schema.arguments[i].keyword_only) {
-        const Ref item = checked(PySequence_GetItem(out, next++));
-        objects[i] = item.get();  // the sequence keeps it alive
-      }
+};
+
+// Puts each argument at its place in the schema.
+bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
+  const bool method = call.method;
+  const Py_ssize_t n = static_cast<Py_ssize_t>(o.arguments.size());
+  std::fill_n(fit.objects, n, nullptr);
+  // The positions that arguments fill in order: all, or, for a method, all but that of `self`.
+  const Py_ssize_t first = method ? 1 : 0, own = method ? std::max<Py_ssize_t>(o.self, 0) : -1;
+  if (method && n == 0) return fit.fail("is no method");
+  if (method) fit.objects[own] = call.args[0];
+  auto position = [&](Py_ssize_t i) { return own >= 0 && i < own ? i : i + first; };
+  const Py_ssize_t given = call.n - first;
+  PyObject* const* args = call.args + first;
+  const Argument* list = o.positional == first + 1 ? o.arguments[static_cast<size_t>(position(0))].argument : nullptr;
+  if (list && given >= 1 && list->type.list && list->type.kind == TypeKind::Int && !PyTuple_Check(args[0]) && !PyList_Check(args[0]) &&
+      args[0] != Py_None) {
+    fit.varargs = checked(PyTuple_New(given));
+    for (Py_ssize_t i = 0; i < given; i++) PyTuple_SET_ITEM(fit.varargs.get(), i, Ref::share(args[i]).release());
+    fit.objects[position(0)] = fit.varargs.get();
+  } else {
+    if (call.n > o.positional) return fit.fail("takes ", o.positional - std::min(first, o.positional), " positional arguments, got ", given);
+    for (Py_ssize_t i = 0; i < given; i++) fit.objects[position(i)] = args[i];
   }
-  result.stack.reserve(n);
-  for (size_t i = 0; i < n; i++) {
-    const Argument& a = schema.arguments[i];
-    if (!objects[i]) {
-      if (!a.has_default) {
-        result.why = "misses argument `" + a.name + "`";
-        return false;
-      }
-      result.stack.push_back(a.default_value);
+  PyObject* out = nullptr;
+  for (Py_ssize_t k = 0; k < call.named(); k++) {
+    PyObject* name = PyTuple_GET_ITEM(call.names, k);
+    PyObject* value = call.args[call.n + k];
+    if (same_name(name, out_name) && !(o.outs == 1 && o.out >= 0)) {
+      if (value != Py_None) out = value;
       continue;
     }
-    const bool numbers = op.numbers_as_tensors && !a.writes;
-    Value v;
-    if (!read_value(objects[i], a.type, relaxed, numbers, v)) {
-      result.why = str("argument `", a.name, "`: expected ", dispatch::type_name(a.type), ", got ", Py_TYPE(objects[i])->tp_name);
-      return false;
+    const Py_ssize_t index = argument_named(o, name);
+    if (index < 0) {
+      if (op.factory && same_name(name, requires_grad_name)) {
+        if (!PyBool_Check(value)) return fit.fail("argument `requires_grad`: expected bool, got ", Py_TYPE(value)->tp_name);
+        fit.requires_grad = value == Py_True;
+        continue;
+      }
+      const bool option = same_name(name, dtype_name_) || same_name(name, layout_name) || same_name(name, device_name) || same_name(name, pin_memory_name);
+      if (op.factory && o.outs == 1 && option) {
+        if (same_name(name, dtype_name_) && value != Py_None) fit.out_dtype = to_dtype(value);
+        continue;
+      }
+      return fit.fail("has no argument `", PyUnicode_AsUTF8(name), "`");
     }
-    if (a.type.list && a.type.list_size > 1 && v.is<std::vector<int64_t>>() && v.to_int_list().size() == 1)
-      v = std::vector<int64_t>(static_cast<size_t>(a.type.list_size), v.to_int_list()[0]);
-    if (a.writes) result.written.push_back(objects[i]);
-    result.stack.push_back(std::move(v));
+    if (fit.objects[index]) return fit.fail("got `", PyUnicode_AsUTF8(name), "` twice");
+    fit.objects[index] = value;
+  }
+  if ((out != nullptr) != (o.outs > 1)) return fit.fail(out ? "has no argument `out`" : "expects `out`");
+  if (out) {
+    if (!PyTuple_Check(out) && !PyList_Check(out)) return fit.fail("expects a tuple of ", o.outs, " tensors as `out`");
+    fit.outs = checked(PySequence_Tuple(out));
+    if (PyTuple_GET_SIZE(fit.outs.get()) != static_cast<Py_ssize_t>(o.outs)) return fit.fail("expects a tuple of ", o.outs, " tensors as `out`");
+    Py_ssize_t next = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+      const Argument& a = *o.arguments[static_cast<size_t>(i)].argument;
+      if (a.writes && a.keyword_only) fit.objects[i] = PyTuple_GET_ITEM(fit.outs.get(), next++);
+    }
   }
   return true;
 }
 
-PyObject* results_of(const Overload& o, Fit& fitted) {
+// What can be told from the object's type alone, before anything is converted.
+bool may_fit(PyObject* o, const ArgumentPlan& plan, bool relaxed) {
+  const dispatch::Type& type = plan.argument->type;
+  if (type.kind == TypeKind::Tensor && !type.list)
+    return is_tensor(o) || (o == Py_None && type.optional) || (relaxed && plan.numbers && !is_tensor(o));
+  if (!relaxed && type.kind == TypeKind::Scalar && !type.list) return !is_tensor(o);
+  return true;
+}
+
+bool fit_overload(const OpData& op, const Overload& o, const Call& call, bool relaxed, Fit& fit) {
+  if (!place(op, o, call, fit)) return false;
+  const size_t n = o.arguments.size();
+  for (size_t i = 0; i < n; i++) {
+    const ArgumentPlan& a = o.arguments[i];
+    if (!fit.objects[i] && !a.argument->has_default) return fit.fail("misses argument `", PyUnicode_AsUTF8(a.name), "`");
+    if (fit.objects[i] && !may_fit(fit.objects[i], a, relaxed))
+      return fit.fail("argument `", PyUnicode_AsUTF8(a.name), "`: expected ", dispatch::type_name(a.argument->type), ", got ",
+                      Py_TYPE(fit.objects[i])->tp_name);
+  }
+  fit.stack.clear();
+  fit.stack.reserve(n);
+  for (size_t i = 0; i < n; i++) {
+    const ArgumentPlan& a = o.arguments[i];
+    if (!fit.objects[i]) {
+      fit.stack.push_back(a.argument->default_value);
+      continue;
+    }
+    Value& v = fit.stack.emplace_back();
+    if (!read_value(fit.objects[i], a.argument->type, relaxed, a.numbers, v))
+      return fit.fail("argument `", PyUnicode_AsUTF8(a.name), "`: expected ", dispatch::type_name(a.argument->type), ", got ",
+                      Py_TYPE(fit.objects[i])->tp_name);
+    const dispatch::Type& type = a.argument->type;
+    if (type.list && type.list_size > 1 && v.is<std::vector<int64_t>>() && std::get<std::vector<int64_t>>(v.data()).size() == 1)
+      v = std::vector<int64_t>(static_cast<size_t>(type.list_size), std::get<std::vector<int64_t>>(v.data())[0]);
+  }
+  if (o.device >= 0 && CRESSET_UNLIKELY(g_default_device.has_value()) && fit.stack[static_cast<size_t>(o.device)].is_none())
+    fit.stack[static_cast<size_t>(o.device)] = *g_default_device;
+  return true;
+}
+
+// ---- results -----------------------------------------------------------------------------------------------------------
+
+PyObject* results_of(const Overload& o, Fit& fit) {
   const auto& returns = o.schema->returns;
-  const size_t base = fitted.stack.size() - std::min(fitted.stack.size(), returns.size());
   if (returns.empty()) Py_RETURN_NONE;
-  size_t next_written = 0;
+  const size_t base = fit.stack.size() - std::min(fit.stack.size(), returns.size());
+  size_t next_argument = 0;
   auto one = [&](size_t i) -> PyObject* {
-    if (returns[i].writes && next_written < fitted.written.size()) return Ref::share(fitted.written[next_written++]).release();
-    Value& v = fitted.stack[base + i];
-    if (fitted.requires_grad && v.is_tensor()) v.to_tensor().requires_grad_(true);
+    if (returns[i].writes)
+      for (; next_argument < o.arguments.size(); next_argument++)
+        if (o.arguments[next_argument].argument->writes && fit.objects[next_argument])
+          return Ref::share(fit.objects[next_argument++]).release();
+    Value& v = fit.stack[base + i];
+    if (auto* t = std::get_if<Tensor>(&v.data())) {
+      if (fit.requires_grad) t->requires_grad_(true);
+      return wrap(std::move(*t));
+    }
     return wrap(v);
   };
   if (returns.size() == 1) return one(0);
@@ -187,102 +271,171 @@ PyObject* results_of(const Overload& o, Fit& fitted) {
   return tuple.release();
 }
 
-PyObject* call(OpData& op, PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
-    std::string reasons;
-    for (const bool relaxed : {false, true}) {
-      for (const Overload& o : op.overloads) {
-        Fit fitted;
-        if (fit(op, o, self, args, kwargs, relaxed, fitted)) {
-          if (fitted.out_dtype) {
-            const ScalarType got = tensor_of(fitted.written[0]).scalar_type();
-            CRESSET_CHECK(got == *fitted.out_dtype, op.name, ": dtype ", *fitted.out_dtype, " does not match that of `out`, ", got);
-          }
-          dispatch::call_boxed(*o.entry, fitted.stack);
-          return results_of(o, fitted);
-        }
-        if (relaxed) reasons += std::string("\n  ") + o.entry->schema + ": " + fitted.why;
-      }
-    }
-    CRESSET_CHECK_TYPE(false, op.name, ": the arguments fit no form of it", reasons);
-    return nullptr;
+int64_t elements_of(const Stack& stack) {
+  int64_t n = 0;
+  for (const Value& v : stack) dispatch::for_each_tensor(v, [&](const Tensor& t) { n += t.numel(); });
+  return n;
+}
+
+PyObject* run(const OpData& op, const Overload& o, Fit& fit) {
+  if (fit.out_dtype && o.out >= 0) {
+    const ScalarType got = tensor_of(fit.objects[o.out]).scalar_type();
+    CRESSET_CHECK(got == *fit.out_dtype, op.name, ": dtype ", *fit.out_dtype, " does not match that of `out`, ", got);
+  }
+  if (elements_of(fit.stack) >= kReleaseElements) {
+    const NoGil free;
+    dispatch::call_boxed(*o.entry, fit.stack);
+  } else {
+    dispatch::call_boxed(*o.entry, fit.stack);
+  }
+  return results_of(o, fit);
+}
+
+// ---- calls -------------------------------------------------------------------------------------------------------------
+
+bool takes_over(PyObject* o, int depth) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (type == tensor_type || type == parameter_type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+      type == dtype_type || o == Py_None || type == &PyUnicode_Type || type == size_type)
+    return false;
+  if (type == &PyTuple_Type || type == &PyList_Type) {
+    for (Py_ssize_t i = 0; depth > 0 && i < PySequence_Fast_GET_SIZE(o); i++)
+      if (takes_over(PySequence_Fast_GET_ITEM(o, i), depth - 1)) return true;
+    return false;
+  }
+  return overrides(o);
+}
+
+Ref dict_of(const Call& call) {
+  Ref dict = checked(PyDict_New());
+  for (Py_ssize_t i = 0; i < call.named(); i++)
+    if (PyDict_SetItem(dict.get(), PyTuple_GET_ITEM(call.names, i), call.args[call.n + i])) throw PythonError();
+  return dict;
+}
+
+[[noreturn]] void throw_unfit(OpData& op, const Call& call) {
+  std::string reasons;
+  for (const Overload& o : op.overloads) {
+    Fit fit;
+    std::string why;
+    fit.why = &why;
+    fit_overload(op, o, call, true, fit);
+    reasons += std::string("\n  ") + o.entry->schema + ": " + why;
+  }
+  CRESSET_CHECK_TYPE(false, op.name, ": the arguments fit no form of it", reasons);
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+bool has_default_device() { return g_default_device.has_value(); }
+
+OpData* find_op_data(const char* name) {
+  const auto found = operators().find(name);
+  return found == operators().end() ? nullptr : found->second;
+}
+
+PyObject* call_op(OpData& op, const Call& call) {
+  bool over = CRESSET_UNLIKELY(g_modes_active) && any_mode();
+  for (Py_ssize_t i = 0; !over && i < call.n + call.named(); i++) over = takes_over(call.args[i], 1);
+  if (CRESSET_UNLIKELY(over)) {
+    const Ref args = checked(PyTuple_New(call.n));
+    for (Py_ssize_t i = 0; i < call.n; i++) PyTuple_SET_ITEM(args.get(), i, Ref::share(call.args[i]).release());
+    const Ref named = dict_of(call);
+    return call_overridden(call.method ? op.method : op.function, args.get(), named.get());
+  }
+  if (CRESSET_UNLIKELY(!op.parsed)) parse(op);
+  Fit fit;
+  for (const bool relaxed : {false, true})
+    for (const Overload& o : op.overloads)
+      if (fit_overload(op, o, call, relaxed, fit)) return run(op, o, fit);
+  throw_unfit(op, call);
+}
+
+namespace {
+
+template <bool Method> PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+  OpData& op = data_of(self);
+  const Call call{args, PyVectorcall_NARGS(nargsf), names, Method};
+  return guarded([&] {
+    if (op.shortcut && (CRESSET_LIKELY(!g_modes_active) || !any_mode()))
+      if (PyObject* result = op.shortcut(call); result != pass) return result;
+    if (Method) CRESSET_CHECK_TYPE(call.n > 0 && is_tensor(args[0]), op.name, ": a method of Tensor, called without one");
+    return call_op(op, call);
   });
 }
 
-PyObject* op_call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return call(*reinterpret_cast<OpObject*>(self)->data, nullptr, args, kwargs);
-}
-
-// As a method: the tensor is the first argument, and the rest may be a list of integers written out.
-struct MethodObject {
-  PyObject_HEAD
-  OpData* data;
-  PyObject* self;
-};
-PyTypeObject* method_type;
-PyObject* method_call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  auto* m = reinterpret_cast<MethodObject*>(self);
-  return call(*m->data, m->self, args, kwargs);
-}
-void method_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  Py_DECREF(reinterpret_cast<MethodObject*>(self)->self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
 PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
   if (!instance || instance == Py_None) return Ref::share(self).release();
-  auto* m = PyObject_New(MethodObject, method_type);
-  m->data = reinterpret_cast<OpObject*>(self)->data;
-  m->self = Ref::share(instance).release();
-  return reinterpret_cast<PyObject*>(m);
+  return PyMethod_New(self, instance);
 }
-PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(reinterpret_cast<OpObject*>(self)->data->name.c_str()); }
-PyObject* op_repr(PyObject* self) { return PyUnicode_FromFormat("<operator %s>", reinterpret_cast<OpObject*>(self)->data->name.c_str()); }
-PyGetSetDef op_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr}, {}};
-PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(op_call)},
-                          {Py_tp_descr_get, reinterpret_cast<void*>(op_bind)},
-                          {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
-                          {Py_tp_getset, op_properties},
-                          {}};
-PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(method_call)}, {Py_tp_dealloc, reinterpret_cast<void*>(method_dealloc)}, {}};
-
-// A tuple type with fields, for results that have names.
-PyTypeObject* named_results(const FunctionSchema& schema) {
-  if (schema.returns.size() < 2 || schema.returns[0].name.empty()) return nullptr;
-  auto* fields = new PyStructSequence_Field[schema.returns.size() + 1]();  // the type refers to them for good
-  auto* names = new std::vector<std::string>();
-  for (const Argument& r : schema.returns) names->push_back(r.name);
-  for (size_t i = 0; i < names->size(); i++) fields[i] = {(*names)[i].c_str(), nullptr};
-  auto* title = new std::string("torch.return_types." + schema.name);
-  PyStructSequence_Desc desc{title->c_str(), nullptr, fields, static_cast<int>(names->size())};
-  return PyStructSequence_NewType(&desc);
-}
-
-// make_op(name, [entry names]): a callable over these overloads, tried in this order.
-PyObject* make_op(PyObject*, PyObject* args) {
-  const char* name;
-  PyObject* entries;
-  if (!PyArg_ParseTuple(args, "sO!", &name, &PyList_Type, &entries)) return nullptr;
+PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(data_of(self).name.c_str()); }
+PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("torch"); }
+PyObject* op_doc(PyObject* self, void*) {
   return guarded([&] {
-    auto* data = new OpData{name, takes_numbers(name), false, {}};  // operators live as long as the process
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries); i++) {
-      const OpEntry& entry = dispatch::find_op(PyUnicode_AsUTF8(PyList_GET_ITEM(entries, i))).entry();
-      Overload o{&entry, &entry.function_schema()};
-      for (const Argument& a : o.schema->arguments) {
-        o.positional += !a.keyword_only;
-        o.outs += a.keyword_only && a.writes;
-      }
-      o.result_type = named_results(*o.schema);
-      data->factory = data->factory || is_factory(*o.schema);
-      data->overloads.push_back(o);
-    }
-    auto* op = PyObject_New(OpObject, op_type);
-    op->data = data;
-    return reinterpret_cast<PyObject*>(op);
+    std::string text;
+    for (const std::string& entry : data_of(self).entries) text += std::string(text.empty() ? "" : "\n") + dispatch::find_op(entry).entry().schema;
+    return PyUnicode_FromString(text.c_str());
   });
 }
-std::optional<Device> g_default_device;
+PyObject* op_repr(PyObject* self) {
+  return PyUnicode_FromFormat(Py_TYPE(self) == op_type ? "<built-in method %s>" : "<method '%s' of 'Tensor' objects>", data_of(self).name.c_str());
+}
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const char* getter = Py_TYPE(self) == op_type ? "_operator" : "_operator_method";
+    return Py_BuildValue("O(s)", package_function(getter), data_of(self).name.c_str());
+  });
+}
+PyObject* op_self(PyObject* self, PyObject*) { return Ref::share(self).release(); }
+PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr},
+                            {"__copy__", op_self, METH_NOARGS, nullptr},
+                            {"__deepcopy__", op_self, METH_O, nullptr},
+                            {}};
+PyGetSetDef op_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
+                               {"__qualname__", op_name, nullptr, nullptr, nullptr},
+                               {"__module__", op_module, nullptr, nullptr, nullptr},
+                               {"__doc__", op_doc, nullptr, nullptr, nullptr},
+                               {}};
+PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr}, {}};
+PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}, {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                          {Py_tp_methods, op_methods},                              {Py_tp_getset, op_properties},
+                          {Py_tp_members, op_members},                              {}};
+PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}, {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                              {Py_tp_descr_get, reinterpret_cast<void*>(op_bind)},      {Py_tp_methods, op_methods},
+                              {Py_tp_getset, op_properties},                            {Py_tp_members, op_members},
+                              {}};
+
+PyObject* new_op(PyTypeObject* type, OpData* data, vectorcallfunc call) {
+  auto* op = PyObject_New(OpObject, type);
+  op->data = data;
+  op->call = call;
+  return reinterpret_cast<PyObject*>(op);
+}
+
+OpData* new_data(PyObject* args) {
+  const char* name;
+  PyObject* entries;
+  if (!PyArg_ParseTuple(args, "sO!", &name, &PyList_Type, &entries)) throw PythonError();
+  auto* data = new OpData{name, {}};  // operators live as long as the process
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries); i++) data->entries.emplace_back(PyUnicode_AsUTF8(PyList_GET_ITEM(entries, i)));
+  data->function = new_op(op_type, data, op_vectorcall<false>);
+  data->method = new_op(method_type, data, op_vectorcall<true>);
+  return data;
+}
+// make_op(name, [entry names]): a function over these overloads, tried in this order.
+PyObject* make_op(PyObject*, PyObject* args) {
+  return guarded([&] { return Ref::share(new_data(args)->function).release(); });
+}
+// add_op(name, [entry names]): the operator of this name, as a function and as a method.
+PyObject* add_named_op(PyObject*, PyObject* args) {
+  return guarded([&] {
+    OpData* data = new_data(args);
+    data->shortcut = find_shortcut(data->name);
+    operators()[data->name] = data;
+    return Py_BuildValue("(OO)", data->function, data->method);
+  });
+}
 PyObject* set_default_device(PyObject*, PyObject* device) {
   return guarded([&]() -> PyObject* {
     if (device == Py_None) g_default_device.reset();
@@ -291,13 +444,22 @@ PyObject* set_default_device(PyObject*, PyObject* device) {
   });
 }
 PyMethodDef functions[] = {
-    {"make_op", make_op, METH_VARARGS, nullptr}, {"_set_default_device", set_default_device, METH_O, nullptr}, {}};
+    {"make_op", make_op, METH_VARARGS, nullptr},
+    {"add_op", add_named_op, METH_VARARGS, nullptr},
+    {"_set_default_device", set_default_device, METH_O, nullptr}, {}};
 
 }  // namespace
 
 bool add_op(PyObject* module) {
-  PyType_Spec op_spec{"cresset.Op", sizeof(OpObject), 0, Py_TPFLAGS_DEFAULT, op_slots};
-  PyType_Spec method_spec{"cresset.OpMethod", sizeof(MethodObject), 0, Py_TPFLAGS_DEFAULT, method_slots};
+  out_name = interned("out");
+  dtype_name_ = interned("dtype");
+  layout_name = interned("layout");
+  device_name = interned("device");
+  pin_memory_name = interned("pin_memory");
+  requires_grad_name = interned("requires_grad");
+  PyType_Spec op_spec{"cresset.Op", sizeof(OpObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, op_slots};
+  PyType_Spec method_spec{"cresset.OpMethod", sizeof(OpObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                          method_slots};
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&op_spec));
   method_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&method_spec));
   return op_type && method_type && PyModule_AddFunctions(module, functions) == 0;

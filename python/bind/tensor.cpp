@@ -3,7 +3,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/core/object_hook.h"
 #include "python/bind/objects.h"
-#include "python/bind/override.h"
+#include "python/bind/op.h"
 #include "python/bind/tensor.h"
 
 #include <structmember.h>
@@ -88,6 +88,7 @@ void tensor_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (o->weak) PyObject_ClearWeakRefs(self);
   Py_CLEAR(o->dict);
+  Py_CLEAR(o->shape);
   if (o->tensor.defined()) objects().erase(o->tensor.impl());
   o->tensor.~Tensor();
   type->tp_free(self);
@@ -126,7 +127,20 @@ template <bool Value> PyObject* always(const Tensor&) { return PyBool_FromLong(V
 PyObject* get_dtype(const Tensor& t) { return Ref::share(constant(t.scalar_type())).release(); }
 PyObject* get_layout(const Tensor& t) { return Ref::share(constant(t.layout())).release(); }
 PyObject* get_device(const Tensor& t) { return wrap(t.device()); }
-PyObject* get_shape(const Tensor& t) { return wrap_size(t.sizes()); }
+// The same Size again, as long as the sizes are the same.
+PyObject* get_shape(PyObject* self, void*) {
+  if (CRESSET_UNLIKELY(!is_plain_tensor(self)) && overrides(self)) return overridden_get(self, "shape");
+  PyObject*& known = object_of(self)->shape;
+  const IntArrayRef sizes = tensor_of(self).sizes();
+  bool same = known && PyTuple_GET_SIZE(known) == static_cast<Py_ssize_t>(sizes.size());
+  for (size_t i = 0; same && i < sizes.size(); i++) same = PyLong_AsLongLong(PyTuple_GET_ITEM(known, static_cast<Py_ssize_t>(i))) == sizes[i];
+  if (!same) {
+    PyObject* fresh = guarded([&] { return wrap_size(sizes); });
+    if (!fresh) return nullptr;
+    Py_XSETREF(known, fresh);
+  }
+  return Ref::share(known).release();
+}
 PyObject* get_strides(const Tensor& t) { return wrap(t.strides()); }
 PyObject* get_ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* get_itemsize(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
@@ -230,7 +244,7 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("dtype", get_dtype, nullptr),
     CRESSET_PROPERTY("layout", get_layout, nullptr),
     CRESSET_PROPERTY("device", get_device, nullptr),
-    CRESSET_PROPERTY("shape", get_shape, nullptr),
+    {"shape", get_shape, nullptr, nullptr, nullptr},
     CRESSET_PROPERTY("ndim", get_ndim, nullptr),
     CRESSET_PROPERTY("itemsize", get_itemsize, nullptr),
     CRESSET_PROPERTY("nbytes", get_nbytes, nullptr),
@@ -318,7 +332,7 @@ std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed) {
 bool add_tensor(PyObject* module) {
   object_hook().release = release_kept;
   std::vector<PyType_Slot> slots;
-  for (const PyType_Slot* list : {tensor_slots, conversion_slots})
+  for (const PyType_Slot* list : {tensor_slots, conversion_slots, operator_slots})
     for (; list->slot; list++) slots.push_back(*list);
   slots.push_back({});
   PyType_Spec spec{"cresset.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};

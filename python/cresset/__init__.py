@@ -43,16 +43,26 @@ def _load_operators():
             homes.setdefault(known, row["python"])
             if row["method"]:
                 methods.add(known)
-    operators = {name: _cresset.make_op(name, entries) for name, entries in overloads.items()}
-    return operators, methods, homes
+    made = {name: _cresset.add_op(name, entries) for name, entries in overloads.items()}
+    functions = {name: function for name, (function, _) in made.items()}
+    return functions, {name: method for name, (_, method) in made.items() if name in methods}, homes
 
 
 _operators, _methods, _homes = _load_operators()
 for _name, _op in _operators.items():
     if _homes[_name] == "torch":
         globals().setdefault(_name, _op)
-    if _name in _methods:
-        setattr(Tensor, _name, _op)
+for _name, _op in _methods.items():
+    setattr(Tensor, _name, _op)
+
+
+def _operator(name):
+    return _operators[name]
+
+
+def _operator_method(name):
+    return _methods[name]
+
 
 from . import _creation, _functions, _modes, _tensor, _utils  # noqa: E402
 

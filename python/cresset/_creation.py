@@ -117,8 +117,10 @@ def _construct(*args, device=None, **named):
 
 
 def as_index(data):
-    """What a list or an array means between brackets; a number of NumPy's stays as it is."""
-    if isinstance(data, (str, bytes)) or not hasattr(data, "__len__"):
-        return data
+    """What a sequence or an array means between brackets: a mask, or positions."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
     out = tensor(data)
-    return out.to(int64) if out.numel() == 0 else out
+    if out.dtype in (_bool, uint8):
+        return out
+    return out.item() if out.dim() == 0 and not isinstance(data, (list, tuple)) else out.to(int64)

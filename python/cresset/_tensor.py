@@ -103,14 +103,6 @@ def apply_(self, function):
     return self.copy_(torch.tensor([function(v) for v in self.flatten().tolist()], dtype=self.dtype).reshape(self.shape))
 
 
-def _view(self, *args, **kwargs):
-    if len(args) == 1 and isinstance(args[0], torch.dtype):
-        return ops["view"](self, dtype=args[0])
-    return _view_op.__get__(self)(*args, **kwargs)
-
-
-_view_op = ops["view"]
-Tensor.view = _view
 Tensor.dim_order = lambda self: tuple(sorted(range(self.dim()), key=lambda d: -self.stride(d)))
 Tensor.is_same_size = lambda self, other: self.shape == other.shape
 
@@ -147,37 +139,4 @@ Tensor.__deepcopy__ = _utils.deepcopy_tensor
 Tensor.__reduce_ex__ = lambda self, protocol: _utils.reduce_tensor(self)
 
 
-def _binary(symbol, function):
-    def call(self, other):
-        if not isinstance(self, Tensor):
-            raise TypeError(f"{symbol}: expected a tensor on the left, got {type(self).__name__}")
-        try:
-            return function(self, other)
-        except TypeError:
-            return NotImplemented
-
-    setattr(Tensor, symbol, call)
-
-
-for _symbol, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
-                     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
-                     "rshift": "bitwise_right_shift", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
-                     "matmul": "matmul"}.items():  # fmt: skip
-    _binary(f"__{_symbol}__", ops[_op])
-    if _op + "_" in ops and _symbol not in ("eq", "ne", "lt", "le", "gt", "ge"):
-        _binary(f"__i{_symbol}__", ops[_op + "_"])
-for _symbol, _op in {"add": "add", "mul": "mul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}.items():
-    _binary(f"__r{_symbol}__", ops[_op])
-_binary("__rsub__", ops["rsub"])
-_binary("__rtruediv__", lambda self, other: ops["mul"](ops["reciprocal"](self), other))
-_binary("__rfloordiv__", lambda self, other: ops["floor_divide"](torch.full_like(self, other, dtype=torch.result_type(self, other)), self))
-_binary("__rpow__", lambda self, other: ops["pow"](other, self))
-_binary("__rmod__", lambda self, other: ops["remainder"](other, self))
-_binary("__rlshift__", lambda self, other: ops["bitwise_left_shift"](other, self))
-_binary("__rrshift__", lambda self, other: ops["bitwise_right_shift"](other, self))
-_binary("__rmatmul__", lambda self, other: ops["matmul"](other, self))
-Tensor.__neg__ = ops["neg"]
-Tensor.__pos__ = ops["positive"]
-Tensor.__abs__ = ops["abs"]
-Tensor.__invert__ = ops["bitwise_not"]
 Tensor.pin_memory = lambda self: self

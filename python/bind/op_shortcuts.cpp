@@ -1,0 +1,363 @@
+// Unboxed shortcuts for the operators that dominate small programs, and Tensor's operator slots. They handle plain tensors only.
+
+#include <unordered_map>
+
+#include "python/bind/autograd.h"
+#include "python/bind/op.h"
+
+namespace cresset::python {
+
+namespace {
+
+// From this many elements on, other threads of the interpreter run while the kernel does.
+constexpr int64_t kReleaseElements = 32768;
+
+template <class F> auto computed(int64_t elements, F&& f) {
+  if (CRESSET_LIKELY(elements < kReleaseElements)) return f();
+  const NoGil free;
+  return f();
+}
+
+// A number of Python's own that fits a Scalar; false for anything else.
+bool quick_number(PyObject* o, Scalar& out) {
+  if (PyFloat_CheckExact(o)) {
+    out = PyFloat_AS_DOUBLE(o);
+    return true;
+  }
+  if (PyLong_CheckExact(o)) {
+    int overflow;
+    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    out = static_cast<int64_t>(v);
+    return overflow == 0;
+  }
+  if (!PyBool_Check(o)) return false;
+  out = o == Py_True;
+  return true;
+}
+bool quick_int(PyObject* o, int64_t& out) {
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow;
+  out = PyLong_AsLongLongAndOverflow(o, &overflow);
+  return overflow == 0;
+}
+// A tuple or list of integers, or integers written out.
+bool quick_ints(PyObject* const* args, Py_ssize_t n, DimVector& out) {
+  if (n == 1 && (PyTuple_Check(args[0]) || PyList_CheckExact(args[0]))) {
+    n = PySequence_Fast_GET_SIZE(args[0]);
+    args = PySequence_Fast_ITEMS(args[0]);
+  } else if (n == 0) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < n; i++) {
+    int64_t v;
+    if (!quick_int(args[i], v)) return false;
+    out.push_back(v);
+  }
+  return true;
+}
+
+// ---- operators of two operands -----------------------------------------------------------------------------------------
+
+#define CRESSET_BINARY(Name, function)                                                          \
+  struct Name {                                                                                 \
+    static constexpr const char* name = #function;                                              \
+    static Tensor run(const Tensor& a, const Tensor& b) { return cresset::function(a, b); }     \
+    static Tensor run(const Tensor& a, const Scalar& b) { return cresset::function(a, b); }     \
+  };
+CRESSET_BINARY(Add, add)
+CRESSET_BINARY(Sub, sub)
+CRESSET_BINARY(Mul, mul)
+CRESSET_BINARY(Div, div)
+CRESSET_BINARY(Pow, pow)
+CRESSET_BINARY(FloorDivide, floor_divide)
+CRESSET_BINARY(Remainder, remainder)
+CRESSET_BINARY(And, bitwise_and)
+CRESSET_BINARY(Or, bitwise_or)
+CRESSET_BINARY(Xor, bitwise_xor)
+CRESSET_BINARY(LeftShift, bitwise_left_shift)
+CRESSET_BINARY(RightShift, bitwise_right_shift)
+CRESSET_BINARY(Eq, eq)
+CRESSET_BINARY(Ne, ne)
+CRESSET_BINARY(Lt, lt)
+CRESSET_BINARY(Le, le)
+CRESSET_BINARY(Gt, gt)
+CRESSET_BINARY(Ge, ge)
+#undef CRESSET_BINARY
+#define CRESSET_INPLACE(Name, function)                                                   \
+  struct Name {                                                                           \
+    static constexpr const char* name = #function;                                        \
+    template <class B> static void run(Tensor& a, const B& b) { a.function(b); }          \
+  };
+CRESSET_INPLACE(AddInplace, add_)
+CRESSET_INPLACE(SubInplace, sub_)
+CRESSET_INPLACE(MulInplace, mul_)
+CRESSET_INPLACE(DivInplace, div_)
+CRESSET_INPLACE(PowInplace, pow_)
+CRESSET_INPLACE(FloorDivideInplace, floor_divide_)
+CRESSET_INPLACE(RemainderInplace, remainder_)
+CRESSET_INPLACE(AndInplace, bitwise_and_)
+CRESSET_INPLACE(OrInplace, bitwise_or_)
+CRESSET_INPLACE(XorInplace, bitwise_xor_)
+CRESSET_INPLACE(LeftShiftInplace, bitwise_left_shift_)
+CRESSET_INPLACE(RightShiftInplace, bitwise_right_shift_)
+#undef CRESSET_INPLACE
+struct MatMul {
+  static constexpr const char* name = "matmul";
+};
+
+template <class Op> PyObject* two(PyObject* a, PyObject* b) {
+  if (!is_plain_tensor(a)) return pass;
+  const Tensor& left = tensor_of(a);
+  if (is_plain_tensor(b)) {
+    const Tensor& right = tensor_of(b);
+    return wrap(computed(left.numel() + right.numel(), [&] { return Op::run(left, right); }));
+  }
+  Scalar number;
+  if (!quick_number(b, number)) return pass;
+  return wrap(computed(left.numel(), [&] { return Op::run(left, number); }));
+}
+template <class Op> PyObject* two_in_place(PyObject* a, PyObject* b) {
+  if (!is_plain_tensor(a)) return pass;
+  Tensor& left = tensor_ref(a);
+  Scalar number;
+  if (is_plain_tensor(b)) computed(left.numel(), [&] { Op::run(left, tensor_of(b)); });
+  else if (quick_number(b, number)) computed(left.numel(), [&] { Op::run(left, number); });
+  else return pass;
+  return Ref::share(a).release();
+}
+
+template <class Op> PyObject* binary(const Call& c) { return c.n == 2 && !c.names ? two<Op>(c.args[0], c.args[1]) : pass; }
+template <class Op> PyObject* in_place(const Call& c) { return c.n == 2 && !c.names ? two_in_place<Op>(c.args[0], c.args[1]) : pass; }
+
+// With `out=`, a tensor.
+template <class Op, auto Out> PyObject* binary_or_out(const Call& c) {
+  if (!c.names) return binary<Op>(c);
+  if (c.n != 2 || c.named() != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(c.names, 0), "out") != 0) return pass;
+  if (!is_plain_tensor(c.args[0]) || !is_plain_tensor(c.args[1]) || !is_plain_tensor(c.args[2])) return pass;
+  Tensor& out = tensor_ref(c.args[2]);
+  computed(out.numel(), [&] { Out(out, tensor_of(c.args[0]), tensor_of(c.args[1])); });
+  return Ref::share(c.args[2]).release();
+}
+void add_into(Tensor& out, const Tensor& a, const Tensor& b) { add_out(out, a, b); }
+void sub_into(Tensor& out, const Tensor& a, const Tensor& b) { sub_out(out, a, b); }
+void mul_into(Tensor& out, const Tensor& a, const Tensor& b) { mul_out(out, a, b); }
+void div_into(Tensor& out, const Tensor& a, const Tensor& b) { div_out(out, a, b); }
+
+// ---- operators of one operand, views, products -------------------------------------------------------------------------
+
+#define CRESSET_UNARY(name) [](const Tensor& x) { return cresset::name(x); }
+template <auto F> PyObject* unary(const Call& c) {
+  if (c.n != 1 || c.names || !is_plain_tensor(c.args[0])) return pass;
+  const Tensor& t = tensor_of(c.args[0]);
+  return wrap(computed(t.numel(), [&] { return F(t); }));
+}
+#define CRESSET_UNARY_INPLACE(name) [](Tensor& x) { x.name(); }
+template <auto F> PyObject* unary_in_place(const Call& c) {
+  if (c.n != 1 || c.names || !is_plain_tensor(c.args[0])) return pass;
+  Tensor& t = tensor_ref(c.args[0]);
+  computed(t.numel(), [&] { F(t); });
+  return Ref::share(c.args[0]).release();
+}
+Tensor whole_sum(const Tensor& t) { return sum(t); }
+Tensor whole_mean(const Tensor& t) { return mean(t); }
+Tensor whole_clone(const Tensor& t) { return clone(t); }
+Tensor whole_contiguous(const Tensor& t) { return t.contiguous(); }
+Tensor plain_detach(const Tensor& t) { return t.detach(); }
+
+template <Tensor (*F)(const Tensor&, const Tensor&)> PyObject* product(const Call& c) {
+  if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || !is_plain_tensor(c.args[1])) return pass;
+  const Tensor &a = tensor_of(c.args[0]), &b = tensor_of(c.args[1]);
+  return wrap(computed(a.numel() + b.numel(), [&] { return F(a, b); }));
+}
+PyObject* linear_call(const Call& c) {
+  if (c.n < 2 || c.n > 3 || c.names || !is_plain_tensor(c.args[0]) || !is_plain_tensor(c.args[1])) return pass;
+  const bool has_bias = c.n == 3 && c.args[2] != Py_None;
+  if (has_bias && !is_plain_tensor(c.args[2])) return pass;
+  const Tensor &input = tensor_of(c.args[0]), &weight = tensor_of(c.args[1]);
+  const std::optional<Tensor> bias = has_bias ? std::optional<Tensor>(tensor_of(c.args[2])) : std::nullopt;
+  return wrap(computed(input.numel() + weight.numel(), [&] { return linear(input, weight, bias); }));
+}
+
+template <Tensor (*F)(const Tensor&, IntArrayRef)> PyObject* with_ints(const Call& c) {
+  DimVector ints;
+  // Integers written out are for methods.
+  if (c.n < 2 || (c.n > 2 && !c.method) || c.names || !is_plain_tensor(c.args[0]) || !quick_ints(c.args + 1, c.n - 1, ints)) return pass;
+  if (!c.method && PyLong_Check(c.args[1])) return pass;
+  return wrap(F(tensor_of(c.args[0]), ints));
+}
+Tensor viewed(const Tensor& t, IntArrayRef sizes) { return t.view(sizes); }
+Tensor reshaped(const Tensor& t, IntArrayRef sizes) { return t.reshape(sizes); }
+Tensor permuted(const Tensor& t, IntArrayRef dims) { return t.permute(dims); }
+Tensor expanded(const Tensor& t, IntArrayRef sizes) { return t.expand(sizes); }
+template <Tensor (*F)(const Tensor&, int64_t)> PyObject* with_int(const Call& c) {
+  int64_t i;
+  if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || !quick_int(c.args[1], i)) return pass;
+  const Tensor& t = tensor_of(c.args[0]);
+  return wrap(computed(t.numel(), [&] { return F(t, i); }));
+}
+template <Tensor (*F)(const Tensor&, int64_t, int64_t)> PyObject* with_two_ints(const Call& c) {
+  int64_t i, j;
+  if (c.n != 3 || c.names || !is_plain_tensor(c.args[0]) || !quick_int(c.args[1], i) || !quick_int(c.args[2], j)) return pass;
+  return wrap(F(tensor_of(c.args[0]), i, j));
+}
+Tensor unsqueezed(const Tensor& t, int64_t d) { return t.unsqueeze(d); }
+Tensor squeezed(const Tensor& t, int64_t d) { return t.squeeze(d); }
+Tensor soft_max(const Tensor& t, int64_t d) { return softmax(t, d); }
+Tensor log_soft_max(const Tensor& t, int64_t d) { return log_softmax(t, d); }
+Tensor selected(const Tensor& t, int64_t d, int64_t i) { return t.select(d, i); }
+Tensor transposed(const Tensor& t, int64_t d, int64_t e) { return t.transpose(d, e); }
+Tensor flat(const Tensor& t, int64_t d) { return t.flatten(d, -1); }
+PyObject* sum_call(const Call& c) { return c.n == 1 ? unary<whole_sum>(c) : pass; }
+
+PyObject* copied(const Call& c) {
+  if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || !is_plain_tensor(c.args[1])) return pass;
+  Tensor& t = tensor_ref(c.args[0]);
+  computed(t.numel(), [&] { t.copy_(tensor_of(c.args[1])); });
+  return Ref::share(c.args[0]).release();
+}
+
+template <auto F> PyObject* factory(const Call& c) {
+  DimVector sizes;
+  if (c.names || has_default_device() || !quick_ints(c.args, c.n, sizes)) return pass;
+  return wrap(F(sizes));
+}
+#define CRESSET_FACTORY(name) [](IntArrayRef sizes) { return cresset::name(sizes); }
+
+const std::unordered_map<std::string, Shortcut>& shortcuts() {
+  static const auto* table = new std::unordered_map<std::string, Shortcut>{
+      {"add", binary_or_out<Add, add_into>}, {"sub", binary_or_out<Sub, sub_into>}, {"mul", binary_or_out<Mul, mul_into>},
+      {"div", binary_or_out<Div, div_into>}, {"pow", binary<Pow>}, {"eq", binary<Eq>}, {"ne", binary<Ne>}, {"lt", binary<Lt>},
+      {"le", binary<Le>}, {"gt", binary<Gt>}, {"ge", binary<Ge>}, {"add_", in_place<AddInplace>}, {"sub_", in_place<SubInplace>},
+      {"mul_", in_place<MulInplace>}, {"div_", in_place<DivInplace>}, {"relu", unary<CRESSET_UNARY(relu)>}, {"sigmoid", unary<CRESSET_UNARY(sigmoid)>}, {"tanh", unary<CRESSET_UNARY(tanh)>},
+      {"exp", unary<CRESSET_UNARY(exp)>}, {"log", unary<CRESSET_UNARY(log)>}, {"sqrt", unary<CRESSET_UNARY(sqrt)>}, {"rsqrt", unary<CRESSET_UNARY(rsqrt)>}, {"neg", unary<CRESSET_UNARY(neg)>}, {"abs", unary<CRESSET_UNARY(abs)>},
+      {"square", unary<CRESSET_UNARY(square)>}, {"sin", unary<CRESSET_UNARY(sin)>}, {"cos", unary<CRESSET_UNARY(cos)>}, {"t", unary<CRESSET_UNARY(t)>}, {"clone", unary<whole_clone>},
+      {"contiguous", unary<whole_contiguous>}, {"detach", unary<plain_detach>}, {"sum", sum_call}, {"mean", unary<whole_mean>},
+      {"mm", product<mm>}, {"matmul", product<matmul>}, {"bmm", product<bmm>}, {"linear", linear_call}, {"view", with_ints<viewed>}, {"permute", with_ints<permuted>},
+      {"reshape", with_ints<reshaped>}, {"expand", with_ints<expanded>}, {"unsqueeze", with_int<unsqueezed>}, {"squeeze", with_int<squeezed>},
+      {"softmax", with_int<soft_max>}, {"log_softmax", with_int<log_soft_max>}, {"select", with_two_ints<selected>},
+      {"transpose", with_two_ints<transposed>}, {"flatten", with_int<flat>}, {"zero_", unary_in_place<CRESSET_UNARY_INPLACE(zero_)>},
+      {"relu_", unary_in_place<CRESSET_UNARY_INPLACE(relu_)>}, {"copy_", copied},
+      {"empty", factory<CRESSET_FACTORY(empty)>}, {"zeros", factory<CRESSET_FACTORY(zeros)>}, {"ones", factory<CRESSET_FACTORY(ones)>},
+      {"rand", factory<CRESSET_FACTORY(rand)>}, {"randn", factory<CRESSET_FACTORY(randn)>}};
+  return *table;
+}
+
+// ---- slots -------------------------------------------------------------------------------------------------------------
+
+bool quick() { return CRESSET_LIKELY(!g_modes_active) || !any_mode(); }
+
+// A call that may not know its operands: a TypeError lets Python ask the other side.
+PyObject* attempt(const char* name, PyObject* a, PyObject* b, bool method) {
+  OpData* op = find_op_data(name);
+  PyObject* args[] = {a, b};
+  PyObject* result = guarded([&] { return call_op(*op, Call{args, 2, nullptr, method}); });
+  if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
+}
+template <class Op> PyObject* attempt(PyObject* a, PyObject* b) { return attempt(Op::name, a, b, true); }
+
+// What `number op tensor` means. By default the operator itself with its operands exchanged.
+template <class Op> PyObject* reflected(PyObject* other, PyObject* self) { return attempt(Op::name, self, other, true); }
+template <> PyObject* reflected<Sub>(PyObject* other, PyObject* self) { return attempt("rsub", self, other, true); }
+template <> PyObject* reflected<Div>(PyObject* other, PyObject* self) {
+  const Ref inverse(guarded([&] {
+    PyObject* args[] = {self};
+    return call_op(*find_op_data("reciprocal"), Call{args, 1, nullptr, true});
+  }));
+  return inverse ? PyNumber_Multiply(inverse.get(), other) : nullptr;
+}
+template <class Op> PyObject* as_function(PyObject* other, PyObject* self) { return attempt(Op::name, other, self, false); }
+template <> PyObject* reflected<Pow>(PyObject* other, PyObject* self) { return as_function<Pow>(other, self); }
+template <> PyObject* reflected<FloorDivide>(PyObject* other, PyObject* self) { return as_function<FloorDivide>(other, self); }
+template <> PyObject* reflected<Remainder>(PyObject* other, PyObject* self) { return as_function<Remainder>(other, self); }
+template <> PyObject* reflected<LeftShift>(PyObject* other, PyObject* self) { return as_function<LeftShift>(other, self); }
+template <> PyObject* reflected<RightShift>(PyObject* other, PyObject* self) { return as_function<RightShift>(other, self); }
+template <> PyObject* reflected<MatMul>(PyObject* other, PyObject* self) { return as_function<MatMul>(other, self); }
+
+template <class Op> PyObject* slot(PyObject* a, PyObject* b) {
+  if (quick()) {
+    PyObject* result = guarded([&] { return two<Op>(a, b); });
+    if (result != pass) return result;
+  }
+  return is_tensor(a) ? attempt<Op>(a, b) : reflected<Op>(a, b);
+}
+template <> PyObject* slot<MatMul>(PyObject* a, PyObject* b) {
+  if (quick() && is_plain_tensor(a) && is_plain_tensor(b)) {
+    PyObject* args[] = {a, b};
+    return guarded([&] { return product<matmul>(Call{args, 2, nullptr}); });
+  }
+  return is_tensor(a) ? attempt<MatMul>(a, b) : reflected<MatMul>(a, b);
+}
+template <class Op> PyObject* slot_in_place(PyObject* a, PyObject* b) {
+  if (quick()) {
+    PyObject* result = guarded([&] { return two_in_place<Op>(a, b); });
+    if (result != pass) return result;
+  }
+  return attempt<Op>(a, b);
+}
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return slot<Pow>(a, b); }
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) { return slot_in_place<PowInplace>(a, b); }
+
+PyObject* slot_of_one(const char* name, PyObject* a) {
+  return guarded([&] {
+    PyObject* args[] = {a};
+    return call_op(*find_op_data(name), Call{args, 1, nullptr, true});
+  });
+}
+PyObject* negative(PyObject* a) { return slot_of_one("neg", a); }
+PyObject* positive_of(PyObject* a) { return slot_of_one("positive", a); }
+PyObject* absolute(PyObject* a) { return slot_of_one("abs", a); }
+PyObject* invert(PyObject* a) { return slot_of_one("bitwise_not", a); }
+
+PyObject* compare(PyObject* a, PyObject* b, int operation) {
+  switch (operation) {
+    case Py_EQ: return slot<Eq>(a, b);
+    case Py_NE: return slot<Ne>(a, b);
+    case Py_LT: return slot<Lt>(a, b);
+    case Py_LE: return slot<Le>(a, b);
+    case Py_GT: return slot<Gt>(a, b);
+    default: return slot<Ge>(a, b);
+  }
+}
+
+}  // namespace
+
+Shortcut find_shortcut(const std::string& name) {
+  const auto found = shortcuts().find(name);
+  return found == shortcuts().end() ? nullptr : found->second;
+}
+
+PyType_Slot operator_slots[] = {{Py_nb_add, reinterpret_cast<void*>(slot<Add>)},
+                                {Py_nb_subtract, reinterpret_cast<void*>(slot<Sub>)},
+                                {Py_nb_multiply, reinterpret_cast<void*>(slot<Mul>)},
+                                {Py_nb_true_divide, reinterpret_cast<void*>(slot<Div>)},
+                                {Py_nb_floor_divide, reinterpret_cast<void*>(slot<FloorDivide>)},
+                                {Py_nb_remainder, reinterpret_cast<void*>(slot<Remainder>)},
+                                {Py_nb_power, reinterpret_cast<void*>(power)},
+                                {Py_nb_matrix_multiply, reinterpret_cast<void*>(slot<MatMul>)},
+                                {Py_nb_and, reinterpret_cast<void*>(slot<And>)},
+                                {Py_nb_or, reinterpret_cast<void*>(slot<Or>)},
+                                {Py_nb_xor, reinterpret_cast<void*>(slot<Xor>)},
+                                {Py_nb_lshift, reinterpret_cast<void*>(slot<LeftShift>)},
+                                {Py_nb_rshift, reinterpret_cast<void*>(slot<RightShift>)},
+                                {Py_nb_inplace_add, reinterpret_cast<void*>(slot_in_place<AddInplace>)},
+                                {Py_nb_inplace_subtract, reinterpret_cast<void*>(slot_in_place<SubInplace>)},
+                                {Py_nb_inplace_multiply, reinterpret_cast<void*>(slot_in_place<MulInplace>)},
+                                {Py_nb_inplace_true_divide, reinterpret_cast<void*>(slot_in_place<DivInplace>)},
+                                {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(slot_in_place<FloorDivideInplace>)},
+                                {Py_nb_inplace_remainder, reinterpret_cast<void*>(slot_in_place<RemainderInplace>)},
+                                {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
+                                {Py_nb_inplace_and, reinterpret_cast<void*>(slot_in_place<AndInplace>)},
+                                {Py_nb_inplace_or, reinterpret_cast<void*>(slot_in_place<OrInplace>)},
+                                {Py_nb_inplace_xor, reinterpret_cast<void*>(slot_in_place<XorInplace>)},
+                                {Py_nb_inplace_lshift, reinterpret_cast<void*>(slot_in_place<LeftShiftInplace>)},
+                                {Py_nb_inplace_rshift, reinterpret_cast<void*>(slot_in_place<RightShiftInplace>)},
+                                {Py_nb_negative, reinterpret_cast<void*>(negative)},
+                                {Py_nb_positive, reinterpret_cast<void*>(positive_of)},
+                                {Py_nb_absolute, reinterpret_cast<void*>(absolute)},
+                                {Py_nb_invert, reinterpret_cast<void*>(invert)},
+                                {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+                                {}};
+
+}  // namespace cresset::python
