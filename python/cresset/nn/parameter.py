@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 import cresset as torch
+from _cresset import _disabled_torch_function_impl
 from cresset import Tensor
 
 
@@ -40,6 +41,7 @@ class Parameter(Tensor, metaclass=_Marked):
     """
 
     _mark = "_is_param"
+    __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data=None, requires_grad=True):
         return _made(cls, data, requires_grad, cls._mark)
@@ -71,6 +73,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """
 
     _mark = "_is_buffer"
+    __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data=None, *, persistent=True):
         out = _made(cls, data, data is not None and data.requires_grad, cls._mark)

@@ -75,6 +75,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     torch.Size([4, 3])
     """
     if training:
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm: eps must be positive during training, got {eps}")
         _several_values(input.shape)
     return ops["batch_norm"](input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 

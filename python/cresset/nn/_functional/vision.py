@@ -193,7 +193,7 @@ def _fractional(n):
         wanted = _all(output_size, n)
         batched = input if input.dim() == n + 2 else input.unsqueeze(0)
         planes = batched.shape[:2]
-        samples = torch.rand((*planes, n), dtype=input.dtype) if _random_samples is None else _random_samples
+        samples = torch.rand((*planes, n), dtype=input.dtype) if _random_samples is None else _random_samples[: planes[0]]
         flat_index = torch.zeros((*planes, *[1] * n, *[1] * n), dtype=torch.int64)
         for d in range(n):
             size, out, k = sizes[d], wanted[d], kernel[d]

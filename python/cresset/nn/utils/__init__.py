@@ -1,1 +1,3 @@
 """Utilities around modules and their parameters."""
+
+from . import rnn  # noqa: F401

@@ -1,0 +1,191 @@
+"""Sequences of different lengths: padded to one length, or packed one time step after the other."""
+
+from collections import namedtuple
+
+import cresset as torch
+
+
+def invert_permutation(permutation):
+    """The permutation that undoes one, None for None.
+
+    >>> nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1])).tolist()
+    [1, 2, 0]
+    """
+    if permutation is None:
+        return None
+    return torch.empty_like(permutation).scatter_(0, permutation, torch.arange(permutation.numel(), device=permutation.device))
+
+
+class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
+    """The elements of sequences in order of time, longest sequence first, and how many sequences each step has.
+
+    >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> packed.data.tolist(), packed.batch_sizes.tolist()
+    ([1, 3, 2], [2, 1])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+        if batch_sizes is None and isinstance(data, (list, tuple)) and len(data) == 2:
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            raise ValueError("PackedSequence: batch_sizes are needed beside the data")
+        if batch_sizes.device.type != "cpu":
+            raise ValueError(f"batch_sizes should always be on CPU, got {batch_sizes.device}")
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args, **kwargs):
+        """The same sequences with data of another device or dtype."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        where = {key: kwargs[key] for key in ("non_blocking", "copy") if key in kwargs}
+        order = [None if t is None else t.to(data.device, **where) for t in (self.sorted_indices, self.unsorted_indices)]
+        return type(self)(data, self.batch_sizes, *order)
+
+    def cpu(self, *args, **kwargs):
+        """On the CPU."""
+        return self.to(*args, device="cpu", **kwargs)
+
+    def cuda(self, *args, **kwargs):
+        """On a CUDA device."""
+        return self.to(*args, device="cuda", **kwargs)
+
+    def pin_memory(self):
+        """With pinned memory."""
+        return type(self)(self.data.pin_memory(), *self[1:])
+
+    @property
+    def is_cuda(self):
+        """Whether the data is on a CUDA device."""
+        return self.data.is_cuda
+
+    def is_pinned(self):
+        """Whether the data is pinned."""
+        return self.data.is_pinned()
+
+
+def _converter(name):
+    dtype = {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8"}[name]
+
+    def convert(self):
+        return self.to(dtype=getattr(torch, dtype))
+
+    convert.__name__ = name
+    convert.__doc__ = f"With data of dtype {dtype}."
+    return convert
+
+
+for _name in ("double", "float", "half", "long", "int", "short", "char", "byte"):
+    setattr(PackedSequence, _name, _converter(_name))
+
+
+def _inside(lengths, steps):
+    """Which of (steps, sequences) lie within each sequence."""
+    return torch.arange(steps).unsqueeze(1) < lengths.unsqueeze(0)
+
+
+def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+    """Pack (T, B, *), or (B, T, *) with batch_first, of which sequence i has `lengths[i]` steps.
+
+    RuntimeError for lengths that are not positive, too long, of another number, or not sorted while `enforce_sorted`.
+
+    >>> packed = nn.utils.rnn.pack_padded_sequence(torch.tensor([[1, 2], [3, 0]]), [2, 1], batch_first=True)
+    >>> packed.data.tolist()
+    [1, 3, 2]
+    """
+    lengths = torch.as_tensor(lengths, dtype=torch.int64).cpu()
+    sorted_indices = None
+    if not enforce_sorted:
+        lengths, sorted_indices = torch.sort(lengths, descending=True)
+        input = input.index_select(0 if batch_first else 1, sorted_indices.to(input.device))
+    if batch_first:
+        input = input.transpose(0, 1)
+    if lengths.dim() != 1 or lengths.numel() != input.size(1):
+        raise RuntimeError(f"expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} (batch_size={input.size(1)})")
+    values = lengths.tolist()
+    if not values or values[-1] <= 0 or min(values) <= 0:
+        raise RuntimeError(f"length of all samples has to be greater than 0, got {values}")
+    if any(a < b for a, b in zip(values, values[1:], strict=False)):
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True")
+    if values[0] > input.size(0):
+        raise RuntimeError(f"expected lengths of at most {input.size(0)}, the size of the input, got {values[0]}")
+    inside = _inside(lengths, values[0])
+    return PackedSequence(input[: values[0]][inside], inside.to(torch.int64).sum(1), sorted_indices, None)
+
+
+def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+    """The padded sequences of a PackedSequence, in their first order, and their lengths. ValueError for too small a total_length.
+
+    >>> padded, lengths = nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]))
+    >>> padded.tolist(), lengths.tolist()
+    ([[1, 3], [2, 0]], [2, 1])
+    """
+    steps, count = sequence.batch_sizes.numel(), int(sequence.batch_sizes[0])
+    if total_length is not None and total_length < steps:
+        raise ValueError(f"expected total_length to be at least the length of the longest sequence, but got {total_length} and {steps}")
+    inside = torch.arange(count).unsqueeze(0) < sequence.batch_sizes.unsqueeze(1)
+    out = sequence.data.new_full((total_length or steps, count, *sequence.data.shape[1:]), padding_value)
+    out = out.index_put(tuple(inside.nonzero().unbind(1)), sequence.data)
+    lengths = inside.to(torch.int64).sum(0)
+    if batch_first:
+        out = out.transpose(0, 1)
+    if sequence.unsorted_indices is not None:
+        out = out.index_select(0 if batch_first else 1, sequence.unsorted_indices)
+        lengths = lengths[sequence.unsorted_indices.cpu()]
+    return out, lengths
+
+
+def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+    """Tensors (L, *) of different lengths as one (T, B, *), or (B, T, *) with batch_first. RuntimeError for what is no sequence.
+
+    >>> nn.utils.rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True).tolist()
+    [[1, 2], [3, 0]]
+    """
+    if not isinstance(sequences, (list, tuple)) and not hasattr(sequences, "__iter__"):
+        raise RuntimeError(f"pad_sequence: expected iterable for input sequences, but got arg of type: {type(sequences)}")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"pad_sequence: expected padding_side to be left or right, got {padding_side}")
+    sequences = list(sequences.unbind(0) if isinstance(sequences, torch.Tensor) else sequences)
+    if not sequences:
+        raise RuntimeError("pad_sequence: received an empty list of sequences")
+    longest = max(s.size(0) for s in sequences)
+    rows = []
+    for s in sequences:
+        gap = s.new_full((longest - s.size(0), *s.shape[1:]), padding_value)
+        rows.append(s if s.size(0) == longest else torch.cat([gap, s] if padding_side == "left" else [s, gap]))
+    return torch.stack(rows, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences, lengths, batch_first=False):
+    """The tensors that `pad_sequence` joined.
+
+    >>> [s.tolist() for s in nn.utils.rnn.unpad_sequence(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), batch_first=True)]
+    [[1, 2], [3]]
+    """
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [row[: int(length)] for row, length in zip(rows.unbind(0), lengths.tolist(), strict=True)]
+
+
+def pack_sequence(sequences, enforce_sorted=True):
+    """Pack tensors (L, *) of different lengths.
+
+    >>> nn.utils.rnn.pack_sequence([torch.tensor([1]), torch.tensor([2, 3])], enforce_sorted=False).data.tolist()
+    [2, 1, 3]
+    """
+    lengths = torch.tensor([s.size(0) for s in sequences], dtype=torch.int64)
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences):
+    """The tensors that `pack_sequence` joined.
+
+    >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> [s.tolist() for s in nn.utils.rnn.unpack_sequence(packed)]
+    [[1, 2], [3]]
+    """
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
