@@ -99,7 +99,8 @@ class Case:
     """One call of a row: `arrays` for the reference, fresh tensors at each `tensors()`."""
 
     def __init__(self, row, args, kwargs):
-        self.row, self.args, self.kwargs = row, args, kwargs
+        whole = lambda v: np.asarray(v) if isinstance(v, np.generic) else v  # noqa: E731
+        self.row, self.args, self.kwargs = row, tree(whole, tuple(args)), tree(whole, kwargs)
 
     def __str__(self):
         return f"{self.args} {self.kwargs}"
