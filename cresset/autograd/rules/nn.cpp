@@ -34,15 +34,25 @@ Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
   return cresset::constant_pad_nd(grad, back, 0);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
-    const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& g_few_keys, const Tensor& g_few_values, const Tensor& grad_out,
+    const Tensor& query, const Tensor& few_keys, const Tensor& few_values, const std::optional<Tensor>& mask, bool causal, double scale) {
+  // Heads of queries may share a head of keys and values: each gets its own, whose gradients are added up in the end.
+  const int64_t heads = few_keys.size(1), group = query.size(1) / std::max<int64_t>(heads, 1);
+  auto spread = [&](const Tensor& t) -> Tensor {
+    if (group == 1 || !t.defined()) return t;
+    return t.unsqueeze(2).expand({t.size(0), heads, group, t.size(2), t.size(3)}).reshape({t.size(0), heads * group, t.size(2), t.size(3)});
+  };
+  auto gather = [&](const Tensor& t) -> Tensor {
+    return group == 1 ? t : t.reshape({t.size(0), heads, group, t.size(2), t.size(3)}).sum(IntArrayRef(2));
+  };
+  const Tensor key = spread(few_keys), value = spread(few_values), gk = spread(g_few_keys), gv = spread(g_few_values);
   // With S = scale q k^T, P = softmax(S), dP = g v^T, dS = P (dP - sum(P dP)): dq = scale dS k, dk = scale dS^T q, dv = P^T g.
   Tensor s = query.matmul(key.transpose(-2, -1)) * scale;
   if (causal) s = s.masked_fill(cresset::ones({s.size(-2), s.size(-1)}, TensorOptions(kBool).device(s.device())).tril().logical_not(), -INFINITY);
   if (mask && mask->defined()) s = mask->scalar_type() == kBool ? s.masked_fill(mask->logical_not(), -INFINITY) : s + *mask;
   const Tensor p = cresset::softmax(s, -1).masked_fill((s == -INFINITY).all(-1, true), 0), dp = grad_out.matmul(value.transpose(-2, -1));
-  const IntArrayRef last(-1);
-  const Tensor delta = (p * dp).sum(last, true), ds = p * (dp - delta);
+  constexpr int64_t last = -1;
+  const Tensor delta = (p * dp).sum(IntArrayRef(last), true), ds = p * (dp - delta);
   Tensor g_ds = cresset::zeros_like(p), g_p = cresset::zeros_like(p);
   Tensor g_query = cresset::zeros_like(query), g_key = cresset::zeros_like(key), g_value = cresset::zeros_like(value),
          g_grad = cresset::zeros_like(grad_out);
@@ -58,15 +68,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tenso
     g_p = g_p + grad_out.matmul(gv.transpose(-2, -1));
     g_grad = g_grad + p.matmul(gv);
   }
-  const Tensor mixed = (g_ds * p).sum(last, true);
+  const Tensor mixed = (g_ds * p).sum(IntArrayRef(last), true);
   const Tensor g_dp = p * (g_ds - mixed);
   g_p = g_p + g_ds * (dp - delta) - mixed * dp;
   g_grad = g_grad + g_dp.matmul(value);
   g_value = g_value + g_dp.transpose(-2, -1).matmul(grad_out);
-  const Tensor g_s = p * (g_p - (g_p * p).sum(last, true));
+  const Tensor g_s = p * (g_p - (g_p * p).sum(IntArrayRef(last), true));
   g_query = g_query + g_s.matmul(key) * scale;
   g_key = g_key + g_s.transpose(-2, -1).matmul(query) * scale;
-  return {g_grad, g_query, g_key, g_value};
+  return {g_grad, g_query, gather(g_key), gather(g_value)};
 }
 
 Tensor sum_to_channels(const Tensor& grad) {
