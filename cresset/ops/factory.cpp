@@ -210,28 +210,33 @@ namespace {
 
 Scalar bound(const char* op, const Tensor& t) {
   CRESSET_CHECK(t.dim() == 0, op, ": only 0-dimensional start and end tensors are supported, got shape ", t.sizes());
+  if (t.is_meta()) return is_complex_type(t.scalar_type()) ? Scalar(complex<double>(0, 0)) : Scalar(0.0);  // only the size is known
   return t.item();
+}
+
+TensorOptions beside(const Tensor& bound, const TensorOptions& options) {
+  return bound.is_meta() ? plain(options).device(bound.device()) : plain(options);
 }
 
 }  // namespace
 
 Tensor linspace(const Tensor& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
-  return cresset::linspace(bound("linspace", start), bound("linspace", end), steps, plain(options));
+  return cresset::linspace(bound("linspace", start), bound("linspace", end), steps, beside(start.is_meta() ? start : end, options));
 }
 Tensor linspace(const Tensor& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
-  return cresset::linspace(bound("linspace", start), end, steps, plain(options));
+  return cresset::linspace(bound("linspace", start), end, steps, beside(start, options));
 }
 Tensor linspace(const Scalar& start, const Tensor& end, int64_t steps, const TensorOptions& options) {
-  return cresset::linspace(start, bound("linspace", end), steps, plain(options));
+  return cresset::linspace(start, bound("linspace", end), steps, beside(end, options));
 }
 Tensor logspace(const Tensor& start, const Tensor& end, int64_t steps, double base, const TensorOptions& options) {
-  return cresset::logspace(bound("logspace", start), bound("logspace", end), steps, base, plain(options));
+  return cresset::logspace(bound("logspace", start), bound("logspace", end), steps, base, beside(start.is_meta() ? start : end, options));
 }
 Tensor logspace(const Tensor& start, const Scalar& end, int64_t steps, double base, const TensorOptions& options) {
-  return cresset::logspace(bound("logspace", start), end, steps, base, plain(options));
+  return cresset::logspace(bound("logspace", start), end, steps, base, beside(start, options));
 }
 Tensor logspace(const Scalar& start, const Tensor& end, int64_t steps, double base, const TensorOptions& options) {
-  return cresset::logspace(start, bound("logspace", end), steps, base, plain(options));
+  return cresset::logspace(start, bound("logspace", end), steps, base, beside(end, options));
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return cresset::eye(n, n, plain(options)); }

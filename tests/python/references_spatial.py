@@ -173,7 +173,7 @@ def attention(q, k, v, mask, is_causal, scale):
     e = np.where(allowed, np.exp(scores), 0)
     total = e.sum(axis=-1)
     out = np.einsum("bhqk,bhkd->bhqd", e / total[..., None], v)
-    dtype = np.result_type(q, v)
+    dtype = np.result_type(q, k, v)
     return out.astype(dtype), np.log(total).astype(dtype)
 
 

@@ -17,7 +17,7 @@ import _cresset
 import numpy as np
 
 import cresset as torch
-from samples import Conjugated
+from samples import Conjugated, Format
 
 SEED = 20
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -58,6 +58,8 @@ def to_tensor(value):
     """A tensor of its own memory with the array's strides, an expanded one included."""
     if isinstance(value, np.dtype):
         return getattr(torch, value.name)
+    if isinstance(value, Format):
+        return getattr(torch, value)
     if isinstance(value, Seed):
         return torch.Generator().manual_seed(value)
     if not isinstance(value, np.ndarray):
@@ -78,13 +80,13 @@ def to_tensor(value):
 
 def to_meta(value):
     if not isinstance(value, torch.Tensor):
-        return value
+        return "meta" if isinstance(value, str) and value == "cpu" else value
     out = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     return out.conj() if value.is_conj() else out
 
 
 def to_copy(value):
-    return value.copy() if isinstance(value, np.ndarray) else value
+    return value.copy(order="K") if isinstance(value, np.ndarray) else value
 
 
 def to_array(value):

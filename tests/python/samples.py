@@ -17,11 +17,16 @@ DTYPES = {
     "integral": INTEGERS,
     "bits": ["bool", *INTEGERS],
     "bool": ["bool"],
+    "indices": ["int32", "int64"],
 }
 
 
 class Conjugated(np.ndarray):
     """Values that a tensor holds as the conjugates of its memory."""
+
+
+class Format(str):
+    """A memory format, by name."""
 
 
 class Source:
