@@ -17,7 +17,7 @@ import _cresset
 import numpy as np
 
 import cresset as torch
-from samples import Conjugated, Format
+from samples import Conjugated, Format, Seed
 
 SEED = 20
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -46,12 +46,20 @@ def leaves(value):
     return [leaf for item in value for leaf in leaves(item)] if isinstance(value, (list, tuple)) else [value]
 
 
-class Seed(int):
-    """A generator of its own, of this seed."""
-
-
 def is_expanded(array):
     return bool(array.size) and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+
+
+def to_copy(value):
+    """Memory of its own, of the same strides where no element has several places."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.flags.c_contiguous or is_expanded(value) or any(s < 0 for s in value.strides):
+        return value.copy()
+    memory = np.zeros(1 + sum((n - 1) * (s // value.itemsize) for n, s in zip(value.shape, value.strides, strict=True)) if value.size else 0, value.dtype)
+    own = np.lib.stride_tricks.as_strided(memory, value.shape, value.strides)
+    own[...] = value
+    return own.view(type(value))
 
 
 def to_tensor(value):
@@ -69,13 +77,7 @@ def to_tensor(value):
     if is_expanded(value) or (value.size and any(s < 0 for s in value.strides)):
         core = value[tuple(slice(0, 1) if s == 0 else slice(None) for s in value.strides)]
         return torch.from_numpy(core.copy()).expand(value.shape)
-    if value.flags.c_contiguous:
-        return torch.from_numpy(value.copy())
-    span = 1 + sum((n - 1) * (s // value.itemsize) for n, s in zip(value.shape, value.strides, strict=True)) if value.size else 0
-    memory = np.zeros(span, value.dtype)
-    own = np.lib.stride_tricks.as_strided(memory, value.shape, value.strides)
-    own[...] = value
-    return torch.from_numpy(own)
+    return torch.from_numpy(to_copy(value))
 
 
 def to_meta(value):
@@ -85,16 +87,25 @@ def to_meta(value):
     return out.conj() if value.is_conj() else out
 
 
-def to_copy(value):
-    return value.copy(order="K") if isinstance(value, np.ndarray) else value
-
-
 def to_array(value):
     return value.detach().resolve_conj().resolve_neg().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
 
 
 def floating(value):
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def seeded(function):
+    """The call after its generators, the default one included, are as they were at the beginning."""
+
+    def call(*args, **kwargs):
+        torch.manual_seed(SEED)
+        for generator in leaves((args, kwargs)):
+            if isinstance(generator, torch.Generator):
+                generator.manual_seed(generator.initial_seed())
+        return function(*args, **kwargs)
+
+    return call
 
 
 class Case:
@@ -129,13 +140,9 @@ class Row:
         self.row, self.forms, self.test = row, forms, row["test"]
         self.name = row["name"] + ("." + row["overload"] if row["overload"] else "")
         self.writes = row["form"] == "inplace"
-        self.operator = _cresset.make_op(row["name"], [self.name])
+        self.function = seeded(_cresset.make_op(row["name"], [self.name]))
         self.reference, self.generate = find("references", self.test["ref"]), find("samples", self.test["samples"])
         self.dtypes = module("samples", "").DTYPES[self.test.get("dtypes", "all")]
-
-    def function(self, *args, **kwargs):
-        torch.manual_seed(SEED)
-        return self.operator(*args, **kwargs)
 
     def cases(self, dtype, limit=None):
         source = module("samples", "").Source(dtype, self.test.get("domain"), seed=sum(map(ord, self.name)))
@@ -160,13 +167,7 @@ class Row:
         wanted = {"inplace": self.row["name"] + "_", "out": self.row["name"]}[form]
         for other in self.forms[form]:
             if other["name"] == wanted and other["base"] == self.row["base"] and self.same_call(other):
-                operator = _cresset.make_op(wanted, [f"{wanted}.{other['overload']}" if other["overload"] else wanted])
-
-                def function(*args, operator=operator, **kwargs):
-                    torch.manual_seed(SEED)
-                    return operator(*args, **kwargs)
-
-                return function, other
+                return seeded(_cresset.make_op(wanted, [f"{wanted}.{other['overload']}" if other["overload"] else wanted])), other
         return None, None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import cresset as torch
 import mistakes
-from rows import SEED, Format, Seed, floating, leaves, table, to_array, to_copy, to_meta, to_tensor, tree
+from rows import SEED, Format, Seed, floating, leaves, seeded, table, to_array, to_copy, to_meta, to_tensor, tree
 
 try:
     import torch as peer
@@ -91,9 +91,8 @@ class Rows(unittest.TestCase):
             at = names.index("self")
             for case in row.cases(row.dtypes[-1], 2):
                 args, kwargs = case.tensors()
-                torch.manual_seed(SEED)
                 method = getattr(args[at], row.row["name"])
-                got = method(*args[:at], *args[at + 1 :], **kwargs) if callable(method) else method
+                got = seeded(method)(*args[:at], *args[at + 1 :], **kwargs) if callable(method) else method
                 expected = row.function(*case.tensors()[0], **kwargs)
                 self.agree(got, leaves(expected) if isinstance(expected, torch.Tensor) else expected, row.dtypes[-1], row, "method")
 
@@ -226,7 +225,7 @@ class Rows(unittest.TestCase):
 
             def pick(v):
                 if not moves(v):
-                    return v.clone() if isinstance(v, torch.Tensor) else v.clone_state() if isinstance(v, torch.Generator) else v
+                    return v.clone() if isinstance(v, torch.Tensor) else v
                 x = next(rest)
                 x = torch.view_as_complex(x) if v.is_complex() else x
                 return x.clone() if row.writes else x

@@ -29,6 +29,10 @@ class Format(str):
     """A memory format, by name."""
 
 
+class Seed(int):
+    """A generator of its own, of this seed."""
+
+
 class Source:
     """Reproducible values of one dtype inside the domain that a row names."""
 
