@@ -151,6 +151,16 @@ class TestSchema(unittest.TestCase):
 
 
 class TestRepository(unittest.TestCase):
+    def test_every_row_of_the_tree_has_a_reference_or_a_reason_for_none(self):
+        known = {"ref", "samples", "dtypes", "domain", "grad", "fixed", "atol", "name", "peer", "data", "values", "strides"}
+        for row in load(list((Path(__file__).parents[2] / "ops").glob("*.toml"))):
+            with self.subTest(row=row.schema.full_name):
+                if set(row.test) == {"skip"}:
+                    self.assertGreater(len(str(row.test["skip"]).split()), 2, "a reason is a sentence")
+                else:
+                    self.assertLessEqual({"ref", "samples"}, set(row.test), 'expected test = { ref, samples, ... } or test = { skip = "reason" }')
+                    self.assertLessEqual(set(row.test), known)
+
     def test_the_rows_of_the_tree_are_within_bounds(self):
         rows = load(list((Path(__file__).parents[2] / "ops").glob("*.toml")))
         counts = census(rows)

@@ -66,6 +66,9 @@ class Rows(unittest.TestCase):
             np.testing.assert_allclose(one, other.astype(np.result_type(one, other)), rtol, atol, err_msg=what)
         COUNTS["comparisons"] += 1
 
+    def test_every_row_has_a_reference_or_a_reason(self):
+        self.assertEqual(self.without, [], 'a row needs test = { ref = ..., samples = ... } or test = { skip = "reason" }, see ops/README.md')
+
     def test_values_in_every_layout(self):
         def check(row):
             for dtype in row.dtypes:

@@ -55,7 +55,7 @@ def like(source):
 
 def filled_like(source):
     for (x,), kwargs in like(source):
-        yield (x, _number(source)), kwargs
+        yield (x, 3 if "dtype" in kwargs else _number(source)), kwargs
 
 
 def new(source):
