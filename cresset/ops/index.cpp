@@ -361,6 +361,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
   CRESSET_CHECK(indices.scalar_type() == kLong, "take_along_dim: expected indices of dtype int64, got ", indices.scalar_type());
   if (!dim) return composite::take_along_dim(self.reshape({-1}), indices.reshape({-1}), 0);
+  CRESSET_CHECK(self.dim() == indices.dim(), "take_along_dim: expected input and indices with the same number of dimensions, got ", self.sizes(), " and ",
+                indices.sizes());
   DimVector to_self(self.sizes()), to_index(indices.sizes());
   const int64_t d = wrap_dim(*dim, self.dim());
   to_self[d] = to_index[d] = 1;
