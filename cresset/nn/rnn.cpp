@@ -15,57 +15,6 @@ struct States {
   Tensor hidden, cell;
 };
 
-// The weights of one layer in one direction; biases and projection may be undefined.
-struct Weights {
-  Tensor ih, hh, bias_ih, bias_hh, projection;
-};
-
-// One step. `from_input` is the input's part of all gates: input * ih^T + bias_ih.
-States advance(RnnKind kind, const Weights& w, const Tensor& from_input, const States& s) {
-  const Tensor from_hidden = cresset::linear(s.hidden, w.hh, w.bias_hh);
-  if (kind == RnnKind::tanh) return {(from_input + from_hidden).tanh(), Tensor()};
-  if (kind == RnnKind::relu) return {cresset::relu(from_input + from_hidden), Tensor()};
-  if (kind == RnnKind::gru) {
-    const auto x = from_input.chunk(3, 1), h = from_hidden.chunk(3, 1);
-    const Tensor reset = (x[0] + h[0]).sigmoid(), update = (x[1] + h[1]).sigmoid(), fresh = (x[2] + reset * h[2]).tanh();
-    return {(s.hidden - fresh) * update + fresh, Tensor()};
-  }
-  const auto gates = (from_input + from_hidden).chunk(4, 1);
-  const Tensor cell = gates[1].sigmoid() * s.cell + gates[0].sigmoid() * gates[2].tanh();
-  Tensor hidden = gates[3].sigmoid() * cell.tanh();
-  if (w.projection.defined()) hidden = hidden.matmul(w.projection.t());
-  return {hidden, cell};
-}
-
-// One layer in one direction over (length, batch, features): the hidden state at all times, and the last states.
-std::pair<Tensor, States> run_direction(RnnKind kind, const Weights& w, const Tensor& input, States s, bool backward) {
-  // The input's part of the gates does not wait for the recurrence.
-  const auto inputs = cresset::linear(input, w.ih, w.bias_ih).unbind(0);
-  std::vector<Tensor> outputs(inputs.size());
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const size_t at = backward ? inputs.size() - 1 - i : i;
-    s = advance(kind, w, inputs[at], s);
-    outputs[at] = s.hidden;
-  }
-  return {cresset::stack(outputs), s};
-}
-
-std::vector<Weights> group_weights(const RnnShape& shape, const std::vector<Tensor>& flat) {
-  std::vector<Weights> all;
-  for (size_t i = 0; i < flat.size();) {
-    Weights w;
-    w.ih = flat[i++];
-    w.hh = flat[i++];
-    if (shape.bias) {
-      w.bias_ih = flat[i++];
-      w.bias_hh = flat[i++];
-    }
-    if (shape.proj_size > 0) w.projection = flat[i++];
-    all.push_back(w);
-  }
-  return all;
-}
-
 Tensor initial_state(const char* what, const Tensor& given, const std::vector<int64_t>& sizes, const Tensor& input) {
   if (!given.defined()) return cresset::zeros(sizes, input.options().requires_grad(false));
   const Tensor state = given.dim() == 2 ? given.unsqueeze(1) : given;
@@ -74,42 +23,37 @@ Tensor initial_state(const char* what, const Tensor& given, const std::vector<in
 }
 
 // The whole network. An undefined state is zeros.
-std::pair<Tensor, States> run_network(const RnnShape& shape, const std::vector<Tensor>& flat, const Tensor& given, States initial, bool training) {
+std::pair<Tensor, States> run_network(const RnnShape& s, const std::vector<Tensor>& weights, const Tensor& given, States initial, bool training) {
   CRESSET_CHECK(given.dim() == 2 || given.dim() == 3, "rnn: input must have 2 or 3 dimensions, got shape ", given.sizes());
-  CRESSET_CHECK(given.size(-1) == shape.input_size, "rnn: size of the input's last dimension, got ", given.size(-1), ", expected ", shape.input_size);
-  const bool batched = given.dim() == 3;
-  const Tensor input = !batched ? given.unsqueeze(1) : shape.batch_first ? given.transpose(0, 1) : given;
-  CRESSET_CHECK(input.size(0) > 0, "rnn: the sequence is empty, got shape ", given.sizes());
-  const int64_t states = shape.num_layers * shape.directions(), batch = input.size(1);
-  const Tensor hidden = initial_state("hidden", initial.hidden, {states, batch, shape.output_size()}, input);
-  const bool is_lstm = shape.kind == RnnKind::lstm;
-  const Tensor cell = is_lstm ? initial_state("cell", initial.cell, {states, batch, shape.hidden_size}, input) : Tensor();
-
-  const std::vector<Weights> weights = group_weights(shape, flat);
-  std::vector<Tensor> last_hidden, last_cell;
-  Tensor current = input;
-  for (int64_t layer = 0; layer < shape.num_layers; layer++) {
-    std::vector<Tensor> directions;
-    for (int64_t d = 0; d < shape.directions(); d++) {
-      const int64_t i = layer * shape.directions() + d;
-      auto [output, last] = run_direction(shape.kind, weights[static_cast<size_t>(i)], current,
-                                          {hidden.select(0, i), is_lstm ? cell.select(0, i) : Tensor()}, d == 1);
-      directions.push_back(output);
-      last_hidden.push_back(last.hidden);
-      if (is_lstm) last_cell.push_back(last.cell);
+  CRESSET_CHECK(given.size(-1) == s.input_size, "rnn: size of the input's last dimension, got ", given.size(-1), ", expected ", s.input_size);
+  const bool batched = given.dim() == 3, batch_first = batched && s.batch_first;
+  const Tensor input = batched ? given : given.unsqueeze(1);
+  CRESSET_CHECK(input.size(batch_first ? 1 : 0) > 0, "rnn: the sequence is empty, got shape ", given.sizes());
+  const int64_t states = s.num_layers * s.directions(), batch = input.size(batch_first ? 0 : 1);
+  const Tensor hidden = initial_state("hidden", initial.hidden, {states, batch, s.output_size()}, input);
+  Tensor out;
+  States end;
+  const auto run = [&](auto network) {
+    std::tie(out, end.hidden) = network(input, hidden, weights, s.bias, s.num_layers, s.dropout, training, s.bidirectional, batch_first);
+  };
+  using OneState = std::tuple<Tensor, Tensor> (*)(const Tensor&, const Tensor&, TensorList, bool, int64_t, double, bool, bool, bool);
+  switch (s.kind) {
+    case RnnKind::lstm: {
+      const Tensor cell = initial_state("cell", initial.cell, {states, batch, s.hidden_size}, input);
+      std::tie(out, end.hidden, end.cell) =
+          cresset::lstm(input, {hidden, cell}, weights, s.bias, s.num_layers, s.dropout, training, s.bidirectional, batch_first);
+      break;
     }
-    current = directions.size() == 1 ? directions[0] : cresset::cat(directions, 2);
-    if (shape.dropout > 0 && layer + 1 < shape.num_layers) current = cresset::dropout(current, shape.dropout, training);
+    case RnnKind::gru: run(static_cast<OneState>(&cresset::gru)); break;
+    case RnnKind::tanh: run(static_cast<OneState>(&cresset::rnn_tanh)); break;
+    case RnnKind::relu: run(static_cast<OneState>(&cresset::rnn_relu)); break;
   }
-  States end{cresset::stack(last_hidden), is_lstm ? cresset::stack(last_cell) : Tensor()};
   if (!batched) {
-    current = current.squeeze(1);
+    out = out.squeeze(1);
     end.hidden = end.hidden.squeeze(1);
-    if (is_lstm) end.cell = end.cell.squeeze(1);
-  } else if (shape.batch_first) {
-    current = current.transpose(0, 1);
+    if (end.cell.defined()) end.cell = end.cell.squeeze(1);
   }
-  return {current, end};
+  return {out, end};
 }
 
 void print_network(std::ostream& stream, const char* name, const RnnShape& s) {
@@ -173,20 +117,25 @@ void RNNCellImplBase<Derived>::reset_parameters() {
 
 namespace {
 
-States run_cell(RnnKind kind, const Weights& w, const Tensor& given, States s) {
+States run_cell(RnnKind kind, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& given, States s) {
   CRESSET_CHECK(given.dim() == 1 || given.dim() == 2, "rnn cell: input must have 1 or 2 dimensions, got shape ", given.sizes());
-  CRESSET_CHECK(given.size(-1) == w.ih.size(1), "rnn cell: size of the input's last dimension, got ", given.size(-1), ", expected ", w.ih.size(1));
+  CRESSET_CHECK(given.size(-1) == w_ih.size(1), "rnn cell: size of the input's last dimension, got ", given.size(-1), ", expected ", w_ih.size(1));
   const bool batched = given.dim() == 2;
   const Tensor input = batched ? given : given.unsqueeze(0);
   auto prepare = [&](Tensor& state) {
-    if (!state.defined()) state = cresset::zeros({input.size(0), w.hh.size(1)}, input.options().requires_grad(false));
+    if (!state.defined()) state = cresset::zeros({input.size(0), w_hh.size(1)}, input.options().requires_grad(false));
     else if (!batched) state = state.unsqueeze(0);
-    CRESSET_CHECK(state.dim() == 2 && state.size(0) == input.size(0) && state.size(1) == w.hh.size(1), "rnn cell: shape of a state, got ", state.sizes(),
-                  ", expected [", input.size(0), ", ", w.hh.size(1), "]");
+    CRESSET_CHECK(state.dim() == 2 && state.size(0) == input.size(0) && state.size(1) == w_hh.size(1), "rnn cell: shape of a state, got ", state.sizes(),
+                  ", expected [", input.size(0), ", ", w_hh.size(1), "]");
   };
   prepare(s.hidden);
-  if (kind == RnnKind::lstm) prepare(s.cell);
-  s = advance(kind, w, cresset::linear(input, w.ih, w.bias_ih), s);
+  if (kind == RnnKind::lstm) {
+    prepare(s.cell);
+    std::tie(s.hidden, s.cell) = cresset::lstm_cell(input, {s.hidden, s.cell}, w_ih, w_hh, b_ih, b_hh);
+  } else {
+    const auto cell = kind == RnnKind::gru ? &cresset::gru_cell : kind == RnnKind::tanh ? &cresset::rnn_tanh_cell : &cresset::rnn_relu_cell;
+    s.hidden = cell(input, s.hidden, w_ih, w_hh, b_ih, b_hh);
+  }
   if (!batched) {
     s.hidden = s.hidden.squeeze(0);
     if (s.cell.defined()) s.cell = s.cell.squeeze(0);
@@ -244,7 +193,7 @@ void RNNCellImpl::pretty_print(std::ostream& stream) const {
   stream << "cresset::nn::RNNCell(" << options.input_size() << ", " << options.hidden_size() << ")";
 }
 Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
-  return detail::run_cell(kind_, {weight_ih, weight_hh, bias_ih, bias_hh, Tensor()}, input, {hx, Tensor()}).hidden;
+  return detail::run_cell(kind_, weight_ih, weight_hh, bias_ih, bias_hh, input, {hx, Tensor()}).hidden;
 }
 
 LSTMCellImpl::LSTMCellImpl(const LSTMCellOptions& o)
@@ -255,7 +204,7 @@ void LSTMCellImpl::pretty_print(std::ostream& stream) const {
 std::tuple<Tensor, Tensor> LSTMCellImpl::forward(const Tensor& input, HiddenStates hx) {
   detail::States initial;
   if (hx) initial = {std::get<0>(*hx), std::get<1>(*hx)};
-  const auto last = detail::run_cell(kind_, {weight_ih, weight_hh, bias_ih, bias_hh, Tensor()}, input, initial);
+  const auto last = detail::run_cell(kind_, weight_ih, weight_hh, bias_ih, bias_hh, input, initial);
   return {last.hidden, last.cell};
 }
 
@@ -265,7 +214,7 @@ void GRUCellImpl::pretty_print(std::ostream& stream) const {
   stream << "cresset::nn::GRUCell(" << options.input_size() << ", " << options.hidden_size() << ")";
 }
 Tensor GRUCellImpl::forward(const Tensor& input, const Tensor& hx) {
-  return detail::run_cell(kind_, {weight_ih, weight_hh, bias_ih, bias_hh, Tensor()}, input, {hx, Tensor()}).hidden;
+  return detail::run_cell(kind_, weight_ih, weight_hh, bias_ih, bias_hh, input, {hx, Tensor()}).hidden;
 }
 
 }  // namespace cresset::nn

@@ -93,6 +93,11 @@ Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
 // Gradients of (grad_out, query, key, value), by way of the plain steps.
 std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
     const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale);
+using RnnGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+// Gradients of (grad_output, grad_hn, grad_cn, gates, weight_hh, bias_hh, hx, cx), by way of the plain steps.
+RnnGradients rnn_layer_double_backward(const std::vector<Tensor>& grads, const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn,
+    const std::optional<Tensor>& grad_cn, const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh, const Tensor& hx,
+    const std::optional<Tensor>& cx, IntArrayRef batch_sizes, int64_t kind, bool reverse);
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 // Gradients of the backward of a norm: (grad_out, input, weight) from those of (dx, dweight, dbias), each of which may be undefined.
 Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
