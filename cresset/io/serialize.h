@@ -1,8 +1,8 @@
 #pragma once
-// save and load of tensors, lists of tensors, modules and optimizers, to files and streams.
+// save and load of tensors, lists and dicts of tensors, modules and optimizers, to files and streams.
 //
-// An archive is a safetensors file: tensors under their names, nested archives joined with dots (so a module's file has the names of its
-// state), and plain values as text in the header's metadata under "value:" and their name.
+// The files are PyTorch's checkpoints, those that Python's torch.save writes: a tensor is a tensor there, a list a list, a module its
+// state_dict, an optimizer the state_dict of the optimizer. What LibTorch and Python write is read, and so are safetensors files.
 
 #include <type_traits>
 #include <utility>
@@ -19,6 +19,9 @@ CRESSET_API OutputArchive& operator<<(OutputArchive& archive, const Tensor& tens
 CRESSET_API InputArchive& operator>>(InputArchive& archive, Tensor& tensor);
 CRESSET_API OutputArchive& operator<<(OutputArchive& archive, const std::vector<Tensor>& tensors);
 CRESSET_API InputArchive& operator>>(InputArchive& archive, std::vector<Tensor>& tensors);
+CRESSET_API OutputArchive& operator<<(OutputArchive& archive, const OrderedDict<std::string, Tensor>& tensors);
+// Dicts within dicts join their names with dots.
+CRESSET_API InputArchive& operator>>(InputArchive& archive, OrderedDict<std::string, Tensor>& tensors);
 }  // namespace serialize
 
 // `where`: a file name, a stream, or a function that takes bytes.

@@ -46,7 +46,7 @@ class CRESSET_API MemorySource final : public ByteSource {
   size_t size_;
 };
 
-class ZipWriter {
+class CRESSET_API ZipWriter {
  public:
   // Entries are called `folder`/name. A size or offset of `limit` and more is written in zip64's fields.
   ZipWriter(WriteBytes write, std::string folder, uint64_t limit = 0xffffffff) : write_(std::move(write)), folder_(std::move(folder)), limit_(limit) {}

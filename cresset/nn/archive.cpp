@@ -184,6 +184,13 @@ void InputArchive::read(const std::string& key, InputArchive& nested) {
   nested.prefix_ = prefix_ + key + ".";
 }
 
+std::vector<std::pair<std::string, Tensor>> InputArchive::tensors() const {
+  std::vector<std::pair<std::string, Tensor>> found;
+  for (const auto& entry : contents_->tensors)
+    if (entry.first.compare(0, prefix_.size(), prefix_) == 0) found.emplace_back(entry.first.substr(prefix_.size()), entry.second);
+  return found;
+}
+
 std::vector<std::string> InputArchive::keys() {
   std::vector<std::string> keys;
   std::unordered_set<std::string> seen;

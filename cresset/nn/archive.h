@@ -95,6 +95,8 @@ class CRESSET_API InputArchive {
   void read(const std::string& key, dispatch::Value& value);
   void read(const std::string& key, InputArchive& nested);
   std::vector<std::string> keys();
+  // Every tensor below here under its full name.
+  std::vector<std::pair<std::string, Tensor>> tensors() const;
 
   // Errors: a missing, truncated or malformed file, by name.
   void load_from(const std::string& filename, std::optional<Device> device = std::nullopt);

@@ -16,7 +16,6 @@ import cresset as torch
 DATA = Path(__file__).resolve().parents[2] / "io" / "data"
 MODELS = Path(os.environ.get("CRESSET_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "models"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-needs_modules = unittest.skipUnless(hasattr(torch.nn, "Parameter"), "the package has no modules")
 DTYPES = (
     "uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128 bool bfloat16 uint16 uint32 uint64".split()
 )
@@ -96,19 +95,15 @@ class Golden(unittest.TestCase):
             self.assertIs(type(loaded[name]), torch.nn.Parameter)
             self.assertEqual((loaded[name].tolist(), loaded[name].requires_grad), (values, grad))
 
-    @needs_modules
     def test_everything(self):
         self.check(torch.load(DATA / "everything.pt"))
 
-    @needs_modules
     def test_everything_mapped(self):
         self.check(torch.load(str(DATA / "everything.pt"), mmap=True))
 
-    @needs_modules
     def test_everything_by_pickle(self):
         self.check(torch.load(DATA / "everything.pt", weights_only=False))
 
-    @needs_modules
     def test_everything_written_again(self):
         self.check(again(torch.load(DATA / "everything.pt")))
 
@@ -124,7 +119,6 @@ class Golden(unittest.TestCase):
         self.assertEqual(optimizer["state"][0]["step"].item(), 2)
         self.assertEqual(again(loaded)["model"]._metadata, model._metadata)
 
-    @needs_modules
     def test_whole_module(self):
         with self.assertRaisesRegex(pickle.UnpicklingError, "torch.nn.modules.container.Sequential"):
             torch.load(DATA / "module.pt")
@@ -144,7 +138,6 @@ class Golden(unittest.TestCase):
             torch.load(DATA / "libtorch_tensor.pt")
 
     @unittest.skipUnless(MODELS.is_dir(), "the folder of sample models is not there")
-    @needs_modules
     def test_sample_models(self):
         count = 0
         for path in sorted([*MODELS.rglob("*.pt"), *MODELS.rglob("*.pth")]):
@@ -195,7 +188,6 @@ class RoundTrip(unittest.TestCase):
             back = again(labelled)
         self.assertEqual((type(back), back.label, back.tolist()), (Labelled, 5, [1, 1, 1]))
 
-    @needs_modules
     def test_parameters(self):
         p = torch.nn.Parameter(torch.ones(2))
         p.note = "kept"
@@ -263,7 +255,6 @@ class RoundTrip(unittest.TestCase):
 
 
 class Classes(unittest.TestCase):
-    @needs_modules
     def test_names_outside_the_list_are_refused(self):
         for value in (datetime.date(2020, 1, 1), Config(3), os.getcwd, print, torch.nn.Sequential(torch.nn.ReLU())):
             content = written(value)
