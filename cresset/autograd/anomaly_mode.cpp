@@ -21,6 +21,7 @@ std::atomic<bool> g_enabled{false}, g_check_nan{true};
 struct Provider {
   std::mutex mutex;
   std::function<std::string()> function;
+  std::function<void(const Node&)> reporter;
 };
 Provider& provider() {
   static Provider p;
@@ -69,6 +70,21 @@ std::string AnomalyMode::current_stack() {
   return function ? function() : call_stack();
 }
 
+void AnomalyMode::set_reporter(std::function<void(const Node&)> reporter) {
+  std::lock_guard<std::mutex> lock(provider().mutex);
+  provider().reporter = std::move(reporter);
+}
+
+bool AnomalyMode::report(const Node& node) {
+  std::function<void(const Node&)> reporter;
+  {
+    std::lock_guard<std::mutex> lock(provider().mutex);
+    reporter = provider().reporter;
+  }
+  if (reporter) reporter(node);
+  return reporter != nullptr;
+}
+
 void AnomalyMode::check_nan(const Node& node, const variable_list& grads) {
   NoGradGuard no_grad;
   for (size_t i = 0; i < grads.size(); i++) {
@@ -79,7 +95,8 @@ void AnomalyMode::check_nan(const Node& node, const variable_list& grads) {
   }
 }
 
-DetectAnomalyGuard::DetectAnomalyGuard(bool check_nan) : enabled_(AnomalyMode::is_enabled()), check_nan_(AnomalyMode::should_check_nan()) {
+DetectAnomalyGuard::DetectAnomalyGuard(bool check_nan)
+    : enabled_(AnomalyMode::is_enabled()), check_nan_(AnomalyMode::should_check_nan()) {
   AnomalyMode::set_enabled(true, check_nan);
 }
 

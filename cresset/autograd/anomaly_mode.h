@@ -14,6 +14,10 @@ struct CRESSET_API AnomalyMode {
   // Describes the place a node is recorded at; by default the C++ call stack. A binding puts its own language's stack here.
   static void set_stack_provider(std::function<std::string()> provider);
   static std::string current_stack();
+  // Told of the node in whose gradient an error was raised; by default the error's message says where the node ran forward.
+  static void set_reporter(std::function<void(const Node&)> reporter);
+  // Whether there is a reporter; it has been told.
+  static bool report(const Node& node);
   // Errors: an element of `grads` is NaN; the message names the node and the position.
   static void check_nan(const Node& node, const variable_list& grads);
 };

@@ -48,14 +48,15 @@ CRESSET_NOINLINE void convert_gradient(const std::string& name, size_t i, const 
     return;
   }
   if (grad.sizes() != wanted.sizes()) {
-    CRESSET_CHECK(expands_to(wanted.sizes(), grad.sizes()), name, ": returned an invalid gradient for input ", i, ", got shape ", grad.sizes(),
-                  ", expected a shape compatible with ", wanted.sizes());
+    CRESSET_CHECK(expands_to(wanted.sizes(), grad.sizes()), name, ": returned an invalid gradient for input ", i, ", got shape ",
+                  grad.sizes(), ", expected a shape compatible with ", wanted.sizes());
     grad = sum_to_size(grad, wanted.sizes());
   }
   // From complex to real this keeps the real part.
   if (grad.scalar_type() != wanted.dtype()) grad = grad.to(wanted.dtype());
   if (grad.device() != wanted.device()) {
-    CRESSET_CHECK(grad.dim() == 0, name, ": returned a gradient for input ", i, " on ", grad.device(), ", expected one on ", wanted.device());
+    CRESSET_CHECK(grad.dim() == 0, name, ": returned a gradient for input ", i, " on ", grad.device(), ", expected one on ",
+                  wanted.device());
     grad = grad.to(wanted.device());
   }
 }
@@ -64,7 +65,9 @@ CRESSET_NOINLINE void convert_gradient(const std::string& name, size_t i, const 
 inline void fit_gradient(const Node* from, size_t i, const Edge& edge, Tensor& grad) {
   const InputMetadata& wanted = edge.function->input_metadata(edge.input_nr);
   const TensorImpl& g = *grad.impl();
-  if (CRESSET_LIKELY(wanted.defined() && g.sizes() == wanted.sizes() && g.dtype() == wanted.dtype() && g.device() == wanted.device())) return;
+  if (CRESSET_LIKELY(wanted.defined() && g.sizes() == wanted.sizes() && g.dtype() == wanted.dtype() &&
+                     g.device() == wanted.device()))
+    return;
   convert_gradient(from ? from->name() : "backward", i, wanted, grad);
 }
 
@@ -98,8 +101,8 @@ void add_gradient(Tensor& sum, Tensor&& more) {
 
 void check_hook_result(const Tensor& before, const Tensor& after, const std::string& name) {
   if (!before.defined() || !after.defined()) return;
-  CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(), ", expected ",
-                before.sizes());
+  CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(),
+                ", expected ", before.sizes());
   CRESSET_CHECK(before.scalar_type() == after.scalar_type(), "hook on ", name, ": changed the dtype of the gradient, got ",
                 after.scalar_type(), ", expected ", before.scalar_type());
   CRESSET_CHECK(before.device() == after.device(), "hook on ", name, ": changed the device of the gradient, got ", after.device(),
@@ -142,7 +145,8 @@ CRESSET_NOINLINE void run_pre_hooks(Node& node, variable_list& grads) {
     if (!hook) continue;
     variable_list result = hook(grads);
     if (result.empty()) continue;
-    CRESSET_CHECK(result.size() == grads.size(), "pre-hook on ", node.name(), ": returned ", result.size(), " gradients, expected ", grads.size());
+    CRESSET_CHECK(result.size() == grads.size(), "pre-hook on ", node.name(), ": returned ", result.size(), " gradients, expected ",
+                  grads.size());
     for (size_t i = 0; i < grads.size(); i++) check_hook_result(grads[i], result[i], node.name());
     grads = std::move(result);
   }
@@ -154,8 +158,8 @@ CRESSET_NOINLINE void run_post_hooks(Node& node, variable_list& grad_inputs, con
     if (!hook) continue;
     variable_list result = hook(grad_inputs, grad_outputs);
     if (result.empty()) continue;
-    CRESSET_CHECK(result.size() == grad_inputs.size(), "post-hook on ", node.name(), ": returned ", result.size(), " gradients, expected ",
-                  grad_inputs.size());
+    CRESSET_CHECK(result.size() == grad_inputs.size(), "post-hook on ", node.name(), ": returned ", result.size(),
+                  " gradients, expected ", grad_inputs.size());
     for (size_t i = 0; i < grad_inputs.size(); i++) check_hook_result(grad_inputs[i], result[i], node.name());
     grad_inputs = std::move(result);
   }
@@ -214,8 +218,8 @@ uint32_t add_state(GraphTask& task, Node* node) {
   return i;
 }
 
-// Finds every node behind the roots and counts the edges into each. States are numbered in the order of discovery, so that the ones not
-// yet looked at are simply the last.
+// Finds every node behind the roots and counts the edges into each. States are numbered in the order of discovery, so that the ones
+// not yet looked at are simply the last.
 void discover(GraphTask& task, const edge_list& roots, uint64_t min_topological_nr) {
   for (const Edge& root : roots) add_state(task, root.function.get());
   for (uint32_t i = 0; i < task.states.size(); i++) {
@@ -302,10 +306,10 @@ void evaluate(GraphTask& task, uint32_t i) {
   if (CRESSET_UNLIKELY(outputs.size() != edges.size())) {
     // More than asked for is an error unless the rest is undefined; less is filled up.
     for (size_t k = edges.size(); k < outputs.size(); k++)
-      CRESSET_CHECK(!outputs[k].defined(), node.name(), ": returned an incorrect number of gradients, got ", outputs.size(), ", expected ",
-                    edges.size());
-    CRESSET_CHECK(outputs.size() >= edges.size() || node.is_accumulate_grad(), node.name(), ": returned an incorrect number of gradients, got ",
-                  outputs.size(), ", expected ", edges.size());
+      CRESSET_CHECK(!outputs[k].defined(), node.name(), ": returned an incorrect number of gradients, got ", outputs.size(),
+                    ", expected ", edges.size());
+    CRESSET_CHECK(outputs.size() >= edges.size() || node.is_accumulate_grad(), node.name(),
+                  ": returned an incorrect number of gradients, got ", outputs.size(), ", expected ", edges.size());
   }
   for (size_t k = 0; k < edges.size(); k++)
     if (edges[k].is_valid() && outputs[k].defined()) fit_gradient(&node, k, edges[k], outputs[k]);
@@ -427,8 +431,8 @@ Engine& Engine::get_default_engine() {
   return engine;
 }
 
-variable_list Engine::execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
-                              const edge_list& outputs) {
+variable_list Engine::execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,
+                              bool accumulate_grad, const edge_list& outputs) {
   if (CRESSET_UNLIKELY(t_run.depth > 0 && t_run.depth % kMaxNesting == 0 && !t_run.on_fresh_thread)) {
     return execute_on_fresh_thread(roots, std::move(grads), keep_graph, create_graph, accumulate_grad, outputs);
   }
@@ -470,13 +474,19 @@ variable_list Engine::execute_on_fresh_thread(const edge_list& roots, variable_l
     layer_state() = layers;
     try {
       result = execute(roots, std::move(grads), keep_graph, create_graph, accumulate_grad, outputs);
-    } catch (...) {
-      error = std::current_exception();
-    }
+    } catch (...) { error = std::current_exception(); }
   });
   thread.join();
   if (error) std::rethrow_exception(error);
   return result;
+}
+
+int64_t Engine::current_pass() { return t_run.task ? t_run.task->number : -1; }
+
+bool Engine::will_execute(const Node& node) {
+  const GraphTask* task = t_run.task;
+  CRESSET_CHECK(task, "will_execute: can only be asked from within a backward pass");
+  return task->restricted ? task_wants(*task, &node) : task->index.find(&node) != NodeIndex::kNone;
 }
 
 void Engine::queue_callback(std::function<void()> callback) {

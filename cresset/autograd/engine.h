@@ -22,6 +22,11 @@ class CRESSET_API Engine {
   // Runs `callback` when the backward pass that this thread is part of has finished. Errors: called outside of a pass.
   void queue_callback(std::function<void()> callback);
 
+  // The number of the backward pass that this thread is part of, or -1.
+  static int64_t current_pass();
+  // Whether that pass brings a gradient to `node`. Errors: called outside of a pass.
+  static bool will_execute(const Node& node);
+
  private:
   variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,
                                         bool accumulate_grad, const edge_list& outputs);

@@ -1,6 +1,7 @@
 #pragma once
 // One backward pass: which nodes take part, what each still waits for, and what has arrived. Private to the autograd room.
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -122,6 +123,11 @@ class TaskQueue {
 };
 
 struct GraphTask {
+  static int64_t next_number() {
+    static std::atomic<int64_t> next{0};
+    return next.fetch_add(1, std::memory_order_relaxed);
+  }
+  const int64_t number = next_number();
   NodeIndex index;
   SmallVector<NodeState, 8> states;
   SmallVector<Ready, 16> ready;

@@ -154,7 +154,10 @@ variable_list Node::operator()(variable_list&& grads) {
     if (AnomalyMode::should_check_nan()) AnomalyMode::check_nan(*this, out);
     return out;
   } catch (Error& e) {
-    e.add_context(describe_trace());
+    if (!AnomalyMode::report(*this)) e.add_context(describe_trace());
+    throw;
+  } catch (...) {
+    AnomalyMode::report(*this);
     throw;
   }
 }

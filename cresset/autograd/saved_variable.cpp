@@ -33,6 +33,10 @@ void SavedTensorDefaultHooks::pop_hooks() {
 
 bool SavedTensorDefaultHooks::is_enabled() { return !t_hooks.disabled; }
 
+std::optional<std::string> SavedTensorDefaultHooks::disabled_message() {
+  return t_hooks.disabled ? std::optional<std::string>(t_hooks.disabled_message) : std::nullopt;
+}
+
 void SavedTensorDefaultHooks::disable(std::string message) {
   CRESSET_CHECK(t_hooks.stack.empty(), message);
   t_hooks.disabled = true;
@@ -120,15 +124,16 @@ void SavedVariable::reset_data() {
 
 void SavedVariable::throw_released() const {
   CRESSET_CHECK(false,
-                "backward: the graph has been freed by an earlier call, which also freed the tensors it had saved; pass retain_graph=true to the "
+                "backward: the graph has been freed by an earlier call, which also freed the tensors it had saved; pass "
+                "retain_graph=true to the "
                 "first call to go through the graph a second time");
   __builtin_unreachable();
 }
 
 void SavedVariable::throw_changed(const Tensor& current, const Node* maker) const {
   const std::string origin = maker ? str(", which is output ", output_nr_, " of ", maker->name(), ",") : std::string();
-  CRESSET_CHECK(false, "backward: a tensor needed for gradient computation has been modified by an in-place operation: ", current, origin,
-                " is at version ", current.impl()->version(), ", expected version ", saved_version_,
+  CRESSET_CHECK(false, "backward: a tensor needed for gradient computation has been modified by an in-place operation: ", current,
+                origin, " is at version ", current.impl()->version(), ", expected version ", saved_version_,
                 "; anomaly mode shows the operation whose gradient needs it");
   __builtin_unreachable();
 }

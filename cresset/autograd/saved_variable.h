@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "cresset/autograd/node.h"
 
@@ -28,6 +30,7 @@ struct CRESSET_API SavedTensorDefaultHooks {
   static void push_hooks(PackHook pack, UnpackHook unpack);
   static void pop_hooks();
   static bool is_enabled();  // not disabled
+  static std::optional<std::string> disabled_message();
   // Until `enable`, pushing hooks on this thread raises `message`. Errors: hooks are pushed already.
   static void disable(std::string message);
   static void enable();

@@ -313,11 +313,18 @@ PyObject* queue_callback(PyObject*, PyObject* function) {
   });
 }
 
+PyObject* current_pass(PyObject*, PyObject*) { return PyLong_FromLongLong(autograd::Engine::current_pass()); }
+PyObject* will_execute(PyObject*, PyObject* node) {
+  return guarded([&] { return PyBool_FromLong(autograd::Engine::will_execute(*to_node(node))); });
+}
+
 PyMethodDef functions[] = {{"run_backward", reinterpret_cast<PyCFunction>(run_backward), METH_FASTCALL, nullptr},
                            {"tensor_hooks", tensor_hooks, METH_VARARGS, nullptr},
                            {"output_nr", get_output_nr, METH_O, nullptr},
                            {"gradient_edge", gradient_edge, METH_O, nullptr},
                            {"increment_version", increment_version, METH_O, nullptr},
+                           {"current_pass", current_pass, METH_NOARGS, nullptr},
+                           {"will_execute", will_execute, METH_O, nullptr},
                            {"queue_callback", queue_callback, METH_O, nullptr},
                            {}};
 
@@ -344,7 +351,8 @@ int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
 }
 
 bool add_autograd(PyObject* module) {
-  return add_autograd_nodes(module) && add_autograd_function(module) && PyModule_AddFunctions(module, functions) == 0;
+  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) &&
+         PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace cresset::python

@@ -4,11 +4,12 @@ import warnings as _warnings
 
 import _cresset
 
-from .. import enable_grad, no_grad, set_grad_enabled  # noqa: F401
-from . import _tensor, function, graph  # noqa: F401
+from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
+from . import _tensor, anomaly_mode, function, graph  # noqa: F401
+from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .function import Function  # noqa: F401
 
-__all__ = ["Function", "backward", "enable_grad", "grad", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
