@@ -1,5 +1,6 @@
 """Derivatives of tensors: `backward` and `grad`, custom functions, hooks, the recorded graph."""
 
+import importlib
 import warnings as _warnings
 
 import _cresset
@@ -8,8 +9,11 @@ from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F
 from . import _tensor, anomaly_mode, function, graph  # noqa: F401
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .function import Function  # noqa: F401
+from .gradcheck import gradcheck, gradgradcheck  # noqa: F401
+from .variable import Variable  # noqa: F401
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
+           "no_grad", "set_detect_anomaly", "set_grad_enabled", "variable"]  # fmt: skip
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
@@ -108,3 +112,9 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
         for k in range(count)
     ]
     return tuple(None if column[0] is None else stack(column) for column in zip(*passes, strict=True))
+
+
+def __getattr__(name):
+    if name == "functional":
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,316 @@
+"""Comparison of gradients with finite differences."""
+
+import itertools
+import math
+import warnings
+
+from _cresset import Tensor
+
+from .function import Function
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient that is not what finite differences say, or that breaks another promise of backward."""
+
+
+def gradcheck(
+    func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
+    check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False, masked=None,
+):  # fmt: skip
+    """Return True where the Jacobian that backward gives for `func` at `inputs` equals the one of central differences.
+
+    `func` takes the inputs, tensors or anything else, and returns a tensor or a tuple. Derivatives are taken by the tensors that require
+    grad, which should be float64 or complex128 and must not overlap themselves. Compared is element by element,
+    `|analytical - numerical| <= atol + rtol * |numerical|`, complex numbers as pairs of reals; with `fast_mode` one random projection of
+    each pair of an output and an input. Further checks: two backward passes agree within `nondet_tol`; undefined gradients of outputs are
+    accepted (`check_undefined_grad`); gradients have the dtype of their inputs (`check_grad_dtypes`); batched gradients equal single ones
+    (`check_batched_grad`). Forward mode is not there to be checked.
+
+    Errors: GradcheckError (a RuntimeError) where a check fails, False without `raise_exception`; ValueError where no input requires grad.
+
+    >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradcheck(torch.sin, (x,))
+    True
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("gradcheck: expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("gradcheck: check_batched_grad=True needs check_backward_ad=True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("gradcheck: check_batched_forward_grad=True needs check_forward_ad=True")
+    if check_forward_ad:
+        raise NotImplementedError("gradcheck: forward mode is not there yet")
+    if masked not in (None, True, False):
+        raise ValueError(f"gradcheck: expected masked to be a bool, got {masked!r}")
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    check = _Check(func, inputs, eps, atol, rtol)
+    try:
+        check.inputs_are_fit()
+        outputs = check.outputs()
+        if not outputs:
+            return check.is_constant()
+        check.jacobian(outputs, fast_mode, nondet_tol, check_grad_dtypes)
+        if check_batched_grad:
+            check.batched()
+        if check_undefined_grad:
+            check.undefined()
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
+    check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True,
+    fast_mode=False, masked=False,
+):  # fmt: skip
+    """As `gradcheck`, of the gradients of `func` as functions of its inputs and of the gradients of its outputs.
+
+    `grad_outputs` are random where left out, with gaps in memory if `gen_non_contig_grad_outputs`.
+
+    >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(torch.sin, (x,))
+    True
+    """
+    import cresset as torch
+
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("gradgradcheck: expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_fwd_over_rev:
+        raise NotImplementedError("gradgradcheck: forward mode is not there yet")
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if grad_outputs is None:
+        outputs = _differentiable(func(*inputs))
+        grad_outputs = tuple(_cotangent(torch, o, gen_non_contig_grad_outputs).requires_grad_() for o in outputs)
+    else:
+        grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    count = len(grad_outputs)
+
+    def gradients(*args):
+        given, cotangents = (args[:-count], args[-count:]) if count else (args, ())
+        given = tuple(x.requires_grad_() if isinstance(x, Tensor) and x.is_leaf and _can_require(x, old) else x for x, old in zip(given, inputs, strict=True))
+        sources = tuple(x for x in given if isinstance(x, Tensor) and x.requires_grad)
+        grads = torch.autograd.grad(_differentiable(func(*given)), sources, cotangents, create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(
+        gradients, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode,
+        masked=masked,
+    )  # fmt: skip
+
+
+def _can_require(tensor, like):
+    return like.requires_grad and (tensor.is_floating_point() or tensor.is_complex())
+
+
+def _differentiable(outputs):
+    return tuple(o for o in ((outputs,) if isinstance(outputs, Tensor) else tuple(outputs)) if isinstance(o, Tensor) and o.requires_grad)
+
+
+def _cotangent(torch, output, gaps):
+    value = torch.randn(output.shape, dtype=output.dtype)
+    return torch.stack([value, value], -1)[..., 0] if gaps else value
+
+
+def _reals(t):
+    """A vector of the real components of a tensor."""
+    import cresset as torch
+
+    t = t.detach()
+    return (torch.view_as_real(t.resolve_conj().contiguous()) if t.is_complex() else t).reshape(-1)
+
+
+def _parts(t):
+    """The real components of a tensor, to write to behind the back of its version."""
+    import cresset as torch
+
+    return torch.view_as_real(t.data) if t.is_complex() else t.data
+
+
+class _Undefined(Function):
+    """Passes on what it is given, and no gradient back."""
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        return tuple(t.view_as(t) for t in tensors)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None,) * len(grads)
+
+
+class _Check:
+    """One call of gradcheck."""
+
+    def __init__(self, func, inputs, eps, atol, rtol):
+        self.func, self.inputs, self.eps, self.atol, self.rtol = func, inputs, eps, atol, rtol
+        self.places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+        self.sources = [inputs[i] for i in self.places]
+
+    def inputs_are_fit(self):
+        import cresset as torch
+
+        if not self.places:
+            raise ValueError("gradcheck: expected at least one input tensor to require gradient, but none has requires_grad=True")
+        for i, x in zip(self.places, self.sources, strict=True):
+            if x.dtype not in (torch.float64, torch.complex128):
+                warnings.warn(f"gradcheck: input {i} requires gradient and is not of double precision, got {x.dtype}; the check will likely fail", stacklevel=4)
+            if any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True)):
+                raise RuntimeError(f"gradcheck: input {i} has a dimension with stride 0, expected elements that do not share memory")
+            x.retain_grad()
+
+    def outputs(self):
+        return _differentiable(self.func(*self.inputs))
+
+    def values(self):
+        """The outputs without their history."""
+        import cresset as torch
+
+        outputs = self.func(*self.inputs)
+        outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+        chosen = [o for o in outputs if isinstance(o, Tensor) and o.requires_grad] or [o for o in outputs if isinstance(o, Tensor)]
+        return [torch.clone(_reals(o)) for o in chosen]
+
+    def moved(self, parts, k, step):
+        """The outputs with one number of one input moved."""
+        before = parts[k].item()
+        parts[k] = before + step
+        try:
+            return self.values()
+        finally:
+            parts[k] = before
+
+    def numerical(self, x):
+        """For each output a matrix (its numbers, those of the input `x`)."""
+        import cresset as torch
+
+        parts = _parts(x)
+        columns = [
+            [(a - b) / (2 * self.eps) for a, b in zip(self.moved(parts, k, self.eps), self.moved(parts, k, -self.eps), strict=True)]
+            for k in itertools.product(*map(range, parts.shape))
+        ]
+        if not columns:
+            return [torch.zeros(v.numel(), 0, dtype=v.dtype) for v in self.values()]
+        return [torch.stack(column, 1) for column in zip(*columns, strict=True)]
+
+    def is_constant(self):
+        for i, x in zip(self.places, self.sources, strict=True):
+            for matrix in self.numerical(x):
+                if matrix.abs().gt(self.atol).any():
+                    raise GradcheckError(f"gradcheck: no output requires grad, but by finite differences one depends on input {i}")
+        return True
+
+    def vjp(self, output, cotangent, dtypes=False):
+        import cresset as torch
+
+        grads = torch.autograd.grad(output, self.sources, cotangent, retain_graph=True, allow_unused=True)
+        for i, (g, x) in zip(self.places, zip(grads, self.sources, strict=True), strict=True):
+            if g is None:
+                continue
+            if g.shape != x.shape or (dtypes and g.dtype != x.dtype):
+                raise GradcheckError(f"gradcheck: the gradient of input {i} has shape {tuple(g.shape)} and dtype {g.dtype}, expected {tuple(x.shape)}, {x.dtype}")
+        return [torch.zeros_like(x) if g is None else g for g, x in zip(grads, self.sources, strict=True)]
+
+    def analytical(self, output, dtypes):
+        """For each input a matrix (the numbers of the output, its numbers)."""
+        import cresset as torch
+
+        rows = [[] for _ in self.sources]
+        units = (1, 1j) if output.is_complex() else (1,)
+        cotangent = torch.zeros(output.shape, dtype=output.dtype)
+        flat = cotangent.view(-1)
+        for k in range(output.numel()):
+            for unit in units:
+                flat[k] = unit
+                for place, g in zip(rows, self.vjp(output, cotangent.clone(), dtypes), strict=True):
+                    place.append(_reals(g))
+            flat[k] = 0
+        return [torch.stack(place) if place else torch.zeros(0, _reals(x).numel(), dtype=_reals(x).dtype) for place, x in zip(rows, self.sources, strict=True)]
+
+    def jacobian(self, outputs, fast, nondet_tol, dtypes):
+        if fast:
+            self.projected(outputs, nondet_tol, dtypes)
+            return
+        numerical = [self.numerical(x) for x in self.sources]
+        for o, output in enumerate(outputs):
+            matrices = self.analytical(output, dtypes)
+            for a, again in zip(matrices, self.analytical(output, False), strict=True):
+                if a.numel() and (a - again).abs().max().item() > nondet_tol:
+                    raise GradcheckError(f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}")
+            for i, a, columns in zip(self.places, matrices, numerical, strict=True):
+                n = columns[o].to(a.dtype)
+                bad = (a - n).abs() > self.atol + self.rtol * n.abs()
+                if (bad | a.isnan() | n.isnan()).any():
+                    raise GradcheckError(
+                        f"gradcheck: Jacobian mismatch for output {o} with respect to input {i},\nnumerical:\n{n.t()}\nanalytical:\n{a.t()}\n"
+                    )
+
+    def projected(self, outputs, nondet_tol, dtypes):
+        """u @ Jacobian @ v for random u and v, of each pair."""
+        import cresset as torch
+
+        directions = [torch.rand(_reals(x).shape, dtype=torch.float64) + 0.1 for x in self.sources]
+        directions = [u / u.norm() if u.numel() else u for u in directions]
+        moved = []
+        for x, u in zip(self.sources, directions, strict=True):
+            parts = _parts(x)
+            kept, sides = parts.clone(), []
+            for step in (self.eps, -self.eps):
+                parts.add_((u * step).to(parts.dtype).reshape(parts.shape))
+                try:
+                    sides.append(self.values())
+                finally:
+                    parts.copy_(kept)
+            moved.append([(a - b) / (2 * self.eps) for a, b in zip(*sides, strict=True)])
+        for o, output in enumerate(outputs):
+            v = torch.randn(output.shape, dtype=output.dtype)
+            grads, again = self.vjp(output, v, dtypes), self.vjp(output, v)
+            for i, g, g2, u, columns in zip(self.places, grads, again, directions, moved, strict=True):
+                if g.numel() and (_reals(g) - _reals(g2)).abs().max().item() > nondet_tol:
+                    raise GradcheckError(f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}")
+                a = (_reals(g).double() * u).sum().item()
+                n = (columns[o].double() * _reals(v).double()).sum().item()
+                slack = self.atol * max(1.0, _reals(v).abs().sum().item() * u.abs().sum().item())
+                if not abs(a - n) <= slack + self.rtol * abs(n) or math.isnan(a):
+                    raise GradcheckError(
+                        f"gradcheck: Jacobian mismatch for output {o} with respect to input {i} along random directions, numerical {n}, analytical {a}; "
+                        "fast_mode=False shows the whole matrices"
+                    )
+
+    def batched(self):
+        import cresset as torch
+
+        for o, output in enumerate(self.outputs()):
+            cotangents = torch.randn((2, *output.shape), dtype=output.dtype)
+            single = [self.vjp(output, c) for c in cotangents]
+            batch = torch.autograd.grad(output, self.sources, cotangents, is_grads_batched=True, retain_graph=True, allow_unused=True)
+            for i, g, *ones in zip(self.places, batch, *single, strict=True):
+                if g is not None and not torch.allclose(g, torch.stack(ones)):
+                    raise GradcheckError(f"gradcheck: the batched gradient of output {o} by input {i} is not that of single passes")
+
+    def undefined(self):
+        """Backward gets no gradient for all, then for each of the outputs."""
+        import cresset as torch
+
+        count = len(self.outputs())
+        for chosen in [range(count), *([k] for k in range(count) if count > 1)]:
+            outputs = list(self.outputs())
+            hidden = _Undefined.apply(*(outputs[k] for k in chosen))
+            for k, t in zip(chosen, hidden, strict=True):
+                outputs[k] = t
+            cotangents = [torch.zeros_like(o.detach()) for o in outputs]
+            try:
+                grads = torch.autograd.grad(outputs, self.sources, cotangents, allow_unused=True)
+            except RuntimeError as error:
+                raise GradcheckError(
+                    "gradcheck: expected the backward function to handle undefined output gradients; take care of None with "
+                    "set_materialize_grads(False)"
+                ) from error
+            if any(g is not None and g.ne(0).any() for g in grads):
+                raise GradcheckError("gradcheck: expected all input gradients to be undefined or zero when all output gradients are")
+

@@ -1,0 +1,30 @@
+"""The name that tensors had before they became one with what differentiates them."""
+
+from _cresset import Tensor, queue_callback
+
+
+class _Meta(type):
+    def __instancecheck__(cls, other):
+        return isinstance(other, Tensor)
+
+
+class _Engine:
+    """What runs backward passes."""
+
+    @staticmethod
+    def queue_callback(callback):
+        """Call `callback()` when the backward pass that runs has finished. Errors: RuntimeError outside of a pass."""
+        queue_callback(callback)
+
+
+class Variable(metaclass=_Meta):
+    """A tensor: `Variable(data, requires_grad=False)` gives one over the same memory, outside the graph of `data`.
+
+    >>> isinstance(torch.ones(1), torch.autograd.Variable)
+    True
+    """
+
+    _execution_engine = _Engine()
+
+    def __new__(cls, data, requires_grad=False):
+        return data.detach().requires_grad_(requires_grad)

@@ -1,0 +1,101 @@
+"""gradcheck and gradgradcheck: what they accept and what they must refuse."""
+
+import unittest
+import warnings
+
+import cresset as torch
+from cresset.autograd.gradcheck import GradcheckError
+
+gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+
+
+def rand(*shape, dtype=torch.float64):
+    return torch.rand(*shape, dtype=dtype).add(0.1).requires_grad_()
+
+
+def made(forward, backward):
+    return type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+
+
+wrong = made(lambda ctx, x: x * 2, lambda ctx, g: g * 3)
+COMPLEX = {"dtype": torch.complex128}
+
+
+class Gradcheck(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def test_right_gradients_pass(self):
+        for fast in (False, True):
+            for function, inputs in (
+                (torch.sin, rand(3)),
+                (torch.sin, (rand(3, 2).t(),)),
+                (torch.sin, (rand(0),)),
+                (lambda x, y: x @ y, (rand(2, 3), rand(3, 2))),
+                (lambda x, y: (x * y, x.exp()), (rand(2), rand(2))),
+                (lambda x, k: x * k, (rand(3), 2)),
+                (lambda x: x * x.conj(), (rand(2, **COMPLEX),)),
+                (lambda x: x.abs(), (rand(2, **COMPLEX),)),
+                (torch.view_as_real, (rand(2, **COMPLEX),)),
+                (torch.view_as_complex, (rand(3, 2),)),
+            ):
+                self.assertTrue(gradcheck(function, inputs, fast_mode=fast, check_batched_grad=True, check_grad_dtypes=True))
+                self.assertTrue(gradgradcheck(function, inputs, fast_mode=fast))
+
+    def test_wrong_gradients_fail(self):
+        detached = made(lambda ctx, x: x * x.conj(), lambda ctx, g: g)
+        for fast in (False, True):
+            for function, x in ((wrong, rand(3)), (detached, rand(2, **COMPLEX))):
+                with self.assertRaises(GradcheckError):
+                    gradcheck(function, x, fast_mode=fast)
+                self.assertFalse(gradcheck(function, x, fast_mode=fast, raise_exception=False))
+        with self.assertRaisesRegex(GradcheckError, "(?s)output 0 with respect to input 1.*numerical.*analytical"):
+            gradcheck(lambda x, y: x + wrong(y), (rand(2), rand(2)))
+
+    def test_wrong_second_derivatives_fail(self):
+        once = made(lambda ctx, x: (ctx.save_for_backward(x), x**3)[1], lambda ctx, g: g * 3 * ctx.saved_tensors[0].detach() ** 2)
+        self.assertTrue(gradcheck(once, rand(2)))
+        with self.assertRaises(GradcheckError):
+            gradgradcheck(once, rand(2))
+
+    def test_undefined_gradients(self):
+        function = made(lambda ctx, x: (ctx.set_materialize_grads(False), x * 2)[1], lambda ctx, g: torch.ones(3) if g is None else g * 2)
+        with self.assertRaisesRegex(GradcheckError, "undefined"):
+            gradcheck(function, rand(3))
+        self.assertTrue(gradcheck(function, rand(3), check_undefined_grad=False))
+
+    def test_gradients_that_change_between_passes(self):
+        calls = []
+        function = made(lambda ctx, x: x * 2, lambda ctx, g: (calls.append(0), g * (2 + 1e-7 * len(calls)))[1])
+        with self.assertRaisesRegex(GradcheckError, "reentrant"):
+            gradcheck(function, rand(3))
+        self.assertTrue(gradcheck(function, rand(3), nondet_tol=1e-3))
+
+    def test_outputs_without_gradients_must_be_constant(self):
+        self.assertTrue(gradcheck(lambda x: torch.ones(3, dtype=torch.float64), rand(3)))
+        with self.assertRaises(GradcheckError):
+            gradcheck(lambda x: x.detach() * 2, rand(3))
+
+    def test_inputs(self):
+        with self.assertRaises(ValueError):
+            gradcheck(torch.sin, torch.ones(3))
+        with self.assertRaisesRegex(RuntimeError, "stride 0"):
+            gradcheck(torch.sin, (rand(1).expand(3),))
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            gradcheck(torch.sin, rand(3, dtype=torch.float32), raise_exception=False)
+        self.assertIn("double precision", str(seen[0].message))
+        x = rand(3)
+        before = x.tolist()
+        gradcheck(torch.sin, x)
+        gradcheck(torch.sin, x, fast_mode=True)
+        self.assertEqual(x.tolist(), before)
+
+    def test_given_gradients_of_outputs(self):
+        g = torch.ones(3, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(gradgradcheck(torch.sin, rand(3), g))
+        self.assertTrue(gradgradcheck(lambda x, y: x * y, (rand(2), rand(2)), gen_non_contig_grad_outputs=True))
+
+
+if __name__ == "__main__":
+    unittest.main()
