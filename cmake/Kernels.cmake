@@ -37,10 +37,11 @@ endif()
 # Products and sums of matrix products and convolutions may fuse; everything else keeps the two roundings of the source.
 file(GLOB kernel_fused CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/gemm*.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/conv*.cpp)
 set_source_files_properties(${kernel_fused} PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
-# Size where it costs least: products of integers are rare; conversions, comparisons, pooling and extrema wait for memory.
+# Size where it costs least: products of integers are rare; conversions, comparisons, pooling and extrema wait for memory; reductions
+# and norms of columns are written out as vectors, which -O3 only repeats.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 set(is_lean $<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,cresset_kernels_baseline>>>)
-foreach(lean convert index_rows pointwise_compare pool_avg pool_max reduce_logic reduce_order)
+foreach(lean convert index_rows norm_columns pointwise_compare pool_avg pool_max reduce_logic reduce_norm reduce_order reduce_sum)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/${lean}.cpp PROPERTIES COMPILE_OPTIONS
                               "$<${is_lean}:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 endforeach()

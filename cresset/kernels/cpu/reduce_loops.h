@@ -36,7 +36,7 @@ struct Reducer {
   template <class E>
   static A run_vectors(const E* p, int64_t n, double param) {
     using V = Vec<A>;
-    constexpr int kAcross = 8, kDown = 16;
+    constexpr int kAcross = 8, kDown = 16;  // the fold below is written for eight
     A rest = Op::identity();
     int64_t i = 0;
     if (n >= L) {
@@ -44,13 +44,13 @@ struct Reducer {
       const auto at = [&](int64_t j) { return Op::map(load<A>(p + j), param); };
       for (; i + kAcross * kDown * L <= n; i += kAcross * kDown * L) {
         V a[kAcross];
+#pragma GCC unroll 8
         for (int u = 0; u < kAcross; u++) a[u] = at(i + u * L);
         for (int k = 1; k < kDown; k++)
 #pragma GCC unroll 8
           for (int u = 0; u < kAcross; u++) a[u] = Op::combine(a[u], at(i + (k * kAcross + u) * L));
-        for (int half = kAcross / 2; half; half /= 2)
-          for (int u = 0; u < half; u++) a[u] = Op::combine(a[u], a[u + half]);
-        total = Op::combine(total, a[0]);
+        const auto pair = [&](int u) { return Op::combine(Op::combine(a[u], a[u + 4]), Op::combine(a[u + 2], a[u + 6])); };
+        total = Op::combine(total, Op::combine(pair(0), pair(1)));
       }
       if (i + 4 * L <= n) {
         V a[4] = {at(i), at(i + L), at(i + 2 * L), at(i + 3 * L)};
@@ -75,6 +75,7 @@ struct Reducer {
       const int64_t end = i + 64 < n ? i + 64 : n;
       A a[4] = {Op::identity(), Op::identity(), Op::identity(), Op::identity()};
       for (; i + 4 <= end; i += 4)
+#pragma GCC unroll 4
         for (int u = 0; u < 4; u++) a[u] = Op::combine(a[u], Op::map(read<A, E>(reinterpret_cast<const char*>(p + i + u)), param));
       for (; i < end; i++) a[0] = Op::combine(a[0], Op::map(read<A, E>(reinterpret_cast<const char*>(p + i)), param));
       total = Op::combine(total, Op::combine(Op::combine(a[0], a[1]), Op::combine(a[2], a[3])));
@@ -108,6 +109,7 @@ struct Reducer {
     int64_t r = 0;
     for (; r + L <= rows; r += L) {
       V v[L];
+#pragma GCC unroll 16
       for (int u = 0; u < L; u++) v[u] = row(r + u);
       store(out + r, fold_many<L, L / 2>(v, combine));
     }
@@ -129,9 +131,12 @@ struct Reducer {
     using V = Vec<A>;
     V a[across];
     const auto at = [&](int64_t r, int u) { return Op::map(load<A>(reinterpret_cast<const T*>(in + r * row_stride) + u * L), param); };
+#pragma GCC unroll 4
     for (int u = 0; u < across; u++) a[u] = at(0, u);
     for (int64_t r = 1; r < rows; r++)
+#pragma GCC unroll 4
       for (int u = 0; u < across; u++) a[u] = Op::combine(a[u], at(r, u));
+#pragma GCC unroll 4
     for (int u = 0; u < across; u++) store(out + u * L, first ? a[u] : Op::combine(load<A>(out + u * L), a[u]));
   }
 

@@ -247,6 +247,7 @@ CRESSET_ALWAYS_INLINE V fold_many(V* v, F f) {
     return v[0];
   } else {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
+#pragma GCC unroll 16
     for (int i = 0; i < half; i++)
       v[i] = f(pick_halves<half, false>(v[2 * i], v[2 * i + 1], lanes), pick_halves<half, true>(v[2 * i], v[2 * i + 1], lanes));
     return fold_many<width, half / 2>(v, f);
