@@ -88,7 +88,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 def as_tensor(data, dtype=None, device=None):
     if not isinstance(data, _Tensor):
-        data = from_numpy(data) if hasattr(data, "__array_interface__") and hasattr(data, "strides") else tensor(data, dtype=dtype)
+        data = from_numpy(data) if hasattr(data, "__array_interface__") and hasattr(data, "__setitem__") else tensor(data, dtype=dtype)
     return data.to(dtype=dtype or data.dtype, device=device or data.device)
 
 

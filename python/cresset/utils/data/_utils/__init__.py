@@ -1,0 +1,3 @@
+"""Parts of the loader that users reach into."""
+
+from . import collate  # noqa: F401

@@ -1,0 +1,257 @@
+"""Workers as processes or threads: requests go to one, results come from any.
+
+Large tensors, and messages too long for a pipe, cross processes through files in shared memory: a worker writes one per batch into a
+directory of its loader, and the loader maps and unlinks it, so that nothing is copied there and nothing stays behind.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import mmap
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import queue
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import weakref
+
+import cresset as torch
+
+from .worker import Failure, seed_process, work
+
+# A pipe holds 64 KiB: short messages never wait for the other side.
+_INLINE = 4096
+_ALIGN = 64
+_CHECK = 5.0  # seconds between looks whether the parent lives
+_PLAIN = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128")
+_DTYPES = {getattr(torch, name): name for name in _PLAIN}
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, file):
+        super().__init__(file, protocol=5)
+        self.parts, self.size = [], 0
+
+    def persistent_id(self, value):
+        if type(value) is not torch.Tensor or value.dtype not in _DTYPES or not _is_large_and_plain(value):
+            return None
+        at = self.reserve(value.numel() * value.element_size())
+        self.parts.append((at, value))
+        return at, _DTYPES[value.dtype], tuple(value.shape)
+
+    def reserve(self, size):
+        at = self.size
+        self.size = -(-(at + size) // _ALIGN) * _ALIGN
+        return at
+
+
+def _is_large_and_plain(t):
+    if t.requires_grad or t.device.type != "cpu" or t.layout != torch.strided or t.is_conj() or t.is_neg():
+        return False
+    return t.numel() * t.element_size() > _INLINE
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file, memory):
+        super().__init__(file)
+        self.memory = memory
+
+    def persistent_load(self, place):
+        at, dtype, shape = place
+        count = 1
+        for n in shape:
+            count *= n
+        return torch.frombuffer(self.memory, dtype=getattr(torch, dtype), count=count, offset=at).reshape(shape)
+
+
+def pack(message, path):
+    """Bytes for a pipe; what is large goes into a new file at `path`."""
+    file = io.BytesIO()
+    packer = _Packer(file)
+    packer.dump(message)
+    body = file.getbuffer()
+    if not packer.parts and len(body) <= _INLINE:
+        return b"=" + body
+    at = packer.reserve(len(body)) if len(body) > _INLINE else None
+    try:
+        _write(path, packer.size, packer.parts, at, body)
+    except OSError:  # no space in shared memory: all through the pipe
+        if os.path.exists(path):
+            os.unlink(path)
+        return b"=" + pickle.dumps(message, protocol=5)
+    header = (path, None if at is None else (at, len(body)), body.tobytes() if at is None else None)
+    return b"@" + pickle.dumps(header)
+
+
+def _write(path, size, parts, at, body):
+    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    try:
+        os.posix_fallocate(fd, 0, size)
+        memory = mmap.mmap(fd, size)
+    finally:
+        os.close(fd)
+    for start, value in parts:
+        torch.frombuffer(memory, dtype=value.dtype, count=value.numel(), offset=start).view(value.shape).copy_(value)
+    if at is not None:
+        memory[at : at + len(body)] = body
+
+
+def unpack(data):
+    """The message of `pack`'s bytes. Its large tensors share the file's memory, which lives as long as they do."""
+    if data[:1] == b"=":
+        return pickle.loads(memoryview(data)[1:])
+    path, place, body = pickle.loads(memoryview(data)[1:])
+    fd = os.open(path, os.O_RDWR)
+    try:
+        memory = mmap.mmap(fd, 0)
+    finally:
+        os.close(fd)
+        os.unlink(path)
+    return _Unpacker(io.BytesIO(body if place is None else memory[place[0] : place[0] + place[1]]), memory).load()
+
+
+def _shared_directory():
+    return tempfile.mkdtemp(prefix="cresset-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+
+
+def _process_main(task, worker_id, requests, results, others, directory, parent):
+    for connection in others:  # inherited ends, by which a dead parent would seem alive
+        connection.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    torch.set_num_threads(1)
+    seed_process(task.base_seed, worker_id)
+    numbers = itertools.count()
+
+    def receive():
+        try:
+            while not requests.poll(_CHECK):
+                if os.getppid() != parent:
+                    return None
+            return unpack(requests.recv_bytes())
+        except (EOFError, OSError):
+            return None
+
+    def send(message):
+        path = os.path.join(directory, f"{worker_id}-{next(numbers)}")
+        try:
+            data = pack(message, path)
+        except Exception:  # the result cannot be pickled
+            data = pack((message[0], Failure(f"in DataLoader worker process {worker_id}")), path)
+        results.send_bytes(data)
+
+    try:
+        work(task, worker_id, receive, send, False)
+    except (BrokenPipeError, ConnectionResetError, FileNotFoundError):  # the parent is gone, or does not wait any more
+        pass
+
+
+class WorkerDied(RuntimeError):
+    """A worker process ended without being told."""
+
+
+class Processes:
+    """Worker processes."""
+
+    def __init__(self, task, context):
+        self.directory = _shared_directory()
+        self.requests, self.results, self.processes = [], [], []
+        self._numbers = itertools.count()
+        self._finalizer = weakref.finalize(self, _end, os.getpid(), self.requests, self.results, self.processes, self.directory)
+        for worker_id in range(task.num_workers):
+            their_requests, our_requests = context.Pipe(duplex=False)
+            our_results, their_results = context.Pipe(duplex=False)
+            forked = context.get_start_method() == "fork"
+            others = [*self.requests, *self.results, our_requests, our_results] if forked else []
+            process = context.Process(
+                target=_process_main, args=(task, worker_id, their_requests, their_results, others, self.directory, os.getpid()), daemon=True
+            )
+            process.start()
+            their_requests.close()
+            their_results.close()
+            self.requests.append(our_requests)
+            self.results.append(our_results)
+            self.processes.append(process)
+
+    def send(self, worker_id, message):
+        try:
+            self.requests[worker_id].send_bytes(pack(message, os.path.join(self.directory, f"r{next(self._numbers)}")))
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._died(worker_id) from None
+
+    def receive(self, timeout):
+        """A result of any worker; None after `timeout` seconds. Raises `WorkerDied`."""
+        ready = multiprocessing.connection.wait([c for c in self.results if not c.closed], timeout)
+        if not ready:
+            return None
+        try:
+            data = ready[0].recv_bytes()
+        except (EOFError, ConnectionResetError):
+            raise self._died(self.results.index(ready[0])) from None
+        return unpack(data)
+
+    def _died(self, worker_id):
+        process = self.processes[worker_id]
+        process.join(1)
+        code = process.exitcode
+        how = f"by signal: {signal.Signals(-code).name}" if code is not None and code < 0 else f"with exit code {code}"
+        return WorkerDied(f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly {how}")
+
+    def shutdown(self):
+        self._finalizer()
+
+
+def _end(owner, requests, results, processes, directory):
+    if os.getpid() != owner:  # a forked copy: not ours to end
+        return
+    for connection in (*requests, *results):
+        connection.close()  # which ends the workers' waiting and writing
+    deadline = time.monotonic() + 5
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+        if process.is_alive():
+            process.terminate()
+            process.join()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+class Threads:
+    """Worker threads: they share the dataset and pass results as they are."""
+
+    def __init__(self, task):
+        self.requests = [queue.SimpleQueue() for _ in range(task.num_workers)]
+        self.results = queue.SimpleQueue()
+        self.threads = [
+            threading.Thread(target=work, args=(task, i, requests.get, self.results.put, True), name=f"loader-{i}", daemon=True)
+            for i, requests in enumerate(self.requests)
+        ]
+        self._finalizer = weakref.finalize(self, _stop, self.requests)
+        for thread in self.threads:
+            thread.start()
+
+    def send(self, worker_id, message):
+        self.requests[worker_id].put(message)
+
+    def receive(self, timeout):
+        try:
+            return self.results.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def shutdown(self):
+        self._finalizer()
+
+
+def _stop(requests):
+    for each in requests:
+        while not each.empty():
+            try:
+                each.get_nowait()
+            except queue.Empty:
+                break
+        each.put(None)

@@ -1,0 +1,175 @@
+"""What runs in a worker: it fetches batches by index lists and reports results, errors and the end of a stream."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import cresset as torch
+
+_local = threading.local()
+
+
+@dataclass
+class WorkerInfo:
+    """What a worker knows about itself.
+
+    ``id`` from 0, ``num_workers``, ``seed`` of its random numbers, ``dataset``, its copy; in a thread also ``rng``, a generator of its
+    own, since threads share the global one. ``worker_method`` is "multiprocessing" or "thread".
+    """
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: Any = None
+    worker_method: str = "multiprocessing"
+
+
+def get_worker_info():
+    """The `WorkerInfo` of the worker that calls; None elsewhere.
+
+    Example::
+
+        >>> from cresset.utils.data import get_worker_info
+        >>> get_worker_info() is None
+        True
+    """
+    return getattr(_local, "info", None)
+
+
+class Failure:
+    """An exception on its way to the user, with the text of its traceback."""
+
+    def __init__(self, where):
+        kind, value, _ = sys.exc_info()
+        self.kind, self.where, self.text = kind, where, traceback.format_exc()
+        self.has_message = hasattr(value, "message")
+
+    def reraise(self):
+        """Raises an exception of the same type whose message holds the traceback, or RuntimeError where the type refuses."""
+        message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
+        if issubclass(self.kind, KeyError):
+            message = _Lines(message)  # a KeyError shows its message by repr
+        try:
+            error = self.kind(message=message) if self.has_message else self.kind(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error
+
+
+class _Lines(str):
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
+class EndOfStream:
+    """A worker's share of a stream is used up."""
+
+
+class Fetcher:
+    """Batches of a dataset."""
+
+    def __init__(self, dataset, is_stream, batched, collate_fn, drop_last):
+        self.dataset, self.batched, self.collate_fn, self.drop_last = dataset, batched, collate_fn, drop_last
+        self.items = iter(dataset) if is_stream else None
+        self.ended = False
+
+    def __call__(self, index):
+        """The batch of a list of indices, or the item of one. Of a stream: as many items. Raises StopIteration at a stream's end."""
+        if self.items is None:
+            return self.collate_fn(self._by_index(index))
+        if not self.batched:
+            return self.collate_fn(next(self.items))
+        if self.ended:
+            raise StopIteration
+        batch = list(itertools.islice(self.items, len(index)))
+        self.ended = len(batch) < len(index)
+        if not batch or (self.drop_last and self.ended):
+            raise StopIteration
+        return self.collate_fn(batch)
+
+    def _by_index(self, index):
+        if not self.batched:
+            return self.dataset[index]
+        if callable(getattr(self.dataset, "__getitems__", None)):
+            return self.dataset.__getitems__(index)
+        return [self.dataset[i] for i in index]
+
+
+@dataclass
+class Task:
+    """What a worker needs to begin."""
+
+    dataset: Any
+    is_stream: bool
+    batched: bool
+    collate_fn: Any
+    drop_last: bool
+    base_seed: int
+    init_fn: Any
+    num_workers: int
+
+
+RESUME = "resume"
+
+
+def seed_process(base_seed, worker_id):
+    """Seeds what draws in a worker process: ours and Python's generators with base + id, NumPy's, where imported, with both."""
+    seed = base_seed + worker_id
+    random.seed(seed)
+    torch.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+
+
+def work(task, worker_id, receive, send, threaded):
+    """Answers requests until it receives None: (number, index) with (number, batch); RESUME with (RESUME, None), a new epoch."""
+    where = f"in DataLoader worker {'thread' if threaded else 'process'} {worker_id}"
+    seed, failure, fetch = task.base_seed + worker_id, None, None
+    rng = None
+    if threaded:
+        rng = torch.Generator()
+        rng.manual_seed(seed)
+    _local.info = WorkerInfo(worker_id, task.num_workers, seed, task.dataset, rng, "thread" if threaded else "multiprocessing")
+    try:
+        if task.init_fn is not None:
+            task.init_fn(worker_id)
+        fetch = Fetcher(task.dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
+    except Exception:
+        failure = Failure(where)
+    ended = False
+    while (request := receive()) is not None:
+        if request == RESUME:
+            ended = False
+            try:
+                fetch = Fetcher(task.dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
+            except Exception:
+                failure = Failure(where)
+            send((RESUME, None))
+            continue
+        number, index = request
+        if ended:
+            continue
+        if failure is not None:
+            result, failure = failure, None
+        else:
+            try:
+                result = fetch(index)
+            except Exception as error:
+                if task.is_stream and isinstance(error, StopIteration):
+                    result, ended = EndOfStream(), True
+                else:
+                    result = Failure(where)
+        send((number, result))
+        del result
+    _local.info = None
