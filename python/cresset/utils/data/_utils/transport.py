@@ -102,6 +102,9 @@ def _write(path, size, parts, at, body):
         memory[at : at + len(body)] = body
 
 
+_STOP = b"=" + pickle.dumps(None)
+
+
 def unpack(data):
     """The message of `pack`'s bytes. Its large tensors share the file's memory, which lives as long as they do."""
     if data[:1] == b"=":
@@ -209,6 +212,11 @@ class Processes:
 def _end(owner, requests, results, processes, directory):
     if os.getpid() != owner:  # a forked copy: not ours to end
         return
+    for connection in requests:
+        try:
+            connection.send_bytes(_STOP)  # closing does not do where a process forked meanwhile holds the other end, too
+        except OSError:
+            pass
     for connection in (*requests, *results):
         connection.close()  # which ends the workers' waiting and writing
     deadline = time.monotonic() + 5
