@@ -40,3 +40,5 @@ from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .attention import MultiheadAttention
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
+
+__all__ = sorted(_name for _name, _value in globals().items() if isinstance(_value, type) and not _name.startswith("_"))

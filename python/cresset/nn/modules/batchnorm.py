@@ -82,8 +82,8 @@ class BatchNorm1d(_BatchNorm):
 
     Running mean and variance move by `momentum` of what each batch shows; None takes the plain average over all batches.
 
-    >>> nn.BatchNorm1d(3)(torch.rand(8, 3)).mean(0).abs().max() < 1e-5
-    tensor(True)
+    >>> bool(nn.BatchNorm1d(3)(torch.rand(8, 3)).mean(0).abs().max() < 1e-5)
+    True
     """
 
     _dims = (2, 3)

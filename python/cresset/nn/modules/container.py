@@ -21,7 +21,7 @@ def _position(container, index):
 
 
 class Container(Module):
-    """The old base of containers: a module that adds its keyword arguments as children."""
+    """The old name of a base of containers: a module that adds its keyword arguments as children."""
 
     def __init__(self, **kwargs):
         super().__init__()

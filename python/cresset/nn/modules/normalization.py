@@ -29,8 +29,8 @@ class _Affine(Module):
 class LayerNorm(_Affine):
     """(x - mean)/√(variance + eps) · weight + bias, over the trailing dimensions `normalized_shape`; shape kept.
 
-    >>> nn.LayerNorm(4)(torch.arange(8.0).view(2, 4)).mean(-1).abs().max() < 1e-5
-    tensor(True)
+    >>> bool(nn.LayerNorm(4)(torch.arange(8.0).view(2, 4)).mean(-1).abs().max() < 1e-5)
+    True
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]

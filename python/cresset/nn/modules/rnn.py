@@ -333,7 +333,11 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: the weights of `num_chunks` gates."""
+    """What the cells share: the weights of `num_chunks` gates.
+
+    >>> nn.RNNCellBase(3, 4, bias=True, num_chunks=2).weight_ih.shape
+    torch.Size([8, 3])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 

@@ -1,0 +1,271 @@
+"""Parameters and buffers computed from others by modules, as the attribute that they were."""
+
+import contextlib
+import copy
+
+import cresset as torch
+
+from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
+from ..parameter import Parameter
+
+_depth = 0
+_cache = {}
+
+
+@contextlib.contextmanager
+def cached():
+    """Inside, every parametrized tensor is computed once.
+
+    >>> with nn.utils.parametrize.cached():
+    ...     pass
+    """
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if not _depth:
+            _cache.clear()
+
+
+def _register(module, name, tensor):
+    if isinstance(tensor, Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+def _refill(original, value):
+    """Give `original` the memory of `value`; the object stays, so that optimizers still hold it."""
+    with torch.no_grad():
+        original.data = value.detach()
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, applied in order, and what they start from: `original`, or `original0`, `original1`, ...
+
+    >>> class Doubled(nn.Module):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> layer = nn.utils.parametrize.register_parametrization(nn.Linear(1, 1), "weight", Doubled())
+    >>> type(layer.parametrizations.weight).__name__
+    'ParametrizationList'
+    """
+
+    def __init__(self, modules, original, unsafe=False):
+        modules = list(modules)
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        before = original.shape, original.dtype
+        with torch.no_grad():
+            new = original
+            for module in reversed(modules):
+                if hasattr(module, "right_inverse"):
+                    with contextlib.suppress(NotImplementedError):
+                        new = module.right_inverse(new)
+        self.is_tensor = isinstance(new, torch.Tensor)
+        if self.is_tensor:
+            if original.dtype != new.dtype:
+                raise ValueError(f"when `right_inverse` outputs one tensor, it may not change the dtype, got {new.dtype}, expected {original.dtype}")
+            _refill(original, new)
+            _register(self, "original", original)
+        else:
+            if not isinstance(new, (list, tuple)):
+                raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors, got {type(new).__name__}")
+            self.ntensors = len(new)
+            for i, tensor in enumerate(new):
+                if not isinstance(tensor, torch.Tensor):
+                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors, got {type(tensor).__name__} at {i}")
+                _register(self, f"original{i}", Parameter(tensor, original.requires_grad) if isinstance(original, Parameter) else tensor)
+        if not unsafe:
+            out = self()
+            if not isinstance(out, torch.Tensor):
+                raise ValueError(f"a parametrization must return a tensor, got {type(out).__name__}")
+            if (out.shape, out.dtype) != before:
+                raise ValueError(f"registering a parametrization may not change shape and dtype: got {tuple(out.shape)} and {out.dtype}, "
+                                 f"expected {tuple(before[0])} and {before[1]}; unsafe=True allows it")  # fmt: skip
+
+    def _originals(self):
+        return (self.original,) if self.is_tensor else tuple(getattr(self, f"original{i}") for i in range(self.ntensors))
+
+    def right_inverse(self, value):
+        """Set the originals so that the tensor becomes `value`, as far as the parametrizations can invert."""
+        with torch.no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse")
+                value = module.right_inverse(value)
+            values = (value,) if self.is_tensor else tuple(value)
+            if len(values) != len(self._originals()):
+                raise ValueError(f"'right_inverse' must return {len(self._originals())} tensors, got {len(values)}")
+            for original, new in zip(self._originals(), values, strict=True):
+                if not isinstance(new, torch.Tensor) or original.dtype != new.dtype:
+                    raise ValueError("'right_inverse' must return tensors of the dtype of the originals")
+                _refill(original, new)
+
+    def forward(self):
+        first, *rest = self
+        value = first(*self._originals())
+        for module in rest:
+            value = module(value)
+        return value
+
+
+def _inject_class(module):
+    cls = type(module)
+
+    def no_pickle(self):
+        raise RuntimeError("a parametrized module is saved through its state_dict(), it cannot be pickled")
+
+    def deepcopied(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = out = object.__new__(type(self))
+            out.__dict__ = copy.deepcopy(self.__dict__, memo)
+            own = type(self)
+            out.__class__ = type(own.__name__, own.__bases__, {k: v for k, v in vars(own).items() if k not in ("__dict__", "__weakref__")})
+        return memo[id(self)]
+
+    body = {"__getstate__": no_pickle, "__module__": cls.__module__}
+    if not hasattr(cls, "__deepcopy__"):
+        body["__deepcopy__"] = deepcopied
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
+
+
+def _inject_property(module, name):
+    def read(self):
+        if not _depth:
+            return self.parametrizations[name]()
+        key = id(self), name
+        if key not in _cache:
+            _cache[key] = self.parametrizations[name]()
+        return _cache[key]
+
+    def write(self, value):
+        _cache.pop((id(self), name), None)
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(read, write))
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """Compute the parameter or buffer `tensor_name` by a module from now on; returns the module. Several apply in order.
+
+    With a `right_inverse` the tensor can be assigned, and starts as what it was. ValueError for a name that is neither, and for a
+    parametrization that changes shape or dtype unless `unsafe`.
+
+    >>> class Symmetric(nn.Module):
+    ...     def forward(self, x):
+    ...         return x.triu() + x.triu(1).transpose(-1, -2)
+    >>> layer = nn.utils.parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    >>> torch.equal(layer.weight, layer.weight.t())
+    True
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            before = getattr(module, tensor_name)
+            after = parametrization(before)
+            if not isinstance(after, torch.Tensor) or after.shape != before.shape or after.dtype != before.dtype:
+                raise ValueError(f"registering a parametrization may not change shape and dtype of '{tensor_name}'; unsafe=True allows it")
+            if hasattr(parametrization, "right_inverse"):
+                with contextlib.suppress(NotImplementedError):
+                    back = parametrization.right_inverse(before)
+                    if not isinstance(back, torch.Tensor) or back.shape != before.shape or back.dtype != before.dtype:
+                        raise ValueError("right_inverse of a further parametrization must return a tensor of the same shape and dtype")
+        parametrizations = module.parametrizations[tensor_name]
+        parametrizations.append(parametrization)
+        parametrizations.unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        original = getattr(module, tensor_name)
+        parametrizations = ParametrizationList([parametrization], original, unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _inject_class(module)
+            module.parametrizations = ModuleDict()
+        _inject_property(module, tensor_name)
+        module.parametrizations[tensor_name] = parametrizations
+    else:
+        raise ValueError(f"module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+    return module
+
+
+def is_parametrized(module, tensor_name=None):
+    """Whether a module has parametrizations, or this tensor of it.
+
+    >>> nn.utils.parametrize.is_parametrized(nn.Linear(1, 1))
+    False
+    """
+    parametrizations = module.__dict__.get("_modules", {}).get("parametrizations")
+    if not isinstance(parametrizations, ModuleDict):
+        return False
+    return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Make a tensor an ordinary one again: with its computed value, or with its original one. Returns the module.
+
+    ValueError for a tensor without parametrizations, and for several originals that should be left.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(1, 1))
+    >>> type(nn.utils.parametrize.remove_parametrizations(layer, "weight")).__name__
+    'Linear'
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"module {type(module).__name__} does not have a parametrization on {tensor_name}")
+    parametrizations = module.parametrizations[tensor_name]
+    originals = parametrizations._originals()
+    original = originals[0]
+    if leave_parametrized:
+        with torch.no_grad():
+            value = getattr(module, tensor_name).detach()
+        if parametrizations.is_tensor:
+            _refill(original, value)
+        else:
+            original = Parameter(value, original.requires_grad) if isinstance(original, Parameter) else value
+    elif not parametrizations.is_tensor:
+        raise ValueError("cannot leave unparametrized (`leave_parametrized=False`) a tensor that is computed from several")
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _register(module, tensor_name, original)
+    if not is_parametrized(module):
+        delattr(module, "parametrizations")
+        module.__class__ = type(module).__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module):
+    """The class of a module as it was.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(1, 1))
+    >>> nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    'Linear'
+    """
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Give `to_module` the parametrizations of `from_module`, for one tensor or for all, and their originals; returns `to_module`.
+
+    ValueError when there are none.
+
+    >>> source = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    >>> target = nn.utils.parametrize.transfer_parametrizations_and_params(source, nn.Linear(2, 2), "weight")
+    >>> torch.equal(target.weight, source.weight)
+    True
+    """
+    if not is_parametrized(from_module, tensor_name):
+        raise ValueError(f"module {type(from_module).__name__} has no parametrization to transfer")
+    for name in [tensor_name] if tensor_name else list(from_module.parametrizations):
+        source = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            _register(to_module, name, source.original if source.is_tensor else source.original0)
+        for parametrization in source:
+            register_parametrization(to_module, name, copy.deepcopy(parametrization), unsafe=True)
+        target = to_module.parametrizations[name]
+        for key, value in (*source._parameters.items(), *source._buffers.items()):
+            setattr(target, key, value)
+    return to_module

@@ -1,0 +1,370 @@
+"""Pruning: masks on weights, applied by hooks before forward."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+import cresset as torch
+
+
+def _count(amount, size):
+    """How many of `size` an amount is: a number of them, or a share. TypeError and ValueError for what is neither."""
+    if isinstance(amount, bool) or not isinstance(amount, Real):
+        raise TypeError(f"invalid type for amount: {amount}. Must be int or float.")
+    if (isinstance(amount, Integral) and amount < 0) or (not isinstance(amount, Integral) and not 0.0 <= float(amount) <= 1.0):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+    count = int(amount) if isinstance(amount, Integral) else round(float(amount) * size)
+    if count > size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+    return count
+
+
+def _whole(mask, dim, rows):
+    """Zero out rows of a mask along a dimension."""
+    mask.transpose(0, dim)[rows] = 0
+    return mask
+
+
+class BasePruningMethod:
+    """A way to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE, unstructured, structured or global.
+
+    >>> nn.utils.prune.Identity().compute_mask(torch.ones(2), torch.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    def __call__(self, module, inputs):
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    def compute_mask(self, t, default_mask):
+        """The new mask of tensor `t`, given the one it has."""
+        raise NotImplementedError(f"{type(self).__name__} defines no compute_mask")
+
+    def apply_mask(self, module):
+        """The tensor of the module times its mask. AssertionError when it was not pruned."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned")
+        original = getattr(module, self._tensor_name + "_orig")
+        return getattr(module, self._tensor_name + "_mask").to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+        """Prune tensor `name` of a module; a tensor pruned before combines its masks. Returns the method as registered."""
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        old = [n for n, h in module._forward_pre_hooks.items() if isinstance(h, BasePruningMethod) and h._tensor_name == name]
+        if old:
+            before = module._forward_pre_hooks.pop(old[0])
+            container = before if isinstance(before, PruningContainer) else PruningContainer(before)
+            container.add_pruning_method(method)
+            method = container
+        original = getattr(module, name + "_orig") if old else getattr(module, name)
+        scores = original if importance_scores is None else importance_scores
+        if scores.shape != original.shape:
+            raise AssertionError(f"importance_scores should have shape {tuple(original.shape)}, got {tuple(scores.shape)}")
+        mask = getattr(module, name + "_mask") if old else torch.ones_like(original, dtype=original.dtype)
+        mask = method.compute_mask(scores.detach(), default_mask=mask.detach())
+        if not old:
+            del module._parameters[name]
+            module.register_parameter(name + "_orig", original)
+        if name + "_mask" in module._buffers:
+            module._buffers[name + "_mask"] = mask
+        else:
+            module.register_buffer(name + "_mask", mask)
+        setattr(module, name, method.apply_mask(module))
+        module.register_forward_pre_hook(method)
+        return method
+
+    def prune(self, t, default_mask=None, importance_scores=None):
+        """A pruned copy of a tensor.
+
+        >>> nn.utils.prune.L1Unstructured(1).prune(torch.tensor([1.0, 2.0])).tolist()
+        [0.0, 2.0]
+        """
+        scores = t if importance_scores is None else importance_scores
+        if scores.shape != t.shape:
+            raise AssertionError(f"importance_scores should have shape {tuple(t.shape)}, got {tuple(scores.shape)}")
+        return t * self.compute_mask(scores, torch.ones_like(t) if default_mask is None else default_mask)
+
+    def remove(self, module):
+        """Make the tensor a parameter again, pruned for good."""
+        name = self._tensor_name
+        weight = self.apply_mask(module)
+        if hasattr(module, name):
+            delattr(module, name)
+        original = module._parameters.pop(name + "_orig")
+        original.data = weight.data
+        del module._buffers[name + "_mask"]
+        setattr(module, name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several ways to prune one tensor, one after the other; each sees what the ones before have left.
+
+    >>> p = nn.utils.prune
+    >>> len(p.PruningContainer(p.Identity()))
+    1
+    """
+
+    def __init__(self, *args):
+        self._pruning_methods = ()
+        methods = tuple(args[0]) if len(args) == 1 and isinstance(args[0], Iterable) else args
+        self._tensor_name = methods[0]._tensor_name if methods and hasattr(methods[0], "_tensor_name") else None
+        for method in methods:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method):
+        """Add a way to prune. TypeError for what is none, ValueError for one of another tensor."""
+        if method is not None and not isinstance(method, BasePruningMethod):
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name is not None and self._tensor_name != getattr(method, "_tensor_name", self._tensor_name):
+            raise ValueError(f"can only add pruning methods acting on the parameter named '{self._tensor_name}', got '{method._tensor_name}'")
+        self._pruning_methods += (method,)
+
+    def __len__(self):
+        return len(self._pruning_methods)
+
+    def __iter__(self):
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, index):
+        return self._pruning_methods[index]
+
+    def compute_mask(self, t, default_mask):
+        """The mask of the last method on what the mask so far has left."""
+        method, mask = self._pruning_methods[-1], default_mask.to(dtype=t.dtype)
+        if method.PRUNING_TYPE == "unstructured":
+            chosen = mask == 1
+        elif method.PRUNING_TYPE == "structured":
+            dim = method.dim % t.dim() if hasattr(method, "dim") else 0
+            alive = mask.sum([d for d in range(t.dim()) if d != dim]) != 0
+            rows = alive.nonzero().squeeze(1)
+            part = method.compute_mask(t.index_select(dim, rows), default_mask=mask.index_select(dim, rows))
+            out = mask.clone()
+            out.transpose(0, dim)[rows] = part.transpose(0, dim)
+            return out
+        elif method.PRUNING_TYPE == "global":
+            chosen = torch.ones_like(mask, dtype=torch.bool)
+        else:
+            raise ValueError(f"unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        new = mask.clone()
+        new[chosen] = method.compute_mask(t[chosen], default_mask=mask[chosen]).to(mask.dtype)
+        return new
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, and sets up the mask.
+
+    >>> list(nn.utils.prune.identity(nn.Linear(2, 2), "bias").state_dict())
+    ['weight', 'bias_orig', 'bias_mask']
+    """
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        return default_mask
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes `amount` elements at random.
+
+    >>> int(nn.utils.prune.RandomUnstructured(2).prune(torch.ones(5)).sum())
+    3
+    """
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount):
+        _count(amount, float("inf") if isinstance(amount, Integral) else 1)
+        self.amount = amount
+
+    def _scores(self, t):
+        return torch.rand_like(t)
+
+    def compute_mask(self, t, default_mask):
+        count = _count(self.amount, t.nelement())
+        mask = default_mask.clone(memory_format=torch.contiguous_format)
+        if count:
+            mask.view(-1)[self._scores(t).reshape(-1).topk(count, largest=False)[1]] = 0
+        return mask
+
+
+class L1Unstructured(RandomUnstructured):
+    """Prunes the `amount` elements nearest to zero.
+
+    >>> nn.utils.prune.L1Unstructured(0.5).prune(torch.tensor([1.0, -2.0])).tolist()
+    [0.0, -2.0]
+    """
+
+    def _scores(self, t):
+        return t.abs()
+
+
+class RandomStructured(BasePruningMethod):
+    """Prunes `amount` indices of dimension `dim` at random.
+
+    >>> nn.utils.prune.RandomStructured(1, dim=0).prune(torch.ones(3, 2)).sum().item()
+    4.0
+    """
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, dim=-1):
+        _count(amount, float("inf") if isinstance(amount, Integral) else 1)
+        self.amount = amount
+        self.dim = dim
+
+    def _scores(self, t, dim):
+        return torch.rand(t.shape[dim])
+
+    def compute_mask(self, t, default_mask):
+        if t.dim() <= 1:
+            raise ValueError(f"structured pruning can only be applied to multidimensional tensors, got {tuple(t.shape)}")
+        if not -t.dim() <= self.dim < t.dim():
+            raise IndexError(f"invalid index {self.dim} for tensor of size {tuple(t.shape)}")
+        dim = self.dim % t.dim()
+        count = _count(self.amount, t.shape[dim])
+        if not count:
+            return default_mask
+        rows = self._scores(t, dim).topk(count, largest=False)[1]
+        return _whole(default_mask.clone(), dim, rows)
+
+
+class LnStructured(RandomStructured):
+    """Prunes the `amount` indices of dimension `dim` with the smallest norm of order `n`.
+
+    >>> nn.utils.prune.LnStructured(1, n=1, dim=0).prune(torch.tensor([[1.0, 1.0], [2.0, 2.0]])).tolist()
+    [[0.0, 0.0], [2.0, 2.0]]
+    """
+
+    def __init__(self, amount, n, dim=-1):
+        super().__init__(amount, dim)
+        self.n = n
+
+    def _scores(self, t, dim):
+        return torch.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != dim])
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a given mask.
+
+    >>> nn.utils.prune.CustomFromMask(torch.tensor([0.0, 1.0])).prune(torch.ones(2)).tolist()
+    [0.0, 1.0]
+    """
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def compute_mask(self, t, default_mask):
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(f"expected a mask of shape {tuple(default_mask.shape)}, got {tuple(self.mask.shape)}")
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+
+def identity(module, name):
+    """Set up the mask of a tensor without pruning; returns the module. The functions below do the same and prune.
+
+    >>> type(nn.utils.prune.identity(nn.Linear(2, 2), "weight").weight_mask).__name__
+    'Tensor'
+    """
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module, name, amount):
+    """Prune `amount` elements at random, a number of them or a share.
+
+    >>> int(nn.utils.prune.random_unstructured(nn.Linear(2, 2), "weight", 0.5).weight_mask.sum())
+    2
+    """
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module, name, amount, importance_scores=None):
+    """Prune the `amount` elements nearest to zero, or of the smallest scores.
+
+    >>> int(nn.utils.prune.l1_unstructured(nn.Linear(2, 2), "weight", 1).weight_mask.sum())
+    3
+    """
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module, name, amount, dim):
+    """Prune `amount` indices of a dimension at random.
+
+    >>> int(nn.utils.prune.random_structured(nn.Linear(2, 3), "weight", 1, dim=0).weight_mask.sum())
+    4
+    """
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module, name, amount, n, dim, importance_scores=None):
+    """Prune the `amount` indices of a dimension with the smallest norm of order `n`.
+
+    >>> int(nn.utils.prune.ln_structured(nn.Linear(2, 3), "weight", 1, n=2, dim=1).weight_mask.sum())
+    3
+    """
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module, name, mask):
+    """Prune by a mask.
+
+    >>> nn.utils.prune.custom_from_mask(nn.Linear(1, 2), "bias", torch.tensor([0.0, 1.0])).bias_mask.tolist()
+    [0.0, 1.0]
+    """
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+    """Prune tensors, given as pairs of module and name, as if they were one. TypeError for another kind of method.
+
+    >>> net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    >>> nn.utils.prune.global_unstructured([(m, "weight") for m in net], nn.utils.prune.L1Unstructured, amount=3)
+    >>> int(sum(m.weight_mask.sum() for m in net))
+    5
+    """
+    if not isinstance(parameters, Iterable):
+        raise TypeError(f"global_unstructured(): parameters is not an Iterable, got {type(parameters).__name__}")
+    parameters, given = list(parameters), importance_scores or {}
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(f'only "unstructured" PRUNING_TYPE supported for the `pruning_method`, got {method.PRUNING_TYPE}')
+    tensors = [getattr(module, name) for module, name in parameters]
+    scores = torch.cat([given.get(key, tensor).detach().reshape(-1) for key, tensor in zip(parameters, tensors, strict=True)])
+    masks = torch.cat([getattr(m, n + "_mask", torch.ones_like(t)).reshape(-1) for (m, n), t in zip(parameters, tensors, strict=True)])
+    container = PruningContainer()
+    container._tensor_name = method._tensor_name = "temp"
+    container.add_pruning_method(method)
+    final, start = container.compute_mask(scores, masks), 0
+    for (module, name), tensor in zip(parameters, tensors, strict=True):
+        custom_from_mask(module, name, final[start : start + tensor.numel()].view(tensor.shape))
+        start += tensor.numel()
+
+
+def remove(module, name):
+    """Make a pruned tensor an ordinary parameter again, pruned for good; returns the module. ValueError when it was not pruned.
+
+    >>> list(nn.utils.prune.remove(nn.utils.prune.identity(nn.Linear(1, 1), "bias"), "bias").state_dict())
+    ['weight', 'bias']
+    """
+    for number, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[number]
+            return module
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+
+
+def is_pruned(module):
+    """Whether a module or one below it is pruned.
+
+    >>> nn.utils.prune.is_pruned(nn.Linear(1, 1))
+    False
+    """
+    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())

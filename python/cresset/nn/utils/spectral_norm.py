@@ -1,0 +1,86 @@
+"""Spectral normalisation as a hook before forward; `parametrizations.spectral_norm` is its successor."""
+
+import cresset as torch
+
+from .. import functional as F
+from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..parameter import Parameter
+
+
+class SpectralNorm:
+    """The hook: computes the weight from `name_orig` and the vectors `name_u` and `name_v` before every call."""
+
+    def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
+        if n_power_iterations <= 0:
+            raise ValueError(f"expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+        self.name = name
+        self.dim = dim
+        self.n_power_iterations = n_power_iterations
+        self.eps = eps
+
+    def reshape_weight_to_matrix(self, weight):
+        """The weight with dimension `dim` as rows."""
+        return (weight.transpose(0, self.dim) if self.dim else weight).reshape(weight.size(self.dim), -1)
+
+    def compute_weight(self, module, do_power_iteration):
+        """The weight over its largest singular value."""
+        weight = getattr(module, self.name + "_orig")
+        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        matrix = self.reshape_weight_to_matrix(weight)
+        if do_power_iteration:
+            with torch.no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(F.normalize(torch.mv(matrix.t(), u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(torch.mv(matrix, v), dim=0, eps=self.eps))
+            u, v = u.clone(), v.clone()
+        return weight / torch.dot(u, torch.mv(matrix, v))
+
+    def remove(self, module):
+        """Make the weight a parameter again."""
+        with torch.no_grad():
+            weight = self.compute_weight(module, do_power_iteration=False)
+        for name in ("", "_u", "_v", "_orig"):
+            delattr(module, self.name + name)
+        module.register_parameter(self.name, Parameter(weight.detach()))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
+
+
+def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divide a weight by its largest singular value, followed by power iterations in training. RuntimeError when done twice.
+
+    >>> list(nn.utils.spectral_norm(nn.Linear(4, 3)).state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
+    """
+    if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+        raise RuntimeError(f"cannot register two spectral_norm hooks on the same parameter {name}")
+    if dim is None:
+        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    weight = module._parameters.get(name)
+    if weight is None:
+        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None or not there")
+    matrix = hook.reshape_weight_to_matrix(weight.detach())
+    vectors = [F.normalize(matrix.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in matrix.shape]
+    delattr(module, name)
+    module.register_parameter(name + "_orig", weight)
+    setattr(module, name, weight.data)  # a plain attribute until the first call
+    for suffix, vector in zip(("_u", "_v"), vectors, strict=True):
+        module.register_buffer(name + suffix, vector)
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module, name="weight"):
+    """Make the weight an ordinary parameter again. ValueError when it was not divided.
+
+    >>> list(nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(2, 2))).state_dict())
+    ['bias', 'weight']
+    """
+    for number, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[number]
+            return module
+    raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -1,0 +1,267 @@
+"""Module: what it holds, its state, its hooks, how it is called, copied and printed."""
+
+import copy
+import pickle
+import unittest
+from collections import OrderedDict
+
+import cresset as torch
+from cresset import nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.register_buffer("count", torch.zeros(2))
+        self.register_buffer("scratch", torch.ones(1), persistent=False)
+        self.gain = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return self.linear(x) * self.gain
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(), Block()])
+        self.tied = self.blocks[0].linear
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.tied(x)
+
+
+class Holding(unittest.TestCase):
+    def test_names_are_in_order_of_assignment_and_shared_ones_come_once(self):
+        names = [name for name, _ in Net().named_parameters()]
+        self.assertEqual(names, [f"blocks.{i}.{n}" for i in (0, 1) for n in ("gain", "linear.weight", "linear.bias")])
+        self.assertEqual(len(list(Net().named_parameters(remove_duplicate=False))), 8)
+        self.assertEqual([n for n, _ in Net().named_buffers()], ["blocks.0.count", "blocks.0.scratch", "blocks.1.count", "blocks.1.scratch"])
+
+    def test_a_parameter_stays_the_same_object(self):
+        block = Block()
+        gain = block.gain
+        block.double()
+        self.assertIs(block.gain, gain)
+        self.assertIs(gain.dtype, torch.float64)
+
+    def test_names_move_between_tables_and_attributes(self):
+        m = nn.Module()
+        m.x = 3
+        m.x = nn.Parameter(torch.ones(1))
+        self.assertNotIn("x", m.__dict__)
+        m.x = nn.ReLU()
+        self.assertEqual((list(m._parameters), list(m._modules)), ([], ["x"]))
+        del m.x
+        self.assertFalse(hasattr(m, "x"))
+
+    def test_mistakes(self):
+        class Early(nn.Module):
+            def __init__(self):
+                self.layer = nn.Linear(1, 1)
+
+        block = Block()
+        for error, call in (
+            (AttributeError, Early),
+            (TypeError, lambda: setattr(block, "gain", torch.ones(3))),
+            (TypeError, lambda: setattr(block, "count", "text")),
+            (TypeError, lambda: setattr(block, "linear", torch.ones(1))),
+            (KeyError, lambda: block.register_buffer("a.b", torch.ones(1))),
+            (KeyError, lambda: block.register_buffer("gain", torch.ones(1))),
+            (ValueError, lambda: block.register_parameter("p", _computed())),
+            (AttributeError, lambda: block.get_submodule("linear.weight")),
+            (AttributeError, lambda: block.get_parameter("count")),
+            (NotImplementedError, lambda: nn.Module()(1)),
+            (TypeError, lambda: block.to(torch.int32)),
+            (ValueError, lambda: block.train("yes")),
+        ):
+            with self.assertRaises(error):
+                call()
+        with self.assertRaisesRegex(AttributeError, "super\\(\\).__init__"):
+            Early()
+
+
+def _computed():
+    """The result of an operator that claims to be a parameter."""
+    tensor = nn.Parameter(torch.ones(1)) * 2
+    tensor._is_param = True
+    return tensor
+
+
+class State(unittest.TestCase):
+    def test_layout_shares_memory_and_leaves_out_what_is_not_persistent(self):
+        block = Block()
+        state = block.state_dict()
+        self.assertEqual(list(state), ["gain", "count", "linear.weight", "linear.bias"])
+        self.assertIsInstance(state, OrderedDict)
+        self.assertEqual(state["gain"].data_ptr(), block.gain.data_ptr())
+        self.assertFalse(state["gain"].requires_grad)
+        self.assertIs(block.state_dict(keep_vars=True, prefix="p.")["p.gain"], block.gain)
+
+    def test_a_refusal_lists_everything(self):
+        net = Net()
+        state = dict(net.state_dict())
+        del state["blocks.0.gain"], state["blocks.1.linear.weight"]
+        state["zebra"] = torch.ones(1)
+        state["tied.bias"] = torch.ones(4)
+        with self.assertRaises(RuntimeError) as caught:
+            net.load_state_dict(state)
+        for text in ('"blocks.0.gain"', '"blocks.1.linear.weight"', '"zebra"', "size mismatch for tied.bias", "[4]", "[3]"):
+            self.assertIn(text, str(caught.exception))
+        self.assertNotIn('"blocks.0.linear.weight"', str(caught.exception))
+
+    def test_not_strict_returns_the_keys(self):
+        result = Block().load_state_dict({"gain": torch.full((3,), 2.0), "more": torch.ones(1)}, strict=False)
+        self.assertEqual(result.missing_keys, ["count", "linear.weight", "linear.bias"])
+        self.assertEqual(result.unexpected_keys, ["more"])
+
+    def test_assign_takes_the_tensor_itself(self):
+        block = Block()
+        block.gain.requires_grad_(False)
+        state = {k: v.double() for k, v in block.state_dict().items()}
+        block.load_state_dict(state, assign=True)
+        self.assertEqual(block.gain.data_ptr(), state["gain"].data_ptr())
+        self.assertIsInstance(block.gain, nn.Parameter)
+        self.assertFalse(block.gain.requires_grad)
+
+    def test_extra_state_goes_along(self):
+        class Extra(nn.Module):
+            note = "first"
+
+            def get_extra_state(self):
+                return self.note
+
+            def set_extra_state(self, state):
+                self.note = state
+
+        a, b = nn.Sequential(Extra()), nn.Sequential(Extra())
+        a[0].note = "second"
+        b.load_state_dict(a.state_dict())
+        self.assertEqual(b[0].note, "second")
+        with self.assertRaises(RuntimeError):
+            b.load_state_dict({})
+
+    def test_copies_are_apart(self):
+        net = Net()
+        for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+            self.assertIs(other.tied, other.blocks[0].linear)
+            self.assertEqual(list(other.state_dict()), list(net.state_dict()))
+            self.assertNotEqual(other.tied.weight.data_ptr(), net.tied.weight.data_ptr())
+            self.assertEqual(other.tied.weight.tolist(), net.tied.weight.tolist())
+            self.assertIsInstance(other.tied.weight, nn.Parameter)
+
+
+class Calling(unittest.TestCase):
+    def test_order_of_hooks(self):
+        events = []
+        layer = nn.Linear(2, 2)
+        layer.register_forward_pre_hook(lambda m, a: events.append("pre"))
+        layer.register_forward_pre_hook(lambda m, a: events.append("pre first"), prepend=True)
+        layer.register_forward_hook(lambda m, a, o: events.append("after"))
+        layer.register_full_backward_pre_hook(lambda m, g: events.append("backward pre"))
+        layer.register_full_backward_hook(lambda m, i, o: events.append("backward"))
+        layer(torch.ones(1, 2).requires_grad_()).sum().backward()
+        self.assertEqual(events, ["pre first", "pre", "after", "backward pre", "backward"])
+
+    def test_hooks_replace_what_they_see(self):
+        layer = nn.Identity()
+        layer.register_forward_pre_hook(lambda m, a: (a[0] * 2,))
+        handle = layer.register_forward_hook(lambda m, a, out: out + 1)
+        layer.register_full_backward_pre_hook(lambda m, g: (g[0] * 3,))
+        layer.register_full_backward_hook(lambda m, gi, go: (gi[0] + 10,))
+        x = torch.ones(2).requires_grad_()
+        out = layer(x)
+        out.sum().backward()
+        self.assertEqual((out.tolist(), x.grad.tolist()), ([3, 3], [26, 26]))
+        handle.remove()
+        self.assertEqual(layer(x).tolist(), [2, 2])
+
+    def test_keywords_reach_hooks_that_ask(self):
+        seen = []
+        layer = nn.Flatten()
+        layer.register_forward_pre_hook(lambda m, args, kwargs: ((kwargs["x"],), {}), with_kwargs=True)
+        layer.register_forward_hook(lambda m, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
+        self.assertEqual(layer(x=torch.ones(2, 3, 1)).shape, (2, 3))
+        self.assertEqual(seen, [{}])
+
+    def test_hooks_that_always_run_run_after_an_error(self):
+        events = []
+        layer = nn.Linear(2, 2)
+        layer.register_forward_hook(lambda *_: events.append("plain"))
+        layer.register_forward_hook(lambda *_: events.append("always"), always_call=True)
+        with self.assertRaises(RuntimeError):
+            layer(torch.ones(3, 5))
+        self.assertEqual(events, ["always"])
+
+    def test_an_error_says_where_it_came_from(self):
+        net = nn.Sequential(OrderedDict(body=nn.Sequential(nn.ReLU(), nn.Linear(3, 4))))
+        with self.assertRaises(RuntimeError) as caught:
+            net(torch.ones(1, 2))
+        self.assertIn("in module Sequential.body.1", caught.exception.__notes__)
+
+    def test_global_hooks_see_every_module(self):
+        seen = []
+        handle = nn.modules.module.register_module_forward_hook(lambda m, a, o: seen.append(type(m).__name__))
+        net = nn.Sequential(nn.ReLU(), nn.Tanh())
+        net(torch.ones(1))
+        handle.remove()
+        net(torch.ones(1))
+        self.assertEqual(seen, ["ReLU", "Tanh", "Sequential"])
+
+
+class Changes(unittest.TestCase):
+    def test_mode_and_gradients(self):
+        net = Net()
+        self.assertTrue(all(m.training for m in net.modules()))
+        net.blocks[0].eval()
+        self.assertEqual([m.training for m in net.blocks], [False, True])
+        net(torch.ones(2, 3)).sum().backward()
+        net.zero_grad(set_to_none=False)
+        self.assertEqual(net.blocks[1].gain.grad.tolist(), [0, 0, 0])
+        net.zero_grad()
+        self.assertIsNone(net.blocks[1].gain.grad)
+        net.requires_grad_(False)
+        self.assertFalse(any(p.requires_grad for p in net.parameters()))
+
+    def test_integers_keep_their_dtype(self):
+        norm = nn.BatchNorm1d(2).to(torch.float16)
+        self.assertIs(norm.weight.dtype, torch.float16)
+        self.assertIs(norm.num_batches_tracked.dtype, torch.int64)
+
+    def test_meta_and_back(self):
+        layer = nn.Linear(3, 2, device="meta")
+        self.assertTrue(layer.weight.is_meta)
+        layer = layer.to_empty(device="cpu")
+        self.assertEqual(layer.weight.device.type, "cpu")
+        self.assertIsInstance(layer.weight, nn.Parameter)
+
+    def test_text(self):
+        net = nn.Sequential(nn.Linear(2, 3), nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Dropout(0.1)]))
+        self.assertEqual(repr(net).splitlines(), [
+            "Sequential(", "  (0): Linear(in_features=2, out_features=3, bias=True)", "  (1): ModuleList(", "    (0-1): 2 x ReLU()",
+            "    (2): Dropout(p=0.1, inplace=False)", "  )", ")",
+        ])  # fmt: skip
+
+
+class Lazy(unittest.TestCase):
+    def test_shapes_come_with_the_first_input_or_a_file(self):
+        net = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2)).double()
+        self.assertEqual(net(torch.ones(2, 3, 5, 5, dtype=torch.float64)).shape, (2, 2))
+        self.assertEqual([type(m) for m in net], [nn.Conv2d, nn.BatchNorm2d, nn.Flatten, nn.Linear])
+        self.assertEqual((net[0].in_channels, net[1].num_features, net[3].in_features), (3, 4, 36))
+        other = nn.LazyLinear(2)
+        other.load_state_dict(nn.Linear(5, 2).state_dict())
+        self.assertEqual(other(torch.ones(1, 5)).shape, (1, 2))
+
+    def test_waiting_tensors_refuse_operators(self):
+        layer = nn.LazyLinear(2)
+        with self.assertRaises(ValueError):
+            layer.weight + 1
+        with self.assertRaises(RuntimeError):
+            layer.weight.shape
+
+
+if __name__ == "__main__":
+    unittest.main()
