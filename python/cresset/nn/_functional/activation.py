@@ -134,7 +134,11 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
-    """`rrelu` in place."""
+    """`rrelu` in place.
+
+    >>> F.rrelu_(torch.tensor([-10.0]), 0.2, 0.4).round().tolist()
+    [-3.0]
+    """
     return rrelu(input, lower, upper, training, True)
 
 
