@@ -31,3 +31,11 @@ from .rprop import Rprop
 from .sgd import SGD
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop"]
+
+
+def __getattr__(name):  # needs torch.nn, which most optimizers do without
+    if name == "swa_utils":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.swa_utils")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
