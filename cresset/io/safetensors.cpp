@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cresset/io/file.h"
+#include "cresset/io/zip.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the safetensors reader and writer assume little-endian numbers"
@@ -172,7 +172,7 @@ void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, co
   write(&length, sizeof length);
   write(text.data(), text.size());
   for (const auto& named : sorted) {
-    const Tensor data = named.second.detach().to(Device(kCPU)).contiguous();
+    const Tensor data = named.second.detach().to(Device(kCPU)).resolve_conj().resolve_neg().contiguous();
     if (data.numel() > 0) write(data.data_ptr(), static_cast<size_t>(data.numel()) * data.element_size());
   }
 }
@@ -194,34 +194,18 @@ NamedTensors state_of(const nn::Module& module) {
 
 void save_safetensors(const nn::Module& module, const std::string& path) { save_safetensors(state_of(module), path); }
 
-SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name) {
-  check_has_length(name, size);
-  const char* bytes = static_cast<const char*>(data);
-  const uint64_t length = header_length(name, bytes, size);
-  Header header = parse_header(name, bytes + 8, length, size - 8 - length);
-  SafetensorsContent content;
-  content.metadata = std::move(header.metadata);
-  for (const Entry& e : header.entries) {
-    const Tensor t = cresset::empty(e.shape, TensorOptions(e.dtype));
-    if (e.end > e.begin) std::memcpy(t.data_ptr(), bytes + 8 + length + e.begin, e.end - e.begin);
-    content.tensors.insert(e.name, t);
-  }
-  return content;
-}
-
-SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) {
-  const ReadableFile file(path);
-  check_has_length(path, file.size());
+SafetensorsContent read_safetensors(const ByteSource& source, const std::string& name, bool use_mmap) {
+  check_has_length(name, source.size());
   char first_bytes[8];
-  file.read(0, first_bytes, sizeof first_bytes);
-  const uint64_t length = header_length(path, first_bytes, file.size());
+  source.read(0, first_bytes, sizeof first_bytes);
+  const uint64_t length = header_length(name, first_bytes, source.size());
   std::string text(length, 0);
-  file.read(8, text.data(), length);
+  source.read(8, text.data(), length);
   const uint64_t data_at = 8 + length;
-  Header header = parse_header(path, text.data(), length, file.size() - data_at);
+  Header header = parse_header(name, text.data(), length, source.size() - data_at);
   SafetensorsContent content;
   content.metadata = std::move(header.metadata);
-  const std::shared_ptr<char> mapped = use_mmap ? file.map() : nullptr;
+  const std::shared_ptr<char> mapped = use_mmap ? source.map() : nullptr;
   for (const Entry& e : header.entries) {
     char* there = mapped ? mapped.get() + data_at + e.begin : nullptr;
     if (mapped && e.end > e.begin && aligned(there, e.dtype)) {
@@ -229,11 +213,16 @@ SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) {
       continue;
     }
     const Tensor t = cresset::empty(e.shape, TensorOptions(e.dtype));
-    if (e.end > e.begin) file.read(data_at + e.begin, t.data_ptr(), e.end - e.begin);
+    if (e.end > e.begin) source.read(data_at + e.begin, t.data_ptr(), e.end - e.begin);
     content.tensors.insert(e.name, t);
   }
   return content;
 }
+
+SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name) {
+  return read_safetensors(MemorySource(data, size), name, false);
+}
+SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) { return read_safetensors(FileSource(path), path, use_mmap); }
 
 void load_safetensors(nn::Module& module, const std::string& path, bool strict) {
   const SafetensorsContent content = load_safetensors(path);

@@ -10,6 +10,8 @@
 
 namespace cresset::io {
 
+class ByteSource;
+
 using NamedTensors = OrderedDict<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
@@ -29,6 +31,7 @@ CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& 
 // With `use_mmap` tensors share pages with the file until they are written to; writing does not change the file.
 // Errors: a missing, truncated or malformed file, by name.
 CRESSET_API SafetensorsContent load_safetensors(const std::string& path, bool use_mmap = false);
+CRESSET_API SafetensorsContent read_safetensors(const ByteSource& source, const std::string& name, bool use_mmap = false);
 // Copies the values into the parameters and buffers. Errors: names or shapes that differ; then the module is unchanged.
 CRESSET_API void load_safetensors(nn::Module& module, const std::string& path, bool strict = true);
 CRESSET_API SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name = "<memory>");

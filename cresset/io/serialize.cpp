@@ -335,11 +335,8 @@ ArchiveContents from_safetensors(const io::SafetensorsContent& content, const st
 ArchiveContents read_source(const std::shared_ptr<const io::ByteSource>& source, const std::string& name, const std::optional<Device>& device) {
   char start[9] = {};
   source->read(0, start, std::min<uint64_t>(source->size(), sizeof start));
-  if (source->size() >= sizeof start && start[8] == '{' && !io::ZipReader::looks_like_zip(*source)) {
-    std::string bytes(static_cast<size_t>(source->size()), 0);
-    source->read(0, bytes.data(), bytes.size());
-    return from_safetensors(io::parse_safetensors(bytes.data(), bytes.size(), name), device);
-  }
+  if (source->size() >= sizeof start && start[8] == '{' && !io::ZipReader::looks_like_zip(*source))
+    return from_safetensors(io::read_safetensors(*source, name), device);
   io::CheckpointOptions options;
   options.file = name;
   options.script = true;

@@ -52,7 +52,7 @@ void ZipWriter::put(const void* data, size_t size) {
 }
 
 void ZipWriter::add(std::string_view name, const void* data, size_t size, bool checksum) {
-  Entry entry{folder_ + "/" + std::string(name), at_, size, 0};
+  Entry entry{(folder_.empty() ? "" : folder_ + "/") + std::string(name), at_, size, 0};
   CRESSET_CHECK(entry.name.size() < 0x10000, "save: the name of an entry is too long");
   const bool large = size >= limit_;
   std::string header;
@@ -197,6 +197,8 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
     const bool plain = field<uint16_t>(p + 10) == 0 && !(field<uint16_t>(p + 8) & 1);
     if (plain && packed != entry.size) damaged(file_, "the sizes of '", entry.name, "' do not agree");
     entry.stored = plain;
+    entry.deflated = field<uint16_t>(p + 10) == 8 && !(field<uint16_t>(p + 8) & 1);
+    entry.full_size = entry.size;
     if (!plain) entry.size = packed;
     if (!index_.emplace(entry.name, entries_.size()).second) damaged(file_, "'", entry.name, "' appears twice");
     p += kDirectorySize + name + extra + comment;
@@ -229,10 +231,39 @@ void ZipReader::check_stored(const ZipEntry& entry) const {
   CRESSET_CHECK(entry.stored, "load: '", entry.name, "' in '", file_, "' is compressed or encrypted; checkpoints hold their data as it is");
 }
 
-std::string ZipReader::read(const ZipEntry& entry) const {
-  check_stored(entry);
+namespace {
+// The output grows with what comes out, so a small entry that claims to be large does not take memory for its claim.
+std::string inflated(const std::string& packed, uint64_t size, const std::string& file, const std::string& name) {
+  std::string bytes;
+  z_stream stream = {};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  size_t taken = 0;
+  int result = Z_OK;
+  char chunk[1 << 14];
+  while (result == Z_OK) {
+    if (stream.avail_in == 0) {
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + taken));
+      stream.avail_in = static_cast<uInt>(std::min<size_t>(packed.size() - taken, size_t{1} << 30));
+      taken += stream.avail_in;
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(chunk);
+    stream.avail_out = sizeof chunk;
+    result = inflate(&stream, Z_NO_FLUSH);
+    bytes.append(chunk, sizeof chunk - stream.avail_out);
+    if (bytes.size() > size) result = Z_DATA_ERROR;
+  }
+  inflateEnd(&stream);
+  if (result != Z_STREAM_END || bytes.size() != size) damaged(file, "'", name, "' cannot be decompressed");
+  return bytes;
+}
+}  // namespace
+
+std::string ZipReader::read(const ZipEntry& entry, bool inflate) const {
+  const bool packed = inflate && entry.deflated;
+  if (!packed) check_stored(entry);
   std::string bytes(static_cast<size_t>(entry.size), 0);
   source_.read(entry.data_offset, bytes.data(), bytes.size());
+  if (packed) bytes = inflated(bytes, entry.full_size, file_, entry.name);
   if (entry.crc != 0 && add_to_crc(0, bytes.data(), bytes.size()) != entry.crc) damaged(file_, "the checksum of '", entry.name, "' is wrong");
   return bytes;
 }

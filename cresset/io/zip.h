@@ -48,7 +48,7 @@ class CRESSET_API MemorySource final : public ByteSource {
 
 class CRESSET_API ZipWriter {
  public:
-  // Entries are called `folder`/name. A size or offset of `limit` and more is written in zip64's fields.
+  // Entries are called `folder`/name, or name without a folder. A size or offset of `limit` and more is written in zip64's fields.
   ZipWriter(WriteBytes write, std::string folder, uint64_t limit = 0xffffffff) : write_(std::move(write)), folder_(std::move(folder)), limit_(limit) {}
   // Without `checksum` the entry's is left zero.
   void add(std::string_view name, const void* data, size_t size, bool checksum = true);
@@ -77,7 +77,9 @@ struct ZipEntry {
   std::string name;
   uint64_t data_offset = 0, size = 0;
   uint32_t crc = 0;
-  bool stored = true;  // neither compressed nor encrypted
+  bool stored = true;     // neither compressed nor encrypted
+  bool deflated = false;  // compressed by deflate; `size` is the compressed one
+  uint64_t full_size = 0;
 };
 
 class CRESSET_API ZipReader {
@@ -92,8 +94,8 @@ class CRESSET_API ZipReader {
   const std::string& folder() const { return folder_; }
   // `name` within the folder; null if there is none.
   const ZipEntry* find(const std::string& name) const;
-  // The content. Errors: it is compressed or its checksum is wrong.
-  std::string read(const ZipEntry& entry) const;
+  // The content. Errors: it is compressed (with `inflate` only otherwise than by deflate) or its checksum is wrong.
+  std::string read(const ZipEntry& entry, bool inflate = false) const;
   void check_stored(const ZipEntry& entry) const;
 
  private:

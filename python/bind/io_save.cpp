@@ -320,6 +320,14 @@ io::WriteBytes sink_of(PyObject* write) {
   };
 }
 
+void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& produce) {
+  if (!PyUnicode_Check(to) && !PyBytes_Check(to)) return produce(sink_of(to));
+  const Ref encoded = PyBytes_Check(to) ? Ref::share(to) : checked(PyUnicode_EncodeFSDefault(to));
+  const std::string path(PyBytes_AS_STRING(encoded.get()), static_cast<size_t>(PyBytes_GET_SIZE(encoded.get())));
+  WithoutGil released;
+  io::write_file_atomically(path, produce);
+}
+
 // save(object, path or function of bytes, folder, checksums)
 PyObject* io_save(PyObject*, PyObject* args) {
   PyObject *object, *to;
@@ -329,16 +337,7 @@ PyObject* io_save(PyObject*, PyObject* args) {
   return io_guarded([&]() -> PyObject* {
     io::CheckpointWriter writer;
     Saver(writer).save(object);
-    if (!PyUnicode_Check(to) && !PyBytes_Check(to)) {
-      writer.write(sink_of(to), folder, checksums);
-      Py_RETURN_NONE;
-    }
-    const Ref encoded = PyBytes_Check(to) ? Ref::share(to) : checked(PyUnicode_EncodeFSDefault(to));
-    const std::string path(PyBytes_AS_STRING(encoded.get()), static_cast<size_t>(PyBytes_GET_SIZE(encoded.get())));
-    {
-      WithoutGil released;
-      io::write_file_atomically(path, [&](const io::WriteBytes& write) { writer.write(write, folder, checksums); });
-    }
+    write_to(to, [&](const io::WriteBytes& write) { writer.write(write, folder, checksums); });
     Py_RETURN_NONE;
   });
 }

@@ -76,7 +76,7 @@ _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._e
 from . import autograd, linalg, nn, special  # noqa: E402,F401
 
 # Submodules that load at first use, and names that live in them.
-_lazy = {"optim": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
+_lazy = {"optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 
 def __getattr__(name):

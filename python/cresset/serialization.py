@@ -7,8 +7,9 @@ library knows a fixed list of names and cannot import anything. See `load` for w
 >>> buffer = io.BytesIO()
 >>> torch.save({"weights": torch.arange(3), "epoch": 4}, buffer)
 >>> _ = buffer.seek(0)
->>> torch.load(buffer)
-{'weights': tensor([0, 1, 2]), 'epoch': 4}
+>>> loaded = torch.load(buffer)
+>>> loaded["weights"].tolist(), loaded["epoch"]
+([0, 1, 2], 4)
 """
 
 from __future__ import annotations
@@ -500,8 +501,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     >>> buffer = io.BytesIO()
     >>> torch.save([torch.zeros(2), "text"], buffer)
     >>> _ = buffer.seek(0)
-    >>> torch.load(buffer, map_location="cpu", weights_only=True)
-    [tensor([0., 0.]), 'text']
+    >>> zeros, text = torch.load(buffer, map_location="cpu", weights_only=True)
+    >>> zeros.tolist(), text
+    ([0.0, 0.0], 'text')
     """
     if pickle_module is not None and weights_only:
         raise RuntimeError("load: weights cannot be loaded safely when a pickle_module is given")

@@ -1,0 +1,185 @@
+"""Safetensors files, with the names of the safetensors package: tensors by name and text beside them, no code.
+
+>>> content = torch.io.safetensors.save({"weight": torch.ones(2)}, {"format": "pt"})
+>>> torch.io.safetensors.load(content)["weight"].tolist()
+[1.0, 1.0]
+"""
+
+import _cresset
+import cresset as torch
+
+from ._files import source, target
+
+__all__ = ["SafetensorError", "save", "save_file", "load", "load_file", "safe_open", "save_model", "load_model"]
+
+
+class SafetensorError(Exception):
+    """The file is damaged or does not have what is asked for."""
+
+
+def _checked(tensors):
+    if not isinstance(tensors, dict):
+        raise ValueError(f"save: expected a dict of tensors, got {type(tensors).__name__}")
+    places = {}
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"save: expected a tensor for {name!r}, got {type(tensor).__name__}")
+        if tensor.layout != torch.strided:
+            raise ValueError(f"save: {name!r} is sparse, and the format holds only dense tensors")
+        if not tensor.is_contiguous():
+            raise ValueError(f"save: {name!r} is not contiguous; save tensor.contiguous()")
+        if tensor.numel():
+            places.setdefault((tensor.device, tensor.untyped_storage().data_ptr()), []).append(name)
+    shared = [names for names in places.values() if len(names) > 1 and _overlapping([tensors[name] for name in names])]
+    if shared:
+        raise RuntimeError(
+            f"save: tensors share memory, which the format cannot express: {shared}; clone() them, or use save_model for a module"
+        )
+    return tensors
+
+
+def _overlapping(tensors):
+    spans = sorted((t.data_ptr(), t.data_ptr() + t.numel() * t.element_size()) for t in tensors)
+    return any(first[1] > second[0] for first, second in zip(spans, spans[1:]))
+
+
+def save(tensors, metadata=None):
+    """The bytes of a safetensors file with a dict of tensors and, beside them, text by name.
+
+    Raises ValueError for what is not a dict of dense contiguous tensors, RuntimeError for tensors that share memory, TypeError for
+    dtypes that the format does not have.
+
+    >>> len(torch.io.safetensors.save({"a": torch.zeros(2)})) > 8
+    True
+    """
+    parts = []
+    _cresset._io_save_safetensors(_checked(tensors), metadata, parts.append)
+    return b"".join(parts)
+
+
+def save_file(tensors, filename, metadata=None):
+    """As `save`, into a file, which is replaced in one step.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.safetensors")
+    ...     torch.io.safetensors.save_file({"a": torch.zeros(2)}, path)
+    ...     torch.io.safetensors.load_file(path)["a"].tolist()
+    [0.0, 0.0]
+    """
+    _cresset._io_save_safetensors(_checked(tensors), metadata, target(filename))
+
+
+def _read(f, mmap):
+    with source(f) as (data, name):
+        try:
+            return _cresset._io_load_safetensors(data, name, mmap)
+        except RuntimeError as error:
+            raise SafetensorError(str(error)) from None
+
+
+def load(data):
+    """The tensors in the bytes of a safetensors file. Raises SafetensorError for damaged ones.
+
+    >>> torch.io.safetensors.load(torch.io.safetensors.save({"a": torch.zeros(2)}))["a"].tolist()
+    [0.0, 0.0]
+    """
+    return _read(data, False)[0]
+
+
+def load_file(filename, device="cpu"):
+    """The tensors of a file by name. On the CPU they share pages with the file until they are written to; the file does not change.
+
+    Raises FileNotFoundError and its kin, SafetensorError for damaged files.
+    """
+    tensors = _read(filename, True)[0]
+    return tensors if torch.device(device).type == "cpu" else {name: tensor.to(device) for name, tensor in tensors.items()}
+
+
+class safe_open:
+    """A file whose tensors are taken one by one, or in part.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.safetensors")
+    ...     torch.io.safetensors.save_file({"a": torch.arange(6.0).view(3, 2)}, path)
+    ...     with torch.io.safetensors.safe_open(path, framework="pt") as file:
+    ...         file.keys(), file.get_slice("a")[1:2].tolist()
+    (['a'], [[2.0, 3.0]])
+    """
+
+    def __init__(self, filename, framework="pt", device="cpu"):
+        if framework not in ("pt", "torch", "pytorch"):
+            raise SafetensorError(f"safe_open: expected framework='pt', got {framework!r}")
+        self._device = torch.device(device)
+        self._tensors, self._metadata = _read(filename, True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        self._tensors = {}
+
+    def keys(self):
+        """The names of the tensors, sorted."""
+        return sorted(self._tensors)
+
+    def offset_keys(self):
+        """The names in the order in which the tensors lie in the file."""
+        return list(self._tensors)
+
+    def metadata(self):
+        """The text beside the tensors; None without."""
+        return self._metadata
+
+    def get_tensor(self, name):
+        """A tensor. Raises SafetensorError for a name that is not there."""
+        return self._named(name).to(self._device)
+
+    def get_slice(self, name):
+        """A tensor that is only read where it is indexed."""
+        return _Slice(self._named(name), self._device)
+
+    def _named(self, name):
+        if name not in self._tensors:
+            raise SafetensorError(f"safe_open: the file has no tensor {name!r}")
+        return self._tensors[name]
+
+
+class _Slice:
+    def __init__(self, tensor, device):
+        self._tensor, self._device = tensor, device
+
+    def get_shape(self):
+        return list(self._tensor.shape)
+
+    def get_dtype(self):
+        return str(self._tensor.dtype)
+
+    def __getitem__(self, index):
+        return self._tensor[index].to(self._device)
+
+
+def save_model(model, filename, metadata=None, force_contiguous=True):
+    """The state of a module; of tensors under several names one is written, the others are noted in the metadata."""
+    state, kept, facts = model.state_dict(), {}, dict(metadata or {})
+    seen = {}
+    for name, tensor in state.items():
+        place = (tensor.data_ptr(), tuple(tensor.shape), tensor.dtype) if tensor.numel() else (name,)
+        if place in seen:
+            facts[name] = seen[place]
+            continue
+        seen[place] = name
+        kept[name] = tensor.contiguous() if force_contiguous else tensor
+    save_file(kept, filename, facts or None)
+
+
+def load_model(model, filename, strict=True, device="cpu"):
+    """Load what `save_model` wrote; returns the names that are missing and those that are not expected."""
+    tensors, facts = _read(filename, True)
+    tensors = dict(tensors)
+    for name, other in (facts or {}).items():
+        if other in tensors and name not in tensors and name in model.state_dict():
+            tensors[name] = tensors[other]
+    result = model.load_state_dict({name: tensor.to(device) for name, tensor in tensors.items()}, strict=strict)
+    return set(result.missing_keys), list(result.unexpected_keys)
