@@ -1,0 +1,281 @@
+"""Activation checkpointing: what a function saves for backward is dropped, and computed again when backward needs it."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+import warnings
+
+import cresset as torch
+from cresset.autograd.graph import saved_tensors_hooks
+
+__all__ = ["CheckpointError", "CheckpointFunction", "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable",
+           "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]  # fmt: skip
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not save what the forward pass saved."""
+
+
+class _Done(Exception):
+    """All tensors that are needed have been recomputed."""
+
+
+_overrides = {"early_stop": None, "debug": None}
+
+
+@contextlib.contextmanager
+def _override(name, value):
+    before, _overrides[name] = _overrides[name], value
+    try:
+        yield
+    finally:
+        _overrides[name] = before
+
+
+def set_checkpoint_early_stop(enable):
+    """Within this context, checkpoints made here stop (or do not stop) recomputing once all that is needed is there.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> from cresset.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with set_checkpoint_early_stop(False):
+        ...     y = checkpoint(torch.exp, x, use_reentrant=False)
+        >>> y.backward()
+        >>> round(x.grad.item(), 3)
+        2.718
+    """
+    return _override("early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled):
+    """Within this context, checkpoints made here keep (or do not keep) the stacks at which tensors were saved, for errors to show."""
+    return _override("debug", enabled)
+
+
+def noop_context_fn():
+    """Two contexts that do nothing, for forward and recomputation."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def detach_variable(inputs):
+    """Inputs cut off from their history, with their ``requires_grad``. Errors: RuntimeError for anything but a tuple."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs):
+    """Warns where no tensor among the inputs requires a gradient."""
+    if not any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+@contextlib.contextmanager
+def _rng_state(state):
+    """The random state of the forward pass, where it is kept, and then what it was before."""
+    if state is None:
+        yield
+        return
+    before = torch.get_rng_state()
+    torch.set_rng_state(state)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+class CheckpointFunction(torch.autograd.Function):
+    """The reentrant form: forward without a graph, backward through a pass of its own."""
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.rng_state = torch.get_rng_state() if preserve_rng_state else None
+        ctx.args = [None if isinstance(x, torch.Tensor) else x for x in args]
+        ctx.save_for_backward(*(x for x in args if isinstance(x, torch.Tensor)))
+        ctx.places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
+        with torch.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        args = list(ctx.args)
+        for place, tensor in zip(ctx.places, ctx.saved_tensors):
+            args[place] = tensor
+        args = detach_variable(tuple(args))
+        with torch.enable_grad(), _rng_state(ctx.rng_state):
+            outputs = ctx.run_function(*args)
+        outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
+        pairs = [(out, grad) for out, grad in zip(outputs, grads) if isinstance(out, torch.Tensor) and out.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        torch.autograd.backward([out for out, _ in pairs], [grad for _, grad in pairs])
+        return None, None, *(x.grad if isinstance(x, torch.Tensor) else None for x in args)
+
+
+def _metadata(tensor):
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+class _Recorder:
+    """Stands for the tensors that a call of `function` saved, and recomputes them."""
+
+    def __init__(self, call, context, rng_state, check, early_stop, debug):
+        self.call, self.context, self.rng_state = call, context, rng_state
+        self.check, self.early_stop, self.debug = check, early_stop, debug
+        self.saved, self.stacks = [], []
+        self.values = {}
+
+    def pack(self, tensor):
+        self.saved.append(_metadata(tensor) if self.check else None)
+        if self.debug:
+            self.stacks.append("".join(traceback.format_stack()[:-1]))
+        return len(self.saved) - 1
+
+    def unpack(self, number):
+        if number not in self.values:
+            self._recompute()
+        return self.values.pop(number)
+
+    def _recompute(self):
+        self.values, stacks, count = {}, [], 0
+
+        def keep(tensor):
+            nonlocal count
+            if self.early_stop and count == len(self.saved):
+                raise _Done
+            self.values[count] = tensor.detach()
+            count += 1
+            if self.debug:
+                stacks.append("".join(traceback.format_stack()[:-1]))
+            if self.early_stop and count == len(self.saved):
+                raise _Done
+            return tensor
+
+        with torch.enable_grad(), _rng_state(self.rng_state), self.context, saved_tensors_hooks(keep, lambda tensor: tensor):
+            try:
+                self.call()
+            except _Done:
+                pass
+        self._compare(count, stacks)
+
+    def _compare(self, count, stacks):
+        problem = ""
+        if count != len(self.saved):
+            problem = (
+                "A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved during recomputation: {count}"
+            )
+        elif self.check:
+            for i, before in enumerate(self.saved):
+                if _metadata(self.values[i]) != before:
+                    problem += f"\ntensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {_metadata(self.values[i])}"
+            if problem:
+                problem = "Recomputed values for the following tensors have different metadata than during the forward pass." + problem
+        if not problem:
+            return
+        if self.debug:
+            for i, texts in enumerate(zip(self.stacks, stacks)):
+                problem += f"\n\nTensor {i} was saved in the forward pass at\n{texts[0]}and in the recomputation at\n{texts[1]}"
+        raise CheckpointError(f"torch.utils.checkpoint: {problem}")
+
+
+def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False, early_stop=True,
+               preserve_rng_state=True, **kwargs):  # fmt: skip
+    """Calls a function without keeping what it saves for backward; it is called again then (Chen et al., "Training deep nets with
+    sublinear memory cost", 2016).
+
+    Args:
+        function: must compute the same again.
+        args: its arguments.
+        use_reentrant: False saves nothing but stand-ins, and works with everything of autograd; True runs a backward pass within the
+            backward pass, and needs an input that requires a gradient and a backward without ``inputs``. To be given explicitly.
+        context_fn: makes two contexts, for forward and recomputation; not with ``use_reentrant=True``.
+        determinism_check: "default" compares shape, dtype and device of what is recomputed, "none" does not.
+        debug: keep the stacks at which tensors were saved, for errors to show; not with ``use_reentrant=True``.
+        early_stop: stop recomputing when all that is needed is there.
+        preserve_rng_state: recompute with the random state of the forward pass.
+        kwargs: named arguments of the function; not with ``use_reentrant=True``.
+
+    Returns: the function's result. Errors: ValueError for arguments that do not go together; `CheckpointError`, in backward, where the
+    function saved something else the second time.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> from cresset.utils.checkpoint import checkpoint
+        >>> x = torch.tensor([0.0], requires_grad=True)
+        >>> checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).backward()
+        >>> round(x.grad.item(), 3)
+        0.54
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended, but if "
+            "you need to preserve the current default behavior, you can pass use_reentrant=True.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be 'default' or 'none', got {determinism_check!r}")
+    forward_context, recompute_context = context_fn()
+    if not torch.is_grad_enabled():
+        with forward_context:
+            return function(*args, **kwargs)
+    recorder = _Recorder(
+        lambda: function(*args, **kwargs), recompute_context, torch.get_rng_state() if preserve_rng_state else None,
+        determinism_check == "default", early_stop if _overrides["early_stop"] is None else _overrides["early_stop"],
+        debug if _overrides["debug"] is None else _overrides["debug"],
+    )  # fmt: skip
+    with saved_tensors_hooks(recorder.pack, recorder.unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs):
+    """Calls functions one after the other, checkpointed in segments, all but the last one.
+
+    Args:
+        functions: a `Sequential` or a list.
+        segments: how many.
+        input: of the first function.
+        use_reentrant: see `checkpoint`.
+        preserve_rng_state: see `checkpoint`.
+
+    Example::
+
+        >>> import cresset as torch
+        >>> x = torch.tensor([0.0], requires_grad=True)
+        >>> y = torch.utils.checkpoint.checkpoint_sequential([torch.exp, torch.sin], 2, x, use_reentrant=False)
+        >>> y.backward()
+        >>> round(x.grad.item(), 3)
+        0.54
+    """
+    if kwargs:
+        raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly.", stacklevel=2)
+        use_reentrant = True
+    functions = list(functions.children() if isinstance(functions, torch.nn.Module) else functions)
+
+    def run(start, end):
+        def forward(x):
+            for function in functions[start:end]:
+                x = function(x)
+            return x
+
+        return forward
+
+    size = len(functions) // segments
+    for start in range(0, size * (segments - 1), size):
+        input = checkpoint(run(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+    return run(size * (segments - 1), len(functions))(input)

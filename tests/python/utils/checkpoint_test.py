@@ -1,0 +1,135 @@
+"""Checkpoints: the same values and gradients, recomputed as often as needed, and functions that are not the same twice."""
+
+import unittest
+
+import cresset as torch
+from cresset.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+
+
+def leaf(seed=0):
+    torch.manual_seed(seed)
+    return torch.rand(4, dtype=torch.float64).requires_grad_(True)
+
+
+class Checkpoints(unittest.TestCase):
+    def test_values_and_gradients(self):
+        def function(x, y=None, scale=2.0):
+            return (x.sin() * scale).exp().cos() * (1 if y is None else y.exp())
+
+        for reentrant in (False, True):
+            for second in (False, True):
+                with self.subTest(reentrant=reentrant, second=second):
+                    args = [leaf(1), leaf(2)] if second else [leaf(1)]
+                    expected = function(*args)
+                    gradients = torch.autograd.grad(expected.sum(), args)
+                    got = checkpoint(function, *args, use_reentrant=reentrant)
+                    self.assertTrue(torch.equal(got, expected))
+                    got.sum().backward()
+                    for x, gradient in zip(args, gradients):
+                        self.assertTrue(torch.equal(x.grad, gradient))
+
+    def test_random_numbers_are_drawn_again(self):
+        for reentrant in (False, True):
+            x = leaf()
+            torch.manual_seed(3)
+            y = checkpoint(lambda x: torch.nn.functional.dropout(x, 0.5) * x, x, use_reentrant=reentrant)
+            after = torch.rand(1)
+            (y / x.detach()).sum().backward()
+            self.assertTrue(torch.equal(x.grad, 2 * y.detach() / x.detach() ** 2))
+            torch.manual_seed(3)
+            torch.nn.functional.dropout(x, 0.5)
+            self.assertTrue(torch.equal(torch.rand(1), after))
+
+    def test_recomputed_once_each_backward_and_stopped_early(self):
+        for early in (True, False):
+            calls = []
+
+            def function(x, calls=calls):
+                calls.append("begin")
+                y = x.exp().sin()
+                y = y + 1
+                calls.append("end")
+                return y
+
+            x = leaf()
+            with set_checkpoint_early_stop(early):
+                y = checkpoint(function, x, use_reentrant=False)
+            y.sum().backward(retain_graph=True)
+            self.assertEqual(calls[2:], ["begin"] if early else ["begin", "end"])
+            y.sum().backward()
+            self.assertEqual(calls.count("begin"), 3)
+
+    def test_nested(self):
+        x = leaf()
+
+        def inner(x):
+            return x.exp().sin()
+
+        def outer(x):
+            return checkpoint(inner, x.cos(), use_reentrant=False).exp()
+
+        expected = torch.autograd.grad(inner(x.cos()).exp().sum(), x)[0]
+        self.assertTrue(torch.equal(torch.autograd.grad(checkpoint(outer, x, use_reentrant=False).sum(), x)[0], expected))
+
+    def test_nothing_is_kept(self):
+        kept = []
+
+        class Watch(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                kept.append(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.saved_tensors[0]
+
+        x = leaf()
+        checkpoint(lambda x: Watch.apply(x.exp()), x, use_reentrant=False).sum().backward()
+        self.assertEqual(len(kept), 2)
+        self.assertTrue(torch.equal(x.grad, x.detach().exp() ** 2))
+
+    def test_functions_that_change(self):
+        calls = []
+
+        def fewer(x):
+            calls.append(1)
+            return x.sin() if len(calls) > 1 else x.sin().exp().cos()
+
+        with self.assertRaisesRegex(CheckpointError, "(?s)different number.*forward: 3.*recomputation: 1"):
+            checkpoint(fewer, leaf(), use_reentrant=False).sum().backward()
+        calls.clear()
+
+        def wider(x):
+            calls.append(1)
+            y = x.sin()
+            return (torch.cat([y, y]) if len(calls) > 1 else y).cos()
+
+        with self.assertRaisesRegex(CheckpointError, "(?s)different metadata.*position 1.*checkpoint_test.py"):
+            checkpoint(wider, leaf(), use_reentrant=False, debug=True).sum().backward()
+
+    def test_sequences(self):
+        x = leaf()
+        layers = [torch.sin, torch.exp, torch.cos, torch.tanh, torch.sigmoid]
+        y = x
+        for layer in layers:
+            y = layer(y)
+        expected = torch.autograd.grad(y.sum(), x)[0]
+        for segments in (1, 2, 3):
+            got = checkpoint_sequential(layers, segments, x, use_reentrant=False)
+            self.assertTrue(torch.equal(torch.autograd.grad(got.sum(), x)[0], expected))
+
+    def test_mistakes(self):
+        with self.assertRaises(ValueError):
+            checkpoint(torch.sin, leaf(), use_reentrant=True, other=1)
+        with self.assertRaises(ValueError):
+            checkpoint(torch.sin, leaf(), use_reentrant=True, debug=True)
+        with self.assertWarnsRegex(UserWarning, "use_reentrant"):
+            checkpoint(torch.sin, leaf())
+        with self.assertWarnsRegex(UserWarning, "None of the inputs"):
+            checkpoint(torch.sin, torch.ones(2), use_reentrant=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
