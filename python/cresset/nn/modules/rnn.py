@@ -5,7 +5,6 @@ import warnings
 
 import cresset as torch
 
-from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -18,59 +17,6 @@ def apply_permutation(tensor, permutation, dim=1):
     """The old name of `tensor.index_select(dim, permutation)`."""
     warnings.warn("apply_permutation is an old name of tensor.index_select(dim, permutation)", FutureWarning, stacklevel=2)
     return tensor.index_select(dim, permutation)
-
-
-# ---- one step: what the input contributes (already projected), the state, the recurrent weights ---------------------------
-
-
-def _lstm_step(projected, state, weights):
-    h, c = state
-    i, f, g, o = (projected + F.linear(h, weights[0], weights[1])).chunk(4, -1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    h = torch.sigmoid(o) * torch.tanh(c)
-    return (h if weights[2] is None else F.linear(h, weights[2])), c
-
-
-def _gru_step(projected, state, weights):
-    (h,) = state
-    ir, iz, new_in = projected.chunk(3, -1)
-    hr, hz, new_h = F.linear(h, weights[0], weights[1]).chunk(3, -1)
-    reset, update = torch.sigmoid(ir + hr), torch.sigmoid(iz + hz)
-    new = torch.tanh(new_in + reset * new_h)
-    return ((h - new) * update + new,)
-
-
-def _plain_step(activation):
-    def step(projected, state, weights):
-        return (activation(projected + F.linear(state[0], weights[0], weights[1])),)
-
-    return step
-
-
-_STEPS = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN_TANH": _plain_step(torch.tanh), "RNN_RELU": _plain_step(torch.relu)}
-
-
-def _run(step, steps, state, weights, reverse):
-    """One direction of a layer over projected inputs, one for each step: the outputs in order of time, and the last state.
-
-    Steps of a packed sequence have fewer and fewer rows: rows that end leave the state, and enter it in the reverse direction.
-    """
-    outputs, ended, first = [], [], state
-    order = reversed(steps) if reverse else steps
-    if reverse:
-        state = tuple(s[: steps[-1].shape[0]] for s in first)
-    for projected in order:
-        rows, have = projected.shape[0], state[0].shape[0]
-        if rows < have:
-            ended.append(tuple(s[rows:] for s in state))
-            state = tuple(s[:rows] for s in state)
-        elif rows > have:
-            state = tuple(torch.cat([s, f[have:rows]]) for s, f in zip(state, first, strict=True))
-        state = step(projected, state, weights)
-        outputs.append(state[0])
-    if ended:
-        state = tuple(torch.cat(parts) for parts in zip(state, *reversed(ended), strict=True))
-    return (outputs[::-1] if reverse else outputs), state
 
 
 class RNNBase(Module):
@@ -186,26 +132,6 @@ class RNNBase(Module):
 
     # ---- computing --------------------------------------------------------------------------------------------------
 
-    def _layers(self, steps, states):
-        """Every layer over the rows of each step: the outputs of the last one, and the final states."""
-        step, directions = _STEPS[self.mode], 2 if self.bidirectional else 1
-        sizes = [s.shape[0] for s in steps]
-        joined, finals = torch.cat(steps), []
-        for layer in range(self.num_layers):
-            if layer and self.dropout and self.training:
-                joined = F.dropout(joined, self.dropout, True)
-            sides = []
-            for direction in range(directions):
-                number = layer * directions + direction
-                named = {name.split("_l")[0]: getattr(self, name) for name in self._all_weights[number]}
-                projected = F.linear(joined, named["weight_ih"], named.get("bias_ih")).split(sizes)
-                weights = named["weight_hh"], named.get("bias_hh"), named.get("weight_hr")
-                outputs, final = _run(step, projected, tuple(s[number] for s in states), weights, direction == 1)
-                sides.append(torch.cat(outputs))
-                finals.append(final)
-            joined = sides[0] if directions == 1 else torch.cat(sides, -1)
-        return joined, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))
-
     def _forward(self, input, hx):
         packed = isinstance(input, PackedSequence)
         lone = False
@@ -227,20 +153,15 @@ class RNNBase(Module):
             hx = self._given_state(hx, packed, lone)
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(input, hx, batch_sizes)
-        states = hx if self.mode == "LSTM" else (hx,)
+        function = getattr(torch, self.mode.lower())
+        options = self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
+        state = list(hx) if self.mode == "LSTM" else hx
         if packed:
-            rows = list(input.split(batch_sizes.tolist()))
+            output, *finals = function(input, batch_sizes, state, self._flat_weights, *options)
+            output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
         else:
-            rows = list(input.unbind(1 if self.batch_first else 0))
-        if not rows:
-            raise RuntimeError(f"{self._get_name()}: expected a sequence of at least one step, got {tuple(input.shape)}")
-        joined, finals = self._layers(rows, states)
-        if packed:
-            output = PackedSequence(joined, batch_sizes, sorted_indices, unsorted_indices)
-        else:
-            output = joined.reshape(len(rows), -1, joined.shape[-1])
-            output = output.transpose(0, 1) if self.batch_first else output
-        finals = self.permute_hidden(finals if self.mode == "LSTM" else finals[0], unsorted_indices)
+            output, *finals = function(input, state, self._flat_weights, *options, self.batch_first)
+        finals = self.permute_hidden(tuple(finals) if self.mode == "LSTM" else finals[0], unsorted_indices)
         if lone:
             output = output.squeeze(0 if self.batch_first else 1)
             finals = tuple(s.squeeze(1) for s in finals) if self.mode == "LSTM" else finals.squeeze(1)
@@ -383,9 +304,10 @@ class RNNCellBase(Module):
                 raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{number} batch size {state.size(0)}")
             if state.size(1) != self.hidden_size:
                 raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
-        projected = F.linear(x, self.weight_ih, self.bias_ih)
-        out = _STEPS[mode](projected, states, (self.weight_hh, self.bias_hh, None))
-        return tuple(state.squeeze(0) for state in out) if lone else out
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        out = getattr(torch, mode)(x, list(states) if mode == "lstm_cell" else states[0], *weights)
+        out = out if mode == "lstm_cell" else (out,)
+        return tuple(state.squeeze(0) for state in out) if lone else tuple(out)
 
 
 class RNNCell(RNNCellBase):
@@ -404,7 +326,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input, hx=None):
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step("RNN_" + self.nonlinearity.upper(), input, None if hx is None else (hx,), ("hidden",))[0]
+        return self._step(f"rnn_{self.nonlinearity}_cell", input, None if hx is None else (hx,), ("hidden",))[0]
 
 
 class LSTMCell(RNNCellBase):
@@ -419,7 +341,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input, hx=None):
-        return self._step("LSTM", input, None if hx is None else tuple(hx), ("hx[0]", "hx[1]"))
+        return self._step("lstm_cell", input, None if hx is None else tuple(hx), ("hx[0]", "hx[1]"))
 
 
 class GRUCell(RNNCellBase):
@@ -433,4 +355,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input, hx=None):
-        return self._step("GRU", input, None if hx is None else (hx,), ("hidden",))[0]
+        return self._step("gru_cell", input, None if hx is None else (hx,), ("hidden",))[0]
