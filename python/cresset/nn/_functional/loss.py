@@ -371,3 +371,29 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if code == 1:
         return (loss / lengths.clamp_min(1).to(loss.dtype)).mean()
     return loss.sum() if code == 2 else loss.squeeze(0) if alone else loss
+
+
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
+                         label_smoothing=0.0, options=None):  # fmt: skip
+    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`: (N, in_features) for classes (N, *) or probabilities (N, C, *).
+
+    RuntimeError for features, weights or a smoothing that do not fit, ValueError for another batch.
+
+    >>> F.linear_cross_entropy(torch.ones(2, 3), torch.zeros(4, 3), torch.tensor([1, 3])).exp().round().item()
+    4.0
+    """
+    if options is not None:
+        raise NotImplementedError("linear_cross_entropy: options, which choose among ways to compute, are not there: leave them None")
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {input.shape[-1]} and {linear_weight.shape[-1]}")
+    scores = ops["linear"](input, linear_weight, linear_bias)
+    if input.dim() > 1 and target.dim() and target.shape[0] != input.shape[0]:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})")
+    batch = scores.shape[:-1]
+    soft = target.is_floating_point()
+    inner = target.shape[len(batch) + 1 :] if soft else target.shape[len(batch) :]
+    scores = scores.reshape(*batch, -1, *inner)
+    if not soft and target.shape == scores.shape and scores.shape[len(batch)] > 1:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+    index = -100 if ignore_index is None else ignore_index
+    return cross_entropy(scores, target, weight, ignore_index=index, reduction=reduction, label_smoothing=label_smoothing)

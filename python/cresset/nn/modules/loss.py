@@ -1,7 +1,10 @@
 """Losses. `reduction` is "mean", "sum" or "none" and says what becomes of the single losses; other words raise ValueError."""
 
+import math
+
 from .. import functional as F
 from .distance import PairwiseDistance
+from .linear import Linear
 from .module import Module
 
 
@@ -372,3 +375,46 @@ class CTCLoss(_Loss):
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class LinearCrossEntropyLoss(Module):
+    """CrossEntropyLoss over a Linear of its own: (N, in_features) for classes (N, *out_features) of `num_classes`, or probabilities.
+
+    RuntimeError for class weights or a label smoothing that do not fit.
+
+    >>> nn.LinearCrossEntropyLoss(3, 4)(torch.zeros(2, 3), torch.tensor([1, 3])).exp().round().item()
+    4.0
+    """
+
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean", weight=None,
+                 ignore_index=None, label_smoothing=0.0, options=None):  # fmt: skip
+        super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        self.in_features = in_features
+        self.num_classes = num_classes
+        self.out_features = tuple(out_features)
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.options = options
+        self.register_buffer("weight", weight)
+        self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype)
+
+    def reset_parameters(self):
+        """Draw the weights of the Linear anew."""
+        self.linear.reset_parameters()
+
+    def forward(self, input, target):
+        if not target.is_floating_point() and target.dim() == input.dim() + len(self.out_features):
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+        return F.linear_cross_entropy(input, self.linear.weight, target, linear_bias=self.linear.bias, weight=self.weight, reduction=self.reduction,
+                                      ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)  # fmt: skip
+
+    def extra_repr(self):
+        parts = [f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}"]
+        parts += [f"bias={self.linear.bias is not None}"]
+        parts += [f"{name}={getattr(self, name)}" for name in ("reduction", "ignore_index", "label_smoothing", "options")]
+        return ", ".join(parts)

@@ -1,0 +1,264 @@
+"""Layers against loops written out, NumPy and numbers that PyTorch 2.13 gave."""
+
+import unittest
+import warnings
+
+import numpy as np
+
+import cresset as torch
+from cresset import nn
+from cresset.nn import functional as F
+from cresset.nn.utils import parametrizations, parametrize, prune, rnn
+
+
+def close(test, got, expected, tolerance=1e-5):
+    np.testing.assert_allclose(got.detach().numpy() if isinstance(got, torch.Tensor) else got, expected, rtol=tolerance, atol=tolerance)
+
+
+class Initialisation(unittest.TestCase):
+    def test_the_same_seed_gives_pytorchs_numbers(self):
+        torch.manual_seed(0)
+        layer = nn.Linear(2, 2)
+        close(self, layer.weight, [[-0.00529, 0.379323], [-0.58198, -0.520388]], 1e-5)
+        torch.manual_seed(0)
+        close(self, nn.init.trunc_normal_(torch.empty(4)), [1.5410, -0.2934, 0.4033, 0.5684], 1e-4)
+
+    def test_fans_of_kernels(self):
+        self.assertEqual(nn.init._calculate_fan_in_and_fan_out(torch.empty(6, 3, 3, 2)), (18, 36))
+        with self.assertRaises(ValueError):
+            nn.init.kaiming_normal_(torch.ones(3))
+
+    def test_orthogonal_columns(self):
+        w = nn.init.orthogonal_(torch.empty(3, 7, dtype=torch.float64), gain=2.0)
+        close(self, w @ w.t(), 4 * np.eye(3), 1e-10)
+
+    def test_old_names_warn(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nn.init.uniform(torch.empty(2))
+        self.assertTrue(any(w.category is FutureWarning for w in caught))
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+class Recurrent(unittest.TestCase):
+    def test_lstm_is_its_equations(self):
+        layer = nn.LSTM(3, 4, dtype=torch.float64)
+        x = np.random.default_rng(0).normal(size=(5, 2, 3))
+        wi, wh, bi, bh = (p.detach().numpy() for p in layer.parameters())
+        h, c, outputs = np.zeros((2, 4)), np.zeros((2, 4)), []
+        for step in x:
+            i, f, g, o = np.split(step @ wi.T + bi + h @ wh.T + bh, 4, 1)
+            c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+            h = _sigmoid(o) * np.tanh(c)
+            outputs.append(h)
+        out, (hn, cn) = layer(torch.from_numpy(x))
+        close(self, out, np.stack(outputs), 1e-12)
+        close(self, hn[0], h, 1e-12)
+        close(self, cn[0], c, 1e-12)
+
+    def test_gru_cell_is_its_equations(self):
+        cell = nn.GRUCell(3, 4, dtype=torch.float64)
+        r = np.random.default_rng(1)
+        x, h = r.normal(size=(2, 3)), r.normal(size=(2, 4))
+        wi, wh, bi, bh = (p.detach().numpy() for p in cell.parameters())
+        ir, iz, inn = np.split(x @ wi.T + bi, 3, 1)
+        hr, hz, hn = np.split(h @ wh.T + bh, 3, 1)
+        z = _sigmoid(iz + hz)
+        expected = (1 - z) * np.tanh(inn + _sigmoid(ir + hr) * hn) + z * h
+        close(self, cell(torch.from_numpy(x), torch.from_numpy(h)), expected, 1e-12)
+
+    def test_packed_sequences_are_each_sequence_alone(self):
+        layer = nn.GRU(3, 4, num_layers=2, bidirectional=True, dtype=torch.float64)
+        rows = [torch.randn(n, 3, dtype=torch.float64) for n in (2, 5, 1)]
+        output, last = layer(rnn.pack_sequence(rows, enforce_sorted=False))
+        padded, lengths = rnn.pad_packed_sequence(output)
+        self.assertEqual(lengths.tolist(), [2, 5, 1])
+        for i, row in enumerate(rows):
+            alone, state = layer(row)
+            close(self, padded[: len(row), i], alone.detach().numpy(), 1e-12)
+            close(self, last[:, i], state.detach().numpy(), 1e-12)
+
+    def test_mistakes(self):
+        for error, call in (
+            (ValueError, lambda: nn.LSTM(3, 0)),
+            (TypeError, lambda: nn.LSTM(3.0, 4)),
+            (ValueError, lambda: nn.GRU(3, 4, proj_size=2)),
+            (ValueError, lambda: nn.RNN(3, 4, nonlinearity="sine")),
+            (RuntimeError, lambda: nn.LSTM(3, 4)(torch.ones(2, 2, 5))),
+            (RuntimeError, lambda: nn.LSTM(3, 4)(torch.ones(2, 2, 3), (torch.zeros(1, 3, 4),) * 2)),
+            (RuntimeError, lambda: rnn.pack_padded_sequence(torch.ones(4, 3, 2), [2, 4, 1])),
+            (RuntimeError, lambda: nn.RNNCell(3, 4)(torch.ones(2, 5))),
+        ):
+            with self.assertRaises(error):
+                call()
+
+
+class Attention(unittest.TestCase):
+    def test_masks_weights_and_the_fast_way_agree(self):
+        attention = nn.MultiheadAttention(6, 2, batch_first=True, dtype=torch.float64)
+        x = torch.randn(2, 4, 6, dtype=torch.float64)
+        causal = torch.ones(4, 4, dtype=torch.bool).triu(1)
+        padding = torch.tensor([[False, False, False, True], [False] * 4])
+        slow, weights = attention(x, x, x, key_padding_mask=padding, attn_mask=causal)
+        fast, none = attention(x, x, x, key_padding_mask=padding, attn_mask=causal, need_weights=False)
+        self.assertIsNone(none)
+        close(self, fast, slow.detach().numpy(), 1e-10)
+        close(self, weights.sum(-1), np.ones((2, 4)), 1e-10)
+        self.assertEqual(weights[0, :, 3].tolist(), [0] * 4)
+        self.assertEqual(weights[1, 0, 1:].tolist(), [0] * 3)
+
+    def test_attention_is_its_equation(self):
+        attention = nn.MultiheadAttention(4, 1, bias=False, dtype=torch.float64)
+        x = torch.randn(3, 4, dtype=torch.float64)
+        q, k, v = (x.numpy() @ w.T for w in np.split(attention.in_proj_weight.detach().numpy(), 3))
+        scores = np.exp(q @ k.T / 2)
+        expected = scores / scores.sum(1, keepdims=True) @ v @ attention.out_proj.weight.detach().numpy().T
+        close(self, attention(x, x, x)[0], expected, 1e-12)
+
+    def test_layers_of_an_encoder_are_separate_copies(self):
+        layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)
+        encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(4))
+        a, b = encoder.layers
+        self.assertIsNot(a.linear1.weight, b.linear1.weight)
+        self.assertEqual(a.linear1.weight.tolist(), b.linear1.weight.tolist())
+        x = torch.randn(3, 2, 4)
+        close(self, encoder(x), encoder.norm(b(a(x))).detach().numpy())
+
+
+class Losses(unittest.TestCase):
+    def test_ctc_sums_over_alignments(self):
+        scores = torch.randn(4, 1, 3, dtype=torch.float64).log_softmax(2)
+        p, total = scores.exp()[:, 0].numpy(), 0.0
+        for path in np.ndindex(3, 3, 3, 3):
+            merged = [s for i, s in enumerate(path) if i == 0 or s != path[i - 1]]
+            if [s for s in merged if s != 0] == [1, 2]:
+                total += np.prod([p[t, s] for t, s in enumerate(path)])
+        loss = F.ctc_loss(scores, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2]), reduction="sum")
+        close(self, loss, -np.log(total), 1e-10)
+
+    def test_ctc_of_what_cannot_fit(self):
+        scores = torch.zeros(1, 1, 3).log_softmax(2)
+        arguments = scores, torch.tensor([[1, 2]]), torch.tensor([1]), torch.tensor([2])
+        self.assertEqual(F.ctc_loss(*arguments).item(), float("inf"))
+        self.assertEqual(F.ctc_loss(*arguments, zero_infinity=True).item(), 0)
+
+    def test_margins(self):
+        x, y = torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]])
+        close(self, nn.MultiLabelMarginLoss()(x, y), 0.25 * ((1 - (0.1 - 0.2)) + (1 - (0.1 - 0.4)) + (1 - (0.8 - 0.2)) + (1 - (0.8 - 0.4))))
+        close(self, nn.MultiMarginLoss(p=2)(x, torch.tensor([3])), (0.3**2 + 0.4**2 + 0.6**2) / 4)
+
+    def test_reductions(self):
+        with self.assertRaises(ValueError):
+            nn.MSELoss(reduction="average")(torch.ones(1), torch.ones(1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertEqual(nn.MSELoss(size_average=False).reduction, "sum")
+
+
+class Bags(unittest.TestCase):
+    def test_bags_are_rows_together(self):
+        table = torch.randn(10, 3, dtype=torch.float64)
+        numbers, offsets = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 2, 2])
+        bags = [[1, 2], [], [4, 5, 4, 3]]
+        for mode, reduce in (("sum", np.sum), ("mean", np.mean), ("max", np.max)):
+            got = F.embedding_bag(numbers, table, offsets, mode=mode)
+            expected = [reduce(table.numpy()[b], axis=0) if b else np.zeros(3) for b in bags]
+            close(self, got, expected, 1e-12)
+        left_out = F.embedding_bag(numbers, table, offsets, mode="mean", padding_idx=4)
+        close(self, left_out[2], table.numpy()[[5, 3]].mean(0), 1e-12)
+
+
+class Utilities(unittest.TestCase):
+    def test_weight_norm_keeps_the_weight(self):
+        layer = nn.Linear(4, 3)
+        before = layer.weight.detach().clone()
+        for wrap, unwrap in ((parametrizations.weight_norm, parametrize.remove_parametrizations), (nn.utils.weight_norm, nn.utils.remove_weight_norm)):
+            layer = wrap(layer)
+            close(self, layer.weight, before.numpy())
+            layer(torch.ones(1, 4)).sum().backward()
+            args = ("weight",)
+            layer = unwrap(layer, *args)
+            close(self, layer.weight, before.numpy())
+            self.assertIsInstance(layer.weight, nn.Parameter)
+            self.assertIs(type(layer), nn.Linear)
+
+    def test_spectral_norm_divides_by_the_largest_singular_value(self):
+        for wrap in (parametrizations.spectral_norm, nn.utils.spectral_norm):
+            layer = nn.Linear(4, 3, dtype=torch.float64)
+            largest = np.linalg.svd(layer.weight.detach().numpy())[1][0]
+            before = layer.weight.detach().numpy().copy()
+            layer = wrap(layer, n_power_iterations=200)
+            layer(torch.ones(1, 4, dtype=torch.float64))
+            close(self, layer.weight, before / largest, 1e-6)
+
+    def test_a_parametrized_tensor_is_computed_assigned_and_cached(self):
+        class Doubled(nn.Module):
+            calls = 0
+
+            def forward(self, x):
+                Doubled.calls += 1
+                return 2 * x
+
+            def right_inverse(self, x):
+                return x / 2
+
+        layer = nn.Linear(2, 2)
+        before = layer.weight.detach().clone()
+        parametrize.register_parametrization(layer, "weight", Doubled())
+        self.assertEqual(layer.weight.tolist(), before.tolist())
+        layer.weight = torch.ones(2, 2)
+        self.assertEqual(layer.parametrizations.weight.original.tolist(), [[0.5, 0.5], [0.5, 0.5]])
+        Doubled.calls = 0
+        with parametrize.cached():
+            self.assertIs(layer.weight, layer.weight)
+        self.assertEqual(Doubled.calls, 1)
+        with self.assertRaises(ValueError):
+            parametrize.register_parametrization(layer, "nothing", Doubled())
+
+    def test_clipping(self):
+        params = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))]
+        params[0].grad, params[1].grad = torch.tensor([3.0, 0.0]), torch.tensor([4.0])
+        self.assertEqual(nn.utils.clip_grad_norm_(params, 1.0).item(), 5.0)
+        close(self, params[0].grad, [0.6, 0.0])
+        params[0].grad = torch.tensor([float("nan"), 1.0])
+        with self.assertRaises(RuntimeError):
+            nn.utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
+
+    def test_pruning_combines_and_ends(self):
+        layer = nn.Linear(3, 2, bias=False)
+        with torch.no_grad():
+            layer.weight.copy_(torch.tensor([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]]))
+        prune.l1_unstructured(layer, "weight", 1)
+        prune.ln_structured(layer, "weight", 1, n=2, dim=0)
+        self.assertEqual(layer.weight.tolist(), [[0, 0, 0], [-4, 5, -6]])
+        layer(torch.ones(1, 3)).sum().backward()
+        self.assertEqual(layer.weight_orig.grad.tolist(), [[0, 0, 0], [1, 1, 1]])
+        prune.remove(layer, "weight")
+        self.assertEqual(list(layer.state_dict()), ["weight"])
+        self.assertFalse(prune.is_pruned(layer))
+
+    def test_fusion_computes_the_same(self):
+        conv, norm = nn.Conv2d(2, 3, 3, bias=False).double().eval(), nn.BatchNorm2d(3).double().eval()
+        with torch.no_grad():
+            for t in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+                t.uniform_(0.5, 1.5)
+        x = torch.randn(1, 2, 5, 5, dtype=torch.float64)
+        close(self, nn.utils.fuse_conv_bn_eval(conv, norm)(x), norm(conv(x)).detach().numpy(), 1e-10)
+
+    def test_functional_call_leaves_the_module_alone(self):
+        layer = nn.Linear(2, 1)
+        weight = layer.weight
+        other = torch.ones(1, 2).requires_grad_()
+        out = nn.utils.stateless.functional_call(layer, {"weight": other, "bias": torch.zeros(1)}, torch.ones(1, 2))
+        out.sum().backward()
+        self.assertEqual((out.item(), other.grad.tolist()), (2.0, [[1, 1]]))
+        self.assertIs(layer.weight, weight)
+        with self.assertRaises(RuntimeError):
+            nn.utils.stateless.functional_call(layer, {"weight": other}, torch.ones(1, 2), strict=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
