@@ -67,7 +67,7 @@ class AdamaxRule(Rule):
 class NadamRule(Rule):
     def update(self, g):
         m, v, _, c2 = self.moments(g)
-        mu, following = (0.9 * (1 - 0.5 * 0.96 ** (t * 0.004)) for t in (self.t, self.t + 1))
+        mu, following = (0.9 * (1 - 0.5 * 0.96 ** (t * self.o.get("momentum_decay", 0.004))) for t in (self.t, self.t + 1))
         product = self.s["product"] = self.s.get("product", 1.0) * mu
         scale = np.sqrt(v / c2) + 1e-8
         self.p = self.p - self.o["lr"] * ((1 - mu) / (1 - product) * g + following / (1 - product * following) * m) / scale
@@ -149,7 +149,7 @@ CASES = [
     ("Adam", AdamRule, [{}, {"weight_decay": 0.1}, {"amsgrad": True, "maximize": True}, {"betas": (0.3, 0.8)}]),
     ("AdamW", AdamRule, [{"weight_decay": 0.1, "decoupled": True}, {"amsgrad": True, "weight_decay": 0.2, "decoupled": True}]),
     ("Adamax", AdamaxRule, [{}, {"weight_decay": 0.1, "maximize": True}]),
-    ("NAdam", NadamRule, [{}, {"weight_decay": 0.1}]),
+    ("NAdam", NadamRule, [{}, {"weight_decay": 0.1, "momentum_decay": 0.8}]),
     ("RAdam", RadamRule, [{}, {"weight_decay": 0.1}]),
     ("RMSprop", RmspropRule, [{}, {"centered": True}, {"momentum": 0.5, "weight_decay": 0.1}, {"maximize": True, "momentum": 0.5, "centered": True}]),
     ("Adagrad", AdagradRule, [{}, {"lr_decay": 0.1, "initial_accumulator_value": 0.2}, {"weight_decay": 0.1, "maximize": True}]),
@@ -253,6 +253,25 @@ class Quasi(unittest.TestCase):
 
         optimizer.step(closure)
         np.testing.assert_allclose(x.detach().numpy(), np.linalg.solve(a, np.ones(3)), rtol=1e-5)
+
+    def test_lbfgs_follows_the_path_of_pytorch(self):
+        for options, path in (
+            ({}, [(-0.9902131666976305, 0.9903584902558009, 0.47718432369790525), (-0.24860928270038293, 0.040118919425576105, -1.1375487764384955)]),
+            ({"line_search_fn": "strong_wolfe"}, [(-0.978324042807288, 0.9062481049974193, 0.2810706126565836),
+                                                  (-0.2953677360548635, 0.05831012279330922, -1.6624089517641676)]),
+        ):  # fmt: skip
+            x = torch.tensor([-1.2, 1.0, 0.5], dtype=torch.float64, requires_grad=True)
+            optimizer = optim.LBFGS([x], max_iter=7, history_size=5, **options)
+
+            def closure(x=x, optimizer=optimizer):
+                optimizer.zero_grad()
+                loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2 + (x[2] * x[0] - 1) ** 2
+                loss.backward()
+                return loss
+
+            for place in path:
+                optimizer.step(closure)
+                np.testing.assert_allclose(x.detach().numpy(), place, rtol=1e-8)
 
     def test_muon_moves_along_an_orthogonal_matrix(self):
         p = torch.zeros(6, 4, requires_grad=True)

@@ -63,12 +63,12 @@ class State(unittest.TestCase):
                     np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-7 if name in ("ASGD", "NAdam") else 0)
 
     def test_loading_converts_to_the_parameter_but_not_the_counter(self):
-        p, q = leaf(2), leaf(2, dtype=torch.float32)
+        p, q = leaf(2, dtype=torch.float32), leaf(2)
         first, second = make("Adam", [p]), make("Adam", [q])
         run(first, [p], 1)
         second.load_state_dict(first.state_dict())
-        self.assertEqual({k: v.dtype for k, v in second.state[q].items()}, dict.fromkeys(("step", "exp_avg", "exp_avg_sq"), torch.float32))
-        self.assertEqual(first.state[p]["exp_avg"].dtype, torch.float64)
+        self.assertEqual({k: v.dtype for k, v in second.state[q].items()}, {"step": torch.float32, "exp_avg": torch.float64, "exp_avg_sq": torch.float64})
+        self.assertEqual(first.state[p]["exp_avg"].dtype, torch.float32)
 
     def test_loading_another_shape_of_groups_fails(self):
         state = make("SGD", [leaf(2)]).state_dict()
