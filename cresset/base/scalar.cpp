@@ -29,7 +29,9 @@ bool fits(double v, ScalarType t) {
 void Scalar::check_fits(ScalarType t) const {
   if (t == ScalarType::Bool) return;
   bool ok = true;
-  if (tag_ == Tag::Double) ok = fits(value_.d[0], t);
+  // Negative integers wrap in unsigned dtypes, negative fractions do not.
+  const bool unsigned_type = is_integral_type(t, false) && !is_signed_type(t);
+  if (tag_ == Tag::Double) ok = fits(value_.d[0], t) && !(unsigned_type && value_.d[0] < 0);
   else if (tag_ == Tag::Complex) ok = is_complex_type(t) ? fits(value_.d[0], t) && fits(value_.d[1], t) : value_.d[1] == 0 && fits(value_.d[0], t);
   else if (tag_ == Tag::UInt64) ok = !is_integral_type(t, false) || t == ScalarType::UInt64;
   else if (tag_ == Tag::Int && t != ScalarType::Long && is_integral_type(t, false)) ok = fits(static_cast<double>(value_.i), t);

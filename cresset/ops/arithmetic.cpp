@@ -23,8 +23,8 @@ void check_alpha(const char* op, ScalarType result, const Scalar& alpha) {
 bool is_plain(const Scalar& alpha) { return alpha.tag() == Scalar::Tag::Int; }
 
 void check_not_bool(const Tensor& a, bool other_is_bool) {
-  CRESSET_CHECK(!(a.scalar_type() == kBool && other_is_bool),
-                "sub: subtraction of two bool tensors is not supported; use bitwise_xor or logical_xor instead");
+  CRESSET_CHECK(a.scalar_type() != kBool && !other_is_bool,
+                "sub: subtraction with a bool tensor is not supported; use bitwise_xor, logical_xor or logical_not instead");
 }
 
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {

@@ -166,32 +166,32 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 
 namespace composite {
 
-Tensor zeros(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options)).zero_(); }
-Tensor ones(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options)).fill_(1); }
+Tensor zeros(IntArrayRef size, const TensorOptions& options) { return fresh(cresset::empty(size, plain(options)).zero_()); }
+Tensor ones(IntArrayRef size, const TensorOptions& options) { return fresh(cresset::empty(size, plain(options)).fill_(1)); }
 
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
   const ScalarType t = fill_value.isIntegral(true) ? fill_value.type() : fill_value.isComplex() ? to_complex_type(get_default_dtype()) : get_default_dtype();
-  return cresset::empty(size, with_dtype(plain(options), t)).fill_(fill_value);
+  return fresh(cresset::empty(size, with_dtype(plain(options), t)).fill_(fill_value));
 }
 
-Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) { return cresset::empty({}, plain(options)).fill_(s); }
+Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) { return fresh(cresset::empty({}, plain(options)).fill_(s)); }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = format_of(options, memory_format);
   const TensorOptions o = like(self, options).memory_format(std::nullopt);
-  if (format == MemoryFormat::Contiguous || (format == MemoryFormat::Preserve && self.is_contiguous())) return cresset::empty(self.sizes(), o);
+  if (format == MemoryFormat::Contiguous) return cresset::empty(self.sizes(), o);
   if (format != MemoryFormat::Preserve) return cresset::empty(self.sizes(), o, format);
   const bool dense = self.is_non_overlapping_and_dense();
   return cresset::empty_strided(self.sizes(), dense ? DimVector(self.strides()) : dense_strides(self.sizes(), {DimVector(self.strides())}), o);
 }
 Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::empty_like(self, plain(options), memory_format).zero_();
+  return fresh(cresset::empty_like(self, plain(options), memory_format).zero_());
 }
 Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::empty_like(self, plain(options), memory_format).fill_(1);
+  return fresh(cresset::empty_like(self, plain(options), memory_format).fill_(1));
 }
 Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::empty_like(self, plain(options), memory_format).fill_(fill_value);
+  return fresh(cresset::empty_like(self, plain(options), memory_format).fill_(fill_value));
 }
 
 Tensor new_empty(const Tensor& self, IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, like(self, options)); }

@@ -100,6 +100,11 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   return a;
 }
 
+// x[True] is all of x under a new dimension, and a view.
+bool is_true(ArrayRef<TensorIndex> indices) {
+  return indices.size() == 1 && indices[0].type() == TensorIndexType::Boolean && indices[0].boolean();
+}
+
 // Strips leading dimensions of size 1 that the destination does not have, as assignment in NumPy does.
 Tensor strip_leading_ones(const Tensor& value, int64_t dims) {
   Tensor v = value;
@@ -114,22 +119,33 @@ TensorIndex::TensorIndex(const char* text) : type_(TensorIndexType::Ellipsis) {
 }
 
 Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
+  if (is_true(indices)) return self.unsqueeze(0);
   const Applied a = apply_views(self, indices);
   if (a.any_tensor) return cresset::index(a.view, a.tensors);
   return a.view.is_same(self) ? self.alias() : a.view;
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value) {
-  Applied a = apply_views(self, indices);
-  Tensor v = value.scalar_type() == self.scalar_type() && value.device() == self.device() ? value : value.to(self.options());
-  if (a.any_tensor) {
-    a.view.index_put_(a.tensors, v);
+  if (is_true(indices)) {
+    const Tensor whole = self.unsqueeze(0);
+    whole.copy_(strip_leading_ones(value, whole.dim()));
     return;
   }
-  a.view.copy_(strip_leading_ones(v, a.view.dim()));
+  Applied a = apply_views(self, indices);
+  if (!a.any_tensor) {
+    a.view.copy_(strip_leading_ones(value, a.view.dim()));
+    return;
+  }
+  // Leading dimensions of size 1 say nothing.
+  Tensor v = strip_leading_ones(value.device() == self.device() ? value : value.to(self.device()), 0);
+  a.view.index_put_(a.tensors, v);
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value) {
+  if (is_true(indices)) {
+    self.unsqueeze(0).fill_(value);
+    return;
+  }
   Applied a = apply_views(self, indices);
   if (a.any_tensor) a.view.index_put_(a.tensors, full({}, value, self.options()));
   else a.view.fill_(value);

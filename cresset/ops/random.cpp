@@ -218,13 +218,13 @@ Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const Tenso
 Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, Gen(), options); }
 Tensor randperm(int64_t n, const TensorOptions& options) { return cresset::randperm(n, Gen(), options); }
 Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::empty_like(self, like(self, options), memory_format).uniform_(0, 1);
+  return fresh(cresset::empty_like(self, like(self, options), memory_format).uniform_(0, 1));
 }
 Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::empty_like(self, like(self, options), memory_format).normal_(0, 1);
+  return fresh(cresset::empty_like(self, like(self, options), memory_format).normal_(0, 1));
 }
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::empty_like(self, like(self, options), memory_format).random_(low, std::optional<int64_t>(high));
+  return fresh(cresset::empty_like(self, like(self, options), memory_format).random_(low, std::optional<int64_t>(high)));
 }
 Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   return cresset::randint_like(self, 0, high, options, memory_format);

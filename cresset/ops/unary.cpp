@@ -95,13 +95,16 @@ Tensor view_as_complex(const Tensor& self) {
   return retyped(self, to_complex_type(t), sizes, strides, self.storage_offset() / 2);
 }
 
+// A view in another dtype shares memory and version, and is no view to autograd.
+Tensor untracked(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
+
 // Bytes seen as another dtype: the last dimension grows or shrinks by the ratio of the element sizes.
 Tensor view(const Tensor& self, ScalarType dtype) {
   CRESSET_CHECK(dtype == self.scalar_type() || !self.impl()->is_lazy(), "view: a lazy conjugate or negative cannot be viewed as ", dtype,
                 "; call resolve_conj() or resolve_neg() first");
   const int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(element_size(dtype));
   DimVector sizes(self.sizes()), strides(self.strides());
-  if (from == to) return retyped(self, dtype, sizes, strides, self.storage_offset());
+  if (from == to) return untracked(retyped(self, dtype, sizes, strides, self.storage_offset()));
   CRESSET_CHECK(self.dim() > 0, "view: a 0-d tensor of dtype ", self.scalar_type(), " cannot be viewed as ", dtype, ", the element sizes differ");
   CRESSET_CHECK(strides.back() == 1, "view: the last dimension must have stride 1 to view ", self.scalar_type(), " as ", dtype, ", got strides ",
                 self.strides());
@@ -113,7 +116,7 @@ Tensor view(const Tensor& self, ScalarType dtype) {
     strides[d] = strides[d] * grow / shrink;
   }
   sizes.back() = sizes.back() * grow / shrink;
-  return retyped(self, dtype, sizes, strides, self.storage_offset() * grow / shrink);
+  return untracked(retyped(self, dtype, sizes, strides, self.storage_offset() * grow / shrink));
 }
 
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {

@@ -107,6 +107,8 @@ PyObject* wrap(const dispatch::Value& v);
 // Numbers, NumPy's included. Errors: TypeError.
 Scalar to_scalar(PyObject* o);
 bool is_number(PyObject* o);
+// Of a class of NumPy's: an array or a scalar.
+bool is_numpy(PyObject* o);
 
 // Reads `o` as a value of `type`; false if it is none. Relaxed: a 0-d tensor is a number and, where `numbers`, a number a tensor.
 bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numbers, dispatch::Value& out);

@@ -9,11 +9,13 @@ namespace cresset::python {
 
 namespace {
 
-bool is_numpy(PyObject* o) { return !strncmp(Py_TYPE(o)->tp_name, "numpy.", 6); }
 // A NumPy scalar as Python's number; anything else as it is.
 Ref plain_number(PyObject* o) {
   if (!is_numpy(o) || !strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) return Ref::share(o);
-  return checked(PyObject_CallMethod(o, "item", nullptr));
+  Ref item = checked(PyObject_CallMethod(o, "item", nullptr));
+  // NumPy's complex numbers that are none of Python's count by their real part, as in PyTorch.
+  if (PyComplex_Check(item.get()) && !PyComplex_Check(o)) return checked(PyFloat_FromDouble(PyComplex_RealAsDouble(item.get())));
+  return item;
 }
 bool is_index(PyObject* o) { return PyLong_Check(o) && !PyBool_Check(o); }
 bool is_scalar_tensor(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0 && !(tensor_of(o).requires_grad() && GradMode::is_enabled()); }
@@ -98,6 +100,8 @@ bool read_list(PyObject* o, const dispatch::Type& type, dispatch::Value& out) {
 }
 
 }  // namespace
+
+bool is_numpy(PyObject* o) { return !strncmp(Py_TYPE(o)->tp_name, "numpy.", 6); }
 
 bool is_number(PyObject* o) {
   if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o)) return true;

@@ -1,13 +1,159 @@
-// Data from outside: foreign memory and lists of numbers.
+// Data from outside: nested sequences of numbers, NumPy's arrays, buffers, DLPack.
 
+#include <cstring>
 #include <type_traits>
 
 #include "cresset/ops/from_data.h"
-#include "python/bind/bind.h"
+#include "python/bind/autograd.h"
+#include "python/bind/tensor.h"
 
 namespace cresset::python {
 
 namespace {
+
+// ---- nested sequences --------------------------------------------------------------------------------------------------
+
+constexpr size_t kMaxDims = 128;
+
+[[noreturn]] void raise(PyObject* type, const std::string& text) {
+  PyErr_SetString(type, text.c_str());
+  throw PythonError();
+}
+
+// Lists and tuples as they are, other sequences as lists.
+Ref items_of(PyObject* o) {
+  if (!PySequence_Check(o)) raise(PyExc_TypeError, "not a sequence");
+  return checked(PySequence_Fast(o, "not a sequence"));
+}
+
+std::vector<int64_t> sizes_of(PyObject* data) {
+  std::vector<int64_t> sizes;
+  Ref at = Ref::share(data);
+  while (!is_tensor(at.get()) && PySequence_Check(at.get())) {
+    const Py_ssize_t n = PySequence_Size(at.get());
+    if (n < 0) throw PythonError();
+    sizes.push_back(n);
+    if (sizes.size() > kMaxDims) raise(PyExc_ValueError, std::string("too many dimensions '") + Py_TYPE(at.get())->tp_name + "'");
+    if (n == 0) break;
+    at = checked(PySequence_GetItem(at.get(), 0));
+  }
+  return sizes;
+}
+
+ScalarType dtype_of_array(PyObject* array) {
+  const Ref dtype = checked(PyObject_CallOneArg(package_function("_dtype_of_numpy"), array));
+  return to_dtype(dtype.get());
+}
+
+ScalarType inferred(PyObject* o) {
+  if (PyFloat_CheckExact(o)) return get_default_dtype();
+  if (PyBool_Check(o)) return kBool;
+  if (PyLong_CheckExact(o)) return kLong;
+  if (is_tensor(o)) return tensor_of(o).scalar_type();
+  if (is_numpy(o)) return dtype_of_array(o);
+  if (PyFloat_Check(o)) return get_default_dtype();
+  if (PyLong_Check(o)) return kLong;
+  if (PyComplex_Check(o)) return to_complex_type(get_default_dtype());
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) raise(PyExc_TypeError, std::string("new(): invalid data type '") + Py_TYPE(o)->tp_name + "'");
+  if (!PySequence_Check(o)) raise(PyExc_RuntimeError, std::string("Could not infer dtype of ") + Py_TYPE(o)->tp_name);
+  const Ref items = items_of(o);
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+  if (n == 0) return get_default_dtype();
+  ScalarType type = inferred(PySequence_Fast_GET_ITEM(items.get(), 0));
+  for (Py_ssize_t i = 1; i < n && type != kComplexDouble; i++) {
+    if (PySequence_Fast_GET_ITEM(items.get(), i) == o) raise(PyExc_TypeError, "new(): self-referential lists are incompatible");
+    const ScalarType next = inferred(PySequence_Fast_GET_ITEM(items.get(), i));
+    if (next != type) type = promote_types(type, next);
+  }
+  return type;
+}
+
+Scalar integer_in(PyObject* o) {
+  const Ref index = checked(PyNumber_Index(o));
+  int overflow;
+  const long long v = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  if (overflow == 0) return static_cast<int64_t>(v);
+  const unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(index.get()) : 0;
+  if (overflow < 0 || PyErr_Occurred()) {
+    PyErr_Clear();
+    raise(PyExc_ValueError, "Overflow when unpacking long long");
+  }
+  return static_cast<uint64_t>(wide);
+}
+
+template <class T> T number_in(PyObject* o) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const int on = PyObject_IsTrue(o);
+    if (on < 0) throw PythonError();
+    return on == 1;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
+    const Scalar v = integer_in(o);
+    if (v.tag() == Scalar::Tag::UInt64 && !std::is_same_v<T, uint64_t>) raise(PyExc_ValueError, "Overflow when unpacking long long");
+    return v.to<T>();
+  } else if constexpr (is_complex<T>::value) {
+    const Py_complex v = PyComplex_AsCComplex(o);
+    if (v.real == -1.0 && PyErr_Occurred()) throw PythonError();
+    return Scalar(complex<double>(v.real, v.imag)).as<T>();
+  } else {
+    const double v = PyFloat_AsDouble(o);
+    if (v == -1.0 && PyErr_Occurred()) throw PythonError();
+    return Scalar(v).as<T>();
+  }
+}
+
+template <class T> void store(T*& out, IntArrayRef sizes, size_t d, PyObject* data) {
+  if (d == sizes.size()) {
+    if (CRESSET_UNLIKELY(is_tensor(data) || is_numpy(data))) {
+      if (is_tensor(data) && tensor_of(data).numel() != 1)
+        raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+      const Ref value = checked(PyObject_CallMethod(data, "item", nullptr));
+      *out++ = number_in<T>(value.get());
+      return;
+    }
+    *out++ = number_in<T>(data);
+    return;
+  }
+  const Ref items = items_of(data);
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+  if (n != sizes[d])
+    raise(PyExc_ValueError, str("expected sequence of length ", sizes[d], " at dim ", static_cast<int64_t>(d), " (got ", static_cast<int64_t>(n), ")"));
+  for (Py_ssize_t i = 0; i < n; i++) store(out, sizes, d + 1, PySequence_Fast_GET_ITEM(items.get(), i));
+}
+
+// from_nested(data, dtype or None): numbers, and sequences of sequences of them.
+PyObject* from_nested(PyObject*, PyObject* args) {
+  PyObject *data, *dtype;
+  if (!PyArg_ParseTuple(args, "OO", &data, &dtype)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    if (PyUnicode_Check(data)) raise(PyExc_TypeError, "new(): invalid data type 'str'");
+    const std::vector<int64_t> sizes = sizes_of(data);
+    const ScalarType type = dtype == Py_None ? inferred(data) : to_dtype(dtype);
+    if (dtype != Py_None && PyBytes_Check(data)) inferred(data);
+    const Tensor t = empty(sizes, type);
+    if (t.numel() == 0 && !sizes.empty()) return wrap(t);
+    switch (type) {
+#define CRESSET_STORE(T, Name) \
+  case ScalarType::Name: { T* out = static_cast<T*>(t.data_ptr()); store<T>(out, sizes, 0, data); break; }
+      CRESSET_FOR_EACH_DTYPE(CRESSET_STORE)
+#undef CRESSET_STORE
+      default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: no such dtype as ", type);
+    }
+    return wrap(t);
+  });
+}
+
+// ---- memory of others --------------------------------------------------------------------------------------------------
+
+Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, PyObject* owner) {
+  PyObject* kept = Ref::share(owner).release();
+  auto release = [kept](void*) {
+    if (!Py_IsInitialized()) return;
+    const Gil gil;
+    Py_DECREF(kept);
+  };
+  return from_blob(data, sizes, strides, release, dtype);
+}
 
 // from_pointer(address, sizes, strides in elements, dtype, owner): memory of `owner`, which lives as long as the tensor.
 PyObject* from_pointer(PyObject*, PyObject* args) {
@@ -15,48 +161,127 @@ PyObject* from_pointer(PyObject*, PyObject* args) {
   PyObject *sizes, *strides, *dtype, *owner;
   if (!PyArg_ParseTuple(args, "nOOOO", &address, &sizes, &strides, &dtype, &owner)) return nullptr;
   return guarded([&] {
-    dispatch::Type ints;
-    ints.kind = dispatch::TypeKind::Int;
-    ints.list = true;
-    dispatch::Value size_list, stride_list;
-    CRESSET_CHECK_TYPE(read_value(sizes, ints, false, false, size_list) && read_value(strides, ints, false, false, stride_list),
-                       "from_pointer: expected tuples of integers");
-    PyObject* kept = Ref::share(owner).release();
-    auto release = [kept](void*) {
-      const PyGILState_STATE state = PyGILState_Ensure();
-      Py_DECREF(kept);
-      PyGILState_Release(state);
-    };
-    return wrap(from_blob(reinterpret_cast<void*>(address), size_list.to_int_list(), stride_list.to_int_list(), release, to_dtype(dtype)));
+    return wrap(over_memory(reinterpret_cast<void*>(address), to_int_list(sizes, "sizes"), to_int_list(strides, "strides"), to_dtype(dtype), owner));
   });
 }
 
-// from_numbers(flat list, dtype): a 1-d tensor.
-PyObject* from_numbers(PyObject*, PyObject* args) {
-  PyObject *list, *dtype;
-  if (!PyArg_ParseTuple(args, "O!O", &PyList_Type, &list, &dtype)) return nullptr;
-  return guarded([&]() -> PyObject* {
+// from_buffer(object, dtype, count, offset)
+PyObject* from_buffer(PyObject*, PyObject* args) {
+  PyObject *object, *dtype;
+  Py_ssize_t count, offset;
+  if (!PyArg_ParseTuple(args, "OOnn", &object, &dtype, &count, &offset)) return nullptr;
+  return guarded([&] {
+    CRESSET_CHECK_VALUE(PyObject_CheckBuffer(object), "object does not implement Python buffer protocol.");
     const ScalarType type = to_dtype(dtype);
-    const Py_ssize_t n = PyList_GET_SIZE(list);
-    Tensor t = empty({n}, type);
-    for (Py_ssize_t i = 0; i < n; i++) {
-      const Scalar s = to_scalar(PyList_GET_ITEM(list, i));
-      CRESSET_CHECK_TYPE(!s.isComplex() || is_complex_type(type), "tensor: got a complex number for dtype ", type);
-      switch (type) {
-#define CRESSET_PUT(T, Name) \
-  case ScalarType::Name: t.data_ptr<T>()[i] = s.isIntegral(false) && std::is_integral_v<T> ? s.to<T>() : s.as<T>(); break;
-        CRESSET_FOR_EACH_DTYPE(CRESSET_PUT)
-#undef CRESSET_PUT
-        default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: no such dtype as ", type);
-      }
-    }
+    const auto item = static_cast<Py_ssize_t>(element_size(type));
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE)) throw PythonError();
+    const Py_ssize_t bytes = view.len;
+    void* data = view.buf;
+    const bool readonly = view.readonly != 0;
+    PyBuffer_Release(&view);
+    CRESSET_CHECK_VALUE(bytes > 0 && count != 0, "both buffer length (", bytes, ") and count (", count, ") must not be 0");
+    CRESSET_CHECK_VALUE(offset >= 0 && offset < bytes, "offset (", offset, " bytes) must be non-negative and no greater than buffer length (", bytes,
+                        " bytes) minus 1");
+    CRESSET_CHECK_VALUE(count > 0 || (bytes - offset) % item == 0, "buffer length (", bytes - offset, " bytes) after offset (", offset,
+                        " bytes) must be a multiple of element size (", item, ")");
+    const Py_ssize_t n = count < 0 ? (bytes - offset) / item : count;
+    CRESSET_CHECK_VALUE(offset + n * item <= bytes, "requested buffer length (", n, " * ", item, " bytes) after offset (", offset,
+                        " bytes) must not be greater than actual buffer length (", bytes, " bytes)");
+    if (readonly && PyErr_WarnEx(PyExc_UserWarning, "the buffer is not writable: writing to the tensor is undefined", 1)) throw PythonError();
+    // The view is held, so that the object cannot move its memory.
+    const Ref held = checked(PyMemoryView_FromObject(object));
+    return wrap(over_memory(static_cast<char*>(data) + offset, {n}, {1}, type, held.get()));
+  });
+}
+
+// ---- DLPack ------------------------------------------------------------------------------------------------------------
+
+// The protocol's layout of structures, version 0 (unversioned capsules).
+struct DLDevice { int32_t type, id; };
+struct DLDataType { uint8_t code, bits; uint16_t lanes; };
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+};
+struct DLManagedTensor {
+  DLTensor tensor;
+  void* context;
+  void (*deleter)(DLManagedTensor*);
+};
+enum DLCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
+constexpr int32_t kDLCpu = 1;
+
+struct Exported {
+  Tensor tensor;
+  std::vector<int64_t> shape, strides;
+  DLManagedTensor managed;
+};
+
+DLDataType to_dlpack_type(ScalarType t) {
+  const uint8_t code = t == kBool ? kDLBool : t == kBFloat16 ? kDLBfloat : is_complex_type(t) ? kDLComplex : is_floating_type(t) ? kDLFloat
+                       : is_signed_type(t) ? kDLInt : kDLUInt;
+  return {code, static_cast<uint8_t>(element_size(t) * 8), 1};
+}
+ScalarType from_dlpack_type(DLDataType type) {
+  CRESSET_CHECK(type.lanes == 1, "from_dlpack: elements of ", static_cast<int>(type.lanes), " lanes are not supported");
+  for (int t = 0; t < kNumDTypes; t++) {
+    const DLDataType own = to_dlpack_type(static_cast<ScalarType>(t));
+    if (own.code == type.code && own.bits == type.bits) return static_cast<ScalarType>(t);
+  }
+  CRESSET_CHECK(false, "from_dlpack: no dtype for type code ", static_cast<int>(type.code), " of ", static_cast<int>(type.bits), " bits");
+  return ScalarType::Undefined;
+}
+
+void drop_capsule(PyObject* capsule) {
+  if (!PyCapsule_IsValid(capsule, "dltensor")) return;
+  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+  if (managed->deleter) managed->deleter(managed);
+}
+
+PyObject* to_dlpack(PyObject*, PyObject* object) {
+  return guarded([&] {
+    CRESSET_CHECK_TYPE(is_tensor(object), "to_dlpack: expected a tensor, got ", Py_TYPE(object)->tp_name);
+    const Tensor& t = tensor_of(object);
+    auto* exported = new Exported{t.detach(), t.sizes().vec(), t.strides().vec(), {}};
+    exported->managed = {{t.data_ptr(), {kDLCpu, 0}, static_cast<int32_t>(t.dim()), to_dlpack_type(t.scalar_type()), exported->shape.data(),
+                          exported->strides.data(), 0},
+                         exported,
+                         [](DLManagedTensor* m) { delete static_cast<Exported*>(m->context); }};
+    return PyCapsule_New(&exported->managed, "dltensor", drop_capsule);
+  });
+}
+
+PyObject* from_dlpack(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    if (!PyCapsule_IsValid(capsule, "dltensor"))
+      raise(PyExc_RuntimeError, "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once.");
+    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    const DLTensor& d = managed->tensor;
+    CRESSET_CHECK(d.device.type == kDLCpu, "from_dlpack: got memory of device type ", static_cast<int>(d.device.type), ", expected the CPU (1)");
+    const IntArrayRef sizes(d.shape, static_cast<size_t>(d.ndim));
+    const DimVector dense = contiguous_strides(sizes);
+    const IntArrayRef strides = d.strides ? IntArrayRef(d.strides, static_cast<size_t>(d.ndim)) : IntArrayRef(dense);
+    for (const int64_t s : strides) CRESSET_CHECK(s >= 0, "from_dlpack: negative strides are not supported, got ", strides);
+    auto release = [managed](void*) {
+      if (managed->deleter) managed->deleter(managed);
+    };
+    const Tensor t = from_blob(static_cast<char*>(d.data) + d.byte_offset, sizes, strides, release, from_dlpack_type(d.dtype));
+    PyCapsule_SetName(capsule, "used_dltensor");
     return wrap(t);
   });
 }
 
 PyMethodDef functions[] = {
+    {"from_nested", from_nested, METH_VARARGS, nullptr},
     {"from_pointer", from_pointer, METH_VARARGS, nullptr},
-    {"from_numbers", from_numbers, METH_VARARGS, nullptr},
+    {"from_buffer", from_buffer, METH_VARARGS, nullptr},
+    {"to_dlpack", to_dlpack, METH_O, nullptr},
+    {"from_dlpack", from_dlpack, METH_O, nullptr},
     {}};
 
 }  // namespace

@@ -38,9 +38,7 @@ std::optional<int64_t> bound_of(PyObject* o) {
 }
 indexing::Slice slice_of(PyObject* o) {
   auto* s = reinterpret_cast<PySliceObject*>(o);
-  const std::optional<int64_t> step = bound_of(s->step);
-  CRESSET_CHECK_VALUE(!step || *step > 0, "slice: the step must be greater than zero, got ", step ? static_cast<long>(*step) : 0L);
-  return indexing::Slice(bound_of(s->start), bound_of(s->stop), step);
+  return indexing::Slice(bound_of(s->start), bound_of(s->stop), bound_of(s->step));
 }
 
 TensorIndex one_index(PyObject* o) {
@@ -93,6 +91,15 @@ bool takes_over(PyObject* self, PyObject* index, PyObject* value) {
   return false;
 }
 
+void check_fits(const Scalar& value, ScalarType type) {
+  switch (type) {
+#define CRESSET_FITS(T, Name) case ScalarType::Name: static_cast<void>(value.to<T>()); break;
+    CRESSET_FOR_EACH_DTYPE(CRESSET_FITS)
+#undef CRESSET_FITS
+    default: break;
+  }
+}
+
 }  // namespace
 
 PyObject* get_item(PyObject* self, PyObject* index) {
@@ -125,13 +132,15 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
   }
   return guarded([&] {
     CRESSET_CHECK_TYPE(value, "Tensor does not support deleting items");
-    const auto indices = indices_of(index);
     const Tensor& t = tensor_of(self);
-    if (is_number(value)) {
+    const bool number = is_number(value);
+    CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
+    if (number) check_fits(to_scalar(value), t.scalar_type());
+    const auto indices = indices_of(index);
+    if (number) {
       indexing::set_item(t, indices, to_scalar(value));
       return 0;
     }
-    CRESSET_CHECK_TYPE(is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
     const Tensor& source = tensor_of(value);
     if (t.numel() < kReleaseElements) {
       indexing::set_item(t, indices, source);

@@ -169,6 +169,7 @@ bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
     PyObject* name = PyTuple_GET_ITEM(call.names, k);
     PyObject* value = call.args[call.n + k];
     if (same_name(name, out_name) && !(o.outs == 1 && o.out >= 0)) {
+      if (method) return fit.fail("has no argument `out` as a method");
       if (value != Py_None) out = value;
       continue;
     }

@@ -280,6 +280,13 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("is_sparse_csr", always<false>, nullptr),
     CRESSET_PROPERTY("volatile", always<false>, nullptr),
     {}};
+Py_hash_t tensor_hash(PyObject* self) {
+  if (overridden(self)) {
+    const Ref hash(overridden_method(self, "__hash__"));
+    return hash ? PyLong_AsSsize_t(hash.get()) : -1;
+  }
+  return static_cast<Py_hash_t>(reinterpret_cast<intptr_t>(self));  // id(self)
+}
 PyMemberDef tensor_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak), READONLY, nullptr},
@@ -290,7 +297,7 @@ PyType_Slot tensor_slots[] = {{Py_tp_new, reinterpret_cast<void*>(tensor_new)},
                               {Py_tp_finalize, reinterpret_cast<void*>(tensor_finalize)},
                               {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
                               {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
-                              {Py_tp_hash, reinterpret_cast<void*>(_Py_HashPointer)},
+                              {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
                               {Py_tp_getset, tensor_properties},
                               {Py_tp_members, tensor_members},
                               {Py_tp_methods, tensor_methods},

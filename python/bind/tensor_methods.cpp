@@ -29,7 +29,7 @@ PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage
 PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
 PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* element_size_of(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
-PyObject* data_ptr(const Tensor& t) { return PyLong_FromVoidPtr(t.data_ptr()); }
+PyObject* data_ptr(const Tensor& t) { return PyLong_FromVoidPtr(t.numel() ? t.data_ptr() : nullptr); }
 PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.device().index()); }
 
 bool is_given(PyObject* o) { return o && o != Py_None; }
@@ -127,9 +127,13 @@ int tensor_bool(PyObject* self) {
     return static_cast<int>(t.item().toBool());
   }, -1);
 }
+void check_one_element(const Tensor& t) {
+  CRESSET_CHECK_VALUE(t.numel() == 1, "only one element tensors can be converted to Python scalars");
+}
 PyObject* tensor_float(PyObject* self) {
   if (overridden(self)) return overridden_method(self, "__float__");
   return guarded([&] {
+    check_one_element(tensor_of(self));
     const Ref value(item(tensor_of(self)));
     if (PyComplex_Check(value.get())) CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "value cannot be converted to type double without overflow");
     if (PyComplex_Check(value.get())) return PyFloat_FromDouble(PyComplex_RealAsDouble(value.get()));
@@ -139,6 +143,7 @@ PyObject* tensor_float(PyObject* self) {
 PyObject* tensor_int(PyObject* self) {
   if (overridden(self)) return overridden_method(self, "__int__");
   return guarded([&] {
+    check_one_element(tensor_of(self));
     const Ref value(item(tensor_of(self)));
     if (!PyComplex_Check(value.get())) return PyNumber_Long(value.get());
     CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "value cannot be converted to type int64_t without overflow");
@@ -146,6 +151,7 @@ PyObject* tensor_int(PyObject* self) {
   });
 }
 PyObject* tensor_complex(const Tensor& t) {
+  check_one_element(t);
   const complex<double> v = t.item().toComplexDouble();
   return PyComplex_FromDoubles(v.real(), v.imag());
 }
@@ -226,9 +232,14 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
     TensorImpl& impl = *t.impl();
     CRESSET_CHECK(!(t.requires_grad() && t.is_leaf() && GradMode::is_enabled()), "set_: a leaf that requires grad cannot be changed in place");
     impl.check_writable();
+    // The tensor keeps its version counter: only what it looks at changes.
+    auto look_at = [&](const intrusive_ptr<StorageImpl>& storage, IntArrayRef sizes, IntArrayRef strides, int64_t first) {
+      const auto target = make_intrusive<TensorImpl>(storage, t.scalar_type(), t.device());
+      target->set_geometry(sizes, strides, first);
+      impl.shallow_copy_from(*target);
+    };
     if (!is_given(source)) {
-      impl.set_storage(empty({0}, t.options()).impl()->storage());
-      impl.set_geometry({0}, {1}, 0);
+      look_at(empty({0}, t.options()).impl()->storage(), {0}, {1}, 0);
     } else {
       const bool from_tensor = is_tensor(source);
       CRESSET_CHECK_TYPE(from_tensor || is_storage(source), "set_: expected a tensor or a storage, got ", Py_TYPE(source)->tp_name);
@@ -239,11 +250,13 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
       }
       const intrusive_ptr<StorageImpl> storage = from_tensor ? tensor_of(source).impl()->storage() : storage_of(source);
       CRESSET_CHECK(storage.defined(), "set_: the source has no storage");
-      if (size || !from_tensor) {
+      if (from_tensor && !size) {
+        const Tensor& from = tensor_of(source);
+        look_at(storage, from.sizes(), from.strides(), from.storage_offset());
+      } else {
         const int64_t elements = static_cast<int64_t>(storage->nbytes() / t.element_size());
         const std::vector<int64_t> sizes = size ? to_int_list(size, "size") : std::vector<int64_t>{elements};
-        int64_t reach = is_given(offset) ? to_index(offset, "storage_offset") : 0;
-        const int64_t first = reach;
+        const int64_t first = is_given(offset) ? to_index(offset, "storage_offset") : 0;
         std::vector<int64_t> strides = is_given(stride) ? to_int_list(stride, "stride") : std::vector<int64_t>();
         if (strides.empty()) {
           const DimVector dense = contiguous_strides(sizes);
@@ -251,20 +264,14 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
         }
         CRESSET_CHECK(sizes.size() == strides.size(), "set_: ", sizes.size(), " sizes but ", strides.size(), " strides");
         CRESSET_CHECK(first >= 0, "set_: negative storage offset ", first);
-        int64_t count = 1;
+        int64_t count = 1, last = first;
         for (size_t d = 0; d < sizes.size(); d++) {
           CRESSET_CHECK(sizes[d] >= 0 && strides[d] >= 0, "set_: negative sizes or strides, got ", sizes, " and ", strides);
-          reach += (sizes[d] - 1) * strides[d];
+          last += (sizes[d] - 1) * strides[d];
           count *= sizes[d];
         }
-        if (count > 0 && reach >= elements) storage->resize(static_cast<size_t>(reach + 1) * t.element_size());
-        impl.set_storage(storage);
-        impl.set_geometry(sizes, strides, first);
-      } else {
-        const Tensor& from = tensor_of(source);
-        const DimVector sizes(from.sizes()), strides(from.strides());
-        impl.set_storage(storage);
-        impl.set_geometry(sizes, strides, from.storage_offset());
+        if (count > 0 && last >= elements) storage->resize(static_cast<size_t>(last + 1) * t.element_size());
+        look_at(storage, sizes, strides, first);
       }
     }
     impl.bump_version();

@@ -53,7 +53,8 @@ for _name, _op in _operators.items():
     if _homes[_name] == "torch":
         globals().setdefault(_name, _op)
 for _name, _op in _methods.items():
-    setattr(Tensor, _name, _op)
+    if type(Tensor.__dict__.get(_name)).__name__ != "getset_descriptor":  # a property of the same name: mT, real, ...
+        setattr(Tensor, _name, _op)
 
 
 def _operator(name):
@@ -70,7 +71,8 @@ globals().update(
     {name: value for home in (_creation, _functions, _modes) for name, value in vars(home).items() if not name.startswith("_")}
 )
 
-_construct, _rebuild_storage = _creation._construct, _utils._rebuild_storage
+_construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
+set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
 from . import autograd, linalg, nn, special  # noqa: E402,F401

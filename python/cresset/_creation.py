@@ -1,5 +1,8 @@
 """Tensors from Python data, buffers and NumPy arrays."""
 
+import sys as _sys
+import warnings as _warnings
+
 import _cresset
 from _cresset import Tensor as _Tensor
 from _cresset import bool as _bool
@@ -12,108 +15,193 @@ _NUMPY_CODES = {
 _DTYPE_OF_CODE = {code: dtype for dtype, code in _NUMPY_CODES.items()}
 
 
+_SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+
+
+def _dtype_of_numpy(array):
+    """The dtype of a NumPy array or scalar. Errors: TypeError for one that has no like, ValueError for a foreign byte order."""
+    code = array.dtype.str
+    if code in _DTYPE_OF_CODE:
+        return _DTYPE_OF_CODE[code]
+    if code[0] == ">" and "<" + code[1:] in _DTYPE_OF_CODE:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is not supported.")
+    raise TypeError(f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype.type.__name__}. The only supported types are: {_SUPPORTED}.")
+
+
+def _numpy():
+    """NumPy, if the program uses it."""
+    return _sys.modules.get("numpy")
+
+
+def _is_array(data):
+    numpy = _numpy()
+    return numpy is not None and isinstance(data, numpy.ndarray)
+
+
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    view = memoryview(buffer).cast("B")
-    available = (view.nbytes - offset) // dtype.itemsize if view.nbytes else 0
-    if view.nbytes == 0 or offset < 0 or offset >= view.nbytes or count == 0:
-        raise ValueError(f"frombuffer: offset {offset} and count {count} do not lie in a buffer of {view.nbytes} bytes")
-    if count > available or (count < 0 and (view.nbytes - offset) % dtype.itemsize):
-        raise ValueError(f"frombuffer: {view.nbytes - offset} bytes do not hold {count} elements of {dtype}")
-    import numpy
-
-    array = numpy.frombuffer(view, numpy.uint8, offset=offset)
-    address = array.__array_interface__["data"][0]
-    out = _cresset.from_pointer(address, (available if count < 0 else count,), (1,), dtype, array)
-    return out.requires_grad_(requires_grad)
+    """A 1-d tensor over the memory of an object with Python's buffer protocol."""
+    out = _cresset.from_buffer(buffer, dtype, count, offset)
+    return out.requires_grad_(True) if requires_grad else out
 
 
-def from_numpy(array):
-    facts = getattr(array, "__array_interface__", None)
-    if facts is None or not hasattr(array, "ndim"):
-        raise TypeError(f"from_numpy: expected an array, got {type(array).__name__}")
-    if facts["typestr"] not in _DTYPE_OF_CODE:
-        raise TypeError(f"from_numpy: no dtype for {array.dtype}")
-    if any(s < 0 for s in array.strides):
-        raise ValueError("from_numpy: negative strides are not supported, copy the array first")
-    size = array.dtype.itemsize
-    strides = tuple(s // size for s in array.strides)
-    return _cresset.from_pointer(facts["data"][0], array.shape, strides, _DTYPE_OF_CODE[facts["typestr"]], array)
+_warned = []
 
 
-def _flatten(data, depth, shape, flat):
-    if isinstance(data, (list, tuple)) or hasattr(data, "tolist"):
-        data = data.tolist() if hasattr(data, "tolist") else data
-    if not isinstance(data, (list, tuple)):
-        if depth != len(shape):
-            raise ValueError(f"tensor: expected a sequence of {shape[depth]} items at depth {depth}, got a number")
-        flat.append(data)
-        return
-    if depth == len(shape):
-        if flat:
-            raise ValueError(f"tensor: expected a number at depth {depth}, got a sequence")
-        shape.append(len(data))
-    elif shape[depth] != len(data):
-        raise ValueError(f"tensor: expected a sequence of {shape[depth]} items at depth {depth}, got {len(data)}")
-    for item in data:
-        _flatten(item, depth + 1, shape, flat)
+def from_numpy(ndarray):
+    """A tensor over the memory of an array."""
+    if not _is_array(ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtype = _dtype_of_numpy(ndarray)
+    size = ndarray.itemsize
+    strides = []
+    for n, step in zip(ndarray.shape, ndarray.strides):
+        if step < 0:
+            raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+                             "(You can probably work around this by making a copy of your array with array.copy().)")  # fmt: skip
+        if step % size:
+            raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+        strides.append(step // size)
+    facts = ndarray.__array_interface__["data"]
+    if facts[1] and not _warned:
+        _warned.append(True)
+        _warnings.warn("the given array is not writable: writing to the tensor is undefined; copy the array to be safe", UserWarning, stacklevel=2)
+    return _cresset.from_pointer(facts[0], ndarray.shape, tuple(strides), dtype, ndarray)
 
 
-def _inferred(flat):
-    kinds = {type(item) for item in flat}
-    if complex in kinds:
-        return complex128 if get_default_dtype() == float64 else complex64
-    if float in kinds or not kinds:
-        return get_default_dtype()
-    return int64 if int in kinds else _bool
+def _placed(out, dtype, device):
+    if dtype is not None and out.dtype is not dtype or device is not None:
+        return out.to(dtype=dtype or out.dtype, device=device)
+    return out
+
+
+def _default_device():
+    from . import _modes
+
+    return _modes._devices[-1] if _modes._devices else None
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor with a copy of `data`: a number, a nested sequence, an array or a tensor.
+
+    >>> torch.tensor([[1, 2], [3, 4.5]]).dtype
+    torch.float32
+    """
+    if dtype is not None and not isinstance(dtype, _cresset.dtype):
+        dtype = _dtype_of_type(dtype)
     if isinstance(data, _Tensor):
         out = data.detach().clone()
-    elif hasattr(data, "__array_interface__"):
-        import numpy
-
-        out = from_numpy(numpy.ascontiguousarray(data).reshape(numpy.shape(data))).clone()
+        out = _placed(out, dtype, device)
+    elif _is_array(data):
+        out = _placed(from_numpy(data).clone(), dtype, device)
     else:
-        shape, flat = [], []
-        _flatten(data, 0, shape, flat)
-        first = data[0] if isinstance(data, (list, tuple)) and data else None
-        like = dtype or (first.dtype if isinstance(first, _Tensor) else _inferred(flat))
-        out = _cresset.from_numbers(flat, like).reshape(shape)
-    out = out.detach() if out.requires_grad else out
-    if dtype is not None or device is not None:
-        out = out.to(dtype=dtype or out.dtype, device=device or out.device)
-    return out.requires_grad_(requires_grad)
+        out = _cresset.from_nested(data, dtype)
+        device = _default_device() if device is None else device
+        if device is not None:
+            out = out.to(device)
+    return out.requires_grad_(True) if requires_grad else out
 
 
-def as_tensor(data, dtype=None, device=None):
-    if not isinstance(data, _Tensor):
-        data = from_numpy(data) if hasattr(data, "__array_interface__") and hasattr(data, "__setitem__") else tensor(data, dtype=dtype)
-    return data.to(dtype=dtype or data.dtype, device=device or data.device)
+def _dtype_of_type(dtype):
+    known = {float: float64, int: int64, bool: _bool, complex: complex128}
+    if dtype in known:
+        return known[dtype]
+    raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
 
 
-asarray = as_tensor
+def as_tensor(data, *, dtype=None, device=None):
+    """A tensor over `data` where its memory can be shared, else a copy."""
+    if isinstance(data, _Tensor):
+        return _placed(data, dtype, device)
+    if _is_array(data):
+        return _placed(from_numpy(data), dtype, device)
+    return tensor(data, dtype=dtype, device=device)
 
 
-def _construct(*args, device=None, **named):
-    """What PyTorch's old constructor makes of sizes or data."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor over `obj`, or a copy where `copy` is true or nothing else will do. Bytes are read as `dtype`.
+
+    Errors: ValueError where a copy is needed and `copy` is False.
+    """
+    numpy = _numpy()
+    source = None
+    if isinstance(obj, _Tensor):
+        source = obj
+    elif _is_array(obj) or (numpy is not None and isinstance(obj, numpy.generic)):
+        source = from_numpy(numpy.asarray(obj))
+        copy = True if copy is None and isinstance(obj, numpy.generic) else copy
+    elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
+        source = from_dlpack(obj)
+    elif not isinstance(obj, (list, tuple, range, int, float, complex)):
+        try:
+            memoryview(obj)
+        except TypeError:
+            pass
+        else:
+            with _warnings.catch_warnings():
+                _warnings.simplefilter("ignore")
+                source = frombuffer(obj, dtype=dtype or get_default_dtype())
+    if source is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    wrong_dtype = dtype is not None and source.dtype is not dtype
+    wrong_device = device is not None and _cresset.device(device).type != source.device.type
+    if copy is False and wrong_device:
+        raise ValueError(f"can't alias tensor from device '{source.device}' to '{device}'.")
+    if copy is False and wrong_dtype:
+        raise ValueError(f"can't alias tensor with dtype {source.dtype} into dtype {dtype}.")
+    if wrong_dtype or wrong_device:
+        out = _placed(source, dtype, device)
+    else:
+        out = source.clone() if copy else source
+    if out.requires_grad and not requires_grad and not out.is_leaf:
+        out = out.detach()
+    return out.requires_grad_(True) if requires_grad and not out.requires_grad else out
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of an object with `__dlpack__`, or of a capsule."""
+    if hasattr(ext_tensor, "__dlpack__"):
+        kind = ext_tensor.__dlpack_device__()[0] if hasattr(ext_tensor, "__dlpack_device__") else 1
+        if int(kind) != 1:
+            raise BufferError(f"from_dlpack: got memory of device type {int(kind)}, expected the CPU (1)")
+        ext_tensor = ext_tensor.__dlpack__()
+    out = _cresset.from_dlpack(ext_tensor)
+    return out.clone() if copy else out
+
+
+def _construct(*args, device=None, like=None, **named):
+    """What PyTorch's old constructors make of sizes or data, in the default dtype or that of `like`."""
     import cresset
 
-    default = get_default_dtype()
+    default = like or get_default_dtype()
+    named_data = named.pop("size", None) or named.pop("data", None)
     if named:
-        raise TypeError(f"Tensor(): unexpected arguments {', '.join(named)}")
+        raise TypeError(f"new(): unexpected arguments {', '.join(named)}")
+    args = (named_data,) if named_data is not None else args
     if not args:
-        return cresset.empty(0)
+        return cresset.empty(0, dtype=default, device=device)
     first = args[0]
     if len(args) == 1 and isinstance(first, _Tensor):
-        if first.dtype != default:
+        if like is not None and first.dtype != default:
             raise TypeError(f"expected a tensor of dtype {default} (got {first.dtype})")
         return first.alias() if first.requires_grad else first.detach()
-    if len(args) == 1 and isinstance(first, cresset.Size) or all(isinstance(a, int) and not isinstance(a, bool) for a in args):
-        return cresset.empty(first if isinstance(first, cresset.Size) else args)
-    if len(args) == 1 and (isinstance(first, (list, tuple, range)) or hasattr(first, "__array_interface__") or hasattr(first, "__len__")):
-        return tensor(first, dtype=default)
-    raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    if len(args) == 1 and isinstance(first, cresset.Size):
+        return cresset.empty(first, dtype=default, device=device)
+    numbers = [isinstance(a, int) and not isinstance(a, bool) or hasattr(a, "__index__") and not isinstance(a, (bool, int)) for a in args]
+    if all(numbers):
+        try:
+            return cresset.empty([a.__index__() for a in args], dtype=default, device=device)
+        except TypeError:
+            pass
+    if len(args) != 1:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({kinds}), expected sizes or a sequence")
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type {type(first).__name__!r}")
+    if not (isinstance(first, (list, tuple, range)) or hasattr(first, "__len__")):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return tensor(first, dtype=default, device=device)
 
 
 def as_index(data):

@@ -1,13 +1,17 @@
 """Methods and operators of Tensor that have no row, or whose spelling in Python differs from the row's."""
 
+import builtins as _builtins
+
 import _cresset
 from _cresset import Tensor
 
 import cresset as torch
 
 from . import _operators as ops
-from . import _utils
+from . import _tensor_str, _utils
 from ._creation import _NUMPY_CODES
+
+_kind = _builtins.type
 
 
 def _property(name):
@@ -27,14 +31,19 @@ Tensor.__array_priority__ = 1000
 
 @_method
 def numpy(self, *, force=False):
+    """An array over the memory of the tensor; with `force` a copy where sharing is not possible."""
     if force:
         self = self.detach().cpu().resolve_conj().resolve_neg()
-    if self.requires_grad and torch.is_grad_enabled():
-        raise RuntimeError("numpy: the tensor requires grad, call detach() first")
-    if self.is_conj() or self.is_neg():
-        raise RuntimeError("numpy: the tensor is a lazy conjugate, call resolve_conj() first")
+    if self.is_meta:
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.is_conj():
+        raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
+    if self.is_neg():
+        raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if self.dtype not in _NUMPY_CODES:
-        raise TypeError(f"numpy: no such dtype in NumPy as {self.dtype}")
+        raise TypeError(f"Got unsupported ScalarType {self.dtype}")
     import numpy
 
     return numpy.asarray(_Memory(self))
@@ -44,7 +53,7 @@ class _Memory:
     """A tensor's memory as NumPy's array interface describes it."""
 
     def __init__(self, owner):
-        self.owner = owner
+        self.owner = owner.detach()
         item = owner.element_size()
         self.__array_interface__ = {
             "version": 3, "data": (owner.data_ptr() or 16, False), "shape": tuple(owner.shape), "typestr": _NUMPY_CODES[owner.dtype],
@@ -55,7 +64,39 @@ class _Memory:
 @_method
 def __array__(self, dtype=None, copy=None):
     array = self.numpy()
-    return array if dtype is None else array.astype(dtype)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError("__array__: another dtype needs a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@_method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    import numpy
+
+    return torch.from_numpy(numpy.asarray(array))
+
+
+@_method
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """The tensor's memory as a DLPack capsule."""
+    if self.requires_grad:
+        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.is_conj():
+        raise RuntimeError("Can't export tensors with the conjugate bit set")
+    if self.layout is not torch.strided:
+        raise RuntimeError("Can't export tensors with layout other than torch.strided")
+    if self.device.type != "cpu":
+        raise BufferError(f"__dlpack__: tensors on {self.device} cannot be exported")
+    return _cresset.to_dlpack(self.clone() if copy else self)
+
+
+@_method
+def __dlpack_device__(self):
+    if self.device.type != "cpu":
+        raise ValueError(f"Unknown device type {self.device.type} for Dlpack")
+    return (1, 0)
 
 
 def _to(self, *args, **kwargs):
@@ -74,7 +115,7 @@ def _to(self, *args, **kwargs):
         elif isinstance(value, bool):
             named[rest.pop(0)] = value
         elif value is not None:
-            raise TypeError(f"to: expected a dtype, device or tensor, got {type(value).__name__}")
+            raise TypeError(f"to: expected a dtype, device or tensor, got {_kind(value).__name__}")
     return ops["to"](self, **named) if named else self
 
 
@@ -84,13 +125,54 @@ _DTYPES = {"float": "float32", "double": "float64", "half": "float16", "bfloat16
 for _name, _dtype in _DTYPES.items():
     setattr(Tensor, _name, lambda self, memory_format=torch.preserve_format, d=getattr(torch, _dtype): self.to(dtype=d, memory_format=memory_format))
 Tensor.cpu = lambda self, memory_format=torch.preserve_format: self.to("cpu", memory_format=memory_format)
-Tensor.type = lambda self, dtype=None: self.to(dtype) if dtype is not None else f"torch.{_tensor_name(self)}"
 
 
-def _tensor_name(self):
-    names = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
-             "uint8": "Byte", "bool": "Bool", "bfloat16": "BFloat16", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}  # fmt: skip
-    return names[str(self.dtype).removeprefix("torch.")] + "Tensor"
+_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
+          "uint8": "Byte", "bool": "Bool", "bfloat16": "BFloat16", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+          "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}  # fmt: skip
+_TYPED = {f"{kind}Tensor": getattr(torch, name) for name, kind in _NAMES.items()}
+
+
+def _type_name(dtype, device="cpu"):
+    module = "torch" if device == "cpu" else f"torch.{device}"
+    return f"{module}.{_NAMES[str(dtype).removeprefix('torch.')]}Tensor"
+
+
+@_method
+def type(self, dtype=None, non_blocking=False, **named):
+    """The name of the tensor's type, or the tensor in another one."""
+    if dtype is None:
+        return _type_name(self.dtype, self.device.type)
+    if isinstance(dtype, torch.dtype):
+        return self.to(dtype)
+    if isinstance(dtype, _TensorType):
+        return self.to(dtype.dtype)
+    if isinstance(dtype, str) and dtype.startswith("torch.") and dtype[6:] in _TYPED:
+        return self.to(_TYPED[dtype[6:]])
+    if isinstance(dtype, str) and dtype == "torch.Tensor" or dtype is Tensor:
+        return self.to(torch.get_default_dtype())
+    raise ValueError(f"invalid type: {getattr(dtype, '__name__', dtype)!r}")
+
+
+class _TensorType(_kind):
+    """The class of PyTorch's old types: tensors of one dtype."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == "cpu"
+
+    def __call__(cls, *args, **named):
+        return torch._construct(*args, like=cls.dtype, **named)
+
+
+for _name, _dtype in _TYPED.items():
+    if not _name.startswith(("UInt", "Complex")):
+        setattr(torch, _name, _TensorType(_name, (), {"dtype": _dtype, "is_cuda": False, "__module__": "torch"}))
+
+
+@_method
+def new(self, *args, **named):
+    """An old constructor: sizes or data, in this tensor's dtype."""
+    return torch._construct(*args, like=self.dtype, **named)
 
 
 @_method
@@ -107,10 +189,7 @@ Tensor.dim_order = lambda self: tuple(sorted(range(self.dim()), key=lambda d: -s
 Tensor.is_same_size = lambda self, other: self.shape == other.shape
 
 
-@_method
-def __repr__(self):
-    values = "..." if self.is_meta else repr(self.tolist())
-    return f"tensor({values}, dtype={self.dtype})"
+Tensor.__repr__ = _tensor_str.tensor_str
 
 
 @_method
@@ -132,7 +211,9 @@ def __reversed__(self):
 
 @_method
 def __format__(self, spec):
-    return format(self.item(), spec) if self.dim() == 0 and spec else object.__format__(self, spec)
+    if self.dim() == 0 and not self.is_meta and _kind(self) is Tensor:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
 
 
 Tensor.__deepcopy__ = _utils.deepcopy_tensor

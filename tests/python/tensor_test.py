@@ -158,7 +158,7 @@ class Properties(unittest.TestCase):
         x = torch.tensor(3)
         self.assertEqual((int(x), float(x), bool(x), [1, 2, 3, 4][x], complex(x)), (3, 3.0, True, 4, 3 + 0j))
         for error, call in (
-            (RuntimeError, lambda: bool(torch.ones(2))), (RuntimeError, lambda: float(torch.ones(2))), (TypeError, lambda: [1][torch.tensor(0.0)]),
+            (RuntimeError, lambda: bool(torch.ones(2))), (ValueError, lambda: float(torch.ones(2))), (TypeError, lambda: [1][torch.tensor(0.0)]),
             (TypeError, lambda: len(x)), (TypeError, lambda: iter(x)), (RuntimeError, lambda: torch.empty(0).item()),
             (TypeError, lambda: setattr(x, "requires_grad", 1)), (RuntimeError, lambda: setattr(x, "requires_grad", True)),
         ):  # fmt: skip
