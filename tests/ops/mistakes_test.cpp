@@ -179,7 +179,7 @@ const std::vector<Mistake>& mistakes() {
        "input",
        [] { ones({2}, kLong).mean(); }},
       {"SubtractionOfBools", "RuntimeError",
-       "sub: subtraction of two bool tensors is not supported; use bitwise_xor or logical_xor instead",
+       "sub: subtraction with a bool tensor is not supported; use bitwise_xor, logical_xor or logical_not instead",
        [] { ones({2}, kBool) - ones({2}, kBool); }},
       {"BitwiseOfFloats", "NotImplementedError", "bitwise_and: not implemented for dtype float32",
        [] { bitwise_and(ones({2}), ones({2})); }},
