@@ -397,7 +397,9 @@ void send_roots(GraphTask& task, const edge_list& roots, variable_list&& grads) 
     const uint32_t i = task.index.find(e.function.get());
     const NodeState& state = task.states[i];
     const bool repeated = std::find(first.begin(), first.end(), i) != first.end();
-    if (state.dependencies == 0 && !repeated && (!task.restricted || state.needed || state.captured)) first.push_back(i);
+    // A single root sees its gradient, and its hooks do, whether it is needed or not.
+    const bool wanted = !task.restricted || state.needed || state.captured || roots.size() == 1;
+    if (state.dependencies == 0 && !repeated && wanted) first.push_back(i);
   }
   for (const uint32_t i : first) make_ready(task, i);
 }

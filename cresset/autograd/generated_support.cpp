@@ -125,6 +125,11 @@ Tensor sum_to_size(const Tensor& grad, IntArrayRef sizes) {
   return extra > 0 ? sum.view(sizes) : sum;
 }
 
+void check_not_released(bool released) {
+  CRESSET_CHECK(!released, "backward: the graph has been freed by an earlier call; pass retain_graph=true to the first call to go through the graph a ",
+                "second time");
+}
+
 variable_list NotImplementedBackward::apply(variable_list&&) {
   CRESSET_CHECK_NOT_IMPLEMENTED(false, op_, ": the gradient is not implemented");
   return {};

@@ -93,6 +93,9 @@ CRESSET_API bool any_defined(const variable_list& grads);
 // `grad` summed to `sizes` where broadcasting had expanded; the engine does this for every edge itself.
 CRESSET_API Tensor sum_to_size(const Tensor& grad, IntArrayRef sizes);
 
+// Errors: an earlier backward has freed the node.
+CRESSET_API void check_not_released(bool released);
+
 // For operators without a gradient formula: raises when backward reaches it.
 struct CRESSET_API NotImplementedBackward final : public Node {
   explicit NotImplementedBackward(std::string op) : op_(std::move(op)) {}

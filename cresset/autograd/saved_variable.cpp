@@ -160,6 +160,9 @@ Tensor SavedVariable::unpack(const intrusive_ptr<Node>& saved_for) const {
       const AutogradMeta* meta = impl::get_autograd_meta(data_);
       throw_changed(data_, meta ? meta->grad_fn_.get() : nullptr);
     }
+    if (CRESSET_UNLIKELY(!is_leaf_ && !impl::get_autograd_meta(data_)->grad_fn_)) {
+      CRESSET_CHECK(false, "backward: a saved tensor has been detached in place, with detach_(), which is not supported; use detach(), got ", data_);
+    }
     return data_;
   }
   intrusive_ptr<Node> grad_fn = inplace_on_view_ ? weak_grad_fn_.lock() : grad_fn_;

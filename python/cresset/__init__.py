@@ -80,6 +80,8 @@ from . import autograd, linalg, nn, special  # noqa: E402,F401
 # Submodules that load at first use, and names that live in them.
 _lazy = {"optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
+_lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
+
 
 def __getattr__(name):
     if name not in _lazy:

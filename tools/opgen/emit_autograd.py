@@ -141,6 +141,8 @@ class AutogradEmitter:
         if tensors:
             lines.append(f"  {self.node}() {{ lock_apply_ = true; }}")
         lines.append(f"  std::string name() const override {{ return {'name_' if len(names) > 1 or self.row.grad_name_if else quoted(names[0])}; }}")
+        if self.row.grad_once and not tensors:
+            lines += ["  void release_variables() override { released_ = true; }", "  bool released_ = false;"]
         if tensors:
             lines.append("  void release_variables() override {")
             for s in tensors:
@@ -157,6 +159,8 @@ class AutogradEmitter:
     def apply(self, saved: list[Saved]) -> list[str]:
         lines = [f"variable_list {self.node}::apply(variable_list&& grads) {{"]
         texts = [t for t in self.formulas.values() if t not in STATES]
+        if self.row.grad_once and not any(s.is_tensor for s in saved):
+            lines.append("  check_not_released(released_);")
         lines.append("  const Tensor& grad = grads[0];" if any(uses(t, "grad") for t in texts) else "  (void)grads;")
         for s in saved:
             condition = self.condition(s.edges, "") if s.is_tensor else ""
@@ -264,7 +268,7 @@ class AutogradEmitter:
             return [f'check_inplace(self, any_requires_grad(self), "{name}");', call, "return self;"]
         saved = [line.replace("SavedVariable(self, true)", "SavedVariable(self, true, self.is_view())") for line in self.save_outputs("self")]
         return [f"const bool record = any_requires_grad({names});", f'check_inplace(self, record, "{name}");', f"intrusive_ptr<{self.node}> node;",
-                "if (record) {", *("  " + line for line in self.record(op)), "}", call, "if (node) {", "  rebase_history(self, node);",
+                "if (record) {", *("  " + line for line in self.record(op)), "}", call, "if (node) {", f"  {'set_view_history' if self.row.kind == 'view' else 'rebase_history'}(self, node);",
                 *("  " + line for line in saved), "}", "return self;"]  # fmt: skip
 
     def out_form(self, op: Op) -> list[str]:

@@ -12,7 +12,7 @@ from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
-    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "any_device": bool, "inplace_safe": bool,
+    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "any_device": bool, "inplace_safe": bool,
     "output_differentiability": list, "aliases": list, "python": str, "jvp": (str, dict), "batch": str, "test": dict, "doc": str,
 }  # fmt: skip
 
@@ -88,7 +88,7 @@ class _Reader:
             file=self.path, line=self.head, schema=schema, kind=table["kind"], forms=forms, meta=table.get("meta"),
             kernel={kernel: ""} if isinstance(kernel, str) else kernel, inputs=tuple(table.get("inputs", ())),
             params=tuple(table.get("params", ())), check=table.get("check"), mask=table.get("mask"), grad=table.get("grad"),
-            grad_names=_names(table.get("grad_name")), grad_name_if=table.get("grad_name_if", {}), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
+            grad_names=_names(table.get("grad_name")), grad_name_if=table.get("grad_name_if", {}), grad_once=table.get("grad_once", False), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
             out_overload=table.get("out_overload"),
             contiguous_out=table.get("contiguous_out", False), any_device=table.get("any_device", False), inplace_safe=table.get("inplace_safe", False),
             output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),

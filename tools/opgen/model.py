@@ -172,6 +172,7 @@ class Row:
     grad: dict[str, str] | str | None = None
     grad_names: tuple[str, ...] = ()
     grad_name_if: dict[str, str] = dataclasses.field(default_factory=dict)
+    grad_once: bool = False
     cpp_name: str | None = None
     decomposition: str | None = None
     out_names: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ import warnings as _warnings
 import _cresset
 
 from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
-from . import _tensor, anomaly_mode, function, graph  # noqa: F401
+from . import _tensor, anomaly_mode, function, grad_mode, graph  # noqa: F401
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .function import Function  # noqa: F401
 from .gradcheck import gradcheck, gradgradcheck  # noqa: F401
@@ -71,7 +71,7 @@ def grad(
         result = _cresset.run_backward("grad", outputs, grad_outputs, retain_graph, create_graph, inputs, False)
     if any(g is None for g in result):
         if materialize_grads:
-            result = _materialized(result, inputs)
+            result = _materialized(result, inputs, is_grads_batched)
         elif not allow_unused:
             at = next(i for i, g in enumerate(result) if g is None)
             raise RuntimeError(f"grad: the input at index {at} was not used in the graph; set allow_unused=True if that is intended")
@@ -82,12 +82,13 @@ def _is_list(value):
     return isinstance(value, (list, tuple)) and not isinstance(value, graph.GradientEdge)
 
 
-def _materialized(result, inputs):
+def _materialized(result, inputs, batched):
     from .. import zeros_like
 
     if any(g is None and isinstance(i, graph.GradientEdge) for g, i in zip(result, inputs, strict=True)):
         raise RuntimeError("grad: materialize_grads cannot be used where an input is a gradient edge")
-    return tuple(zeros_like(i, requires_grad=True) if g is None else g for g, i in zip(result, inputs, strict=True))
+    # As PyTorch has it: the zeros of a leaf can be differentiated by.
+    return tuple(zeros_like(i, requires_grad=i.is_leaf and not batched) if g is None else g for g, i in zip(result, inputs, strict=True))
 
 
 def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):

@@ -14,12 +14,13 @@ class detect_anomaly:
     that names its node. Slow; for debugging only.
 
     >>> x = torch.tensor(-1.0, requires_grad=True)
-    >>> with warnings.catch_warnings(), torch.autograd.detect_anomaly():
+    >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     try:
-    ...         x.sqrt().backward()
-    ...     except RuntimeError as error:
-    ...         print("nan" in str(error))
+    ...     with torch.autograd.detect_anomaly():
+    ...         try:
+    ...             x.sqrt().backward()
+    ...         except RuntimeError as error:
+    ...             print("nan" in str(error))
     True
     """
 

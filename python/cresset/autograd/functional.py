@@ -234,7 +234,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     def one_number(*args):
         outputs, out_several = _called(func, args, "hessian", strict)
         (out,) = _scalar(outputs, out_several, "hessian")
-        return out.reshape(())
+        return out.squeeze()
 
     def gradient(*args):
         if outer_jacobian_strategy == "forward-mode":

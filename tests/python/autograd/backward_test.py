@@ -52,6 +52,44 @@ class Passes(unittest.TestCase):
         with self.assertRaises(ValueError):
             torch.autograd.grad(y, x, allow_unused=False, materialize_grads=True)
 
+    def test_zeros_of_leaves_can_be_differentiated_by(self):
+        x, w = leaf(1.0), leaf(1.0)
+        g, h = torch.autograd.grad((x * 2).sum(), [w, w * 2], materialize_grads=True)
+        self.assertEqual((g.requires_grad, h.requires_grad), (True, False))
+
+    def test_products_with_numbers_are_freed_too(self):
+        for y in (leaf(1.0) * 2, leaf(1.0) / 2):
+            z = y.sum()
+            z.backward()
+            with self.assertRaisesRegex(RuntimeError, "freed"):
+                z.backward()
+
+    def test_saved_tensors_must_not_be_detached_in_place(self):
+        x = leaf(1.0)
+        y = x * 3
+        z = x * y
+        y.detach_()
+        with self.assertRaisesRegex(RuntimeError, "detach"):
+            z.sum().backward()
+
+    def test_shapes_of_views_change_in_place(self):
+        x = leaf(1.0, 2.0)
+        y = x * 1
+        v = y[None]
+        v.squeeze_(0)
+        w = y.view(1, 2)
+        w.t_()
+        (v * torch.tensor([1.0, 10.0]) + w[:, 0] * torch.tensor([3.0, 5.0]) + y).sum().backward()
+        self.assertEqual((tuple(w.shape), x.grad.tolist()), ((2, 1), [5, 16]))
+
+    def test_the_hooks_of_a_root_run_although_it_is_not_needed(self):
+        x, w, seen = leaf(1.0), leaf(2.0), []
+        y = x * 2
+        y.register_hook(seen.append)
+        y.sum()
+        y.backward(torch.ones(1), inputs=[w * 1])
+        self.assertEqual(len(seen), 1)
+
     def test_a_dict_of_inputs_gives_a_dict(self):
         x = leaf(2.0)
         self.assertEqual(torch.autograd.grad((x * 5).sum(), {"x": x})["x"].tolist(), [5])
