@@ -799,7 +799,7 @@ class SequentialLR(_Composed):
         for group in optimizer.param_groups:
             _set(group, "lr", group["initial_lr"])
         for scheduler in schedulers:
-            self._undo(scheduler)
+            self.recursive_undo(scheduler)
         first = schedulers[0]
         if not isinstance(first, _Composed):
             first._is_initial, first._step_count = True, 0
@@ -807,9 +807,11 @@ class SequentialLR(_Composed):
             first._is_initial = False
         self._last_lr = first.get_last_lr()
 
-    def _undo(self, scheduler):
+    def recursive_undo(self, sched=None):
+        """Takes back the last step's count of a scheduler (by default this one), and of those within it."""
+        scheduler = self if sched is None else sched
         for part in scheduler._schedulers if isinstance(scheduler, _Composed) else ():
-            self._undo(part)
+            self.recursive_undo(part)
         if hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 

@@ -113,7 +113,7 @@ class DataLoader(Generic[T_co]):
         self.batch_size, self.drop_last, self.sampler, self.batch_sampler, self.generator = batch_size, drop_last, sampler, batch_sampler, generator
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self.persistent_workers = persistent_workers
-        self._warn_about_many_workers()
+        self.check_worker_number_rationality()
         self._initialized = True
 
     def __setattr__(self, name, value):
@@ -143,7 +143,8 @@ class DataLoader(Generic[T_co]):
             raise TypeError(f"multiprocessing_context option should be a valid context object or a string, but got {value!r}")
         return value
 
-    def _warn_about_many_workers(self):
+    def check_worker_number_rationality(self):
+        """Warns where there are more worker processes than processors for them."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if self.num_workers > cores and self.multiprocessing_context != "thread":
             warnings.warn(

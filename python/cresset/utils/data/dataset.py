@@ -172,6 +172,12 @@ class ConcatDataset(Dataset):
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
 
+    @property
+    def cummulative_sizes(self):
+        """An old, misspelt name of ``cumulative_sizes``."""
+        warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", FutureWarning, stacklevel=2)
+        return self.cumulative_sizes
+
 
 class ChainDataset(IterableDataset):
     """Streams one after the other. Errors: AssertionError, when read, for what is no stream."""
