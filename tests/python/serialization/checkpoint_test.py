@@ -490,6 +490,25 @@ class WithPyTorch(unittest.TestCase):
         self.assertEqual(theirs["plain"]["integers"], golden["plain"]["integers"])
         self.assertEqual(theirs["parameter"].tolist(), [1.5, -2.0])
 
+    def test_training_goes_on_there(self):
+        import torch as peer
+
+        def make(t):
+            model = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.ReLU(), t.nn.BatchNorm1d(3))
+            return model, t.optim.AdamW(model.parameters(), lr=0.1)
+
+        model, optimizer = make(torch)
+        model(torch.ones(2, 2)).sum().backward()
+        optimizer.step()
+        saved = peer.load(io.BytesIO(written({"model": model.state_dict(), "optimizer": optimizer.state_dict()})), weights_only=True)
+        other, theirs = make(peer)
+        other.load_state_dict(saved["model"])
+        theirs.load_state_dict(saved["optimizer"])
+        self.assertEqual(theirs.state_dict()["state"][0]["step"].item(), 1)
+        whole = peer.load(io.BytesIO(written(model)), weights_only=False)
+        self.assertEqual(str(whole), str(model))
+        self.assertEqual(whole[0].weight.tolist(), model[0].weight.tolist())
+
 
 if __name__ == "__main__":
     unittest.main()
