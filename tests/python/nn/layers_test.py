@@ -161,8 +161,8 @@ class Losses(unittest.TestCase):
 class Bags(unittest.TestCase):
     def test_bags_are_rows_together(self):
         table = torch.randn(10, 3, dtype=torch.float64)
-        numbers, offsets = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 2, 2])
-        bags = [[1, 2], [], [4, 5, 4, 3]]
+        numbers, offsets = torch.tensor([1, 2, 4, 5, 4, 3, 7]), torch.tensor([0, 2, 2, 6])
+        bags = [[1, 2], [], [4, 5, 4, 3], [7]]
         for mode, reduce in (("sum", np.sum), ("mean", np.mean), ("max", np.max)):
             got = F.embedding_bag(numbers, table, offsets, mode=mode)
             expected = [reduce(table.numpy()[b], axis=0) if b else np.zeros(3) for b in bags]
@@ -236,6 +236,8 @@ class Utilities(unittest.TestCase):
         self.assertEqual(layer.weight.tolist(), [[0, 0, 0], [-4, 5, -6]])
         layer(torch.ones(1, 3)).sum().backward()
         self.assertEqual(layer.weight_orig.grad.tolist(), [[0, 0, 0], [1, 1, 1]])
+        prune.l1_unstructured(layer, "weight", 1)
+        self.assertEqual(layer.weight.tolist(), [[0, 0, 0], [0, 5, -6]])
         prune.remove(layer, "weight")
         self.assertEqual(list(layer.state_dict()), ["weight"])
         self.assertFalse(prune.is_pruned(layer))

@@ -170,7 +170,7 @@ class Calling(unittest.TestCase):
         layer.register_forward_pre_hook(lambda m, a: (a[0] * 2,))
         handle = layer.register_forward_hook(lambda m, a, out: out + 1)
         layer.register_full_backward_pre_hook(lambda m, g: (g[0] * 3,))
-        layer.register_full_backward_hook(lambda m, gi, go: (gi[0] + 10,))
+        layer.register_full_backward_hook(lambda m, gi, go: (gi[0] + 10 * go[0] / 3,))
         x = torch.ones(2).requires_grad_()
         out = layer(x)
         out.sum().backward()

@@ -56,7 +56,9 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input):
-        return F.linear(input, self.weight, self.bias)
+        held = self.__dict__["_parameters"]  # half the time of two attributes; those computed elsewhere are not in it
+        weight = held["weight"] if "weight" in held else self.weight
+        return F.linear(input, weight, held["bias"] if "bias" in held else self.bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -220,10 +220,10 @@ class Module(StateMixin):
 
     def __getattr__(self, name):
         own = self.__dict__
-        for table in _TABLES:
-            held = own.get(table)
-            if held is not None and name in held:
-                return held[name]
+        if "_modules" in own:  # the last table that __init__ makes
+            for held in (own["_parameters"], own["_modules"], own["_buffers"]):
+                if name in held:
+                    return held[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def _without(self, name):
