@@ -115,7 +115,7 @@ class Case:
         whole = lambda v: np.asarray(v) if isinstance(v, np.generic) else v  # noqa: E731
         self.row, self.args, self.kwargs = row, tree(whole, tuple(args)), tree(whole, kwargs)
 
-    def __str__(self):
+    def __repr__(self):
         return f"{self.args} {self.kwargs}"
 
     def tensors(self):

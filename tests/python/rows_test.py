@@ -25,6 +25,14 @@ STRIDES = bool(os.environ.get("CRESSET_STRIDES"))  # compare strides with PyTorc
 COUNTS, SKIPPED = collections.Counter(), collections.Counter()
 
 
+def near(one, other, rtol, atol):
+    """A quick yes; what is not a plain number near another is left to NumPy's own comparison."""
+    if one.dtype == other.dtype and one.tobytes() == other.tobytes():
+        return True
+    with np.errstate(all="ignore"):
+        return one.dtype.kind in "fc" and other.dtype.kind in "fc" and bool(np.all(np.abs(one - other) <= atol + rtol * np.abs(other)))
+
+
 class Rows(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -63,7 +71,8 @@ class Rows(unittest.TestCase):
                 continue
             if one.dtype.kind in "biu" and other.dtype.kind in "biu":
                 other = other.astype(one.dtype)  # wraps round as ours does
-            np.testing.assert_allclose(one, other.astype(np.result_type(one, other)), rtol, atol, err_msg=what)
+            if not near(one, other, rtol, atol):
+                np.testing.assert_allclose(one, other.astype(np.result_type(one, other)), rtol, atol, err_msg=str(what))
         COUNTS["comparisons"] += 1
 
     def test_every_row_has_a_reference_or_a_reason(self):
@@ -81,11 +90,11 @@ class Rows(unittest.TestCase):
                     expected = case.expected(*given)
                     args, kwargs = case.tensors()
                     result = row.function(*args, **kwargs)
-                    self.agree(result, expected, dtype, row, f"{dtype} {case}", dtypes=row.test.get("dtype", True))
+                    self.agree(result, expected, dtype, row, (dtype, case), dtypes=row.test.get("dtype", True))
                     if row.writes:
                         self.assertIs(result, args[0])
                     arrays = [a for a in leaves(given) if isinstance(a, np.ndarray)]  # what the reference wrote, and nothing else, has changed
-                    self.agree([a for a in leaves((args, kwargs)) if isinstance(a, torch.Tensor)], arrays, dtype, row, f"arguments of {dtype} {case}")
+                    self.agree([a for a in leaves((args, kwargs)) if isinstance(a, torch.Tensor)], arrays, dtype, row, ("arguments of", dtype, case))
 
         self.each(check)
 
@@ -125,7 +134,7 @@ class Rows(unittest.TestCase):
                         self.assertIs(out, returned)
                     if row.row["family"] == "random" and outs is strided:
                         continue  # drawn in another order
-                    self.agree(outs, expected, row.dtypes[-1], row, f"out= {case}")
+                    self.agree(outs, expected, row.dtypes[-1], row, ("out=", case))
 
         self.each(check)
 
@@ -146,7 +155,7 @@ class Rows(unittest.TestCase):
                 version, address = target._version, target.data_ptr()
                 self.assertIs(function(target, *args[1:], **kwargs), target)
                 self.assertEqual((target.data_ptr(), target._version > version), (address, True))
-                self.agree(target, expected.to(target.dtype), row.dtypes[-1], row, f"in-place {case}")
+                self.agree(target, expected.to(target.dtype), row.dtypes[-1], row, ("in-place", case))
 
         self.each(check)
 
@@ -156,14 +165,14 @@ class Rows(unittest.TestCase):
         def check(row):
             has_device = any(a["name"] == "device" for a in row.row["arguments"])
             for dtype in row.dtypes:
-                for case in row.cases(dtype, 20):
+                for case in row.cases(dtype, 16):
                     args, kwargs = case.tensors()
                     tensors = [t for t in leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
                     on_meta = tree(to_meta, args), tree(to_meta, kwargs)
                     if has_device and not tensors:
                         on_meta[1]["device"] = "meta"
                     if "data" in row.test and (row.test["data"] != "mask" or any(t.dtype is torch.bool for t in leaves(args[1:]) if isinstance(t, torch.Tensor))):
-                        with self.assertRaises(RuntimeError, msg=f"{case}"):
+                        with self.assertRaises(RuntimeError, msg=case):
                             row.function(*on_meta[0], **on_meta[1])
                         SKIPPED[f"calls whose {row.test['data']} depends on data"] += 1
                         continue
@@ -172,7 +181,7 @@ class Rows(unittest.TestCase):
                         self.assertEqual(real, meta)
                         continue
                     facts = [[(t.shape, t.dtype, t.stride()) for t in side] for side in (real, meta)]
-                    self.assertEqual(facts[0], facts[1], f"{dtype} {case}")
+                    self.assertEqual(facts[0], facts[1], (dtype, case))
                     self.assertTrue(all(str(t.device) == "meta" for t in meta))
                     COUNTS["meta calls"] += 1
 
@@ -210,7 +219,7 @@ class Rows(unittest.TestCase):
             if reason is not True or not ({"float64", "complex128"} & set(row.dtypes)):
                 SKIPPED[reason if isinstance(reason, str) else "rows have no derivative"] += 1
                 return
-            for dtype, limit in (("float64", 40), ("complex128", 5)):
+            for dtype, limit in (("float64", 24), ("complex128", 5)):
                 for case in row.cases(dtype, limit) if dtype in row.dtypes else ():
                     if not case.expanded:  # equal values may have no derivative
                         self.differentiate(row, case)
@@ -243,7 +252,7 @@ class Rows(unittest.TestCase):
         outputs = function(*inputs)
         if any(t.dtype is not torch.float64 for t in outputs) or not outputs:
             return  # too few digits for differences, or whole numbers
-        self.slope(function, inputs, str(case))
+        self.slope(function, inputs, case)
         outputs = function(*[x.requires_grad_() for x in inputs])
         used = [i for i, t in enumerate(outputs) if t.requires_grad]
         if not used:
@@ -258,7 +267,7 @@ class Rows(unittest.TestCase):
                 return [torch.zeros_like(x) if g is None else g for g, x in zip(grads, xs, strict=True)]
 
         inputs = [x.detach() for x in inputs]
-        self.slope(first, inputs + cotangents, f"second order {case}")
+        self.slope(first, inputs + cotangents, ("second order", case))
         COUNTS["derivatives"] += 2
 
     def slope(self, function, inputs, what):
@@ -318,10 +327,10 @@ class Rows(unittest.TestCase):
                             self.assertEqual(str(a), str(b))
                             continue
                         facts = [(tuple(t.shape), str(t.dtype), t.stride() if STRIDES else ()) for t in (a, b)]
-                        self.assertEqual(*facts, f"{dtype} {case}")
+                        self.assertEqual(*facts, (dtype, case))
                     if isinstance(theirs[0], peer.Tensor):
                         values = [t.resolve_conj().resolve_neg().numpy() for t in theirs]
-                        self.agree(ours, values, dtype, row, f"PyTorch: {dtype} {case}", tolerance=(1e-7, 1e-8) if dtype == "float64" else None)
+                        self.agree(ours, values, dtype, row, ("PyTorch", dtype, case), tolerance=(1e-7, 1e-8) if dtype == "float64" else None)
 
         self.each(check)
 
