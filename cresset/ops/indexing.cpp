@@ -68,14 +68,12 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Tensor: {
         const Tensor& t = i.tensor();
         const bool mask = t.scalar_type() == ScalarType::Bool || t.scalar_type() == ScalarType::Byte;
-        const bool whole = t.scalar_type() == kLong || t.scalar_type() == kInt;
-        CRESSET_CHECK_INDEX(mask || whole, "tensors used as indices must be int64, int32, uint8 or bool, got ", t);
-        if (t.dim() == 0 && !mask) {
+        if (t.dim() == 0 && is_integral_type(t.scalar_type(), false) && !mask) {
           // A 0-d integer tensor acts as an integer.
           a.view = a.view.select(dim, t.item<int64_t>());
           break;
         }
-        if (t.dim() == 0) {
+        if (t.dim() == 0 && mask) {
           a.view = a.view.unsqueeze(dim);
           put_tensor(t.item().to<bool>() ? zeros({1}, kLong) : empty({0}, kLong));
           dim++;
@@ -97,12 +95,47 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       }
     }
   }
+  for (const auto& t : a.tensors)
+    CRESSET_CHECK_INDEX(!t || t->scalar_type() == kLong || t->scalar_type() == kInt, "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
   return a;
 }
 
 // x[True] is all of x under a new dimension, and a view.
 bool is_true(ArrayRef<TensorIndex> indices) {
   return indices.size() == 1 && indices[0].type() == TensorIndexType::Boolean && indices[0].boolean();
+}
+
+// One mask and no other tensor: assigning one element to what it selects is filling, which converts. False: something else.
+bool fill_masked(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value) {
+  const TensorIndex* found = nullptr;
+  int64_t consumed = 0, before = 0;
+  std::vector<TensorIndex> others;
+  for (const auto& i : indices) consumed += consumed_dims(i);
+  for (const auto& i : indices) {
+    const bool tensor = i.type() == TensorIndexType::Tensor;
+    const bool mask = tensor && (i.tensor().scalar_type() == kBool || i.tensor().scalar_type() == kByte) && i.tensor().dim() > 0;
+    if (i.type() == TensorIndexType::Boolean || (tensor && !mask && i.tensor().dim() > 0) || (mask && found)) return false;
+    if (tensor && !mask && (i.tensor().scalar_type() == kBool || i.tensor().scalar_type() == kByte)) return false;
+    if (mask) {
+      found = &i;
+      for (int64_t d = 0; d < i.tensor().dim(); d++) others.emplace_back(Slice());
+      continue;
+    }
+    others.push_back(i);
+    if (found) continue;
+    if (i.type() == TensorIndexType::Ellipsis) before += self.dim() - consumed;
+    else if (i.type() == TensorIndexType::None || i.type() == TensorIndexType::Slice) before++;
+  }
+  if (!found || consumed > self.dim()) return false;
+  Tensor mask = found->tensor();
+  const Tensor view = apply_views(self, others).view;
+  for (int64_t d = 0; d < mask.dim(); d++)
+    if (mask.size(d) != view.size(before + d)) return false;
+  CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill_: only boolean masks are supported, got ", mask.scalar_type());
+  while (mask.dim() < view.dim() - before) mask = mask.unsqueeze(-1);
+  Tensor target = view;
+  target.masked_fill_(mask, value.reshape(IntArrayRef()));
+  return true;
 }
 
 // Strips leading dimensions of size 1 that the destination does not have, as assignment in NumPy does.
@@ -119,7 +152,6 @@ TensorIndex::TensorIndex(const char* text) : type_(TensorIndexType::Ellipsis) {
 }
 
 Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
-  if (is_true(indices)) return self.unsqueeze(0);
   const Applied a = apply_views(self, indices);
   if (a.any_tensor) return cresset::index(a.view, a.tensors);
   return a.view.is_same(self) ? self.alias() : a.view;
@@ -131,6 +163,7 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& v
     whole.copy_(strip_leading_ones(value, whole.dim()));
     return;
   }
+  if (value.numel() == 1 && fill_masked(self, indices, value)) return;
   Applied a = apply_views(self, indices);
   if (!a.any_tensor) {
     a.view.copy_(strip_leading_ones(value, a.view.dim()));
@@ -147,7 +180,10 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& v
     return;
   }
   Applied a = apply_views(self, indices);
-  if (a.any_tensor) a.view.index_put_(a.tensors, full({}, value, self.options()));
+  if (a.any_tensor) {
+    const Tensor one = full({}, value, self.options());
+    if (!fill_masked(self, indices, one)) a.view.index_put_(a.tensors, one);
+  }
   else a.view.fill_(value);
 }
 

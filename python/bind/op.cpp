@@ -67,6 +67,16 @@ ArgumentPlan plan_of(const Argument& a, bool numbers) {
   return plan;
 }
 
+// One line for each field, as PyTorch prints them.
+PyObject* named_repr(PyObject* self) {
+  Ref text(PyUnicode_FromFormat("%s(\n", Py_TYPE(self)->tp_name));
+  const PyMemberDef* fields = Py_TYPE(self)->tp_members;
+  const Py_ssize_t n = PyTuple_GET_SIZE(self);
+  for (Py_ssize_t i = 0; text && i < n; i++)
+    text = Ref(PyUnicode_FromFormat("%U%s=%R%s", text.get(), fields[i].name, PyTuple_GET_ITEM(self, i), i + 1 < n ? ",\n" : ")"));
+  return text.release();
+}
+
 // A tuple type with fields, for results that have names.
 PyTypeObject* named_results(const FunctionSchema& schema) {
   if (schema.returns.size() < 2 || schema.returns[0].name.empty()) return nullptr;
@@ -78,7 +88,9 @@ PyTypeObject* named_results(const FunctionSchema& schema) {
   for (size_t i = 0; i < schema.returns.size(); i++) fields[i] = {schema.returns[i].name.c_str(), nullptr};
   auto* title = new std::string("torch.return_types." + base);
   PyStructSequence_Desc desc{title->c_str(), nullptr, fields, static_cast<int>(schema.returns.size())};
-  return type = PyStructSequence_NewType(&desc);
+  type = PyStructSequence_NewType(&desc);
+  if (type) type->tp_repr = named_repr;
+  return type;
 }
 
 Overload overload_of(const std::string& entry_name, const OpData& op) {

@@ -68,18 +68,17 @@ PyObject* set_threads(PyObject*, PyObject* n) {
   });
 }
 
-template <auto F> PyObject* of_two_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* cast_names[] = {"from_", "to", nullptr};
-  static const char* promote_names[] = {"type1", "type2", nullptr};
-  const char** names = static_cast<void*>(&cast_names) && std::is_same_v<decltype(F(kByte, kByte)), bool> ? cast_names : promote_names;
+constexpr const char* kCastNames[] = {"from_", "to", nullptr};
+constexpr const char* kPromoteNames[] = {"type1", "type2", nullptr};
+template <auto F, auto& Names> PyObject* of_two_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
   PyObject *a, *b;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!", const_cast<char**>(names), dtype_type, &a, dtype_type, &b)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(Names), &a, &b)) return nullptr;
   return guarded([&] { return wrap(dispatch::Value(F(to_dtype(a), to_dtype(b)))); });
 }
 
 PyMethodDef functions[] = {
-    {"can_cast", reinterpret_cast<PyCFunction>(of_two_dtypes<can_cast>), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"promote_types", reinterpret_cast<PyCFunction>(of_two_dtypes<promote_types>), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"can_cast", reinterpret_cast<PyCFunction>(of_two_dtypes<can_cast, kCastNames>), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"promote_types", reinterpret_cast<PyCFunction>(of_two_dtypes<promote_types, kPromoteNames>), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, nullptr},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},

@@ -206,9 +206,9 @@ void generator_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 uint64_t seed_of(PyObject* seed) {
-  const Ref plain = is_number(seed) ? checked(PyNumber_Index(seed)) : Ref();
+  const Ref plain = PyIndex_Check(seed) ? checked(PyNumber_Index(seed)) : Ref();
   if (!plain) {
-    PyErr_Format(PyExc_TypeError, "manual_seed expected a long, but got %s", Py_TYPE(seed)->tp_name);
+    PyErr_Format(PyExc_RuntimeError, "manual_seed expected a long, but got %s", Py_TYPE(seed)->tp_name);
     throw PythonError();
   }
   int overflow = 0;

@@ -132,9 +132,7 @@ class inference_mode(_Context):
 
 def manual_seed(seed):
     """Seeds the default generator and returns it."""
-    if isinstance(seed, float):
-        seed = int(seed)
-    _cresset._manual_seed(seed)
+    _cresset._manual_seed(int(seed))
     return default_generator
 
 
@@ -315,4 +313,4 @@ class iinfo:
         return hash(self.dtype)
 
     def __repr__(self):
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

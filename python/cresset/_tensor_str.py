@@ -176,17 +176,17 @@ def _history(self):
     return ["requires_grad=True"] if self.requires_grad else []
 
 
-def tensor_str(self):
-    """`repr` of a tensor."""
+def tensor_str(self, *, tensor_contents=None):
+    """`repr` of a tensor, with other text in the place of its numbers where `tensor_contents` gives one."""
     before = _cresset._set_subclasses_off(True)
     try:
-        return _tensor_str(self)
+        return _tensor_str(self, tensor_contents)
     finally:
         _cresset._set_subclasses_off(before)
 
 
-def _tensor_str(self):
-    plain = type(self) is Tensor or type(self).__name__ == "Parameter"
+def _tensor_str(self, contents):
+    plain = type(self) is Tensor or type(self).__name__ in ("Parameter", "Buffer")
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     indent = len(prefix)
     default = _cresset.get_default_dtype()
@@ -196,12 +196,12 @@ def _tensor_str(self):
         suffixes.append(f"device='{self.device}'")
     size = "size=" + str(tuple(self.shape))
     if self.is_meta:
-        text = "..."
+        text = "..." if contents is None else contents
         suffixes.append(size)
         if self.dtype is not default:
             suffixes.append(f"dtype={self.dtype}")
     elif self.numel() == 0:
-        text = "[]"
+        text = "[]" if contents is None else contents
         if self.dim() != 1:
             suffixes.append(size)
         if self.dtype is not default:
@@ -210,5 +210,5 @@ def _tensor_str(self):
         if self.dtype not in usual:
             suffixes.append(f"dtype={self.dtype}")
         with_no_grad = self.detach().resolve_conj().resolve_neg()
-        text = _text(with_no_grad, indent)
+        text = _text(with_no_grad, indent) if contents is None else contents
     return _with_suffixes(prefix + text, suffixes + _history(self), indent)
