@@ -75,10 +75,10 @@ _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._re
 set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
-from . import autograd, linalg, nn, special  # noqa: E402,F401
+from . import autograd, linalg, special  # noqa: E402,F401
 
 # Submodules that load at first use, and names that live in them.
-_lazy = {"optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
+_lazy = {"nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 

@@ -190,7 +190,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif input.shape[:-1] != var.shape[:-1] or var.shape[-1] != 1:
+        elif var.dim() != input.dim() or [v for v, i in zip(var.shape, input.shape, strict=True) if v != i] != [1]:
             raise ValueError(f"gaussian_nll_loss: var of shape {tuple(var.shape)} does not fit an input of {tuple(input.shape)}")
     if reduction not in _CODES:
         raise ValueError(f"{reduction} is not valid")
@@ -235,7 +235,12 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     4.0
     """
     code = _code(reduction) if size_average is None and reduce is None else _code(reduction, size_average, reduce)
-    return ops["cross_entropy_loss"](input, target, weight, code, ignore_index, label_smoothing)
+    try:
+        return ops["cross_entropy_loss"](input, target, weight, code, ignore_index, label_smoothing)
+    except ValueError as error:  # PyTorch keeps that type for batches of different sizes
+        if input.shape[:1] == target.shape[:1]:
+            raise RuntimeError(str(error)) from None
+        raise
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
