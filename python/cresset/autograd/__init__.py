@@ -71,7 +71,7 @@ def grad(
         result = _cresset.run_backward("grad", outputs, grad_outputs, retain_graph, create_graph, inputs, False)
     if any(g is None for g in result):
         if materialize_grads:
-            result = _materialized(result, inputs, is_grads_batched)
+            result = _materialized(result, inputs, create_graph)
         elif not allow_unused:
             at = next(i for i, g in enumerate(result) if g is None)
             raise RuntimeError(f"grad: the input at index {at} was not used in the graph; set allow_unused=True if that is intended")
@@ -82,13 +82,12 @@ def _is_list(value):
     return isinstance(value, (list, tuple)) and not isinstance(value, graph.GradientEdge)
 
 
-def _materialized(result, inputs, batched):
+def _materialized(result, inputs, create_graph):
     from .. import zeros_like
 
     if any(g is None and isinstance(i, graph.GradientEdge) for g, i in zip(result, inputs, strict=True)):
         raise RuntimeError("grad: materialize_grads cannot be used where an input is a gradient edge")
-    # As PyTorch has it: the zeros of a leaf can be differentiated by.
-    return tuple(zeros_like(i, requires_grad=i.is_leaf and not batched) if g is None else g for g, i in zip(result, inputs, strict=True))
+    return tuple(zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(result, inputs, strict=True))
 
 
 def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):

@@ -183,7 +183,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                 for i, column in enumerate(_double_vjp(outputs, inputs, tuple(v), False, False, "jacobian")):
                     blocks[i][j].append(column.detach())
         result = tuple(
-            tuple((stack(columns, -1) if columns else _zeros((*out.shape, 0), out)).reshape(*out.shape, *x.shape) for columns, x in zip(row, inputs, strict=True))
+            tuple((stack(columns, -1) if columns else _zeros((*out.shape, 0), out)).reshape((*out.shape, *x.shape)) for columns, x in zip(row, inputs, strict=True))
             for row, out in zip(blocks, outputs, strict=True)
         )
     else:
@@ -210,7 +210,7 @@ def _rows(out, number, inputs, create_graph, strict):
                 raise RuntimeError("jacobian: the Jacobian is independent of an input, which strict mode with create_graph does not allow")
             place.append(_zeros(x.shape, x) if g is None else g)
     return tuple(
-        stack(place).reshape(*out.shape, *x.shape) if place else _zeros((*out.shape, *x.shape), x) for place, x in zip(rows, inputs, strict=True)
+        stack(place).reshape((*out.shape, *x.shape)) if place else _zeros((*out.shape, *x.shape), x) for place, x in zip(rows, inputs, strict=True)
     )
 
 

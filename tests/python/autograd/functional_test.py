@@ -45,6 +45,11 @@ class Functional(unittest.TestCase):
             self.near(got, JACOBIAN_OF_ROWS)
             self.assertEqual(got.requires_grad, "create_graph" in options)
 
+    def test_tensors_without_dimensions(self):
+        x = torch.tensor(2.0, dtype=torch.float64)
+        for function in (functional.jacobian, functional.hessian):
+            self.assertEqual(function(lambda t: t * t, x).shape, ())
+
     def test_jacobian_of_tuples(self):
         for options in ({}, {"vectorize": True, "strategy": "forward-mode"}):
             (dx, dy), (ex, ey) = functional.jacobian(pair, (tensor(X), tensor(Y)), **options)
