@@ -15,8 +15,11 @@ Ref plain_number(PyObject* o) {
   Ref item = checked(PyObject_CallMethod(o, "item", nullptr));
   // NumPy's complex numbers that are none of Python's count by their real part, as in PyTorch.
   if (PyComplex_Check(item.get()) && !PyComplex_Check(o)) return checked(PyFloat_FromDouble(PyComplex_RealAsDouble(item.get())));
+  // Neither do its booleans count as Python's.
+  if (PyBool_Check(item.get())) return checked(PyFloat_FromDouble(item.get() == Py_True));
   return item;
 }
+bool is_numpy_bool(PyObject* o) { return !strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") || !strcmp(Py_TYPE(o)->tp_name, "numpy.bool"); }
 bool is_index(PyObject* o) { return PyLong_Check(o) && !PyBool_Check(o); }
 bool is_scalar_tensor(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0 && !(tensor_of(o).requires_grad() && GradMode::is_enabled()); }
 
@@ -162,9 +165,8 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
       out = number.as<double>();
       return true;
     case TypeKind::Bool: {
-      const Ref plain = plain_number(o);
-      if (!PyBool_Check(plain.get())) return false;
-      out = plain.get() == Py_True;
+      if (!PyBool_Check(o) && !is_numpy_bool(o)) return false;
+      out = PyObject_IsTrue(o) == 1;
       return true;
     }
     case TypeKind::Scalar:

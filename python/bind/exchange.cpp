@@ -104,13 +104,8 @@ template <class T> T number_in(PyObject* o) {
 
 template <class T> void store(T*& out, IntArrayRef sizes, size_t d, PyObject* data) {
   if (d == sizes.size()) {
-    if (CRESSET_UNLIKELY(is_tensor(data) || is_numpy(data))) {
-      if (is_tensor(data) && tensor_of(data).numel() != 1)
-        raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
-      const Ref value = checked(PyObject_CallMethod(data, "item", nullptr));
-      *out++ = number_in<T>(value.get());
-      return;
-    }
+    if (CRESSET_UNLIKELY(is_tensor(data)) && tensor_of(data).numel() != 1)
+      raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
     *out++ = number_in<T>(data);
     return;
   }

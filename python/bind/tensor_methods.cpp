@@ -232,6 +232,7 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
     TensorImpl& impl = *t.impl();
     CRESSET_CHECK(!(t.requires_grad() && t.is_leaf() && GradMode::is_enabled()), "set_: a leaf that requires grad cannot be changed in place");
     impl.check_writable();
+    impl.bump_version();
     // The tensor keeps its version counter: only what it looks at changes.
     auto look_at = [&](const intrusive_ptr<StorageImpl>& storage, IntArrayRef sizes, IntArrayRef strides, int64_t first) {
       const auto target = make_intrusive<TensorImpl>(storage, t.scalar_type(), t.device());
@@ -274,7 +275,6 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
         look_at(storage, sizes, strides, first);
       }
     }
-    impl.bump_version();
     return Ref::share(self).release();
   });
 }

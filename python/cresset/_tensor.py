@@ -1,6 +1,7 @@
 """Methods and operators of Tensor that have no row, or whose spelling in Python differs from the row's."""
 
 import builtins as _builtins
+import enum
 
 import _cresset
 from _cresset import Tensor
@@ -92,11 +93,18 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     return _cresset.to_dlpack(self.clone() if copy else self)
 
 
+class DLDeviceType(enum.IntEnum):
+    """DLPack's numbers of devices."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+
+
 @_method
 def __dlpack_device__(self):
     if self.device.type != "cpu":
         raise ValueError(f"Unknown device type {self.device.type} for Dlpack")
-    return (1, 0)
+    return (DLDeviceType.kDLCPU, 0)
 
 
 def _to(self, *args, **kwargs):
