@@ -14,6 +14,8 @@ list(FILTER small_sources EXCLUDE REGEX
      "/cresset/(core/|autograd/[a-z_]+\\.cpp|dispatch/op\\.|ops/(pointwise|support|view|view_geometry|operators|matmul|memory|reduce|ops_(arithmetic|view|memory|factory|activation|matmul|reduce))(_[0-9]+)?\\.)")
 set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/ops/build_info.cpp PROPERTIES COMPILE_DEFINITIONS CRESSET_VERSION="${PROJECT_VERSION}")
+
 add_library(cresset_objects OBJECT ${library_sources} ${CRESSET_GENERATED_SOURCES})
 target_link_libraries(cresset_objects PRIVATE cresset_flags)
 target_compile_definitions(cresset_objects PRIVATE CRESSET_BUILDING_LIBRARY)

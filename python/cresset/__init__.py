@@ -1,20 +1,18 @@
 """Cresset under PyTorch's names: tensors and operators, each called through its schema.
 
-Operators come from the table of rows (`schemas.json` beside the extension); what is written here is what has no row.
+Operators come from the table of rows, compiled into the extension; what is written here is what has no row.
 """
 
 from __future__ import annotations
 
-import json as _json
 import math as _math
-import os as _os
 import sys as _sys
 
 import _cresset
 from _cresset import *  # noqa: F403  dtypes, layouts, memory formats, types
 from _cresset import Tensor, bfloat16, complex64, complex128, float16, float32, float64, int16, int32, int64, uint8
 
-__version__ = "0.1.0"
+__version__ = _cresset.__version__
 
 bool_ = getattr(_cresset, "bool")
 globals()["bool"] = bool_
@@ -30,18 +28,14 @@ _cresset.set_package(_sys.modules[__name__])
 
 
 def _load_operators():
-    path = _os.path.join(_os.path.dirname(_cresset.__file__), "schemas.json")
-    with open(path) as file:
-        rows = _json.load(file)
     overloads, methods, homes = {}, set(), {}
-    for row in rows:
-        name = row["name"]
-        entry = f"{name}.{row['overload']}" if row["overload"] else name
-        names = [name, *(a.removesuffix("_out") if row["form"] == "out" else a for a in row["aliases"])]
+    for name, overload, form, home, aliases, is_method in _cresset.operators():
+        entry = f"{name}.{overload}" if overload else name
+        names = [name, *(a.removesuffix("_out") if form == "out" else a for a in aliases.split())]
         for known in names:
             overloads.setdefault(known, []).append(entry)
-            homes.setdefault(known, row["python"])
-            if row["method"]:
+            homes.setdefault(known, home)
+            if is_method:
                 methods.add(known)
     made = {name: _cresset.add_op(name, entries) for name, entries in overloads.items()}
     functions = {name: function for name, (function, _) in made.items()}

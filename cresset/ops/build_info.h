@@ -1,0 +1,18 @@
+#pragma once
+// What was built, and what of it this machine uses.
+
+#include "cresset/base/macros.h"
+
+namespace cresset {
+
+struct BuildInfo {
+  const char* version;
+  const char* compiler;
+  const char* isa;  // the instruction set of the kernels in use: baseline, avx2 or avx512
+  bool onednn;      // the provider was found and is in use
+};
+
+// Opens the providers to see whether they are there.
+CRESSET_API BuildInfo build_info();
+
+}  // namespace cresset

@@ -1,0 +1,46 @@
+// The table of operators that the package makes its functions and methods from, and what was built.
+
+#include "cresset/ops/build_info.h"
+
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+namespace {
+
+struct Operator {
+  const char *name, *overload, *form, *home, *aliases;  // aliases: separated by spaces
+  bool method;
+};
+constexpr Operator kOperators[] = {
+#include "cresset/ops/python_operators.inc"
+};
+
+// operators(): tuples (name, overload, form, module, aliases, whether it is a method), in the order of the rows.
+PyObject* operators(PyObject*, PyObject*) {
+  Ref list(PyList_New(std::size(kOperators)));
+  if (!list) return nullptr;
+  Py_ssize_t i = 0;
+  for (const Operator& op : kOperators) {
+    PyObject* row = Py_BuildValue("(sssssO)", op.name, op.overload, op.form, op.home, op.aliases, op.method ? Py_True : Py_False);
+    if (!row) return nullptr;
+    PyList_SET_ITEM(list.get(), i++, row);
+  }
+  return list.release();
+}
+
+PyObject* info(PyObject*, PyObject*) {
+  const BuildInfo built = build_info();
+  return Py_BuildValue("{s:s,s:s,s:s,s:O}", "version", built.version, "compiler", built.compiler, "isa", built.isa, "onednn",
+                       built.onednn ? Py_True : Py_False);
+}
+
+PyMethodDef functions[] = {{"operators", operators, METH_NOARGS, nullptr}, {"build_info", info, METH_NOARGS, nullptr}, {}};
+
+}  // namespace
+
+bool add_build_info(PyObject* module) {
+  return PyModule_AddStringConstant(module, "__version__", CRESSET_VERSION) == 0 && PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace cresset::python
