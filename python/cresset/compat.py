@@ -1,0 +1,143 @@
+"""The alias: `import torch` and `from torch.x import y` bind to Cresset, in this process, until `uninstall()`.
+
+    >>> import cresset, sys
+    >>> cresset.compat.install()
+    >>> import torch.nn.functional as F
+    >>> F is cresset.nn.functional
+    True
+    >>> cresset.compat.uninstall()
+    >>> "torch" in sys.modules
+    False
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+
+_OURS, _THEIRS = __package__, "torch"
+_PROGRESS = "docs/parity.md tells what is there"
+
+
+def _ours(name):
+    return _OURS + name[len(_THEIRS) :]
+
+
+class _Loader(importlib.abc.Loader):
+    """Hands out the module that Cresset has under the name, and leaves its own spec alone."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
+        module.__loader__ = self.spec.loader
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name != _THEIRS and not name.startswith(_THEIRS + "."):
+            return None
+        try:
+            module = importlib.import_module(_ours(name))
+        except ModuleNotFoundError as error:
+            if error.name != _ours(name):
+                raise
+            raise ModuleNotFoundError(f"No module named {name!r} in Cresset yet ({_PROGRESS})", name=name) from None
+        return importlib.machinery.ModuleSpec(name, _Loader(module), is_package=hasattr(module, "__path__"))
+
+
+_finder = _Finder()
+_replaced = {}  # modules of a real PyTorch, from before install()
+
+
+def _aliases():
+    return [name for name in sys.modules if name == _THEIRS or name.startswith(_THEIRS + ".")]
+
+
+def is_installed():
+    """Whether `torch` is bound to Cresset in this process."""
+    return _finder in sys.meta_path
+
+
+def install():
+    """Binds `torch` and all its submodules to Cresset. Modules that were imported before keep what they have."""
+    if is_installed():
+        return
+    for name in _aliases():
+        _replaced[name] = sys.modules.pop(name)
+    sys.meta_path.insert(0, _finder)
+
+
+def uninstall():
+    """Undoes `install()`: the next `import torch` finds PyTorch, if it is there."""
+    if not is_installed():
+        return
+    sys.meta_path.remove(_finder)
+    for name in _aliases():
+        del sys.modules[name]
+    sys.modules.update(_replaced)
+    _replaced.clear()
+
+
+def run(kind, what, arguments):
+    """Runs a "script", module ("m") or code ("c") as __main__ with `torch` bound to Cresset; `arguments` become sys.argv[1:]."""
+    import os
+
+    main = sys.modules["__main__"]
+    for name in ("__spec__", "__cached__", "__file__", "__package__", "__doc__"):
+        main.__dict__[name] = None
+    for name in [n for n in vars(main) if not n.startswith("__")]:
+        delattr(main, name)
+    try:
+        if kind == "script":
+            code, main.__file__ = _compiled_script(what)
+            sys.argv = [what, *arguments]
+            sys.path[0] = os.path.dirname(os.path.realpath(what)) if not os.path.isdir(what) else what
+        elif kind == "c":
+            code = compile(what, "<string>", "exec")
+            sys.argv = ["-c", *arguments]
+            sys.path[0] = ""
+            del main.__file__
+        else:
+            install()  # finding a module imports the packages around it
+            code, spec = _module_code(what)
+            main.__spec__, main.__file__, main.__loader__ = spec, spec.origin, spec.loader
+            main.__package__ = spec.parent
+            sys.argv = [spec.origin, *arguments]
+    except (OSError, ImportError) as error:
+        print(f"cresset: cannot run {what!r}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except SyntaxError as error:
+        sys.excepthook(type(error), error, None)
+        raise SystemExit(1) from None
+    install()
+    try:
+        exec(code, main.__dict__)
+    except Exception as error:
+        # The frames of the runner are no part of the program's traceback.
+        sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        raise SystemExit(1) from None
+
+
+def _compiled_script(path):
+    import os
+
+    if os.path.isdir(path):
+        path = os.path.join(path, "__main__.py")
+    with open(path, "rb") as file:
+        return compile(file.read(), path, "exec"), path
+
+
+def _module_code(name):
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        name += ".__main__"
+        spec = importlib.util.find_spec(name)
+    if spec is None or not hasattr(spec.loader, "get_code"):
+        raise ImportError(f"No module named {name}", name=name)
+    return spec.loader.get_code(name), spec
