@@ -72,14 +72,14 @@ _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._e
 from . import autograd, linalg, special  # noqa: E402,F401
 
 # Submodules that load at first use, and names that live in them.
-_lazy = {"nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
+_lazy = {"compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 
 def __getattr__(name):
     if name not in _lazy:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r} (docs/parity.md tells what is there)")
     import importlib
 
     module = importlib.import_module(f"{__name__}.{_lazy[name] or name}")

@@ -113,6 +113,7 @@ def run(kind, what, arguments):
         print(f"cresset: cannot run {what!r}: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     except SyntaxError as error:
+        error = error.with_traceback(None)
         sys.excepthook(type(error), error, None)
         raise SystemExit(1) from None
     install()
@@ -120,7 +121,8 @@ def run(kind, what, arguments):
         exec(code, main.__dict__)
     except Exception as error:
         # The frames of the runner are no part of the program's traceback.
-        sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        error = error.with_traceback(error.__traceback__.tb_next)
+        sys.excepthook(type(error), error, error.__traceback__)
         raise SystemExit(1) from None
 
 

@@ -1,0 +1,135 @@
+"""python -m cresset and cresset.compat: PyTorch programs run with `torch` bound to Cresset."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+
+def cresset(*arguments, cwd=None):
+    return subprocess.run([sys.executable, "-m", "cresset", *arguments], capture_output=True, text=True, cwd=cwd)
+
+
+class Alias(unittest.TestCase):
+    def script(self, text, *arguments, name="program.py"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            with open(path, "w") as file:
+                file.write(textwrap.dedent(text))
+            with open(os.path.join(folder, "neighbour.py"), "w") as file:
+                file.write("import torch\nvalue = torch.ones(3).sum().item()\n")
+            return cresset(path, *arguments)
+
+    def test_modules_are_the_same_objects(self):
+        done = self.script("""\
+            import torch
+            import torch.nn.functional as F
+            from torch import nn, optim
+            from torch.autograd import Function
+            import sys, cresset
+            assert torch is cresset and F is cresset.nn.functional and nn is cresset.nn and Function is cresset.autograd.Function
+            assert sys.modules["torch.nn.functional"] is sys.modules["cresset.nn.functional"]
+            assert cresset.nn.functional.__spec__.name == "cresset.nn.functional"
+            print(F.relu(torch.tensor([-1.0, 2.0])).tolist())
+            """)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("[0.0, 2.0]\n", "", 0))
+
+    def test_arguments_main_and_neighbours(self):
+        done = self.script("""\
+            import os, sys, neighbour
+            print(sys.argv[1:], os.path.basename(sys.argv[0]), os.path.basename(__file__), __name__, neighbour.value)
+            assert sys.modules["__main__"].__dict__ is globals() and "USAGE" not in globals()
+            """, "--epochs", "3", "-c")
+        self.assertEqual((done.stdout, done.stderr), ("['--epochs', '3', '-c'] program.py program.py __main__ 3.0\n", ""))
+
+    def test_exit_codes(self):
+        self.assertEqual(self.script("import sys; sys.exit(7)").returncode, 7)
+        done = self.script("raise SystemExit('stopped')")
+        self.assertEqual((done.returncode, done.stderr), (1, "stopped\n"))
+
+    def test_tracebacks_show_the_script_alone(self):
+        done = self.script("def f():\n    raise ValueError('mine')\n\nf()\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 4, in <module>", done.stderr)
+        self.assertNotIn("compat.py", done.stderr)
+        self.assertNotIn("runpy", done.stderr)
+        self.assertTrue(done.stderr.startswith("Traceback (most recent call last):\n") and done.stderr.endswith("ValueError: mine\n"))
+        done = self.script("x = (\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("SyntaxError", done.stderr)
+        self.assertNotIn("compat.py", done.stderr)
+
+    def test_missing_names_say_where_progress_is_tracked(self):
+        for text, error, name in (
+            ("import torch.no_such_thing", ModuleNotFoundError, "torch.no_such_thing"),
+            ("from torch import no_such_thing", ImportError, "no_such_thing"),
+            ("import torch; torch.no_such_thing", AttributeError, "no_such_thing"),
+        ):
+            with self.subTest(text):
+                last = self.script(text).stderr.splitlines()[-1]
+                self.assertIn(error.__name__, last)
+                self.assertIn(name, last)
+        for text in ("import torch.no_such_thing", "import torch; torch.no_such_thing"):
+            self.assertIn("docs/parity.md", self.script(text).stderr)
+
+    def test_modules_and_code(self):
+        done = cresset("-c", "import torch, sys; print(torch.arange(3).sum().item(), sys.argv)", "x")
+        self.assertEqual((done.stdout, done.stderr), ("3 ['-c', 'x']\n", ""))
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "job.py"), "w") as file:
+                file.write("import sys, torch\nprint(__name__, torch.ones(2).tolist(), sys.argv[1:])\n")
+            done = cresset("-m", "job", "a", cwd=folder)
+        self.assertEqual((done.stdout, done.stderr), ("__main__ [1.0, 1.0] ['a']\n", ""))
+
+    def test_mistakes(self):
+        for arguments, text in ((["no_such_file.py"], "no_such_file.py"), (["-m", "no_such_module"], "no_such_module"), (["--what"], "--what"), (["-c"], "-c")):
+            with self.subTest(arguments):
+                done = cresset(*arguments)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(text, done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+
+    def test_uninstall_gives_the_name_back(self):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent("""\
+            import sys, types, cresset
+            original = sys.modules["torch"] = types.ModuleType("torch")
+            cresset.compat.install(); cresset.compat.install()
+            import torch
+            import torch.nn
+            assert torch is cresset
+            cresset.compat.uninstall(); cresset.compat.uninstall()
+            assert sys.modules["torch"] is original and "torch.nn" not in sys.modules
+            """)], capture_output=True, text=True)  # fmt: skip
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+class Package(unittest.TestCase):
+    def test_info(self):
+        done = cresset("--info")
+        self.assertEqual(done.returncode, 0)
+        for name in ("cresset:", "build:", "ISA:", "threads:", "oneDNN:"):
+            self.assertIn(name, done.stdout)
+
+    def test_version_is_the_projects(self):
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "CMakeLists.txt")) as file:
+            self.assertIn(f"VERSION {cresset('--version').stdout.strip()} ", file.read())
+
+    def test_import_stays_light(self):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent("""\
+            import sys
+            before = set(sys.modules)
+            import cresset
+            heavy = {"numpy", "cresset.optim", "cresset.serialization", "zipfile", "multiprocessing", "json"}
+            print(*sorted(heavy & (set(sys.modules) - before)))
+            import resource
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            """)], capture_output=True, text=True)  # fmt: skip
+        loaded, kilobytes = done.stdout.splitlines()
+        self.assertEqual(loaded, "")
+        self.assertLess(int(kilobytes), 45 * 1024)
+
+
+if __name__ == "__main__":
+    unittest.main()
