@@ -92,9 +92,9 @@ int main(int argc, char** argv) {
   time_ms("count_nonzero 1M float", [&] { count_nonzero(x.view()); });
   time_ms("masked_select 1M half", [&] { masked_select(selected.data(), x.view(), half.view()); });
   time_ms("masked_select 1M tenth", [&] { masked_select(selected.data(), x.view(), tenth.view()); });
-  time_ms("nonzero 1M half", [&] { nonzero(places.data(), half.view()); });
-  time_ms("nonzero 1M tenth", [&] { nonzero(places.data(), tenth.view()); });
-  time_ms("nonzero 1024x1024 half", [&] { nonzero(places.data(), half2.view()); });
+  time_ms("nonzero 1M half", [&] { nonzero(places.data(), count_nonzero(half.view()), half.view()); });
+  time_ms("nonzero 1M tenth", [&] { nonzero(places.data(), count_nonzero(tenth.view()), tenth.view()); });
+  time_ms("nonzero 1024x1024 half", [&] { nonzero(places.data(), count_nonzero(half2.view()), half2.view()); });
   time_ms("masked_fill 1M half", [&] { masked_fill(out.view(), half.view(), 1); });
   time_ms("masked_scatter 1M half", [&] { masked_scatter(out.view(), half.view(), x.values.data(), kN); });
   return 0;

@@ -49,8 +49,8 @@ void embedding_backward(const Strided& grad_weight, const Strided& grad, const S
 
 // A mask is bool or uint8 and, like the others here, broadcast (stride 0) to the common shape.
 int64_t count_nonzero(const Strided& x);
-// Coordinates of the elements that are not zero in row-major order: `out` is a contiguous (count, x.dim()) array.
-void nonzero(int64_t* out, const Strided& x);
+// Coordinates of the elements that are not zero in row-major order: `out` is a contiguous (x.dim(), count) array.
+void nonzero(int64_t* out, int64_t count, const Strided& x);
 // `out` is contiguous and holds as many elements as the mask has true ones.
 void masked_select(void* out, const Strided& self, const Strided& mask);
 void masked_fill(const Strided& self, const Strided& mask, const Scalar& value);

@@ -79,7 +79,7 @@ int64_t count_nonzero(const Strided& x) {
   return count;
 }
 
-void nonzero(int64_t* out, const Strided& x) {
+void nonzero(int64_t* out, int64_t total, const Strided& x) {
   const size_t dims = x.sizes.size();
   if (dims == 0) return;
   const auto positions = call(compress_positions_stub);
@@ -119,10 +119,11 @@ void nonzero(int64_t* out, const Strided& x) {
         if (found[i] >= row_begin + 8 * width) seek_row(found[i]);
         while (found[i] >= row_begin + width) next_row();
         const int64_t row_end = row_begin + width;
-        for (; i < count && found[i] < row_end; i++, out += dims) {
-          for (size_t d = 0; d + 1 < dims; d++) out[d] = at[d];
-          out[dims - 1] = found[i] - row_begin;
-        }
+        const int64_t first = i;
+        int64_t* last = out + static_cast<int64_t>(dims - 1) * total;
+        for (; i < count && found[i] < row_end; i++) *last++ = found[i] - row_begin;
+        for (size_t d = 0; d + 1 < dims; d++) std::fill_n(out + static_cast<int64_t>(d) * total, i - first, at[d]);
+        out += i - first;
       }
     });
     walked += n;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cresset/base/parallel.h"
@@ -212,6 +213,36 @@ struct WeightedAxes {
   }
 };
 
+// Weights of a uint8 image in fixed point, of as many bits as fit into 16 with the sign.
+struct ByteAxis {
+  Axis<int32_t> axis;
+  int shift = 0;
+  ByteAxis(int64_t in, int64_t out, const ResizeOptions& options, int d) {
+    axis.in = in;
+    axis.out = out;
+    axis.taps = 0;
+    if (in == out) return;
+    Axis<double> exact = axis_of<double>(in, out, options, d);
+    const int64_t taps = exact.taps;
+    // Places beyond the edge add to the edge's weight before it is rounded.
+    if (options.mode == ResizeMode::cubic && !options.antialias)
+      for (int64_t at = 0; at < out * taps; at++)
+        for (int64_t first = at / taps * taps; first < at; first++)
+          if (exact.index[static_cast<size_t>(first)] == exact.index[static_cast<size_t>(at)]) {
+            exact.weight[static_cast<size_t>(first)] += std::exchange(exact.weight[static_cast<size_t>(at)], 0.0);
+            break;
+          }
+    const double most = *std::max_element(exact.weight.begin(), exact.weight.end());
+    while (shift < 22 && static_cast<int64_t>(0.5 + most * static_cast<double>(int64_t{1} << (shift + 1))) < (1 << 15)) shift++;
+    axis = make_axis<int32_t>(in, out, taps);
+    axis.index = exact.index;
+    for (size_t i = 0; i < exact.weight.size(); i++) {
+      const double w = exact.weight[i] * static_cast<double>(int64_t{1} << shift);
+      axis.weight[i] = static_cast<int32_t>(w < 0 ? w - 0.5 : w + 0.5);
+    }
+  }
+};
+
 bool is_nearest(const ResizeOptions& options) { return options.mode == ResizeMode::nearest || options.mode == ResizeMode::nearest_exact; }
 
 }  // namespace
@@ -231,6 +262,16 @@ void resize(const Strided& out, const Strided& self, const ResizeOptions& option
     const NearestAxes axes(s, options);
     visit_size(self.dtype, [&](auto tag) { nearest_forward(to.as<decltype(tag)>(), in.as<decltype(tag)>(), s, axes); });
   } else {
+    if (self.dtype == ScalarType::Byte && s.first == 1) {
+      const ByteAxis y(s.in[1], s.out[1], options, 0), x(s.in[2], s.out[2], options, 1);
+      const ResizeAxis<int32_t> axes[] = {y.axis.view(), x.axis.view()};
+      const int shifts[] = {y.shift, x.shift};
+      for_planes(s, [&](int64_t begin, int64_t end) {
+        call(resize_planes_bytes_stub)(to.as<uint8_t>() + begin * out_bytes, in.as<uint8_t>() + begin * in_bytes, end - begin, axes, shifts);
+      });
+      to.finish();
+      return;
+    }
     CRESSET_CHECK_NOT_IMPLEMENTED(is_floating_type(self.dtype) || self.dtype == ScalarType::Byte, "interpolate: not implemented for ", self.dtype);
     if (self.dtype == ScalarType::Double) run(call(resize_planes_double_stub), WeightedAxes<double>(s, options).views);
     else run(call(resize_planes_float_stub), WeightedAxes<float>(s, options).views);

@@ -92,6 +92,12 @@ namespace {
 // Softmax(q k^T scale + mask) v in plain steps: for dropout, masks that need gradients, and as the reference of the fused op.
 Tensor attention_by_steps(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout_p, bool causal,
                           double scale) {
+  // Scores and weights of half and bfloat16 stay in float32: rounding each step would cost most of their digits.
+  if (q.scalar_type() == kHalf || q.scalar_type() == kBFloat16) {
+    std::optional<Tensor> wide = mask;
+    if (mask && mask->defined() && mask->scalar_type() != kBool) wide = mask->to(kFloat);
+    return attention_by_steps(q.to(kFloat), k.to(kFloat), v.to(kFloat), wide, dropout_p, causal, scale).to(q.scalar_type());
+  }
   const double root = std::sqrt(scale);
   Tensor scores = (q * root).matmul((k * root).transpose(-2, -1));
   std::optional<Tensor> bias = mask;

@@ -1,5 +1,7 @@
 // Matrix products in terms of mm, bmm, mv and dot.
 
+#include <limits>
+
 #include "cresset/ops/functions.h"
 #include "cresset/ops/view_geometry.h"
 
@@ -41,11 +43,63 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
   return self.reshape({self.size(0), 1}) * vec2;
 }
 
+namespace {
+
+// The product of matrices begin..end-1 in the order of the fewest multiplications; split[i][j] is where i..j is cut.
+Tensor product_of(TensorList matrices, const std::vector<std::vector<size_t>>& split, size_t begin, size_t end) {
+  if (end - begin == 1) return matrices[begin];
+  const size_t cut = split[begin][end - 1] + 1;
+  return product_of(matrices, split, begin, cut).mm(product_of(matrices, split, cut, end));
+}
+
+Tensor product_of(TensorList matrices) {
+  const size_t n = matrices.size();
+  std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
+  std::vector<std::vector<size_t>> split(n, std::vector<size_t>(n, 0));
+  auto rows = [&](size_t i) { return static_cast<double>(matrices[i].size(0)); };
+  auto cols = [&](size_t i) { return static_cast<double>(matrices[i].size(1)); };
+  for (size_t length = 1; length < n; length++)
+    for (size_t i = 0; i + length < n; i++) {
+      const size_t j = i + length;
+      cost[i][j] = std::numeric_limits<double>::infinity();
+      for (size_t k = i; k < j; k++) {
+        const double c = cost[i][k] + cost[k + 1][j] + rows(i) * cols(k) * cols(j);
+        if (c < cost[i][j]) {
+          cost[i][j] = c;
+          split[i][j] = k;
+        }
+      }
+    }
+  return product_of(matrices, split, 0, n);
+}
+
+}  // namespace
+
 Tensor chain_matmul(TensorList matrices) {
   CRESSET_CHECK(!matrices.empty(), "chain_matmul: expects at least one matrix");
-  Tensor product = matrices[0];
-  for (size_t i = 1; i < matrices.size(); i++) product = product.mm(matrices[i]);
-  return product;
+  for (const Tensor& m : matrices) CRESSET_CHECK(m.dim() == 2, "chain_matmul: expected tensors of 2 dimensions, got shape ", m.sizes());
+  return product_of(matrices);
+}
+
+Tensor linalg_multi_dot(TensorList tensors) {
+  const size_t n = tensors.size();
+  CRESSET_CHECK(n >= 2, "multi_dot: expected at least 2 tensors, got ", n);
+  std::vector<Tensor> list(tensors.begin(), tensors.end());
+  const bool row = list[0].dim() == 1, column = list[n - 1].dim() == 1;
+  if (row) list[0] = list[0].unsqueeze(0);
+  if (column) list[n - 1] = list[n - 1].unsqueeze(-1);
+  for (size_t i = 0; i < n; i++) {
+    CRESSET_CHECK(list[i].dim() == 2, "multi_dot: tensor ", i, " must be 2D", i == 0 || i == n - 1 ? " or 1D" : "", ", got shape ", tensors[i].sizes());
+    CRESSET_CHECK(list[i].scalar_type() == list[0].scalar_type(), "multi_dot: all tensors must have the same dtype, got ", list[0].scalar_type(),
+                  " and ", list[i].scalar_type());
+    CRESSET_CHECK(list[i].device() == list[0].device(), "multi_dot: all tensors must be on the same device, got ", list[0].device(), " and ",
+                  list[i].device());
+    CRESSET_CHECK(i == 0 || list[i - 1].size(1) == list[i].size(0), "multi_dot: tensors ", i - 1, " and ", i, " with shapes ", tensors[i - 1].sizes(),
+                  " and ", tensors[i].sizes(), " cannot be multiplied");
+  }
+  Tensor product = product_of(list);
+  if (row) product = product.squeeze(0);
+  return column ? product.squeeze(-1) : product;
 }
 
 namespace {

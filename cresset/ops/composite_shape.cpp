@@ -59,6 +59,12 @@ Tensor movedim(const Tensor& self, int64_t source, int64_t destination) { return
 
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_size, int64_t dim) { return self.split_with_sizes(split_size, dim); }
 
+Tensor narrow(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
+  CRESSET_CHECK(start.dim() == 0 && is_integral_type(start.scalar_type(), false), "narrow: start must be a 0-dim integral tensor, got ",
+                start.scalar_type(), " of shape ", start.sizes());
+  return self.narrow(dim, start.item<int64_t>(), length);
+}
+
 std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   CRESSET_CHECK(self.dim() > 0, "chunk: expects at least a 1-dimensional tensor");
   CRESSET_CHECK(chunks > 0, "chunk: expects `chunks` to be greater than 0, got ", chunks);
@@ -99,9 +105,14 @@ Tensor stack(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); i++) {
     CRESSET_CHECK(tensors[i].sizes() == tensors[0].sizes(), "stack: expects each tensor to be equal size, got ", tensors[0].sizes(),
                   " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
-    parts.push_back(tensors[i].unsqueeze(d));
+    parts.push_back(d < tensors[0].dim() ? tensors[i] : tensors[i].unsqueeze(d));
   }
-  return cresset::cat(parts, d);
+  const Tensor joined = cresset::cat(parts, d);
+  if (d == tensors[0].dim()) return joined;
+  // One after the other along the dimension that follows, which is then split: so they keep their memory format.
+  DimVector shape(tensors[0].sizes());
+  shape.insert(shape.begin() + d, static_cast<int64_t>(tensors.size()));
+  return joined.view(shape);
 }
 
 Tensor adjoint(const Tensor& self) { return self.is_complex() ? self.transpose(-2, -1).conj() : self.transpose(-2, -1); }

@@ -2,6 +2,7 @@
 
 #include "cresset/kernels/index.h"
 
+#include "cresset/core/layout.h"
 #include "cresset/kernels/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
@@ -175,7 +176,9 @@ OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, c
     fits = values.size(-d) == 1 || values.size(-d) == shape[shape.size() - static_cast<size_t>(d)];
   CRESSET_CHECK(fits, "index_put: shape mismatch, value tensor of shape ", values.sizes(),
                 " cannot be broadcast to indexing result of shape ", shape);
-  return like(self);
+  OutSpec s = like(self);
+  s.strides = preserved_strides(self);
+  return s;
 }
 OutSpec cat(TensorList tensors, int64_t dim) {
   CRESSET_CHECK_VALUE(!tensors.empty(), "cat: expected a non-empty list of tensors");
@@ -203,11 +206,18 @@ OutSpec cat(TensorList tensors, int64_t dim) {
     total += t.size(d);
   }
   s.sizes[d] = first ? total : 0;
+  // The memory format that all tensors share.
+  const MemoryFormat format = tensors[0].suggest_memory_format();
+  bool shared = format != MemoryFormat::Contiguous;
+  for (const Tensor& t : tensors) shared = shared && t.suggest_memory_format() == format;
+  if (shared) s.strides = strides_for(s.sizes, format);
   return s;
 }
 OutSpec flip(const Tensor& self, IntArrayRef dims) {
   dim_mask(dims, self.dim());
-  return like(self);
+  OutSpec s = like(self);
+  s.strides = preserved_strides(self);
+  return s;
 }
 OutSpec roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   CRESSET_CHECK(!shifts.empty(), "roll: `shifts` required");
@@ -217,7 +227,9 @@ OutSpec roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
     CRESSET_CHECK_INDEX(self.dim() > 0, "roll: dimension specified as ", d, " but tensor has no dimensions");
     wrap_dim(d, self.dim());
   }
-  return like(self);
+  OutSpec s = like(self);
+  if (!dims.empty()) s.strides = format_strides(self, s.sizes);
+  return s;
 }
 OutSpec repeat(const Tensor& self, IntArrayRef repeats) {
   CRESSET_CHECK(static_cast<int64_t>(repeats.size()) >= self.dim(), "repeat: number of dimensions of repeat dims ", repeats,
@@ -339,9 +351,10 @@ void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, 
 // Results whose shape depends on the data.
 Tensor nonzero(const Tensor& self) {
   const int64_t count = kernels::count_nonzero(view_of(self));
-  Tensor out = cresset::empty({count, self.dim()}, TensorOptions(kLong).device(self.device()));
-  if (out.numel() > 0) kernels::nonzero(out.data_ptr<int64_t>(), view_of(self));
-  return out;
+  // One coordinate after the other: each is contiguous.
+  const Tensor out = cresset::empty({self.dim(), count}, TensorOptions(kLong).device(self.device()));
+  if (out.numel() > 0) kernels::nonzero(out.data_ptr<int64_t>(), count, view_of(self));
+  return out.t();
 }
 Tensor _masked_select(const Tensor& self, const Tensor& mask) {
   Tensor out = cresset::empty({kernels::count_nonzero(view_of(mask))}, self.options());

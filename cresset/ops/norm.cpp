@@ -16,8 +16,17 @@ Tensor dense(const OptionalTensor& t) { return given(t) ? t->contiguous() : Tens
 const char* in(const Tensor& t) { return t.defined() ? static_cast<const char*>(t.data_ptr()) : nullptr; }
 char* out_of(const Tensor& t) { return t.defined() ? static_cast<char*>(t.data_ptr()) : nullptr; }
 
-// Statistics of half and bfloat16 inputs are kept in float32.
+// Statistics of half and bfloat16 inputs are computed in float32.
 ScalarType stat_dtype(ScalarType t) { return t == kHalf || t == kBFloat16 ? kFloat : t; }
+// They are saved in the parameters' dtype, without parameters in the input's.
+ScalarType saved_dtype(const Tensor& x, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running = {}) {
+  return given(weight) ? weight->scalar_type() : given(bias) ? bias->scalar_type() : given(running) ? running->scalar_type() : x.scalar_type();
+}
+// Where the kernel writes a saved statistic: in place if that has the dtype of the computation.
+Tensor computed(const Tensor& saved, ScalarType t) { return saved.scalar_type() == t ? saved : cresset::empty(saved.sizes(), saved.options().dtype(t)); }
+void save(const Tensor& saved, const Tensor& from) {
+  if (!from.is_same(saved)) overwrite(saved, from);
+}
 
 kernels::NormDtypes dtypes_of(const Tensor& x, const OptionalTensor& weight, const OptionalTensor& bias) {
   kernels::NormDtypes d;
@@ -61,6 +70,7 @@ Rows rows_of(const char* op, const Tensor& x, IntArrayRef normalized_shape, cons
   return r;
 }
 
+OutSpec image_like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device(), format_strides(t, t.sizes())}; }
 OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
 
 DimVector leading(const Tensor& x, size_t normalized) {
@@ -76,7 +86,7 @@ namespace meta {
 OutSpecs native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight, const OptionalTensor& bias, double) {
   check_float("layer_norm", input);
   rows_of("layer_norm", input, normalized_shape, weight, bias);
-  const OutSpec stat{leading(input, normalized_shape.size()), stat_dtype(input.scalar_type()), input.device()};
+  const OutSpec stat{leading(input, normalized_shape.size()), saved_dtype(input, weight, bias), input.device()};
   return {like(input), stat, stat};
 }
 
@@ -86,15 +96,19 @@ OutSpecs native_layer_norm_backward(const Tensor&, const Tensor& input, IntArray
   return {like(input), param, param};
 }
 
-OutSpecs native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, int64_t groups, double) {
+OutSpecs native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, int64_t n, int64_t channels, int64_t spatial,
+                           int64_t groups, double) {
   check_float("group_norm", input);
   CRESSET_CHECK(input.dim() >= 2, "group_norm: expected at least 2 dimensions, got shape ", input.sizes());
   CRESSET_CHECK(groups > 0 && input.size(1) % groups == 0, "group_norm: expected number of channels in input to be divisible by num_groups, got ",
                 input.size(1), " channels and num_groups=", groups);
   check_channels("group_norm", "weight", weight, input.size(1));
   check_channels("group_norm", "bias", bias, input.size(1));
-  const OutSpec stat{{input.size(0), groups}, stat_dtype(input.scalar_type()), input.device()};
-  return {like(input), stat, stat};
+  const Planes p = planes_of(input);
+  CRESSET_CHECK(p.n == n && p.channels == channels && p.spatial == spatial, "group_norm: expected an input of N=", n, ", C=", channels, " and HxW=",
+                spatial, ", got shape ", input.sizes());
+  const OutSpec stat{{input.size(0), groups}, saved_dtype(input, weight, bias), input.device()};
+  return {image_like(input), stat, stat};
 }
 
 OutSpecs native_group_norm_backward(const Tensor&, const Tensor& input, const Tensor&, const Tensor&, const OptionalTensor& weight, int64_t) {
@@ -112,8 +126,8 @@ OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, co
   check_channels("batch_norm", "running_mean", running_mean, c);
   check_channels("batch_norm", "running_var", running_var, c);
   CRESSET_CHECK(training || (given(running_mean) && given(running_var)), "batch_norm: running_mean and running_var must be defined in evaluation mode");
-  const OutSpec stat{{training ? c : 0}, stat_dtype(input.scalar_type()), input.device()};
-  return {like(input), stat, stat};
+  const OutSpec stat{{training ? c : 0}, saved_dtype(input, weight, bias, running_mean), input.device()};
+  return {image_like(input), stat, stat};
 }
 
 OutSpecs native_batch_norm_backward(const Tensor&, const Tensor& input, const OptionalTensor& weight, const OptionalTensor&,
@@ -127,7 +141,8 @@ OutSpecs native_batch_norm_backward(const Tensor&, const Tensor& input, const Op
 namespace cpu {
 
 void native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight, const OptionalTensor& bias, double eps,
-                       const Tensor& out, const Tensor& mean, const Tensor& rstd) {
+                       const Tensor& out, const Tensor& saved_mean, const Tensor& saved_rstd) {
+  const Tensor mean = computed(saved_mean, stat_dtype(input.scalar_type())), rstd = computed(saved_rstd, mean.scalar_type());
   const Rows r = rows_of("layer_norm", input, normalized_shape, weight, bias);
   const Tensor x = input.contiguous(), w = dense(weight), b = dense(bias);
   kernels::LayerNormArgs a;
@@ -136,12 +151,15 @@ void native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const 
   a.dtypes = dtypes_of(input, weight, bias);
   a.rows = r.rows; a.cols = r.cols; a.eps = eps;
   kernels::layer_norm(a);
+  save(saved_mean, mean);
+  save(saved_rstd, rstd);
 }
 
 void native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
                                 const OptionalTensor& weight, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
   const Rows r = rows_of("layer_norm", input, normalized_shape, weight, {});
-  const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight), m = mean.contiguous(), s = rstd.contiguous();
+  const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight);
+  const Tensor m = mean.to(stat_dtype(input.scalar_type())).contiguous(), s = rstd.to(m.scalar_type()).contiguous();
   kernels::LayerNormBackwardArgs a;
   a.dy = in(dy); a.x = in(x); a.mean = in(m); a.rstd = in(s); a.weight = in(w);
   a.dx = out_of(dx); a.dweight = out_of(dweight); a.dbias = out_of(dbias);
@@ -150,8 +168,9 @@ void native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, Int
   kernels::layer_norm_backward(a);
 }
 
-void native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, int64_t groups, double eps,
-                       const Tensor& out, const Tensor& mean, const Tensor& rstd) {
+void native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, int64_t, int64_t, int64_t, int64_t groups,
+                       double eps, const Tensor& out, const Tensor& saved_mean, const Tensor& saved_rstd) {
+  const Tensor mean = computed(saved_mean, stat_dtype(input.scalar_type())), rstd = computed(saved_rstd, mean.scalar_type());
   const Planes p = planes_of(input);
   const Tensor x = input.contiguous(), w = dense(weight), b = dense(bias);
   kernels::GroupNormArgs a;
@@ -160,12 +179,15 @@ void native_group_norm(const Tensor& input, const OptionalTensor& weight, const 
   a.dtypes = dtypes_of(input, weight, bias);
   a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.groups = groups; a.eps = eps;
   kernels::group_norm(a);
+  save(saved_mean, mean);
+  save(saved_rstd, rstd);
 }
 
 void native_group_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd, const OptionalTensor& weight,
                                 int64_t groups, const Tensor& dx, const Tensor& dweight, const Tensor& dbias) {
   const Planes p = planes_of(input);
-  const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight), m = mean.contiguous(), s = rstd.contiguous();
+  const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight);
+  const Tensor m = mean.to(stat_dtype(input.scalar_type())).contiguous(), s = rstd.to(m.scalar_type()).contiguous();
   kernels::GroupNormBackwardArgs a;
   a.dy = in(dy); a.x = in(x); a.mean = in(m); a.rstd = in(s); a.weight = in(w);
   a.dx = out_of(dx); a.dweight = out_of(dweight); a.dbias = out_of(dbias);
@@ -175,8 +197,8 @@ void native_group_norm_backward(const Tensor& grad_out, const Tensor& input, con
 }
 
 void native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
-                       const OptionalTensor& running_var, bool training, double momentum, double eps, const Tensor& out, const Tensor& mean,
-                       const Tensor& rstd) {
+                       const OptionalTensor& running_var, bool training, double momentum, double eps, const Tensor& out, const Tensor& saved_mean,
+                       const Tensor& saved_rstd) {
   const Planes p = planes_of(input);
   const Tensor x = input.contiguous(), w = dense(weight), b = dense(bias);
   if (!training) {
@@ -190,7 +212,8 @@ void native_batch_norm(const Tensor& input, const OptionalTensor& weight, const 
     kernels::batch_norm_eval(a);
     return;
   }
-  const ScalarType stat = mean.scalar_type();
+  const ScalarType stat = stat_dtype(input.scalar_type());
+  const Tensor mean = computed(saved_mean, stat), rstd = computed(saved_rstd, stat);
   // The kernel updates dense statistics of its own dtype; others go through a copy.
   auto state = [&](const OptionalTensor& t) { return given(t) ? t->to(stat).contiguous() : Tensor(); };
   const Tensor m = state(running_mean), v = state(running_var);
@@ -201,6 +224,8 @@ void native_batch_norm(const Tensor& input, const OptionalTensor& weight, const 
   a.dtypes = dtypes_of(input, weight, bias);
   a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.momentum = momentum; a.eps = eps;
   kernels::batch_norm_train(a);
+  save(saved_mean, mean);
+  save(saved_rstd, rstd);
   // The statistics are not part of the recorded graph: their versions stay, since backward holds them without reading them.
   auto store = [](const OptionalTensor& to, const Tensor& from) {
     if (given(to) && !from.is_same(*to)) Tensor(to->impl()->alias(false)).copy_(from);
@@ -215,8 +240,8 @@ void native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, con
   const Planes p = planes_of(input);
   const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight);
   const ScalarType stat = stat_dtype(input.scalar_type());
-  const Tensor m = (training ? save_mean : running_mean->to(stat)).contiguous();
-  const Tensor s = (training ? save_rstd : (running_var->to(stat) + eps).rsqrt()).contiguous();
+  const Tensor m = (training ? save_mean : *running_mean).to(stat).contiguous();
+  const Tensor s = (training ? save_rstd.to(stat) : (running_var->to(stat) + eps).rsqrt()).contiguous();
   kernels::BatchNormBackwardArgs a;
   a.dy = in(dy); a.x = in(x); a.weight = in(w); a.mean = in(m); a.rstd = in(s);
   a.dx = out_of(dx); a.dweight = out_of(dweight); a.dbias = out_of(dbias);
@@ -234,11 +259,18 @@ Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Optio
 }
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const OptionalTensor& weight, const OptionalTensor& bias, double eps, bool) {
-  return std::get<0>(cresset::native_group_norm(input, weight, bias, num_groups, eps));
+  CRESSET_CHECK(input.dim() >= 2, "group_norm: expected at least 2 dimensions, got shape ", input.sizes());
+  const Planes p = planes_of(input);
+  return std::get<0>(cresset::native_group_norm(input, weight, bias, p.n, p.channels, p.spatial, num_groups, eps));
 }
 
 Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
                   const OptionalTensor& running_var, bool training, double momentum, double eps, bool) {
+  if (input.numel() == 0) {
+    Tensor out = input.clone();
+    if (given(weight)) out = out * weight->select(0, 0);
+    return given(bias) ? out + bias->select(0, 0) : out;
+  }
   if (training && input.dim() >= 2) {
     const int64_t values = input.size(1) > 0 ? input.numel() / input.size(1) : 0;
     CRESSET_CHECK_VALUE(values != 1, "batch_norm: expected more than 1 value per channel when training, got input size ", input.sizes());

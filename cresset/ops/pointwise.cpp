@@ -309,8 +309,7 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
   const Plan p = make_plan(op, args);
   loop_of(op, p.compute);
   CRESSET_CHECK(out.device() == p.device, op.name, ": expected out to be on ", p.device, ", got ", out.device());
-  CRESSET_CHECK(can_cast(p.result, out.scalar_type()), op.name, ": result type ", p.result,
-                " can't be cast to the desired output type ", out.scalar_type());
+  check_out_dtype(op.name, p.result, out, op.exact_out ? OutDtype::exact : OutDtype::cast);
   if (out.sizes() != IntArrayRef(p.shape)) out.resize_(p.shape);
   run_into(op, p, args, params, out);
 }
@@ -323,17 +322,6 @@ void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* 
                 " doesn't match the broadcast shape ", p.shape);
   CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ", p.device);
   run_into(op, p, args, params, self);
-}
-
-void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input) {
-  const TensorImpl &a = *out.impl(), &b = *input.impl();
-  if (&a == &b || !a.has_storage() || a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return;
-  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return;
-  const int64_t size = static_cast<int64_t>(element_size(a.dtype())), other = static_cast<int64_t>(element_size(b.dtype()));
-  const int64_t a0 = a.storage_offset() * size, a1 = a0 + a.numel() * size, b0 = b.storage_offset() * other, b1 = b0 + b.numel() * other;
-  if (a0 == b0 && a1 == b1 && a.sizes() == b.sizes() && a.strides() == b.strides()) return;
-  CRESSET_CHECK(a1 <= b0 || b1 <= a0, op, ": some elements of the input tensor and the written-to tensor refer to a single memory location;"
-                " clone() the tensor before performing the operation");
 }
 
 }  // namespace cresset::ops

@@ -14,12 +14,13 @@ enum class Promote : uint8_t {
   first,       // the dtype of the first input, whatever the others are
 };
 
-// An op over a kernel. `mask` is the input that keeps its bool dtype, or -1.
+// An op over a kernel. `mask` is the input that keeps its bool dtype, or -1; exact_out: `out` must have the result's dtype.
 struct PointwiseOp {
   const char* name;
   const kernels::PointwiseKernel& kernel;
   Promote promote = Promote::common;
   int mask = -1;
+  bool exact_out = false;
 };
 
 // An input: a tensor, or a number that is broadcast without becoming a tensor.

@@ -2,6 +2,8 @@
 
 #include "cresset/kernels/pool.h"
 
+#include <algorithm>
+
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 
@@ -87,11 +89,21 @@ DimVector pooled_sizes(const Tensor& self, int64_t dims, const PoolShape& p) {
   return s;
 }
 
-OutSpecs with_indices(const Tensor& self, int64_t dims, const PoolShape& p) {
-  return {OutSpec{pooled_sizes(self, dims, p), self.scalar_type(), self.device()}, OutSpec{pooled_sizes(self, dims, p), kLong, self.device()}};
+// Images keep their memory format.
+OutSpec pooled(const Tensor& self, int64_t dims, const PoolShape& p, bool keeps_format) {
+  OutSpec s{pooled_sizes(self, dims, p), self.scalar_type(), self.device()};
+  if (keeps_format) s.strides = format_strides(self, s.sizes);
+  return s;
+}
+
+OutSpecs with_indices(const Tensor& self, int64_t dims, const PoolShape& p, bool keeps_format) {
+  const OutSpec values = pooled(self, dims, p, keeps_format);
+  return {values, OutSpec{values.sizes, kLong, values.device, values.strides}};
 }
 
 OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
+
+bool is_one(IntArrayRef sizes) { return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; }); }
 
 const char* in(const Tensor& t) { return static_cast<const char*>(t.data_ptr()); }
 char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
@@ -103,24 +115,24 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
   namespace meta {                                                                                                                       \
   OutSpecs max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,             \
                                        IntArrayRef dilation, bool ceil_mode) {                                                           \
-    return with_indices(self, N, window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode));           \
+    return with_indices(self, N, window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode), true); \
   }                                                                                                                                      \
   OutSpec avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool,     \
                          std::optional<int64_t> divisor_override) {                                                                      \
     CRESSET_CHECK(!divisor_override || *divisor_override != 0, "avg_pool" #N "d: divisor must be not zero");                             \
     const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
-    return {pooled_sizes(self, N, p), self.scalar_type(), self.device()};                                                                \
+    return pooled(self, N, p, N == 2); \
   }                                                                                                                                      \
   OutSpec avg_pool##N##d_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool,                  \
                                   std::optional<int64_t>) {                                                                              \
     return like(self);                                                                                                                   \
   }                                                                                                                                      \
   OutSpec _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
-    return {pooled_sizes(self, N, adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size)), self.scalar_type(), self.device()}; \
+    return pooled(self, N, adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size), N == 2 || is_one(output_size)); \
   }                                                                                                                                      \
   OutSpec _adaptive_avg_pool##N##d_backward(const Tensor&, const Tensor& self) { return like(self); }                                    \
   OutSpecs adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
-    return with_indices(self, N, adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size));                                      \
+    return with_indices(self, N, adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size), N == 2); \
   }                                                                                                                                      \
   }                                                                                                                                      \
   namespace cpu {                                                                                                                        \

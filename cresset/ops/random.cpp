@@ -182,8 +182,9 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   CRESSET_CHECK(p >= 0 && p <= 1, "dropout: probability has to be between 0 and 1, got ", p);
   const ScalarType dtype = input.scalar_type();
   CRESSET_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "dropout: not implemented for dtype ", dtype);
-  const Tensor x = input.contiguous();
-  Tensor out(make_dense(x.sizes(), dtype, x.device())), noise(make_dense(x.sizes(), dtype, x.device()));
+  // In the order of the input's memory, where it has no gaps.
+  const Tensor x = input.is_meta() || input.is_non_overlapping_and_dense() ? input : input.clone();
+  const Tensor out = fresh(cresset::empty_like(x)), noise = fresh(cresset::empty_like(x));
   if (out.is_meta() || out.numel() == 0) return {out, noise};
   if (!train.value_or(true) || p == 0) {
     noise.fill_(1);

@@ -79,12 +79,15 @@ namespace meta {
 
 OutSpec softmax(const Tensor& self, int64_t dim) { return softmax_spec("softmax", self, dim); }
 OutSpec log_softmax(const Tensor& self, int64_t dim) { return softmax_spec("log_softmax", self, dim); }
-OutSpec softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim) {
+OutSpec softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  CRESSET_CHECK(grad_output.scalar_type() == output.scalar_type() && output.scalar_type() == input_dtype,
+                "softmax_backward: expected grad_output and output of the input's dtype ", input_dtype, ", got ", grad_output.scalar_type(), " and ",
+                output.scalar_type());
   CRESSET_CHECK(grad_output.sizes() == output.sizes(), "softmax_backward: shapes ", grad_output.sizes(), " and ", output.sizes(), " differ");
   return softmax_spec("softmax_backward", output, dim);
 }
-OutSpec log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim) {
-  return softmax_backward_data(grad_output, output, dim);
+OutSpec log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  return softmax_backward_data(grad_output, output, dim, input_dtype);
 }
 
 OutSpecs nll_loss_forward(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t) {
@@ -123,10 +126,10 @@ namespace cpu {
 
 void softmax(const Tensor& self, int64_t dim, const Tensor& out) { run(kernels::softmax, self, dim, out); }
 void log_softmax(const Tensor& self, int64_t dim, const Tensor& out) { run(kernels::log_softmax, self, dim, out); }
-void softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, const Tensor& out) {
+void softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType, const Tensor& out) {
   run(kernels::softmax_backward, grad_output, output, dim, out);
 }
-void log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, const Tensor& out) {
+void log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType, const Tensor& out) {
   run(kernels::log_softmax_backward, grad_output, output, dim, out);
 }
 

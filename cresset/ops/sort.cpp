@@ -46,7 +46,9 @@ namespace meta {
 OutSpecs sort(const Tensor& self, std::optional<bool>, int64_t dim, bool) {
   check_real("sort", self);
   wrap_dim(dim, self.dim());
-  return with_indices(like(self));
+  OutSpec s = like(self);
+  s.strides = preserved_strides(self);
+  return with_indices(s);
 }
 OutSpecs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
   check_real("topk", self);

@@ -27,6 +27,7 @@ OutSpec padded(const char* op, const Tensor& self, IntArrayRef pad) {
     CRESSET_CHECK(s.sizes[n - 1 - i] >= 0, op, ": the input size ", self.size(n - 1 - i), " plus negative padding ", pad[2 * i], " and ",
                   pad[2 * i + 1], " resulted in a negative output size, which is invalid");
   }
+  s.strides = format_strides(self, s.sizes);
   return s;
 }
 
@@ -77,7 +78,9 @@ namespace meta {
 OutSpec constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar&) { return padded("constant_pad_nd", self, pad); }
 OutSpec _pad_mode(const Tensor& self, IntArrayRef pad, int64_t mode) {
   check_mode_pad(self, pad, mode);
-  return padded("pad", self, pad);
+  OutSpec s = padded("pad", self, pad);
+  if (pad_mode(mode) == PadMode::circular) s.strides.clear();
+  return s;
 }
 OutSpec _pad_mode_backward(const Tensor& grad_output, IntArrayRef sizes, IntArrayRef, int64_t) {
   return {DimVector(sizes), grad_output.scalar_type(), grad_output.device()};
@@ -92,6 +95,7 @@ OutSpec _resize_images(const Tensor& self, IntArrayRef output_size, int64_t, boo
                   self.sizes(), " and output_size ", output_size);
     s.sizes[d + 2] = output_size[d];
   }
+  s.strides = format_strides(self, s.sizes);
   return s;
 }
 OutSpec _resize_images_backward(const Tensor& grad_output, IntArrayRef input_size, int64_t, bool, bool, const std::optional<ArrayRef<double>>&) {
@@ -224,6 +228,12 @@ Tensor col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel_si
 
 namespace {
 
+// The same values in the memory format of another tensor.
+Tensor formatted(const Tensor& t, const Tensor& like) {
+  const MemoryFormat format = like.suggest_memory_format();
+  return format == MemoryFormat::Contiguous ? t : t.clone(format);
+}
+
 // The product of all dims before the last three.
 int64_t leading_size(const Tensor& t) {
   int64_t n = 1;
@@ -241,7 +251,7 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   const Tensor x = self.reshape({leading_size(self), c / (r * r), r, r, h, w}).permute({0, 1, 4, 2, 5, 3});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c / (r * r), h * r, w * r}) shape.push_back(s);
-  return x.reshape(shape);
+  return formatted(x.reshape(shape), self);
 }
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_unshuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
@@ -251,7 +261,7 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   const Tensor x = self.reshape({leading_size(self), c, h / r, r, w / r, r}).permute({0, 1, 3, 5, 2, 4});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c * r * r, h / r, w / r}) shape.push_back(s);
-  return x.reshape(shape);
+  return formatted(x.reshape(shape), self);
 }
 
 }  // namespace composite

@@ -1,6 +1,8 @@
 #include "cresset/ops/support.h"
 
+#include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/pointwise.h"
 
 namespace cresset::ops {
 
@@ -56,14 +58,64 @@ void check_no_internal_overlap(const char* op, const Tensor& out) {
                 out.sizes(), " and strides ", out.strides(), "; clone() the tensor before performing the operation");
 }
 
-Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, bool contiguous) {
+void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule) {
+  if (rule == OutDtype::cast) return check_castable(op, result, out.scalar_type());
+  // Truth values may be written as bytes too.
+  const bool fits = out.scalar_type() == result || (result == kBool && out.scalar_type() == kByte);
+  CRESSET_CHECK(fits, op, ": expected out tensor to have dtype ", result, ", but got ", out.scalar_type(), " instead");
+}
+
+namespace {
+
+// Whether two tensors share memory; tensors with gaps count as apart.
+enum class Overlap : uint8_t { none, partial, full };
+Overlap overlap_of(const Tensor& out, const Tensor& input) {
+  const TensorImpl &a = *out.impl(), &b = *input.impl();
+  if (!a.has_storage() || !b.has_storage() || a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return Overlap::none;
+  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return Overlap::none;
+  const int64_t size = static_cast<int64_t>(element_size(a.dtype())), other = static_cast<int64_t>(element_size(b.dtype()));
+  const int64_t a0 = a.storage_offset() * size, a1 = a0 + a.numel() * size, b0 = b.storage_offset() * other, b1 = b0 + b.numel() * other;
+  if (a0 == b0 && a1 == b1 && a.sizes() == b.sizes() && a.strides() == b.strides()) return Overlap::full;
+  return a1 <= b0 || b1 <= a0 ? Overlap::none : Overlap::partial;
+}
+
+}  // namespace
+
+void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input) {
+  CRESSET_CHECK(out.impl() == input.impl() || overlap_of(out, input) != Overlap::partial, op,
+                ": some elements of the input tensor and the written-to tensor refer to a single memory location;"
+                " clone() the tensor before performing the operation");
+}
+
+void check_apart(const char* op, const Tensor& out, const Inputs& inputs) {
+  for (const Tensor* t : inputs)
+    CRESSET_CHECK(overlap_of(out, *t) == Overlap::none, op, ": some elements of the input tensor and the written-to tensor refer to a single memory"
+                  " location; clone() the tensor before performing the operation");
+}
+
+DimVector format_strides(const Tensor& like, IntArrayRef sizes) {
+  const MemoryFormat format = like.suggest_memory_format();
+  return format == MemoryFormat::Contiguous ? DimVector() : strides_for(sizes, format);
+}
+
+DimVector preserved_strides(const Tensor& like) {
+  if (like.is_contiguous()) return {};
+  if (like.is_non_overlapping_and_dense()) return DimVector(like.strides());
+  const DimVector strides(like.strides());
+  return dense_strides(like.sizes(), ArrayRef<DimVector>(&strides, 1));
+}
+
+Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule) {
   CRESSET_CHECK(out.device() == spec.device, op, ": expected out to be on ", spec.device, ", got ", out.device());
-  check_castable(op, spec.dtype, out.scalar_type());
-  resize_output(out, spec.sizes, spec.strides);
+  check_out_dtype(op, spec.dtype, out, rule.exact_dtype ? OutDtype::exact : OutDtype::cast);
   check_no_internal_overlap(op, out);
-  bool direct = out.scalar_type() == spec.dtype && (!contiguous || out.is_contiguous());
+  resize_output(out, spec.sizes, spec.strides);
+  if (rule.apart) check_apart(op, out, inputs);
+  else
+    for (const Tensor* t : inputs) check_no_partial_overlap(op, out, *t);
+  bool direct = out.scalar_type() == spec.dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());
-  return Written(out, direct ? out : allocate(spec));
+  return Written(out, direct ? out : allocate({spec.sizes, spec.dtype, spec.device}));
 }
 
 Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe) {
@@ -78,11 +130,11 @@ void Written::finish() {
   else target_->copy_(direct_);
 }
 
-void store_out(const char* op, const Tensor& out, const Tensor& result) {
+void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) {
   CRESSET_CHECK(!(layer_state().grad_mode && (result.requires_grad() || out.requires_grad())), op,
                 ": functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad");
   CRESSET_CHECK(out.device() == result.device(), op, ": expected out to be on ", result.device(), ", got ", out.device());
-  check_castable(op, result.scalar_type(), out.scalar_type());
+  check_out_dtype(op, result.scalar_type(), out, dtype);
   check_no_internal_overlap(op, out);
   resize_output(out, result.sizes(), result.strides());
   out.copy_(result);

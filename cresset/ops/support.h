@@ -27,6 +27,23 @@ std::vector<Tensor> make_views(const Tensor& self, const std::vector<ViewSpec>& 
 // Gives `self` itself the geometry of a view (t_, squeeze_).
 void restride(const Tensor& self, const ViewSpec& spec);
 
+// The strides of a result of this shape in the memory format of `like` (contiguous, or channels last); empty: contiguous.
+DimVector format_strides(const Tensor& like, IntArrayRef sizes);
+// Those of a result of the shape of `like`, in its memory order; empty: contiguous.
+DimVector preserved_strides(const Tensor& like);
+
+// A new output as a body wants it that writes contiguous memory only: a temporary where the output's strides are others.
+class Dense {
+ public:
+  explicit Dense(const Tensor& out) : out_(out) { if (CRESSET_UNLIKELY(!out.is_contiguous())) temporary_ = allocate({DimVector(out.sizes()), out.scalar_type(), out.device()}); }
+  const Tensor& tensor() const { return temporary_.defined() ? temporary_ : out_; }
+  void finish() const { if (temporary_.defined()) overwrite(out_, temporary_); }
+
+ private:
+  const Tensor& out_;
+  Tensor temporary_;
+};
+
 // The tensors among the arguments of a call, to be checked against what it writes.
 using Inputs = SmallVector<const Tensor*, 6>;
 inline void add_input(Inputs& list, const Tensor& t) { if (t.defined()) list.push_back(&t); }
@@ -53,18 +70,26 @@ class Written {
   const Tensor* target_;
   Tensor direct_;
 };
-// Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to, elements that share memory.
-Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, bool contiguous);
+// What a row asks of `out`: a contiguous one for the body, the result's dtype itself, memory apart from that of all inputs.
+struct OutRule { bool contiguous, exact_dtype, apart; };
+// Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to or that is not the result's,
+// elements that share memory with each other or with an input.
+Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule);
 // `self` must have the result's shape. safe: the body may read and write `self` at once.
 Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe);
 
 // The same for a result that has been computed.
-void store_out(const char* op, const Tensor& out, const Tensor& result);
+enum class OutDtype : uint8_t { cast, exact };
+void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
 Tensor& store_inplace(const char* op, Tensor& self, const Tensor& result);
 
 // Makes `out` of this shape if it is not; strides empty: contiguous.
 void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides = {});
 void check_castable(const char* op, ScalarType from, ScalarType to);
+// Errors unless `out` may be written with results of this dtype.
+void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule);
+// Errors if `out` shares memory with an input.
+void check_apart(const char* op, const Tensor& out, const Inputs& inputs);
 // Errors unless no two elements of `out` share memory.
 void check_no_internal_overlap(const char* op, const Tensor& out);
 

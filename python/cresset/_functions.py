@@ -30,7 +30,7 @@ def einsum(equation, *operands):
 
 
 def chain_matmul(*matrices, out=None):
-    return _ops["chain_matmul"](list(matrices)) if out is None else out.copy_(_ops["chain_matmul"](list(matrices)))
+    return _ops["chain_matmul"](list(matrices), out=out)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -104,5 +104,6 @@ def dropout(input, p, train):
 
 for _name in ("norm", "split", "tensor_split", "index_put", "nonzero"):
     setattr(_Tensor, _name, globals()[_name])
+_Tensor.polygamma = lambda self, n: _ops["polygamma"](n, self)
 _Tensor.where = lambda self, condition, other: _ops["where"](condition, self, other)
 _Tensor.index_put_ = lambda self, indices, values, accumulate=False: _ops["index_put_"](self, list(indices), values, accumulate)

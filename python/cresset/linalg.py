@@ -1,7 +1,6 @@
 """torch.linalg: operators of the rows under their linalg names."""
 
 from . import LinAlgError, _operators  # noqa: F401
-from . import _functions
 
 globals().update({name.removeprefix("linalg_"): op for name, op in _operators.items() if name.startswith("linalg_") and not name.endswith("_")})
 _ops = _operators
@@ -19,7 +18,3 @@ def vecdot(x, y, *, dim=-1, out=None):
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return _ops["diagonal"](A, offset, dim1, dim2)
-
-
-def multi_dot(tensors, *, out=None):
-    return _functions.chain_matmul(*tensors, out=out)

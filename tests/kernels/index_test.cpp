@@ -180,9 +180,9 @@ TEST(Index, ResultsDoNotDependOnTheThreadCount) {
     gather(gathered.view(), src.view(), 0, index.view());
     embedding_backward(grad_weight.view(), src.view(), rows.view(), -1, true);
     Array<float> selected({count});
-    Array<int64_t> where({count, 2});
+    Array<int64_t> where({2, count});
     masked_select(selected.data(), src.view(), mask.view());
-    nonzero(where.data(), mask.view());
+    nonzero(where.data(), count, mask.view());
     for (const auto& bytes : {added.bytes, put_into.bytes, rows_added.bytes, gathered.bytes, grad_weight.bytes, selected.bytes, where.bytes})
       r.push_back(bytes);
   });

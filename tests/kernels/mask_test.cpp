@@ -17,14 +17,17 @@ TEST(Mask, NonzeroListsCoordinatesInRowMajorOrder) {
       for (const Shape& shape : {Shape{3, 5, 7}, Shape{1000}, Shape{70, 3}, Shape{2, 300}, Shape{0, 4}}) {
         Array<T> x(shape, layout);
         x.randomize(rng, 0, 3);
-        std::vector<int64_t> expected;
+        std::vector<std::vector<int64_t>> places(shape.size());
         x.for_each([&](const Shape& at) {
-          if (!same_bits(x(at), T{})) expected.insert(expected.end(), at.begin(), at.end());
+          for (size_t d = 0; d < shape.size(); d++)
+            if (!same_bits(x(at), T{})) places[d].push_back(at[d]);
         });
+        std::vector<int64_t> expected;
+        for (const auto& along : places) expected.insert(expected.end(), along.begin(), along.end());
         const int64_t n = count_nonzero(x.view());
         ASSERT_EQ(n * static_cast<int64_t>(shape.size()), static_cast<int64_t>(expected.size()));
         std::vector<int64_t> out(expected.size() + 1, -7);
-        nonzero(out.data(), x.view());
+        nonzero(out.data(), n, x.view());
         ASSERT_EQ(out.back(), -7);
         out.pop_back();
         ASSERT_EQ(out, expected);

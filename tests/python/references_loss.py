@@ -27,7 +27,7 @@ def log_softmax(x, dim):
     return x - np.log(np.exp(x).sum(axis=dim, keepdims=True))
 
 
-def softmax_backward(grad, output, dim):
+def softmax_backward(grad, output, dim, input_dtype=None):
     """The product with softmax's matrix of derivatives, diag(y) - y y', line by line."""
     g, y = np.moveaxis(grad, dim, -1), np.moveaxis(output, dim, -1)
     out = np.empty_like(np.ascontiguousarray(y))
@@ -36,7 +36,7 @@ def softmax_backward(grad, output, dim):
     return np.moveaxis(out, -1, dim)
 
 
-def log_softmax_backward(grad, output, dim):
+def log_softmax_backward(grad, output, dim, input_dtype=None):
     g, y = np.moveaxis(grad, dim, -1), np.moveaxis(output, dim, -1)
     out = np.empty_like(np.ascontiguousarray(y))
     for at in np.ndindex(*y.shape[:-1]):
@@ -231,13 +231,13 @@ def _channels(x):
     return (1, -1, *[1] * (x.ndim - 2))
 
 
-def native_group_norm(x, weight, bias, groups, eps):
+def native_group_norm(x, weight, bias, n, channels, spatial, groups, eps):
     y, mean, rstd = _group(x, groups, eps)
     return tuple(np.asarray(v, x.dtype) for v in (_affine(y, weight, bias, _channels(x)), mean, rstd))
 
 
 def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
-    return native_group_norm(x, weight, bias, groups, eps)[0]
+    return native_group_norm(x, weight, bias, 0, 0, 0, groups, eps)[0]
 
 
 def _batch(x, eps):

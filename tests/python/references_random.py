@@ -220,7 +220,11 @@ def multinomial(weights, samples, replacement=False, *, generator=None):
 def native_dropout(x, p, train):
     if train is False or p == 0:
         return x.copy(), np.ones(x.shape, x.dtype)
-    noise = np.zeros(x.shape, x.dtype) if p == 1 else ((Stream().u53(x.size) < 1 - p) / (1 - p)).reshape(x.shape).astype(x.dtype)
+    if p == 1:
+        return np.zeros_like(x), np.zeros(x.shape, x.dtype)
+    # In the order of memory.
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+    noise = ((Stream().u53(x.size) < 1 - p) / (1 - p)).reshape([x.shape[d] for d in order]).transpose(np.argsort(order)).astype(x.dtype)
     return np.asarray(x * noise, x.dtype), noise
 
 

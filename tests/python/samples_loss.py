@@ -9,12 +9,12 @@ REDUCTIONS = (0, 1, 2)
 
 def softmax_backward(source):
     for (x, dim), _ in along(source):
-        yield (source.array(*x.shape), references.softmax(np.array(x), dim).astype(source.dtype), dim), {}
+        yield (source.array(*x.shape), references.softmax(np.array(x), dim).astype(source.dtype), dim, source.dtype), {}
 
 
 def log_softmax_backward(source):
     for (x, dim), _ in along(source):
-        yield (source.array(*x.shape), references.log_softmax(np.array(x), dim).astype(source.dtype), dim), {}
+        yield (source.array(*x.shape), references.log_softmax(np.array(x), dim).astype(source.dtype), dim, source.dtype), {}
 
 
 # ---- classes -----------------------------------------------------------------------------------------------------------------
@@ -216,17 +216,17 @@ def native_group_norm(source):
     for shape, groups in [((2, 4), 2), ((2, 4, 3), 4), ((1, 6, 2, 2), 3), ((2, 2, 3), 1)]:
         for x in _some(source, *shape):
             for weight, bias in _affine(source, (shape[1],)):
-                yield (x, weight, bias, groups, 1e-5), {}
+                yield (x, weight, bias, shape[0], shape[1], int(np.prod(shape[2:])), groups, 1e-5), {}
 
 
 def group_norm(source):
-    for (x, weight, bias, groups, eps), _ in native_group_norm(source):
+    for (x, weight, bias, _, _, _, groups, eps), _ in native_group_norm(source):
         yield (x, groups, weight, bias, eps), {}
 
 
 def native_group_norm_backward(source):
-    for (x, weight, bias, groups, eps), _ in native_group_norm(source):
-        _, mean, rstd = references.native_group_norm(np.array(x), weight, bias, groups, eps)
+    for (x, weight, bias, _, _, _, groups, eps), _ in native_group_norm(source):
+        _, mean, rstd = references.native_group_norm(np.array(x), weight, bias, 0, 0, 0, groups, eps)
         yield (source.array(*x.shape), x, mean, rstd, weight, groups), {}
 
 

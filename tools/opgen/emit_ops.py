@@ -108,7 +108,8 @@ class RowEmitter:
         if op is self.base:
             promote = PROMOTE.get(row.meta or "", "common")
             mask = f", {pointwise_inputs(row).index(row.mask)}" if row.mask else ""
-            lines.append(f'constexpr PointwiseOp {rule}{{"{self.name}", kernels::{row.kernel["cpu"]}_kernel, Promote::{promote}{mask}}};')
+            exact = f"{mask or ', -1'}, true" if row.exact_out else mask
+            lines.append(f'constexpr PointwiseOp {rule}{{"{self.name}", kernels::{row.kernel["cpu"]}_kernel, Promote::{promote}{exact}}};')
         if op.form == "function":
             body.append(f"return pointwise({rule}, {args}, {given});")
         elif op.form == "inplace":
@@ -142,17 +143,22 @@ class RowEmitter:
 
     def store_result(self, op: Op, call: str) -> list[str]:
         """A derived form by computing the result first."""
+        rule = "OutDtype::exact" if self.row.exact_out else "OutDtype::cast"
         if op.form == "inplace":
             return [f'return store_inplace("{op.schema.name}", self, {call});']
         if is_factory(self.row.schema):
             options = f"TensorOptions({op.outs[0].name}.scalar_type()).device({op.outs[0].name}.device())"
             names = ", ".join(options if p.is_options else p.name for p in self.base.params)
-            return [f'store_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}));', f"return {op.outs[0].name};"]
+            return [f'store_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
         if len(op.outs) == 1:
-            return [f'store_out("{self.name}", {op.outs[0].name}, {call});', f"return {op.outs[0].name};"]
+            apart = [f'check_apart("{self.name}", {op.outs[0].name}, inputs_of({self.tensors(op)}));'] if self.row.out_apart else []
+            return [*apart, f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});', f"return {op.outs[0].name};"]
         lines = [f"auto results = {call};"]
-        lines += [f'store_out("{self.name}", {p.name}, std::get<{i}>(results));' for i, p in enumerate(op.outs)]
+        lines += [f'store_out("{self.name}", {p.name}, std::get<{i}>(results), {rule});' for i, p in enumerate(op.outs)]
         return [*lines, f"return {{{', '.join(p.name for p in op.outs)}}};"]
+
+    def tensors(self, op: Op) -> str:
+        return ", ".join(p.name for p in op.inputs if p.is_tensor)
 
     def run_view(self, op: Op) -> list[str]:
         row = self.row
@@ -169,29 +175,35 @@ class RowEmitter:
         inputs = [p.name for p in op.inputs]
         n = len(row.schema.returns)
         spec = f"meta::{self.meta_name()}({', '.join(inputs)})"
-        contiguous = "true" if row.contiguous_out else "false"
+        rule = f"OutRule{{{', '.join(str(flag).lower() for flag in (row.contiguous_out, row.exact_out, row.out_apart))}}}"
 
         def compute(outs: list[str]) -> str:
             return f"cpu::{self.body_name()}({', '.join([*inputs, *outs])});"
 
+        def run(outs: list[str]) -> list[str]:
+            if not row.contiguous_out:
+                return [f"if (!{outs[0]}.is_meta()) {compute(outs)}"]
+            lines = [f"if (!{outs[0]}.is_meta()) {{", *(f"  const Dense dense_{out}({out});" for out in outs)]
+            return [*lines, f"  {compute([f'dense_{out}.tensor()' for out in outs])}", *(f"  dense_{out}.finish();" for out in outs), "}"]
+
         if op.form == "function":
             if n == 1:
-                return self.function(op, [f"Tensor out = allocate({spec});", f"if (!out.is_meta()) {compute(['out'])}", "return out;"])
+                return self.function(op, [f"Tensor out = allocate({spec});", *run(["out"]), "return out;"])
             names = self.out_names()
             lines = [f"const OutSpecs specs = {spec};"]
             lines += [f"Tensor {name} = allocate(specs[{i}]);" for i, name in enumerate(names)]
-            return self.function(op, [*lines, f"if (!{names[0]}.is_meta()) {compute(names)}", f"return {{{', '.join(names)}}};"])
-        tensors = ", ".join(p.name for p in op.inputs if p.is_tensor)
+            return self.function(op, [*lines, *run(names), f"return {{{', '.join(names)}}};"])
+        tensors = self.tensors(op)
         if op.form == "inplace":
             safe = "true" if row.inplace_safe else "false"
             return self.function(op, [f'Written target = written_inplace("{op.schema.name}", self, {spec}, {safe});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", "return self;"])  # fmt: skip
         if n == 1:
             out = op.outs[0].name
-            return self.function(op, [f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {contiguous});',
+            return self.function(op, [f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", f"return {out};"])  # fmt: skip
         lines = [f"const OutSpecs specs = {spec};"]
-        lines += [f'Written target{i} = written_out("{self.name}", {p.name}, specs[{i}], inputs_of({tensors}), {contiguous});'
+        lines += [f'Written target{i} = written_out("{self.name}", {p.name}, specs[{i}], inputs_of({tensors}), {rule});'
                   for i, p in enumerate(op.outs)]  # fmt: skip
         lines.append(f"if (target0.runs()) {compute([f'target{i}.tensor()' for i in range(n)])}")
         lines += [f"target{i}.finish();" for i in range(n)]

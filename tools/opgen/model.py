@@ -178,6 +178,8 @@ class Row:
     out_names: tuple[str, ...] = ()
     out_overload: str | None = None
     contiguous_out: bool = False
+    out_dtype: str | None = None
+    out_apart: bool = False
     any_device: bool = False
     inplace_safe: bool = False
     output_differentiability: tuple[bool, ...] = ()
@@ -199,6 +201,13 @@ class Row:
     @property
     def is_direct(self) -> bool:
         return "direct" in self.kernel
+
+    @property
+    def exact_out(self) -> bool:
+        """Whether `out` must have the result's dtype; otherwise the result is cast to it."""
+        if self.out_dtype is not None:
+            return self.out_dtype == "exact"
+        return self.kind in ("primitive", "fused") and not self.is_pointwise and not self.is_direct
 
     @property
     def is_mutating(self) -> bool:

@@ -135,6 +135,23 @@ Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Ten
   return {g_dy, g_x, view_if(g_w, normalized_shape)};
 }
 
+Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input, const Tensor& mean,
+                          const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups, double eps) {
+  Three result;
+  if (grad.defined()) result = cresset::native_group_norm_backward(grad, input, mean, rstd, weight, groups);
+  if (!grad_mean.defined() && !grad_rstd.defined()) return result;
+  const int64_t n = input.size(0), width = groups > 0 && n > 0 ? input.numel() / (n * groups) : 0;
+  if (width == 0) return {cresset::zeros_like(input), std::get<1>(result), std::get<2>(result)};
+  // From the input itself, so that it differentiates once more.
+  const Tensor x = input.reshape({n, groups, width}), centred = x - x.mean(IntArrayRef(2), true);
+  Tensor g = cresset::zeros_like(x);
+  auto each = [&](const Tensor& t) { return t.reshape({n, groups, 1}).to(x.scalar_type()) / static_cast<double>(width); };
+  if (grad_mean.defined()) g = g + each(grad_mean);
+  if (grad_rstd.defined()) g = g - each(grad_rstd) * (centred.square().mean(IntArrayRef(2), true) + eps).pow(-1.5) * centred;
+  const Tensor dx = g.reshape(input.sizes());
+  return {grad.defined() ? std::get<0>(result) + dx : dx, std::get<1>(result), std::get<2>(result)};
+}
+
 Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
                                  const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups) {
   const int64_t n = input.size(0), c = input.size(1);

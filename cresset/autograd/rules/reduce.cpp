@@ -147,8 +147,9 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   if (grad.dim() == 0 || grad.numel() == 0) return grad;
   auto reversed = [&](const Tensor& x) { return x.flip(IntArrayRef(dim)).logcumsumexp(dim).flip(IntArrayRef(dim)); };
   if (self.is_complex()) {
-    const Tensor sums = (grad / result.exp().conj()).flip(IntArrayRef(dim)).cumsum(dim).flip(IntArrayRef(dim));
-    return sums * self.exp().conj();
+    // In the logarithm, where the exponential of a large result is finite.
+    const Tensor low = cresset::full_like(grad, grad.scalar_type() == kComplexDouble ? -1e300 : -1e37);
+    return (reversed(cresset::where(grad != 0, grad.log(), low) - result.conj()) + self.conj()).exp();
   }
   // Positive and negative parts apart, each in the logarithm.
   // The logarithm of an empty part is far down but finite: it must not meet the -inf of another.

@@ -102,6 +102,9 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 // Gradients of the backward of a norm: (grad_out, input, weight) from those of (dx, dweight, dbias), each of which may be undefined.
 Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
                                  IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight);
+// The gradient of the normalised output, and of the saved mean and rstd where they were used too.
+Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input, const Tensor& mean,
+                          const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups, double eps);
 Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
                                  const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups);
 Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
