@@ -20,7 +20,9 @@ class CRESSET_API RefCounted {
 
   void retain() const { strong_.fetch_add(1, std::memory_order_relaxed); }
   void release() const {
-    if (strong_.load(std::memory_order_acquire) == 1 || strong_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+    // Nobody else can reach the object: no atomic change is needed. With a weak reference about, one may be made strong meanwhile.
+    const bool sole = strong_.load(std::memory_order_acquire) == 1 && weak_.load(std::memory_order_acquire) == 1;
+    if (sole || strong_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
   void retain_weak() const { weak_.fetch_add(1, std::memory_order_relaxed); }
   void release_weak() const {
