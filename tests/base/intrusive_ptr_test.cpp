@@ -24,7 +24,8 @@ TEST(IntrusivePtrThreads, AWeakReferenceMadeStrongKeepsTheObject) {
     std::atomic<bool> go{false};
     std::thread other([&] {
       while (!go.load()) {}
-      if (const auto held = weak.lock()) EXPECT_FALSE(held->released.load()) << round;
+      const auto held = weak.lock();
+      EXPECT_FALSE(held && held->released.load()) << round;
     });
     go = true;
     object.reset();
