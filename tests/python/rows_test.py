@@ -23,6 +23,7 @@ NUMPY_2 = int(np.__version__.split(".")[0]) >= 2  # before, arrays of no dimensi
 ONLY = os.environ.get("CRESSET_ROWS", "").split()  # names, or families, of the rows to run
 STRIDES = bool(os.environ.get("CRESSET_STRIDES"))  # compare strides with PyTorch's, too
 COUNTS, SKIPPED = collections.Counter(), collections.Counter()
+SUMMARY = []  # lines that conftest.py prints at the end
 
 
 def near(one, other, rtol, atol):
@@ -42,9 +43,8 @@ class Rows(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         counts = ", ".join(f"{n} {what}" for what, n in sorted(COUNTS.items()))
-        print(f"\nrows: {len(cls.rows)} with a reference, {cls.reasons.total()} with a reason for none, {len(cls.without)} with neither; {counts}")
-        for reason, n in sorted((cls.reasons + SKIPPED).items()):
-            print(f"skipped: {n} {reason}")
+        SUMMARY.append(f"rows: {len(cls.rows)} with a reference, {cls.reasons.total()} with a reason for none, {len(cls.without)} with neither; {counts}")
+        SUMMARY.extend(f"skipped: {n} {reason}" for reason, n in sorted((cls.reasons + SKIPPED).items()))
 
     def each(self, check):
         for row in self.rows:

@@ -1,0 +1,11 @@
+"""What pytest is told about these tests: the counts that a module keeps in SUMMARY are printed at the end."""
+
+import sys
+
+
+def pytest_terminal_summary(terminalreporter):
+    lines = [line for module in list(sys.modules.values()) for line in getattr(module, "__dict__", {}).get("SUMMARY", [])]
+    if lines:
+        terminalreporter.section("counts")
+    for line in lines:
+        terminalreporter.line(line)
