@@ -132,11 +132,6 @@ OutSpec scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   check_gather("scatter", self, dim, index, &src);
   return like(self);
 }
-OutSpec scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&, std::string_view reduce) {
-  reduction_named(reduce);
-  check_gather("scatter", self, dim, index, nullptr);
-  return like(self);
-}
 OutSpec scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   check_gather("scatter_add", self, dim, index, &src);
   return like(self);
@@ -284,9 +279,6 @@ void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor&
   if (index.numel() > 0)
     kernels::scatter_reduce(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(src), reduction_named(reduce), true, "scatter");
 }
-void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce, const Tensor& out) {
-  scatter(self, dim, index, cresset::full({}, value, self.options()).expand(index.sizes()), reduce, out);
-}
 void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
   start_from(self, out);
   if (index.numel() > 0) kernels::scatter_add(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(src));
@@ -365,6 +357,10 @@ Tensor _masked_select(const Tensor& self, const Tensor& mask) {
 }  // namespace cpu
 
 namespace composite {
+
+Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce) {
+  return cresset::scatter(self, dim, index, cresset::full({}, value, self.options()).expand(index.sizes()), reduce);
+}
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_select: expected a bool mask, got ", mask.scalar_type());

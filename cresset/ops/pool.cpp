@@ -110,7 +110,7 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
 
 }  // namespace
 
-// Each pooling in one, two and three dimensions.
+// Each pooling in two and three dimensions.
 #define CRESSET_POOL(N)                                                                                                                  \
   namespace meta {                                                                                                                       \
   OutSpecs max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,             \
@@ -123,14 +123,9 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
     return pooled(self, N, p, N == 2); \
   }                                                                                                                                      \
-  OutSpec avg_pool##N##d_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool,                  \
-                                  std::optional<int64_t>) {                                                                              \
-    return like(self);                                                                                                                   \
-  }                                                                                                                                      \
   OutSpec _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
     return pooled(self, N, adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size), N == 2 || is_one(output_size)); \
   }                                                                                                                                      \
-  OutSpec _adaptive_avg_pool##N##d_backward(const Tensor&, const Tensor& self) { return like(self); }                                    \
   OutSpecs adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
     return with_indices(self, N, adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size), N == 2); \
   }                                                                                                                                      \
@@ -148,25 +143,10 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
     if (out.numel() > 0) kernels::avg_pool(in(x), out_of(out), x.scalar_type(), p, count_include_pad, divisor_override.value_or(0));     \
   }                                                                                                                                      \
-  void avg_pool##N##d_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,               \
-                               IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override,     \
-                               const Tensor& out) {                                                                                      \
-    const Tensor dy = grad_output.contiguous();                                                                                          \
-    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
-    if (out.numel() > 0)                                                                                                                 \
-      kernels::avg_pool_backward(in(dy), out_of(out), dy.scalar_type(), p, count_include_pad, divisor_override.value_or(0));             \
-  }                                                                                                                                      \
   void _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size, const Tensor& out) {                                        \
     const Tensor x = self.contiguous();                                                                                                  \
     if (out.numel() > 0)                                                                                                                 \
       kernels::adaptive_avg_pool(in(x), out_of(out), x.scalar_type(), adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size)); \
-  }                                                                                                                                      \
-  void _adaptive_avg_pool##N##d_backward(const Tensor& grad_output, const Tensor& self, const Tensor& out) {                             \
-    const Tensor dy = grad_output.contiguous();                                                                                          \
-    const IntArrayRef output_size = dy.sizes().slice(static_cast<size_t>(dy.dim() - N));                                                 \
-    if (out.numel() > 0)                                                                                                                 \
-      kernels::adaptive_avg_pool_backward(in(dy), out_of(out), dy.scalar_type(),                                                         \
-                                          adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size));                             \
   }                                                                                                                                      \
   void adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size, const Tensor& out, const Tensor& indices) {                  \
     const Tensor x = self.contiguous();                                                                                                  \
@@ -184,12 +164,16 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     return cresset::_adaptive_avg_pool##N##d(self, output_size);                                                                         \
   }                                                                                                                                      \
   }
-CRESSET_POOL(1)
 CRESSET_POOL(2)
 CRESSET_POOL(3)
 #undef CRESSET_POOL
 
 namespace meta {
+
+OutSpec _avg_pool_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>, int64_t) {
+  return like(self);
+}
+OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t) { return like(self); }
 
 OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef sizes, int64_t) {
   CRESSET_CHECK(grad_output.sizes() == indices.sizes(), "max_pool backward: expected a gradient of shape ", indices.sizes(), ", got ",
@@ -200,6 +184,18 @@ OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices
 }  // namespace meta
 
 namespace cpu {
+
+void _avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                        bool count_include_pad, std::optional<int64_t> divisor_override, int64_t dims, const Tensor& out) {
+  const Tensor dy = grad_output.contiguous();
+  const PoolShape p = window_shape("avg_pool", self, dims, kernel_size, stride, padding, {1}, ceil_mode);
+  if (out.numel() > 0) kernels::avg_pool_backward(in(dy), out_of(out), dy.scalar_type(), p, count_include_pad, divisor_override.value_or(0));
+}
+void _adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self, int64_t dims, const Tensor& out) {
+  const Tensor dy = grad_output.contiguous();
+  const PoolShape p = adaptive_shape("adaptive_avg_pool", self, dims, dy.sizes().slice(static_cast<size_t>(dy.dim() - dims)));
+  if (out.numel() > 0) kernels::adaptive_avg_pool_backward(in(dy), out_of(out), dy.scalar_type(), p);
+}
 
 // The last `dims` dimensions are one plane, into which the indices point.
 void _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef, int64_t dims, const Tensor& out) {
@@ -214,6 +210,41 @@ void _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, I
 }  // namespace cpu
 
 namespace composite {
+
+// One dimension is an image of one row.
+namespace {
+
+DimVector in_row(IntArrayRef list, int64_t otherwise) { return list.empty() ? DimVector() : DimVector({otherwise, list[0]}); }
+
+std::tuple<Tensor, Tensor> without_row(const std::tuple<Tensor, Tensor>& pooled) {
+  return {std::get<0>(pooled).squeeze(-2), std::get<1>(pooled).squeeze(-2)};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                                   bool ceil_mode) {
+  window_shape("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode);
+  return without_row(cresset::max_pool2d_with_indices(self.unsqueeze(-2), in_row(kernel_size, 1), in_row(stride, 1), in_row(padding, 0), in_row(dilation, 1),
+                                                      ceil_mode));
+}
+Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  return std::get<0>(cresset::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+}
+Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                  std::optional<int64_t> divisor_override) {
+  window_shape("avg_pool1d", self, 1, kernel_size, stride, padding, {1}, ceil_mode);
+  return cresset::avg_pool2d(self.unsqueeze(-2), in_row(kernel_size, 1), in_row(stride, 1), in_row(padding, 0), ceil_mode, count_include_pad, divisor_override)
+      .squeeze(-2);
+}
+Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
+  adaptive_shape("adaptive_avg_pool1d", self, 1, output_size);
+  return cresset::adaptive_avg_pool2d(self.unsqueeze(-2), in_row(output_size, 1)).squeeze(-2);
+}
+std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size) {
+  adaptive_shape("adaptive_max_pool1d", self, 1, output_size);
+  return without_row(cresset::adaptive_max_pool2d(self.unsqueeze(-2), in_row(output_size, 1)));
+}
 
 // Reads one element of each plane per index: the gradient of _pool_backward_by_index.
 Tensor _pool_gather(const Tensor& x, const Tensor& indices, int64_t dims) {

@@ -237,12 +237,8 @@ OutSpec argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   check_not_empty("argmin", self, mask);
   return reduction(self, mask, keepdim, kLong);
 }
-OutSpec all(const Tensor& self) { return reduction(self, reduced(self, {}), false, logic_dtype(self)); }
-OutSpec any(const Tensor& self) { return reduction(self, reduced(self, {}), false, logic_dtype(self)); }
 OutSpec all(const Tensor& self, Dims dim, bool keepdim) { return reduction(self, listed(self, dim), keepdim, logic_dtype(self)); }
 OutSpec any(const Tensor& self, Dims dim, bool keepdim) { return reduction(self, listed(self, dim), keepdim, logic_dtype(self)); }
-OutSpec all(const Tensor& self, int64_t dim, bool keepdim) { return reduction(self, one_dim(self, dim), keepdim, logic_dtype(self)); }
-OutSpec any(const Tensor& self, int64_t dim, bool keepdim) { return reduction(self, one_dim(self, dim), keepdim, logic_dtype(self)); }
 OutSpec var(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("var", self, dim, keepdim); }
 OutSpec std(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) { return var_spec("std", self, dim, keepdim); }
 OutSpecs var_mean(const Tensor& self, Dims dim, const std::optional<Scalar>&, bool keepdim) {
@@ -303,12 +299,8 @@ void max(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tens
 void min(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) { run_arg(false, self, dim, &values, indices); }
 void argmax(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { run_arg(true, self, dim, nullptr, out); }
 void argmin(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) { run_arg(false, self, dim, nullptr, out); }
-void all(const Tensor& self, const Tensor& out) { run(ReduceOp::all, self, reduced(self, {}), out); }
-void any(const Tensor& self, const Tensor& out) { run(ReduceOp::any, self, reduced(self, {}), out); }
 void all(const Tensor& self, Dims dim, bool, const Tensor& out) { run(ReduceOp::all, self, listed(self, dim), out); }
 void any(const Tensor& self, Dims dim, bool, const Tensor& out) { run(ReduceOp::any, self, listed(self, dim), out); }
-void all(const Tensor& self, int64_t dim, bool, const Tensor& out) { run(ReduceOp::all, self, self.dim() ? one_dim(self, dim) : 0, out); }
-void any(const Tensor& self, int64_t dim, bool, const Tensor& out) { run(ReduceOp::any, self, self.dim() ? one_dim(self, dim) : 0, out); }
 void var(const Tensor& self, Dims dim, const std::optional<Scalar>& correction, bool, const Tensor& out) {
   run_var(self, reduced(self, dim), correction, false, &out, nullptr);
 }
@@ -333,6 +325,10 @@ void cummin(const Tensor& self, int64_t dim, const Tensor& values, const Tensor&
 
 namespace composite {
 
+Tensor all(const Tensor& self) { return cresset::all(self, OptionalIntArrayRef(), false); }
+Tensor any(const Tensor& self) { return cresset::any(self, OptionalIntArrayRef(), false); }
+Tensor all(const Tensor& self, int64_t dim, bool keepdim) { return cresset::all(self, OptionalIntArrayRef(dim), keepdim); }
+Tensor any(const Tensor& self, int64_t dim, bool keepdim) { return cresset::any(self, OptionalIntArrayRef(dim), keepdim); }
 Tensor sum(const Tensor& self, std::optional<ScalarType> dtype) { return cresset::sum(self, OptionalIntArrayRef(), false, dtype); }
 Tensor mean(const Tensor& self, std::optional<ScalarType> dtype) { return cresset::mean(self, OptionalIntArrayRef(), false, dtype); }
 Tensor var(const Tensor& self, bool unbiased) { return cresset::var(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }

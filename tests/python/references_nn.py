@@ -170,11 +170,9 @@ def _avg_pool(n):
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 
 
-def _backward_of(pool):
-    return lambda grad, x, *call: transposed(lambda v: pool(v, *call), x.shape, grad)
-
-
-avg_pool1d_backward, avg_pool2d_backward, avg_pool3d_backward = map(_backward_of, (avg_pool1d, avg_pool2d, avg_pool3d))
+def avg_pool_backward(grad, x, *call):
+    *call, dims = call
+    return transposed(lambda v: _avg_pool(dims)(v, *call), x.shape, grad)
 
 
 def _adaptive_windows(n, x, size):
@@ -198,11 +196,8 @@ def _adaptive_avg(n):
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg, (1, 2, 3))
 
 
-def _adaptive_avg_backward(n):
-    return lambda grad, x: transposed(lambda v: _adaptive_avg(n)(v, grad.shape[-n:]), x.shape, grad)
-
-
-adaptive_avg_pool1d_backward, adaptive_avg_pool2d_backward, adaptive_avg_pool3d_backward = map(_adaptive_avg_backward, (1, 2, 3))
+def adaptive_avg_pool_backward(grad, x, dims):
+    return transposed(lambda v: _adaptive_avg(dims)(v, grad.shape[-dims:]), x.shape, grad)
 
 
 def _adaptive_max(n):

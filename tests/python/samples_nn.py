@@ -127,16 +127,13 @@ def avg_pool(n):
     return generate
 
 
-def avg_pool_backward(n):
-    forward = getattr(references, f"avg_pool{n}d")
-
-    def generate(source):
+def avg_pool_backward(source):
+    for n in (2, 3):
+        forward = getattr(references, f"avg_pool{n}d")
         for i, ((x, kernel, stride, padding, *rest), _) in enumerate(avg_pool(n)(source)):
             if i % 3 == 0:
                 grad = source.array(*forward(x, kernel, stride, padding, *rest).shape)
-                yield (grad, x, kernel, stride or kernel, (padding,) * n, *rest), {}
-
-    return generate
+                yield (grad, x, kernel, stride or kernel, (padding,) * n, *rest, n), {}
 
 
 ADAPTED = {1: [(3,), (1,), (5,)], 2: [(2, 3), (1, 1), (4, 2)], 3: [(2, 1, 3), (1, 1, 1), (3, 2, 2)]}
@@ -151,20 +148,16 @@ def adaptive(n, distinct=False):
     return generate
 
 
-def adaptive_backward(n):
-    def generate(source):
+def adaptive_backward(source):
+    for n in (2, 3):
         for (x, size), _ in adaptive(n)(source):
-            yield (source.array(*x.shape[:-n], *size), x), {}
-
-    return generate
+            yield (source.array(*x.shape[:-n], *size), x, n), {}
 
 
 max_pool1d, max_pool2d, max_pool3d = map(max_pool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(avg_pool, (1, 2, 3))
-avg_pool1d_backward, avg_pool2d_backward, avg_pool3d_backward = map(avg_pool_backward, (1, 2, 3))
 adaptive1d, adaptive2d, adaptive3d = map(adaptive, (1, 2, 3))
 adaptive_distinct1d, adaptive_distinct2d, adaptive_distinct3d = (adaptive(n, True) for n in (1, 2, 3))
-adaptive1d_backward, adaptive2d_backward, adaptive3d_backward = map(adaptive_backward, (1, 2, 3))
 
 
 def _taken(source):

@@ -174,4 +174,14 @@ Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Ten
   return {g_dy.reshape(input.sizes()), g_x.reshape(input.sizes()), view_if(g_w, {c})};
 }
 
+Tensor avg_pool_double_backward(const Tensor& grad, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                                std::optional<int64_t> divisor_override, int64_t dims) {
+  return dims == 2 ? cresset::avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+                   : cresset::avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+}
+Tensor adaptive_avg_pool_double_backward(const Tensor& grad, IntArrayRef pooled, int64_t dims) {
+  const IntArrayRef size = pooled.slice(pooled.size() - static_cast<size_t>(dims));
+  return dims == 2 ? cresset::_adaptive_avg_pool2d(grad, size) : cresset::_adaptive_avg_pool3d(grad, size);
+}
+
 }  // namespace cresset::autograd::rules

@@ -90,6 +90,9 @@ Tensor sum_to_channels(const Tensor& grad);
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
     const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction, int64_t ignore_index, double label_smoothing);
 Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
+Tensor avg_pool_double_backward(const Tensor& grad, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                                std::optional<int64_t> divisor_override, int64_t dims);
+Tensor adaptive_avg_pool_double_backward(const Tensor& grad, IntArrayRef pooled, int64_t dims);
 // Gradients of (grad_out, query, key, value), by way of the plain steps.
 std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
     const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale);
