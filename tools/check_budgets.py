@@ -15,7 +15,7 @@ MAX_LINES = 1500
 MAX_PRIMITIVES = {"primitive pointwise": 160, "primitive other": 160}
 # User seconds and resident MiB of g++ -std=c++17 -fsyntax-only.
 HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 250.0), "compat/include/torch/torch.h": (1.8, 300.0)}
-MAX_LIBRARY_MB = 15.0
+MAX_LIBRARY_MB = 17.0  # TARGETS: 20 when every operator is there
 MAX_UNIT_SECONDS = 20.0  # CPU
 
 

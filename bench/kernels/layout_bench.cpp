@@ -44,7 +44,6 @@ int main(int argc, char** argv) {
   time_us("roll 1024x1024 both", [&] { roll(out.view(), square.view(), shift, both); });
   time_us("repeat 1024x1024 by 1x2", [&] { repeat(wide.view(), square.view(), twice); });
   time_us("tril 1024x1024", [&] { tril(out.view(), square.view(), 0); });
-  time_us("eye 1024", [&] { eye(out.view()); });
   Tensor line({1 << 20});
   time_us("arange 1M", [&] { arange(line.view(), 0, 1); });
   time_us("linspace 1M", [&] { linspace(line.view(), 0, 1); });

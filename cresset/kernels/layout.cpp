@@ -141,13 +141,6 @@ void repeat_interleave(const Strided& out, const Strided& self, const int64_t* r
 void tril(const Strided& out, const Strided& self, int64_t k) { triangle_of<true>("tril", out, self, k); }
 void triu(const Strided& out, const Strided& self, int64_t k) { triangle_of<false>("triu", out, self, k); }
 
-void eye(const Strided& out) {
-  CRESSET_CHECK(out.dim() == 2, "eye: expected a matrix, got shape ", out.sizes);
-  fill_strided(out, 0);
-  const int64_t n = std::min(out.sizes[0], out.sizes[1]), step = out.strides[0] + out.strides[1];
-  if (n > 0) fill_strided(Strided(out.data, out.dtype, n, step), 1);
-}
-
 void one_hot(const Strided& out, const Strided& index) {
   const int64_t classes = out.sizes.back();
   const void* bad = find_outside(index, 0, INT64_MAX);

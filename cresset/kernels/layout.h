@@ -19,8 +19,6 @@ void repeat_interleave(const Strided& out, const Strided& self, const int64_t* r
 // The last two dimensions are matrices. Elements above (tril) or below (triu) diagonal k become zero; out may be self.
 void tril(const Strided& out, const Strided& self, int64_t k);
 void triu(const Strided& out, const Strided& self, int64_t k);
-// Ones on the main diagonal of a matrix, zeros elsewhere.
-void eye(const Strided& out);
 // Ones at index: out has index's shape and the number of classes behind; int64 index.
 // Errors: Error if an index is negative or not below the number of classes.
 void one_hot(const Strided& out, const Strided& index);

@@ -7,6 +7,7 @@
 #include "cresset/kernels/expr/compare.h"
 #include "cresset/kernels/expr/loss.h"
 #include "cresset/kernels/expr/minmax.h"
+#include "cresset/kernels/expr/orthogonal.h"
 #include "cresset/kernels/expr/simple.h"
 #include "cresset/kernels/expr/special.h"
 #include "cresset/kernels/expr/transcendental.h"
@@ -28,6 +29,8 @@ namespace isa_avx512 { template <class E, class T> void pointwise_loop(char**, c
 
 namespace {
 
+#define CRESSET_FILL(T, Name) row(static_cast<T*>(nullptr), ScalarType::Name);
+
 template <class E>
 constexpr PointwiseKernel make(const char* name) {
   PointwiseKernel k{name, E::inputs, E::params, E::out, {}};
@@ -41,16 +44,29 @@ constexpr PointwiseKernel make(const char* name) {
     CRESSET_FOR_EACH_DTYPE(CRESSET_FILL)                        \
     isa++;                                                      \
   }
-#define CRESSET_FILL(T, Name) row(static_cast<T*>(nullptr), ScalarType::Name);
   CRESSET_LOOP_ISAS(CRESSET_ONE_ISA)
-#undef CRESSET_FILL
 #undef CRESSET_ONE_ISA
   return k;
 }
 
+// Functions of long series, computed in double: vectors would make them larger, not faster. One build serves every instruction set.
+template <class E>
+constexpr PointwiseKernel make_baseline(const char* name) {
+  PointwiseKernel k{name, E::inputs, E::params, E::out, {}};
+  auto row = [&]<class T>(T*, ScalarType t) {
+    if constexpr ((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1)
+      for (auto& loops : k.loops) loops[static_cast<int>(t)] = isa_baseline::pointwise_loop<E, expr::LoopType<E, T>>;
+  };
+  CRESSET_FOR_EACH_DTYPE(CRESSET_FILL)
+  return k;
+}
+
+#undef CRESSET_FILL
+
 }  // namespace
 
 #define CRESSET_POINTWISE(name, Expr) constinit const PointwiseKernel name##_kernel = make<expr::Expr>(#name);
+#define CRESSET_POINTWISE_BASELINE(name, Expr) constinit const PointwiseKernel name##_kernel = make_baseline<expr::Expr>(#name);
 
 CRESSET_POINTWISE(add, Add)
 CRESSET_POINTWISE(sub, Sub)
@@ -163,6 +179,41 @@ CRESSET_POINTWISE(erfinv, Erfinv)
 CRESSET_POINTWISE(lgamma, Lgamma)
 CRESSET_POINTWISE(digamma, Digamma)
 CRESSET_POINTWISE(polygamma, Polygamma)
+CRESSET_POINTWISE_BASELINE(i0, I0)
+CRESSET_POINTWISE_BASELINE(i1, I1)
+CRESSET_POINTWISE_BASELINE(i0e, I0e)
+CRESSET_POINTWISE_BASELINE(i1e, I1e)
+CRESSET_POINTWISE_BASELINE(k0, K0)
+CRESSET_POINTWISE_BASELINE(k1, K1)
+CRESSET_POINTWISE_BASELINE(k0e, K0e)
+CRESSET_POINTWISE_BASELINE(k1e, K1e)
+CRESSET_POINTWISE_BASELINE(bessel_j0, BesselJ0)
+CRESSET_POINTWISE_BASELINE(bessel_j1, BesselJ1)
+CRESSET_POINTWISE_BASELINE(bessel_y0, BesselY0)
+CRESSET_POINTWISE_BASELINE(bessel_y1, BesselY1)
+CRESSET_POINTWISE_BASELINE(spherical_j0, SphericalJ0)
+CRESSET_POINTWISE_BASELINE(airy_ai, AiryAi)
+CRESSET_POINTWISE_BASELINE(erfcx, Erfcx)
+CRESSET_POINTWISE_BASELINE(ndtr, Ndtr)
+CRESSET_POINTWISE_BASELINE(log_ndtr, LogNdtr)
+CRESSET_POINTWISE_BASELINE(ndtri, Ndtri)
+CRESSET_POINTWISE_BASELINE(entr, Entr)
+CRESSET_POINTWISE_BASELINE(igamma, Igamma)
+CRESSET_POINTWISE_BASELINE(igammac, Igammac)
+CRESSET_POINTWISE_BASELINE(zeta, Zeta)
+CRESSET_POINTWISE_BASELINE(xlog1py, Xlog1py)
+CRESSET_POINTWISE_BASELINE(chebyshev_t, ChebyshevT)
+CRESSET_POINTWISE_BASELINE(chebyshev_u, ChebyshevU)
+CRESSET_POINTWISE_BASELINE(chebyshev_v, ChebyshevV)
+CRESSET_POINTWISE_BASELINE(chebyshev_w, ChebyshevW)
+CRESSET_POINTWISE_BASELINE(shifted_chebyshev_t, ShiftedChebyshevT)
+CRESSET_POINTWISE_BASELINE(shifted_chebyshev_u, ShiftedChebyshevU)
+CRESSET_POINTWISE_BASELINE(shifted_chebyshev_v, ShiftedChebyshevV)
+CRESSET_POINTWISE_BASELINE(shifted_chebyshev_w, ShiftedChebyshevW)
+CRESSET_POINTWISE_BASELINE(hermite_h, HermiteH)
+CRESSET_POINTWISE_BASELINE(hermite_he, HermiteHe)
+CRESSET_POINTWISE_BASELINE(laguerre_l, LaguerreL)
+CRESSET_POINTWISE_BASELINE(legendre_p, LegendreP)
 
 CRESSET_POINTWISE(relu, Relu)
 CRESSET_POINTWISE(leaky_relu, LeakyRelu)

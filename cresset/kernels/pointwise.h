@@ -141,6 +141,43 @@ extern const PointwiseKernel erfinv_kernel;
 extern const PointwiseKernel lgamma_kernel;
 extern const PointwiseKernel digamma_kernel;
 extern const PointwiseKernel polygamma_kernel;  // params: n
+extern const PointwiseKernel i0_kernel;
+extern const PointwiseKernel i1_kernel;
+extern const PointwiseKernel i0e_kernel;
+extern const PointwiseKernel i1e_kernel;
+extern const PointwiseKernel k0_kernel;
+extern const PointwiseKernel k1_kernel;
+extern const PointwiseKernel k0e_kernel;
+extern const PointwiseKernel k1e_kernel;
+extern const PointwiseKernel bessel_j0_kernel;
+extern const PointwiseKernel bessel_j1_kernel;
+extern const PointwiseKernel bessel_y0_kernel;
+extern const PointwiseKernel bessel_y1_kernel;
+extern const PointwiseKernel spherical_j0_kernel;
+extern const PointwiseKernel airy_ai_kernel;
+extern const PointwiseKernel erfcx_kernel;
+extern const PointwiseKernel ndtr_kernel;
+extern const PointwiseKernel log_ndtr_kernel;
+extern const PointwiseKernel ndtri_kernel;
+extern const PointwiseKernel entr_kernel;
+extern const PointwiseKernel igamma_kernel;
+extern const PointwiseKernel igammac_kernel;
+extern const PointwiseKernel zeta_kernel;
+extern const PointwiseKernel xlog1py_kernel;
+
+// Orthogonal polynomials of a first input, of the degree that the second gives.
+extern const PointwiseKernel chebyshev_t_kernel;
+extern const PointwiseKernel chebyshev_u_kernel;
+extern const PointwiseKernel chebyshev_v_kernel;
+extern const PointwiseKernel chebyshev_w_kernel;
+extern const PointwiseKernel shifted_chebyshev_t_kernel;
+extern const PointwiseKernel shifted_chebyshev_u_kernel;
+extern const PointwiseKernel shifted_chebyshev_v_kernel;
+extern const PointwiseKernel shifted_chebyshev_w_kernel;
+extern const PointwiseKernel hermite_h_kernel;
+extern const PointwiseKernel hermite_he_kernel;
+extern const PointwiseKernel laguerre_l_kernel;
+extern const PointwiseKernel legendre_p_kernel;
 
 // Activations.
 extern const PointwiseKernel relu_kernel;

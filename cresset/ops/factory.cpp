@@ -123,45 +123,6 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
   return sequence(steps, o, [&](const kernels::Strided& out) { kernels::logspace(out, start, end, base); });
 }
 
-Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
-  CRESSET_CHECK(n >= 0 && m >= 0, "eye: n and m must be greater or equal to 0, got ", n, " and ", m);
-  Tensor out = make({n, m}, options.device(options.device().is_meta() ? kMeta : kCPU));
-  if (out.is_meta()) return out;
-  if (out.numel() > 0) kernels::eye(array(out));
-  return options.device().is_cpu() ? out : out.to(options.device());
-}
-
-namespace {
-
-// Row and column numbers of the elements of a triangle, row by row; `lower` keeps columns up to row + offset, else from there on.
-Tensor triangle_indices(const char* op, bool lower, int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
-  CRESSET_CHECK(row >= 0 && col >= 0, op, ": row and col must be non-negative, got ", row, " and ", col);
-  const auto first = [&](int64_t r) { return lower ? 0 : std::clamp<int64_t>(r + offset, 0, col); };
-  const auto last = [&](int64_t r) { return lower ? std::clamp<int64_t>(r + offset + 1, 0, col) : col; };
-  int64_t n = 0;
-  for (int64_t r = 0; r < row; r++) n += last(r) - first(r);
-  const TensorOptions o = with_dtype(options, kLong);
-  if (o.device().is_meta()) return make({2, n}, o);
-  Tensor out = make({2, n}, TensorOptions(kLong));
-  int64_t* at = out.data_ptr<int64_t>();
-  for (int64_t r = 0; r < row; r++) {
-    for (int64_t c = first(r); c < last(r); c++, at++) {
-      at[0] = r;
-      at[n] = c;
-    }
-  }
-  return out.to(o.device(), o.dtype());
-}
-
-}  // namespace
-
-Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
-  return triangle_indices("tril_indices", true, row, col, offset, options);
-}
-Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
-  return triangle_indices("triu_indices", false, row, col, offset, options);
-}
-
 }  // namespace cpu
 
 namespace composite {
@@ -239,7 +200,37 @@ Tensor logspace(const Scalar& start, const Tensor& end, int64_t steps, double ba
   return cresset::logspace(start, bound("logspace", end), steps, base, beside(end, options));
 }
 
-Tensor eye(int64_t n, const TensorOptions& options) { return cresset::eye(n, n, plain(options)); }
+Tensor eye(int64_t n, const TensorOptions& options) { return cresset::eye(n, n, options); }
+Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
+  CRESSET_CHECK(n >= 0 && m >= 0, "eye: n and m must be greater or equal to 0, got ", n, " and ", m);
+  const Tensor out = cresset::zeros({n, m}, plain(options));
+  out.diagonal().fill_(1);
+  return fresh(out);
+}
+
+namespace {
+
+// Row and column numbers of the elements of a triangle, row by row; `lower` keeps columns up to row + offset, else from there on.
+Tensor triangle_indices(const char* op, bool lower, int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  CRESSET_CHECK(row >= 0 && col >= 0, op, ": row and col must be non-negative, got ", row, " and ", col);
+  const TensorOptions longs = TensorOptions(kLong).device(options.device());
+  const Tensor bound = (cresset::arange(row, longs) + (lower ? offset + 1 : offset)).clamp(0, col);
+  const Tensor first = lower ? cresset::zeros_like(bound) : bound, count = lower ? bound : col - bound;
+  int64_t n = 0;
+  for (int64_t r = 0; r < row; r++) n += lower ? std::clamp<int64_t>(r + offset + 1, 0, col) : col - std::clamp<int64_t>(r + offset, 0, col);
+  const Tensor rows = cresset::searchsorted(count.cumsum(0), cresset::arange(n, longs), false, true);
+  const Tensor cols = cresset::arange(n, longs) + (first - count.cumsum(0) + count).index_select(0, rows);
+  return fresh(cresset::stack({rows, cols}).to(with_dtype(options, kLong).dtype()));
+}
+
+}  // namespace
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle_indices("tril_indices", true, row, col, offset, options);
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle_indices("triu_indices", false, row, col, offset, options);
+}
 
 }  // namespace composite
 

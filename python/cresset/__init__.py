@@ -72,7 +72,7 @@ _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._e
 from . import autograd, linalg, special  # noqa: E402,F401
 
 # Submodules that load at first use, and names that live in them.
-_lazy = {"compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
+_lazy = {"masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 

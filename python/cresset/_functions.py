@@ -102,8 +102,113 @@ def dropout(input, p, train):
     return _ops["dropout"](input, p, train)
 
 
-for _name in ("norm", "split", "tensor_split", "index_put", "nonzero"):
+_sum_to_size = _Tensor.sum_to_size
+
+
+def _size(sizes):
+    return list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
+
+
+def _each(name):
+    def function(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], _Tensor):
+            return _ops[name](tensors[0])
+        return tuple(_ops[name](_tensors(tensors)))
+
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = _each("atleast_1d"), _each("atleast_2d"), _each("atleast_3d")
+
+
+def block_diag(*tensors):
+    return _ops["block_diag"](_tensors(tensors))
+
+
+def cartesian_prod(*tensors):
+    return _ops["cartesian_prod"](_tensors(tensors))
+
+
+def tensordot(a, b, dims=2, out=None):
+    """dims: how many dimensions at the end of a and the front of b, or the two lists of them."""
+    if isinstance(dims, _Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot: expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot: expects dims < ndim_a or ndim_b, but got dims={dims}")
+        first, second = list(range(-dims, 0)), list(range(dims))
+    else:
+        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    return _ops["tensordot"](a, b, first, second, **({} if out is None else {"out": out}))
+
+
+_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _ops["cdist"](x1, x2, p, _MODES[compute_mode])
+
+
+def _found(results, return_inverse, return_counts):
+    values, inverse, counts = results
+    extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+    return (values, *extra) if extra else values
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    if dim is None:
+        return _found(_ops["_unique2"](input, sorted, return_inverse, return_counts), return_inverse, return_counts)
+    return _found(_ops["unique_dim"](input, dim, sorted, return_inverse, return_counts), return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    return _found(_ops["unique_consecutive"](input, return_inverse, return_counts, dim), return_inverse, return_counts)
+
+
+def unravel_index(indices, shape):
+    """The coordinates of positions in an array of this shape."""
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == _torch.bool:
+        raise TypeError(f"unravel_index: expected integer indices, got {indices.dtype}")
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(f"unravel_index: expected a shape of integers, got {type(shape).__name__}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(not isinstance(n, int) for n in shape):
+        raise TypeError("unravel_index: expected a shape of integers")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"unravel_index: expected a shape without negative sizes, got {shape}")
+    found, rest = [], indices.to(_torch.int64)
+    for n in reversed(shape):
+        found.append(rest % n)
+        rest = rest // n
+    return tuple(_ops["stack"](found[::-1], -1).unbind(-1))
+
+
+def _parts(name):
+    """A list of copies, or into the tensors of `out`."""
+
+    def function(*args, out=None, **kwargs):
+        parts = _ops[name](*args, **kwargs)
+        if out is None:
+            return parts
+        if len(out) != len(parts):
+            raise RuntimeError(f"{name}: expected {len(parts)} tensors in out, got {len(out)}")
+        for target, part in zip(out, parts, strict=True):
+            _ops["alias_copy"](part, out=target)
+        return None
+
+    return function
+
+
+unbind_copy, split_copy, split_with_sizes_copy = (_parts(name) for name in ("unbind_copy", "split_copy", "split_with_sizes_copy"))
+
+
+for _name in ("norm", "unique", "unique_consecutive", "split", "tensor_split", "index_put", "nonzero"):
     setattr(_Tensor, _name, globals()[_name])
+_Tensor.sum_to_size = lambda self, *size: _sum_to_size(self, _size(size))
 _Tensor.polygamma = lambda self, n: _ops["polygamma"](n, self)
 _Tensor.where = lambda self, condition, other: _ops["where"](condition, self, other)
 _Tensor.index_put_ = lambda self, indices, values, accumulate=False: _ops["index_put_"](self, list(indices), values, accumulate)

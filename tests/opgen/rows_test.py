@@ -166,8 +166,8 @@ class TestRepository(unittest.TestCase):
         counts = census(rows)
         self.assertLessEqual(counts["primitive pointwise"], 160)
         self.assertLessEqual(counts["primitive other"], 160)
-        # Kernels without a derivative formula: digamma (polygamma is missing) and nextafter, as in PyTorch.
-        self.assertLessEqual(counts["gradient not_implemented"], 5)
+        # Without a derivative, as in PyTorch: scattering by a product, and of the special functions Bessel's, Airy's, the orthogonal polynomials.
+        self.assertLessEqual(census([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 2)
 
     def test_the_generator_stays_small(self):
         lines = sum(len(p.read_text().splitlines()) for p in (Path(__file__).parents[2] / "tools" / "opgen").glob("*.py"))

@@ -101,6 +101,17 @@ using RnnGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, 
 RnnGradients rnn_layer_double_backward(const std::vector<Tensor>& grads, const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn,
     const std::optional<Tensor>& grad_cn, const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh, const Tensor& hx,
     const std::optional<Tensor>& cx, IntArrayRef batch_sizes, int64_t kind, bool reverse);
+Tensor i1_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor i1e_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor xlog1py_self_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor xlog1py_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor zeta_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
+
+using Pair = std::tuple<Tensor, Tensor>;
+Tensor masked_scatter_source_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
+Pair scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                             bool include_self, const Tensor& result);
+
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 // Gradients of the backward of a norm: (grad_out, input, weight) from those of (dx, dweight, dbias), each of which may be undefined.
 Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,

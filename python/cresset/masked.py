@@ -1,0 +1,184 @@
+"""Reductions and normalisations of the elements that a mask selects; the others count as the operation's identity."""
+
+import math
+
+import cresset as torch
+
+__all__ = """amax amin argmax argmin cumprod cumsum log_softmax logaddexp logsumexp mean median norm normalize prod softmax softmin std sum
+var""".split()
+
+
+def _dims(input, dim):
+    if dim is None:
+        return tuple(range(input.dim()))
+    return tuple(d % max(input.dim(), 1) for d in ((dim,) if isinstance(dim, int) else dim))
+
+
+def _where(mask, input, value):
+    """The input with `value` where the mask is false."""
+    if mask is None:
+        return input
+    if mask.dim() > input.dim():
+        raise IndexError(f"masked operation: expected a mask of at most {input.dim()} dimensions, got {mask.dim()}")
+    return torch.where(mask.to(torch.bool), input, torch.full((), value, dtype=input.dtype, device=input.device))
+
+
+def _count(input, mask, dims, keepdim):
+    ones = torch.ones(input.shape, dtype=torch.int64, device=input.device)
+    ones = ones if mask is None else _where(mask.expand(input.shape), ones, 0)
+    return ones.sum(dims, keepdim=keepdim) if dims else ones
+
+
+def _extreme(name, dtype, least):
+    if dtype.is_floating_point:
+        return -math.inf if least else math.inf
+    if dtype.is_complex or dtype == torch.bool:
+        raise NotImplementedError(f"identity of {name} on {dtype} input")
+    info = torch.iinfo(dtype)
+    return info.min if least else info.max
+
+
+def _is_integral(dtype):
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def _input_mask(input, *args, **kwargs):
+    """Which elements of the input take part."""
+    mask = kwargs.get("mask")
+    ones = torch.ones(input.shape, dtype=torch.bool, device=input.device)
+    return ones if mask is None else mask.to(torch.bool).expand(input.shape)
+
+
+def _output_mask(op, input, *args, **kwargs):
+    """Which results depend on any element that takes part."""
+    mask = _input_mask(input, *args, **kwargs)
+    if op.__name__ in ("softmax", "log_softmax", "softmin", "normalize", "cumsum", "cumprod"):
+        return mask
+    position = 1 if op.__name__ == "norm" else 0
+    dim = args[position] if len(args) > position else kwargs.get("dim", -1 if op.__name__ == "median" else None)
+    dims = _dims(input, dim)
+    return mask.any(dims, keepdim=bool(kwargs.get("keepdim", False))) if dims else mask
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    dtype = dtype or (torch.int64 if _is_integral(input.dtype) else input.dtype)
+    dims, kept = _dims(input, dim), _where(mask, input.to(dtype), 0)
+    return kept.sum(dims, keepdim=keepdim) if dims else kept.clone()
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    dtype = dtype or (torch.int64 if _is_integral(input.dtype) else input.dtype)
+    kept = _where(mask, input.to(dtype), 1)
+    for d in sorted(_dims(input, dim), reverse=True):
+        kept = kept.prod(d, keepdim=keepdim)
+    return kept
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    dtype = dtype or input.dtype
+    return _where(mask, input.to(dtype), 0).cumsum(dim, dtype=dtype)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    dtype = dtype or input.dtype
+    return _where(mask, input.to(dtype), 1).cumprod(dim, dtype=dtype)
+
+
+def _extremum(name, least):
+    def reduction(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        dtype = dtype or input.dtype
+        value = _extreme(name, dtype, least)
+        dims, kept = _dims(input, dim), _where(mask, input.to(dtype), value)
+        return getattr(kept, name)(dims, keepdim=keepdim) if dims else kept.clone()
+
+    def place(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        dtype = dtype or input.dtype
+        kept = _where(mask, input, _extreme(name, input.dtype, least))
+        return getattr(kept, "argmax" if least else "argmin")(dim, keepdim=keepdim).to(dtype)
+
+    reduction.__name__ = reduction.__qualname__ = name
+    place.__name__ = place.__qualname__ = "argmax" if least else "argmin"
+    return reduction, place
+
+
+amax, argmax = _extremum("amax", True)
+amin, argmin = _extremum("amin", False)
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    dtype = dtype or input.dtype
+    if _is_integral(dtype):
+        raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dtype}")
+    total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    return total / _count(input, mask, _dims(input, dim), keepdim)
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    dtype = dtype or input.dtype
+    x = input.to(dtype)
+    if mask is None:
+        return x.median(dim, keepdim=keepdim).values
+    if not dtype.is_floating_point:
+        if (_count(input, mask, _dims(input, dim), False) == 0).any():
+            raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+        return _where(mask, x.to(torch.float64), math.nan).nanmedian(dim, keepdim=keepdim).values.to(dtype)
+    return _where(mask, x, math.nan).nanmedian(dim, keepdim=keepdim).values
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    x = input.to(dtype or input.dtype)
+    value = -math.inf if not _is_integral(x.dtype) else torch.iinfo(x.dtype).min
+    dims, kept = _dims(input, dim), _where(mask, x, value)
+    return torch.logsumexp(kept, dims, keepdim=keepdim).to(x.dtype) if dims else kept.clone()
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    dtype = dtype or input.dtype
+    return torch.logaddexp(_where(input_mask, input.to(dtype), -math.inf), _where(other_mask, other.to(dtype), -math.inf))
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    x = input.to(dtype or input.dtype)
+    if _is_integral(x.dtype):
+        raise RuntimeError(f"norm: expected a floating point or complex tensor as input, got {x.dtype}")
+    kept = _where(mask, x, math.inf if ord < 0 else 0)
+    return torch.linalg.vector_norm(kept, ord, _dims(input, dim), keepdim)
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    if unbiased is not None and correction is not None:
+        raise ValueError("var: expected unbiased or correction, not both")
+    correction = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    dtype = dtype or (torch.float32 if _is_integral(input.dtype) else input.dtype)
+    dims, x = _dims(input, dim), input.to(dtype)
+    if mask is None:
+        return x.var(dims or None, correction=correction, keepdim=keepdim).to(dtype)
+    count = _count(input, mask, dims, True)
+    centred = _where(mask, x - sum(x, dim, keepdim=True, mask=mask) / count, 0)
+    total = (centred * centred.conj()).real if dtype.is_complex else centred * centred
+    total = total.sum(dims, keepdim=keepdim) if dims else total
+    count = count if keepdim or not dims else count.sum(dims)
+    rest = count - correction
+    return (total / torch.maximum(rest, torch.zeros_like(rest))).to(dtype)
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    return torch.softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    return torch.log_softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    return torch.softmax(-_where(mask, input.to(dtype or input.dtype), math.inf), dim)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    x = _where(mask, input.to(dtype or input.dtype), 0)
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return x / torch.maximum(size, torch.full((), eps, dtype=size.dtype, device=size.device))

@@ -1,0 +1,3 @@
+"""Signal processing: window functions."""
+
+from . import windows  # noqa: F401
