@@ -49,7 +49,7 @@ TensorIndex one_index(PyObject* o) {
   if (PySlice_Check(o)) return slice_of(o);
   if (is_tensor(o)) return tensor_of(o);
   if (PySequence_Check(o)) {  // lists and arrays
-    const Ref data = checked(PyObject_CallOneArg(package_function("as_index"), o));
+    const Ref data = checked(PyObject_CallOneArg(package_function("_as_index"), o));
     if (is_tensor(data.get())) return tensor_of(data.get());
     return integer_of(data.get());
   }

@@ -3,19 +3,21 @@
 Operators come from the table of rows, compiled into the extension; what is written here is what has no row.
 """
 
-from __future__ import annotations
-
 import math as _math
 import sys as _sys
 
 import _cresset
-from _cresset import *  # noqa: F403  dtypes, layouts, memory formats, types
 from _cresset import Tensor, bfloat16, complex64, complex128, float16, float32, float64, int16, int32, int64, uint8
 
 __version__ = _cresset.__version__
 
-bool_ = getattr(_cresset, "bool")
-globals()["bool"] = bool_
+# Dtypes, layouts, memory formats and types; of the functions only those that PyTorch has.
+_public = ("can_cast", "promote_types", "is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "get_num_threads", "set_num_threads")
+globals().update(
+    {name: value for name, value in vars(_cresset).items()
+     if not name.startswith("_") and (name in _public or not callable(value) or isinstance(value, type))}
+)  # fmt: skip
+
 half, bfloat, double, cfloat, cdouble = float16, bfloat16, float64, complex64, complex128
 short, long = int16, int64
 globals().update({"float": float32, "int": int32})
@@ -66,6 +68,7 @@ globals().update(
 )
 
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
+_as_index = _creation._as_index
 set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 

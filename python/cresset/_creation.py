@@ -204,7 +204,7 @@ def _construct(*args, device=None, like=None, **named):
     return tensor(first, dtype=default, device=device)
 
 
-def as_index(data):
+def _as_index(data):
     """What a sequence or an array means between brackets: a mask, or positions."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type {type(data).__name__!r}")

@@ -1,4 +1,4 @@
-"""python3 -m opgen generate|units|census|docs, run with tools/ on the path."""
+"""python3 -m opgen generate|units|census|docs|stubs, run with tools/ on the path."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ import sys
 from pathlib import Path
 
 from .emit_files import all_files, census, docs, unit_names, write
+from .emit_stubs import stubs
 from .load import load
 from .model import RowError
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="opgen", description="Derives everything mechanical from ops/*.toml.")
-    parser.add_argument("command", choices=("generate", "units", "census", "docs"))
+    parser.add_argument("command", choices=("generate", "units", "census", "docs", "stubs"))
     parser.add_argument("--rows", type=Path, default=Path("ops"), help="folder of the row files")
-    parser.add_argument("--out", type=Path, help="folder (generate) or file (docs) to write")
+    parser.add_argument("--out", type=Path, help="folder (generate, stubs) or file (docs) to write")
+    parser.add_argument("--package", type=Path, default=Path("python/cresset"), help="the Python package, whose own functions go before those of rows")
     parser.add_argument("--no-autograd", action="store_true", help="leave out the autograd layer")
     options = parser.parse_args()
     try:
         rows = load(list(options.rows.glob("*.toml")))
         if options.command == "generate":
             write(all_files(rows, not options.no_autograd), options.out)
+        elif options.command == "stubs":
+            write(stubs(rows, options.package), options.out)
         elif options.command == "units":
             print(";".join(unit_names(rows, not options.no_autograd)))
         elif options.command == "census":
