@@ -4,7 +4,7 @@ import builtins
 import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import EllipsisType, TracebackType
-from typing import Any, ClassVar, Literal, NamedTuple, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 _bool: TypeAlias = bool
 _int: TypeAlias = int
@@ -123,7 +123,10 @@ class UntypedStorage:
 class OutOfMemoryError(RuntimeError): ...
 class LinAlgError(RuntimeError): ...
 
-_IndexItem: TypeAlias = None | bool | int | slice | EllipsisType | Tensor | Sequence[Any]
+class _Array(Protocol):
+    def __array__(self) -> Any: ...
+
+_IndexItem: TypeAlias = None | bool | int | slice | EllipsisType | Tensor | list[Any] | tuple[Any, ...] | range | _Array
 _Index: TypeAlias = _IndexItem | tuple[_IndexItem, ...]
 _Operand: TypeAlias = Tensor | _Number
 
