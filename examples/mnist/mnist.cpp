@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -31,8 +32,9 @@ CRESSET_MODULE(Net);
 
 struct Settings {
   std::string data = MNIST_DATA, save = "mnist.safetensors";
-  long epochs = 2, batch = 64, seed = 1, threads = 0;
+  long epochs = 2, steps = 0, batch = 64, seed = 1, threads = 0;
   double lr = 1e-3;
+  bool losses = false;
 };
 
 static double now() {
@@ -44,12 +46,14 @@ static double now() {
 static const char* kHelp =
     "usage: mnist [options]\n"
     "  --epochs N    passes over the training set (2)\n"
+    "  --steps N     stop after so many steps (0: at the end of the epochs)\n"
     "  --batch N     samples to a step (64)\n"
-    "  --lr X        learning rate of AdamW in the first epoch, a fifth of it in the next and so on (0.001)\n"
+    "  --lr X        rate of AdamW: rises for 200 steps, falls to 0 at the end (0.001)\n"
     "  --seed N      of initialisation and shuffling (1)\n"
     "  --threads N   threads to compute with (all cores)\n"
     "  --data DIR    folder of the four MNIST files, gzipped or not\n"
-    "  --save FILE   where the weights go (mnist.safetensors)\n";
+    "  --save FILE   where the weights go; empty: nowhere (mnist.safetensors)\n"
+    "  --losses      print the loss of every step with all digits\n";
 
 [[noreturn]] static void usage_error(const std::string& message) {
   std::fprintf(stderr, "mnist: %s\n%s", message.c_str(), kHelp);
@@ -59,7 +63,8 @@ static const char* kHelp =
 static double number(const std::string& flag, const char* text, double least) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
-  if (*text == '\0' || *end != '\0' || !(value >= least) || value > 1e9) usage_error(flag + " expects a number of at least " + str(least) + ", got \"" + text + "\"");
+  if (*text == '\0' || *end != '\0' || !(value >= least) || value > 1e9)
+    usage_error(flag + " expects a number of at least " + str(least) + ", got \"" + text + "\"");
   return value;
 }
 
@@ -68,16 +73,30 @@ static Settings parse(int argc, char** argv) {
   for (int i = 1; i < argc; i++) {
     const std::string flag = argv[i];
     if (flag == "--help" || flag == "-h") std::exit(std::fputs(kHelp, stdout) == EOF);
+    if (flag == "--losses") {
+      s.losses = true;
+      continue;
+    }
     if (i + 1 == argc) usage_error(flag + " expects a value, or is not known");
     const char* value = argv[++i];
-    if (flag == "--epochs") s.epochs = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--batch") s.batch = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--lr") s.lr = number(flag, value, 1e-12);
-    else if (flag == "--seed") s.seed = static_cast<long>(number(flag, value, 0));
-    else if (flag == "--threads") s.threads = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--data") s.data = value;
-    else if (flag == "--save") s.save = value;
-    else usage_error("unknown option " + flag);
+    if (flag == "--epochs")
+      s.epochs = static_cast<long>(number(flag, value, 1));
+    else if (flag == "--steps")
+      s.steps = static_cast<long>(number(flag, value, 0));
+    else if (flag == "--batch")
+      s.batch = static_cast<long>(number(flag, value, 1));
+    else if (flag == "--lr")
+      s.lr = number(flag, value, 1e-12);
+    else if (flag == "--seed")
+      s.seed = static_cast<long>(number(flag, value, 0));
+    else if (flag == "--threads")
+      s.threads = static_cast<long>(number(flag, value, 1));
+    else if (flag == "--data")
+      s.data = value;
+    else if (flag == "--save")
+      s.save = value;
+    else
+      usage_error("unknown option " + flag);
   }
   return s;
 }
@@ -86,8 +105,8 @@ static Settings parse(int argc, char** argv) {
 static void progress(size_t done, size_t total, double loss, double seconds) {
   if (static const bool terminal = isatty(STDERR_FILENO); !terminal) return;
   const int width = 30, filled = static_cast<int>(width * done / total);
-  std::fprintf(stderr, "\r[%.*s%*s] %5zu/%zu  loss %.4f  %.0f samples/s ", filled, "##############################", width - filled, "", done,
-               total, loss, static_cast<double>(done) / seconds);
+  std::fprintf(stderr, "\r[%.*s%*s] %5zu/%zu  loss %.4f  %.0f samples/s ", filled, "##############################", width - filled,
+               "", done, total, loss, static_cast<double>(done) / seconds);
   if (done == total) std::fputc('\n', stderr);
 }
 
@@ -106,38 +125,46 @@ static double accuracy(Net& net, const data::datasets::MNIST& test) {
 
 static void run(const Settings& s) {
   if (s.threads) set_num_threads(static_cast<int>(s.threads));
-  manual_seed(static_cast<uint64_t>(s.seed));
   const data::datasets::MNIST test(s.data, data::datasets::MNIST::Mode::kTest);
   auto train = data::datasets::MNIST(s.data).map(data::transforms::Normalize<>(0.1307, 0.3081)).map(data::transforms::Stack<>());
   const size_t total = train.size().value();
-  auto loader = data::make_data_loader<data::samplers::RandomSampler>(std::move(train), data::DataLoaderOptions().batch_size(static_cast<size_t>(s.batch)));
+  auto loader = data::make_data_loader<data::samplers::RandomSampler>(
+      std::move(train), data::DataLoaderOptions().batch_size(static_cast<size_t>(s.batch)));
+  manual_seed(static_cast<uint64_t>(s.seed));
   Net net;
   optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(s.lr));
-  optim::StepLR schedule(optimizer, 1, 0.2);
+  auto& rates = static_cast<optim::AdamWOptions&>(optimizer.param_groups()[0].options());
+  const auto steps = static_cast<double>(s.epochs * ((static_cast<long>(total) + s.batch - 1) / s.batch));
+  long step = 0;
   for (long epoch = 1; epoch <= s.epochs; epoch++) {
-    schedule.step();
     const double start = now();
     double loss_sum = 0;
     size_t done = 0;
     for (auto& batch : *loader) {
+      rates.lr(s.lr * std::min(static_cast<double>(step + 1) / 200, 1 - static_cast<double>(step) / steps));
       optimizer.zero_grad();
       const Tensor loss = nll_loss(net->forward(batch.data), batch.target);
       loss.backward();
       optimizer.step();
+      if (s.losses) std::printf("loss %ld %.9g\n", step, loss.item<double>());
       const size_t count = static_cast<size_t>(batch.target.size(0));
       loss_sum += loss.item<double>() * static_cast<double>(count);
       done += count;
       progress(done, total, loss_sum / static_cast<double>(done), now() - start);
+      if (++step == s.steps) return;
     }
     const double seconds = now() - start;
-    std::printf("epoch %ld/%ld: loss %.4f, test accuracy %.2f %%, %.0f samples/s\n", epoch, s.epochs, loss_sum / static_cast<double>(done),
-                100 * accuracy(net, test), static_cast<double>(done) / seconds);
+    std::printf("epoch %ld/%ld: loss %.4f, test accuracy %.2f %%, %.0f samples/s\n", epoch, s.epochs,
+                loss_sum / static_cast<double>(done), 100 * accuracy(net, test), static_cast<double>(done) / seconds);
     std::fflush(stdout);
   }
-  io::save_safetensors(*net, s.save);
+  if (!s.save.empty()) {
+    io::save_safetensors(*net, s.save);
+    std::printf("weights saved to %s, ", s.save.c_str());
+  }
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("weights saved to %s, peak memory %.0f MiB\n", s.save.c_str(), static_cast<double>(usage.ru_maxrss) / 1024);
+  std::printf("peak memory %.0f MiB\n", static_cast<double>(usage.ru_maxrss) / 1024);
 }
 
 int main(int argc, char** argv) {

@@ -51,11 +51,16 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=0, help="threads to compute with (all cores)")
     parser.add_argument("--text", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "shakespeare.txt"))
     parser.add_argument("--characters", type=int, default=200, help="length of the text to write at the end")
     parser.add_argument("--losses", action="store_true", help="print the loss of every step with all digits")
     options = parser.parse_args()
 
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    if not os.path.exists(options.text):
+        sys.exit(f"char_gpt.py: there is no {options.text}; --text names a file of text")
     with open(options.text) as file:
         text = file.read()
     alphabet = sorted(set(text))
@@ -73,9 +78,12 @@ def main():
         optimizer.step()
         if options.losses:
             print(f"loss {step} {loss.item():.9g}")
-        elif sys.stdout.isatty():
-            print(f"\rstep {step + 1} loss {loss.item():.3f}", end="", flush=True)
-    print(f"\rafter {options.steps} steps: loss {loss.item():.3f}")
+        if sys.stderr.isatty():
+            bar = "#" * (30 * (step + 1) // options.steps)
+            print(f"\r[{bar:30}] step {step + 1}/{options.steps}  loss {loss.item():.3f} ", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(f"after {options.steps} steps: loss {loss.item():.3f}")
     if options.characters:
         print("".join(alphabet[i] for i in model.continue_text(data[:1].unsqueeze(0), options.characters)[0].tolist()))
 

@@ -41,10 +41,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=0, help="threads to compute with (all cores)")
     parser.add_argument("--plot", default="linear_regression.png", help="file to write; empty: none")
     parser.add_argument("--losses", action="store_true", help="print the loss of every step with all digits")
     options = parser.parse_args()
 
+    if options.threads:
+        torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     x = torch.linspace(-1, 1, 128)
     y = torch.sin(3 * x) + 0.1 * torch.randn(128)

@@ -1,0 +1,78 @@
+"""The programs in examples/python run unchanged, give PyTorch's losses to 4 digits and the C++ programs' bit for bit."""
+
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import _cresset
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "python")
+PROGRAMS = os.path.join(os.path.dirname(_cresset.__file__), "..", "examples")  # of the same build
+STEPS = 6
+ARGUMENTS = {"linear_regression": ["--plot", "x.png"], "mnist": ["--save", ""], "char_gpt": ["--characters", "5"], "vae": ["--plot", "x.png"],
+             "names_lstm": ["--names", "ada"]}  # fmt: skip
+
+
+def run(command, folder):
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
+
+
+def python(name, *arguments, folder=None):
+    return run([sys.executable, "-m", "cresset", os.path.join(EXAMPLES, f"{name}.py"), *arguments], folder)
+
+
+def losses(output):
+    return re.findall(r"^loss \d+ (\S+)$", output, re.MULTILINE)
+
+
+class Examples(unittest.TestCase):
+    def test_losses_are_pytorchs_to_four_digits(self):
+        for name, arguments in ARGUMENTS.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                done = python(name, "--steps", str(STEPS), "--losses", *arguments, folder=folder)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                ours = [float(x) for x in losses(done.stdout)]
+                with open(os.path.join(EXAMPLES, "losses", f"{name}.txt")) as file:
+                    theirs = [float(x) for x in losses(file.read())[:STEPS]]
+                self.assertEqual(len(ours), STEPS)
+                for a, b in zip(ours, theirs, strict=True):
+                    self.assertLess(abs(a - b), 10 ** (math.floor(math.log10(b)) - 3))
+                if "--plot" in arguments:
+                    with open(os.path.join(folder, "x.png"), "rb") as file:
+                        self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+
+    def test_cpp_and_python_give_the_same_bits_with_one_thread_or_two(self):
+        for name in ("mnist", "char_gpt"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                program = os.path.join(PROGRAMS, name)
+                if not os.path.exists(program):
+                    self.skipTest(f"the C++ example {name} is not built")
+                outputs = []
+                for threads in ("1", "2"):
+                    arguments = ["--steps", str(STEPS), "--losses", "--threads", threads, *ARGUMENTS[name]]
+                    outputs += [run([program, *arguments], folder), python(name, *arguments, folder=folder)]
+                for done in outputs:
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(losses(done.stdout), losses(outputs[0].stdout))
+                self.assertEqual(len(losses(outputs[0].stdout)), STEPS)
+
+    def test_help_and_files_that_are_not_there(self):
+        for name, flag in (("linear_regression", None), ("mnist", "--data"), ("char_gpt", "--text"), ("vae", "--data"), ("names_lstm", "--data")):
+            with self.subTest(name):
+                done = python(name, "--help")
+                self.assertEqual(done.returncode, 0)
+                for option in ("--steps", "--seed", "--threads", "--losses"):
+                    self.assertIn(option, done.stdout)
+                if flag:
+                    done = python(name, flag, "/no/such/place")
+                    self.assertEqual(done.returncode, 1)
+                    self.assertIn(f"{flag} names", done.stderr)
+                    self.assertNotIn("Traceback", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
