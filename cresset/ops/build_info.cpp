@@ -14,4 +14,8 @@ BuildInfo build_info() {
   return {CRESSET_VERSION, compiler, kernels::isa_name(), kernels::onednn() != nullptr};
 }
 
+bool onednn_enabled() { return kernels::onednn_enabled(); }
+
+void set_onednn_enabled(bool enabled) { kernels::set_onednn_enabled(enabled); }
+
 }  // namespace cresset

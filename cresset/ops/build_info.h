@@ -15,4 +15,8 @@ struct BuildInfo {
 // Opens the providers to see whether they are there.
 CRESSET_API BuildInfo build_info();
 
+// Whether oneDNN may be used where it is there, for the whole process.
+CRESSET_API bool onednn_enabled();
+CRESSET_API void set_onednn_enabled(bool enabled);
+
 }  // namespace cresset

@@ -35,7 +35,20 @@ PyObject* info(PyObject*, PyObject*) {
                        built.onednn ? Py_True : Py_False);
 }
 
-PyMethodDef functions[] = {{"operators", operators, METH_NOARGS, nullptr}, {"build_info", info, METH_NOARGS, nullptr}, {}};
+PyObject* onednn_enabled_now(PyObject*, PyObject*) { return PyBool_FromLong(onednn_enabled()); }
+
+PyObject* enable_onednn(PyObject*, PyObject* enabled) {
+  const int on = PyObject_IsTrue(enabled);
+  if (on < 0) return nullptr;
+  set_onednn_enabled(on != 0);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"operators", operators, METH_NOARGS, nullptr},
+                           {"build_info", info, METH_NOARGS, nullptr},
+                           {"_onednn_enabled", onednn_enabled_now, METH_NOARGS, nullptr},
+                           {"_set_onednn_enabled", enable_onednn, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

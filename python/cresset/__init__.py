@@ -77,6 +77,8 @@ from . import autograd, linalg, special  # noqa: E402,F401
 # Submodules that load at first use, and names that live in them.
 _lazy = {"masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
+_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "random", "storage", "testing", "types", "version", "__config__")})
+_lazy.update(TypedStorage="storage", OutOfMemoryError="cuda")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

@@ -204,6 +204,71 @@ def set_float32_matmul_precision(precision):
     _matmul_precision[0] = precision
 
 
+_interop_threads = [1]
+
+
+def get_num_interop_threads():
+    """How many operators may run at once beside each other: nothing in Cresset starts any, so this is only what was set.
+
+    >>> torch.get_num_interop_threads()
+    1
+    """
+    return _interop_threads[0]
+
+
+def set_num_interop_threads(num):
+    """Sets how many operators may run at once beside each other.
+
+    >>> torch.set_num_interop_threads(1)
+    """
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise TypeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError(f"set_num_interop_threads expects a positive integer, got {num}")
+    _interop_threads[0] = num
+
+
+def get_device_module(device=None):
+    """The module that has the functions of a device's kind, such as `torch.cpu`.
+
+    >>> torch.get_device_module("cpu") is torch.cpu
+    True
+    """
+    import importlib
+
+    if isinstance(device, _cresset.device):
+        kind = device.type
+    elif isinstance(device, str):
+        kind = _cresset.device(device).type
+    elif device is None:
+        kind = "cpu"
+    else:
+        raise RuntimeError(f"get_device_module: expected a device, a string or None, got {device!r}")
+    try:
+        return importlib.import_module(f"{__package__}.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"Device {kind!r} has no module under torch; there are cpu and cuda") from None
+
+
+def set_default_tensor_type(t, /):
+    """Sets the default dtype by a tensor type, such as torch.DoubleTensor, or its name. `set_default_dtype` is the newer way.
+
+    >>> torch.set_default_tensor_type(torch.DoubleTensor)
+    >>> torch.ones(1).dtype
+    torch.float64
+    >>> torch.set_default_tensor_type("torch.FloatTensor")
+    """
+    import cresset
+
+    chosen = getattr(cresset, t.removeprefix("torch."), None) if isinstance(t, str) else t
+    dtype = getattr(chosen, "dtype", None)
+    if not isinstance(dtype, _cresset.dtype):
+        raise TypeError(f"invalid type object: expected a tensor type such as torch.FloatTensor or its name, got {t!r}")
+    if not dtype.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {t!r}")
+    _cresset._set_default_dtype(dtype)
+
+
 _devices = []
 
 

@@ -50,6 +50,40 @@ def numpy(self, *, force=False):
     return numpy.asarray(_Memory(self))
 
 
+@_method
+def cuda(self, device=None, non_blocking=False, memory_format=torch.preserve_format):
+    """The tensor on a CUDA device. Raises while none is built in."""
+    from ._devices import refuse
+
+    refuse("CUDA")
+
+
+@_method
+def storage(self):
+    """The memory under the tensor as elements of its dtype; `untyped_storage` gives the bytes.
+
+    >>> torch.ones(2).storage().size()
+    2
+    """
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+@_method
+def storage_type(self):
+    """The class of `storage()`."""
+    from .storage import TypedStorage
+
+    return TypedStorage
+
+
+@_method
+def is_pinned(self, device=None):
+    """Whether the memory is locked for copies to an accelerator: not while none is built in."""
+    return False
+
+
 class _Memory:
     """A tensor's memory as NumPy's array interface describes it."""
 

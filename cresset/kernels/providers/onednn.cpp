@@ -45,6 +45,8 @@ const OnednnTable* onednn() {
   return g_enabled.load(std::memory_order_relaxed) ? table : nullptr;
 }
 
+bool onednn_enabled() { return g_enabled.load(std::memory_order_relaxed); }
+
 bool set_onednn_enabled(bool enabled) {
   g_enabled.store(enabled, std::memory_order_relaxed);
   return onednn() != nullptr;

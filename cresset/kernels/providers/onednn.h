@@ -32,5 +32,6 @@ constexpr int kOnednnAbi = 1;
 CRESSET_API const OnednnTable* onednn();
 // Turns the use of an available provider off and on: for tests and measurements. Returns whether it is in use afterwards.
 CRESSET_API bool set_onednn_enabled(bool enabled);
+CRESSET_API bool onednn_enabled();
 
 }  // namespace cresset::kernels

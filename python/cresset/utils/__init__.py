@@ -2,7 +2,7 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("checkpoint", "data", "hooks")
+_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks")
 
 
 def __getattr__(name):

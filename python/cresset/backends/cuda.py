@@ -1,0 +1,67 @@
+"""What serves CUDA devices. The flags keep their values; without a CUDA device nothing reads them.
+
+    >>> torch.backends.cuda.matmul.allow_tf32
+    False
+"""
+
+import contextlib as _contextlib
+import sys as _sys
+import types as _types
+
+from . import _flags
+
+matmul = _types.ModuleType(f"{__name__}.matmul", "Matrix products on CUDA devices.")
+_sys.modules[matmul.__name__] = matmul
+_flags.install(
+    matmul.__name__, allow_tf32=(False, bool), allow_fp16_reduced_precision_reduction=(True, bool), allow_bf16_reduced_precision_reduction=(True, bool),
+    allow_fp16_accumulation=(False, bool),
+)
+
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def is_built():
+    """Whether the library was built with CUDA.
+
+    >>> torch.backends.cuda.is_built()
+    False
+    """
+    return False
+
+
+def _switch(kind, read, write):
+    def enabled():
+        return _attention[kind]
+
+    def enable(enabled):
+        if not isinstance(enabled, bool):
+            raise TypeError(f"{write}: expected bool, got {type(enabled).__name__}")
+        _attention[kind] = enabled
+
+    enabled.__name__ = enabled.__qualname__ = read
+    enabled.__doc__ = f"Whether the {kind} kernel of attention on CUDA devices is allowed.\n\n    >>> torch.backends.cuda.{read}()\n    True\n    "
+    enable.__name__ = enable.__qualname__ = write
+    enable.__doc__ = f"Allows or forbids the {kind} kernel of attention on CUDA devices.\n\n    >>> torch.backends.cuda.{write}(True)\n    "
+    globals().update({read: enabled, write: enable})
+
+
+_switch("flash", "flash_sdp_enabled", "enable_flash_sdp")
+_switch("mem_efficient", "mem_efficient_sdp_enabled", "enable_mem_efficient_sdp")
+_switch("math", "math_sdp_enabled", "enable_math_sdp")
+_switch("cudnn", "cudnn_sdp_enabled", "enable_cudnn_sdp")
+
+
+@_contextlib.contextmanager
+def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+    """A context in which the kernels of attention on CUDA devices are allowed or not.
+
+    >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):
+    ...     torch.backends.cuda.flash_sdp_enabled()
+    False
+    """
+    before = dict(_attention)
+    _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield
+    finally:
+        _attention.update(before)

@@ -1,0 +1,229 @@
+"""The CUDA device. None is built in, which `is_available` tells; programs that ask first run on the CPU.
+
+    >>> device = "cuda" if torch.cuda.is_available() else "cpu"
+    >>> device
+    'cpu'
+"""
+
+import collections as _collections
+
+from .._devices import refusing as _refusing
+from .._devices import refusing_class as _refusing_class
+
+has_half = has_magma = False
+default_generators = ()
+
+
+def is_available():
+    """Whether there is a CUDA device to compute on.
+
+    >>> torch.cuda.is_available()
+    False
+    """
+    return False
+
+
+def device_count():
+    """How many CUDA devices there are.
+
+    >>> torch.cuda.device_count()
+    0
+    """
+    return 0
+
+
+def is_initialized():
+    """Whether CUDA has been started in this process.
+
+    >>> torch.cuda.is_initialized()
+    False
+    """
+    return False
+
+
+def is_bf16_supported(including_emulation=True):
+    """Whether the CUDA device computes in bfloat16.
+
+    >>> torch.cuda.is_bf16_supported()
+    False
+    """
+    return False
+
+
+def is_tf32_supported():
+    """Whether the CUDA device computes in TensorFloat-32.
+
+    >>> torch.cuda.is_tf32_supported()
+    False
+    """
+    return False
+
+
+def get_arch_list():
+    """The CUDA architectures that the library was built for.
+
+    >>> torch.cuda.get_arch_list()
+    []
+    """
+    return []
+
+
+def get_gencode_flags():
+    """The code generation flags that the library was built with.
+
+    >>> torch.cuda.get_gencode_flags()
+    ''
+    """
+    return ""
+
+
+def manual_seed(seed):
+    """Seeds the generator of the current CUDA device, if there is one.
+
+    >>> torch.cuda.manual_seed(0)
+    """
+    int(seed)
+
+
+def manual_seed_all(seed):
+    """Seeds the generators of all CUDA devices.
+
+    >>> torch.cuda.manual_seed_all(0)
+    """
+    int(seed)
+
+
+def seed():
+    """Seeds the generator of the current CUDA device, if there is one, with a random number.
+
+    >>> torch.cuda.seed()
+    """
+
+
+def seed_all():
+    """Seeds the generators of all CUDA devices with a random number.
+
+    >>> torch.cuda.seed_all()
+    """
+
+
+def get_rng_state_all():
+    """The states of the generators of all CUDA devices.
+
+    >>> torch.cuda.get_rng_state_all()
+    []
+    """
+    return []
+
+
+def set_rng_state_all(new_states):
+    """Sets the generators of all CUDA devices; there must be as many states as devices.
+
+    >>> torch.cuda.set_rng_state_all([])
+    """
+    for state in new_states:
+        set_rng_state(state)
+
+
+def empty_cache():
+    """Gives cached CUDA memory back to the system; without CUDA there is none.
+
+    >>> torch.cuda.empty_cache()
+    """
+
+
+def memory_stats(device=None):
+    """Figures of the CUDA allocator by name; none while CUDA has not been started.
+
+    >>> len(torch.cuda.memory_stats())
+    0
+    """
+    return _collections.OrderedDict()
+
+
+def memory_stats_as_nested_dict(device=None):
+    """Figures of the CUDA allocator; none while CUDA has not been started.
+
+    >>> torch.cuda.memory_stats_as_nested_dict()
+    {}
+    """
+    return {}
+
+
+def memory_snapshot(mempool_id=None, include_traces=True):
+    """The segments that the CUDA allocator holds.
+
+    >>> torch.cuda.memory_snapshot()
+    []
+    """
+    return []
+
+
+def _no_bytes(name, what):
+    def function(device=None):
+        return 0
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what} in bytes: 0 without a CUDA device.\n\n    >>> torch.cuda.{name}()\n    0\n    "
+    return function
+
+
+for _name, _what in {
+    "memory_allocated": "Memory that CUDA tensors use",
+    "max_memory_allocated": "The most memory that CUDA tensors used",
+    "memory_reserved": "Memory that the CUDA allocator holds",
+    "max_memory_reserved": "The most memory that the CUDA allocator held",
+    "memory_cached": "The old name of `memory_reserved`: memory that the CUDA allocator holds",
+    "max_memory_cached": "The old name of `max_memory_reserved`: the most memory that the CUDA allocator held",
+}.items():
+    globals()[_name] = _no_bytes(_name, _what)
+
+for _name, _what in {
+    "init": "Starts CUDA.",
+    "current_device": "The index of the current CUDA device.",
+    "set_device": "Makes a CUDA device the current one.",
+    "synchronize": "Waits for all work on a CUDA device.",
+    "current_stream": "The stream that work is put on.",
+    "default_stream": "The stream that a device begins with.",
+    "set_stream": "Makes a stream the current one.",
+    "get_device_name": "The name of a CUDA device.",
+    "get_device_capability": "The compute capability of a CUDA device.",
+    "get_device_properties": "The properties of a CUDA device.",
+    "get_rng_state": "The state of a CUDA device's generator.",
+    "set_rng_state": "Sets the state of a CUDA device's generator.",
+    "initial_seed": "The seed of the current CUDA device's generator.",
+    "mem_get_info": "Free and total memory of a CUDA device.",
+    "memory_summary": "A table of the CUDA allocator's figures.",
+    "can_device_access_peer": "Whether one CUDA device can read another's memory.",
+    "ipc_collect": "Frees CUDA memory that other processes have given back.",
+    "reset_peak_memory_stats": "Begins the peak figures of the CUDA allocator anew.",
+    "reset_accumulated_memory_stats": "Begins the sums of the CUDA allocator anew.",
+    "reset_max_memory_allocated": "Begins the peak of allocated CUDA memory anew.",
+    "reset_max_memory_cached": "Begins the peak of reserved CUDA memory anew.",
+    "set_per_process_memory_fraction": "Limits the memory that this process takes of a CUDA device.",
+    "utilization": "How busy a CUDA device is.",
+}.items():
+    globals()[_name] = _refusing("CUDA", _name, _what)
+
+for _name, _what in {
+    "Stream": "An ordered queue of work on a CUDA device.",
+    "Event": "A mark in a CUDA stream.",
+    "CUDAGraph": "Recorded work that a CUDA device repeats.",
+    "device": "A context that makes a CUDA device the current one.",
+    "device_of": "A context that makes the CUDA device of a tensor the current one.",
+    "StreamContext": "A context that makes a stream the current one.",
+}.items():
+    globals()[_name] = _refusing_class("CUDA", _name, __name__, _what)
+
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch", "__doc__": "A device has not the memory that was asked for."})
+
+
+def stream(stream):
+    """A context in which work goes to the CUDA stream; None does nothing.
+
+    >>> with torch.cuda.stream(None):
+    ...     pass
+    """
+    import contextlib
+
+    return contextlib.nullcontext() if stream is None else StreamContext(stream)  # noqa: F821  made above
