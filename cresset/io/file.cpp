@@ -18,6 +18,7 @@ namespace cresset::io {
 namespace {
 
 constexpr size_t kMaxTransfer = size_t{1} << 30;
+constexpr uint64_t kFlushed = uint64_t{8} << 20;
 
 // The temporary file; removed unless it was moved into place.
 class TemporaryFile {
@@ -59,6 +60,12 @@ class TemporaryFile {
       CRESSET_CHECK(n > 0, "save: cannot write '", target_, "': ", std::strerror(errno));
       p += n;
       size -= static_cast<size_t>(n);
+      written_ += static_cast<uint64_t>(n);
+    }
+    // The disk starts on what is there while the rest is being made, so that there is little to wait for in the end.
+    if (!direct_ && written_ - flushed_ >= kFlushed) {
+      sync_file_range(descriptor_, static_cast<off_t>(flushed_), static_cast<off_t>(written_ - flushed_), SYNC_FILE_RANGE_WRITE);
+      flushed_ = written_;
     }
   }
 
@@ -88,6 +95,7 @@ class TemporaryFile {
   std::string target_;
   std::vector<char> name_;
   int descriptor_ = -1;
+  uint64_t written_ = 0, flushed_ = 0;
   bool moved_ = false, direct_ = false;
 };
 

@@ -111,8 +111,19 @@ class ArchiveWriter {
         p_.mark();
         open = parameter;
       }
-      p_.text(name);
+      // A list of tensors: its length, and each under its number.
+      const size_t tail = name.rfind('_');
+      if (tail != std::string::npos && name.compare(tail, std::string::npos, "_size") && value(parameter + "." + name.substr(0, tail) + "_size")) continue;
       const ArchiveValue* v = value(key);
+      if (v && tail != std::string::npos && !name.compare(tail, std::string::npos, "_size")) {
+        p_.text(name.substr(0, tail));
+        p_.op(']');
+        p_.mark();
+        for (int64_t i = 0; i < v->to_int(); i++) put(key.substr(0, key.size() - 4) + std::to_string(i));
+        p_.op('e');
+        continue;
+      }
+      p_.text(name);
       if (name == "step" && v) w_.tensor(cresset::full({}, static_cast<double>(v->to_int()), kFloat));
       else put(key);
     }
@@ -305,14 +316,21 @@ class ArchiveReader {
         contents_.add(key, entry.second);
       }
     }
+    std::unordered_map<std::string, int64_t> lists;
     for (const auto& entry : old.tensors) {
-      const std::string key = rename(entry.first);
+      std::string key = rename(entry.first);
       const size_t dot = key.rfind('.');
       if (key.empty()) continue;
+      // "state.0.old_dirs.2": the third of a list.
+      if (starts_with(key, kState) && std::count(key.begin(), key.end(), '.') == 3) {
+        lists[key.substr(0, dot) + "_size"]++;
+        key[dot] = '_';
+      }
       if (starts_with(key, kState) && key.compare(dot + 1, std::string::npos, "step") == 0 && entry.second.dim() == 0 && !entry.second.is_meta())
         contents_.add(key, ArchiveValue(entry.second.item().toLong()));
       else contents_.add(key, entry.second);
     }
+    for (const auto& [key, size] : lists) contents_.add(key, ArchiveValue(size));
   }
 
   const io::Checkpoint& checkpoint_;

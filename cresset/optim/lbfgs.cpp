@@ -10,11 +10,11 @@ namespace cresset::optim {
 void LBFGSOptions::serialize(serialize::OutputArchive& archive) const {
   detail::write(archive, "lr", lr());
   detail::write(archive, "max_iter", max_iter());
-  if (max_eval()) detail::write(archive, "max_eval", *max_eval());
+  detail::write(archive, "max_eval", max_eval().value_or(max_iter() * 5 / 4));
   detail::write(archive, "tolerance_grad", tolerance_grad());
   detail::write(archive, "tolerance_change", tolerance_change());
   detail::write(archive, "history_size", history_size());
-  if (line_search_fn()) detail::write(archive, "line_search_fn", *line_search_fn());
+  archive.write("line_search_fn", line_search_fn() ? serialize::ArchiveValue(*line_search_fn()) : serialize::ArchiveValue());
 }
 void LBFGSOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "lr", lr());
@@ -23,8 +23,8 @@ void LBFGSOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "tolerance_change", tolerance_change());
   detail::read(archive, "history_size", history_size());
   serialize::ArchiveValue value;
-  max_eval(archive.try_read("max_eval", value) ? std::optional<int64_t>(value.to_int()) : std::nullopt);
-  line_search_fn(archive.try_read("line_search_fn", value) ? std::optional<std::string>(value.to_string()) : std::nullopt);
+  max_eval(archive.try_read("max_eval", value) && !value.is_none() ? std::optional<int64_t>(value.to_int()) : std::nullopt);
+  line_search_fn(archive.try_read("line_search_fn", value) && !value.is_none() ? std::optional<std::string>(value.to_string()) : std::nullopt);
 }
 
 namespace {
@@ -34,13 +34,21 @@ void write_list(serialize::OutputArchive& archive, const std::string& key, const
   for (size_t i = 0; i < list.size(); i++) detail::write(archive, key + "_" + std::to_string(i), list[i]);
 }
 void read_list(serialize::InputArchive& archive, const std::string& key, std::deque<Tensor>& list) {
-  int64_t size = 0;
-  detail::read(archive, key + "_size", size);
+  serialize::ArchiveValue stored;
+  const int64_t size = archive.try_read(key + "_size", stored) ? stored.to_int() : 0;  // Python writes no empty lists
   list.clear();
   for (int64_t i = 0; i < size; i++) {
     list.emplace_back();
     archive.read(key + "_" + std::to_string(i), list.back());
   }
+}
+
+// Python keeps some numbers as tensors or the other way round, and leaves out what no step has set yet.
+double read_number(serialize::InputArchive& archive, const std::string& key) {
+  Tensor tensor;
+  if (archive.try_read(key, tensor)) return tensor.item<double>();
+  serialize::ArchiveValue value;
+  return archive.try_read(key, value) && !value.is_none() ? value.to_double() : 0;
 }
 
 }  // namespace
@@ -60,10 +68,11 @@ void LBFGSParamState::serialize(serialize::OutputArchive& archive) const {
 void LBFGSParamState::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "func_evals", func_evals());
   detail::read(archive, "n_iter", n_iter());
-  detail::read(archive, "t", t());
-  detail::read(archive, "prev_loss", prev_loss());
+  t(read_number(archive, "t"));
+  prev_loss(read_number(archive, "prev_loss"));
   detail::read(archive, "d", d());
   detail::read(archive, "H_diag", H_diag());
+  if (!H_diag().defined() && d().defined()) H_diag(cresset::full({}, read_number(archive, "H_diag"), d().options()));
   detail::read(archive, "prev_flat_grad", prev_flat_grad());
   read_list(archive, "old_dirs", old_dirs());
   read_list(archive, "old_stps", old_stps());

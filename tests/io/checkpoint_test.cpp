@@ -190,6 +190,62 @@ TEST(Checkpoint, OptimizersGoOn) {
   EXPECT_TRUE(equal(net->fc->weight, other->fc->weight));
 }
 
+// The vector problem of write.py.
+struct Curve {
+  explicit Curve(std::vector<double> start) : w(cresset::tensor(start, kDouble).requires_grad_()), optimizer({w}, optim::LBFGSOptions(0.3)) {}
+  void step(int steps) {
+    const Tensor scale = cresset::tensor({1.0, 10.0, 0.3}, kDouble);
+    for (int i = 0; i < steps; i++)
+      optimizer.step([&] {
+        optimizer.zero_grad();
+        const Tensor loss = (scale * (w - 1).pow(2)).sum() + w.pow(4).sum();
+        loss.backward();
+        return loss;
+      });
+  }
+  Tensor w;
+  optim::LBFGS optimizer;
+};
+const std::vector<double> kCurveBefore = {2.8554014100253533, -3.7151450056090387, 0.49953886971851075};
+const Tensor curve_after() { return cresset::tensor({2.6696383358147, -3.403691963738341, 0.4982508173117319}, kDouble); }
+
+TEST(Checkpoint, LbfgsOfPythonGoesOn) {
+  Curve curve(kCurveBefore);
+  load(curve.optimizer, kData + "lbfgs.pt");
+  curve.step(2);
+  EXPECT_TRUE(allclose(curve.w, curve_after(), 1e-12, 1e-12)) << curve.w;
+}
+
+TEST(Checkpoint, LbfgsIsWrittenAsPythonDoes) {
+  Curve first(kCurveBefore), second(kCurveBefore);
+  load(first.optimizer, kData + "lbfgs.pt");
+  std::stringstream file;
+  save(first.optimizer, file);
+  const std::string bytes = file.str();
+  const io::Checkpoint checkpoint(std::make_shared<io::MemorySource>(bytes.data(), bytes.size()), {});
+  const io::Document& d = checkpoint.document();
+  auto child = [&](io::NodeId dict, const std::string& name) {
+    const auto& items = d.children(dict);
+    for (size_t i = 0; i < items.size(); i += 2)
+      if (d[items[i]].text == name || (d[items[i]].kind == io::Kind::Int && std::to_string(d[items[i]].integer) == name)) return items[i + 1];
+    ADD_FAILURE() << "no " << name;
+    return dict;
+  };
+  const io::NodeId state = child(child(checkpoint.root(), "state"), "0"), group = d.children(child(checkpoint.root(), "param_groups"))[0];
+  for (const char* name : {"old_dirs", "old_stps", "ro"}) {
+    EXPECT_EQ(d[child(state, name)].kind, io::Kind::List) << name;
+    EXPECT_EQ(d.children(child(state, name)).size(), 3u) << name;
+  }
+  EXPECT_EQ(d[child(state, "t")].real, 0.05);
+  EXPECT_EQ(d[child(group, "max_eval")].integer, 3);
+  EXPECT_EQ(d[child(group, "line_search_fn")].kind, io::Kind::None);
+  load(second.optimizer, file);
+  first.step(2);
+  second.step(2);
+  EXPECT_TRUE(equal(first.w, second.w));
+  EXPECT_TRUE(allclose(first.w, curve_after(), 1e-12, 1e-12)) << first.w;
+}
+
 TEST(Checkpoint, ReadsNoFileThatIsNone) {
   Tensor t;
   for (const std::string& bytes : {std::string(), std::string("text"), std::string(200, 'x'), std::string("PK\3\4") + std::string(60, 0)}) {

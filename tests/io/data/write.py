@@ -56,3 +56,23 @@ torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "s
 torch.save(model, out + "/module.pt")
 legacy = {"a": base[1:3], "b": base, "c": torch.tensor([1, 2])}
 torch.save(legacy, out + "/legacy.pt", _use_new_zipfile_serialization=False)
+
+w = torch.tensor([3.0, -4.0, 0.5], dtype=torch.float64, requires_grad=True)
+scale = torch.tensor([1.0, 10.0, 0.3], dtype=torch.float64)
+optimizer = torch.optim.LBFGS([w], lr=0.05, max_iter=3, history_size=4)
+
+
+def closure():
+    optimizer.zero_grad()
+    loss = (scale * (w - 1) ** 2).sum() + (w**4).sum()
+    loss.backward()
+    return loss
+
+
+for _ in range(2):
+    optimizer.step(closure)
+before, state = w.detach().clone(), optimizer.state_dict()
+torch.save(state, out + "/lbfgs.pt")
+for _ in range(2):
+    optimizer.step(closure)
+print("lbfgs:", before.tolist(), "becomes", w.tolist())

@@ -255,6 +255,13 @@ class RoundTrip(unittest.TestCase):
 
 
 class Classes(unittest.TestCase):
+    def test_checksums_of_large_tensors(self):
+        # Sums are made in pieces: of sizes around theirs, the last ones odd.
+        for size in ((1 << 19) - 1, 1 << 19, (1 << 22) + 3, (1 << 23) + (1 << 19) + 7):
+            with self.subTest(size=size):
+                content = written(torch.arange(size, dtype=torch.int64).mul_(2654435761).to(torch.uint8))
+                self.assertIsNone(zipfile.ZipFile(io.BytesIO(content)).testzip())
+
     def test_names_outside_the_list_are_refused(self):
         for value in (datetime.date(2020, 1, 1), Config(3), os.getcwd, print, torch.nn.Sequential(torch.nn.ReLU())):
             content = written(value)
