@@ -1,9 +1,9 @@
 #pragma once
 // L-BFGS: quasi-Newton steps over all parameters of one group together; step() needs a closure.
 
-#include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cresset/optim/optimizer.h"
 
@@ -36,9 +36,9 @@ struct CRESSET_API LBFGSParamState : public OptimizerCloneableParamState<LBFGSPa
   CRESSET_ARG(Tensor, d) = {};
   CRESSET_ARG(Tensor, H_diag) = {};
   CRESSET_ARG(Tensor, prev_flat_grad) = {};
-  CRESSET_ARG(std::deque<Tensor>, old_dirs);
-  CRESSET_ARG(std::deque<Tensor>, old_stps);
-  CRESSET_ARG(std::deque<Tensor>, ro);
+  CRESSET_ARG(std::vector<Tensor>, old_dirs);
+  CRESSET_ARG(std::vector<Tensor>, old_stps);
+  CRESSET_ARG(std::vector<Tensor>, ro);
   CRESSET_ARG(std::optional<std::vector<Tensor>>, al) = std::nullopt;
 
  public:
