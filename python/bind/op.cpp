@@ -385,11 +385,7 @@ PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
 PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(data_of(self).name.c_str()); }
 PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("torch"); }
 PyObject* op_doc(PyObject* self, void*) {
-  return guarded([&] {
-    std::string text;
-    for (const std::string& entry : data_of(self).entries) text += std::string(text.empty() ? "" : "\n") + dispatch::find_op(entry).entry().schema;
-    return PyUnicode_FromString(text.c_str());
-  });
+  return guarded([&] { return PyUnicode_FromString(operator_doc(data_of(self).name).c_str()); });
 }
 PyObject* op_repr(PyObject* self) {
   return PyUnicode_FromFormat(Py_TYPE(self) == op_type ? "<built-in method %s>" : "<method '%s' of 'Tensor' objects>", data_of(self).name.c_str());

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from .emit_autograd import AutogradEmitter
+from .emit_docs import operator_docs
 from .emit_ops import RowEmitter, comment, cpp_string
 from .model import Op, Row
 
@@ -37,7 +38,8 @@ def unit_names(rows: list[Row], autograd: bool) -> list[str]:
 
 def all_files(rows: list[Row], autograd: bool) -> dict[str, str]:
     files = {"functions.h": functions_h(rows), "names.inc": names_inc(rows), "tensor_methods.inc": tensor_methods(rows), "registry.cpp": registry(rows),
-             "schemas.json": schemas(rows), "python_operators.inc": python_operators(rows)}  # fmt: skip
+             "schemas.json": schemas(rows), "python_operators.inc": python_operators(rows),
+             "python_docs.inc": operator_docs(rows)}  # fmt: skip
     for family, members in families(rows).items():
         files[f"bodies_{family}.h"] = bodies_h(family, members)
         files[f"entries_{family}.h"] = entries_h(family, members, autograd)
@@ -96,7 +98,7 @@ def ops_cpp(family: str, rows: list[Row], autograd: bool) -> str:
              '#include "cresset/ops/functions.h"', '#include "cresset/ops/pointwise.h"', "", "namespace cresset::ops {", "namespace {"]  # fmt: skip
     for row in rows:
         emitter = RowEmitter(row)
-        lines += ["", f"// {row.where} {row.schema.full_name}"]
+        lines += ["", f"// {row.schema.full_name}"]
         for op in row.ops:
             lines += emitter.run(op)
         lines += emitter.direct_meta()
@@ -148,7 +150,7 @@ def describe(op: Op) -> dict[str, object]:
         "arguments": [{"name": a.name, "type": str(a.type), "default": a.default, "keyword_only": a.keyword_only, "writes": a.writes}
                       for a in op.schema.arguments],
         "returns": [{"name": r.name, "type": str(r.type), "alias": r.alias, "writes": r.writes} for r in op.schema.returns],
-        "grad": row.grad, "jvp": row.jvp, "batch": row.batch, "test": row.test, "doc": row.doc,
+        "grad": row.grad, "jvp": row.jvp, "batch": row.batch, "test": row.test, "doc": row.doc, "example": row.example,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from .schema import SchemaError, parse_schema
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
     "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": bool, "any_device": bool, "inplace_safe": bool,
-    "output_differentiability": list, "aliases": list, "python": str, "jvp": (str, dict), "batch": str, "test": dict, "doc": str,
+    "output_differentiability": list, "aliases": list, "python": str, "jvp": (str, dict), "batch": str, "test": dict, "doc": str, "example": str,
 }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ class _Reader:
             contiguous_out=table.get("contiguous_out", False), out_dtype=table.get("out_dtype"), out_apart=table.get("out_apart", False), any_device=table.get("any_device", False), inplace_safe=table.get("inplace_safe", False),
             output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),
             python=table.get("python", "torch"), jvp=table.get("jvp"), batch=table.get("batch"), test=table.get("test", {}),
-            doc=table.get("doc", ""),
+            doc=table.get("doc", ""), example=table.get("example", ""),
         )  # fmt: skip
         self.check(row)
         return row
@@ -133,6 +133,10 @@ class _Reader:
             raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact or cast')
         if row.kind == "view" and not (row.schema.returns and row.schema.returns[0].alias):
             raise self.fail("schema", "a view returns Tensor(a) or Tensor(a)[]")
+        if bool(row.doc) != bool(row.example):
+            raise self.fail("doc" if row.doc else "example", "`doc` and `example` go together")
+        if row.example and not re.match(r"\s*>>> ", row.example):
+            raise self.fail("example", "an example begins with `>>> `")
         if "inplace" in row.forms and (not row.schema.arguments or row.schema.arguments[0].name != "self"):
             raise self.fail("forms", "the in-place form needs `self` as the first argument")
 

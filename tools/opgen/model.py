@@ -189,6 +189,7 @@ class Row:
     batch: str | None = None
     test: dict[str, object] = dataclasses.field(default_factory=dict)
     doc: str = ""
+    example: str = ""
 
     @property
     def family(self) -> str:
