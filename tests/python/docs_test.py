@@ -1,0 +1,79 @@
+"""Every public name has a docstring with an example, and every example gives what it shows."""
+
+import doctest
+import importlib
+import inspect
+import io
+import pkgutil
+import types
+import unittest
+import warnings
+
+import cresset as torch
+from cresset import nn, optim
+from cresset.nn import functional as F
+
+SCOPE = {"torch": torch, "nn": nn, "F": F, "optim": optim, "io": io, "warnings": warnings}
+# Old spellings and parts of classes, which say what they stand for instead of showing it.
+POINTERS = ("old name", "places", "as `", "part of")
+
+
+def public_modules():
+    yield torch
+    for info in pkgutil.walk_packages(torch.__path__, "cresset."):
+        if not any(part.startswith("_") for part in info.name.split(".")):
+            yield importlib.import_module(info.name)
+
+
+def public_names():
+    """(full name, object) of every public function and class, once each."""
+    seen = set()
+    for module in public_modules():
+        for name in getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]:
+            thing = getattr(module, name)
+            ours = str(getattr(thing, "__module__", "")).partition(".")[0] in ("cresset", "_cresset", "torch")
+            if callable(thing) and ours and not isinstance(thing, types.ModuleType) and id(thing) not in seen:
+                seen.add(id(thing))
+                yield f"{module.__name__}.{name}", thing
+
+
+def is_operator(thing):
+    return type(thing).__name__ in ("Op", "OpMethod")
+
+
+def text_of(thing):
+    """The docstring that is the object's own."""
+    return thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
+
+
+def failures(name, text):
+    """What the examples in a text say that they should not; empty where all is well."""
+    test = doctest.DocTestParser().get_doctest(text, dict(SCOPE), name, None, 0)
+    said = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    return "".join(said), len(test.examples)
+
+
+class Operators(unittest.TestCase):
+    def test_each_has_a_description_and_an_example_that_runs(self):
+        count, texts = 0, {}
+        for name, op in [*torch._operators.items(), *torch._methods.items()]:
+            if not name.startswith("_"):
+                texts.setdefault(op.__doc__.partition("\n\n")[2], f"{name}")
+        for text, name in texts.items():
+            with self.subTest(name):
+                self.assertIn(">>> ", text, "no `example` in the rows")
+                said, examples = failures(name, text)
+                self.assertEqual(said, "")
+                count += examples
+        self.assertGreater(count, 500)
+
+    def test_signatures_come_first(self):
+        self.assertTrue(torch.add.__doc__.startswith("add(input: Tensor | Number, other: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor\n"))
+        self.assertTrue(torch.Tensor.add_.__doc__.startswith("add_("))
+
+
+if __name__ == "__main__":
+    unittest.main()
