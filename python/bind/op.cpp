@@ -351,6 +351,7 @@ OpData* find_op_data(const char* name) {
 PyObject* call_op(OpData& op, const Call& call) {
   bool over = CRESSET_UNLIKELY(g_modes_active) && any_mode();
   for (Py_ssize_t i = 0; !over && i < call.n + call.named(); i++) over = takes_over(call.args[i], 1);
+  overrides_asked();
   if (CRESSET_UNLIKELY(over)) {
     const Ref args = checked(PyTuple_New(call.n));
     for (Py_ssize_t i = 0; i < call.n; i++) PyTuple_SET_ITEM(args.get(), i, Ref::share(call.args[i]).release());

@@ -13,7 +13,7 @@ namespace {
 
 PyObject *override_name, *disabled_override;
 // What the running thread has switched off, and its stack of modes, innermost last.
-thread_local bool t_subclasses_off = false, t_all_off = false;
+thread_local bool t_subclasses_off = false, t_all_off = false, t_skip_once = false;
 thread_local std::vector<PyObject*>* t_modes = nullptr;
 
 std::vector<PyObject*>& modes() {
@@ -55,12 +55,14 @@ void collect(std::vector<PyObject*>& list, PyObject* o, int depth) {
 }  // namespace
 
 bool overrides(PyObject* o) {
-  if (t_subclasses_off || t_all_off) return false;
+  if (t_subclasses_off || t_all_off || t_skip_once) return false;
   PyObject* f = _PyType_Lookup(Py_TYPE(o), override_name);
   return f && f != disabled_override && f != Py_None;
 }
 
-bool any_mode() { return t_modes && !t_modes->empty() && !t_all_off; }
+bool any_mode() { return t_modes && !t_modes->empty() && !t_all_off && !t_skip_once; }
+
+void overrides_asked() { t_skip_once = false; }
 
 PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* relevant) {
   std::vector<PyObject*> overloaded;
@@ -207,14 +209,60 @@ template <bool* (*Which)()> PyObject* set_flag(PyObject*, PyObject* on) {
 bool* subclasses_flag() { return &t_subclasses_off; }
 bool* all_flag() { return &t_all_off; }
 
-PyObject* has_torch_function(PyObject*, PyObject* args) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
-    if (PyObject* o = PyTuple_GET_ITEM(args, i); !is_plain_tensor(o) && overrides(o)) Py_RETURN_TRUE;
-  return PyBool_FromLong(any_mode());
+PyObject* answer(bool found) {
+  const bool yes = found || any_mode();
+  overrides_asked();
+  return PyBool_FromLong(yes);
 }
-PyObject* has_torch_function_in(PyObject* self, PyObject* sequence) {
-  const Ref tuple(PySequence_Tuple(sequence));
-  return tuple ? has_torch_function(self, tuple.get()) : nullptr;
+PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  bool found = false;
+  for (Py_ssize_t i = 0; i < n && !found; i++) found = !is_plain_tensor(args[i]) && overrides(args[i]);
+  return answer(found);
+}
+PyObject* has_torch_function_in(PyObject*, PyObject* sequence) {
+  const Ref list(PySequence_Fast(sequence, "expected a sequence"));
+  return list ? has_torch_function(nullptr, PySequence_Fast_ITEMS(list.get()), PySequence_Fast_GET_SIZE(list.get())) : nullptr;
+}
+bool any_overrides(PyObject* o, int depth) {
+  if (is_plain_tensor(o)) return false;
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (Py_ssize_t i = 0; depth > 0 && i < PySequence_Fast_GET_SIZE(o); i++)
+      if (any_overrides(PySequence_Fast_GET_ITEM(o, i), depth - 1)) return true;
+    return false;
+  }
+  return overrides(o);
+}
+// taken_over(args, kwargs): whether a call of a function of the package is handed over.
+PyObject* taken_over(PyObject*, PyObject* const* both, Py_ssize_t n) {
+  if (n != 2 || !PyTuple_Check(both[0]) || !PyDict_Check(both[1])) return PyErr_Format(PyExc_TypeError, "expected a tuple and a dict");
+  bool found = false;
+  for (Py_ssize_t i = 0; !found && i < PyTuple_GET_SIZE(both[0]); i++) found = any_overrides(PyTuple_GET_ITEM(both[0], i), 1);
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (!found && PyDict_Next(both[1], &at, &key, &value)) found = any_overrides(value, 1);
+  return answer(found);
+}
+PyObject* hand_over(PyObject*, PyObject* args) {
+  PyObject *function, *positional, *named;
+  if (!PyArg_ParseTuple(args, "OO!O!", &function, &PyTuple_Type, &positional, &PyDict_Type, &named)) return nullptr;
+  return guarded([&] { return call_overridden(function, positional, named); });
+}
+// redispatch(function, args, kwargs): the call itself, whatever would take it over; calls within it are handed over again.
+PyObject* redispatch(PyObject*, PyObject* args) {
+  PyObject *function, *positional, *named;
+  if (!PyArg_ParseTuple(args, "OO!O!", &function, &PyTuple_Type, &positional, &PyDict_Type, &named)) return nullptr;
+  // What is no function has nothing within it that could be handed over.
+  const bool calls_more = Py_TYPE(function) == op_type || PyFunction_Check(function);
+  const bool before = std::exchange(t_skip_once, calls_more);
+  PyObject* result;
+  if (calls_more) {
+    result = PyObject_Call(function, positional, named);
+  } else {
+    const Flag off(t_all_off);
+    result = PyObject_Call(function, positional, named);
+  }
+  t_skip_once = before;
+  return result;
 }
 // handle_torch_function(public function, relevant arguments, *args, **kwargs)
 PyObject* handle_torch_function(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -234,7 +282,10 @@ PyMethodDef functions[] = {
     {"_set_subclasses_off", set_flag<subclasses_flag>, METH_O, nullptr},
     {"_set_overrides_off", set_flag<all_flag>, METH_O, nullptr},
     {"_has_torch_function", has_torch_function_in, METH_O, nullptr},
-    {"_has_torch_function_variadic", has_torch_function, METH_VARARGS, nullptr},
+    {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(has_torch_function), METH_FASTCALL, nullptr},
+    {"_taken_over", reinterpret_cast<PyCFunction>(taken_over), METH_FASTCALL, nullptr},
+    {"_hand_over", hand_over, METH_VARARGS, nullptr},
+    {"_redispatch", redispatch, METH_VARARGS, nullptr},
     {"_handle_torch_function", reinterpret_cast<PyCFunction>(handle_torch_function), METH_VARARGS | METH_KEYWORDS, nullptr},
     {}};
 PyMethodDef default_method = {"__torch_function__", reinterpret_cast<PyCFunction>(default_override), METH_VARARGS | METH_KEYWORDS | METH_CLASS, nullptr};

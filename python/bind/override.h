@@ -10,7 +10,11 @@ extern bool g_modes_active;
 bool any_mode();
 // The object's class takes calls over. For classes other than Tensor itself.
 bool overrides(PyObject* o);
-inline bool overridden(PyObject* o) { return CRESSET_UNLIKELY(!is_plain_tensor(o)) && overrides(o); }
+inline bool overridden(PyObject* o) {
+  return (CRESSET_UNLIKELY(!is_plain_tensor(o)) && overrides(o)) || (CRESSET_UNLIKELY(g_modes_active) && any_mode());
+}
+// A call was asked for once: `redispatch_function` leaves out no more than that.
+void overrides_asked();
 
 // Hands the call to the modes, then to the classes among the arguments (or among `relevant`). Throws.
 PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* relevant = nullptr);

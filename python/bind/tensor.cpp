@@ -118,7 +118,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 
 // Subclasses that override may take over the access.
 template <auto F> PyObject* property(PyObject* self, void* name) {
-  if (CRESSET_UNLIKELY(!is_plain_tensor(self)) && overrides(self)) return overridden_get(self, static_cast<const char*>(name));
+  if (overridden(self)) return overridden_get(self, static_cast<const char*>(name));
   return guarded([&] { return F(tensor_of(self)); });
 }
 template <bool (Tensor::*F)() const> PyObject* flag_of(const Tensor& t) { return PyBool_FromLong((t.*F)()); }
@@ -129,7 +129,7 @@ PyObject* get_layout(const Tensor& t) { return Ref::share(constant(t.layout())).
 PyObject* get_device(const Tensor& t) { return wrap(t.device()); }
 // The same Size again, as long as the sizes are the same.
 PyObject* get_shape(PyObject* self, void*) {
-  if (CRESSET_UNLIKELY(!is_plain_tensor(self)) && overrides(self)) return overridden_get(self, "shape");
+  if (overridden(self)) return overridden_get(self, "shape");
   PyObject*& known = object_of(self)->shape;
   const IntArrayRef sizes = tensor_of(self).sizes();
   bool same = known && PyTuple_GET_SIZE(known) == static_cast<Py_ssize_t>(sizes.size());

@@ -61,10 +61,13 @@ def _operator_method(name):
     return _methods[name]
 
 
-from . import _creation, _functions, _modes, _tensor, _utils  # noqa: E402
+from . import _creation, _functions, _modes, _overridable, _tensor, _utils  # noqa: E402
 
+_named = dict(vars(_functions))
+_overridable.replace(_named, __name__, but=("broadcast_shapes",))
+_overridable.replace_methods()
 globals().update(
-    {name: value for home in (_creation, _functions, _modes) for name, value in vars(home).items() if not name.startswith("_")}
+    {name: value for home in (vars(_creation), _named, vars(_modes)) for name, value in home.items() if not name.startswith("_")}
 )
 
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
@@ -77,7 +80,7 @@ from . import autograd, linalg, special  # noqa: E402,F401
 # Submodules that load at first use, and names that live in them.
 _lazy = {"masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
-_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "random", "storage", "testing", "types", "version", "__config__")})
+_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "overrides", "random", "storage", "testing", "types", "version", "__config__")})
 _lazy.update(TypedStorage="storage", OutOfMemoryError="cuda")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 

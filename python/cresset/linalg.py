@@ -1,6 +1,6 @@
 """torch.linalg: operators of the rows under their linalg names."""
 
-from . import LinAlgError, _operators  # noqa: F401
+from . import LinAlgError, _operators, _overridable  # noqa: F401
 
 globals().update({name.removeprefix("linalg_"): op for name, op in _operators.items() if name.startswith("linalg_") and not name.endswith("_")})
 _ops = _operators
@@ -18,3 +18,5 @@ def vecdot(x, y, *, dim=-1, out=None):
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return _ops["diagonal"](A, offset, dim1, dim2)
+_overridable.replace(globals(), __name__)
+del _overridable

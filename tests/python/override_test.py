@@ -1,5 +1,8 @@
 """__torch_function__ on classes and modes, as far as calls of operators see it."""
 
+import doctest
+import inspect
+import pickle
 import unittest
 
 import _cresset
@@ -71,6 +74,123 @@ class Modes(unittest.TestCase):
         finally:
             self.assertIs(_cresset._pop_mode(), mode)
         self.assertEqual((result.tolist(), seen), ([2, 2], ["ones", "add"]))
+
+
+class Functions(unittest.TestCase):
+    """What is written in Python is taken over as operators are."""
+
+    def test_calls_arrive_with_the_function(self):
+        x, f = Logs([1.0]), torch.nn.functional
+        Logs.calls.clear()
+        f.mse_loss(x, x)
+        torch.einsum("i,i", x, x)
+        x.to(torch.float64)
+        x.norm()
+        self.assertEqual(Logs.calls, [f.mse_loss, torch.einsum, torch.Tensor.to, torch.Tensor.norm])
+
+    def test_other_objects_take_calls_over(self):
+        self.assertEqual(torch.nn.functional.cross_entropy(Foreign(), 2, reduction="sum"), ("cross_entropy", (Foreign,), 2, {"reduction": "sum"}))
+        self.assertEqual(torch.broadcast_tensors(torch.ones(1), Foreign())[1], (Foreign,))
+        with self.assertRaisesRegex(TypeError, "no implementation found for 'relu' on types that implement __torch_function__"):
+            torch.nn.functional.relu(Declines())
+
+    def test_they_stay_functions(self):
+        relu = torch.nn.functional.relu
+        self.assertEqual(str(inspect.signature(relu)), "(input, inplace=False)")
+        self.assertIs(pickle.loads(pickle.dumps(relu)), relu)
+        self.assertIs(pickle.loads(pickle.dumps(torch.einsum)), torch.einsum)
+
+
+class Package(unittest.TestCase):
+    """torch.overrides."""
+
+    def test_docstrings(self):
+        self.assertEqual(doctest.testmod(torch.overrides, extraglobs={"torch": torch}).failed, 0)
+
+    def test_modes_nest(self):
+        seen = []
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __init__(self, name):
+                super().__init__()
+                self.name = name
+
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append((self.name, torch.overrides.resolve_name(func)))
+                return func(*args, **(kwargs or {}))
+
+        with Mode("outer") as outer, Mode("inner") as inner:
+            self.assertEqual(torch.overrides._get_current_function_mode_stack(), [outer, inner])
+            torch.ones(2).shape
+        self.assertIsNone(torch.overrides._get_current_function_mode())
+        self.assertEqual(seen, [("inner", None), ("outer", None), ("inner", "torch.Tensor.shape.__get__"), ("outer", "torch.Tensor.shape.__get__")])
+        with self.assertRaises(NotImplementedError), torch.overrides.TorchFunctionMode():
+            torch.ones(1)
+        self.assertEqual(torch.overrides._get_current_function_mode_stack(), [])
+
+    def test_redispatch_leaves_out_one_level(self):
+        calls = []
+
+        class Notes(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                calls.append(func.__name__)
+                return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+        def scaled(a, b):
+            if torch.overrides.has_torch_function((a, b)):
+                return torch.overrides.handle_torch_function(scaled, (a, b), a, b)
+            return a * b + 1
+
+        self.assertEqual(scaled(Notes([3.0]), Notes([4.0])).tolist(), [13.0])
+        self.assertEqual(calls, ["scaled", "mul"])
+        calls.clear()
+        self.assertEqual(torch.nn.functional.relu(Notes([-1.0])).tolist(), [0.0])
+        self.assertEqual(calls, ["relu", "relu"])  # the function, and the operator within
+        self.assertEqual(Notes([3.0]).shape, (1,))
+
+    def test_errors(self):
+        overrides = torch.overrides
+        with self.assertRaisesRegex(TypeError, "no implementation found for 'add'"):
+            overrides.handle_torch_function(torch.add, (Declines(),), 1)
+        with self.assertRaises(TypeError):
+            overrides.handle_torch_function()
+        with self.assertRaisesRegex(TypeError, "expected a sequence"):
+            overrides.has_torch_function(3)
+
+    def test_lists(self):
+        overrides = torch.overrides
+        functions, ignored = overrides.get_overridable_functions(), overrides.get_ignored_functions()
+        self.assertIn(torch.Tensor.add_, functions[torch.Tensor])
+        self.assertIn(torch.Tensor.grad.__get__, functions[torch.Tensor])
+        self.assertIn(torch.nn.functional.mse_loss, functions[torch.nn.functional])
+        self.assertIn(torch.tensor, ignored)
+        self.assertFalse(ignored & {f for names in functions.values() for f in names})
+        for name, function in (("add", torch.add), ("Tensor.add", torch.Tensor.add), ("nn.functional.mse_loss", torch.nn.functional.mse_loss),
+                               ("Tensor.grad.__get__", torch.Tensor.grad.__get__)):  # fmt: skip
+            self.assertEqual(overrides.resolve_name(function), "torch." + name)
+        self.assertIsNone(overrides.resolve_name(print))
+        self.assertIsNone(overrides.resolve_name([]))
+        self.assertEqual({f(1) for f in [overrides.get_testing_overrides()[torch.Tensor.grad.__get__]]}, {-1})
+        self.assertEqual([overrides.is_tensor_like(o) for o in (1, torch.ones(1), Foreign(), Follows([1.0]))], [False, True, True, True])
+
+    def test_every_function_is_handed_over(self):
+        """Each function of the list reaches a class that takes calls over, whatever its other arguments are."""
+
+        class Answer(Exception):
+            pass
+
+        class Takes:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                raise Answer
+
+        for space, functions in torch.overrides.get_overridable_functions().items():
+            if space is torch.Tensor:
+                continue
+            for function in functions:
+                with self.subTest(torch.overrides.resolve_name(function)), self.assertRaises(Answer):
+                    function(Takes())
 
 
 if __name__ == "__main__":

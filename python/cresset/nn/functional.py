@@ -1,6 +1,6 @@
 """torch.nn.functional: layers as functions. What has no Python around it is an operator of the table itself."""
 
-from cresset import Tensor  # noqa: F401
+from cresset import Tensor, _overridable  # noqa: F401
 
 from ._functional import activation, attention, layer, loss, vision
 from ._functional.attention import _canonical_mask, _none_or_dtype  # noqa: F401
@@ -10,3 +10,5 @@ _HIDDEN = {"math", "warnings", "torch", "ops"}
 for _home in (activation, attention, layer, loss, vision):
     globals().update({_name: _value for _name, _value in vars(_home).items() if not _name.startswith("_") and _name not in _HIDDEN})
 del activation, attention, layer, loss, vision, _home
+_overridable.replace(globals(), __name__)
+del _overridable

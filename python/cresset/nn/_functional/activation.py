@@ -259,9 +259,9 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     """
     _probability(p)
     if input.dim() not in (3, 4):
-        warnings.warn(f"dropout2d: got a {input.dim()}-D input, expected 3-D or 4-D; use dropout1d or dropout3d", stacklevel=2)
+        warnings.warn(f"dropout2d: got a {input.dim()}-D input, expected 3-D or 4-D; use dropout1d or dropout3d", stacklevel=3)
     if input.dim() == 3:
-        warnings.warn("dropout2d: a 3-D input is taken as (N, C, L), and rows are dropped as by dropout1d", stacklevel=2)
+        warnings.warn("dropout2d: a 3-D input is taken as (N, C, L), and rows are dropped as by dropout1d", stacklevel=3)
     return _features(input, p, training, inplace, -1)
 
 
@@ -273,5 +273,5 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     """
     _probability(p)
     if input.dim() not in (4, 5):
-        warnings.warn(f"dropout3d: got a {input.dim()}-D input, expected 4-D or 5-D", stacklevel=2)
+        warnings.warn(f"dropout3d: got a {input.dim()}-D input, expected 4-D or 5-D", stacklevel=3)
     return _features(input, p, training, inplace, 4)

@@ -148,7 +148,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     [[1.0], [4.0]]
     """
     if weight.dtype == torch.int64 and input.is_floating_point():
-        warnings.warn("embedding_bag: the order of the arguments is input, weight", stacklevel=2)
+        warnings.warn("embedding_bag: the order of the arguments is input, weight", stacklevel=3)
         input, weight = weight, input
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(f"embedding_bag: expected per_sample_weights of shape {tuple(input.shape)}, got {tuple(per_sample_weights.shape)}")

@@ -95,7 +95,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         total = ops["kl_div"](input, target, 2, log_target=log_target)
         return total / input.shape[0] if input.dim() else total
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn("kl_div: reduction 'mean' divides by every element; 'batchmean' is the divergence itself", stacklevel=2)
+        warnings.warn("kl_div: reduction 'mean' divides by every element; 'batchmean' is the divergence itself", stacklevel=3)
     return ops["kl_div"](input, target, _code(reduction, size_average, reduce), log_target=log_target)
 
 

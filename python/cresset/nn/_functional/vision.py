@@ -296,17 +296,17 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of `interpolate`; using it warns."""
-    warnings.warn("nn.functional.upsample is an old name of nn.functional.interpolate", stacklevel=2)
+    warnings.warn("nn.functional.upsample is an old name of nn.functional.interpolate", stacklevel=3)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """The old name of `interpolate` in mode nearest; using it warns."""
-    warnings.warn("nn.functional.upsample_nearest is an old name of nn.functional.interpolate", stacklevel=2)
+    warnings.warn("nn.functional.upsample_nearest is an old name of nn.functional.interpolate", stacklevel=3)
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """The old name of `interpolate` in mode bilinear with the corners aligned; using it warns."""
-    warnings.warn("nn.functional.upsample_bilinear is an old name of nn.functional.interpolate", stacklevel=2)
+    warnings.warn("nn.functional.upsample_bilinear is an old name of nn.functional.interpolate", stacklevel=3)
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

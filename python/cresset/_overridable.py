@@ -1,0 +1,36 @@
+"""Functions written in Python, which classes and modes with `__torch_function__` take over as they do operators."""
+
+import functools
+import types
+
+from _cresset import Tensor, _hand_over, _taken_over
+
+
+def overridable(function, home):
+    """The function as one that may be taken over; it is known as one of the module `home`."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if _taken_over(args, kwargs):
+            return _hand_over(call, args, kwargs)
+        return function(*args, **kwargs)
+
+    call.__module__ = home
+    call._overridable = True
+    return call
+
+
+def replace(names, home, but=()):
+    """Makes all public functions of Python among the names of a module overridable."""
+    for name, value in list(names.items()):
+        if isinstance(value, types.FunctionType) and not name.startswith("_") and name not in but and not hasattr(value, "_overridable"):
+            names[name] = overridable(value, home)
+
+
+def replace_methods():
+    """The same for the methods of Tensor, also those with underscores, but for what reads the class itself."""
+    for name, value in list(vars(Tensor).items()):
+        if isinstance(value, types.FunctionType) and name not in ("__deepcopy__", "__reduce_ex__", "__format__", "__array__", "__array_wrap__", "numpy"):
+            method = overridable(value, __package__)
+            method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+            setattr(Tensor, name, method)
