@@ -1,0 +1,105 @@
+"""Measures one module that stands for torch: reads names of rows from standard input, answers `name<TAB>value<TAB>unit` each.
+
+Arguments: MODULE THREADS. One thread is timed by its CPU time, more by wall time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import os
+import sys
+import time
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples" / "python"
+# Steps of each example and what keeps it from writing files.
+STEPS = {"linear_regression": (2000, ["--plot", ""]), "mnist": (24, ["--save", ""]), "char_gpt": (60, ["--characters", "0"]),
+         "vae": (120, ["--plot", ""]), "names_lstm": (120, ["--names"])}  # fmt: skip
+WINDOW = 10  # steps timed together: their batches differ in length
+
+module, threads = sys.argv[1], int(sys.argv[2])
+answers, sys.stdout = sys.stdout, sys.stderr  # what a program prints is no answer
+if module == "cresset":
+    import cresset.compat
+
+    cresset.compat.install()
+import torch
+
+torch.set_num_threads(threads)
+clock = time.thread_time if threads == 1 else time.perf_counter
+
+
+def nanoseconds(call, loops: int, repeats: int = 7) -> float:
+    best = float("inf")
+    for _ in range(repeats):
+        numbers = range(loops)
+        start = clock()
+        for _ in numbers:
+            call()
+        best = min(best, (clock() - start) / loops)
+    return best * 1e9
+
+
+def calls() -> dict:
+    x, y = torch.ones(1), torch.ones(1)
+    linear, row = torch.nn.Linear(4, 4), torch.ones(1, 4)
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+    optimizer, batch = torch.optim.AdamW(model.parameters()), torch.randn(32, 64)
+
+    def step():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+    found = {"add": (lambda: x + y, 20000), "linear4_grad": (lambda: linear(row), 3000), "mlp64_step_adamw": (step, 100)}
+    with contextlib.suppress(ImportError):
+        import numpy
+
+        a, b = numpy.ones(1, numpy.float32), numpy.ones(1, numpy.float32)
+        found["numpy_add"] = (lambda: a + b, 20000)
+    return found
+
+
+def step_time(name: str) -> float:
+    """Seconds from one optimizer step of the example to the next, everything between included; the best window."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    steps, arguments = STEPS[name]
+    sys.argv = [f"{name}.py", "--steps", str(steps), *arguments]
+    stamps: list[float] = []
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.ExitStack() as restore:
+        for kind, step in [(kind, kind.step) for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)]:  # AdamW may inherit Adam's
+
+            def timed(self, *args, _step=step, **keywords):
+                result = _step(self, *args, **keywords)
+                stamps.append(clock())
+                return result
+
+            restore.callback(*((setattr, kind, "step", step) if "step" in vars(kind) else (delattr, kind, "step")))
+            kind.step = timed
+        example.main()
+    if len(stamps) != steps:
+        raise RuntimeError(f"{name}: {len(stamps)} steps of {steps} were seen")
+    return min(b - a for a, b in zip(stamps[WINDOW:-WINDOW], stamps[2 * WINDOW :], strict=True)) / WINDOW
+
+
+def main() -> None:
+    small = calls()
+    for line in sys.stdin:
+        name = line.strip()
+        if name in small:
+            value, unit = nanoseconds(*small[name]), "ns"
+        elif name in STEPS:
+            value, unit = step_time(name) * 1e3, "ms"
+        else:
+            value, unit = float("nan"), "absent"
+        print(name, value, unit, sep="\t", file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    os.chdir(os.environ.get("TMPDIR", "/tmp"))
+    main()

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The same Python on Cresset and on PyTorch, in turns: one `name<TAB>value<TAB>unit` a row, ours, the peer's and the ratio.
+
+Rows: `a + b` on one element (and NumPy's), Linear(4, 4) with gradient, a training step of a 64-64-64-64 MLP with AdamW, the step of every
+program in examples/python with one thread and with two, and what `import` costs over bare Python. Ours and the peer's run in one
+interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python. A ratio is the median over the pairs; above 1
+is ours better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import time
+
+from peer import BUILD, ROOT, report
+
+CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw")
+EXAMPLES = ("linear_regression", "mnist", "char_gpt", "vae", "names_lstm")
+
+
+def environment(threads: int = 1) -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(BUILD / "python"), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+
+
+def interpreter() -> tuple[str, bool]:
+    """The Python to run, and whether it has torch."""
+    named = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
+    try:
+        version = subprocess.run([named, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        print(f"# no peer: {named} has no torch (scripts/parity makes build/venv; or set PEER)")
+        return sys.executable, False
+    print(f"# peer: torch {version.strip()}")
+    return named, True
+
+
+class Worker:
+    def __init__(self, python: str, module: str, threads: int) -> None:
+        command = [python, str(ROOT / "bench" / "programs" / "python_worker.py"), module, str(threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(threads))
+
+    def measure(self, name: str) -> tuple[float, str] | None:
+        self.process.stdin.write(name + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().rstrip("\n").split("\t")
+        if len(answer) != 3:
+            sys.exit(f"python_peer.py: the worker ended while it measured {name}")
+        return None if math.isnan(float(answer[1])) else (float(answer[1]), answer[2])
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def alternate(python: str, modules: list[str], names: list[str], pairs: int, threads: int) -> None:
+    workers = [Worker(python, module, threads) for module in modules]
+    for name in names:
+        turns: list[list[dict[str, tuple[float, str]]]] = [[] for _ in workers]
+        for _ in range(pairs):
+            for turn, worker in zip(turns, workers, strict=True):
+                if value := worker.measure(name):
+                    turn.append({f"python_{name}" + (f"_{threads}t" if name in EXAMPLES else ""): value})
+        if turns[0]:
+            report(turns)
+    for worker in workers:
+        worker.close()
+
+
+def start_up(python: str, modules: list[str], pairs: int) -> None:
+    """CPU time of a process that imports the module less that of one that does not, and its peak of resident memory."""
+
+    def cost(code: str) -> tuple[float, float, float]:
+        start = time.perf_counter()
+        child = subprocess.Popen([python, "-c", code], env=environment())
+        _, status, usage = os.wait4(child.pid, 0)
+        if status:
+            sys.exit(f"python_peer.py: {python} -c {code!r} failed")
+        return usage.ru_utime + usage.ru_stime, time.perf_counter() - start, usage.ru_maxrss / 1024
+
+    turns: list[list[dict[str, tuple[float, str]]]] = [[] for _ in modules]
+    for _ in range(pairs):
+        bare = cost("pass")
+        for turn, module in zip(turns, modules, strict=True):
+            cpu, wall, memory = cost(f"import {module}")
+            turn.append({"python_import_over_bare": ((cpu - bare[0]) * 1e3, "CPU ms"), "python_import_over_bare_wall": ((wall - bare[1]) * 1e3, "ms"),
+                         "python_import_resident": (memory, "MiB")})  # fmt: skip
+    report(turns)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=5, help="turns of ours and the peer's (5)")
+    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--no-peer", action="store_true", help="measure ours alone")
+    options = parser.parse_args()
+    print(f"# load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    python, has_torch = interpreter()
+    modules = ["cresset", *(["torch"] if has_torch and not options.no_peer else [])]
+    wanted = [n for n in (*CALLS, *EXAMPLES) if options.only in n]
+    if options.only in "import":
+        start_up(python, modules, options.pairs)
+    if wanted:
+        alternate(python, modules, wanted, options.pairs, 1)
+    if examples := [n for n in wanted if n in EXAMPLES]:
+        alternate(python, modules, examples, options.pairs, 2)
+
+
+if __name__ == "__main__":
+    main()
