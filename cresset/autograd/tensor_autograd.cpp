@@ -27,7 +27,7 @@ bool Tensor::requires_grad() const { return autograd::impl::requires_grad(checke
 const Tensor& Tensor::requires_grad_(bool on) const {
   TensorImpl& t = checked();
   if (!on) {
-    CRESSET_CHECK(is_leaf(), "requires_grad_: only leaf tensors can be told not to require gradients, got the result of ", grad_fn()->name(),
+    CRESSET_CHECK(is_leaf(), "requires_grad_: only leaf tensors can be told not to require gradients, got the result of ", get_autograd_meta(t)->grad_fn_->name(),
                   "; use detach()");
     if (t.autograd()) get_autograd_meta(t)->requires_grad_ = false;
     return *this;
@@ -40,7 +40,11 @@ const Tensor& Tensor::requires_grad_(bool on) const {
   return *this;
 }
 
-bool Tensor::is_leaf() const { return !grad_fn(); }
+// Of a view whose base has changed since, the history as it was last seen.
+bool Tensor::is_leaf() const {
+  const AutogradMeta* meta = get_autograd_meta(checked());
+  return !meta || !meta->grad_fn_;
+}
 
 const intrusive_ptr<autograd::Node>& Tensor::grad_fn() const { return autograd::impl::grad_fn(checked()); }
 
@@ -76,8 +80,8 @@ Tensor& Tensor::detach_() {
 
 void Tensor::retain_grad() const {
   CRESSET_CHECK(requires_grad(), "retain_grad: the tensor does not require grad");
+  if (is_leaf()) return;
   const auto& node = grad_fn();
-  if (!node) return;
   AutogradMeta& meta = materialize_autograd_meta(checked());
   if (meta.retains_grad_) return;
   meta.retains_grad_ = true;

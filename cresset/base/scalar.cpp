@@ -33,8 +33,8 @@ void Scalar::check_fits(ScalarType t) const {
   const bool unsigned_type = is_integral_type(t, false) && !is_signed_type(t);
   if (tag_ == Tag::Double) ok = fits(value_.d[0], t) && !(unsigned_type && value_.d[0] < 0);
   else if (tag_ == Tag::Complex) ok = is_complex_type(t) ? fits(value_.d[0], t) && fits(value_.d[1], t) : value_.d[1] == 0 && fits(value_.d[0], t);
-  else if (tag_ == Tag::UInt64) ok = !is_integral_type(t, false) || t == ScalarType::UInt64;
-  else if (tag_ == Tag::Int && t != ScalarType::Long && is_integral_type(t, false)) ok = fits(static_cast<double>(value_.i), t);
+  else if (tag_ == Tag::UInt64) ok = is_integral_type(t, false) ? t == ScalarType::UInt64 : t != ScalarType::Half;
+  else if (tag_ == Tag::Int && t != ScalarType::Long && (is_integral_type(t, false) || t == ScalarType::Half)) ok = fits(static_cast<double>(value_.i), t);
   CRESSET_CHECK(ok, "value ", *this, " cannot be converted to type ", t, " without overflow");
 }
 

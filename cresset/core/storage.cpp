@@ -15,6 +15,15 @@ StorageImpl::StorageImpl(void* data, size_t nbytes, Device device, std::function
 
 StorageImpl::~StorageImpl() { free_data(); }
 
+const intrusive_ptr<VersionCounter>& StorageImpl::shared_version() {
+  if (!shared_version_) {
+    auto counter = make_intrusive<VersionCounter>();
+    counter->value.store(version_.load());
+    shared_version_ = std::move(counter);
+  }
+  return shared_version_;
+}
+
 void StorageImpl::free_data() {
   if (CRESSET_UNLIKELY(foreign_ != nullptr)) {
     if (foreign_->deleter) foreign_->deleter(data_);

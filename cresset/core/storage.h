@@ -30,7 +30,9 @@ class CRESSET_API StorageImpl final : public RefCounted {
   bool resizable() const { return !foreign_; }
   // Keeps the first min(old, new) bytes. Errors: memory that was wrapped.
   void resize(size_t nbytes);
-  std::atomic<uint32_t>& version() { return version_; }
+  std::atomic<uint32_t>& version() { return CRESSET_UNLIKELY(shared_version_.defined()) ? shared_version_->value : version_; }
+  // The counter as an object that may outlive the storage: a tensor that leaves for other memory still counts with those it leaves behind.
+  const intrusive_ptr<VersionCounter>& shared_version();
 
  protected:
   void release_resources() override { free_data(); }
@@ -42,6 +44,7 @@ class CRESSET_API StorageImpl final : public RefCounted {
   void* data_ = nullptr;
   size_t nbytes_ = 0;
   Foreign* foreign_ = nullptr;
+  intrusive_ptr<VersionCounter> shared_version_;
   std::atomic<uint32_t> version_{0};
   Device device_;
 };

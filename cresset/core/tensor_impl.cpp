@@ -168,10 +168,7 @@ intrusive_ptr<TensorImpl> TensorImpl::view(IntArrayRef sizes, IntArrayRef stride
 }
 
 void TensorImpl::shallow_copy_from(const TensorImpl& o) {
-  if (!own_version_) {
-    own_version_ = make_intrusive<VersionCounter>();
-    if (storage_) own_version_->value.store(storage_->version().load());
-  }
+  if (!own_version_) own_version_ = storage_ ? storage_->shared_version() : make_intrusive<VersionCounter>();
   storage_ = o.storage_;
   geometry_ = o.geometry_;
   offset_ = o.offset_;

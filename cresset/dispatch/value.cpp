@@ -40,7 +40,7 @@ Value::Value(std::vector<Optional> v) : data_(std::move(v)) {}
 Value::Value(std::vector<std::string> v) : data_(std::move(v)) {}
 
 bool Value::is_tensor() const { return is<Tensor>(); }
-bool Value::is_number() const { return isInt() || isDouble() || isBool() || isComplexDouble(); }
+bool Value::is_number() const { return isInt() || isDouble() || isBool() || isComplexDouble() || is<uint64_t>(); }
 bool Value::isInt() const { return is<int64_t>(); }
 bool Value::isDouble() const { return is<double>(); }
 bool Value::isComplexDouble() const { return is<complex<double>>(); }
@@ -58,14 +58,15 @@ Value::Value(const Scalar& v) {
     case Scalar::Tag::Double: data_ = v.toDouble(); break;
     case Scalar::Tag::Bool: data_ = v.toBool(); break;
     case Scalar::Tag::Complex: data_ = v.toComplexDouble(); break;
-    default: data_ = v.as<int64_t>();
+    case Scalar::Tag::UInt64: data_ = v.as<uint64_t>(); break;
+    case Scalar::Tag::Int: data_ = v.as<int64_t>();
   }
 }
 
 const char* Value::kind() const {
   static constexpr const char* kNames[] = {"None", "a tensor", "int", "float", "bool", "complex", "str", "a dtype", "a device", "a layout",
                                            "a memory format", "a generator", "list of int", "list of float", "list of bool",
-                                           "list of numbers", "list of tensors", "list of optional tensors", "list of str"};
+                                           "list of numbers", "list of tensors", "list of optional tensors", "list of str", "int"};
   static_assert(std::size(kNames) == std::variant_size_v<Data>);
   return kNames[data_.index()];
 }
@@ -87,6 +88,7 @@ Scalar Value::to_scalar() const {
   if (auto* d = std::get_if<double>(&data_)) return *d;
   if (auto* b = std::get_if<bool>(&data_)) return *b;
   if (auto* c = std::get_if<complex<double>>(&data_)) return *c;
+  if (auto* u = std::get_if<uint64_t>(&data_)) return *u;
   if (auto* t = std::get_if<Tensor>(&data_)) return t->item();
   wrong_type(*this, "a number");
 }
@@ -101,6 +103,7 @@ double Value::to_double() const {
   if (auto* d = std::get_if<double>(&data_)) return *d;
   if (auto* i = std::get_if<int64_t>(&data_)) return static_cast<double>(*i);
   if (auto* b = std::get_if<bool>(&data_)) return *b;
+  if (auto* u = std::get_if<uint64_t>(&data_)) return static_cast<double>(*u);
   wrong_type(*this, "float");
 }
 

@@ -14,7 +14,7 @@ class CRESSET_API Value {
   using Optional = std::optional<Tensor>;
   using Data = std::variant<std::monostate, Tensor, int64_t, double, bool, complex<double>, std::string, ScalarType, Device, Layout, MemoryFormat,
                             Generator, std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Scalar>, std::vector<Tensor>,
-                            std::vector<Optional>, std::vector<std::string>>;
+                            std::vector<Optional>, std::vector<std::string>, uint64_t>;  // uint64_t: beyond int64_t only
 
   // Out of line, all of them: a variant of this length is dear to compile.
   Value() noexcept;

@@ -25,6 +25,8 @@ void one_hot(const Strided& out, const Strided& index);
 
 // 1-d sequences, bit for bit those of PyTorch on one thread. Not for bool, and arange not for complex.
 void arange(const Strided& out, const Scalar& start, const Scalar& step);
+// The same for floating dtypes with every element computed on its own, in double (float for low precision).
+void range(const Strided& out, double start, double step);
 void linspace(const Strided& out, const Scalar& start, const Scalar& end);
 void logspace(const Strided& out, const Scalar& start, const Scalar& end, double base);
 

@@ -93,6 +93,19 @@ void arange(const Strided& out, const Scalar& start, const Scalar& step) {
   to.finish();
 }
 
+void range(const Strided& out, double start, double step) {
+  check_vector("range", out);
+  visit_dtype(out.dtype, "range", [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (is_low_precision<T>) {
+      const float first = static_cast<float>(start), by = static_cast<float>(step);
+      fill_with<T>(out, [=](int64_t i) { return T(first + by * static_cast<float>(i)); });
+    } else if constexpr (std::is_floating_point_v<T>) {
+      fill_with<T>(out, [=](int64_t i) { return static_cast<T>(start + step * static_cast<double>(i)); });
+    }
+  });
+}
+
 void linspace(const Strided& out, const Scalar& start, const Scalar& end) {
   check_vector("linspace", out);
   if (out.sizes[0] == 1) return fill_strided(out, start);

@@ -5,10 +5,22 @@
 
 namespace cresset::ops::composite {
 
+namespace {
+
+// A view of a tensor that nothing else refers to is a tensor of its own.
+Tensor own(Tensor view) {
+  TensorImpl& t = *view.impl();
+  t.clear_view();
+  if (!t.autograd()) t.set_layer(Layer::Autograd, false);
+  return view;
+}
+
+}  // namespace
+
 Tensor reshape(const Tensor& self, IntArrayRef shape) {
   const DimVector sizes = infer_size(shape, self.numel());
   if (view_strides(self.sizes(), self.strides(), sizes)) return self.view(sizes);
-  return self.clone(MemoryFormat::Contiguous).view(sizes);
+  return own(self.clone(MemoryFormat::Contiguous).view(sizes));
 }
 
 Tensor reshape_as(const Tensor& self, const Tensor& other) { return self.reshape(other.sizes()); }
@@ -112,7 +124,7 @@ Tensor stack(TensorList tensors, int64_t dim) {
   // One after the other along the dimension that follows, which is then split: so they keep their memory format.
   DimVector shape(tensors[0].sizes());
   shape.insert(shape.begin() + d, static_cast<int64_t>(tensors.size()));
-  return joined.view(shape);
+  return own(joined.view(shape));
 }
 
 Tensor adjoint(const Tensor& self) { return self.is_complex() ? self.transpose(-2, -1).conj() : self.transpose(-2, -1); }

@@ -105,7 +105,10 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const T
   check_range("range", start, end, step);
   const TensorOptions o = with_dtype(options, get_default_dtype());
   const int64_t n = static_cast<int64_t>(std::floor((end.as<double>() - start.as<double>()) / step.as<double>())) + 1;
-  return sequence(n, o, [&](const kernels::Strided& out) { kernels::arange(out, start, step); });
+  return sequence(n, o, [&](const kernels::Strided& out) {
+    if (is_floating_type(out.dtype)) kernels::range(out, start.as<double>(), step.as<double>());
+    else kernels::arange(out, start, step);
+  });
 }
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options) {

@@ -36,7 +36,10 @@ Tensor copy_of(const Tensor& self, const TensorOptions& options, MemoryFormat fo
 // Whether a tensor on `have` already is where `wanted` says: no index means any.
 bool is_on(const Device& have, const Device& wanted) { return have.type() == wanted.type() && (!wanted.has_index() || wanted.index() == have.index() || !have.has_index()); }
 
-void check_number_fits(const Scalar& value, ScalarType t) {
+void check_number_fits(const Tensor& self, const Scalar& value) {
+  const ScalarType t = self.scalar_type();
+  // One element of low precision, or a truth value, takes any number.
+  if (self.numel() == 1 && (t == kHalf || t == kBFloat16 || t == kBool)) return;
   CRESSET_CHECK(is_complex_type(t) || !value.isComplex(), "fill_: a complex number cannot be stored in dtype ", t, ", got ", value);
   kernels::visit_dtype(t, "fill_", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
 }
@@ -73,7 +76,7 @@ void copy_(Tensor& self, const Tensor& src, bool) {
 }
 
 void fill_(Tensor& self, const Scalar& value) {
-  check_number_fits(value, self.scalar_type());
+  check_number_fits(self, value);
   if (self.numel() > 0) kernels::fill_strided(array(self), value);
 }
 void fill_(Tensor& self, const Tensor& value) { cpu::fill_(self, value.item()); }
@@ -91,6 +94,7 @@ Tensor _to_copy(const Tensor& self, const TensorOptions& options, bool, std::opt
 
 Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+  CRESSET_CHECK(!layer_state().grad_mode || !self.requires_grad(), "resize_: a tensor that requires grad cannot be resized, got shape ", self.sizes());
   CRESSET_CHECK(format != MemoryFormat::Preserve, "resize_: unsupported memory format ", format);
   if (self.sizes() == size && format == MemoryFormat::Contiguous) return self;
   int64_t numel = 1;

@@ -118,10 +118,10 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   return Written(out, direct ? out : allocate({spec.sizes, spec.dtype, spec.device}));
 }
 
-Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe) {
+Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe, bool overlapping) {
   CRESSET_CHECK(self.sizes() == IntArrayRef(spec.sizes), op, ": output with shape ", self.sizes(), " doesn't match the result's shape ", spec.sizes);
   check_castable(op, spec.dtype, self.scalar_type());
-  check_no_internal_overlap(op, self);
+  if (!overlapping) check_no_internal_overlap(op, self);
   return Written(self, safe && self.scalar_type() == spec.dtype ? self : allocate(spec));
 }
 
@@ -139,6 +139,8 @@ void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype
   resize_output(out, result.sizes(), result.strides());
   out.copy_(result);
 }
+
+Tensor kept_input(const Tensor& self) { return layer_state().grad_mode && self.requires_grad() ? self.clone() : self; }
 
 Tensor& store_inplace(const char* op, Tensor& self, const Tensor& result) {
   CRESSET_CHECK(self.sizes() == result.sizes(), op, ": output with shape ", self.sizes(), " doesn't match the result's shape ", result.sizes());

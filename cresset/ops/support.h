@@ -75,12 +75,14 @@ struct OutRule { bool contiguous, exact_dtype, apart; };
 // Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to or that is not the result's,
 // elements that share memory with each other or with an input.
 Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule);
-// `self` must have the result's shape. safe: the body may read and write `self` at once.
-Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe);
+// `self` must have the result's shape. safe: the body may read and write `self` at once; overlapping: its elements may share memory.
+Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe, bool overlapping = false);
 
 // The same for a result that has been computed.
 enum class OutDtype : uint8_t { cast, exact };
 void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
+// `self`, or a copy of it where gradients are recorded, whose history may need what the in-place form is about to overwrite.
+Tensor kept_input(const Tensor& self);
 Tensor& store_inplace(const char* op, Tensor& self, const Tensor& result);
 
 // Makes `out` of this shape if it is not; strides empty: contiguous.

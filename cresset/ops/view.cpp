@@ -113,7 +113,7 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool /*implicit*/) {
     const int64_t d = i - (m - n);
     if (d < 0) {
       CRESSET_CHECK(size[i] >= 0, "expand: the expanded size ", size[i], " is not allowed in a leading, non-existing dimension ", i);
-      v.strides[i] = i + 1 < m ? v.sizes[i + 1] * v.strides[i + 1] : 1;
+      v.strides[i] = i + 1 < m ? v.sizes[i + 1] * v.strides[i + 1] : 0;
       if (size[i] != 1) v.strides[i] = 0;
       continue;
     }

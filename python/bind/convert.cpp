@@ -134,10 +134,8 @@ Scalar to_scalar(PyObject* given) {
   const long long value = PyLong_AsLongLongAndOverflow(o.get(), &overflow);
   if (!overflow) return static_cast<int64_t>(value);
   const unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(o.get()) : 0;
-  if (overflow < 0 || PyErr_Occurred()) {
-    PyErr_Clear();
-    CRESSET_CHECK(false, "number: the integer does not fit 64 bits");
-  }
+  if (overflow < 0) PyErr_SetString(PyExc_OverflowError, "can't convert negative int to unsigned: it does not fit 64 bits");
+  if (PyErr_Occurred()) throw PythonError();
   return static_cast<uint64_t>(wide);
 }
 

@@ -53,7 +53,10 @@ ScalarType inferred(PyObject* o) {
   if (is_numpy(o)) return dtype_of_array(o);
   if (PyFloat_Check(o)) return get_default_dtype();
   if (PyLong_Check(o)) return kLong;
-  if (PyComplex_Check(o)) return to_complex_type(get_default_dtype());
+  if (PyComplex_Check(o)) {
+    CRESSET_CHECK(get_default_dtype() != kBFloat16, "invalid default scalar type for complex: there is none that goes with bfloat16");
+    return to_complex_type(get_default_dtype());
+  }
   if (PyUnicode_Check(o) || PyBytes_Check(o)) raise(PyExc_TypeError, std::string("new(): invalid data type '") + Py_TYPE(o)->tp_name + "'");
   if (!PySequence_Check(o)) raise(PyExc_RuntimeError, std::string("Could not infer dtype of ") + Py_TYPE(o)->tp_name);
   const Ref items = items_of(o);
@@ -82,6 +85,9 @@ Scalar integer_in(PyObject* o) {
 }
 
 template <class T> T number_in(PyObject* o) {
+  if (!is_complex<T>::value && CRESSET_UNLIKELY(is_numpy(o)) && !PyFloat_Check(o) && !PyComplex_Check(o) && (std::is_integral_v<T>) && !PyIndex_Check(o) &&
+      strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") != 0 && strcmp(Py_TYPE(o)->tp_name, "numpy.bool") != 0)
+    raise(PyExc_TypeError, str("'", Py_TYPE(o)->tp_name, "' object cannot be interpreted as an integer"));
   if constexpr (std::is_same_v<T, bool>) {
     const int on = PyObject_IsTrue(o);
     if (on < 0) throw PythonError();
@@ -192,7 +198,7 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
 
 // ---- DLPack ------------------------------------------------------------------------------------------------------------
 
-// The protocol's layout of structures, version 0 (unversioned capsules).
+// The protocol's layout of structures: version 1, and version 0, whose capsules say nothing of versions.
 struct DLDevice { int32_t type, id; };
 struct DLDataType { uint8_t code, bits; uint16_t lanes; };
 struct DLTensor {
@@ -208,13 +214,25 @@ struct DLManagedTensor {
   void* context;
   void (*deleter)(DLManagedTensor*);
 };
+struct DLVersion { uint32_t major, minor; };
+struct DLManagedTensorVersioned {
+  DLVersion version;
+  void* context;
+  void (*deleter)(DLManagedTensorVersioned*);
+  uint64_t flags;
+  DLTensor tensor;
+};
+constexpr uint64_t kDLReadOnly = 1, kDLCopied = 2;
 enum DLCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
 constexpr int32_t kDLCpu = 1;
 
-struct Exported {
+template <class Managed> constexpr const char* kCapsule = "dltensor";
+template <> constexpr const char* kCapsule<DLManagedTensorVersioned> = "dltensor_versioned";
+
+template <class Managed> struct Exported {
   Tensor tensor;
   std::vector<int64_t> shape, strides;
-  DLManagedTensor managed;
+  Managed managed;
 };
 
 DLDataType to_dlpack_type(ScalarType t) {
@@ -232,42 +250,65 @@ ScalarType from_dlpack_type(DLDataType type) {
   return ScalarType::Undefined;
 }
 
-void drop_capsule(PyObject* capsule) {
-  if (!PyCapsule_IsValid(capsule, "dltensor")) return;
-  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+template <class Managed> void drop_capsule(PyObject* capsule) {
+  if (!PyCapsule_IsValid(capsule, kCapsule<Managed>)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kCapsule<Managed>));
   if (managed->deleter) managed->deleter(managed);
 }
 
-PyObject* to_dlpack(PyObject*, PyObject* object) {
+template <class Managed> PyObject* capsule_of(const Tensor& t, uint64_t flags) {
+  auto* exported = new Exported<Managed>{t.detach(), t.sizes().vec(), t.strides().vec(), {}};
+  Managed& m = exported->managed;
+  m.tensor = {t.data_ptr(), {kDLCpu, 0}, static_cast<int32_t>(t.dim()), to_dlpack_type(t.scalar_type()), exported->shape.data(), exported->strides.data(), 0};
+  m.context = exported;
+  m.deleter = [](Managed* it) { delete static_cast<Exported<Managed>*>(it->context); };
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    m.version = {1, 0};
+    m.flags = flags;
+  }
+  return PyCapsule_New(&m, kCapsule<Managed>, drop_capsule<Managed>);
+}
+
+// to_dlpack(tensor, versioned, copied)
+PyObject* to_dlpack(PyObject*, PyObject* args) {
+  PyObject* object;
+  int versioned, copied;
+  if (!PyArg_ParseTuple(args, "O!pp", tensor_type, &object, &versioned, &copied)) return nullptr;
   return guarded([&] {
-    CRESSET_CHECK_TYPE(is_tensor(object), "to_dlpack: expected a tensor, got ", Py_TYPE(object)->tp_name);
     const Tensor& t = tensor_of(object);
-    auto* exported = new Exported{t.detach(), t.sizes().vec(), t.strides().vec(), {}};
-    exported->managed = {{t.data_ptr(), {kDLCpu, 0}, static_cast<int32_t>(t.dim()), to_dlpack_type(t.scalar_type()), exported->shape.data(),
-                          exported->strides.data(), 0},
-                         exported,
-                         [](DLManagedTensor* m) { delete static_cast<Exported*>(m->context); }};
-    return PyCapsule_New(&exported->managed, "dltensor", drop_capsule);
+    return versioned ? capsule_of<DLManagedTensorVersioned>(t, copied ? kDLCopied : 0) : capsule_of<DLManagedTensor>(t, 0);
   });
+}
+
+template <class Managed> PyObject* taken_from(PyObject* capsule) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kCapsule<Managed>));
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    if (managed->version.major != 1) raise(PyExc_BufferError, str("from_dlpack: got a capsule of DLPack version ", managed->version.major, ", expected 1"));
+    if ((managed->flags & kDLReadOnly) && PyErr_WarnEx(PyExc_UserWarning, "from_dlpack: the memory is read-only: writing to the tensor is undefined", 1))
+      throw PythonError();
+  }
+  const DLTensor& d = managed->tensor;
+  CRESSET_CHECK(d.device.type == kDLCpu, "from_dlpack: got memory of device type ", static_cast<int>(d.device.type), ", expected the CPU (1)");
+  const IntArrayRef sizes(d.shape, static_cast<size_t>(d.ndim));
+  const DimVector dense = contiguous_strides(sizes);
+  const IntArrayRef strides = d.strides ? IntArrayRef(d.strides, static_cast<size_t>(d.ndim)) : IntArrayRef(dense);
+  for (const int64_t s : strides) CRESSET_CHECK(s >= 0, "from_dlpack: negative strides are not supported, got ", strides);
+  auto release = [managed](void*) {
+    if (!managed->deleter || !Py_IsInitialized()) return;
+    const Gil gil;  // the deleter may belong to Python
+    managed->deleter(managed);
+  };
+  const Tensor t = from_blob(static_cast<char*>(d.data) + d.byte_offset, sizes, strides, release, from_dlpack_type(d.dtype));
+  PyCapsule_SetName(capsule, std::is_same_v<Managed, DLManagedTensorVersioned> ? "used_dltensor_versioned" : "used_dltensor");
+  return wrap(t);
 }
 
 PyObject* from_dlpack(PyObject*, PyObject* capsule) {
   return guarded([&] {
-    if (!PyCapsule_IsValid(capsule, "dltensor"))
+    if (PyCapsule_IsValid(capsule, kCapsule<DLManagedTensorVersioned>)) return taken_from<DLManagedTensorVersioned>(capsule);
+    if (!PyCapsule_IsValid(capsule, kCapsule<DLManagedTensor>))
       raise(PyExc_RuntimeError, "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once.");
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    const DLTensor& d = managed->tensor;
-    CRESSET_CHECK(d.device.type == kDLCpu, "from_dlpack: got memory of device type ", static_cast<int>(d.device.type), ", expected the CPU (1)");
-    const IntArrayRef sizes(d.shape, static_cast<size_t>(d.ndim));
-    const DimVector dense = contiguous_strides(sizes);
-    const IntArrayRef strides = d.strides ? IntArrayRef(d.strides, static_cast<size_t>(d.ndim)) : IntArrayRef(dense);
-    for (const int64_t s : strides) CRESSET_CHECK(s >= 0, "from_dlpack: negative strides are not supported, got ", strides);
-    auto release = [managed](void*) {
-      if (managed->deleter) managed->deleter(managed);
-    };
-    const Tensor t = from_blob(static_cast<char*>(d.data) + d.byte_offset, sizes, strides, release, from_dlpack_type(d.dtype));
-    PyCapsule_SetName(capsule, "used_dltensor");
-    return wrap(t);
+    return taken_from<DLManagedTensor>(capsule);
   });
 }
 
@@ -275,7 +316,7 @@ PyMethodDef functions[] = {
     {"from_nested", from_nested, METH_VARARGS, nullptr},
     {"from_pointer", from_pointer, METH_VARARGS, nullptr},
     {"from_buffer", from_buffer, METH_VARARGS, nullptr},
-    {"to_dlpack", to_dlpack, METH_O, nullptr},
+    {"to_dlpack", to_dlpack, METH_VARARGS, nullptr},
     {"from_dlpack", from_dlpack, METH_O, nullptr},
     {}};
 

@@ -1,5 +1,6 @@
 // Unboxed shortcuts for the operators that dominate small programs, and Tensor's operator slots. They handle plain tensors only.
 
+#include <cstring>
 #include <unordered_map>
 
 #include "python/bind/autograd.h"
@@ -310,7 +311,14 @@ PyObject* positive_of(PyObject* a) { return slot_of_one("positive", a); }
 PyObject* absolute(PyObject* a) { return slot_of_one("abs", a); }
 PyObject* invert(PyObject* a) { return slot_of_one("bitwise_not", a); }
 
+bool is_array(PyObject* o) { return is_numpy(o) && !strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray"); }
+
 PyObject* compare(PyObject* a, PyObject* b, int operation) {
+  // Equality alone takes arrays, as in PyTorch.
+  if (operation == Py_EQ && CRESSET_UNLIKELY(is_array(b))) {
+    const Ref tensor(PyObject_CallOneArg(package_function("from_numpy"), b));
+    return tensor ? slot<Eq>(a, tensor.get()) : nullptr;
+  }
   switch (operation) {
     case Py_EQ: return slot<Eq>(a, b);
     case Py_NE: return slot<Ne>(a, b);

@@ -155,6 +155,8 @@ PyObject* get_version(const Tensor& t) {
   CRESSET_CHECK(!t.is_inference(), "_version: inference tensors do not count their versions");
   return PyLong_FromLongLong(t._version());
 }
+// Looks at the history, which brings that of a view up to date.
+PyObject* get_is_leaf(const Tensor& t) { return PyBool_FromLong(!t.grad_fn()); }
 PyObject* get_output_nr(const Tensor& t) { return PyLong_FromLongLong(t.output_nr()); }
 PyObject* get_name(const Tensor& t) {
   if (t.name().empty()) Py_RETURN_NONE;
@@ -196,7 +198,7 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
     const bool on = truth(value, "requires_grad");
-    if (tensor_of(self).is_leaf() || on != tensor_of(self).requires_grad()) tensor_of(self).requires_grad_(on);
+    tensor_of(self).requires_grad_(on);
     return 0;
   }, -1);
 }
@@ -257,7 +259,7 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("data", get_data, set_data),
     CRESSET_PROPERTY("grad_fn", wrap_grad_fn, nullptr),
     CRESSET_PROPERTY("requires_grad", flag_of<&Tensor::requires_grad>, set_requires_grad),
-    CRESSET_PROPERTY("is_leaf", flag_of<&Tensor::is_leaf>, nullptr),
+    CRESSET_PROPERTY("is_leaf", get_is_leaf, nullptr),
     CRESSET_PROPERTY("retains_grad", flag_of<&Tensor::retains_grad>, nullptr),
     CRESSET_PROPERTY("output_nr", get_output_nr, nullptr),
     CRESSET_PROPERTY("name", get_name, nullptr),

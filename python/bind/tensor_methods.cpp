@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cresset/autograd/generated_support.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -230,8 +231,14 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     TensorImpl& impl = *t.impl();
-    CRESSET_CHECK(!(t.requires_grad() && t.is_leaf() && GradMode::is_enabled()), "set_: a leaf that requires grad cannot be changed in place");
-    impl.check_writable();
+    const Tensor from_graph = source && is_tensor(source) ? tensor_of(source) : Tensor();
+    const bool recorded = autograd::any_requires_grad(t, from_graph);
+    autograd::check_inplace(t, recorded, "set_");
+    intrusive_ptr<autograd::Node> node;
+    if (recorded) {
+      node = autograd::make_node<autograd::NotImplementedBackward>("set_");
+      autograd::set_next_edges(*node, t, from_graph);
+    }
     impl.bump_version();
     // The tensor keeps its version counter: only what it looks at changes.
     auto look_at = [&](const intrusive_ptr<StorageImpl>& storage, IntArrayRef sizes, IntArrayRef strides, int64_t first) {
@@ -275,6 +282,7 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
         look_at(storage, sizes, strides, first);
       }
     }
+    if (node) autograd::rebase_history(t, node);
     return Ref::share(self).release();
   });
 }

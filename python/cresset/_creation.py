@@ -127,8 +127,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if isinstance(obj, _Tensor):
         source = obj
     elif _is_array(obj) or (numpy is not None and isinstance(obj, numpy.generic)):
-        source = from_numpy(numpy.asarray(obj))
-        copy = True if copy is None and isinstance(obj, numpy.generic) else copy
+        if isinstance(obj, numpy.generic) and copy is False:
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+        # An array without dimensions counts as a number.
+        source = from_numpy(numpy.array(obj) if obj.ndim == 0 else obj)
     elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         source = from_dlpack(obj)
     elif not isinstance(obj, (list, tuple, range, int, float, complex)):
@@ -165,7 +167,10 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         kind = ext_tensor.__dlpack_device__()[0] if hasattr(ext_tensor, "__dlpack_device__") else 1
         if int(kind) != 1:
             raise BufferError(f"from_dlpack: got memory of device type {int(kind)}, expected the CPU (1)")
-        ext_tensor = ext_tensor.__dlpack__()
+        try:
+            ext_tensor = ext_tensor.__dlpack__(max_version=(1, 0))
+        except TypeError:  # from before the protocol had versions
+            ext_tensor = ext_tensor.__dlpack__()
     out = _cresset.from_dlpack(ext_tensor)
     return out.clone() if copy else out
 
@@ -201,7 +206,7 @@ def _construct(*args, device=None, like=None, **named):
         raise TypeError(f"new(): invalid data type {type(first).__name__!r}")
     if not (isinstance(first, (list, tuple, range)) or hasattr(first, "__len__")):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return tensor(first, dtype=default, device=device)
+    return as_tensor(first, dtype=default, device=device)
 
 
 def _as_index(data):

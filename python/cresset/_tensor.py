@@ -47,6 +47,8 @@ def numpy(self, *, force=False):
         raise TypeError(f"Got unsupported ScalarType {self.dtype}")
     import numpy
 
+    if not self.numel():
+        return numpy.ndarray(tuple(self.shape), _NUMPY_CODES[self.dtype], bytearray(16), strides=(0,) * self.dim())
     return numpy.asarray(_Memory(self))
 
 
@@ -103,7 +105,7 @@ def __array__(self, dtype=None, copy=None):
         if copy is False:
             raise ValueError("__array__: another dtype needs a copy")
         return array.astype(dtype)
-    return array.copy() if copy else array
+    return array.copy(order="K") if copy else array
 
 
 @_method
@@ -117,14 +119,18 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """The tensor's memory as a DLPack capsule."""
     if self.requires_grad:
-        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():
-        raise RuntimeError("Can't export tensors with the conjugate bit set")
+        raise BufferError("Can't export tensors with the conjugate bit set")
     if self.layout is not torch.strided:
-        raise RuntimeError("Can't export tensors with layout other than torch.strided")
+        raise BufferError("Can't export tensors with layout other than torch.strided")
     if self.device.type != "cpu":
         raise BufferError(f"__dlpack__: tensors on {self.device} cannot be exported")
-    return _cresset.to_dlpack(self.clone() if copy else self)
+    if stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
+    if dl_device is not None and int(dl_device[0]) != DLDeviceType.kDLCPU:
+        raise BufferError(f"__dlpack__: memory on the CPU cannot be exported to device type {int(dl_device[0])}")
+    return _cresset.to_dlpack(self.clone() if copy else self, max_version is not None and max_version[0] >= 1, copy is True)
 
 
 class DLDeviceType(enum.IntEnum):

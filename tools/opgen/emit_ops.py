@@ -5,6 +5,8 @@ from __future__ import annotations
 from .load import pointwise_inputs, pointwise_params
 from .model import Op, Parameter, Row, is_factory, makes_tensor
 
+# Rows that may write memory whose elements overlap: each writes the same value wherever it writes.
+FILLS = {"fill__Scalar", "zero_", "index_put", "index_fill_int_Scalar"}
 PROMOTE = {"unary_float": "floating", "binary_float": "floating", "pointwise_float": "floating", "pointwise_first": "first"}
 
 
@@ -122,7 +124,9 @@ class RowEmitter:
     def run_mutating(self, op: Op) -> list[str]:
         row = self.row
         body = [f"meta::{self.meta_name()}({op.names});"] if self.has_meta_function() else []
-        body += [f'check_no_internal_overlap("{self.name}", self);', f"if (!self.is_meta()) cpu::{self.body_name()}({op.names});",
+        if self.base.ident not in FILLS:
+            body.append(f'check_no_internal_overlap("{self.name}", self);')
+        body += [f"if (!self.is_meta()) cpu::{self.body_name()}({op.names});",
                  "self.impl()->bump_version();", "return self;"]  # fmt: skip
         if row.is_direct:
             body = [f"return cpu::{self.body_name()}({op.names});"]
@@ -136,7 +140,9 @@ class RowEmitter:
 
     def run_composite(self, op: Op) -> list[str]:
         row = self.row
-        call = f"composite::{self.composite_name()}({', '.join(p.name for p in op.inputs)})"
+        # What computes the result may save its input, which must then not be the tensor that is written.
+        kept = {"self": "kept_input(self)"} if op.form == "inplace" else {}
+        call = f"composite::{self.composite_name()}({', '.join(kept.get(p.name, p.name) for p in op.inputs)})"
         if op is self.base:
             return self.function(op, [f"return {call};"]) if row.check else []
         return self.function(op, self.store_result(op, call))
@@ -196,7 +202,8 @@ class RowEmitter:
         tensors = self.tensors(op)
         if op.form == "inplace":
             safe = "true" if row.inplace_safe else "false"
-            return self.function(op, [f'Written target = written_inplace("{op.schema.name}", self, {spec}, {safe});',
+            overlapping = ", true" if self.base.ident in FILLS else ""
+            return self.function(op, [f'Written target = written_inplace("{op.schema.name}", self, {spec}, {safe}{overlapping});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", "return self;"])  # fmt: skip
         if n == 1:
             out = op.outs[0].name

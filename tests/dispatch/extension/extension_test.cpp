@@ -80,7 +80,7 @@ TEST_F(CustomOp, WithoutAGradientRaisesInBackwardOnly) {
   const Tensor y = find_op("demo::sign").typed<Tensor(const Tensor&)>().call(x);
   EXPECT_EQ(numbers(y), (Numbers{-1, 1}));
   EXPECT_TRUE(y.requires_grad());
-  EXPECT_TRUE(contains(error_of<NotImplementedError>([&] { y.sum().backward(); }), "demo::sign: the gradient is not implemented"));
+  EXPECT_TRUE(contains(error_of<Error>([&] { y.sum().backward(); }), "demo::sign: the gradient is not implemented"));
 }
 
 TEST_F(CustomOp, InPlaceCountsAsAChange) {

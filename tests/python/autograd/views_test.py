@@ -1,0 +1,117 @@
+"""Views and changes in place as programs meet them. What is expected was taken from PyTorch 2.13."""
+
+import unittest
+
+import cresset as torch
+
+
+class Versions(unittest.TestCase):
+    def test_a_tensor_that_takes_over_other_data_counts_on_with_its_views(self):
+        a = torch.zeros(3)
+        a.add_(1)
+        v = a.detach()
+        a.data = torch.ones(4)
+        a.add_(1)
+        self.assertEqual((a._version, v._version), (2, 2))
+        v.add_(1)
+        self.assertEqual((a._version, v._version), (3, 3))
+
+    def test_so_does_one_that_is_set(self):
+        a = torch.zeros(2, 1)
+        v = a.view(2)
+        a.set_(torch.ones(2))
+        v.mul_(2)
+        self.assertEqual((a._version, v._version), (2, 2))
+
+
+class Set(unittest.TestCase):
+    def test_has_no_derivative(self):
+        b = torch.ones(3, requires_grad=True)
+        c = b * 1
+        c.set_(torch.zeros(3))
+        with self.assertRaisesRegex(RuntimeError, "set_"):
+            c.sum().backward()
+        with self.assertRaises(RuntimeError):
+            b.set_(torch.zeros(3))
+
+    def test_through_a_view_reaches_the_base(self):
+        c = torch.ones(3, requires_grad=True) * 1
+        v = c[:2]
+        v.set_(torch.zeros(2))
+        self.assertEqual(type(c.grad_fn).__name__, "CopySlices")
+        self.assertIs(v._base, c)
+
+
+class Bases(unittest.TestCase):
+    def test_what_was_copied_has_none(self):
+        x = torch.zeros(2, 3)
+        for made in (torch.stack([x, x]), x.t().reshape(-1), x.t().flatten(), x.expand(2, 2, 3).reshape(12)):
+            self.assertIsNone(made._base)
+            self.assertFalse(made._is_view())
+
+    def test_and_may_be_changed(self):
+        x = torch.ones(2, 3, requires_grad=True)
+        y = torch.stack([x, x])
+        y[0].mul_(3)
+        y.sum().backward()
+        self.assertEqual(x.grad.tolist(), [[4] * 3] * 2)
+
+
+class Leaves(unittest.TestCase):
+    def late(self, recorded=True):
+        a, b = torch.zeros(3), torch.ones(3, requires_grad=True)
+        with torch.set_grad_enabled(recorded):
+            v = a[:2]
+        a.mul_(b)
+        return v
+
+    def test_a_view_whose_base_has_changed_is_a_leaf_until_it_is_looked_at(self):
+        v = self.late()
+        v.requires_grad = False
+        self.assertTrue(v.requires_grad)
+        self.assertFalse(v.is_leaf)
+        v = self.late()
+        v.retain_grad()
+        v.sum().backward()
+        self.assertIsNone(v.grad)
+
+    def test_one_made_without_recording_may_be_told_not_to_require_gradients(self):
+        self.late(False).requires_grad_(False)
+        with self.assertRaises(RuntimeError):
+            self.late(False).is_leaf
+
+
+class InPlace(unittest.TestCase):
+    def test_composites_keep_the_input_that_their_gradient_needs(self):
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = x * 1
+        y.square_()
+        y.sum().backward()
+        self.assertEqual(x.grad.tolist(), [2, 4, 6])
+
+    def test_overlapping_memory_may_be_filled_but_not_computed_on(self):
+        row = torch.arange(3.0)
+        x = row.expand(2, 3)
+        x.masked_fill_(x > 1, 5)
+        self.assertEqual(row.tolist(), [0, 1, 5])
+        x[torch.tensor([0])] = 7
+        self.assertEqual(row.tolist(), [7, 7, 7])
+        x.fill_(2)
+        x.zero_()
+        self.assertEqual(row.tolist(), [0, 0, 0])
+        for change in (lambda: x.mul_(2), lambda: x.fill_(torch.tensor(1.0)), lambda: x.copy_(torch.ones(2, 3)), lambda: x.relu_()):
+            with self.assertRaisesRegex(RuntimeError, "single memory location"):
+                change()
+
+    def test_a_tensor_with_a_history_cannot_be_resized(self):
+        x = torch.ones(3, requires_grad=True)
+        with self.assertRaises(RuntimeError):
+            (x * 1).resize_(2)
+
+    def test_a_number_expands_without_strides(self):
+        self.assertEqual(torch.tensor(1.0).expand(1, 1).stride(), (0, 0))
+        self.assertEqual(torch.ones(1).expand(1, 1).stride(), (1, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,130 @@
+"""Tensors out of Python data, NumPy arrays, buffers and DLPack, and back. What is expected was taken from PyTorch 2.13."""
+
+import unittest
+
+import cresset as torch
+import numpy as np
+
+
+class Arrays(unittest.TestCase):
+    def test_equality_takes_arrays_on_either_side(self):
+        self.assertEqual((torch.tensor([1, 2]) == np.array([1, 3])).tolist(), [True, False])
+        self.assertEqual((np.array([1, 3]) == torch.tensor([1, 2])).tolist(), [True, False])
+        self.assertEqual((torch.tensor(2.5, dtype=torch.bfloat16) == np.array([1, 2])).tolist(), [False, False])
+        with self.assertRaises(TypeError):
+            torch.tensor([1, 2]) < np.array([1, 3])
+
+    def test_an_empty_tensor_gives_an_array_without_strides(self):
+        self.assertEqual(torch.zeros(2, 0).numpy().strides, (0, 0))
+        self.assertEqual(torch.zeros(0, dtype=torch.complex128).numpy().dtype, np.complex128)
+
+    def test_a_copied_array_keeps_the_order_of_the_strides(self):
+        self.assertEqual(np.array(torch.zeros(1, 2).expand(2, -1)).strides, (4, 8))
+
+    def test_asarray_copies_arrays_without_dimensions(self):
+        for copy in (None, False):
+            n = np.array(1.0)
+            torch.asarray(n, copy=copy).add_(1)
+            self.assertEqual(n, 1)
+        with self.assertRaises(RuntimeError):
+            torch.asarray(np.float64(1), copy=False)
+        n = np.array(1.0)
+        torch.as_tensor(n).add_(1)
+        self.assertEqual(n, 2)
+
+    def test_the_old_constructors_share_arrays_of_their_dtype(self):
+        n = np.zeros((2, 2), dtype=np.float32)[..., ::2]
+        x = torch.Tensor(n)
+        x += 1
+        self.assertEqual(x.stride(), (2, 2))
+        self.assertEqual(n.ravel().tolist(), [1, 1])
+        torch.Tensor(np.zeros(2)).add_(1)
+
+    def test_numpy_numbers_that_are_no_integers_do_not_become_truth_values(self):
+        for number in (np.float16(0.1), np.float32(1.5), np.complex64(1)):
+            with self.assertRaises(TypeError):
+                torch.tensor([number], dtype=torch.bool)
+        self.assertEqual(torch.tensor([np.uint8(200), np.bool_(False)], dtype=torch.bool).tolist(), [True, False])
+
+
+versioned = unittest.skipIf(int(np.__version__.split(".")[0]) < 2, "NumPy 1 does not know versions of DLPack")
+
+
+class DLPack(unittest.TestCase):
+    def test_capsules_have_a_version_on_request(self):
+        x = torch.arange(3)
+        self.assertIn('"dltensor"', repr(x.__dlpack__()))
+        self.assertIn('"dltensor"', repr(x.__dlpack__(max_version=(0, 8))))
+        for version in ((1, 0), (2, 0)):
+            capsule = x.__dlpack__(max_version=version)
+            self.assertIn('"dltensor_versioned"', repr(capsule))
+            y = torch.from_dlpack(capsule)
+            self.assertEqual(y.data_ptr(), x.data_ptr())
+            with self.assertRaisesRegex(RuntimeError, "only once"):
+                torch.from_dlpack(capsule)
+
+    @versioned
+    def test_numpy_may_write_what_it_gets(self):
+        x = torch.zeros(2, 3).t()
+        n = np.from_dlpack(x)
+        n += 1
+        self.assertEqual(x.sum().item(), 6)
+        self.assertEqual(n.strides, (4, 12))
+        self.assertEqual(np.from_dlpack(torch.zeros(3, 1, 2)).strides, (8, 8, 4))
+
+    def test_arrays_come_in_and_live_on(self):
+        x = torch.from_dlpack(np.arange(3.0))
+        self.assertEqual(x.add_(1).tolist(), [1, 2, 3])
+
+    @versioned
+    def test_a_warning_is_given_of_memory_that_is_read_only(self):
+        n = np.arange(3)
+        n.flags.writeable = False
+        with self.assertWarns(UserWarning):
+            self.assertEqual(torch.from_dlpack(n).tolist(), [0, 1, 2])
+
+    def test_what_cannot_be_exported_is_a_buffer_error(self):
+        for x in (torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.complex64).conj(), torch.ones(2, device="meta")):
+            with self.assertRaises(BufferError):
+                x.__dlpack__()
+        with self.assertRaises(BufferError):
+            torch.ones(2).__dlpack__(dl_device=(2, 0))
+        with self.assertRaises(AssertionError):
+            torch.ones(2).__dlpack__(stream=1)
+
+
+class Numbers(unittest.TestCase):
+    def test_integers_beyond_64_bits_overflow(self):
+        for number in (2**64, -(2**63) - 1):
+            for use in (lambda v: torch.ones(2) + v, lambda v: torch.full((), v, dtype=torch.float64), lambda v: torch.ones(2).fill_(v)):
+                with self.assertRaises(OverflowError):
+                    use(number)
+
+    def test_integers_beyond_63_bits_keep_their_value(self):
+        self.assertEqual((torch.ones(1, dtype=torch.float64) * 2**63).item(), 2.0**63)
+        self.assertEqual(torch.full((1,), 2**64 - 1, dtype=torch.float64).item(), 2.0**64)
+        self.assertEqual(torch.ones(1, dtype=torch.uint64).fill_(2**64 - 1).item(), 2**64 - 1)
+        with self.assertRaises(RuntimeError):
+            torch.full((), 2**63, dtype=torch.int64)
+
+    def test_numbers_that_half_cannot_hold(self):
+        for number in (70000, 1e6):
+            with self.assertRaisesRegex(RuntimeError, "without overflow"):
+                torch.full((2,), number, dtype=torch.float16)
+            self.assertEqual(torch.full((), number, dtype=torch.float16).item(), float("inf"))
+
+    def test_no_complex_dtype_goes_with_bfloat16(self):
+        torch.set_default_dtype(torch.bfloat16)
+        try:
+            with self.assertRaises(RuntimeError):
+                torch.tensor(1j)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    def test_range_computes_every_element_on_its_own(self):
+        self.assertEqual(torch.range(-1, 1.1, 1 / 3)[3].item(), 0)
+        self.assertEqual(torch.range(0, 1e3, 0.3, dtype=torch.float64).tolist(), [0.3 * i for i in range(3334)])
+
+
+if __name__ == "__main__":
+    unittest.main()
