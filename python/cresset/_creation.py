@@ -175,6 +175,15 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     return out.clone() if copy else out
 
 
+def to_dlpack(tensor):
+    """A DLPack capsule over the memory of the tensor.
+
+    >>> torch.from_dlpack(torch.to_dlpack(torch.arange(2)))
+    tensor([0, 1])
+    """
+    return tensor.__dlpack__()
+
+
 def _construct(*args, device=None, like=None, **named):
     """What PyTorch's old constructors make of sizes or data, in the default dtype or that of `like`."""
     import cresset
