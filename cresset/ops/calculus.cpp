@@ -190,7 +190,7 @@ Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::opt
                 ": interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", std::string(interpolation));
   CRESSET_CHECK(q.is_meta() || q.ge(0).logical_and(q.le(1)).all().item<bool>(), op, ": q values must be in the range [0, 1]");
   const int64_t d = dim ? wrap_dim(*dim, self.dim()) : 0;
-  const Tensor rows = !dim ? self.reshape({-1}) : self.dim() == 0 ? self.unsqueeze(0) : self.transpose(d, -1);
+  const Tensor rows = !dim ? self.reshape({-1}) : self.dim() == 0 ? self.unsqueeze(0) : self.movedim(d, -1);
   const Tensor sorted = std::get<0>(rows.sort(-1));
   const int64_t n = sorted.size(-1);
   const Tensor chances = q.reshape({-1}), missing = sorted.isnan();
@@ -208,19 +208,13 @@ Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::opt
     const Tensor above = rank.ceil().to(kLong);
     values = values.lerp(sorted.gather(-1, above), weight);
   }
-  // (..., q): the quantiles go in front, the dimension back to its place.
-  if (q.dim() == 0) {
-    values = values.select(-1, 0);
-    if (!keepdim) return dim && self.dim() > 0 ? (d == self.dim() - 1 ? values : values.unsqueeze(-1).transpose(d, -1).squeeze(d)) : values;
-    if (!dim) return values.reshape(DimVector(static_cast<size_t>(self.dim()), 1));
-    return self.dim() == 0 ? values : values.unsqueeze(-1).transpose(d, -1);
-  }
-  values = values.movedim(-1, 0);
-  if (!keepdim) return dim && self.dim() > 0 ? values.unsqueeze(-1).transpose(d + 1, -1).squeeze(d + 1) : values;
-  if (dim) return self.dim() == 0 ? values : values.unsqueeze(-1).transpose(d + 1, -1);
-  DimVector shape(static_cast<size_t>(self.dim()), 1);
-  shape.insert(shape.begin(), q.numel());
-  return values.reshape(shape);
+  // (..., q): the dimension back to its place, then the quantiles in front.
+  DimVector shape;
+  for (int64_t i = 0; i < self.dim(); i++)
+    if (keepdim || (dim && i != d)) shape.push_back(dim && i != d ? self.size(i) : 1);
+  shape.push_back(chances.numel());
+  values = values.reshape(shape);
+  return q.dim() == 0 ? values.select(-1, 0) : values.movedim(-1, 0);
 }
 
 Tensor chance(const char* op, const Tensor& self, double q) {

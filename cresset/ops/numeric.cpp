@@ -223,16 +223,17 @@ Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N) {
   CRESSET_CHECK(x.dim() > 0 || N, "linalg.vander: expected x to have at least one dimension, or N");
   const int64_t n = N ? *N : x.size(-1);
   CRESSET_CHECK(n > 1, "linalg.vander: N must be greater than 1, got ", n);
-  DimVector shape(x.sizes());
-  shape.push_back(n - 1);
-  const Tensor column = x.unsqueeze(-1);
+  const Tensor column = x.dim() == 0 ? x.reshape({1, 1}) : x.unsqueeze(-1);
+  DimVector shape(column.sizes());
+  shape.back() = n - 1;
   const Tensor powers = column.expand(shape).to(is_integral_type(x.scalar_type(), true) ? kLong : x.scalar_type()).cumprod(-1);
   return cresset::cat({cresset::ones_like(column, TensorOptions(powers.scalar_type())), powers}, -1);
 }
 
 Tensor _safe_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
-  const Tensor out = cresset::softmax(self, dim, dtype);
-  return cresset::where((self == -INFINITY).all(dim, true), cresset::zeros_like(out), out);
+  // Rows that are masked out are zero, and so are their derivatives.
+  const Tensor masked = (self == -INFINITY).all(dim, true);
+  return cresset::softmax(self.masked_fill(masked, 0), dim, dtype).masked_fill(masked, 0);
 }
 
 }  // namespace cresset::ops::composite

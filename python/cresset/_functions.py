@@ -98,6 +98,18 @@ def index_put(input, indices, values, accumulate=False):
     return _ops["index_put"](input, list(indices), values, accumulate)
 
 
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    return _ops["conv1d"](input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    return _ops["conv2d"](input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    return _ops["conv3d"](input, weight, bias, stride, padding, dilation, groups)
+
+
 def dropout(input, p, train):
     return _ops["dropout"](input, p, train)
 
@@ -184,7 +196,7 @@ def unravel_index(indices, shape):
     for n in reversed(shape):
         found.append(rest % n)
         rest = rest // n
-    return tuple(_ops["stack"](found[::-1], -1).unbind(-1))
+    return tuple(_ops["stack"](found[::-1], -1).unbind(-1)) if found else ()
 
 
 def _parts(name):

@@ -129,7 +129,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     x = input.to(dtype or input.dtype)
     value = -math.inf if not _is_integral(x.dtype) else torch.iinfo(x.dtype).min
     dims, kept = _dims(input, dim), _where(mask, x, value)
-    return torch.logsumexp(kept, dims, keepdim=keepdim).to(x.dtype) if dims else kept.clone()
+    return torch.logsumexp(kept, dims or 0, keepdim=keepdim).to(x.dtype) if dims or x.dim() == 0 else kept.clone()
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):

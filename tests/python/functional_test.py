@@ -107,6 +107,46 @@ class Norms(unittest.TestCase):
             F.batch_norm(torch.empty(1), None, None, training=True)
 
 
+class Losses(unittest.TestCase):
+    def test_linear_cross_entropy_in_pieces_is_that_of_the_whole(self):
+        torch.manual_seed(0)
+        x, w = torch.randn(5, 3, dtype=torch.float64), torch.randn(4, 2, 3, dtype=torch.float64)
+        classes, chances = torch.randint(0, 4, (5, 2)), torch.rand(5, 4, 2, dtype=torch.float64)
+        weight = torch.tensor([1.0, 2.0, 0.5, 3.0], dtype=torch.float64)
+        for target, more in ((classes, {}), (classes, {"weight": weight, "ignore_index": 1, "label_smoothing": 0.1}), (chances, {"weight": weight})):
+            for reduction in ("mean", "sum", "none"):
+                found = []
+                for options in (None, torch.nn.LinearCrossEntropyOptions(batch_chunk_size=2)):
+                    inputs = [v.clone().requires_grad_() for v in (x, w)]
+                    loss = F.linear_cross_entropy(*inputs, target, reduction=reduction, options=options, **more)
+                    loss.sum().backward()
+                    found.append([loss.detach(), *(v.grad for v in inputs)])
+                scores = torch.einsum("ni,cki->nck", x, w)
+                plain = F.cross_entropy(scores, target, more.get("weight"), ignore_index=more.get("ignore_index", -100), reduction=reduction,
+                                        label_smoothing=more.get("label_smoothing", 0.0))  # fmt: skip
+                for a, b in zip(*found, strict=True):
+                    self.assertLess((a - b).abs().max().item(), 1e-12)
+                self.assertLess((found[0][0] - plain).abs().max().item(), 1e-12)
+
+    def test_linear_cross_entropy_says_what_does_not_fit(self):
+        x, w = torch.ones(2, 3), torch.ones(2, 3)
+        for args, more in (((torch.ones(2, 3, 3), w, torch.ones(3, 2)), {}), ((x, torch.ones(2), torch.ones(2, 2)), {}), ((x, torch.ones(2, 4), torch.ones(2, 2)), {}),
+                           ((x, w, torch.ones(2, 2)), {"ignore_index": 0}), ((x[0], torch.ones(2, 4, 3), torch.ones(2, 4)), {}),
+                           ((x, w, torch.ones(2)), {"linear_bias": torch.ones(3)})):  # fmt: skip
+            with self.assertRaises(RuntimeError):
+                F.linear_cross_entropy(*args, **more)
+
+    def test_multilabel_margin_loss_needs_classes(self):
+        with self.assertRaises(RuntimeError):
+            F.multilabel_margin_loss(torch.ones(0), torch.ones(0))
+
+    def test_max_unpool_keeps_channels_last(self):
+        x = torch.rand(1, 2, 4, 4).contiguous(memory_format=torch.channels_last)
+        y = F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)
+        self.assertTrue(y.is_contiguous(memory_format=torch.channels_last))
+        self.assertEqual(F.max_pool2d(y, 2).tolist(), F.max_pool2d(x, 2).tolist())
+
+
 class Numbers(unittest.TestCase):
     def test_logcumsumexp_of_large_complex_numbers_differentiates(self):
         x = torch.tensor([800 + 1j, 2 - 1j, 799 + 3j], dtype=torch.complex128, requires_grad=True)

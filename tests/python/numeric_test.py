@@ -325,6 +325,31 @@ class Searching(unittest.TestCase):
         rows, inverse = torch.unique_consecutive(torch.tensor([[1, 2], [1, 2], [0, 2]]), return_inverse=True, dim=0)
         self.assertEqual((rows.tolist(), inverse.tolist()), ([[1, 2], [0, 2]], [0, 0, 1]))
 
+    def test_quantiles_lie_as_if_the_dimension_had_been_last(self):
+        x = torch.from_numpy(random(3, 2, 1, 2))
+        chances = torch.tensor([0.2, 0.5], dtype=torch.float64)
+        self.assertEqual(torch.quantile(x, 0.5, 0, True).stride(), (4, 2, 2, 1))
+        self.assertEqual(torch.nanquantile(x, chances, 1).stride(), (1, 4, 4, 2))
+        self.assertEqual(torch.quantile(x, chances, None, True).stride(), (1, 2, 2, 2, 2))
+
+    def test_vander_of_a_number_is_one_row(self):
+        self.assertEqual(torch.linalg.vander(torch.tensor(3.0), N=3).tolist(), [[1, 3, 9]])
+
+    def test_rows_that_are_masked_out_have_no_softmax_and_no_gradient(self):
+        x = torch.tensor([[-INF, -INF], [0.0, -INF], [1.0, 1.0]]).requires_grad_()
+        y = torch.ops.aten._safe_softmax.default(x, 1) if hasattr(torch, "ops") else torch._safe_softmax(x, 1)
+        y[:, 0].sum().backward()
+        self.assertEqual(y.tolist(), [[0, 0], [1, 0], [0.5, 0.5]])
+        self.assertEqual(x.grad.tolist(), [[0, 0], [0, 0], [0.25, -0.25]])
+
+    def test_no_dimensions_have_no_coordinates(self):
+        self.assertEqual(torch.unravel_index(torch.tensor(0), ()), ())
+
+    def test_convolutions_take_a_named_padding(self):
+        for n in (1, 2, 3):
+            y = getattr(torch, f"conv{n}d")(torch.ones(1, 1, *[4] * n), torch.ones(1, 1, *[3] * n), padding="same")
+            self.assertEqual(tuple(y.shape[2:]), (4,) * n)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -141,7 +141,7 @@ Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Ten
   if (grad.defined()) result = cresset::native_group_norm_backward(grad, input, mean, rstd, weight, groups);
   if (!grad_mean.defined() && !grad_rstd.defined()) return result;
   const int64_t n = input.size(0), width = groups > 0 && n > 0 ? input.numel() / (n * groups) : 0;
-  if (width == 0) return {cresset::zeros_like(input), std::get<1>(result), std::get<2>(result)};
+  if (width == 0) return {grad.defined() ? std::get<0>(result) : cresset::zeros_like(input), std::get<1>(result), std::get<2>(result)};
   // From the input itself, so that it differentiates once more.
   const Tensor x = input.reshape({n, groups, width}), centred = x - x.mean(IntArrayRef(2), true);
   Tensor g = cresset::zeros_like(x);

@@ -287,6 +287,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         return ops["multilabel_margin_loss"](input, target, code)
     if input.shape != target.shape:
         raise RuntimeError(f"multilabel_margin_loss: inconsistent target size, got {tuple(target.shape)} for an input of {tuple(input.shape)}")
+    if input.dim() > 2 or (input.numel() == 0 and (input.dim() != 2 or input.shape[1] == 0)):
+        raise RuntimeError(f"multilabel_margin_loss: expected a vector or a matrix that is not empty but for its batch, got {tuple(input.shape)}")
     scores, classes = (input, target) if input.dim() > 1 else (input.reshape(1, -1), target.reshape(1, -1))
     named = (classes < 0).to(torch.int64).cumsum(1) == 0
     place = torch.where(named, classes, 0)
@@ -378,27 +380,61 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     return loss.sum() if code == 2 else loss.squeeze(0) if alone else loss
 
 
+def _linear_cross_entropy_chunk(input, linear_weight, target, linear_bias, weight, index, reduction, label_smoothing):
+    scores = ops["linear"](input, linear_weight.flatten(0, -2), None if linear_bias is None else linear_bias.flatten())
+    if linear_weight.dim() > 2:
+        scores = scores.unflatten(1, linear_weight.shape[:-1])
+    return cross_entropy(scores, target, weight, ignore_index=index, reduction=reduction, label_smoothing=label_smoothing)
+
+
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):  # fmt: skip
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`: (N, in_features) for classes (N, *) or probabilities (N, C, *).
 
-    RuntimeError for features, weights or a smoothing that do not fit, ValueError for another batch.
+    A weight (C, *, in_features) gives a loss for each place of *. With `options` the batch goes through in pieces, so that the (N, C) scores
+    are never all in memory: they are computed again in backward. RuntimeError for features, weights or a smoothing that do not fit,
+    ValueError for another batch.
 
     >>> F.linear_cross_entropy(torch.ones(2, 3), torch.zeros(4, 3), torch.tensor([1, 3])).exp().round().item()
     4.0
     """
-    if options is not None:
-        raise NotImplementedError("linear_cross_entropy: options, which choose among ways to compute, are not there: leave them None")
+    soft = target.is_floating_point()
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
     if input.shape[-1] != linear_weight.shape[-1]:
         raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {input.shape[-1]} and {linear_weight.shape[-1]}")
-    scores = ops["linear"](input, linear_weight, linear_bias)
-    if input.dim() > 1 and target.dim() and target.shape[0] != input.shape[0]:
+    if linear_weight.dim() > 2 and input.dim() == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+                           f"(N, {linear_weight.shape[-1]}), got unbatched input with shape {tuple(input.shape)}")  # fmt: skip
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {tuple(linear_weight.shape[:-1])}, got {tuple(linear_bias.shape)}")
+    if soft and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    if input.dim() == 2 and target.dim() and target.shape[0] != input.shape[0]:
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})")
-    batch = scores.shape[:-1]
-    soft = target.is_floating_point()
-    inner = target.shape[len(batch) + 1 :] if soft else target.shape[len(batch) :]
-    scores = scores.reshape(*batch, -1, *inner)
-    if not soft and target.shape == scores.shape and scores.shape[len(batch)] > 1:
+    classes = input.shape[:-1] + linear_weight.shape[:-1]
+    if not soft and target.shape == classes and linear_weight.shape[0] > 1:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     index = -100 if ignore_index is None else ignore_index
-    return cross_entropy(scores, target, weight, ignore_index=index, reduction=reduction, label_smoothing=label_smoothing)
+    rest = (weight, index)
+    if options is None or input.dim() == 1:
+        return _linear_cross_entropy_chunk(input, linear_weight, target, linear_bias, *rest, reduction, label_smoothing)
+    from ...utils.checkpoint import checkpoint
+
+    size = options._rows(*linear_weight.flatten(0, -2).shape)
+    parts = [
+        checkpoint(_linear_cross_entropy_chunk, x, linear_weight, y, linear_bias, *rest, "none" if reduction == "none" else "sum", label_smoothing,
+                   use_reentrant=False, preserve_rng_state=False)
+        for x, y in zip(input.split(size), target.split(size), strict=True)
+    ]  # fmt: skip
+    if reduction == "none":
+        return torch.cat(parts)
+    total = sum(parts[1:], parts[0])
+    if reduction == "sum":
+        return total
+    if soft:
+        return total / (target.numel() // target.shape[1])
+    counted = target != index
+    return total / (counted.sum() if weight is None else weight[target.where(counted, 0)].where(counted, 0).sum())

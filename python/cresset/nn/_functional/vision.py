@@ -135,7 +135,9 @@ def _pooling(n):
         room = math.prod(output_size)
         if where.numel() and not 0 <= int(where.min()) <= int(where.max()) < room:
             raise RuntimeError(f"max_unpool{n}d: an index lies outside of the output of {room} elements")
-        return flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
+        result = flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
+        last = n == 2 and input.dim() == 4 and input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous()
+        return result.contiguous(memory_format=torch.channels_last) if last else result
 
     return (
         _described(max_pool, f"max_pool{n}d", f"""The largest value of every window of {sizes}; with return_indices where it was.

@@ -37,7 +37,7 @@ from .pooling import (
 )  # fmt: skip
 from .sparse import Embedding, EmbeddingBag
 from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from .loss import LinearCrossEntropyLoss
+from .loss import LinearCrossEntropyLoss, LinearCrossEntropyOptions
 from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .attention import MultiheadAttention
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer

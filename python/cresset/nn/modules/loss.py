@@ -379,6 +379,49 @@ class CTCLoss(_Loss):
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
 
 
+class LinearCrossEntropyOptions:
+    """How `linear_cross_entropy` goes through a batch in pieces of `batch_chunk_size` rows; None lets it choose.
+
+    The pieces' scores are computed again in backward and added in the order of the batch, so that `allow_retain_graph` and `acc_policy` change
+    nothing. ValueError for a size below one or another policy.
+
+    >>> nn.LinearCrossEntropyOptions(batch_chunk_size=2).batch_chunk_size
+    2
+    """
+
+    __slots__ = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
+
+    def __init__(self, allow_retain_graph=False, batch_chunk_size=None, chunking_method="auto", acc_policy="auto", acc_dtype=None):
+        if batch_chunk_size is not None and batch_chunk_size < 1:
+            raise ValueError(f"expected batch_chunk_size >= 1, got {batch_chunk_size}")
+        if acc_policy not in ("accurate", "balanced", "compact", "auto"):
+            raise ValueError(f"expected acc_policy accurate, balanced, compact or auto, got {acc_policy!r}")
+        for name, value in zip(self.__slots__, (allow_retain_graph, batch_chunk_size, chunking_method, acc_policy, acc_dtype), strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"cannot assign to field {name!r}")
+
+    def _values(self):
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other):
+        return self._values() == other._values() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._values())
+
+    def __repr__(self):
+        return f"LinearCrossEntropyOptions({', '.join(f'{name}={value!r}' for name, value in zip(self.__slots__, self._values(), strict=True))})"
+
+    def __reduce__(self):
+        return type(self), self._values()
+
+    def _rows(self, classes, features):
+        """By default the scores of a piece are as large as the weight."""
+        return self.batch_chunk_size or max(1, features)
+
+
 class LinearCrossEntropyLoss(Module):
     """CrossEntropyLoss over a Linear of its own: (N, in_features) for classes (N, *out_features) of `num_classes`, or probabilities.
 
@@ -412,8 +455,9 @@ class LinearCrossEntropyLoss(Module):
     def forward(self, input, target):
         if not target.is_floating_point() and target.dim() == input.dim() + len(self.out_features):
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
-        return F.linear_cross_entropy(input, self.linear.weight, target, linear_bias=self.linear.bias, weight=self.weight, reduction=self.reduction,
-                                      ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)  # fmt: skip
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return F.linear_cross_entropy(input, self.linear.weight.view(*shape, self.in_features), target, reduction=self.reduction, weight=self.weight,
+                                      linear_bias=None if bias is None else bias.view(shape), ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)  # fmt: skip
 
     def extra_repr(self):
         parts = [f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}"]
