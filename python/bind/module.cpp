@@ -62,8 +62,9 @@ PyMODINIT_FUNC PyInit__cresset() {
   using namespace cresset::python;
   PyObject* module = PyModule_Create(&definition);
   if (!module) return nullptr;
-  out_of_memory_error = PyErr_NewException("torch.OutOfMemoryError", PyExc_RuntimeError, nullptr);
-  lin_alg_error = PyErr_NewException("torch.linalg.LinAlgError", PyExc_RuntimeError, nullptr);
+  out_of_memory_error = PyErr_NewExceptionWithDoc("torch.OutOfMemoryError", "A device has not the memory that was asked for.", PyExc_RuntimeError, nullptr);
+  lin_alg_error = PyErr_NewExceptionWithDoc("torch.linalg.LinAlgError", "A matrix is not what a function of linear algebra needs: singular, or not\npositive definite.",
+                                            PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
   const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) &&

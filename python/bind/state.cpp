@@ -76,20 +76,59 @@ template <auto F, auto& Names> PyObject* of_two_dtypes(PyObject*, PyObject* args
   return guarded([&] { return wrap(dispatch::Value(F(to_dtype(a), to_dtype(b)))); });
 }
 
+constexpr const char* kCanCastDoc = R"(Whether values of one dtype may be stored in another without changing their kind.
+
+>>> torch.can_cast(torch.int64, torch.float16), torch.can_cast(torch.float32, torch.int64)
+(True, False)
+)";
+constexpr const char* kPromoteTypesDoc = R"(The smallest dtype that holds the values of both. TypeError for anything but dtypes.
+
+>>> torch.promote_types(torch.int64, torch.float16)
+torch.float16
+)";
+constexpr const char* kIsGradEnabledDoc = R"(Whether operators of this thread record the graph.
+
+>>> with torch.no_grad():
+...     torch.is_grad_enabled()
+False
+)";
+constexpr const char* kIsInferenceDoc = R"(Whether this thread is inside `inference_mode`.
+
+>>> torch.is_inference_mode_enabled()
+False
+)";
+constexpr const char* kGetDefaultDtypeDoc = R"(The dtype of floating-point results whose dtype nothing else says.
+
+>>> torch.get_default_dtype()
+torch.float32
+)";
+constexpr const char* kGetNumThreadsDoc = R"(How many threads an operator may use.
+
+>>> torch.get_num_threads() >= 1
+True
+)";
+constexpr const char* kSetNumThreadsDoc = R"(Sets how many threads an operator may use; results do not depend on it. TypeError for anything but an int, RuntimeError for less than one.
+
+>>> before = torch.get_num_threads()
+>>> torch.set_num_threads(1); torch.get_num_threads()
+1
+>>> torch.set_num_threads(before)
+)";
+
 PyMethodDef functions[] = {
-    {"can_cast", reinterpret_cast<PyCFunction>(of_two_dtypes<can_cast, kCastNames>), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"promote_types", reinterpret_cast<PyCFunction>(of_two_dtypes<promote_types, kPromoteNames>), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"can_cast", reinterpret_cast<PyCFunction>(of_two_dtypes<can_cast, kCastNames>), METH_VARARGS | METH_KEYWORDS, kCanCastDoc},
+    {"promote_types", reinterpret_cast<PyCFunction>(of_two_dtypes<promote_types, kPromoteNames>), METH_VARARGS | METH_KEYWORDS, kPromoteTypesDoc},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, nullptr},
-    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, kIsGradEnabledDoc},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, kIsInferenceDoc},
     {"_enter_inference_mode", enter_inference_mode, METH_O, nullptr},
     {"_leave_inference_mode", leave_inference_mode, METH_O, nullptr},
     {"_manual_seed", seed_default, METH_O, nullptr},
     {"_default_generator", wrapped_default_generator, METH_NOARGS, nullptr},
     {"_set_default_dtype", set_default, METH_O, nullptr},
-    {"get_default_dtype", get_default, METH_NOARGS, nullptr},
-    {"get_num_threads", threads, METH_NOARGS, nullptr},
-    {"set_num_threads", set_threads, METH_O, nullptr},
+    {"get_default_dtype", get_default, METH_NOARGS, kGetDefaultDtypeDoc},
+    {"get_num_threads", threads, METH_NOARGS, kGetNumThreadsDoc},
+    {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},
     {}};
 
 }  // namespace

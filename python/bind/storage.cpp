@@ -130,7 +130,13 @@ PyMethodDef methods[] = {{"nbytes", nbytes, METH_NOARGS, nullptr},
                          {}};
 PyGetSetDef properties[] = {{"device", get_device, nullptr, nullptr, nullptr}, {"_cdata", get_cdata, nullptr, nullptr, nullptr}, {}};
 PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weak), READONLY, nullptr}, {}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(storage_new)},
+constexpr const char* kStorageDoc = R"(UntypedStorage(size=0, device="cpu"): memory that tensors look at, as bytes. RuntimeError for a negative size.
+
+>>> torch.tensor([1, 2], dtype=torch.uint8).untyped_storage().tolist()
+[1, 2]
+)";
+PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kStorageDoc)},
+                       {Py_tp_new, reinterpret_cast<void*>(storage_new)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(storage_dealloc)},
                        {Py_tp_methods, methods},
                        {Py_tp_getset, properties},

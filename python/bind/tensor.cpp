@@ -294,7 +294,18 @@ PyMemberDef tensor_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak), READONLY, nullptr},
     {}};
 
-PyType_Slot tensor_slots[] = {{Py_tp_new, reinterpret_cast<void*>(tensor_new)},
+constexpr const char* kTensorDoc = R"(Tensor(*sizes) or Tensor(data): an array of numbers of one dtype with as many dimensions as it has sizes, which records what is computed
+from it where `requires_grad` says so. Make tensors with `torch.tensor`, `torch.zeros` and the like; this old constructor takes sizes or data
+in the default dtype. TypeError for anything else.
+
+>>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([[2., 4.],
+        [6., 8.]])
+)";
+PyType_Slot tensor_slots[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
+                              {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
                               {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
                               {Py_tp_finalize, reinterpret_cast<void*>(tensor_finalize)},
                               {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},

@@ -13,6 +13,45 @@ PyTypeObject *dtype_type, *device_type, *layout_type, *memory_format_type, *gene
 
 namespace {
 
+// What help() shows.
+constexpr const char* kDtypeDoc = R"(What kind of numbers a tensor holds: `torch.float32`, `torch.int64` and so on.
+
+>>> torch.float16.itemsize, torch.float16.is_floating_point
+(2, True)
+)";
+constexpr const char* kLayoutDoc = R"(How a tensor's elements are kept; every tensor here is `torch.strided`.
+
+>>> torch.ones(1).layout
+torch.strided
+)";
+constexpr const char* kFormatDoc = R"(In which order dimensions follow each other in memory: `torch.contiguous_format`, `torch.channels_last`, `torch.preserve_format`.
+
+>>> torch.empty(1, 2, 3, 3, memory_format=torch.channels_last).stride()
+(18, 1, 6, 2)
+)";
+constexpr const char* kDeviceDoc = R"(device(type, index=None): where a tensor lives, made of a name such as "cpu" or "meta". As a context, or around a function, the device of
+factories that are told none. RuntimeError for a name that is none.
+
+>>> torch.device("cpu")
+device(type='cpu')
+>>> with torch.device("meta"):
+...     torch.ones(2).device
+device(type='meta')
+)";
+constexpr const char* kSizeDoc = R"(Size(sizes=()): the sizes of a tensor, a tuple of ints.
+
+>>> torch.ones(2, 3).shape.numel()
+6
+>>> torch.Size([2]) + (3,)
+torch.Size([2, 3])
+)";
+constexpr const char* kGeneratorDoc = R"(Generator(device="cpu"): a stream of random numbers of its own, the same as PyTorch's for the same seed. RuntimeError for other devices.
+
+>>> g = torch.Generator().manual_seed(0)
+>>> torch.rand(2, generator=g)
+tensor([0.4963, 0.7682])
+)";
+
 struct DeviceObject {
   PyObject_HEAD
   Device device;
@@ -41,7 +80,9 @@ PyMethodDef dtype_methods[] = {
     {"to_real", [](PyObject* s, PyObject*) { return dtype_of_value(to_real_type(dtype_value(s))); }, METH_NOARGS, nullptr},
     {"to_complex", [](PyObject* s, PyObject*) { return dtype_of_value(to_complex_type(dtype_value(s))); }, METH_NOARGS, nullptr},
     {}};
-PyType_Slot constant_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
+PyType_Slot layout_slots[] = {{Py_tp_doc, const_cast<char*>(kLayoutDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
+PyType_Slot format_slots[] = {
+    {Py_tp_doc, const_cast<char*>(kFormatDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
 
 PyGetSetDef dtype_properties[] = {
     {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(element_size(dtype_value(s))); }, nullptr, nullptr, nullptr},
@@ -49,7 +90,8 @@ PyGetSetDef dtype_properties[] = {
     {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
     {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(is_signed_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
     {}};
-PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
+PyType_Slot dtype_slots[] = {{Py_tp_doc, const_cast<char*>(kDtypeDoc)},
+                              {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
                              {Py_tp_methods, dtype_methods},
                              {Py_tp_getset, dtype_properties},
                              {}};
@@ -108,7 +150,8 @@ PyGetSetDef device_properties[] = {
        return PyLong_FromLong(device_of(s).index());
      }, nullptr, nullptr, nullptr},
     {}};
-PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
+PyType_Slot device_slots[] = {{Py_tp_doc, const_cast<char*>(kDeviceDoc)},
+                              {Py_tp_new, reinterpret_cast<void*>(device_new)},
                               {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
                               {Py_tp_str, reinterpret_cast<void*>(+[](PyObject* s) { return PyUnicode_FromString(device_of(s).str().c_str()); })},
                               {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
@@ -174,7 +217,8 @@ PyObject* size_subscript(PyObject* self, PyObject* index) {
 }
 PyMethodDef size_methods[] = {
     {"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr}, {}};
-PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
+PyType_Slot size_slots[] = {{Py_tp_doc, const_cast<char*>(kSizeDoc)},
+                              {Py_tp_new, reinterpret_cast<void*>(size_new)},
                             {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                             {Py_nb_add, reinterpret_cast<void*>(size_add)},
                             {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
@@ -272,7 +316,8 @@ PyMethodDef generator_methods[] = {
     {}};
 PyGetSetDef generator_properties[] = {{"device", [](PyObject* s, void*) { return wrap(generator_of(s).device()); }, nullptr, nullptr, nullptr}, {}};
 PyMemberDef generator_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(GeneratorObject, weak), READONLY, nullptr}, {}};
-PyType_Slot generator_slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
+PyType_Slot generator_slots[] = {{Py_tp_doc, const_cast<char*>(kGeneratorDoc)},
+                              {Py_tp_new, reinterpret_cast<void*>(generator_new)},
                                  {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
                                  {Py_tp_methods, generator_methods},
                                  {Py_tp_getset, generator_properties},
@@ -346,8 +391,8 @@ PyObject* wrap_size(IntArrayRef sizes) {
 
 bool add_constants(PyObject* module) {
   dtype_type = make_type(module, "cresset.dtype", sizeof(ConstantObject), dtype_slots);
-  layout_type = make_type(module, "cresset.layout", sizeof(ConstantObject), constant_slots);
-  memory_format_type = make_type(module, "cresset.memory_format", sizeof(ConstantObject), constant_slots);
+  layout_type = make_type(module, "cresset.layout", sizeof(ConstantObject), layout_slots);
+  memory_format_type = make_type(module, "cresset.memory_format", sizeof(ConstantObject), format_slots);
   device_type = make_type(module, "cresset.device", sizeof(DeviceObject), device_slots);
   size_type = make_type(module, "cresset.Size", 0, size_slots, 0, &PyTuple_Type);
   generator_type = make_type(module, "cresset.Generator", sizeof(GeneratorObject), generator_slots, Py_TPFLAGS_BASETYPE);

@@ -39,7 +39,11 @@ def _is_array(data):
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-d tensor over the memory of an object with Python's buffer protocol."""
+    r"""A 1-d tensor over the memory of an object with Python's buffer protocol.
+
+    >>> torch.frombuffer(bytearray(b"\x01\x02\x03"), dtype=torch.uint8)
+    tensor([1, 2, 3], dtype=torch.uint8)
+    """
     out = _cresset.from_buffer(buffer, dtype, count, offset)
     return out.requires_grad_(True) if requires_grad else out
 
@@ -48,7 +52,16 @@ _warned = []
 
 
 def from_numpy(ndarray):
-    """A tensor over the memory of an array."""
+    """A tensor over the memory of an array. TypeError for anything else or a dtype without a like, ValueError for strides that are negative or
+    no multiples of the element.
+
+    >>> import numpy
+    >>> array = numpy.zeros(2)
+    >>> torch.from_numpy(array).add_(1)
+    tensor([1., 1.], dtype=torch.float64)
+    >>> array
+    array([1., 1.])
+    """
     if not _is_array(ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtype = _dtype_of_numpy(ndarray)
@@ -109,7 +122,12 @@ def _dtype_of_type(dtype):
 
 
 def as_tensor(data, *, dtype=None, device=None):
-    """A tensor over `data` where its memory can be shared, else a copy."""
+    """A tensor over `data` where its memory can be shared, else a copy.
+
+    >>> x = torch.ones(2)
+    >>> torch.as_tensor(x) is x
+    True
+    """
     if isinstance(data, _Tensor):
         return _placed(data, dtype, device)
     if _is_array(data):
@@ -121,6 +139,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """A tensor over `obj`, or a copy where `copy` is true or nothing else will do. Bytes are read as `dtype`.
 
     Errors: ValueError where a copy is needed and `copy` is False.
+
+    >>> torch.asarray([1, 2], dtype=torch.float32)
+    tensor([1., 2.])
     """
     numpy = _numpy()
     source = None
@@ -162,7 +183,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of an object with `__dlpack__`, or of a capsule."""
+    """A tensor over the memory of an object with `__dlpack__`, or of a capsule. BufferError for memory of another device.
+
+    >>> x = torch.zeros(2)
+    >>> y = torch.from_dlpack(x).fill_(3)
+    >>> x
+    tensor([3., 3.])
+    """
     if hasattr(ext_tensor, "__dlpack__"):
         kind = ext_tensor.__dlpack_device__()[0] if hasattr(ext_tensor, "__dlpack_device__") else 1
         if int(kind) != 1:

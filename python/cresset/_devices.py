@@ -13,6 +13,14 @@ def refuse(device):
     )
 
 
+def _refusal(device, text):
+    return f"""{text} Raises NotBuiltError, a RuntimeError, while no {device} backend is built in.
+
+    >>> torch.{device.lower()}.is_available()
+    False
+    """
+
+
 def refusing(device, name, text):
     """A function `name` that refuses, whatever it is given."""
 
@@ -20,7 +28,7 @@ def refusing(device, name, text):
         refuse(device)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text} Raises while no {device} backend is built in."
+    function.__doc__ = _refusal(device, text)
     return function
 
 
@@ -30,4 +38,4 @@ def refusing_class(device, name, module, text):
     def __new__(cls, *args, **kwargs):
         refuse(device)
 
-    return type(name, (), {"__new__": __new__, "__module__": module, "__doc__": f"{text} Raises while no {device} backend is built in."})
+    return type(name, (), {"__new__": __new__, "__module__": module, "__doc__": _refusal(device, text)})

@@ -12,28 +12,62 @@ def _tensors(args):
 
 
 def broadcast_tensors(*tensors):
+    """Views of the tensors, broadcast together. RuntimeError where their shapes do not fit.
+
+    >>> [t.shape for t in torch.broadcast_tensors(torch.ones(3), torch.ones(2, 1))]
+    [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
     return _ops["broadcast_tensors"](_tensors(tensors))
 
 
 def broadcast_shapes(*shapes):
+    """The shape that these shapes broadcast to. RuntimeError where they do not fit.
+
+    >>> torch.broadcast_shapes((3, 1), (4,))
+    torch.Size([3, 4])
+    """
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     metas = [_torch.empty_strided(s, (0,) * len(s), device="meta") for s in shapes]
     return broadcast_tensors(*metas)[0].shape if metas else _Size()
 
 
 def meshgrid(*tensors, indexing="ij"):
+    """The coordinates of the grid that 1-d tensors span, one tensor each; `indexing` "ij" or "xy" tells which comes first.
+
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")[0]
+    tensor([[1, 1],
+            [2, 2]])
+    """
     return _ops["meshgrid"](_tensors(tensors), indexing=indexing)
 
 
 def einsum(equation, *operands):
+    """Sums of products by Einstein's notation: letters name dimensions, and those not in the result are summed over. RuntimeError for an
+    equation that does not fit the tensors.
+
+    >>> torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
     return _ops["einsum"](equation, _tensors(operands))
 
 
 def chain_matmul(*matrices, out=None):
+    """The product of several matrices, in the order of fewest multiplications. RuntimeError for sizes that do not fit.
+
+    >>> torch.chain_matmul(torch.eye(2), torch.ones(2, 3))
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
     return _ops["chain_matmul"](list(matrices), out=out)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """The `p`-norm of the elements along `dim`, an int or several, or of all: "fro" is 2.
+
+    >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
+    tensor([ 5., 10.])
+    """
     dims = [dim] if isinstance(dim, int) else dim
     if isinstance(p, str):
         if p != "fro":
@@ -45,56 +79,121 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 
 def where(condition, *branches, **named):
+    """Elements of the second argument where `condition` is true and of the third elsewhere, all broadcast together; with the condition alone
+    the positions at which it is true, a tensor for each dimension.
+
+    >>> torch.where(torch.tensor([True, False]), torch.tensor([1, 2]), 10)
+    tensor([ 1, 10])
+    >>> torch.where(torch.tensor([0, 3, 4]))
+    (tensor([1, 2]),)
+    """
     if not branches and not named:
         return tuple(_ops["nonzero"](condition).unbind(1)) if condition.dim() else nonzero(condition.unsqueeze(0), as_tuple=True)
     return _ops["where"](condition, *branches, **named)
 
 
 def nonzero(input, *, out=None, as_tuple=False):
+    """The positions of the elements that are not zero, one row each; with `as_tuple` a tensor for each dimension.
+
+    >>> torch.nonzero(torch.tensor([[0, 5], [6, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     if not as_tuple:
         return _ops["nonzero"](input) if out is None else _ops["nonzero"](input, out=out)
     return tuple(_ops["nonzero"](input if input.dim() else input.unsqueeze(0)).unbind(1))
 
 
 def split(tensor, split_size_or_sections, dim=0):
+    """Views of parts of the given size along `dim`, the last maybe smaller, or of the sizes of a list. RuntimeError where these do not add up.
+
+    >>> torch.split(torch.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     return _ops["split"](tensor, split_size_or_sections, dim)
 
 
 def tensor_split(input, indices_or_sections, dim=0):
+    """Views of exactly so many parts along `dim`, or cut at the positions given by a list or a tensor.
+
+    >>> torch.tensor_split(torch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     if isinstance(indices_or_sections, _Tensor):
         indices_or_sections = indices_or_sections.tolist()
     return _ops["tensor_split"](input, indices_or_sections, dim)
 
 
 def is_nonzero(input):
+    """Whether the only element is not zero. RuntimeError for more or fewer elements.
+
+    >>> torch.is_nonzero(torch.tensor([0.5]))
+    True
+    """
     return _ops["is_nonzero"](input)
 
 
 def numel(input):
+    """The number of elements.
+
+    >>> torch.numel(torch.ones(2, 3))
+    6
+    """
     return input.numel()
 
 
 def is_floating_point(input):
+    """Whether the dtype is one of real floating-point numbers.
+
+    >>> torch.is_floating_point(torch.ones(1)), torch.is_floating_point(torch.tensor([1]))
+    (True, False)
+    """
     return input.is_floating_point()
 
 
 def is_complex(input):
+    """Whether the dtype is one of complex numbers.
+
+    >>> torch.is_complex(torch.tensor([1j]))
+    True
+    """
     return input.is_complex()
 
 
 def is_conj(input):
+    """Whether the tensor is marked as the conjugate of what its memory holds.
+
+    >>> torch.is_conj(torch.tensor([1j]).conj())
+    True
+    """
     return input.is_conj()
 
 
 def clone(input, *, memory_format=_torch.preserve_format):
+    """A copy that gradients flow through, in the memory order of the tensor where no other is asked for.
+
+    >>> torch.clone(torch.tensor([1, 2]))
+    tensor([1, 2])
+    """
     return _ops["clone"](input, memory_format=memory_format)
 
 
 def detach(input):
+    """A view that takes no part in recorded computations.
+
+    >>> torch.detach(torch.ones(2, requires_grad=True) * 2)
+    tensor([2., 2.])
+    """
     return input.detach()
 
 
 def index_put(input, indices, values, accumulate=False):
+    """A copy of `input` with `values` at the places `input[indices]`; with `accumulate` added to what is there. IndexError for positions out
+    of range.
+
+    >>> torch.index_put(torch.zeros(3), (torch.tensor([0, 2]),), torch.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     return _ops["index_put"](input, list(indices), values, accumulate)
 
 
@@ -111,6 +210,12 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 def dropout(input, p, train):
+    """The input with elements set to 0 with probability `p` and the others divided by 1 - p, when `train`; else the input. RuntimeError for
+    `p` outside [0, 1].
+
+    >>> torch.dropout(torch.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
     return _ops["dropout"](input, p, train)
 
 
@@ -121,28 +226,54 @@ def _size(sizes):
     return list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
 
 
+def _named(function, name):
+    """A function that stands for an operator, with its name and text."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _ops[name].__doc__
+    return function
+
+
 def _each(name):
     def function(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], _Tensor):
             return _ops[name](tensors[0])
         return tuple(_ops[name](_tensors(tensors)))
 
-    return function
+    return _named(function, name)
 
 
 atleast_1d, atleast_2d, atleast_3d = _each("atleast_1d"), _each("atleast_2d"), _each("atleast_3d")
 
 
 def block_diag(*tensors):
+    """The matrix with the given matrices along its diagonal and zeros elsewhere.
+
+    >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor([[3]]))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
     return _ops["block_diag"](_tensors(tensors))
 
 
 def cartesian_prod(*tensors):
+    """All combinations of one element of each of the 1-d tensors, a row each.
+
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
     return _ops["cartesian_prod"](_tensors(tensors))
 
 
 def tensordot(a, b, dims=2, out=None):
-    """dims: how many dimensions at the end of a and the front of b, or the two lists of them."""
+    """The sums of products over pairs of dimensions: so many at the end of `a` and the front of `b`, or those of two lists. RuntimeError where
+    sizes differ.
+
+    >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), dims=1).shape
+    torch.Size([2, 4])
+    """
     if isinstance(dims, _Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -160,6 +291,11 @@ _MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist":
 
 
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The `p`-norm distances of each row of x1 (..., n, k) to each row of x2 (..., m, k), of shape (..., n, m). RuntimeError where k differs.
+
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return _ops["cdist"](x1, x2, p, _MODES[compute_mode])
@@ -172,17 +308,35 @@ def _found(results, return_inverse, return_counts):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements in order, or the different slices along `dim`; with the place of each element among them, and their counts, where
+    asked for.
+
+    >>> torch.unique(torch.tensor([3, 1, 3, 2]))
+    tensor([1, 2, 3])
+    >>> torch.unique(torch.tensor([3, 1, 3, 2]), return_counts=True)[1]
+    tensor([1, 1, 2])
+    """
     if dim is None:
         return _found(_ops["_unique2"](input, sorted, return_inverse, return_counts), return_inverse, return_counts)
     return _found(_ops["unique_dim"](input, dim, sorted, return_inverse, return_counts), return_inverse, return_counts)
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements, or slices along `dim`, without those that equal the one before; with inverse positions and counts where asked for.
+
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     return _found(_ops["unique_consecutive"](input, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 
 def unravel_index(indices, shape):
-    """The coordinates of positions in an array of this shape."""
+    """The coordinates of positions in an array of this shape, a tensor for each dimension. TypeError for indices that are not integers,
+    ValueError for negative sizes.
+
+    >>> torch.unravel_index(torch.tensor([5]), (2, 3))
+    (tensor([1]), tensor([2]))
+    """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == _torch.bool:
         raise TypeError(f"unravel_index: expected integer indices, got {indices.dtype}")
     if not isinstance(shape, (int, tuple, list)):
@@ -212,7 +366,7 @@ def _parts(name):
             _ops["alias_copy"](part, out=target)
         return None
 
-    return function
+    return _named(function, name)
 
 
 unbind_copy, split_copy, split_with_sizes_copy = (_parts(name) for name in ("unbind_copy", "split_copy", "split_with_sizes_copy"))

@@ -66,7 +66,14 @@ class _Bare(_Context):
 
 
 class no_grad(_Bare):
-    """Operators in its scope record no graph."""
+    """Operators in its scope record no graph; a context and a decorator.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     _on = False
 
@@ -78,13 +85,25 @@ class no_grad(_Bare):
 
 
 class enable_grad(no_grad):
-    """Operators in its scope record the graph, also inside `no_grad`."""
+    """Operators in its scope record the graph, also inside `no_grad`; a context and a decorator.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad(), torch.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     _on = True
 
 
 class set_grad_enabled(_Context):
-    """Takes effect at once; as a context it is undone at the end."""
+    """Whether operators record the graph. Takes effect at once; as a context it is undone at the end.
+
+    >>> with torch.set_grad_enabled(False):
+    ...     print(torch.is_grad_enabled())
+    False
+    """
 
     def __init__(self, mode):
         self.mode = mode
@@ -108,7 +127,13 @@ class set_grad_enabled(_Context):
 
 
 class inference_mode(_Context):
-    """As `no_grad`, and what is made in its scope can never take part in a recorded computation, which makes it faster."""
+    """As `no_grad`, and what is made in its scope can never take part in a recorded computation, which makes it faster.
+
+    >>> with torch.inference_mode():
+    ...     y = torch.ones(2)
+    >>> y.is_inference()
+    True
+    """
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
@@ -131,33 +156,67 @@ class inference_mode(_Context):
 
 
 def manual_seed(seed):
-    """Seeds the default generator and returns it."""
+    """Seeds the default generator and returns it.
+
+    >>> g = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
     _cresset._manual_seed(int(seed))
     return default_generator
 
 
 def seed():
-    """Seeds the default generator from the operating system; returns the seed."""
+    """Seeds the default generator from the operating system; returns the seed.
+
+    >>> torch.seed() == torch.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed():
-    """The seed that the default generator was last given."""
+    """The seed that the default generator was last given.
+
+    >>> g = torch.manual_seed(7)
+    >>> torch.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state():
-    """The state of the default generator, a tensor of bytes."""
+    """The state of the default generator, a tensor of bytes.
+
+    >>> state = torch.get_rng_state()
+    >>> a = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(a, torch.rand(2))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state):
-    """Puts the default generator into a state that `get_rng_state` returned."""
+    """Puts the default generator into a state that `get_rng_state` returned.
+
+    >>> state = torch.get_rng_state()
+    >>> a = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(a, torch.rand(2))
+    True
+    """
     default_generator.set_state(new_state)
 
 
 def set_default_dtype(d, /):
-    """The dtype of floating-point results whose dtype nothing else says."""
+    """The dtype of floating-point results whose dtype nothing else says. TypeError for anything but a floating-point dtype.
+
+    >>> torch.set_default_dtype(torch.float64)
+    >>> torch.tensor([1.5]).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
+    """
     _cresset._set_default_dtype(d)
 
 
@@ -165,23 +224,51 @@ _determinism = {"mode": 0, "fill": True}
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Every operator on the CPU is deterministic; the setting is kept for programs that ask for it."""
+    """Every operator on the CPU is deterministic; the setting is kept for programs that ask for it.
+
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.are_deterministic_algorithms_enabled()
+    True
+    >>> torch.use_deterministic_algorithms(False)
+    """
     _determinism["mode"] = (1 if warn_only else 2) if mode else 0
 
 
 def are_deterministic_algorithms_enabled():
+    """Whether `use_deterministic_algorithms` asked for it.
+
+    >>> torch.are_deterministic_algorithms_enabled()
+    False
+    """
     return _determinism["mode"] != 0
 
 
 def is_deterministic_algorithms_warn_only_enabled():
+    """Whether `use_deterministic_algorithms` asked for warnings instead of errors.
+
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return _determinism["mode"] == 1
 
 
 def get_deterministic_debug_mode():
+    """The setting of `use_deterministic_algorithms` as a number: 0 off, 1 warn, 2 error.
+
+    >>> torch.get_deterministic_debug_mode()
+    0
+    """
     return _determinism["mode"]
 
 
 def set_deterministic_debug_mode(debug_mode):
+    """Sets what `get_deterministic_debug_mode` returns, by number or as "default", "warn" or "error". TypeError or RuntimeError for anything else.
+
+    >>> torch.set_deterministic_debug_mode("warn")
+    >>> torch.get_deterministic_debug_mode()
+    1
+    >>> torch.set_deterministic_debug_mode("default")
+    """
     names = {"default": 0, "warn": 1, "error": 2}
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -194,11 +281,22 @@ _matmul_precision = ["highest"]
 
 
 def get_float32_matmul_precision():
+    """What `set_float32_matmul_precision` was told.
+
+    >>> torch.get_float32_matmul_precision()
+    'highest'
+    """
     return _matmul_precision[0]
 
 
 def set_float32_matmul_precision(precision):
-    """Products of float32 matrices are computed in float32 whatever is allowed here."""
+    """Products of float32 matrices are computed in float32 whatever is allowed here. ValueError for anything but "highest", "high" and "medium".
+
+    >>> torch.set_float32_matmul_precision("high")
+    >>> torch.get_float32_matmul_precision()
+    'high'
+    >>> torch.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"precision: expected 'highest', 'high' or 'medium', got {precision!r}")
     _matmul_precision[0] = precision
@@ -293,25 +391,50 @@ def _device_decorator(device, function):
 
 
 def set_default_device(device):
-    """The device of factories that are told none; None is the CPU."""
+    """The device of factories that are told none; None is the CPU.
+
+    >>> torch.set_default_device("meta")
+    >>> torch.ones(2).device
+    device(type='meta')
+    >>> torch.set_default_device(None)
+    """
     _devices[:] = [] if device is None else [_cresset.device(device)]
     _cresset._set_default_device(_devices[-1] if _devices else None)
 
 
 def get_default_device():
+    """The device of factories that are told none.
+
+    >>> torch.get_default_device()
+    device(type='cpu')
+    """
     return _devices[-1] if _devices else _cresset.device("cpu")
 
 
 def is_tensor(obj, /):
+    """Whether the object is a tensor.
+
+    >>> torch.is_tensor(torch.ones(1)), torch.is_tensor([1])
+    (True, False)
+    """
     return isinstance(obj, _Tensor)
 
 
 def is_storage(obj, /):
+    """Whether the object is a storage.
+
+    >>> torch.is_storage(torch.ones(1).untyped_storage())
+    True
+    """
     return isinstance(obj, _cresset.UntypedStorage)
 
 
 def typename(obj, /):
-    """The name of a tensor's type with its dtype, or of an object's class with its module."""
+    """The name of a tensor's type with its dtype, or of an object's class with its module.
+
+    >>> torch.typename(torch.ones(1))
+    'torch.FloatTensor'
+    """
     if isinstance(obj, _Tensor):
         return obj.type()
     cls = obj if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else type(obj)
@@ -359,7 +482,11 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype."""
+    """The limits of an integer dtype. TypeError for others.
+
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
 
     def __init__(self, type):
         if not isinstance(type, _cresset.dtype):

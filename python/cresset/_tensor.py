@@ -212,9 +212,19 @@ class _TensorType(_kind):
         return torch._construct(*args, like=cls.dtype, **named)
 
 
+def _old_type(name, dtype):
+    return f"""PyTorch's old type of {dtype} tensors: calling it makes one, of sizes or data, and isinstance() asks for the dtype.
+
+    >>> torch.{name}([1, 0]).dtype
+    {dtype}
+    >>> isinstance(torch.ones(1, dtype={dtype}), torch.{name})
+    True
+    """
+
+
 for _name, _dtype in _TYPED.items():
     if not _name.startswith(("UInt", "Complex")):
-        setattr(torch, _name, _TensorType(_name, (), {"dtype": _dtype, "is_cuda": False, "__module__": "torch"}))
+        setattr(torch, _name, _TensorType(_name, (), {"dtype": _dtype, "is_cuda": False, "__module__": "torch", "__doc__": _old_type(_name, _dtype)}))
 
 
 @_method

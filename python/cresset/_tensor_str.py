@@ -29,7 +29,11 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 def get_printoptions():
-    """The options in force."""
+    """The options in force, by name.
+
+    >>> torch.get_printoptions()["precision"]
+    4
+    """
     return dict(_options)
 
 

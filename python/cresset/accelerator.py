@@ -75,7 +75,7 @@ def _refusing(name, what):
         raise _NotBuiltError(f"{name}: there is no accelerator here; ask torch.accelerator.is_available() first")
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what} Raises while there is no accelerator."
+    function.__doc__ = f"{what} Raises while there is no accelerator.\n\n    >>> torch.accelerator.is_available()\n    False\n    "
     return function
 
 

@@ -60,12 +60,23 @@ def _aliases():
 
 
 def is_installed():
-    """Whether `torch` is bound to Cresset in this process."""
+    """Whether `torch` is bound to Cresset in this process.
+
+    >>> torch.compat.is_installed()
+    False
+    """
     return _finder in sys.meta_path
 
 
 def install():
-    """Binds `torch` and all its submodules to Cresset. Modules that were imported before keep what they have."""
+    """Binds `torch` and all its submodules to Cresset. Modules that were imported before keep what they have.
+
+    >>> torch.compat.install()
+    >>> import torch as named
+    >>> named.ones(2)
+    tensor([1., 1.])
+    >>> torch.compat.uninstall()
+    """
     if is_installed():
         return
     for name in _aliases():
@@ -74,7 +85,12 @@ def install():
 
 
 def uninstall():
-    """Undoes `install()`: the next `import torch` finds PyTorch, if it is there."""
+    """Undoes `install()`: the next `import torch` finds PyTorch, if it is there.
+
+    >>> torch.compat.uninstall()
+    >>> torch.compat.is_installed()
+    False
+    """
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
@@ -85,7 +101,13 @@ def uninstall():
 
 
 def run(kind, what, arguments):
-    """Runs a "script", module ("m") or code ("c") as __main__ with `torch` bound to Cresset; `arguments` become sys.argv[1:]."""
+    r"""Runs a "script", module ("m") or code ("c") as __main__ with `torch` bound to Cresset; `arguments` become sys.argv[1:].
+
+    >>> import subprocess, sys
+    >>> command = [sys.executable, "-m", "cresset", "-c", "import torch; print(torch.ones(2).sum())"]  # which calls compat.run
+    >>> subprocess.run(command, capture_output=True, text=True).stdout
+    'tensor(2.)\n'
+    """
     import os
 
     main = sys.modules["__main__"]

@@ -8,15 +8,31 @@ matmul = _ops["matmul"]
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The `ord`-norm of the elements along `dim` or of all: the root of the sum of powers, the largest for inf, the count of those that are
+    not 0 for 0.
+
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     return _ops["linalg_vector_norm"](x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
 def vecdot(x, y, *, dim=-1, out=None):
+    """The sums of the products of the first, conjugated, and the second along `dim`; other dimensions broadcast.
+
+    >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([11.])
+    """
     result = (x.conj() * y).sum(dim)
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """A view of the diagonals of the matrices in `dim1` and `dim2`, `offset` up, in a new last dimension.
+
+    >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return _ops["diagonal"](A, offset, dim1, dim2)
 _overridable.replace(globals(), __name__)
 del _overridable

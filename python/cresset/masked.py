@@ -61,12 +61,22 @@ def _output_mask(op, input, *args, **kwargs):
 
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The sums of the elements that `mask` selects, of all or along `dim`.
+
+    >>> torch.masked.sum(torch.tensor([1.0, 2.0, 4.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor(5.)
+    """
     dtype = dtype or (torch.int64 if _is_integral(input.dtype) else input.dtype)
     dims, kept = _dims(input, dim), _where(mask, input.to(dtype), 0)
     return kept.sum(dims, keepdim=keepdim) if dims else kept.clone()
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The products of the elements that `mask` selects, of all or along `dim`.
+
+    >>> torch.masked.prod(torch.tensor([1.0, 2.0, 4.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor(4.)
+    """
     dtype = dtype or (torch.int64 if _is_integral(input.dtype) else input.dtype)
     kept = _where(mask, input.to(dtype), 1)
     for d in sorted(_dims(input, dim), reverse=True):
@@ -75,11 +85,21 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
+    """The sums up to each place along `dim` of the elements that `mask` selects.
+
+    >>> torch.masked.cumsum(torch.tensor([1.0, 2.0, 4.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor([1., 1., 5.])
+    """
     dtype = dtype or input.dtype
     return _where(mask, input.to(dtype), 0).cumsum(dim, dtype=dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
+    """The products up to each place along `dim` of the elements that `mask` selects.
+
+    >>> torch.masked.cumprod(torch.tensor([1.0, 2.0, 4.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor([1., 1., 4.])
+    """
     dtype = dtype or input.dtype
     return _where(mask, input.to(dtype), 1).cumprod(dim, dtype=dtype)
 
@@ -98,6 +118,18 @@ def _extremum(name, least):
 
     reduction.__name__ = reduction.__qualname__ = name
     place.__name__ = place.__qualname__ = "argmax" if least else "argmin"
+    which = "largest" if least else "smallest"
+    call = "(torch.tensor([1, 5, 4]), 0, mask=torch.tensor([True, False, True]))"
+    reduction.__doc__ = f"""The {which} of the elements that `mask` selects, of all or along `dim`.
+
+    >>> torch.masked.{name}{call}
+    tensor({4 if least else 1})
+    """
+    place.__doc__ = f"""The position of the {which} of the elements that `mask` selects.
+
+    >>> torch.masked.{place.__name__}{call}
+    tensor({2 if least else 0})
+    """
     return reduction, place
 
 
@@ -106,6 +138,11 @@ amin, argmin = _extremum("amin", False)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The means of the elements that `mask` selects, of all or along `dim`.
+
+    >>> torch.masked.mean(torch.tensor([1.0, 2.0, 4.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor(2.5000)
+    """
     dtype = dtype or input.dtype
     if _is_integral(dtype):
         raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dtype}")
@@ -114,6 +151,11 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The median of the elements that `mask` selects, along `dim`.
+
+    >>> torch.masked.median(torch.tensor([1.0, 2.0, 4.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor(1.)
+    """
     dtype = dtype or input.dtype
     x = input.to(dtype)
     if mask is None:
@@ -126,6 +168,11 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """log(sum(exp(x))) over the elements that `mask` selects.
+
+    >>> torch.masked.logsumexp(torch.tensor([0.0, 9.0]), 0, mask=torch.tensor([True, False]))
+    tensor(0.)
+    """
     x = input.to(dtype or input.dtype)
     value = -math.inf if not _is_integral(x.dtype) else torch.iinfo(x.dtype).min
     dims, kept = _dims(input, dim), _where(mask, x, value)
@@ -133,11 +180,21 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(exp(a) + exp(b)) of the elements that the masks select.
+
+    >>> torch.masked.logaddexp(torch.tensor([0.0]), torch.tensor([0.0]))
+    tensor([0.6931])
+    """
     dtype = dtype or input.dtype
     return torch.logaddexp(_where(input_mask, input.to(dtype), -math.inf), _where(other_mask, other.to(dtype), -math.inf))
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The `ord`-norm of the elements that `mask` selects, of all or along `dim`.
+
+    >>> torch.masked.norm(torch.tensor([3.0, 9.0, 4.0]), 2, 0, mask=torch.tensor([True, False, True]))
+    tensor(5.)
+    """
     x = input.to(dtype or input.dtype)
     if _is_integral(x.dtype):
         raise RuntimeError(f"norm: expected a floating point or complex tensor as input, got {x.dtype}")
@@ -146,6 +203,11 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance of the elements that `mask` selects; `unbiased` divides by the count less one.
+
+    >>> torch.masked.var(torch.tensor([1.0, 9.0, 3.0]), 0, False, mask=torch.tensor([True, False, True]))
+    tensor(1.)
+    """
     if unbiased is not None and correction is not None:
         raise ValueError("var: expected unbiased or correction, not both")
     correction = (1 if unbiased is None or unbiased else 0) if correction is None else correction
@@ -163,22 +225,47 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The standard deviation of the elements that `mask` selects; `unbiased` divides by the count less one.
+
+    >>> torch.masked.std(torch.tensor([1.0, 9.0, 3.0]), 0, False, mask=torch.tensor([True, False, True]))
+    tensor(1.)
+    """
     return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
+    """The softmax along `dim` of the elements that `mask` selects.
+
+    >>> torch.masked.softmax(torch.tensor([0.0, 9.0, 0.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
     return torch.softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
+    """The logarithm of the softmax along `dim` of the elements that `mask` selects.
+
+    >>> torch.masked.log_softmax(torch.tensor([0.0, 0.0]), 0, mask=torch.tensor([True, True]))
+    tensor([-0.6931, -0.6931])
+    """
     return torch.log_softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
+    """The softmax of the negatives along `dim` of the elements that `mask` selects.
+
+    >>> torch.masked.softmin(torch.tensor([0.0, -9.0, 0.0]), 0, mask=torch.tensor([True, False, True]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
     return torch.softmax(-_where(mask, input.to(dtype or input.dtype), math.inf), dim)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The elements that `mask` selects, divided by their `ord`-norm along `dim`.
+
+    >>> torch.masked.normalize(torch.tensor([3.0, 9.0, 4.0]), 2.0, 0, mask=torch.tensor([True, False, True]))
+    tensor([0.6000, 0.0000, 0.8000])
+    """
     x = _where(mask, input.to(dtype or input.dtype), 0)
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return x / torch.maximum(size, torch.full((), eps, dtype=size.dtype, device=size.device))

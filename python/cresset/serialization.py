@@ -78,7 +78,11 @@ class SourceChangeWarning(Warning):
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of files that do not say theirs."""
+    """The byte order of files that do not say theirs.
+
+    >>> torch.serialization.LoadEndianness.NATIVE.name
+    'NATIVE'
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -86,7 +90,11 @@ class LoadEndianness(enum.Enum):
 
 
 class StorageType:
-    """The name of a storage class in a file."""
+    """The name of a storage class in a file.
+
+    >>> torch.serialization.StorageType("FloatStorage").dtype
+    torch.float32
+    """
 
     def __init__(self, name):
         if f"{name}" not in STORAGE_CLASSES:
@@ -123,12 +131,21 @@ def add_safe_globals(safe_globals):
 
 
 def get_safe_globals():
-    """The classes and functions that files may use beyond the built-in list."""
+    """The classes and functions that files may use beyond the built-in list.
+
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
     return list(_safe_globals)
 
 
 def clear_safe_globals():
-    """Forget all names that were allowed."""
+    """Forget all names that were allowed.
+
+    >>> torch.serialization.clear_safe_globals()
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
     _safe_globals.clear()
 
 
@@ -222,13 +239,19 @@ def register_package(priority, tagger, deserializer):
     """Teach `save` and `load` about a device: `tagger(storage)` names it in files, `deserializer(storage, tag)` brings it back.
 
     The entry with the lowest `priority` whose functions return something other than None decides.
+
+    >>> torch.serialization.register_package(50, lambda storage: None, lambda storage, tag: None)
     """
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=lambda entry: entry[0])
 
 
 def location_tag(storage):
-    """The name in files of the device that a storage lies on."""
+    """The name in files of the device that a storage lies on.
+
+    >>> torch.serialization.location_tag(torch.ones(2).untyped_storage())
+    'cpu'
+    """
     for _, tagger, _ in _package_registry:
         tag = tagger(storage)
         if tag:
@@ -237,7 +260,11 @@ def location_tag(storage):
 
 
 def default_restore_location(storage, location):
-    """`storage` moved to where `location`, the tag in a file, says. Raises RuntimeError for a device that is not there."""
+    """`storage` moved to where `location`, the tag in a file, says. Raises RuntimeError for a device that is not there.
+
+    >>> torch.serialization.default_restore_location(torch.ones(2).untyped_storage(), "cpu").nbytes()
+    8
+    """
     for _, _, deserializer in _package_registry:
         result = deserializer(storage, location)
         if result is not None:
@@ -308,18 +335,31 @@ class _Place:
 
 
 def normalize_storage_type(storage_type):
-    """The class of storages of a dtype, by its class or its dtype."""
+    """The class of storages of a dtype, by its class or its dtype.
+
+    >>> torch.serialization.normalize_storage_type(torch.float32)
+    torch.float32
+    """
     return getattr(storage_type, "dtype", storage_type)
 
 
 def storage_to_tensor_type(storage):
-    """The name of the tensor class that goes with a storage."""
+    """The name of the tensor class that goes with a storage.
+
+    >>> torch.serialization.storage_to_tensor_type(torch.ones(1).storage())
+    'torch.FloatTensor'
+    """
     names = {dtype: name for name, dtype in STORAGE_CLASSES.items()}
     return "torch." + names[storage.dtype].replace("Storage", "Tensor")
 
 
 def check_module_version_greater_or_equal(module, req_version_tuple, error_if_malformed=True):
-    """Whether `module.__version__` is at least the given tuple of numbers."""
+    """Whether `module.__version__` is at least the given tuple of numbers.
+
+    >>> import types
+    >>> torch.serialization.check_module_version_greater_or_equal(types.SimpleNamespace(__version__="2.1.0", __name__="m"), (2, 0))
+    True
+    """
     try:
         found = tuple(type(part)(text) for part, text in zip(req_version_tuple, module.__version__.split(".")))
         return found >= tuple(req_version_tuple)
@@ -330,17 +370,37 @@ def check_module_version_greater_or_equal(module, req_version_tuple, error_if_ma
 
 
 def validate_cuda_device(location):
-    """Raises RuntimeError: there is no CUDA device for storages of a file."""
+    """Raises RuntimeError: there is no CUDA device for storages of a file.
+
+    >>> try:
+    ...     torch.serialization.validate_cuda_device("cuda:0")
+    ... except RuntimeError:
+    ...     print("no CUDA")
+    no CUDA
+    """
     _device(location)
 
 
 def validate_hpu_device(location):
-    """Raises RuntimeError: there is no HPU device for storages of a file."""
+    """Raises RuntimeError: there is no HPU device for storages of a file.
+
+    >>> try:
+    ...     torch.serialization.validate_hpu_device("hpu:0")
+    ... except RuntimeError:
+    ...     print("no HPU")
+    no HPU
+    """
     raise RuntimeError(f"load: there is no device for {location!r}; use map_location='cpu'")
 
 
 def mkdtemp():
-    """A fresh folder, removed at the end of a `with` block."""
+    """A fresh folder, removed at the end of a `with` block.
+
+    >>> import os
+    >>> with torch.serialization.mkdtemp() as folder:
+    ...     os.path.isdir(folder)
+    True
+    """
     import tempfile
 
     return tempfile.TemporaryDirectory()
@@ -350,34 +410,65 @@ def mkdtemp():
 
 
 def get_crc32_options():
-    """Whether `save` computes checksums."""
+    """Whether `save` computes checksums.
+
+    >>> torch.serialization.get_crc32_options()
+    True
+    """
     return _options["crc32"]
 
 
 def set_crc32_options(compute_crc32):
-    """Whether `save` computes checksums; without them damage to a file is not noticed."""
+    """Whether `save` computes checksums; without them damage to a file is not noticed.
+
+    >>> torch.serialization.set_crc32_options(False)
+    >>> torch.serialization.get_crc32_options()
+    False
+    >>> torch.serialization.set_crc32_options(True)
+    """
     _options["crc32"] = bool(compute_crc32)
 
 
 def get_default_load_endianness():
-    """The byte order that `load` takes for files that do not say theirs; None for this machine's."""
+    """The byte order that `load` takes for files that do not say theirs; None for this machine's.
+
+    >>> torch.serialization.get_default_load_endianness() is None
+    True
+    """
     return _options["endianness"]
 
 
 def set_default_load_endianness(endianness):
-    """Set the byte order of files that do not say theirs. Raises TypeError for anything but a LoadEndianness or None."""
+    """Set the byte order of files that do not say theirs. Raises TypeError for anything but a LoadEndianness or None.
+
+    >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.LITTLE)
+    >>> torch.serialization.get_default_load_endianness().name
+    'LITTLE'
+    >>> torch.serialization.set_default_load_endianness(None)
+    """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("set_default_load_endianness: expected a LoadEndianness or None")
     _options["endianness"] = endianness
 
 
 def get_default_mmap_options():
-    """How `load` with `mmap=True` maps files: MAP_PRIVATE or MAP_SHARED."""
+    """How `load` with `mmap=True` maps files: MAP_PRIVATE or MAP_SHARED.
+
+    >>> import mmap
+    >>> torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    True
+    """
     return _options["mmap"]
 
 
 class set_default_mmap_options:
-    """How `load` with `mmap=True` maps files, at once or within a `with` block. Only private mappings never change the file."""
+    """How `load` with `mmap=True` maps files, at once or within a `with` block. Only private mappings never change the file.
+
+    >>> import mmap
+    >>> with torch.serialization.set_default_mmap_options(mmap.MAP_PRIVATE):
+    ...     torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    True
+    """
 
     def __init__(self, flags):
         if flags not in (MAP_PRIVATE, MAP_SHARED):

@@ -14,8 +14,11 @@ from cresset import nn, optim
 from cresset.nn import functional as F
 
 SCOPE = {"torch": torch, "nn": nn, "F": F, "optim": optim, "io": io, "warnings": warnings}
-# Old spellings and parts of classes, which say what they stand for instead of showing it.
-POINTERS = ("old name", "places", "as `", "part of")
+# Old spellings say what they stand for instead of showing it; so do variants that return the places of values too.
+POINTERS = ("old name", "old kind", "with the places of the values")
+# What other classes are made of, and nobody calls.
+PARTS = {"cresset.autograd.function.BackwardCFunction", "cresset.nn.modules.module.BackwardHook", "cresset.nn.modules.module.StateMixin",
+         "cresset.nn.parameter.UninitializedTensorMixin", "cresset.utils.checkpoint.CheckpointFunction"}  # fmt: skip
 
 
 def public_modules():
@@ -73,6 +76,34 @@ class Operators(unittest.TestCase):
     def test_signatures_come_first(self):
         self.assertTrue(torch.add.__doc__.startswith("add(input: Tensor | Number, other: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor\n"))
         self.assertTrue(torch.Tensor.add_.__doc__.startswith("add_("))
+
+
+class Package(unittest.TestCase):
+    """Functions and classes that are written by hand."""
+
+    def test_each_has_a_docstring_and_an_example_that_runs(self):
+        counts = {"names": 0, "examples": 0, "pointers": 0, "exceptions": 0, "parts": 0}
+        for name, thing in public_names():
+            if is_operator(thing):
+                continue
+            counts["names"] += 1
+            text = text_of(thing)
+            with self.subTest(name):
+                self.assertTrue(text, "no docstring")
+                if ">>> " in text:
+                    said, examples = failures(name, text)
+                    self.assertEqual(said, "")
+                    counts["examples"] += examples
+                elif inspect.isclass(thing) and issubclass(thing, BaseException):
+                    counts["exceptions"] += 1
+                elif any(pointer in text.lower() for pointer in POINTERS):
+                    counts["pointers"] += 1
+                else:
+                    self.assertIn(name, PARTS, "no example")
+                    counts["parts"] += 1
+        self.assertGreater(counts["names"], 600, counts)
+        self.assertGreater(counts["examples"], 1100, counts)
+        self.assertLessEqual(counts["pointers"], 30, counts)
 
 
 if __name__ == "__main__":

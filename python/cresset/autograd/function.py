@@ -17,7 +17,21 @@ _numbers = itertools.count()
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`; any attribute may be set on it beside what its methods keep."""
+    """What `forward` leaves for `backward`; any attribute may be set on it beside what its methods keep.
+
+    >>> class Scale(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * ctx.factor, None
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> Scale.apply(x, 3.0).sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
+    """
 
     def save_for_backward(self, *tensors):
         """Keep tensors (or None) for `saved_tensors` in `backward`; call it once, with inputs and outputs of `forward` in any order.
@@ -83,7 +97,19 @@ class BackwardCFunction(_cresset._FunctionBase, FunctionCtx, _HookMixin):
 
 
 class FunctionMeta(type):
-    """Makes the class of the nodes of each function: `XBackward` for `X`."""
+    """Makes the class of the nodes of each function: `XBackward` for `X`.
+
+    >>> class Same(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x.clone()
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad
+    >>> y = Same.apply(torch.ones(1, requires_grad=True))
+    >>> y.grad_fn.name()
+    'SameBackward'
+    """
 
     def __init__(cls, name, bases, attributes):
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "_autograd_function_id": next(_numbers)})
@@ -207,7 +233,11 @@ def once_differentiable(fn):
 
 
 class InplaceFunction(Function):
-    """A function with a flag that says whether it changes its input; kept for old programs."""
+    """A function with a flag that says whether it changes its input; kept for old programs.
+
+    >>> torch.autograd.function.InplaceFunction(inplace=True).inplace
+    True
+    """
 
     def __init__(self, inplace=False):
         super().__init__()

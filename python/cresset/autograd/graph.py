@@ -71,7 +71,13 @@ _register_hook.__doc__, _register_prehook.__doc__ = Node.register_hook.__doc__, 
 
 
 class GradientEdge(typing.NamedTuple):
-    """A place in the graph where a gradient arrives: a node and the number of its input. `backward` and `grad` take it for a tensor."""
+    """A place in the graph where a gradient arrives: a node and the number of its input. `backward` and `grad` take it for a tensor.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> edge = torch.autograd.graph.get_gradient_edge(x * 2)
+    >>> edge.output_nr
+    0
+    """
 
     node: Node
     output_nr: int

@@ -1,6 +1,7 @@
 """The name that tensors had before they became one with what differentiates them."""
 
-from _cresset import Tensor, queue_callback
+import _cresset
+from _cresset import Tensor
 
 
 class _Meta(type):
@@ -14,7 +15,7 @@ class _Engine:
     @staticmethod
     def queue_callback(callback):
         """Call `callback()` when the backward pass that runs has finished. Errors: RuntimeError outside of a pass."""
-        queue_callback(callback)
+        _cresset.queue_callback(callback)
 
 
 class Variable(metaclass=_Meta):

@@ -36,6 +36,9 @@ def install(module, **flags):
             setattr(here, name, value)
         return before
 
+    name, (value, _) = next(iter(flags.items()))
+    public = module.replace("cresset", "torch", 1)
+
     @contextlib.contextmanager
     def context(**changes):
         before = set_flags(**changes)
@@ -44,4 +47,17 @@ def install(module, **flags):
         finally:
             set_flags(**before)
 
+    set_flags.__doc__ = f"""Sets flags of {public} by keyword and returns what was before. TypeError for a flag that is not there.
+
+    >>> {public}.set_flags({name}={value!r})
+    {{{name!r}: {value!r}}}
+    """
+    context.__doc__ = f"""A context in which flags of {public} have other values.
+
+    >>> with {public}.flags({name}={value!r}):
+    ...     {public}.{name}
+    {value!r}
+    """
+    for function, name in ((set_flags, "set_flags"), (context, "flags")):
+        function.__module__, function.__name__, function.__qualname__ = module, name, name
     return set_flags, context

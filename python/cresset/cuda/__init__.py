@@ -215,7 +215,7 @@ for _name, _what in {
 }.items():
     globals()[_name] = _refusing_class("CUDA", _name, __name__, _what)
 
-OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch", "__doc__": "A device has not the memory that was asked for."})
+from _cresset import OutOfMemoryError  # noqa: E402,F401
 
 
 def stream(stream):

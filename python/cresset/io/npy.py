@@ -11,6 +11,8 @@ import _cresset
 
 from ._files import source, target
 
+__all__ = ["load_npy", "load_npz", "save_npy", "save_npz"]
+
 
 def save_npy(tensor, f):
     """Write a tensor as a .npy file, to a path or an object with `write`.

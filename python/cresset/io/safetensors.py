@@ -91,6 +91,13 @@ def load_file(filename, device="cpu"):
     """The tensors of a file by name. On the CPU they share pages with the file until they are written to; the file does not change.
 
     Raises FileNotFoundError and its kin, SafetensorError for damaged files.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "weights.safetensors")
+    >>> torch.io.safetensors.save_file({"w": torch.ones(2)}, path)
+    >>> torch.io.safetensors.load_file(path)
+    {'w': tensor([1., 1.])}
     """
     tensors = _read(filename, True)[0]
     return tensors if torch.device(device).type == "cpu" else {name: tensor.to(device) for name, tensor in tensors.items()}
@@ -161,7 +168,15 @@ class _Slice:
 
 
 def save_model(model, filename, metadata=None, force_contiguous=True):
-    """The state of a module; of tensors under several names one is written, the others are noted in the metadata."""
+    """The state of a module; of tensors under several names one is written, the others are noted in the metadata.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "model.safetensors")
+    >>> torch.io.safetensors.save_model(nn.Linear(2, 1), path)
+    >>> sorted(torch.io.safetensors.load_file(path))
+    ['bias', 'weight']
+    """
     state, kept, facts = model.state_dict(), {}, dict(metadata or {})
     seen = {}
     for name, tensor in state.items():
@@ -175,7 +190,15 @@ def save_model(model, filename, metadata=None, force_contiguous=True):
 
 
 def load_model(model, filename, strict=True, device="cpu"):
-    """Load what `save_model` wrote; returns the names that are missing and those that are not expected."""
+    """Load what `save_model` wrote; returns the names that are missing and those that are not expected.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "model.safetensors")
+    >>> torch.io.safetensors.save_model(nn.Linear(2, 1), path)
+    >>> torch.io.safetensors.load_model(nn.Linear(2, 1), path)
+    (set(), [])
+    """
     tensors, facts = _read(filename, True)
     tensors = dict(tensors)
     for name, other in (facts or {}).items():

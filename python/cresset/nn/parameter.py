@@ -125,7 +125,11 @@ class UninitializedTensorMixin:
 
 
 def is_lazy(value):
-    """Whether a tensor still waits for its shape."""
+    """Whether a tensor still waits for its shape.
+
+    >>> nn.parameter.is_lazy(nn.UninitializedParameter()), nn.parameter.is_lazy(nn.Parameter(torch.ones(1)))
+    (True, False)
+    """
     return isinstance(value, UninitializedTensorMixin)
 
 

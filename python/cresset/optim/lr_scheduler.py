@@ -220,6 +220,12 @@ class MultiplicativeLR(_PerGroupFunctions):
     """The last rate times ``lr_lambda(epoch)``; one function, or a list with one for each group.
 
     Errors: ValueError if the list's length is not the number of groups.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.MultiplicativeLR(sgd, lambda epoch: 0.5)
+    >>> sgd.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
     """
 
     def get_lr(self):
@@ -256,7 +262,14 @@ class StepLR(_Chained):
 
 
 class MultiStepLR(_Chained):
-    """The rate times ``gamma`` at each epoch of ``milestones``, once for each time it stands there."""
+    """The rate times ``gamma`` at each epoch of ``milestones``, once for each time it stands there.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.MultiStepLR(sgd, milestones=[1], gamma=0.5)
+    >>> sgd.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -271,7 +284,13 @@ class MultiStepLR(_Chained):
 
 
 class ConstantLR(_Chained):
-    """The rate times ``factor``, in [0, 1], for the first ``total_iters`` epochs. Errors: ValueError for another factor."""
+    """The rate times ``factor``, in [0, 1], for the first ``total_iters`` epochs. Errors: ValueError for another factor.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.ConstantLR(sgd, factor=0.5, total_iters=2)
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1.0:
@@ -325,7 +344,14 @@ class LinearLR(_Chained):
 
 
 class ExponentialLR(_Chained):
-    """The rate times ``gamma`` every epoch."""
+    """The rate times ``gamma`` every epoch.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
+    >>> sgd.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
@@ -339,7 +365,14 @@ class ExponentialLR(_Chained):
 
 
 class PolynomialLR(_Chained):
-    """The rate falls to 0 within ``total_iters`` epochs as (1 - epoch / total_iters)^power."""
+    """The rate falls to 0 within ``total_iters`` epochs as (1 - epoch / total_iters)^power.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=1.0)
+    >>> sgd.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.75]
+    """
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
@@ -398,6 +431,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     ``step(epoch)`` takes fractions of an epoch, for a rate that changes with every batch.
 
     Errors: ValueError unless ``T_0`` is a positive and ``T_mult`` an integer of at least 1, and for a negative epoch.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> schedule = optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd, T_0=2)
+    >>> rates = []
+    >>> for epoch in range(4):
+    ...     rates.append(schedule.get_last_lr()[0]); sgd.step(); schedule.step()
+    >>> [round(r, 4) for r in rates]
+    [1.0, 0.5, 1.0, 0.5]
     """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
@@ -478,6 +519,14 @@ class CyclicLR(LRScheduler):
         last_epoch: the number of steps already taken, less one.
 
     Errors: ValueError for an unknown mode, lists of wrong lengths, an optimizer without momentum.
+
+    >>> sgd = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0, momentum=0.9)
+    >>> schedule = optim.lr_scheduler.CyclicLR(sgd, base_lr=0.0, max_lr=1.0, step_size_up=2)
+    >>> rates = []
+    >>> for step in range(5):
+    ...     rates.append(schedule.get_last_lr()[0]); sgd.step(); schedule.step()
+    >>> [round(r, 4) for r in rates]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
     """
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
@@ -835,6 +884,12 @@ class ChainedScheduler(_Composed):
         optimizer: by default that of the first.
 
     Errors: ValueError for none and for other optimizers.
+
+    >>> adam = optim.Adam([nn.Parameter(torch.ones(1))], lr=1.0)
+    >>> both = optim.lr_scheduler.ChainedScheduler([optim.lr_scheduler.ExponentialLR(adam, 0.5), optim.lr_scheduler.ExponentialLR(adam, 0.1)])
+    >>> adam.step(); both.step()
+    >>> both.get_last_lr()
+    [0.05]
     """
 
     def __init__(self, schedulers, optimizer=None):

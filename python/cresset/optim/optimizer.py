@@ -49,7 +49,14 @@ def register_optimizer_step_pre_hook(hook):
 
 
 def register_optimizer_step_post_hook(hook):
-    """Calls ``hook(optimizer, args, kwargs)`` after the ``step`` of every optimizer. Returns a removable handle."""
+    """Calls ``hook(optimizer, args, kwargs)`` after the ``step`` of every optimizer. Returns a removable handle.
+
+    >>> from cresset.optim.optimizer import register_optimizer_step_post_hook
+    >>> handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print(type(optimizer).__name__))
+    >>> optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0).step()
+    SGD
+    >>> handle.remove()
+    """
     return _register(_global_post_hooks, hook)
 
 

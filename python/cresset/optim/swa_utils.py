@@ -21,7 +21,11 @@ def _check_decay(decay):
 
 
 def get_ema_avg_fn(decay=0.999):
-    """The function (average, value, count) -> decay average + (1 - decay) value. Errors: ValueError for a decay not in [0, 1]."""
+    """The function (average, value, count) -> decay average + (1 - decay) value. Errors: ValueError for a decay not in [0, 1].
+
+    >>> optim.swa_utils.get_ema_avg_fn(0.5)(torch.tensor(0.0), torch.tensor(1.0), 1)
+    tensor(0.5000)
+    """
     _check_decay(decay)
 
     @torch.no_grad()
@@ -32,7 +36,11 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """The function (average, value, count) -> the mean of count + 1 values."""
+    """The function (average, value, count) -> the mean of count + 1 values.
+
+    >>> optim.swa_utils.get_swa_avg_fn()(torch.tensor(0.0), torch.tensor(1.0), torch.tensor(1))
+    tensor(0.5000)
+    """
 
     @torch.no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
@@ -42,13 +50,25 @@ def get_swa_avg_fn():
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """`get_ema_avg_fn` for lists of tensors, in place."""
+    """`get_ema_avg_fn` for lists of tensors, in place.
+
+    >>> average = [torch.zeros(1)]
+    >>> optim.swa_utils.get_ema_multi_avg_fn(0.5)(average, [torch.ones(1)], 1)
+    >>> average
+    [tensor([0.5000])]
+    """
     _check_decay(decay)
     return _in_place(lambda count: 1 - decay, get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn():
-    """`get_swa_avg_fn` for lists of tensors, in place."""
+    """`get_swa_avg_fn` for lists of tensors, in place.
+
+    >>> average = [torch.zeros(1)]
+    >>> optim.swa_utils.get_swa_multi_avg_fn()(average, [torch.ones(1)], torch.tensor(1))
+    >>> average
+    [tensor([0.5000])]
+    """
     return _in_place(lambda count: 1 / (count + 1), get_swa_avg_fn())
 
 
@@ -140,6 +160,11 @@ def update_bn(loader, model, device=None):
         loader: batches, tensors or sequences that begin with the model's input.
         model: is called in training mode, and then set back.
         device: to which the inputs are moved.
+
+    >>> model = nn.BatchNorm1d(1)
+    >>> optim.swa_utils.update_bn([torch.tensor([[1.0], [3.0]])], model)
+    >>> model.running_mean
+    tensor([2.])
     """
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not norms:

@@ -37,6 +37,12 @@ def _cosines(coefficients):
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """exp(-abs(k - center) / tau), the centre being the middle. ValueError for a negative M, a tau that is not positive, or a center given for a
+    symmetric window.
+
+    >>> torch.signal.windows.exponential(3)
+    tensor([0.3679, 1.0000, 0.3679])
+    """
     _options("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -47,10 +53,20 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.s
 
 
 def cosine(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """sin(pi * (k + 1/2) / M). ValueError for a negative M.
+
+    >>> torch.signal.windows.cosine(3)
+    tensor([0.5000, 1.0000, 0.5000])
+    """
     return _window("cosine", M, sym, dtype, layout, device, requires_grad, lambda k, n: torch.sin((k + 0.5) * (math.pi / n)))
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """exp(-((k - middle) / std)² / 2). ValueError for a negative M or a deviation that is not positive.
+
+    >>> torch.signal.windows.gaussian(3)
+    tensor([0.6065, 1.0000, 0.6065])
+    """
     _options("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -59,6 +75,11 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=N
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """The window of Bessel functions that `beta` narrows. ValueError for a negative M or beta.
+
+    >>> torch.signal.windows.kaiser(3)
+    tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
+    """
     _options("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -71,6 +92,12 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=N
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """The sum of cosines with the coefficients `a` and alternating signs. ValueError for a negative M or no coefficients, TypeError for
+    anything but a list or tuple of them.
+
+    >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
+    tensor([0., 1., 0.])
+    """
     _options("general_cosine", M, dtype, layout)
     if not isinstance(a, (list, tuple)):
         raise TypeError("Coefficients must be a list/tuple")
@@ -80,24 +107,54 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=N
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """alpha - (1 - alpha) * cos(2 * pi * k / (M - 1)). ValueError for a negative M.
+
+    >>> torch.signal.windows.general_hamming(3, alpha=0.6)
+    tensor([0.2000, 1.0000, 0.2000])
+    """
     return _window("general_hamming", M, sym, dtype, layout, device, requires_grad, _cosines([alpha, 1 - alpha]))
 
 
 def hamming(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """`general_hamming` with alpha 0.54. ValueError for a negative M.
+
+    >>> torch.signal.windows.hamming(3)
+    tensor([0.0800, 1.0000, 0.0800])
+    """
     return _window("hamming", M, sym, dtype, layout, device, requires_grad, _cosines([0.54, 0.46]))
 
 
 def hann(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """`general_hamming` with alpha 0.5. ValueError for a negative M.
+
+    >>> torch.signal.windows.hann(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window("hann", M, sym, dtype, layout, device, requires_grad, _cosines([0.5, 0.5]))
 
 
 def blackman(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """The cosine window of coefficients 0.42, 0.5 and 0.08. ValueError for a negative M.
+
+    >>> torch.signal.windows.blackman(5)
+    tensor([-1.4901e-08,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.4901e-08])
+    """
     return _window("blackman", M, sym, dtype, layout, device, requires_grad, _cosines([0.42, 0.5, 0.08]))
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """A triangle from 0 to 1 and back. ValueError for a negative M.
+
+    >>> torch.signal.windows.bartlett(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window("bartlett", M, sym, dtype, layout, device, requires_grad, lambda k, n: 1 - torch.abs(2 * k / (n - 1) - 1))
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
+    """The cosine window of four coefficients with the smallest side lobes. ValueError for a negative M.
+
+    >>> torch.signal.windows.nuttall(3)
+    tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
+    """
     return _window("nuttall", M, sym, dtype, layout, device, requires_grad, _cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]))

@@ -51,24 +51,45 @@ def set_checkpoint_early_stop(enable):
 
 
 def set_checkpoint_debug_enabled(enabled):
-    """Within this context, checkpoints made here keep (or do not keep) the stacks at which tensors were saved, for errors to show."""
+    """Within this context, checkpoints made here keep (or do not keep) the stacks at which tensors were saved, for errors to show.
+
+    >>> with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):
+    ...     y = torch.utils.checkpoint.checkpoint(torch.sin, torch.zeros(1), use_reentrant=False)
+    >>> y
+    tensor([0.])
+    """
     return _override("debug", enabled)
 
 
 def noop_context_fn():
-    """Two contexts that do nothing, for forward and recomputation."""
+    """Two contexts that do nothing, for forward and recomputation.
+
+    >>> forward, again = torch.utils.checkpoint.noop_context_fn()
+    >>> with forward, again:
+    ...     print(torch.ones(1))
+    tensor([1.])
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 def detach_variable(inputs):
-    """Inputs cut off from their history, with their ``requires_grad``. Errors: RuntimeError for anything but a tuple."""
+    """Inputs cut off from their history, with their ``requires_grad``. Errors: RuntimeError for anything but a tuple.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y, = torch.utils.checkpoint.detach_variable((x * 2,))
+    >>> y.is_leaf, y.requires_grad
+    (True, True)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs)
 
 
 def check_backward_validity(inputs):
-    """Warns where no tensor among the inputs requires a gradient."""
+    """Warns where no tensor among the inputs requires a gradient.
+
+    >>> torch.utils.checkpoint.check_backward_validity([torch.ones(1, requires_grad=True)])
+    """
     if not any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 

@@ -168,7 +168,10 @@ def unserializable_hook(hook):
 
 
 def warn_if_has_hooks(tensor):
-    """Warn about the hooks of a tensor that pickling would lose."""
+    """Warn about the hooks of a tensor that pickling would lose.
+
+    >>> torch.utils.hooks.warn_if_has_hooks(torch.ones(1))
+    """
     for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(f"the hook {hook!r} on the gradient of a tensor is not saved with it", stacklevel=2)

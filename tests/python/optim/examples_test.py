@@ -14,7 +14,7 @@ class Examples(unittest.TestCase):
             for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
                 module = importlib.import_module(info.name)
                 with self.subTest(module=info.name):
-                    self.assertEqual(doctest.testmod(module, extraglobs={"torch": torch}).failed, 0)
+                    self.assertEqual(doctest.testmod(module, extraglobs={"torch": torch, "nn": torch.nn, "optim": torch.optim}).failed, 0)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,11 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear that tools which swap Linear layers leave alone: the output projection of attention."""
+    """A Linear that tools which swap Linear layers leave alone: the output projection of attention.
+
+    >>> nn.modules.linear.NonDynamicallyQuantizableLinear(2, 3)
+    NonDynamicallyQuantizableLinear(in_features=2, out_features=3, bias=True)
+    """
 
 
 class Bilinear(Module):

@@ -35,22 +35,53 @@ def _register(table, hook, *, prepend=False, marks=()):
 
 
 def register_module_buffer_registration_hook(hook):
-    """Call `hook(module, name, buffer)` whenever any module registers a buffer; what it returns takes the buffer's place."""
+    """Call `hook(module, name, buffer)` whenever any module registers a buffer; what it returns takes the buffer's place.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_buffer_registration_hook(lambda m, name, b: print(name))
+    >>> norm = nn.BatchNorm1d(2)
+    running_mean
+    running_var
+    num_batches_tracked
+    >>> handle.remove()
+    """
     return _register(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook):
-    """Call `hook(module, name, submodule)` whenever any module registers a child; what it returns takes the child's place."""
+    """Call `hook(module, name, submodule)` whenever any module registers a child; what it returns takes the child's place.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_module_registration_hook(lambda m, name, child: print(name))
+    >>> model = nn.Sequential(nn.ReLU())
+    0
+    >>> handle.remove()
+    """
     return _register(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook):
-    """Call `hook(module, name, parameter)` whenever any module registers a parameter; what it returns takes its place."""
+    """Call `hook(module, name, parameter)` whenever any module registers a parameter; what it returns takes its place.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_parameter_registration_hook(lambda m, name, p: print(name))
+    >>> layer = nn.Linear(2, 2)
+    weight
+    bias
+    >>> handle.remove()
+    """
     return _register(_global_parameter_registration_hooks, hook)
 
 
 def register_module_forward_pre_hook(hook):
-    """Call `hook(module, args)` before the forward of every module; what it returns are the arguments instead."""
+    """Call `hook(module, args)` before the forward of every module; what it returns are the arguments instead.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_forward_pre_hook(lambda m, args: print(args))
+    >>> y = nn.Identity()(torch.ones(1))
+    (tensor([1.]),)
+    >>> handle.remove()
+    """
     return _register(_global_forward_pre_hooks, hook)
 
 
@@ -58,6 +89,12 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """Call `hook(module, args, output)` after the forward of every module; what it returns is the output instead.
 
     With `with_kwargs` the hook takes (module, args, kwargs, output); with `always_call` it also runs when forward raises.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_forward_hook(lambda m, args, out: print(type(m).__name__))
+    >>> y = nn.Identity()(torch.ones(1))
+    Identity
+    >>> handle.remove()
     """
     marks = ((_global_forward_hooks_with_kwargs, with_kwargs), (_global_forward_hooks_always_called, always_call))
     return _register(_global_forward_hooks, hook, marks=marks)
@@ -77,12 +114,26 @@ def register_module_backward_hook(hook):
 
 
 def register_module_full_backward_pre_hook(hook):
-    """Call `hook(module, grad_output)` before the backward of every module."""
+    """Call `hook(module, grad_output)` before the backward of every module.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_full_backward_pre_hook(lambda m, out: print(out[0]))
+    >>> nn.Identity()(torch.ones(1, requires_grad=True)).sum().backward()
+    tensor([1.])
+    >>> handle.remove()
+    """
     return _register(_global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook):
-    """Call `hook(module, grad_input, grad_output)` when the gradients of every module's inputs are known."""
+    """Call `hook(module, grad_input, grad_output)` when the gradients of every module's inputs are known.
+
+    >>> from cresset.nn.modules import module
+    >>> handle = module.register_module_full_backward_hook(lambda m, into, out: print(out[0]))
+    >>> nn.Identity()(torch.ones(1, requires_grad=True)).sum().backward()
+    tensor([1.])
+    >>> handle.remove()
+    """
     _global_backward(True)
     return _register(_global_backward_hooks, hook)
 

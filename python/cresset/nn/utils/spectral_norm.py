@@ -8,7 +8,12 @@ from ..parameter import Parameter
 
 
 class SpectralNorm:
-    """The hook: computes the weight from `name_orig` and the vectors `name_u` and `name_v` before every call."""
+    """The hook: computes the weight from `name_orig` and the vectors `name_u` and `name_v` before every call.
+
+    >>> layer = nn.utils.spectral_norm(nn.Linear(2, 2))
+    >>> [type(hook).__name__ for hook in layer._forward_pre_hooks.values()]
+    ['SpectralNorm']
+    """
 
     def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
         if n_power_iterations <= 0:

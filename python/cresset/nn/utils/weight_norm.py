@@ -5,7 +5,12 @@ from .parametrizations import _norm_except
 
 
 class WeightNorm:
-    """The hook: computes the weight from `name_g` and `name_v` before every call."""
+    """The hook: computes the weight from `name_g` and `name_v` before every call.
+
+    >>> layer = nn.utils.weight_norm(nn.Linear(2, 2))
+    >>> [type(hook).__name__ for hook in layer._forward_pre_hooks.values()]
+    ['WeightNorm']
+    """
 
     def __init__(self, name, dim):
         self.name = name

@@ -180,7 +180,14 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Streams one after the other. Errors: AssertionError, when read, for what is no stream."""
+    """Streams one after the other. Errors: AssertionError, when read, for what is no stream.
+
+    >>> class Count(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2])
+    >>> list(torch.utils.data.ChainDataset([Count(), Count()]))
+    [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets):
         self.datasets = datasets
