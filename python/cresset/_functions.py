@@ -198,14 +198,33 @@ def index_put(input, indices, values, accumulate=False):
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Slides `weight` (out, C / groups, K) over `input` (N, C, L) or (C, L), adding `bias` (out); `padding` may be "same" or "valid".
+    RuntimeError for shapes that do not fit.
+
+    >>> torch.conv1d(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]), torch.tensor([[[1.0, -1.0]]]))
+    tensor([[[-1., -1., -1.]]])
+    """
     return _ops["conv1d"](input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Slides `weight` (out, C / groups, KH, KW) over `input` (N, C, H, W) or (C, H, W), adding `bias` (out); `padding` may be "same" or
+    "valid". RuntimeError for shapes that do not fit.
+
+    >>> torch.conv2d(torch.ones(1, 2, 3, 3), torch.ones(1, 2, 2, 2))
+    tensor([[[[8., 8.],
+              [8., 8.]]]])
+    """
     return _ops["conv2d"](input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Slides `weight` (out, C / groups, KD, KH, KW) over `input` (N, C, D, H, W) or (C, D, H, W), adding `bias` (out); `padding` may be
+    "same" or "valid". RuntimeError for shapes that do not fit.
+
+    >>> torch.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(3, 1, 2, 2, 2)).flatten()
+    tensor([8., 8., 8.])
+    """
     return _ops["conv3d"](input, weight, bias, stride, padding, dilation, groups)
 
 

@@ -321,5 +321,10 @@ def _pop_mode_temporarily():
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch():
-    """Calls within `__torch_function__` are handed over without it; kept for programs that ask for it."""
+    """Calls within `__torch_function__` are handed over without it; kept for programs that ask for it.
+
+    >>> with torch.overrides.enable_reentrant_dispatch():
+    ...     torch.ones(1)
+    tensor([1.])
+    """
     yield
