@@ -32,7 +32,7 @@ std::unordered_map<StorageImpl*, PyObject*>& objects() {
 PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"size", "device", nullptr};
   PyObject *size = nullptr, *device = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", const_cast<char**>(names), &size, &device)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:UntypedStorage", const_cast<char**>(names), &size, &device)) return nullptr;
   return guarded([&] {
     const Device d = device == Py_None ? Device(kCPU) : to_device(device);
     const bool listed = size && PySequence_Check(size);

@@ -59,7 +59,7 @@ PyObject* is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (overridden(self)) return overridden_method(self, "is_contiguous", args, kwargs);
   static const char* names[] = {"memory_format", nullptr};
   PyObject* format = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!", const_cast<char**>(names), memory_format_type, &format)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:is_contiguous", const_cast<char**>(names), memory_format_type, &format)) return nullptr;
   return guarded([&] {
     const auto wanted = format ? static_cast<MemoryFormat>(reinterpret_cast<ConstantObject*>(format)->value) : MemoryFormat::Contiguous;
     return PyBool_FromLong(tensor_of(self).is_contiguous(wanted));
@@ -185,7 +185,7 @@ PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (overridden(self)) return overridden_method(self, "requires_grad_", args, kwargs);
   static const char* names[] = {"requires_grad", nullptr};
   PyObject* on = Py_True;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!", const_cast<char**>(names), &PyBool_Type, &on)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", const_cast<char**>(names), &PyBool_Type, &on)) return nullptr;
   return guarded([&] {
     tensor_of(self).requires_grad_(on == Py_True);
     return Ref::share(self).release();
@@ -204,7 +204,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"cls", "data", "require_grad", nullptr};
   PyObject *cls, *data;
   int requires_grad = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|p:_make_subclass", const_cast<char**>(names), &cls, tensor_type, &data, &requires_grad)) return nullptr;
   return guarded([&] {
     Tensor t = tensor_of(data).detach();
     if (requires_grad) t.requires_grad_(true);
@@ -227,7 +227,7 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (overridden(self)) return overridden_method(self, "set_", args, kwargs);
   static const char* names[] = {"source", "storage_offset", "size", "stride", nullptr};
   PyObject *source = nullptr, *offset = nullptr, *size = nullptr, *stride = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO", const_cast<char**>(names), &source, &offset, &size, &stride)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:set_", const_cast<char**>(names), &source, &offset, &size, &stride)) return nullptr;
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     TensorImpl& impl = *t.impl();

@@ -102,7 +102,7 @@ Device& device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->devi
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type, *index = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
   return guarded([&] {
     Device d = to_device(type);
     if (index != Py_None) {
@@ -232,7 +232,7 @@ PyType_Slot size_slots[] = {{Py_tp_doc, const_cast<char*>(kSizeDoc)},
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", nullptr};
   PyObject* device = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(names), &device)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) return nullptr;
   return guarded([&] {
     const Device d = device == Py_None ? Device(kCPU) : to_device(device);
     CRESSET_CHECK(d.is_cpu(), "generator: no random numbers are made on ", d, ", expected cpu");

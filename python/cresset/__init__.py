@@ -61,7 +61,7 @@ def _operator_method(name):
     return _methods[name]
 
 
-from . import _creation, _functions, _modes, _overridable, _tensor, _utils  # noqa: E402
+from . import _creation, _functions, _missing, _modes, _overridable, _tensor, _utils  # noqa: E402
 
 _named = dict(vars(_functions))
 _overridable.replace(_named, __name__, but=("broadcast_shapes",))
@@ -87,7 +87,7 @@ _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_en
 
 def __getattr__(name):
     if name not in _lazy:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r} (docs/parity.md tells what is there)")
+        raise _missing.error(__name__, name)
     import importlib
 
     module = importlib.import_module(f"{__name__}.{_lazy[name] or name}")

@@ -36,3 +36,9 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return _ops["diagonal"](A, offset, dim1, dim2)
 _overridable.replace(globals(), __name__)
 del _overridable
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

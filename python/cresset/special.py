@@ -10,3 +10,9 @@ _same = {"round": "round", "log_softmax": "log_softmax", "softmax": "softmax", "
          "multigammaln": "mvlgamma"}  # fmt: skip
 _names.update({name: _ops[op] for name, op in _same.items() if op in _ops and name not in _names})
 globals().update(_names)
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -66,13 +66,18 @@ class Alias(unittest.TestCase):
             ("import torch.no_such_thing", ModuleNotFoundError, "torch.no_such_thing"),
             ("from torch import no_such_thing", ImportError, "no_such_thing"),
             ("import torch; torch.no_such_thing", AttributeError, "no_such_thing"),
+            ("from torch.nn import no_such_thing", ImportError, "no_such_thing"),
+            ("import torch.nn.functional as F; F.no_such_thing", AttributeError, "no_such_thing"),
+            ("from torch.utils.data import no_such_thing", ImportError, "no_such_thing"),
+            ("from torch.optim.lr_scheduler import no_such_thing", ImportError, "no_such_thing"),
+            ("import torch.nn.no_such_thing", ModuleNotFoundError, "torch.nn.no_such_thing"),
         ):
             with self.subTest(text):
                 last = self.script(text).stderr.splitlines()[-1]
                 self.assertIn(error.__name__, last)
                 self.assertIn(name, last)
-        for text in ("import torch.no_such_thing", "import torch; torch.no_such_thing"):
-            self.assertIn("docs/parity.md", self.script(text).stderr)
+                self.assertIn("docs/parity.md", last)
+        self.assertEqual(self.script("import torch\nprint(hasattr(torch, 'no'), getattr(torch.nn, 'no', 3))").stdout, "False 3\n")
 
     def test_modules_and_code(self):
         done = cresset("-c", "import torch, sys; print(torch.arange(3).sum().item(), sys.argv)", "x")

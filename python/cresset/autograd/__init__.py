@@ -117,4 +117,6 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
 def __getattr__(name):
     if name == "functional":
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -12,4 +12,6 @@ __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum
 def __getattr__(name):
     if name in __all__:
         return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

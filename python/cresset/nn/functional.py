@@ -12,3 +12,9 @@ for _home in (activation, attention, layer, loss, vision):
 del activation, attention, layer, loss, vision, _home
 _overridable.replace(globals(), __name__)
 del _overridable
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -277,3 +277,9 @@ uniform, normal, constant, eye, dirac = map(_old_name, (uniform_, normal_, const
 xavier_uniform, xavier_normal = map(_old_name, (xavier_uniform_, xavier_normal_))
 kaiming_uniform, kaiming_normal = map(_old_name, (kaiming_uniform_, kaiming_normal_))
 orthogonal, sparse = map(_old_name, (orthogonal_, sparse_))
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -38,4 +38,6 @@ def __getattr__(name):  # needs torch.nn, which most optimizers do without
         import importlib
 
         return importlib.import_module(f"{__name__}.swa_utils")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -905,3 +905,9 @@ class ChainedScheduler(_Composed):
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -12,4 +12,6 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

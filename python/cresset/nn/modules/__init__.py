@@ -43,3 +43,9 @@ from .attention import MultiheadAttention
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = sorted(_name for _name, _value in globals().items() if isinstance(_value, type) and not _name.startswith("_"))
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -669,6 +669,8 @@ class Module(StateMixin):
                 return self.forward(*args, **kwargs)
             return self._call_with_hooks(args, kwargs)
         except Exception as error:
+            if "_forward_hooks" not in own:
+                raise AttributeError(f"{type(self).__name__}: the module was called before super().__init__() in its __init__") from None
             self._note_path(error)
             raise
 

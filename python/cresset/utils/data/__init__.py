@@ -18,3 +18,9 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, Su
 __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
            "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
            "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split"]  # fmt: skip
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)
