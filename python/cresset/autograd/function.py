@@ -1,7 +1,6 @@
 """Custom functions: operators with gradients of one's own."""
 
 import functools
-import inspect
 import itertools
 import warnings
 
@@ -189,7 +188,11 @@ class Function(_cresset._FunctionBase, FunctionCtx, _HookMixin, metaclass=Functi
         return _cresset.function_apply(cls, bound.args, True)
 
 
-_signature = functools.lru_cache(maxsize=None)(inspect.signature)
+@functools.lru_cache(maxsize=None)
+def _signature(function):
+    import inspect  # takes longer to load than all of this package's autograd
+
+    return inspect.signature(function)
 
 
 class _Twice(Function):
