@@ -12,10 +12,12 @@ namespace cresset {
 
 enum class ScalarType : int8_t {
   Byte, Char, Short, Int, Long, Half, Float, Double, ComplexHalf, ComplexFloat, ComplexDouble, Bool, BFloat16, UInt16, UInt32, UInt64,
-  Undefined, NumOptions,
+  Float8_e5m2, Float8_e4m3fn, Float8_e5m2fnuz, Float8_e4m3fnuz, Float8_e8m0fnu, Undefined, NumOptions,
 };
 using DType = ScalarType;
 constexpr int kNumDTypes = static_cast<int>(ScalarType::Undefined);
+// Kernels know the dtypes below this number, except complex32.
+constexpr int kNumKernelDTypes = static_cast<int>(ScalarType::UInt64) + 1;
 
 constexpr ScalarType kByte = ScalarType::Byte, kUInt8 = ScalarType::Byte, kChar = ScalarType::Char, kInt8 = ScalarType::Char,
                      kShort = ScalarType::Short, kInt16 = ScalarType::Short, kInt = ScalarType::Int, kInt32 = ScalarType::Int,
@@ -25,7 +27,9 @@ constexpr ScalarType kByte = ScalarType::Byte, kUInt8 = ScalarType::Byte, kChar 
                      kComplexFloat = ScalarType::ComplexFloat, kComplex64 = ScalarType::ComplexFloat,
                      kComplexDouble = ScalarType::ComplexDouble, kComplex128 = ScalarType::ComplexDouble, kBool = ScalarType::Bool,
                      kBFloat16 = ScalarType::BFloat16, kUInt16 = ScalarType::UInt16, kUInt32 = ScalarType::UInt32,
-                     kUInt64 = ScalarType::UInt64;
+                     kUInt64 = ScalarType::UInt64, kFloat8_e5m2 = ScalarType::Float8_e5m2, kFloat8_e4m3fn = ScalarType::Float8_e4m3fn,
+                     kFloat8_e5m2fnuz = ScalarType::Float8_e5m2fnuz, kFloat8_e4m3fnuz = ScalarType::Float8_e4m3fnuz,
+                     kFloat8_e8m0fnu = ScalarType::Float8_e8m0fnu;
 
 // X(C++ type, enumerator) for every dtype with kernels, in enumerator order.
 #define CRESSET_FOR_EACH_DTYPE(X)                                                                                                  \
@@ -43,14 +47,20 @@ CRESSET_FOR_EACH_DTYPE(CRESSET_MAP_DTYPE)
 template <class T> constexpr ScalarType dtype_of = CppTypeToScalarType<T>::value;
 
 namespace detail {
-constexpr uint8_t kElementSizes[kNumDTypes + 1] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 2, 2, 4, 8, 0};
+constexpr uint8_t kElementSizes[kNumDTypes + 1] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 2, 2, 4, 8, 1, 1, 1, 1, 1, 0};
 }
 
 constexpr size_t element_size(ScalarType t) { return detail::kElementSizes[static_cast<int>(t)]; }
 constexpr size_t elementSize(ScalarType t) { return element_size(t); }
 constexpr bool is_complex_type(ScalarType t) { return t >= ScalarType::ComplexHalf && t <= ScalarType::ComplexDouble; }
+constexpr bool is_float8_type(ScalarType t) { return t >= ScalarType::Float8_e5m2 && t < ScalarType::Undefined; }
 constexpr bool is_floating_type(ScalarType t) {
-  return (t >= ScalarType::Half && t <= ScalarType::Double) || t == ScalarType::BFloat16;
+  return (t >= ScalarType::Half && t <= ScalarType::Double) || t == ScalarType::BFloat16 || is_float8_type(t);
+}
+// Dtypes that tensors store and kernels do not compute on: operators convert to the dtype of `compute_type` and back.
+constexpr bool is_storage_type(ScalarType t) { return t == ScalarType::ComplexHalf || is_float8_type(t); }
+constexpr ScalarType compute_type(ScalarType t) {
+  return t == ScalarType::ComplexHalf ? ScalarType::ComplexFloat : is_float8_type(t) ? ScalarType::Float : t;
 }
 constexpr bool is_integral_type(ScalarType t, bool include_bool) {
   return t <= ScalarType::Long || (t >= ScalarType::UInt16 && t <= ScalarType::UInt64) || (include_bool && t == ScalarType::Bool);
@@ -59,7 +69,8 @@ constexpr bool isComplexType(ScalarType t) { return is_complex_type(t); }
 constexpr bool isFloatingType(ScalarType t) { return is_floating_type(t); }
 constexpr bool isIntegralType(ScalarType t, bool include_bool) { return is_integral_type(t, include_bool); }
 constexpr bool is_signed_type(ScalarType t) {
-  return t != ScalarType::Byte && t != ScalarType::Bool && !(t >= ScalarType::UInt16 && t <= ScalarType::UInt64);
+  return t != ScalarType::Byte && t != ScalarType::Bool && !(t >= ScalarType::UInt16 && t <= ScalarType::UInt64) &&
+         t != ScalarType::Float8_e8m0fnu;
 }
 // Whether a tensor of this dtype can require gradients.
 constexpr bool is_differentiable_type(ScalarType t) { return is_floating_type(t) || is_complex_type(t); }

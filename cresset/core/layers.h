@@ -7,7 +7,8 @@
 
 namespace cresset {
 
-// LazyMath belongs to tensors whose conjugation or negation is yet to be computed.
+// LazyMath belongs to tensors whose memory is not what kernels compute on: conjugation or negation is yet to be done, or the dtype is
+// only stored (float8, complex32).
 enum class Layer : uint8_t { LazyMath, Autograd, Autocast, Functionalize, Vmap, Capture, PythonModes, Profiler };
 constexpr int kNumLayers = 8;
 constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_cast<int>(l)); }

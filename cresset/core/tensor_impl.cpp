@@ -56,6 +56,7 @@ void set_backend_of(DeviceType type, Layout layout, uint8_t backend) {
 TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, Layout layout)
     : storage_(std::move(storage)), dtype_(dtype), device_(device), layout_(layout) {
   if (CRESSET_UNLIKELY(!device.is_cpu() || layout != Layout::Strided)) backend_ = backend_of(device.type(), layout);
+  if (CRESSET_UNLIKELY(is_storage_type(dtype))) set_lazy_layer();
   is_inference_ = layer_state().inference_mode;
   geometry_.set_dim(1);
   geometry_.mutable_sizes()[0] = 0;

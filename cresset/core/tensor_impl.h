@@ -94,7 +94,10 @@ class CRESSET_API TensorImpl : public RefCounted {
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset);
   void set_contiguous_sizes(IntArrayRef sizes);
   void set_storage(intrusive_ptr<StorageImpl> storage) { storage_ = std::move(storage); }
-  void set_dtype(ScalarType t) { dtype_ = t; }
+  void set_dtype(ScalarType t) {
+    dtype_ = t;
+    set_lazy_layer();
+  }
 
   // A new impl over the same storage with the same geometry and no autograd data. It shares the version counter, or gets its own.
   intrusive_ptr<TensorImpl> alias(bool share_version) const;
@@ -151,9 +154,10 @@ class CRESSET_API TensorImpl : public RefCounted {
   void set_inference(bool on) { is_inference_ = on; }
   bool is_conj() const { return is_conj_; }
   // The elements are the conjugates, or the negatives, of what the memory holds.
-  void set_conj(bool on) { is_conj_ = on; set_layer(Layer::LazyMath, is_conj_ || is_neg_); }
+  void set_conj(bool on) { is_conj_ = on; set_lazy_layer(); }
   bool is_neg() const { return is_neg_; }
-  void set_neg(bool on) { is_neg_ = on; set_layer(Layer::LazyMath, is_conj_ || is_neg_); }
+  void set_neg(bool on) { is_neg_ = on; set_lazy_layer(); }
+  // The memory is not what kernels compute on: lazily conjugated or negated, or of a dtype that is only stored.
   bool is_lazy() const { return (layers_ & kLazyMathLayer) != 0; }
   // A Python or C++ number turned into a tensor: takes part in promotion as a scalar.
   bool is_wrapped_number() const { return wrapped_number_; }
@@ -165,6 +169,7 @@ class CRESSET_API TensorImpl : public RefCounted {
  private:
   [[noreturn]] static void throw_inference_write();
   void refresh();
+  void set_lazy_layer() { set_layer(Layer::LazyMath, is_conj_ || is_neg_ || is_storage_type(dtype_)); }
   intrusive_ptr<TensorImpl> over_same_storage() const;
 
   intrusive_ptr<StorageImpl> storage_;

@@ -314,7 +314,7 @@ cresset_status push_string(cresset_values values, const char* v) {
   return guarded([&] { values->stack.emplace_back(v); });
 }
 ScalarType dtype_from(cresset_dtype v) {
-  CRESSET_CHECK_VALUE(v >= 0 && v < kNumDTypes && v != static_cast<int>(ScalarType::ComplexHalf), "dtype: ", static_cast<int>(v), " is not a dtype");
+  CRESSET_CHECK_VALUE(v >= 0 && v < kNumDTypes, "dtype: ", static_cast<int>(v), " is not a dtype");
   return static_cast<ScalarType>(v);
 }
 Device device_from(const char* type, int index) {

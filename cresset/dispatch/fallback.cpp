@@ -1,6 +1,9 @@
 // Boxed kernels written once for all ops: the CPU fallback of a device, in-place and out= forms from the functional one, and the layer
-// that computes lazy conjugates and negatives.
+// that computes lazy conjugates and negatives, and on dtypes that are only stored.
 
+#include <cstring>
+
+#include "cresset/core/result_type.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -43,10 +46,33 @@ Stack take_arguments(Stack& stack, size_t n) {
 
 // What the memory of a lazily conjugated or negated tensor holds.
 Tensor stored(const Tensor& t) {
+  if (!t.is_conj() && !t.is_neg()) return t;
   Tensor plain(t.impl()->alias(true));
   plain.impl()->set_conj(false);
   plain.impl()->set_neg(false);
   return plain;
+}
+
+// The same values in another dtype, without a history.
+Tensor in_dtype(const Tensor& t, ScalarType dtype) {
+  if (t.scalar_type() == dtype) return t;
+  Tensor out(t.impl()->is_non_overlapping_and_dense() ? make_strided(t.sizes(), t.strides(), dtype, t.device()) : make_dense(t.sizes(), dtype, t.device()));
+  if (out.numel() > 0) copy_into(out, t);
+  return out;
+}
+
+// The stored dtype of a call's results, or Undefined: that of its dtype argument, else what its tensors promote to.
+ScalarType stored_result_of(const Stack& arguments) {
+  ResultType types;
+  for (const Value& v : arguments) {
+    if (v.is<ScalarType>()) return is_storage_type(v.to_dtype()) ? v.to_dtype() : ScalarType::Undefined;
+    for_each_tensor(v, [&](const Tensor& t) {
+      // Masks and indices, which may stand beside dtypes that promote with nothing.
+      if (t.defined() && !is_integral_type(t.scalar_type(), true)) types.add(*t.impl());
+    });
+  }
+  const ScalarType t = types.get();
+  return is_storage_type(t) ? t : ScalarType::Undefined;
 }
 
 // The values of `t` as a lazy tensor of the same kind would store them, and the other way round: both changes undo themselves.
@@ -130,11 +156,28 @@ void cpu_fallback(const OpEntry& op, Stack& stack) {
 void compute_lazy_math(const OpEntry& op, Stack& stack) {
   const FunctionSchema& schema = op.function_schema();
   const Stack arguments = take_arguments(stack, schema.arguments.size());
+  // Kernels that read and write stored dtypes themselves.
+  const bool reads_stored = !std::strcmp(op.name, "copy_") || !std::strcmp(op.name, "uniform_") || !std::strcmp(op.name, "normal_");
+  const ScalarType result = reads_stored ? ScalarType::Undefined : stored_result_of(arguments);
   Stack inner;
-  for (const Value& v : arguments)
-    inner.push_back(map_tensors(v, [](const Tensor& t) { return t.defined() && t.impl()->is_lazy() ? changed_as(t, stored(t)) : t; }));
+  for (const Value& v : arguments) {
+    if (v.is<ScalarType>()) {
+      inner.emplace_back(compute_type(v.to_dtype()));
+      continue;
+    }
+    inner.push_back(map_tensors(v, [&](const Tensor& t) {
+      if (!t.defined() || !t.impl()->is_lazy()) return t;
+      const Tensor plain = stored(t);
+      return changed_as(t, reads_stored ? plain : in_dtype(plain, compute_type(t.scalar_type())));
+    }));
+  }
   const Stack copies = inner;
-  call_boxed(op, inner);
+  if (reads_stored) {
+    const ExcludeLayers below(kLazyMathLayer);
+    call_boxed(op, inner);
+  } else {
+    call_boxed(op, inner);
+  }
   SmallVector<std::pair<const TensorImpl*, Tensor>, 2> written;
   for (size_t i = 0; i < arguments.size(); i++) {
     if (!schema.arguments[i].writes || !arguments[i].is_tensor()) continue;
@@ -144,7 +187,11 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
     copy_into(stored(original), changed_as(original, copy));
     written.emplace_back(copy.impl(), original);
   }
-  push_results(stack, inner, written, [](const Tensor& t) { return t; });
+  push_results(stack, inner, written, [&](const Tensor& t) {
+    if (!t.defined() || result == ScalarType::Undefined) return t;
+    if (t.scalar_type() == compute_type(result)) return in_dtype(t, result);
+    return is_complex_type(result) && t.scalar_type() == to_real_type(compute_type(result)) ? in_dtype(t, to_real_type(result)) : t;
+  });
 }
 
 }  // namespace cresset::dispatch

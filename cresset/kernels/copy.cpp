@@ -1,5 +1,6 @@
 #include "cresset/kernels/copy.h"
 
+#include "cresset/base/float8.h"
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/cpu/convert.h"
 #include "cresset/kernels/cpu/stream.h"
@@ -91,6 +92,62 @@ void copy_streaming(const Walk& w, int64_t size, Convert convert) {
   });
 }
 
+// From the stored dtype `t` to the one that it computes in, and back.
+void widen(ScalarType t, char* dst, const char* src, int64_t src_stride, int64_t n) {
+  for (int64_t i = 0; i < n; i++, src += src_stride) {
+    if (t == ScalarType::ComplexHalf) {
+      Half parts[2];
+      __builtin_memcpy(parts, src, sizeof parts);
+      reinterpret_cast<complex<float>*>(dst)[i] = {parts[0], parts[1]};
+    } else {
+      reinterpret_cast<float*>(dst)[i] = float8_to_float(static_cast<uint8_t>(*src), t);
+    }
+  }
+}
+
+void narrow(ScalarType t, char* dst, int64_t dst_stride, const char* src, int64_t n) {
+  for (int64_t i = 0; i < n; i++, dst += dst_stride) {
+    if (t == ScalarType::ComplexHalf) {
+      const complex<float> value = reinterpret_cast<const complex<float>*>(src)[i];
+      const Half parts[2] = {value.real(), value.imag()};
+      __builtin_memcpy(dst, parts, sizeof parts);
+    } else {
+      *dst = static_cast<char>(float_to_float8(reinterpret_cast<const float*>(src)[i], t));
+    }
+  }
+}
+
+// Between dtypes of which one is only stored: in blocks, through the dtypes that they compute in.
+void copy_stored(const Walk& w, ScalarType to, ScalarType from) {
+  constexpr int64_t kBlock = 256;
+  const ScalarType wide_from = compute_type(from), wide_to = compute_type(to);
+  const auto from_size = static_cast<int64_t>(element_size(wide_from)), to_size = static_cast<int64_t>(element_size(wide_to));
+  const Convert convert = converter(wide_from, wide_to);
+  parallel_for(0, w.total, kGrain, [&](int64_t begin, int64_t end) {
+    alignas(64) char read[kBlock * 16], written[kBlock * 16];
+    w.range(begin, end, [&](char** at, int64_t n) {
+      const int64_t dst_stride = w.strides[0][0], src_stride = w.strides[0][1];
+      for (int64_t done = 0; done < n; done += kBlock) {
+        const int64_t count = std::min(kBlock, n - done);
+        const char* source = at[1] + done * src_stride;
+        int64_t step = src_stride;
+        if (from != wide_from) {
+          widen(from, read, source, src_stride, count);
+          source = read;
+          step = from_size;
+        }
+        char* target = at[0] + done * dst_stride;
+        if (to == wide_to) {
+          convert(target, dst_stride, source, step, count);
+        } else {
+          convert(written, to_size, source, step, count);
+          narrow(to, target, dst_stride, written, count);
+        }
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void copy_strided(IntArrayRef shape, Operand dst, Operand src) {
@@ -104,6 +161,7 @@ void copy_strided(IntArrayRef shape, Operand dst, Operand src) {
     if (w.total * dst_size < kGrain) return void(__builtin_memcpy(dst.data, src.data, static_cast<size_t>(w.total * dst_size)));
     return copy_bytes(dst.data, src.data, w.total * dst_size);
   }
+  if (!same && (is_storage_type(dst.dtype) || is_storage_type(src.dtype))) return copy_stored(w, dst.dtype, src.dtype);
   if (const int d = transposed_dim(w, dst_size, src_size)) {
     w.swap_dims(1, d);
     return copy_transposed(w, dst.dtype, src.dtype);

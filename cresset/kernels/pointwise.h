@@ -13,9 +13,9 @@ struct PointwiseKernel {
   uint8_t num_inputs;
   uint8_t num_params;
   Out out;
-  Loop loops[3][kNumDTypes];  // [isa][compute dtype]; nullptr: not supported for this dtype
+  Loop loops[3][kNumKernelDTypes];  // [isa][compute dtype]; nullptr: not supported for this dtype
 
-  Loop loop(ScalarType t) const { return loops[active_isa()][static_cast<int>(t)]; }
+  Loop loop(ScalarType t) const { return static_cast<int>(t) < kNumKernelDTypes ? loops[active_isa()][static_cast<int>(t)] : nullptr; }
 };
 
 // Arithmetic. Integers wrap around; bool adds as `or`, multiplies as `and`, subtracts as `xor`.

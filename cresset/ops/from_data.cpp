@@ -50,8 +50,8 @@ TensorData::TensorData(const TensorData* list, size_t n) : sizes_{static_cast<in
 
 Tensor TensorData::make(const TensorOptions& options) const {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : dtype_ == ScalarType::Undefined ? get_default_dtype() : dtype_;
-  Tensor t(make_dense(sizes_, dtype, Device(kCPU)));
-  switch (dtype) {
+  Tensor t(make_dense(sizes_, compute_type(dtype), Device(kCPU)));
+  switch (t.scalar_type()) {
 #define CRESSET_FILL(T, Name)                                                        \
   case ScalarType::Name:                                                             \
     for (size_t i = 0; i < values_.size(); i++) static_cast<T*>(t.data_ptr())[i] = values_[i].as<T>(); \
@@ -60,6 +60,7 @@ Tensor TensorData::make(const TensorOptions& options) const {
 #undef CRESSET_FILL
     default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: not implemented for dtype ", dtype);
   }
+  if (t.scalar_type() != dtype) t = t.to(dtype);
   if (!options.device().is_cpu()) t = t.to(TensorOptions(options.device()));
   if (options.requires_grad()) t.requires_grad_();
   return t;

@@ -55,7 +55,8 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
 Scalar Tensor::item() const {
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
   CRESSET_CHECK(!is_meta(), "item: cannot be called on meta tensors, they hold no data");
-  const Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();
+  Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();
+  if (is_storage_type(t.scalar_type())) t = t.to(compute_type(t.scalar_type()));
   switch (t.scalar_type()) {
 #define CRESSET_ITEM(T, Name) \
   case ScalarType::Name: return Scalar(*static_cast<const T*>(t.data_ptr()));

@@ -1,5 +1,6 @@
 #include "cresset/ops/pointwise.h"
 
+#include "cresset/core/result_type.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::ops {
@@ -7,31 +8,6 @@ namespace cresset::ops {
 namespace {
 
 constexpr size_t kMaxArgs = kernels::kMaxOperands - 1;
-
-struct ResultType {
-  ScalarType dims = ScalarType::Undefined, zero = ScalarType::Undefined, numbers = ScalarType::Undefined;
-};
-
-ScalarType promote_defined(ScalarType a, ScalarType b) {
-  if (a == ScalarType::Undefined) return b;
-  if (b == ScalarType::Undefined) return a;
-  return promote_types(a, b);
-}
-
-// A lower category matters only where it is of a higher kind: bool < integer < floating < complex.
-ScalarType combine(ScalarType higher, ScalarType lower) {
-  if (lower == ScalarType::Undefined || is_complex_type(higher)) return higher;
-  if (is_floating_type(higher)) return is_complex_type(lower) ? to_complex_type(higher) : higher;
-  if (is_complex_type(lower)) return lower;
-  if (higher == ScalarType::Bool || higher == ScalarType::Undefined || is_floating_type(lower) || is_complex_type(lower))
-    return promote_defined(higher, lower);
-  return higher;
-}
-
-ScalarType number_type(ScalarType t) {
-  if (is_complex_type(t)) return to_complex_type(get_default_dtype());
-  return is_floating_type(t) ? get_default_dtype() : t;
-}
 
 CRESSET_COLD void throw_devices(const char* name, const Device& a, const Device& b) {
   CRESSET_CHECK(false, name, ": expected all tensors to be on the same device, got ", a, " and ", b);
@@ -56,7 +32,7 @@ Plan make_plan(const PointwiseOp& op, ArrayRef<Arg> args) {
   ResultType types;
   for (size_t i = 0; i < args.size(); i++) {
     if (args[i].scalar) {
-      types.numbers = promote_defined(types.numbers, number_type(args[i].scalar->type()));
+      types.add_number(args[i].scalar->type());
       continue;
     }
     const Tensor& t = *args[i].tensor;
@@ -87,18 +63,17 @@ Plan make_plan(const PointwiseOp& op, ArrayRef<Arg> args) {
       }
     }
     if (static_cast<int>(i) == op.mask) continue;
-    if (impl.is_wrapped_number()) types.numbers = promote_defined(types.numbers, number_type(impl.dtype()));
-    else if (impl.dim() == 0) types.zero = promote_defined(types.zero, impl.dtype());
-    else types.dims = promote_defined(types.dims, impl.dtype());
+    types.add(impl);
   }
   if (op.promote == Promote::first) {
     const Arg& first = args[op.mask == 0 ? 1 : 0];
-    p.compute = first.tensor ? first.tensor->scalar_type() : number_type(first.scalar->type());
+    p.compute = first.tensor ? first.tensor->scalar_type() : ResultType::of_number(first.scalar->type());
   } else {
-    p.compute = combine(types.dims, combine(types.zero, types.numbers));
+    p.compute = types.get();
     if (op.promote == Promote::floating && is_integral_type(p.compute, true)) p.compute = get_default_dtype();
   }
   p.result = result_of(op, p.compute);
+  p.compute = compute_type(p.compute);
   return p;
 }
 
@@ -137,7 +112,7 @@ void run(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar*
   strides.reserve(args.size() + 1);
   strides.push_back(byte_strides(out, p.shape));
   operands[0] = {static_cast<char*>(out.data_ptr()), out.scalar_type(), strides[0].data()};
-  loop_dtypes[0] = p.result;
+  loop_dtypes[0] = result_of(op, p.compute);
   for (size_t i = 0; i < args.size(); i++) {
     if (args[i].scalar) {
       store_number(&cells[i], *args[i].scalar, p.compute);
@@ -243,12 +218,10 @@ void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Sc
 ScalarType result_type(ArrayRef<Arg> args) {
   ResultType types;
   for (const Arg& a : args) {
-    if (a.scalar) types.numbers = promote_defined(types.numbers, number_type(a.scalar->type()));
-    else if (a.tensor->impl()->is_wrapped_number()) types.numbers = promote_defined(types.numbers, number_type(a.tensor->scalar_type()));
-    else if (a.tensor->dim() == 0) types.zero = promote_defined(types.zero, a.tensor->scalar_type());
-    else types.dims = promote_defined(types.dims, a.tensor->scalar_type());
+    if (a.scalar) types.add_number(a.scalar->type());
+    else types.add(*a.tensor->impl());
   }
-  return combine(types.dims, combine(types.zero, types.numbers));
+  return types.get();
 }
 
 DimVector dense_strides(IntArrayRef shape, ArrayRef<DimVector> inputs) {
@@ -299,10 +272,11 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
   // Inputs of one shape that agree on dense strides hand them on as they are.
   bool keep = p.uniform && only && only->is_non_overlapping_and_dense();
   for (const Arg& a : args) keep = keep && (!a.tensor || a.tensor->strides() == only->strides());
-  Tensor out(keep && only->is_contiguous() ? make_dense(p.shape, p.result, p.device)
-                                           : make_strided(p.shape, keep ? DimVector(only->strides()) : dense_strides(p.shape, strides), p.result, p.device));
+  const ScalarType computed = result_of(op, p.compute);
+  Tensor out(keep && only->is_contiguous() ? make_dense(p.shape, computed, p.device)
+                                           : make_strided(p.shape, keep ? DimVector(only->strides()) : dense_strides(p.shape, strides), computed, p.device));
   if (!p.device.is_meta() && out.numel() > 0) run(op, p, args, params, out);
-  return out;
+  return computed == p.result ? out : out.to(p.result);
 }
 
 void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {

@@ -83,7 +83,7 @@ Tensor view_as_real(const Tensor& self) {
 Tensor view_as_complex(const Tensor& self) {
   const ScalarType t = self.scalar_type();
   CRESSET_CHECK(!self.is_neg(), "view_as_complex: not supported for a tensor that is a lazy negative; call resolve_neg() first");
-  CRESSET_CHECK(t == kFloat || t == kDouble, "view_as_complex: only supported for float32 and float64 tensors, got dtype ", t);
+  CRESSET_CHECK(t == kHalf || t == kFloat || t == kDouble, "view_as_complex: only supported for float16, float32 and float64 tensors, got dtype ", t);
   CRESSET_CHECK(self.dim() > 0 && self.size(-1) == 2, "view_as_complex: expected a last dimension of size 2, got shape ", self.sizes());
   CRESSET_CHECK(self.numel() == 0 || self.stride(-1) == 1, "view_as_complex: the last dimension must have stride 1, got strides ", self.strides());
   CRESSET_CHECK(self.storage_offset() % 2 == 0, "view_as_complex: the storage offset must be divisible by 2, got ", self.storage_offset());
@@ -100,7 +100,7 @@ Tensor untracked(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
 
 // Bytes seen as another dtype: the last dimension grows or shrinks by the ratio of the element sizes.
 Tensor view(const Tensor& self, ScalarType dtype) {
-  CRESSET_CHECK(dtype == self.scalar_type() || !self.impl()->is_lazy(), "view: a lazy conjugate or negative cannot be viewed as ", dtype,
+  CRESSET_CHECK(dtype == self.scalar_type() || !(self.is_conj() || self.is_neg()), "view: a lazy conjugate or negative cannot be viewed as ", dtype,
                 "; call resolve_conj() or resolve_neg() first");
   const int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(element_size(dtype));
   DimVector sizes(self.sizes()), strides(self.strides());
@@ -144,12 +144,18 @@ Tensor imag(const Tensor& self) {
   return self.is_conj() ? cresset::_neg_view(part(self, 1)) : part(self, 1);
 }
 Tensor make_complex(const Tensor& real, const Tensor& imag) {
-  CRESSET_CHECK(real.scalar_type() == imag.scalar_type() && (real.scalar_type() == kFloat || real.scalar_type() == kDouble),
-                "complex: expected both inputs to be float32 or float64, got ", real.scalar_type(), " and ", imag.scalar_type());
+  const ScalarType t = real.scalar_type();
+  CRESSET_CHECK(t == imag.scalar_type() && (t == kHalf || t == kFloat || t == kDouble), "complex: expected both inputs to be float16, float32 or float64, got ",
+                real.scalar_type(), " and ", imag.scalar_type());
   const std::vector<Tensor> both = cresset::broadcast_tensors({real, imag});
   return cresset::view_as_complex(cresset::stack(both, -1));
 }
-Tensor polar(const Tensor& abs, const Tensor& angle) { return cresset::make_complex(abs * angle.cos(), abs * angle.sin()); }
+Tensor polar(const Tensor& abs, const Tensor& angle) {
+  const ScalarType t = abs.scalar_type();
+  CRESSET_CHECK(t == angle.scalar_type() && (t == kFloat || t == kDouble), "polar: expected both inputs to be float32 or float64, got ", t, " and ",
+                angle.scalar_type());
+  return cresset::make_complex(abs * angle.cos(), abs * angle.sin());
+}
 
 ScalarType result_type(const Tensor& tensor, const Tensor& other) { return ops::result_type({Arg(tensor), Arg(other)}); }
 ScalarType result_type(const Tensor& tensor, const Scalar& other) { return ops::result_type({Arg(tensor), Arg(other)}); }

@@ -131,16 +131,16 @@ PyObject* from_nested(PyObject*, PyObject* args) {
     const std::vector<int64_t> sizes = sizes_of(data);
     const ScalarType type = dtype == Py_None ? inferred(data) : to_dtype(dtype);
     if (dtype != Py_None && PyBytes_Check(data)) inferred(data);
-    const Tensor t = empty(sizes, type);
-    if (t.numel() == 0 && !sizes.empty()) return wrap(t);
-    switch (type) {
+    const Tensor t = empty(sizes, compute_type(type));
+    if (t.numel() == 0 && !sizes.empty()) return wrap(t.to(type));
+    switch (t.scalar_type()) {
 #define CRESSET_STORE(T, Name) \
   case ScalarType::Name: { T* out = static_cast<T*>(t.data_ptr()); store<T>(out, sizes, 0, data); break; }
       CRESSET_FOR_EACH_DTYPE(CRESSET_STORE)
 #undef CRESSET_STORE
       default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: no such dtype as ", type);
     }
-    return wrap(t);
+    return wrap(t.to(type));
   });
 }
 

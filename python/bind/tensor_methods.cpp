@@ -96,7 +96,7 @@ PyObject* value_at(const char* p, ScalarType type) {
 
 PyObject* item(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_conj() && !impl.is_neg()))
+  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   return wrap(t.item());
@@ -111,7 +111,8 @@ PyObject* nested(const Tensor& t, size_t d, const char* p) {
   return list.release();
 }
 PyObject* tolist(const Tensor& t) {
-  const Tensor plain = t.detach().resolve_conj().resolve_neg();
+  Tensor plain = t.detach().resolve_conj().resolve_neg();
+  if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
   CRESSET_CHECK(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
   return nested(plain, 0, static_cast<const char*>(plain.data_ptr()));
 }

@@ -455,6 +455,12 @@ class finfo:
     """
 
     _FACTS = {"float16": (16, 10, -14, 15), "bfloat16": (16, 7, -126, 127), "float32": (32, 23, -126, 127), "float64": (64, 52, -1022, 1023)}
+    # The 8-bit dtypes: machine epsilon, largest, smallest and smallest normal number.
+    _NARROW = {
+        "float8_e4m3fn": (2.0**-3, 448.0, -448.0, 2.0**-6), "float8_e5m2": (2.0**-2, 57344.0, -57344.0, 2.0**-14),
+        "float8_e4m3fnuz": (2.0**-3, 240.0, -240.0, 2.0**-7), "float8_e5m2fnuz": (2.0**-3, 57344.0, -57344.0, 2.0**-15),
+        "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127),
+    }  # fmt: skip
 
     def __init__(self, type=None):
         dtype = _cresset.get_default_dtype() if type is None else type
@@ -464,6 +470,11 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
         self._dtype = dtype.to_real()
         self.dtype = str(self._dtype).removeprefix("torch.")
+        if self.dtype in self._NARROW:
+            self.bits, self.resolution = 8, 1.0
+            self.eps, self.max, self.min, self.tiny = self._NARROW[self.dtype]
+            self.smallest_normal = self.tiny
+            return
         self.bits, mantissa, low, high = self._FACTS[self.dtype]
         self.eps = 2.0**-mantissa
         self.max = (2.0 - self.eps) * 2.0**high
