@@ -81,7 +81,7 @@ from . import autograd, linalg, special  # noqa: E402,F401
 _lazy = {"masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "overrides", "random", "storage", "testing", "types", "version", "__config__")})
-_lazy.update(TypedStorage="storage", OutOfMemoryError="cuda")
+_lazy.update(TypedStorage="storage")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

@@ -220,7 +220,7 @@ TEST(CExtension, TheTableSaysItsVersion) {
   cresset_op op;
   EXPECT_EQ(api->find_op("no_such_op", &op), CRESSET_ERROR);
   EXPECT_TRUE(contains(api->last_error(), "there is no operator \"no_such_op\""));
-  EXPECT_EQ(api->push_dtype(values, static_cast<cresset_dtype>(8)), CRESSET_VALUE_ERROR);
+  EXPECT_EQ(api->push_dtype(values, static_cast<cresset_dtype>(21)), CRESSET_VALUE_ERROR);
   api->values_free(values);
 }
 
