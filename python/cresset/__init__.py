@@ -75,7 +75,7 @@ _as_index = _creation._as_index
 set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
-from . import autograd, linalg, special  # noqa: E402,F401
+from . import autograd, fft, linalg, special  # noqa: E402,F401
 
 # Submodules that load at first use, and names that live in them.
 _lazy = {"masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}

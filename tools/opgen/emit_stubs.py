@@ -206,5 +206,6 @@ def stubs(rows: list[Row], package: Path) -> dict[str, str]:
     return {
         "__init__.pyi": extension(rows), "functions.pyi": module("", torch), "all_functions.pyi": module(", those of other modules too", functions),
         "linalg.pyi": module(" under their names in linalg", renamed(functions, "linalg", package)),
-        "special.pyi": module(" under their names in special", renamed(functions, "special", package)), "py.typed": "",
+        "special.pyi": module(" under their names in special", renamed(functions, "special", package)),
+        "fft.pyi": module(" under their names in fft", renamed(functions, "fft", package)), "py.typed": "",
     }  # fmt: skip

@@ -69,6 +69,11 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, con
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 Tensor cummaxmin_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& indices, int64_t dim);
 
+// Fourier transforms (rules/fft.cpp).
+Tensor fft_c2c_backward(const Tensor& grad, IntArrayRef dim, int64_t normalization, bool forward);
+Tensor fft_r2c_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef dim, int64_t normalization, bool onesided);
+Tensor fft_c2r_backward(const Tensor& grad, IntArrayRef dim, int64_t normalization);
+
 // Indexing (rules/index.cpp).
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
