@@ -1,11 +1,12 @@
 #include "cresset/kernels/fft.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
 #include "cresset/base/small_vector.h"
-#include "cresset/kernels/common/scratch.h"
+#include "cresset/kernels/common/aligned_buffer.h"
 #include "cresset/kernels/cpu/fft.h"
 
 namespace cresset::kernels {
@@ -17,6 +18,24 @@ constexpr int64_t kMaxLaneLength = 192;
 constexpr int64_t kParallelElements = 32768;
 constexpr int64_t kGathered = 8;  // rows that are gathered together, for neighbours share cache lines
 constexpr int kMaxLanes = 16;
+
+enum class Work : int { transform, row, group, count };
+
+// Memory of this thread that is kept between calls; users of different names may be active at once.
+template <class T>
+T* work_memory(Work user, int64_t count) {
+  thread_local std::unique_ptr<AlignedBuffer<char>> buffers[static_cast<int>(Work::count)];
+  thread_local int64_t sizes[static_cast<int>(Work::count)];
+  const int i = static_cast<int>(user);
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
+  if (sizes[i] < bytes) {
+    sizes[i] = 0;
+    buffers[i] = nullptr;
+    buffers[i] = std::make_unique<AlignedBuffer<char>>(bytes + bytes / 4);
+    sizes[i] = bytes + bytes / 4;
+  }
+  return reinterpret_cast<T*>(buffers[i]->data);
+}
 
 // The rows of two arrays along dim, in the first one's order of memory. Offsets count elements.
 class RowPairs {
@@ -73,7 +92,7 @@ void by_lanes(const Transform<T>& t, const RowPairs& rows, int lanes) {
   const auto table = t.halves() ? fft_real_table<T>(t.n) : nullptr;
   const int64_t groups = (rows.count() + lanes - 1) / lanes;
   parallel_for(0, groups, std::max<int64_t>(1, kParallelElements / (t.n * lanes)), [&](int64_t begin, int64_t end) {
-    T* scratch = thread_scratch<T>(Scratch::fft, static_cast<size_t>(2 * (t.n + 2) * 2 * lanes));
+    T* scratch = work_memory<T>(Work::transform, 2 * (t.n + 2) * 2 * lanes);
     int64_t in_offsets[kMaxLanes], out_offsets[kMaxLanes];
     for (int64_t g = begin; g < end; g++) {
       const int64_t first = g * lanes;
@@ -118,8 +137,8 @@ void contiguous_row(const Transform<T>& t, const FftRowPlan<T>& plan, const FftR
 // One large row on all threads.
 template <class T>
 void parallel_row(const FftRowPlan<T>& plan, const T* in, T* out, T scale, bool inverse) {
-  T* middle = thread_scratch<T>(Scratch::fft, static_cast<size_t>(plan.middle_size()));
-  const auto scratch = [&] { return thread_scratch<T>(Scratch::fft_group, static_cast<size_t>(plan.scratch_size())); };
+  T* middle = work_memory<T>(Work::transform, plan.middle_size());
+  const auto scratch = [&] { return work_memory<T>(Work::group, plan.scratch_size()); };
   const int64_t columns = std::max<int64_t>(1, kParallelElements / (plan.n1 * plan.lanes)), rows = std::max<int64_t>(1, kParallelElements / (plan.n2 * plan.lanes));
   parallel_for(0, plan.column_groups(), columns, [&](int64_t b, int64_t e) { fft_columns_of<T>()(plan, in, middle, inverse, b, e, scratch()); });
   parallel_for(0, plan.row_groups(), rows, [&](int64_t b, int64_t e) { fft_rows_of<T>()(plan, middle, out, scale, inverse, b, e, scratch()); });
@@ -147,10 +166,10 @@ void by_rows(const Transform<T>& t, const RowPairs& rows, int lanes) {
     return parallel_row<T>(*plan, t.in, t.out, t.scale, t.inverse);
   // Odd pitches in cache lines keep gathered rows off each other's sets.
   const int64_t pitch = 2 * (t.n + 1) + 32, block = direct_in && direct_out ? 1 : kGathered;
-  const auto work_size = static_cast<size_t>(plan->middle_size() + plan->scratch_size());
+  const int64_t work_size = plan->middle_size() + plan->scratch_size();
   parallel_for(0, (rows.count() + block - 1) / block, std::max<int64_t>(1, kParallelElements / (t.n * block)), [&](int64_t begin, int64_t end) {
-    T* work = thread_scratch<T>(Scratch::fft, work_size);
-    T* temporary = block > 1 || !t.halves() ? thread_scratch<T>(Scratch::fft_row, static_cast<size_t>(pitch * (block + 1))) : nullptr;
+    T* work = work_memory<T>(Work::transform, work_size);
+    T* temporary = block > 1 || !t.halves() ? work_memory<T>(Work::row, pitch * (block + 1)) : nullptr;
     int64_t in_offsets[kGathered], out_offsets[kGathered];
     for (int64_t b = begin; b < end; b++) {
       const int64_t first = b * block, count = std::min(block, rows.count() - first);

@@ -31,14 +31,16 @@ double factor(int64_t normalization, IntArrayRef sizes, IntArrayRef dims) {
   return normalization == kNone ? 1.0 : normalization == kByRoot ? 1.0 / std::sqrt(count) : 1.0 / count;
 }
 
-// Results lie with the transformed dimensions last, both groups in the input's order of memory.
+// Results lie with the transformed dimensions last, both groups in the input's order of memory. The order of equal strides, which
+// shows where sizes are 1, is the one that std::partition leaves.
 DimVector memory_order(const Tensor& self, IntArrayRef dims) {
-  DimVector order, transformed;
-  for (int64_t d = 0; d < self.dim(); d++) (std::find(dims.begin(), dims.end(), d) == dims.end() ? order : transformed).push_back(d);
+  DimVector order;
+  for (int64_t d = 0; d < self.dim(); d++) order.push_back(d);
+  const auto batch_end = std::partition(order.begin(), order.end(), [&](int64_t d) { return std::find(dims.begin(), dims.end(), d) == dims.end(); });
+  std::copy(dims.begin(), dims.end(), batch_end);
   const auto farther = [&](int64_t a, int64_t b) { return self.stride(a) > self.stride(b); };
-  std::stable_sort(order.begin(), order.end(), farther);
-  std::stable_sort(transformed.begin(), transformed.end(), farther);
-  for (const int64_t d : transformed) order.push_back(d);
+  std::stable_sort(order.begin(), batch_end, farther);
+  std::stable_sort(batch_end, order.end(), farther);
   return order;
 }
 
@@ -172,23 +174,24 @@ void check_length(const char* op, int64_t n) { CRESSET_CHECK(n >= 1, op, ": Inva
 
 int64_t one_dim(const Tensor& self, int64_t dim) { return wrap_dim(dim, self.dim(), false); }
 
-Tensor real_input(const char* op, const Tensor& self, std::optional<int64_t> n, int64_t dim, Normalization normalization, bool onesided) {
+Tensor real_input(const char* op, const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm, bool forward, bool onesided) {
   const int64_t d = one_dim(self, dim);
   check_length(op, n.value_or(self.size(d)));
-  return cresset::_fft_r2c(resized(op, self, d, n.value_or(-1)), d, normalization, onesided);
+  return cresset::_fft_r2c(resized(op, self, d, n.value_or(-1)), d, normalization_of(norm, forward), onesided);
 }
 
-Tensor complex_input(const char* op, const Tensor& self, std::optional<int64_t> n, int64_t dim, Normalization normalization, bool forward) {
+Tensor complex_input(const char* op, const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm, bool forward) {
   const int64_t d = one_dim(self, dim);
   check_length(op, n.value_or(self.size(d)));
-  return cresset::_fft_c2c(resized(op, self, d, n.value_or(-1)), d, normalization, forward);
+  return cresset::_fft_c2c(resized(op, self, d, n.value_or(-1)), d, normalization_of(norm, forward), forward);
 }
 
-Tensor real_output(const char* op, const Tensor& self, std::optional<int64_t> n, int64_t dim, Normalization normalization, bool conjugate) {
+Tensor real_output(const char* op, const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm, bool forward) {
+  const Tensor complex = promoted(op, self, true);
   const int64_t d = one_dim(self, dim), length = n.value_or(2 * (self.size(d) - 1));
   check_length(op, length);
-  const Tensor x = resized(op, promoted(op, self, true), d, n ? length / 2 + 1 : -1);
-  return cresset::_fft_c2r(conjugate ? x.conj() : x, d, normalization, length);
+  const Tensor x = resized(op, complex, d, n ? length / 2 + 1 : -1);
+  return cresset::_fft_c2r(forward ? x.conj() : x, d, normalization_of(norm, forward), length);
 }
 
 struct Shape {
@@ -253,25 +256,23 @@ namespace composite {
 
 Tensor fft_fft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
   const Tensor x = promoted("fft", self, false);
-  const Normalization how = normalization_of(norm, true);
-  return x.is_complex() ? complex_input("fft", x, n, dim, how, true) : real_input("fft", x, n, dim, how, false);
+  return x.is_complex() ? complex_input("fft", x, n, dim, norm, true) : real_input("fft", x, n, dim, norm, true, false);
 }
 Tensor fft_ifft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
   const Tensor x = promoted("ifft", self, false);
-  const Normalization how = normalization_of(norm, false);
-  return x.is_complex() ? complex_input("ifft", x, n, dim, how, false) : real_input("ifft", x, n, dim, how, false).conj();
+  return x.is_complex() ? complex_input("ifft", x, n, dim, norm, false) : real_input("ifft", x, n, dim, norm, false, false).conj();
 }
 Tensor fft_rfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
-  return real_input("rfft", promoted_real("rfft", self), n, dim, normalization_of(norm, true), true);
+  return real_input("rfft", promoted_real("rfft", self), n, dim, norm, true, true);
 }
 Tensor fft_irfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
-  return real_output("irfft", self, n, dim, normalization_of(norm, false), false);
+  return real_output("irfft", self, n, dim, norm, false);
 }
 Tensor fft_hfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
-  return real_output("hfft", self, n, dim, normalization_of(norm, true), true);
+  return real_output("hfft", self, n, dim, norm, true);
 }
 Tensor fft_ihfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
-  return real_input("ihfft", promoted_real("ihfft", self), n, dim, normalization_of(norm, false), true).conj();
+  return real_input("ihfft", promoted_real("ihfft", self), n, dim, norm, false, true).conj();
 }
 
 Tensor fft_fftn(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, Norm norm) { return complex_nd("fftn", self, s, dim, norm, true); }
@@ -296,8 +297,8 @@ Tensor fft_hfftn(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef 
   return cresset::_fft_c2r(half.conj(), dims.back(), how, side.length);
 }
 Tensor fft_ihfftn(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, Norm norm) {
-  CRESSET_CHECK(!self.is_complex(), "ihfftn: Only supports floating-point dtypes, but found: ", self.scalar_type());
   const Shape shape = shape_with_last("ihfftn", self, s, dim);
+  CRESSET_CHECK(!self.is_complex(), "ihfftn: Only supports floating-point dtypes, but found: ", self.scalar_type());
   const Normalization how = normalization_of(norm, false);
   const Tensor x = resized("ihfftn", promoted("ihfftn", self, false), shape.dims, shape.lengths);
   const Tensor half = cresset::_fft_r2c(x, shape.dims.back(), how, true);

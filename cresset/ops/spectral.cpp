@@ -66,8 +66,8 @@ void check_window(const char* op, int64_t length, const TensorOptions& options) 
   CRESSET_CHECK(options.layout() == Layout::Strided, op, " is not implemented for sparse types, got ", options.layout());
   const ScalarType t = options.has_dtype() ? options.dtype() : get_default_dtype();
   CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, " expects floating point dtypes, got ", t);
-  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(t), op, ": not implemented for ", t);
   CRESSET_CHECK(length >= 0, op, " requires non-negative window_length, got window_length=", length);
+  CRESSET_CHECK_NOT_IMPLEMENTED(length < 2 || !is_complex_type(t), op, ": not implemented for ", t);
 }
 
 // values(k, n) of 0 .. n - 1; a periodic window is the longer one without its last element.
@@ -204,8 +204,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   CRESSET_CHECK(self.is_complex(), "istft: istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
   CRESSET_CHECK(self.numel() > 0, "istft: input tensor cannot be empty.");
   CRESSET_CHECK(self.dim() == 2 || self.dim() == 3, "istft: expected a tensor with 2 or 3 dimensions, but got ", self.dim());
-  CRESSET_CHECK(!return_complex || !onesided.value_or(true) || onesided, "istft: Cannot have onesided output if window or input is complex");
-  const bool half = onesided.value_or(!return_complex);
+  const bool half = onesided.value_or(self.size(-2) != n_fft);
   CRESSET_CHECK(!half || !return_complex, "istft: Cannot have onesided output if window or input is complex");
   const int64_t bins = self.size(-2), frames = self.size(-1), total = n_fft + hop * (frames - 1);
   CRESSET_CHECK(bins == (half ? n_fft / 2 + 1 : n_fft), "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft ",

@@ -8,7 +8,7 @@
 namespace cresset::kernels {
 
 // Users of thread-local work memory that may be active at the same time on one thread.
-enum class Scratch : int { gemm_pack, gemm_tile, conv, conv_inner, random, fft, fft_row, fft_group, count };
+enum class Scratch : int { gemm_pack, gemm_tile, conv, conv_inner, random, count };
 
 // At least `bytes` bytes, 64-byte aligned, valid until this thread's next call with the same user.
 CRESSET_API void* thread_scratch(Scratch user, size_t bytes);
