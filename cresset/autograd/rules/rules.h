@@ -130,4 +130,13 @@ Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Ten
                                  const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
                                  const std::optional<Tensor>& running_var, const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps);
 
+// Factorisations (rules/linalg.cpp). Gradients of several outputs may be undefined.
+Tensor cholesky_backward(const Tensor& grad, const Tensor& factor, bool upper);
+Tensor lu_factor_backward(const Tensor& grad, const Tensor& lu, const Tensor& pivots);
+Pair solve_triangular_backward(const Tensor& grad, const Tensor& a, const Tensor& x, bool upper, bool left, bool unitriangular);
+Tensor qr_backward(const Tensor& grad_q, const Tensor& grad_r, const Tensor& a, const Tensor& q, const Tensor& r, std::string_view mode);
+Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors);
+Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors);
+Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& grad_vh, const Tensor& full_u, const Tensor& s, const Tensor& full_vh);
+
 }  // namespace cresset::autograd::rules
