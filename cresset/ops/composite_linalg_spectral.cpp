@@ -207,7 +207,7 @@ Three svd(const Tensor& self, bool some, bool compute_uv) {
 
 Tensor linalg_pinv(const Tensor& self, double rcond, bool hermitian) { return pseudo_inverse(self, number(self, 0), number(self, rcond), hermitian); }
 Tensor linalg_pinv(const Tensor& self, const Tensor& rcond, bool hermitian) { return pseudo_inverse(self, number(self, 0), rcond, hermitian); }
-Tensor linalg_pinv_tolerance(const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+Tensor linalg_pinv(const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
   return pseudo_inverse(self, as_tensor(self, atol), as_tensor(self, rtol), hermitian);
 }
 Tensor linalg_pinv(const Tensor& self, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
@@ -217,7 +217,7 @@ Tensor pinverse(const Tensor& self, double rcond) { return cresset::linalg_pinv(
 
 Tensor linalg_matrix_rank(const Tensor& self, double tol, bool hermitian) { return rank_of(self, number(self, tol), number(self, 0), hermitian); }
 Tensor linalg_matrix_rank(const Tensor& self, const Tensor& tol, bool hermitian) { return rank_of(self, tol, number(self, 0), hermitian); }
-Tensor linalg_matrix_rank_tolerance(const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+Tensor linalg_matrix_rank(const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
   return rank_of(self, as_tensor(self, atol), as_tensor(self, rtol), hermitian);
 }
 Tensor linalg_matrix_rank(const Tensor& self, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
