@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -104,8 +105,8 @@ thread_local bool t_bins_ended = false;
 
 CRESSET_NOINLINE ThreadBins* make_bins() {
   if (t_bins_ended) return nullptr;
-  thread_local ThreadBins bins;
-  return t_bins = &bins;
+  thread_local const std::unique_ptr<ThreadBins> bins = std::make_unique<ThreadBins>();
+  return t_bins = bins.get();
 }
 
 ThreadBins::~ThreadBins() {

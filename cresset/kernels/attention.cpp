@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/common/scratch.h"
 #include "cresset/kernels/cpu/attention.h"
 #include "cresset/kernels/cpu/convert.h"
 #include "cresset/kernels/gemm.h"
@@ -93,7 +94,8 @@ class Forward : Attention {
 
  private:
   void block(int64_t b, int64_t h, int64_t query) {
-    thread_local Buffer q_buffer, k_buffer, v_buffer, scores, values, max, sum;
+    struct Work { Buffer q_buffer, k_buffer, v_buffer, scores, values, max, sum; };
+    auto& [q_buffer, k_buffer, v_buffer, scores, values, max, sum] = thread_work<Work>();
     const int64_t rows_here = std::min(kQueries, s_.q_len - query), kv_head = h / (s_.q_heads / s_.kv_heads);
     scores.resize(static_cast<size_t>(kQueries * kKeys * item_));
     values.assign(static_cast<size_t>(rows_here * s_.v_dim * item_), 0);
@@ -144,7 +146,8 @@ class Backward : Attention {
 
  private:
   void head(int64_t b, int64_t kv_head) {
-    thread_local Buffer k_buffer, v_buffer, dk, dv;
+    struct Work { Buffer k_buffer, v_buffer, dk, dv; };
+    auto& [k_buffer, v_buffer, dk, dv] = thread_work<Work>();
     const Matrix k = rows(g_.k, b, kv_head, 0, s_.kv_len, s_.head_dim, k_buffer), v = rows(g_.v, b, kv_head, 0, s_.kv_len, s_.v_dim, v_buffer);
     dk.assign(static_cast<size_t>(s_.kv_len * s_.head_dim * item_), 0);
     dv.assign(static_cast<size_t>(s_.kv_len * s_.v_dim * item_), 0);
@@ -156,7 +159,8 @@ class Backward : Attention {
   }
 
   void block(int64_t b, int64_t h, int64_t query, Matrix k, Matrix v, char* dk, char* dv) {
-    thread_local Buffer q_buffer, dout_buffer, out_buffer, weights, gradients, dq, delta;
+    struct Work { Buffer q_buffer, dout_buffer, out_buffer, weights, gradients, dq, delta; };
+    auto& [q_buffer, dout_buffer, out_buffer, weights, gradients, dq, delta] = thread_work<Work>();
     const int64_t rows_here = std::min(kQueries, s_.q_len - query);
     const size_t tile_bytes = static_cast<size_t>(kQueries * kKeys * item_);
     weights.resize(tile_bytes);

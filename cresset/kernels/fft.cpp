@@ -7,6 +7,7 @@
 #include "cresset/base/parallel.h"
 #include "cresset/base/small_vector.h"
 #include "cresset/kernels/common/aligned_buffer.h"
+#include "cresset/kernels/common/scratch.h"
 #include "cresset/kernels/cpu/fft.h"
 
 namespace cresset::kernels {
@@ -22,10 +23,14 @@ constexpr int kMaxLanes = 16;
 enum class Work : int { transform, row, group, count };
 
 // Memory of this thread that is kept between calls; users of different names may be active at once.
+struct WorkMemory {
+  std::unique_ptr<AlignedBuffer<char>> buffers[static_cast<int>(Work::count)];
+  int64_t sizes[static_cast<int>(Work::count)] = {};
+};
+
 template <class T>
 T* work_memory(Work user, int64_t count) {
-  thread_local std::unique_ptr<AlignedBuffer<char>> buffers[static_cast<int>(Work::count)];
-  thread_local int64_t sizes[static_cast<int>(Work::count)];
+  auto& [buffers, sizes] = thread_work<WorkMemory>();
   const int i = static_cast<int>(user);
   const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
   if (sizes[i] < bytes) {

@@ -14,11 +14,14 @@ struct Block {
   ~Block() { ::operator delete(data, kAlignment); }
 };
 
+struct Blocks {
+  Block of[static_cast<int>(Scratch::count)];
+};
+
 }  // namespace
 
 void* thread_scratch(Scratch user, size_t bytes) {
-  thread_local Block blocks[static_cast<int>(Scratch::count)];
-  Block& block = blocks[static_cast<int>(user)];
+  Block& block = thread_work<Blocks>().of[static_cast<int>(user)];
   if (block.bytes < bytes) {
     ::operator delete(block.data, kAlignment);
     block.data = nullptr;

@@ -2,6 +2,7 @@
 // Per-thread work memory that is kept between calls.
 
 #include <cstddef>
+#include <memory>
 
 #include "cresset/base/macros.h"
 
@@ -15,5 +16,12 @@ CRESSET_API void* thread_scratch(Scratch user, size_t bytes);
 
 template <class T>
 T* thread_scratch(Scratch user, size_t count) { return static_cast<T*>(thread_scratch(user, count * sizeof(T))); }
+
+// This thread's object of the type, made at first use. It lives on the heap: a library's thread-local memory is small where it is opened late.
+template <class T>
+T& thread_work() {
+  thread_local const std::unique_ptr<T> work = std::make_unique<T>();
+  return *work;
+}
 
 }  // namespace cresset::kernels
