@@ -127,7 +127,7 @@ class Package(unittest.TestCase):
             import sys
             before = set(sys.modules)
             import cresset
-            heavy = {"numpy", "cresset.optim", "cresset.serialization", "zipfile", "multiprocessing", "json", "inspect"}
+            heavy = {"numpy", "cresset.optim", "cresset.serialization", "zipfile", "multiprocessing", "json", "inspect", "typing"}
             print(*sorted(heavy & (set(sys.modules) - before)))
             # Not the maximum that getrusage gives: a child starts with its parent's.
             print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))

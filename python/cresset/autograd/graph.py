@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import abc
+import collections
 import contextlib
 import threading
-import typing
 import weakref
 
 import _cresset
@@ -70,7 +70,7 @@ _cresset._Node.register_prehook = _register_prehook
 _register_hook.__doc__, _register_prehook.__doc__ = Node.register_hook.__doc__, Node.register_prehook.__doc__
 
 
-class GradientEdge(typing.NamedTuple):
+class GradientEdge(collections.namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])):
     """A place in the graph where a gradient arrives: a node and the number of its input. `backward` and `grad` take it for a tensor.
 
     >>> x = torch.ones(2, requires_grad=True)
@@ -79,9 +79,7 @@ class GradientEdge(typing.NamedTuple):
     0
     """
 
-    node: Node
-    output_nr: int
-    ownership_token: Node | None = None
+    __slots__ = ()
 
 
 def get_gradient_edge(tensor):
