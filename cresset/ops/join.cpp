@@ -132,9 +132,23 @@ std::vector<Tensor> dsplit(const Tensor& self, IntArrayRef indices) {
   check_dims("dsplit", self, 3);
   return self.tensor_split(indices, 2);
 }
-std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { return self.chunk(chunks, dim); }
-std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) { return self.split(split_size, dim); }
-std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) { return self.split_with_sizes(split_sizes, dim); }
+
+// The parts share the memory of the whole, but nothing watches over that: they are no views and count their own versions.
+static std::vector<Tensor> unwatched(std::vector<Tensor> parts) {
+  for (Tensor& part : parts) {
+    TensorImpl& t = *part.impl();
+    t.clear_view();
+    t.share_version_of(*t.alias(false));
+    if (!t.autograd()) t.set_layer(Layer::Autograd, false);
+  }
+  return parts;
+}
+std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { return unwatched(self.chunk(chunks, dim)); }
+std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) { return unwatched(self.split(split_size, dim)); }
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
+  return unwatched(self.split_with_sizes(split_sizes, dim));
+}
+
 
 Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {

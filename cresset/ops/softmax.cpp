@@ -64,6 +64,8 @@ void check_nll(const Tensor& self, const Tensor& target, const std::optional<Ten
   DimVector expected;
   for (int64_t d = 0; d < self.dim(); d++)
     if (d != (self.dim() == 1 ? 0 : 1)) expected.push_back(self.size(d));
+  // One row may come with a list of one target.
+  if (self.dim() == 1 && target.dim() == 1) expected.push_back(1);
   CRESSET_CHECK_VALUE(target.dim() == static_cast<int64_t>(expected.size()) && target.sizes() == IntArrayRef(expected),
                       "nll_loss: expected a target of shape ", expected, " for input of shape ", self.sizes(), ", got ", target.sizes());
   const Classes c = classes_of(self);

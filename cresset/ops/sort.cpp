@@ -2,6 +2,8 @@
 
 #include "cresset/kernels/sort.h"
 
+#include <cmath>
+
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
@@ -113,8 +115,14 @@ Tensor argsort(const Tensor& self, int64_t dim, bool descending) { return std::g
 Tensor argsort(const Tensor& self, bool stable, int64_t dim, bool descending) {
   return std::get<1>(cresset::sort(self, std::optional<bool>(stable), dim, descending));
 }
-Tensor median(const Tensor& self) { return std::get<0>(cresset::median(self.reshape({-1}), 0)); }
-Tensor nanmedian(const Tensor& self) { return std::get<0>(cresset::nanmedian(self.reshape({-1}), 0)); }
+// What stands for the median of no elements: NaN, or the smallest number that a NaN becomes.
+static Tensor no_median(const Tensor& self) {
+  const bool smallest = self.scalar_type() == kInt || self.scalar_type() == kLong;
+  if (smallest) return cresset::full({}, self.scalar_type() == kInt ? Scalar(static_cast<int64_t>(INT32_MIN)) : Scalar(INT64_MIN), self.options());
+  return cresset::full({}, is_integral_type(self.scalar_type(), true) ? Scalar(self.scalar_type() == kBool) : Scalar(std::nan("")), self.options());
+}
+Tensor median(const Tensor& self) { return self.numel() == 0 ? no_median(self) : std::get<0>(cresset::median(self.reshape({-1}), 0)); }
+Tensor nanmedian(const Tensor& self) { return self.numel() == 0 ? no_median(self) : std::get<0>(cresset::nanmedian(self.reshape({-1}), 0)); }
 
 }  // namespace composite
 

@@ -63,10 +63,11 @@ PyMODINIT_FUNC PyInit__cresset() {
   PyObject* module = PyModule_Create(&definition);
   if (!module) return nullptr;
   out_of_memory_error = PyErr_NewExceptionWithDoc("torch.OutOfMemoryError", "A device has not the memory that was asked for.", PyExc_RuntimeError, nullptr);
-  lin_alg_error = PyErr_NewExceptionWithDoc("torch.linalg.LinAlgError", "A matrix is not what a function of linear algebra needs: singular, or not\npositive definite.",
+  lin_alg_error = PyErr_NewExceptionWithDoc("_cresset._LinAlgError", "A matrix is not what a function of linear algebra needs: singular, or not\npositive definite.",
                                             PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
+  PyModule_AddObjectRef(module, "_LinAlgError", lin_alg_error);  // where pickle looks for it
   const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) &&
                      add_state(module) && add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_build_info(module);
   if (!added) return nullptr;

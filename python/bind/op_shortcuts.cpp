@@ -309,7 +309,13 @@ PyObject* slot_of_one(const char* name, PyObject* a) {
 PyObject* negative(PyObject* a) { return slot_of_one("neg", a); }
 PyObject* positive_of(PyObject* a) { return slot_of_one("positive", a); }
 PyObject* absolute(PyObject* a) { return slot_of_one("abs", a); }
-PyObject* invert(PyObject* a) { return slot_of_one("bitwise_not", a); }
+PyObject* invert(PyObject* a) {
+  if (is_plain_tensor(a) && !is_integral_type(tensor_of(a).scalar_type(), true)) {
+    PyErr_Format(PyExc_TypeError, "~: is only for integers and truth values, got a tensor of dtype %s", dtype_name(tensor_of(a).scalar_type()));
+    return nullptr;
+  }
+  return slot_of_one("bitwise_not", a);
+}
 
 bool is_array(PyObject* o) { return is_numpy(o) && !strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray"); }
 

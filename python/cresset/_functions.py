@@ -286,6 +286,27 @@ def cartesian_prod(*tensors):
     return _ops["cartesian_prod"](_tensors(tensors))
 
 
+def vander(x, N=None, increasing=False):
+    """The powers N - 1 to 0 of each element of a vector, a row each; 0 to N - 1 where they are to increase. Shape: (len(x), N), N being len(x) by default.
+
+    RuntimeError for other than one dimension and for negative N.
+
+    >>> torch.vander(torch.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.dim() != 1:
+        raise RuntimeError(f"vander: x must be a one-dimensional tensor, got shape {tuple(x.shape)}")
+    count = len(x) if N is None else N
+    if count < 0:
+        raise RuntimeError(f"vander: N must be non-negative, got {count}")
+    x = x if x.is_floating_point() or x.is_complex() else x.long()
+    powers = [x.unsqueeze(1).expand(len(x), count - 1).cumprod(1)] if count > 1 else []
+    powers = _torch.cat([x.new_ones(len(x), min(count, 1)), *powers], 1)
+    return powers if increasing else powers.flip(1)
+
+
 def tensordot(a, b, dims=2, out=None):
     """The sums of products over pairs of dimensions: so many at the end of `a` and the front of `b`, or those of two lists. RuntimeError where
     sizes differ.

@@ -134,10 +134,30 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
 
 
 class DLDeviceType(enum.IntEnum):
-    """DLPack's numbers of devices."""
+    """The kinds of devices of the DLPack standard.
+
+    >>> torch.utils.dlpack.DLDeviceType.kDLCPU.value
+    1
+    """
 
     kDLCPU = 1
     kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+
+
+DLDeviceType.__module__ = f"{torch.__name__}.utils.dlpack"
 
 
 @_method
@@ -259,6 +279,10 @@ def __iter__(self):
 
 @_method
 def __contains__(self, element):
+    import numbers
+
+    if not isinstance(element, (Tensor, numbers.Number)):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {_kind(element)}.")
     return (self == element).any().item()
 
 

@@ -74,8 +74,11 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def reduce_tensor(self):
     """The callable and arguments that rebuild a tensor, its class and its attributes."""
-    if not self.is_leaf and self.requires_grad:
-        raise RuntimeError("pickle: only leaf tensors can be pickled; detach() the tensor first")
+    if self.device.type == "meta":
+        args = (self.dtype, tuple(self.size()), self.stride(), self.requires_grad)
+        if type(self) is Tensor and not self.__dict__:
+            return _rebuild_meta_tensor_no_storage, args
+        return _rebuild_from_type_v2, (_rebuild_meta_tensor_no_storage, type(self), args, dict(self.__dict__))
     if self.is_conj() or self.is_neg():
         self = self.resolve_conj().resolve_neg()
     storage = (self.untyped_storage(), self.dtype)

@@ -1,5 +1,7 @@
 """Tensors out of Python data, NumPy arrays, buffers and DLPack, and back. What is expected was taken from PyTorch 2.13."""
 
+import copy
+import pickle
 import unittest
 
 import cresset as torch
@@ -124,6 +126,59 @@ class Numbers(unittest.TestCase):
     def test_range_computes_every_element_on_its_own(self):
         self.assertEqual(torch.range(-1, 1.1, 1 / 3)[3].item(), 0)
         self.assertEqual(torch.range(0, 1e3, 0.3, dtype=torch.float64).tolist(), [0.3 * i for i in range(3334)])
+
+    def test_grids_are_of_one_dtype(self):
+        with self.assertRaisesRegex(RuntimeError, "same dtype"):
+            torch.meshgrid(torch.arange(2), torch.arange(2.0), indexing="ij")
+        with self.assertRaises(RuntimeError):
+            torch.polar(torch.ones(1, dtype=torch.int64), torch.ones(1))
+
+    def test_the_median_of_nothing(self):
+        self.assertTrue(torch.ones(0).median().isnan().item())
+        self.assertEqual(torch.ones(0, dtype=torch.int64).median().item(), -(2**63))
+        self.assertEqual(torch.ones(0, dtype=torch.uint8).median().item(), 0)
+
+    def test_one_row_takes_a_list_of_one_target(self):
+        loss = torch.nn.functional.nll_loss
+        self.assertEqual(loss(torch.ones(3), torch.tensor([1])).item(), -1)
+        with self.assertRaises(ValueError):
+            loss(torch.ones(3), torch.tensor([1, 2]))
+
+
+class Windows(unittest.TestCase):
+    def test_are_those_of_pytorch(self):
+        self.assertEqual(torch.hann_window(5, dtype=torch.float64).tolist(),
+                         [0.0, 0.3454915028125263, 0.9045084971874737, 0.9045084971874737, 0.3454915028125264])  # fmt: skip
+        self.assertEqual(torch.hamming_window(3, False).tolist(), [0.08000001311302185, 1.0, 0.08000001311302185])
+        self.assertEqual(torch.bartlett_window(5).tolist(), [0.0, 0.4000000059604645, 0.800000011920929, 0.7999999523162842, 0.3999999761581421])
+        self.assertTrue(abs(torch.kaiser_window(4, dtype=torch.float64)[1].item() - 0.2156727447589671) < 1e-12)
+        self.assertEqual((torch.hann_window(0).shape, torch.hann_window(1).tolist()), ((0,), [1]))
+        for length, dtype in ((-1, None), (3, torch.int64)):
+            with self.assertRaises(RuntimeError):
+                torch.hann_window(length, dtype=dtype)
+
+    def test_powers(self):
+        self.assertEqual(torch.vander(torch.tensor([True, False]), 3).tolist(), [[1, 1, 1], [0, 0, 1]])
+        self.assertEqual(torch.vander(torch.tensor([2.0, 3.0]), 3, increasing=True).tolist(), [[1, 2, 4], [1, 3, 9]])
+        self.assertEqual(torch.vander(torch.ones(2), 0).shape, (2, 0))
+
+
+class Copies(unittest.TestCase):
+    def test_the_kind_of_device_is_one_class(self):
+        self.assertIs(type(torch.ones(1).__dlpack_device__()[0]), torch.utils.dlpack.DLDeviceType)
+
+    def test_results_and_meta_tensors_are_pickled(self):
+        y = pickle.loads(pickle.dumps(torch.ones(2, requires_grad=True) * 2))
+        self.assertEqual((y.tolist(), y.requires_grad, y.is_leaf), ([2, 2], True, True))
+        m = pickle.loads(pickle.dumps(torch.ones(2, 3, device="meta").t()))
+        self.assertEqual((m.is_meta, m.stride()), (True, (1, 3)))
+        with self.assertRaises(RuntimeError):
+            copy.deepcopy(torch.ones(2, requires_grad=True) * 2)
+
+    def test_contains_takes_numbers_and_tensors(self):
+        self.assertIn(np.float32(1), torch.arange(3.0))
+        with self.assertRaises(RuntimeError):
+            "a" in torch.arange(3.0)
 
 
 if __name__ == "__main__":

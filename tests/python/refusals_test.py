@@ -230,6 +230,8 @@ CALLS = {
     "text for a module": (lambda t: t.nn.Sequential("a"), TypeError, "str"),
     "a parameter with a dot": (lambda t: t.nn.Module().register_parameter("a.b", None), KeyError, r"\."),
     "an attribute that is not there": (lambda t: t.nn.Linear(1, 1).nothing, AttributeError, "nothing"),
+    "the complement of a fraction": (lambda t: ~t.ones(1), TypeError, "integer"),
+    "a matrix without an inverse": (lambda t: t.linalg.inv(t.zeros(2, 2)), RuntimeError, "singular"),
     "a state that is no dict": (lambda t: t.nn.Linear(1, 1).load_state_dict([1]), TypeError, "list"),
     "no parameters": (lambda t: t.optim.SGD([], 0.1), ValueError, "empty"),
     "text for parameters": (lambda t: t.optim.SGD("a", 0.1), (TypeError, ValueError), ""),
@@ -284,6 +286,11 @@ class Refusals(unittest.TestCase):
         self.assertTrue(all(cresset.equal(kept[name], value) for name, value in net.state_dict().items() if name != "0.weight"))
         result = net.load_state_dict({"0.weight": kept["0.weight"], "more": 1}, strict=False)
         self.assertEqual((result.missing_keys, result.unexpected_keys), (["0.bias", "1.weight", "1.bias"], ["more"]))
+
+    def test_the_error_of_linear_algebra_has_its_name_and_is_pickled(self):
+        kind = cresset.linalg.LinAlgError
+        self.assertEqual(kind.__name__, "_LinAlgError")
+        self.assertIs(type(pickle.loads(pickle.dumps(kind("a")))), kind)
 
     def test_a_gpu_through_dlpack(self):
         for kind in (2, 10, 14):

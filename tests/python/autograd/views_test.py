@@ -49,6 +49,18 @@ class Bases(unittest.TestCase):
             self.assertIsNone(made._base)
             self.assertFalse(made._is_view())
 
+    def test_unsafe_pieces_share_memory_and_nothing_else(self):
+        x = torch.ones(4, requires_grad=True)
+        y = x * 1
+        y.add_(1)
+        a, b = torch.unsafe_chunk(y, 2)
+        self.assertEqual((a._base, a._version), (None, 0))
+        self.assertEqual(b.data_ptr(), y.data_ptr() + 8)
+        b.mul_(3)
+        self.assertEqual((y._version, b._version), (1, 1))
+        (a.sum() + b.sum()).backward()
+        self.assertEqual(x.grad.tolist(), [1, 1, 3, 3])
+
     def test_and_may_be_changed(self):
         x = torch.ones(2, 3, requires_grad=True)
         y = torch.stack([x, x])
