@@ -40,6 +40,7 @@ struct Norm {
     const int64_t sum = dims[along], other = dims[1 - along];
     const Tensor sums = cresset::linalg_vector_norm(matrices, 1, IntArrayRef(sum), keepdim);
     const int64_t left = !keepdim && other > sum ? other - 1 : other;
+    if (most && sums.size(left) == 0) return sums.sum(IntArrayRef(left), keepdim);  // the most of nothing is 0
     return most ? sums.amax(IntArrayRef(left), keepdim) : sums.amin(IntArrayRef(left), keepdim);
   }
   template <class F>
@@ -56,7 +57,7 @@ Tensor reduced_norm(const Norm& norm, const Scalar& ord) {
   const double p = ord.to<double>();
   const double size = std::abs(p);
   CRESSET_CHECK(size == 1 || size == 2 || std::isinf(size), norm.op, ": order ", ord, " not supported, expected 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc'");
-  if (size == 2) return norm.by_values([&](const Tensor& s) { return p > 0 ? s.amax(-1) : s.amin(-1); });
+  if (size == 2) return norm.by_values([&](const Tensor& s) { return p < 0 ? s.amin(-1) : s.size(-1) == 0 ? s.sum(-1) : s.amax(-1); });
   return norm.by_sums(size == 1 ? 0 : 1, p > 0);
 }
 
@@ -72,7 +73,11 @@ namespace composite {
 
 Tensor matrix_power(const Tensor& self, int64_t n) {
   check_square("linalg.matrix_power", self);
-  if (n == 0) return cresset::eye(self.size(-1), self.options()).expand(self.sizes()).clone(MemoryFormat::Contiguous);
+  if (n == 0) {
+    const Tensor one = cresset::eye(self.size(-1), self.options()).expand(self.sizes());
+    if (!layer_state().grad_mode || !self.requires_grad()) return one.clone(MemoryFormat::Contiguous);
+    return cresset::where(cresset::zeros({}, self.options().dtype(kBool)), self, one);  // the derivative is 0, not absent
+  }
   if (n == 1) return self.clone();
   if (n < 0) {
     check_inexact("linalg.matrix_power", self);
@@ -158,8 +163,8 @@ Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p) {
     const Tensor most = s.select(-1, 0), least = s.select(-1, -1);
     return order > 0 ? most / least : least / most;
   }
-  check_square(op, self);
   if (self.numel() == 0) return cresset::zeros(batch_of(self), self.options().dtype(to_real_type(self.scalar_type())));
+  check_square(op, self);
   const auto [inverse, info] = cresset::linalg_inv_ex(self, false);
   const Tensor result = cresset::linalg_matrix_norm(self, *p) * cresset::linalg_matrix_norm(inverse, *p);
   return known_any(info.ne(0)) ? result.masked_fill(info.ne(0), INFINITY) : result;
@@ -181,6 +186,7 @@ Tensor linalg_cond(const Tensor& self, std::string_view p) {
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
+  CRESSET_CHECK(x.is_floating_point() || x.is_complex(), "linalg.vecdot: expected a floating point or complex tensor as input, got ", x.scalar_type());
   CRESSET_CHECK(x.scalar_type() == y.scalar_type(), "linalg.vecdot: expected x and y to have the same dtype, got ", x.scalar_type(), " and ", y.scalar_type());
   return (x.conj() * y).sum(dim);
 }

@@ -127,7 +127,7 @@ Tensor pseudo_inverse(const Tensor& a, const std::optional<Tensor>& atol, const 
   check_matrix(op, a);
   check_inexact(op, a);
   if (hermitian) check_square(op, a);
-  if (a.numel() == 0) return cresset::zeros(with_matrix(batch_of(a), a.size(-1), a.size(-2)), a.options());
+  if (a.numel() == 0) return a.adjoint().clone(MemoryFormat::Contiguous);
   const Tolerance tol = tolerance(a, atol, rtol);
   const Svd svd = decompose(a.detach(), hermitian);
   if (needs_grad(a) && !a.is_meta()) {
@@ -245,7 +245,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   const bool by_rank = name != "gels", known = !a.is_meta();
   bool full_rank = true;
   if (matrix.numel() == 0 || right.numel() == 0) {
-    x = cresset::zeros(with_matrix(batch, n, right.size(-1)), a.options());
+    x = matrix.adjoint().matmul(right);  // zeros, with a history
     if (by_rank) rank = cresset::zeros(batch, rank.options());
     if (name == "gelsd" || name == "gelss") {
       DimVector sizes = batch;
@@ -268,6 +268,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   if (m > n && full_rank && name != "gelsy") {
     const Tensor left_over = (matrix.matmul(x) - right).abs();
     residuals = (left_over * left_over).sum(-2);
+  } else if (x.requires_grad()) {
+    residuals = x.abs().flatten().narrow(0, 0, 0);
   }
   return {vector ? x.squeeze(-1) : by_columns(x), residuals, rank, values};
 }

@@ -18,8 +18,8 @@ constexpr int64_t kMaxOrder = INT32_MAX;
 
 const kernels::LapackTable& lapack(const char* op) {
   const kernels::LapackTable* table = kernels::lapack();
-  CRESSET_CHECK(table, op, ": needs LAPACK, which libcresset_lapack.so could not be opened for; install libopenblas-dev (on Debian or Ubuntu: ",
-                "apt-get install libopenblas-dev), build again, and leave CRESSET_LAPACK unset");
+  CRESSET_CHECK(table, op, ": needs LAPACK, which could not be opened; on Debian or Ubuntu apt-get install libopenblas0 installs it for a package that was built ",
+                "with it, and libopenblas-dev before building; CRESSET_LAPACK=0 in the environment turns it off");
   return *table;
 }
 

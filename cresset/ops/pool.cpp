@@ -83,6 +83,12 @@ PoolShape adaptive_shape(const char* op, const Tensor& self, int64_t dims, IntAr
   return p;
 }
 
+// The sizes an adaptive pooling is asked for, one for each dimension.
+DimVector one_each(const char* op, const Tensor& self, int64_t dims, IntArrayRef output_size) {
+  const PoolShape p = adaptive_shape(op, self, dims, output_size);
+  return DimVector(IntArrayRef(&p.out[3 - dims], static_cast<size_t>(dims)));
+}
+
 DimVector pooled_sizes(const Tensor& self, int64_t dims, const PoolShape& p) {
   DimVector s(self.sizes());
   for (int64_t d = 0; d < dims; d++) s[self.dim() - dims + d] = p.out[3 - dims + d];
@@ -123,12 +129,6 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
     return pooled(self, N, p, N == 2); \
   }                                                                                                                                      \
-  OutSpec _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
-    return pooled(self, N, adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size), N == 2 || is_one(output_size)); \
-  }                                                                                                                                      \
-  OutSpecs adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                        \
-    return with_indices(self, N, adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size), N == 2); \
-  }                                                                                                                                      \
   }                                                                                                                                      \
   namespace cpu {                                                                                                                        \
   void max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,                 \
@@ -143,25 +143,20 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
     if (out.numel() > 0) kernels::avg_pool(in(x), out_of(out), x.scalar_type(), p, count_include_pad, divisor_override.value_or(0));     \
   }                                                                                                                                      \
-  void _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size, const Tensor& out) {                                        \
-    const Tensor x = self.contiguous();                                                                                                  \
-    if (out.numel() > 0)                                                                                                                 \
-      kernels::adaptive_avg_pool(in(x), out_of(out), x.scalar_type(), adaptive_shape("adaptive_avg_pool" #N "d", self, N, output_size)); \
-  }                                                                                                                                      \
-  void adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size, const Tensor& out, const Tensor& indices) {                  \
-    const Tensor x = self.contiguous();                                                                                                  \
-    if (out.numel() > 0)                                                                                                                 \
-      kernels::adaptive_max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(),                         \
-                                 adaptive_shape("adaptive_max_pool" #N "d", self, N, output_size));                                      \
-  }                                                                                                                                      \
   }                                                                                                                                      \
   namespace composite {                                                                                                                  \
   Tensor max_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,      \
                         bool ceil_mode) {                                                                                                \
     return std::get<0>(cresset::max_pool##N##d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));                   \
   }                                                                                                                                      \
+  Tensor _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                         \
+    return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
+  }                                                                                                                                      \
   Tensor adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                          \
-    return cresset::_adaptive_avg_pool##N##d(self, output_size);                                                                         \
+    return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
+  }                                                                                                                                      \
+  std::tuple<Tensor, Tensor> adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                      \
+    return cresset::_adaptive_max_pool(self, one_each("adaptive_max_pool" #N "d", self, N, output_size));                                \
   }                                                                                                                                      \
   }
 CRESSET_POOL(2)
@@ -172,6 +167,14 @@ namespace meta {
 
 OutSpec _avg_pool_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>, int64_t) {
   return like(self);
+}
+OutSpec _adaptive_avg_pool(const Tensor& self, IntArrayRef output_size) {
+  const auto dims = static_cast<int64_t>(output_size.size());
+  return pooled(self, dims, adaptive_shape("adaptive_avg_pool", self, dims, output_size), dims == 2 || is_one(output_size));
+}
+OutSpecs _adaptive_max_pool(const Tensor& self, IntArrayRef output_size) {
+  const auto dims = static_cast<int64_t>(output_size.size());
+  return with_indices(self, dims, adaptive_shape("adaptive_max_pool", self, dims, output_size), dims == 2);
 }
 OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t) { return like(self); }
 
@@ -190,6 +193,16 @@ void _avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntArrayR
   const Tensor dy = grad_output.contiguous();
   const PoolShape p = window_shape("avg_pool", self, dims, kernel_size, stride, padding, {1}, ceil_mode);
   if (out.numel() > 0) kernels::avg_pool_backward(in(dy), out_of(out), dy.scalar_type(), p, count_include_pad, divisor_override.value_or(0));
+}
+void _adaptive_avg_pool(const Tensor& self, IntArrayRef output_size, const Tensor& out) {
+  const Tensor x = self.contiguous();
+  const PoolShape p = adaptive_shape("adaptive_avg_pool", self, static_cast<int64_t>(output_size.size()), output_size);
+  if (out.numel() > 0) kernels::adaptive_avg_pool(in(x), out_of(out), x.scalar_type(), p);
+}
+void _adaptive_max_pool(const Tensor& self, IntArrayRef output_size, const Tensor& out, const Tensor& indices) {
+  const Tensor x = self.contiguous();
+  const PoolShape p = adaptive_shape("adaptive_max_pool", self, static_cast<int64_t>(output_size.size()), output_size);
+  if (out.numel() > 0) kernels::adaptive_max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(), p);
 }
 void _adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self, int64_t dims, const Tensor& out) {
   const Tensor dy = grad_output.contiguous();

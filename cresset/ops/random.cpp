@@ -104,19 +104,15 @@ void bernoulli_(Tensor& self, const Tensor& p, const Gen& generator) {
   self.copy_(packed);
 }
 
-void random_(Tensor& self, const Gen& generator) {
-  sample(self, generator, [&](RandomState& s, void* out) { kernels::random_full(s, out, self.scalar_type(), self.numel()); });
-}
-
-void random_(Tensor& self, int64_t from, std::optional<int64_t> to, const Gen& generator) {
-  CRESSET_CHECK(!to || from < *to, "random_: expects 'from' to be less than 'to', got from=", from, " >= to=", to.value_or(0));
+// [from, to); from 0 without `from`, to the end of the dtype without `to`, and whatever it holds exactly with neither.
+void _random_(Tensor& self, std::optional<int64_t> from, std::optional<int64_t> to, const Gen& generator) {
+  CRESSET_CHECK(!to || from.value_or(0) < *to, "random_: expects 'from' to be less than 'to', got from=", from.value_or(0), " >= to=", to.value_or(0));
   sample(self, generator, [&](RandomState& s, void* out) {
-    if (to) kernels::random_from_to(s, out, self.scalar_type(), self.numel(), from, *to);
-    else kernels::random_from(s, out, self.scalar_type(), self.numel(), from);
+    if (to) kernels::random_from_to(s, out, self.scalar_type(), self.numel(), from.value_or(0), *to);
+    else if (from) kernels::random_from(s, out, self.scalar_type(), self.numel(), *from);
+    else kernels::random_full(s, out, self.scalar_type(), self.numel());
   });
 }
-
-void random_(Tensor& self, int64_t to, const Gen& generator) { cpu::random_(self, int64_t{0}, std::optional<int64_t>(to), generator); }
 
 Tensor randperm(int64_t n, const Gen& generator, const TensorOptions& options) {
   CRESSET_CHECK(n >= 0, "randperm: n must be non-negative, got ", n);
@@ -150,21 +146,20 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   return out;
 }
 
-Tensor bernoulli(const Tensor& self, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(self.detach(), generator)); }
-Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return fresh(cresset::empty_like(self).bernoulli_(p, generator)); }
+Tensor _bernoulli(const Tensor& self, std::optional<double> p, const Gen& generator) {
+  const Tensor out = cresset::empty_like(self);
+  return fresh(p ? out.bernoulli_(*p, generator) : out.bernoulli_(self.detach(), generator));
+}
 
 // A sample of a distribution with given parameters: its derivatives are zero.
-Tensor normal(const Tensor& mean, double std, const Gen& generator) {
-  CRESSET_CHECK(std >= 0, "normal: expects std >= 0, got std=", std);
-  return fresh(cresset::empty_like(mean).normal_(0, 1, generator).mul_(std).add_(mean));
-}
-Tensor normal(double mean, const Tensor& std, const Gen& generator) {
-  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
-  return fresh(cresset::empty_like(std).normal_(0, 1, generator).mul_(std).add_(mean));
-}
-Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) {
-  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
-  return fresh(cresset::empty(broadcast_shapes(mean.sizes(), std.sizes()), mean.options()).normal_(0, 1, generator).mul_(std).add_(mean));
+Tensor _normal(const std::optional<Tensor>& mean, const std::optional<Tensor>& std, double mean_number, double std_number, const Gen& generator) {
+  if (std) CRESSET_CHECK(std->numel() == 0 || std->is_meta() || std->min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  else CRESSET_CHECK(std_number >= 0, "normal: expects std >= 0, got std=", std_number);
+  const Tensor out = mean && std ? cresset::empty(broadcast_shapes(mean->sizes(), std->sizes()), mean->options()) : cresset::empty_like(mean ? *mean : *std);
+  out.normal_(0, 1, generator);
+  if (std) out.mul_(*std);
+  else out.mul_(std_number);
+  return fresh(mean ? out.add_(*mean) : out.add_(mean_number));
 }
 
 // What a randomised leaky ReLU multiplies by: a draw for each element that is not positive, 1 elsewhere.
@@ -212,7 +207,7 @@ Tensor randn(IntArrayRef size, const Gen& generator, const TensorOptions& option
 Tensor randn(IntArrayRef size, const TensorOptions& options) { return composite::randn(size, Gen(), options); }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   const TensorOptions o = options.has_dtype() ? options : options.dtype(kLong);
-  return cresset::empty(size, o.requires_grad(std::nullopt)).random_(low, std::optional<int64_t>(high), generator);
+  return cresset::empty(size, o.requires_grad(std::nullopt))._random_(low, high, generator);
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(low, high, size, Gen(), options); }
 Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, generator, options); }
@@ -225,12 +220,20 @@ Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optiona
   return fresh(cresset::empty_like(self, like(self, options), memory_format).normal_(0, 1));
 }
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return fresh(cresset::empty_like(self, like(self, options), memory_format).random_(low, std::optional<int64_t>(high)));
+  return fresh(cresset::empty_like(self, like(self, options), memory_format)._random_(low, high));
 }
 Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   return cresset::randint_like(self, 0, high, options, memory_format);
 }
 
+Tensor& random_(Tensor& self, const Gen& generator) { return self._random_({}, {}, generator); }
+Tensor& random_(Tensor& self, int64_t from, std::optional<int64_t> to, const Gen& generator) { return self._random_(from, to, generator); }
+Tensor& random_(Tensor& self, int64_t to, const Gen& generator) { return self._random_({}, to, generator); }
+Tensor bernoulli(const Tensor& self, const Gen& generator) { return cresset::_bernoulli(self, {}, generator); }
+Tensor bernoulli(const Tensor& self, double p, const Gen& generator) { return cresset::_bernoulli(self, p, generator); }
+Tensor normal(const Tensor& mean, double std, const Gen& generator) { return cresset::_normal(mean, {}, 0, std, generator); }
+Tensor normal(double mean, const Tensor& std, const Gen& generator) { return cresset::_normal({}, std, mean, 1, generator); }
+Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) { return cresset::_normal(mean, std, 0, 1, generator); }
 Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(mean, std, generator);
 }

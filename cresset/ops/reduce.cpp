@@ -268,13 +268,8 @@ OutSpec logcumsumexp(const Tensor& self, int64_t dim) {
   CRESSET_CHECK_NOT_IMPLEMENTED(is_differentiable_type(self.scalar_type()), "logcumsumexp: not implemented for dtype ", self.scalar_type());
   return {DimVector(self.sizes()), self.scalar_type(), self.device()};
 }
-OutSpecs cummax(const Tensor& self, int64_t dim) {
-  check_ordered("cummax", self);
-  wrap_dim(dim, self.dim());
-  return {OutSpec{DimVector(self.sizes()), self.scalar_type(), self.device()}, OutSpec{DimVector(self.sizes()), kLong, self.device()}};
-}
-OutSpecs cummin(const Tensor& self, int64_t dim) {
-  check_ordered("cummin", self);
+OutSpecs _cumulative_extreme(const Tensor& self, int64_t dim, bool largest) {
+  check_ordered(largest ? "cummax" : "cummin", self);
   wrap_dim(dim, self.dim());
   return {OutSpec{DimVector(self.sizes()), self.scalar_type(), self.device()}, OutSpec{DimVector(self.sizes()), kLong, self.device()}};
 }
@@ -318,13 +313,16 @@ void count_nonzero(const Tensor& self, IntArrayRef dim, const Tensor& out) { run
 void cumsum(const Tensor& self, int64_t dim, std::optional<ScalarType>, const Tensor& out) { run_cumulative(CumOp::sum, self, dim, out, nullptr); }
 void cumprod(const Tensor& self, int64_t dim, std::optional<ScalarType>, const Tensor& out) { run_cumulative(CumOp::prod, self, dim, out, nullptr); }
 void logcumsumexp(const Tensor& self, int64_t dim, const Tensor& out) { run_cumulative(CumOp::logsumexp, self, dim, out, nullptr); }
-void cummax(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) { run_cumulative(CumOp::max, self, dim, values, &indices); }
-void cummin(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) { run_cumulative(CumOp::min, self, dim, values, &indices); }
+void _cumulative_extreme(const Tensor& self, int64_t dim, bool largest, const Tensor& values, const Tensor& indices) {
+  run_cumulative(largest ? CumOp::max : CumOp::min, self, dim, values, &indices);
+}
 
 }  // namespace cpu
 
 namespace composite {
 
+std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { return cresset::_cumulative_extreme(self, dim, true); }
+std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { return cresset::_cumulative_extreme(self, dim, false); }
 Tensor all(const Tensor& self) { return cresset::all(self, OptionalIntArrayRef(), false); }
 Tensor any(const Tensor& self) { return cresset::any(self, OptionalIntArrayRef(), false); }
 Tensor all(const Tensor& self, int64_t dim, bool keepdim) { return cresset::all(self, OptionalIntArrayRef(dim), keepdim); }

@@ -66,12 +66,12 @@ OutSpecs kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   CRESSET_CHECK(k >= 1 && k <= n, "kthvalue: selected number k out of range for dimension ", dim, ", got k=", k, " for size ", n);
   return with_indices(one_along(self, dim, keepdim));
 }
-OutSpecs median(const Tensor& self, int64_t dim, bool keepdim) {
-  check_real("median", self);
-  CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, "median: expected reduction dim ", dim, " to have non-zero size");
+OutSpecs _median(const Tensor& self, int64_t dim, bool keepdim, bool ignore_nan) {
+  const char* const op = ignore_nan ? "nanmedian" : "median";
+  check_real(op, self);
+  CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, op, ": expected reduction dim ", dim, " to have non-zero size");
   return with_indices(one_along(self, dim, keepdim));
 }
-OutSpecs nanmedian(const Tensor& self, int64_t dim, bool keepdim) { return meta::median(self, dim, keepdim); }
 OutSpecs mode(const Tensor& self, int64_t dim, bool keepdim) {
   check_real("mode", self);
   CRESSET_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0, "mode: expected reduction dim ", dim, " to have non-zero size");
@@ -92,13 +92,9 @@ void kthvalue(const Tensor& self, int64_t k, int64_t dim, bool, const Tensor& va
   const Tensor v = kept(self, dim, values), i = kept(self, dim, indices);
   if (v.numel() > 0) kernels::kthvalue(view_of(v), view_of(i), view_of(self), k, wrap_dim(dim, self.dim()));
 }
-void median(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
+void _median(const Tensor& self, int64_t dim, bool, bool ignore_nan, const Tensor& values, const Tensor& indices) {
   const Tensor v = kept(self, dim, values), i = kept(self, dim, indices);
-  if (v.numel() > 0) kernels::median(view_of(v), view_of(i), view_of(self), wrap_dim(dim, self.dim()), false);
-}
-void nanmedian(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
-  const Tensor v = kept(self, dim, values), i = kept(self, dim, indices);
-  if (v.numel() > 0) kernels::median(view_of(v), view_of(i), view_of(self), wrap_dim(dim, self.dim()), true);
+  if (v.numel() > 0) kernels::median(view_of(v), view_of(i), view_of(self), wrap_dim(dim, self.dim()), ignore_nan);
 }
 void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
   const Tensor v = kept(self, dim, values), i = kept(self, dim, indices);
@@ -121,6 +117,8 @@ static Tensor no_median(const Tensor& self) {
   if (smallest) return cresset::full({}, self.scalar_type() == kInt ? Scalar(static_cast<int64_t>(INT32_MIN)) : Scalar(INT64_MIN), self.options());
   return cresset::full({}, is_integral_type(self.scalar_type(), true) ? Scalar(self.scalar_type() == kBool) : Scalar(std::nan("")), self.options());
 }
+std::tuple<Tensor, Tensor> median(const Tensor& self, int64_t dim, bool keepdim) { return cresset::_median(self, dim, keepdim, false); }
+std::tuple<Tensor, Tensor> nanmedian(const Tensor& self, int64_t dim, bool keepdim) { return cresset::_median(self, dim, keepdim, true); }
 Tensor median(const Tensor& self) { return self.numel() == 0 ? no_median(self) : std::get<0>(cresset::median(self.reshape({-1}), 0)); }
 Tensor nanmedian(const Tensor& self) { return self.numel() == 0 ? no_median(self) : std::get<0>(cresset::nanmedian(self.reshape({-1}), 0)); }
 

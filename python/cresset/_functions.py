@@ -63,15 +63,17 @@ def chain_matmul(*matrices, out=None):
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The `p`-norm of the elements along `dim`, an int or several, or of all: "fro" is 2.
+    """The `p`-norm of the elements along `dim`, an int or several, or of all: "fro" is 2; "nuc" is the sum of the singular values of a matrix,
+    or of the matrices in two dimensions.
 
     >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
     tensor([ 5., 10.])
     """
     dims = [dim] if isinstance(dim, int) else dim
+    if isinstance(p, str) and p != "fro":
+        dims = list(range(input.dim())) if dims is None else dims
+        return _ops["linalg_matrix_norm"](input, p, dims, keepdim, dtype=dtype, **({} if out is None else {"out": out}))
     if isinstance(p, str):
-        if p != "fro":
-            raise NotImplementedError(f"norm: the {p} norm of matrices is not there yet")
         p = 2
     if p is None:
         p = 2

@@ -17,16 +17,6 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return _ops["linalg_vector_norm"](x, ord, dim, keepdim, dtype=dtype, out=out)
 
 
-def vecdot(x, y, *, dim=-1, out=None):
-    """The sums of the products of the first, conjugated, and the second along `dim`; other dimensions broadcast.
-
-    >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]))
-    tensor([11.])
-    """
-    result = (x.conj() * y).sum(dim)
-    return result if out is None else out.resize_(result.shape).copy_(result)
-
-
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """A view of the diagonals of the matrices in `dim1` and `dim2`, `offset` up, in a new last dimension.
 

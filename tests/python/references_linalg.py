@@ -52,7 +52,7 @@ def cholesky_inverse(factor, upper=False):
 
 def cholesky_solve(b, factor, upper=False):
     low = adjoint(np.triu(factor)) if upper else np.tril(factor)
-    return np.linalg.solve(low @ adjoint(low), b)
+    return _solve(low @ adjoint(low), b)
 
 
 # ---- LU ----------------------------------------------------------------------------------------------------------------------
@@ -258,6 +258,10 @@ def norm(a, ord=None, dim=None, keepdim=False):
     if ord is None and dim is None:
         return np.sqrt((np.abs(a) ** 2).sum(keepdims=keepdim))
     return np.linalg.norm(a, ord, tuple(dim) if isinstance(dim, (list, tuple)) and len(dim) == 2 else dim[0] if isinstance(dim, (list, tuple)) else dim, keepdim)
+
+
+def cond(a, p=None):
+    return np.linalg.cond(a, p).real
 
 
 def vecdot(x, y, dim=-1):

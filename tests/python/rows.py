@@ -1,7 +1,7 @@
 """The rows of ops/*.toml with what their `test` entries name: functions to call, references, arguments, and conversions between the two sides.
 
     test = { ref = "numpy.add", samples = "binary", dtypes = "all", domain = [0.1, 3], grad = false, name = "...", atol = 1e-6 }
-    test = { ref = "nn.conv2d", samples = "nn.conv2d" }     # references_nn.py, samples_nn.py
+    test = { ref = "nn.conv2d", samples = "nn.conv2d" }     # references_nn.py, samples_nn.py; and numpy.linalg.inv is NumPy's
     test = { skip = "why there is nothing to compare" }
 
 A row has a reference, or a reason why not, or fails. Before every call the default generator is seeded, so that random ops have references too.
@@ -24,7 +24,9 @@ OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
 def module(kind, home):
-    return np if home == "numpy" else importlib.import_module(kind if home in ("", kind) else f"{kind}_{home}")
+    if home.split(".")[0] == "numpy":
+        return importlib.import_module(home)
+    return importlib.import_module(kind if home in ("", kind) else f"{kind}_{home}")
 
 
 def find(kind, name):

@@ -84,7 +84,8 @@ def factored(source):
     yield (lu, pivots), {"unpack_pivots": False}
 
 
-SYSTEMS = [((3, 3), (3, 2)), ((2, 3, 3), (3, 2)), ((3, 3), (2, 3, 1)), ((2, 1, 2, 2), (3, 2, 2))]
+# No right side, nor its transpose, has the shape of a vector for each matrix.
+SYSTEMS = [((3, 3), (3, 2)), ((2, 3, 3), (3, 4)), ((3, 3), (2, 3, 1)), ((2, 1, 2, 2), (3, 2, 2))]
 
 
 def _right(shape):

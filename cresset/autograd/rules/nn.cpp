@@ -181,7 +181,7 @@ Tensor avg_pool_double_backward(const Tensor& grad, IntArrayRef kernel_size, Int
 }
 Tensor adaptive_avg_pool_double_backward(const Tensor& grad, IntArrayRef pooled, int64_t dims) {
   const IntArrayRef size = pooled.slice(pooled.size() - static_cast<size_t>(dims));
-  return dims == 2 ? cresset::_adaptive_avg_pool2d(grad, size) : cresset::_adaptive_avg_pool3d(grad, size);
+  return cresset::_adaptive_avg_pool(grad, size);
 }
 
 }  // namespace cresset::autograd::rules

@@ -1,0 +1,369 @@
+"""torch.linalg beyond its rows: factors with a free phase, drivers, singular, empty and broken matrices, and what is said of them."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+import cresset as torch
+from cresset.autograd import gradcheck, gradgradcheck
+
+L = torch.linalg
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+SHAPES = [(3, 3), (1, 1), (5, 5), (2, 4, 4), (2, 1, 3, 3)]
+WIDE = [*SHAPES, (5, 3), (3, 5), (2, 4, 2), (2, 2, 4)]
+EMPTY = [(0, 0), (0, 3, 3), (2, 0, 0)]
+EMPTY_WIDE = [*EMPTY, (0, 3), (3, 0), (2, 3, 0)]
+
+
+def array(*shape, dtype="float64", seed=0):
+    draw = np.random.default_rng([seed, *shape])
+    x = draw.normal(size=shape)
+    return (x + 1j * draw.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def hermitian(*shape, dtype="float64", seed=0):
+    x = array(*shape, dtype=dtype, seed=seed)
+    return (x + np.conj(np.swapaxes(x, -2, -1))) / 2
+
+
+def definite(*shape, dtype="float64", seed=0):
+    x = array(*shape, dtype=dtype, seed=seed)
+    return x @ np.conj(np.swapaxes(x, -2, -1)) + np.eye(shape[-1], dtype=dtype)
+
+
+def numbers(t):
+    return t.detach().resolve_conj().numpy()
+
+
+def leaf(x):
+    return torch.from_numpy(np.array(x)).requires_grad_()
+
+
+def adjoint(x):
+    return np.conj(np.swapaxes(x, -2, -1))
+
+
+class Case(unittest.TestCase):
+    def near(self, got, expected, dtype="float64", scale=1.0):
+        limit = {"float32": 2e-5, "complex64": 2e-5}.get(dtype, 1e-12) * scale
+        got, expected = (numbers(t) if isinstance(t, torch.Tensor) else np.asarray(t) for t in (got, expected))
+        self.assertEqual(got.shape, expected.shape)
+        np.testing.assert_allclose(got, expected, rtol=limit * 10, atol=limit * 10)
+
+    def smooth(self, function, *inputs, second=True):
+        self.assertTrue(gradcheck(function, inputs))
+        if second:
+            self.assertTrue(gradgradcheck(function, inputs))
+
+
+class Spectra(Case):
+    def test_eigh_gives_ascending_values_and_orthonormal_vectors(self):
+        for dtype in DTYPES:
+            for shape in SHAPES:
+                for triangle in "LU":
+                    with self.subTest(dtype=dtype, shape=shape, triangle=triangle):
+                        a = hermitian(*shape, dtype=dtype)
+                        other = np.triu(a) if triangle == "U" else np.tril(a)  # the other triangle is not read
+                        values, vectors = L.eigh(torch.from_numpy(other), triangle)
+                        self.near(values, np.linalg.eigvalsh(a), dtype)
+                        self.near(L.eigvalsh(torch.from_numpy(other), triangle), np.linalg.eigvalsh(a), dtype)
+                        v = numbers(vectors)
+                        self.near(v * numbers(values)[..., None, :] @ adjoint(v), a, dtype)
+                        self.near(adjoint(v) @ v, np.broadcast_to(np.eye(shape[-1]), shape), dtype)
+
+    def test_eig_gives_complex_values_and_vectors_of_norm_one(self):
+        for dtype in DTYPES:
+            for shape in SHAPES:
+                with self.subTest(dtype=dtype, shape=shape):
+                    a = array(*shape, dtype=dtype)
+                    values, vectors = L.eig(torch.from_numpy(a))
+                    w, v = numbers(values), numbers(vectors)
+                    self.assertEqual(w.dtype.kind, "c")
+                    self.near(a @ v, v * w[..., None, :], dtype)
+                    self.near(np.linalg.norm(v, axis=-2), np.ones(w.shape), dtype)
+                    self.near(np.sort_complex(numbers(L.eigvals(torch.from_numpy(a)))), np.sort_complex(w), dtype)
+                    self.near(w.sum(-1), np.trace(a, axis1=-2, axis2=-1), dtype)
+
+    def test_svd_reduced_full_and_values_alone(self):
+        for dtype in DTYPES:
+            for shape in WIDE:
+                for full in (False, True):
+                    with self.subTest(dtype=dtype, shape=shape, full=full):
+                        a = array(*shape, dtype=dtype)
+                        u, s, vh = (numbers(t) for t in L.svd(torch.from_numpy(a), full))
+                        k = min(shape[-2:])
+                        self.near(s, np.linalg.svd(a, compute_uv=False), dtype)
+                        self.near(L.svdvals(torch.from_numpy(a)), s, dtype)
+                        self.near(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a, dtype)
+                        self.near(adjoint(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*shape[:-2], u.shape[-1], u.shape[-1])), dtype)
+                        self.near(vh @ adjoint(vh), np.broadcast_to(np.eye(vh.shape[-2]), (*shape[:-2], vh.shape[-2], vh.shape[-2])), dtype)
+                        old = torch.svd(torch.from_numpy(a), some=not full)
+                        self.near(old.V.mH, vh, dtype)
+
+    def test_empty_matrices_have_empty_spectra_and_whole_bases(self):
+        for shape in EMPTY:
+            a = torch.empty(shape, dtype=torch.double)
+            for function in (L.eigh, L.eig):
+                values, vectors = function(a)
+                self.assertEqual((tuple(values.shape), tuple(vectors.shape)), (shape[:-1], shape))
+        for shape in EMPTY_WIDE:
+            u, s, vh = L.svd(torch.empty(shape, dtype=torch.double))
+            m, n = shape[-2:]
+            self.assertEqual([tuple(t.shape) for t in (u, s, vh)], [(*shape[:-2], m, m), (*shape[:-2], min(m, n)), (*shape[:-2], n, n)])
+            if min(m, n) == 0:
+                self.near(u, np.broadcast_to(np.eye(m), u.shape))
+                self.near(vh, np.broadcast_to(np.eye(n), vh.shape))
+
+    def test_values_that_are_not_finite_are_an_error_that_names_the_matrix(self):
+        for bad in (float("nan"), float("inf")):
+            a = torch.eye(3).repeat(2, 1, 1)
+            a[1, 0, 0] = bad
+            for function in (L.eigh, L.eigvalsh, L.eig, L.eigvals, L.svd, L.svdvals):
+                with self.assertRaisesRegex(L.LinAlgError, r"Batch element 1.*non-finite"):
+                    function(a)
+                with self.assertRaisesRegex(L.LinAlgError, "non-finite"):
+                    function(a[1])
+
+    def test_derivatives_that_no_phase_changes(self):
+        for dtype in ("float64", "complex128"):
+            for shape in ((3, 3), (2, 2, 2)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    a, w = leaf(array(*shape, dtype=dtype)), torch.from_numpy(array(*shape, dtype=dtype, seed=1))
+                    both = lambda x: (x + x.mH) / 2  # noqa: E731
+                    self.smooth(lambda x: L.eigh(both(x)).eigenvalues, a)
+                    self.smooth(lambda x: (L.eigh(both(x)).eigenvectors.abs() ** 2), a)
+                    self.smooth(lambda x: L.eigvalsh(both(x)), a)
+                    self.smooth(lambda x: L.eigvals(x).sum(-1), a)
+                    self.smooth(lambda x: torch.view_as_real(L.eig(x).eigenvalues ** 3).sum(-2), a)
+                    self.smooth(lambda x: (L.eig(x).eigenvectors.abs() ** 2 * w.abs()).sum(), a)
+
+    def test_derivatives_of_singular_vectors(self):
+        for dtype in ("float64", "complex128"):
+            for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    a = leaf(array(*shape, dtype=dtype))
+
+                    def reduced(x):
+                        u, s, vh = L.svd(x, full_matrices=False)
+                        return s, u[..., :1] @ vh[..., :1, :], u.abs() ** 2, vh.abs() ** 2
+
+                    self.smooth(reduced, a)
+                    self.smooth(lambda x: L.svdvals(x), a)
+                    self.smooth(lambda x: torch.svd(x).S.log().sum(), a)
+
+    def test_a_loss_that_depends_on_the_phase_has_no_gradient(self):
+        a = leaf(hermitian(3, 3, dtype="complex128"))
+        with self.assertRaisesRegex(RuntimeError, "phase"):
+            torch.view_as_real(L.eigh(a).eigenvectors).select(-1, 0).sum().backward()
+        with self.assertRaisesRegex(RuntimeError, "phase"):
+            torch.view_as_real(L.svd(leaf(array(3, 3, dtype="complex128"))).U).select(-1, 0).sum().backward()
+
+
+class Solving(Case):
+    def test_inverse_of_every_shape(self):
+        for dtype in DTYPES:
+            for shape in SHAPES:
+                a = definite(*shape, dtype=dtype)
+                self.near(L.inv(torch.from_numpy(a)), np.linalg.inv(a), dtype, 10)
+                self.near(torch.inverse(torch.from_numpy(a)), np.linalg.inv(a), dtype, 10)
+        for shape in EMPTY:
+            self.assertEqual(tuple(L.inv(torch.empty(shape)).shape), shape)
+            self.assertEqual(tuple(L.det(torch.empty(shape)).shape), shape[:-2])
+        self.assertEqual(L.det(torch.empty(2, 0, 0)).tolist(), [1, 1])
+
+    def test_singular_matrices_are_errors_with_batch_element_and_order(self):
+        a = torch.eye(3).repeat(2, 1, 1)
+        a[1, 2, 2] = 0
+        b = torch.ones(2, 3, 1)
+        for call in (lambda: L.inv(a), lambda: L.solve(a, b), lambda: torch.inverse(a), lambda: L.lu_factor(a), lambda: L.inv_ex(a, check_errors=True),
+                     lambda: L.solve_ex(a, b, check_errors=True), lambda: L.tensorinv(a[1].reshape(3, 3), ind=1)):  # fmt: skip
+            with self.assertRaisesRegex(L.LinAlgError, "3"):
+                call()
+        with self.assertRaisesRegex(L.LinAlgError, "Batch element 1"):
+            L.inv(a)
+        self.assertEqual(L.inv_ex(a).info.tolist(), [0, 3])
+        self.assertEqual(L.det(a).tolist(), [1, 0])
+        self.assertEqual(L.slogdet(a).logabsdet.tolist(), [0, float("-inf")])
+        self.assertEqual(L.slogdet(a).sign.tolist(), [1, 0])
+        self.assertTrue(issubclass(L.LinAlgError, RuntimeError))
+
+    def test_cholesky_of_what_is_not_positive_definite(self):
+        a = torch.eye(3).repeat(2, 1, 1)
+        a[1, 1, 1] = -1
+        for call in (lambda: L.cholesky(a), lambda: torch.cholesky(a), lambda: L.cholesky_ex(a, check_errors=True)):
+            with self.assertRaisesRegex(L.LinAlgError, r"Batch element 1.*leading minor of order 2 is not positive-definite"):
+                call()
+        self.assertEqual(L.cholesky_ex(a).info.tolist(), [0, 2])
+
+    def test_nan_goes_through_solvers(self):
+        a = torch.full((2, 2), float("nan"))
+        self.assertTrue(L.det(a).isnan())
+        self.assertTrue(L.inv_ex(a).inverse.isnan().any())
+        self.assertTrue(L.lu_factor_ex(a).LU.isnan().any())
+
+    def test_shapes_that_do_not_fit(self):
+        a, c = torch.ones(3, 2), torch.ones(3)
+        for function in (L.inv, L.det, L.slogdet, L.eigh, L.eig, L.cholesky, torch.matrix_exp, torch.logdet, lambda x: torch.matrix_power(x, 2),
+                         lambda x: L.solve(x, c), lambda x: L.solve_triangular(x, x, upper=True), lambda x: torch.cholesky_inverse(x)):  # fmt: skip
+            with self.assertRaises(RuntimeError):
+                function(a)
+            with self.assertRaises(RuntimeError):
+                function(c)
+        for function in (L.svd, L.qr, L.pinv, L.lu, L.matrix_rank, L.lu_factor):
+            with self.assertRaises(RuntimeError):
+                function(c)
+        for function in (L.inv, L.svd, L.qr, L.eigh, L.eig, L.det, L.cholesky, L.lu, L.pinv):
+            with self.assertRaisesRegex(RuntimeError, "[Ii]nt|Long"):
+                function(torch.ones(2, 2, dtype=torch.long))
+            with self.assertRaises(RuntimeError):
+                function(torch.ones(2, 2, dtype=torch.half))
+
+    def test_derivatives_of_solvers(self):
+        for dtype in ("float64", "complex128"):
+            for shape in ((3, 3), (2, 2, 2)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    a, b = leaf(definite(*shape, dtype=dtype)), leaf(array(*shape[:-1], 2, dtype=dtype))
+                    skew = lambda x: x + torch.triu(x, 1) * 0.3  # noqa: E731
+                    self.smooth(lambda x, y: L.solve(skew(x), y), a, b)
+                    self.smooth(lambda x, y: L.solve(skew(x), y.mT, left=False), a, b)
+                    self.smooth(lambda x: L.inv(skew(x)), a)
+                    self.smooth(lambda x: L.det(skew(x)), a)
+                    self.smooth(lambda x: L.slogdet(skew(x)).logabsdet, a)
+                    self.smooth(lambda x: torch.logdet((x + x.mH) / 2), a)
+                    self.smooth(lambda x: L.cholesky((x + x.mH) / 2), a)
+                    self.smooth(lambda x: L.cholesky((x + x.mH) / 2, upper=True), a)
+                    self.smooth(lambda x, y: torch.cholesky_solve(y, L.cholesky((x + x.mH) / 2)), a, b)
+                    self.smooth(lambda x: torch.cholesky_inverse(L.cholesky((x + x.mH) / 2)), a)
+                    self.smooth(lambda x, y: L.lu_solve(*L.lu_factor(skew(x)), y), a, b)
+                    self.smooth(lambda x: L.lu(skew(x))[1:], a)
+                    self.smooth(lambda x, y: L.solve_triangular(x.tril(), y, upper=False), a, b)
+                    self.smooth(lambda x: torch.matrix_exp(x / 8), a)
+                    self.smooth(lambda x: torch.matrix_power(skew(x) / 4, 3), a)
+                    self.smooth(lambda x: torch.matrix_power(skew(x) / 4, -2), a)
+
+    def test_derivatives_of_qr_of_every_shape(self):
+        for dtype in ("float64", "complex128"):
+            for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    a = leaf(array(*shape, dtype=dtype))
+                    self.smooth(lambda x: L.qr(x), a)
+                    self.smooth(lambda x: L.lu(x)[1:], a)
+        with self.assertRaisesRegex(RuntimeError, "complete"):
+            L.qr(leaf(array(4, 2)), mode="complete").Q.sum().backward()
+
+    def test_the_determinant_of_a_singular_matrix_has_a_gradient(self):
+        for a in (np.diag([2.0, 3.0, 0.0]), np.diag([2.0, 0.0, 0.0]), np.ones((3, 3)), np.zeros((2, 2)), np.stack([np.eye(2), np.ones((2, 2))])):
+            with self.subTest(a=a.tolist()):
+                self.assertTrue(gradcheck(L.det, (leaf(a),)))
+        x = leaf(np.diag([2.0, 3.0, 0.0]))
+        L.det(x).backward()
+        self.near(x.grad, np.diag([0.0, 0.0, 6.0]))
+
+
+class Inverses(Case):
+    def test_pseudo_inverses_by_every_name_of_their_tolerance(self):
+        a = np.diag([1.0, 0.1, 1e-3])
+        x = torch.from_numpy(a)
+        cut = np.diag([1.0, 10.0, 0.0])
+        number = torch.tensor(0.01, dtype=torch.double)
+        for got in (L.pinv(x, 0.01), L.pinv(x, rcond=0.01), L.pinv(x, number), L.pinv(x, rtol=0.01), L.pinv(x, rtol=number), L.pinv(x, atol=0.01),
+                    L.pinv(x, atol=number), torch.pinverse(x, 0.01), L.pinv(x, 0.01, hermitian=True), L.pinv(x, rtol=0.01, hermitian=True)):  # fmt: skip
+            self.near(got, cut)
+        self.near(L.pinv(x), np.linalg.pinv(a))
+        # One tolerance for each matrix of the batch.
+        self.near(L.pinv(x.expand(2, 3, 3), rtol=torch.tensor([0.01, 0.5], dtype=torch.double)), np.stack([cut, np.diag([1.0, 0, 0])]))
+        for shape in EMPTY_WIDE:
+            self.assertEqual(tuple(L.pinv(torch.empty(shape)).shape), (*shape[:-2], shape[-1], shape[-2]))
+
+    def test_ranks_by_every_name_of_their_tolerance(self):
+        x = torch.from_numpy(np.diag([1.0, 0.1, 1e-3]))
+        number = torch.tensor(0.01, dtype=torch.double)
+        for got in (L.matrix_rank(x, 0.01), L.matrix_rank(x, tol=0.01), L.matrix_rank(x, number), L.matrix_rank(x, rtol=0.01), L.matrix_rank(x, atol=0.01),
+                    L.matrix_rank(x, atol=number), L.matrix_rank(x, 0.01, hermitian=True)):  # fmt: skip
+            self.assertEqual(got.item(), 2)
+        self.assertEqual(L.matrix_rank(x.expand(2, 3, 3), rtol=torch.tensor([0.01, 0.5], dtype=torch.double)).tolist(), [2, 1])
+        self.assertEqual(L.matrix_rank(torch.empty(2, 0, 3)).tolist(), [0, 0])
+
+    def test_derivatives_of_pseudo_inverses_along_matrices_of_one_rank(self):
+        for dtype in ("float64", "complex128"):
+            for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2)):
+                a = leaf(array(*shape, dtype=dtype))
+                self.smooth(lambda x: L.pinv(x), a)
+            left, right = leaf(array(4, 2, dtype=dtype)), leaf(array(2, 3, dtype=dtype))
+            self.smooth(lambda x, y: L.pinv(x @ y), left, right)
+            self.smooth(lambda x: L.pinv(x @ x.mH, rtol=1e-8, hermitian=True), left, second=False)
+
+    def test_least_squares_by_every_driver(self):
+        for dtype in DTYPES:
+            for shape in ((4, 2), (3, 3), (2, 4), (2, 4, 3)):
+                a, b = array(*shape, dtype=dtype), array(*shape[:-1], 2, dtype=dtype, seed=1)
+                expected = np.linalg.pinv(a) @ b
+                for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
+                    with self.subTest(dtype=dtype, shape=shape, driver=driver):
+                        got = L.lstsq(torch.from_numpy(a), torch.from_numpy(b), driver=driver)
+                        self.near(got.solution, expected, dtype, 10)
+                        k = min(shape[-2:])
+                        self.assertEqual(tuple(got.rank.shape), (0,) if driver == "gels" else shape[:-2])
+                        self.assertTrue(bool((got.rank == k).all()))
+                        self.assertEqual(got.singular_values.numel() > 0, driver in ("gelsd", "gelss"))
+                        if shape[-2] > shape[-1] and driver not in (None, "gelsy"):
+                            self.near(got.residuals, (np.abs(a @ expected - b) ** 2).sum(-2), dtype, 10)
+        with self.assertRaisesRegex(RuntimeError, "driver"):
+            L.lstsq(torch.eye(2), torch.eye(2), driver="best")
+
+    def test_derivatives_of_least_squares(self):
+        for shape in ((4, 2), (3, 3), (2, 4)):
+            for driver in ("gels", "gelsy", "gelsd", "gelss"):
+                a, b = leaf(array(*shape)), leaf(array(shape[0], 2, seed=1))
+                self.smooth(lambda x, y: L.lstsq(x, y, driver=driver).solution, a, b)
+
+
+class Norms(Case):
+    def test_norms_by_name_over_chosen_dimensions(self):
+        a = array(2, 4, 3)
+        x = torch.from_numpy(a)
+        for order in ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf")):
+            for dims in ((0, 1), (2, 0), (-1, -2)):
+                for keep in (False, True):
+                    expected = np.linalg.norm(a, order, axis=dims, keepdims=keep)
+                    self.near(L.norm(x, order, dims, keep), expected)
+                    self.near(L.matrix_norm(x, order, dims, keep), expected)
+        self.near(torch.nuclear_norm(x[0]), np.linalg.norm(a[0], "nuc"))
+        self.near(torch.nuclear_norm(x, (1, 2), True), np.linalg.norm(a, "nuc", axis=(1, 2), keepdims=True))
+        self.near(torch.frobenius_norm(x, (0, 1)), np.linalg.norm(a, axis=(0, 1)))
+        with self.assertRaises(RuntimeError):
+            L.norm(x, "frob", (0, 1))
+        with self.assertRaises(RuntimeError):
+            L.norm(x, "nuc")
+
+    def test_conditions_of_singular_matrices_are_infinite(self):
+        a = torch.tensor([[1.0, 1.0], [1.0, 1.0]])
+        for p in (1, float("inf"), "fro"):
+            self.assertEqual(L.cond(a, p).item(), float("inf"))
+
+
+class Provider(unittest.TestCase):
+    def test_without_lapack_a_sentence_says_what_to_install(self):
+        code = "import cresset as torch\ntry: torch.linalg.inv(torch.eye(2))\nexcept RuntimeError as e: print(e)"
+        said = subprocess.run([sys.executable, "-c", code], env={**os.environ, "CRESSET_LAPACK": "0"}, capture_output=True, text=True, check=True).stdout
+        self.assertRegex(said, r"needs LAPACK.*apt-get install libopenblas0")
+
+    def test_results_do_not_depend_on_the_number_of_threads(self):
+        a = torch.from_numpy(array(16, 24, 24))
+        before = torch.get_num_threads()
+        try:
+            seen = []
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                seen.append([numbers(t).tobytes() for t in (*L.svd(a), *L.qr(a), L.inv(a), *L.eigh(a), L.det(a))])
+        finally:
+            torch.set_num_threads(before)
+        self.assertEqual(seen[0], seen[1])
+        self.assertEqual(seen[0], seen[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
