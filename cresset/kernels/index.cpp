@@ -177,6 +177,11 @@ DimVector index_shape(IntArrayRef self_sizes, ArrayRef<Strided> indices) {
   return over_result(l, self_sizes, l.common);
 }
 
+IndexStrides index_strides(IntArrayRef self_sizes, IntArrayRef self_strides, ArrayRef<Strided> indices) {
+  const Layout l = layout_of(self_sizes, indices, "index");
+  return {over_result(l, self_strides, DimVector(l.common.size(), 0)), l.position};
+}
+
 void index(const Strided& out, const Strided& self, ArrayRef<Strided> indices) {
   const IndexPlan plan("index", out, self, indices, false);
   const auto kernel = call(gather_table_stub);

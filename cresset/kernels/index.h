@@ -28,6 +28,12 @@ void scatter_reduce(const Strided& self, int64_t dim, const Strided& index, cons
 // ones. The defined ones are broadcast (stride 0) to one common shape; they wrap. The result has the common shape in the place
 // of the indexed dimensions if these are adjacent, else in front.
 DimVector index_shape(IntArrayRef self_sizes, ArrayRef<Strided> indices);
+// The strides of self over that shape, 0 along the common shape, which begins at `position`.
+struct IndexStrides {
+  DimVector strides;
+  size_t position;
+};
+IndexStrides index_strides(IntArrayRef self_sizes, IntArrayRef self_strides, ArrayRef<Strided> indices);
 void index(const Strided& out, const Strided& self, ArrayRef<Strided> indices);
 // values is broadcast (stride 0) to index_shape. Accumulation is sequential; half and bfloat16 round at each addition, bool ors.
 void index_put(const Strided& self, ArrayRef<Strided> indices, const Strided& values, bool accumulate);

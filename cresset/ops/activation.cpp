@@ -27,6 +27,8 @@ constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.
 
 namespace check {
 
+void relu(const Tensor& self) { CRESSET_CHECK(self.scalar_type() != kBool, "relu: boolean inputs are not supported"); }
+
 void hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
   CRESSET_CHECK(self.scalar_type() != kBool, "hardtanh: bool inputs are not supported");
   CRESSET_CHECK(is_signed_type(self.scalar_type()) || (min_val.as<double>() >= 0 && max_val.as<double>() >= 0),

@@ -52,10 +52,14 @@ void sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
 void neg(const Tensor& self) {
   CRESSET_CHECK(self.scalar_type() != kBool, "neg: negation of a bool tensor is not supported; use bitwise_not or logical_not instead");
 }
-void lerp(const Tensor& self, const Tensor& end, const Scalar&) { check_same_dtype("lerp", self, end); }
+void lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {
+  check_same_dtype("lerp", self, end);
+  CRESSET_CHECK(self.is_complex() || !weight.isComplex() || weight.toComplexDouble().imag() == 0, "lerp: weight ", weight, " cannot be converted to dtype ",
+                self.scalar_type(), " without overflow");
+}
 void lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
   check_same_dtype("lerp", self, end);
-  check_same_dtype("lerp", self, weight);
+  if (weight.dim() > 0) check_same_dtype("lerp", self, weight);
 }
 void addcdiv(const Tensor&, const Tensor& tensor1, const Tensor& tensor2, const Scalar&) {
   CRESSET_CHECK(!is_integral_type(tensor1.scalar_type(), true) || !is_integral_type(tensor2.scalar_type(), true),
@@ -71,7 +75,8 @@ Tensor pow(const Tensor& self, const Scalar& exponent) {
   const ScalarType t = result_type({self, exponent});
   CRESSET_CHECK(!is_integral_type(t, true) || exponent.equal(0) || exponent.as<int64_t>() >= 0 || exponent.isBoolean(),
                 "pow: integers to negative integer powers are not allowed, got ", exponent);
-  if (t == self.scalar_type() && t != kBool) {
+  if (t == kBool && self.scalar_type() == kBool) return exponent.toBool() ? self.clone() : cresset::ones_like(self);
+  if (t == self.scalar_type()) {
     if (exponent.equal(1)) return self.clone();
     if (exponent.equal(2)) return pointwise(kSquare, {self});
     const bool is_half = t == kHalf || t == kBFloat16;  // round once

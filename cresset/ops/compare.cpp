@@ -1,5 +1,6 @@
 // Checks, direct bodies and composites of ops/compare.toml.
 
+#include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/pointwise.h"
 #include "cresset/ops/bodies_compare.h"
 #include "cresset/ops/functions.h"
@@ -31,6 +32,17 @@ void check_condition(const Tensor& condition) {
                 "where: expected condition to be a boolean tensor, got dtype ", condition.scalar_type());
 }
 
+void check_not_complex(const char* op, const Tensor& self, const Tensor& other) {
+  CRESSET_CHECK(!self.is_complex() && !other.is_complex(), op, ": not implemented for complex tensors, got dtypes ", self.scalar_type(), " and ", other.scalar_type());
+}
+
+// A number outside the dtype's range is refused, a complex one that is not real too; bool asks whether it is zero.
+void check_fits(const Tensor& self, const Scalar& value) {
+  const bool real = !value.isComplex() || self.is_complex() || self.scalar_type() == kBool || value.toComplexDouble().imag() == 0;
+  CRESSET_CHECK(real, "masked_fill: value ", value, " cannot be converted to dtype ", self.scalar_type(), " without overflow");
+  kernels::visit_dtype(self.scalar_type(), "masked_fill", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
+}
+
 }  // namespace
 
 namespace check {
@@ -40,9 +52,14 @@ void where(const Tensor& condition, const Scalar&, const Tensor&) { check_condit
 void where(const Tensor& condition, const Tensor&, const Scalar&) { check_condition(condition); }
 
 void masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
-  CRESSET_CHECK(!value.isComplex() || self.is_complex(), "masked_fill: value ", value, " cannot be converted to dtype ", self.scalar_type(), " without overflow");
+  check_fits(self, value);
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
 }
+
+void maximum(const Tensor& self, const Tensor& other) { check_not_complex("maximum", self, other); }
+void minimum(const Tensor& self, const Tensor& other) { check_not_complex("minimum", self, other); }
+void fmax(const Tensor& self, const Tensor& other) { check_not_complex("fmax", self, other); }
+void fmin(const Tensor& self, const Tensor& other) { check_not_complex("fmin", self, other); }
 
 }  // namespace check
 
@@ -89,8 +106,7 @@ Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   CRESSET_CHECK(value.dim() == 0, "masked_fill: only supports a 0-dimensional value tensor, got a tensor with ", value.dim(), " dimensions");
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
-  CRESSET_CHECK(!value.is_complex() || self.is_complex(), "masked_fill: a value of dtype ", value.scalar_type(), " cannot be converted to dtype ",
-                self.scalar_type(), " without overflow");
+  if (!value.is_meta()) check_fits(self, value.item());
   return cresset::where(mask, value.to(self.scalar_type()), self);
 }
 

@@ -86,6 +86,7 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
 }
 
 std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
+  CRESSET_CHECK(self.dim() > 0, "tensor_split: expected at least a 1-dimensional tensor, got a tensor with 0 dims");
   const int64_t d = wrap_dim(dim, self.dim(), false), n = self.size(d);
   CRESSET_CHECK(sections > 0, "tensor_split: number of sections must be larger than 0, got ", sections);
   std::vector<Tensor> parts;
@@ -98,6 +99,7 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
   return parts;
 }
 std::vector<Tensor> tensor_split(const Tensor& self, IntArrayRef indices, int64_t dim) {
+  CRESSET_CHECK(self.dim() > 0, "tensor_split: expected at least a 1-dimensional tensor, got a tensor with 0 dims");
   const int64_t d = wrap_dim(dim, self.dim(), false);
   std::vector<Tensor> parts;
   int64_t at = 0;

@@ -96,6 +96,7 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& 
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
   check_range("arange", start, end, step);
+  CRESSET_CHECK_NOT_IMPLEMENTED(!options.has_dtype() || !is_complex_type(options.dtype()), "arange: not implemented for dtype ", options.dtype());
   const TensorOptions o = with_dtype(options, sequence_dtype({start, end, step}));
   const int64_t n = arange_size(start, end, step, o.dtype());
   return sequence(n, o, [&](const kernels::Strided& out) { kernels::arange(out, start, step); });

@@ -2,6 +2,8 @@
 
 #include "cresset/kernels/index.h"
 
+#include <algorithm>
+
 #include "cresset/core/layout.h"
 #include "cresset/kernels/layout.h"
 #include "cresset/ops/functions.h"
@@ -50,6 +52,11 @@ kernels::ScatterReduce reduction_named(std::string_view reduce) {
   if (reduce == "add") return kernels::ScatterReduce::sum;
   CRESSET_CHECK(reduce == "multiply", "scatter: reduce argument must be either add or multiply, got \"", std::string(reduce), "\"");
   return kernels::ScatterReduce::prod;
+}
+
+void check_number(const char* op, const Tensor& self, const Scalar& value) {
+  CRESSET_CHECK(!value.isComplex() || self.is_complex() || self.scalar_type() == kBool || value.toComplexDouble().imag() == 0, op, ": value ", value,
+                " cannot be converted to dtype ", self.scalar_type(), " without overflow");
 }
 
 // out starts as self, unless it is self.
@@ -111,6 +118,43 @@ Indices broadcast_indices(const Tensor& self, ArrayRef<std::optional<Tensor>> gi
   return r;
 }
 
+// One element assigned to what one mask selects is filling, which converts; byte masks are refused there.
+bool fills_mask(ArrayRef<std::optional<Tensor>> indices, const Tensor& values) {
+  if (values.numel() != 1) return false;
+  const Tensor* mask = nullptr;
+  for (const auto& i : indices) {
+    if (!i || !i->defined()) continue;
+    if (mask || (i->scalar_type() != kBool && i->scalar_type() != kByte)) return false;
+    mask = &*i;
+  }
+  CRESSET_CHECK(!mask || mask->scalar_type() == kBool, "index_put: only boolean masks can be filled, got ", mask->scalar_type());
+  return mask != nullptr;
+}
+
+// In the memory order of self; what it leaves open the indices decide, seen with ones for the dimensions that are not indexed.
+DimVector index_result_strides(const Tensor& self, const Indices& indices, IntArrayRef shape) {
+  const kernels::IndexStrides of_self = kernels::index_strides(self.sizes(), self.strides(), indices.list);
+  std::vector<DimVector> strides{of_self.strides};
+  for (const Tensor& t : indices.keep) {
+    DimVector padded(shape.size(), 1);
+    for (int64_t d = 0; d < t.dim(); d++) padded[of_self.position + static_cast<size_t>(d)] = t.sizes()[d];
+    const std::optional<DimVector> seen = view_strides(t.sizes(), t.strides(), padded);
+    strides.push_back(seen ? *seen : contiguous_strides(padded));
+    for (size_t d = 0; d < shape.size(); d++)
+      if (padded[d] == 1 && shape[d] != 1) strides.back()[d] = 0;
+  }
+  return dense_strides(shape, strides);
+}
+
+bool is_empty(IntArrayRef shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
+
+// Where the result has no elements only the dimensions are looked at, not the indices.
+void check_places(const Tensor& self, const Indices& indices) {
+  for (size_t d = 0; d < indices.list.size(); d++)
+    CRESSET_CHECK_INDEX(!indices.list[d].defined() || self.sizes()[d] > 0 || is_empty(indices.list[d].sizes), "index: index is out of bounds for dimension ", d,
+                        " with size 0");
+}
+
 }  // namespace
 
 namespace meta {
@@ -140,6 +184,8 @@ OutSpec index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const int64_t d = wrap_dim(dim, self.dim());
   check_index_dtype("index_select", index);
   CRESSET_CHECK_INDEX(index.dim() <= 1, "index_select: index is supposed to be a vector, got shape ", index.sizes());
+  CRESSET_CHECK(self.dim() > 0 || index.numel() == 1, "index_select: an index into a 0-d tensor can have one value only, got ", index.numel());
+  CRESSET_CHECK(size_or_one(self, d) > 0 || index.numel() == 0, "index_select: dimension ", d, " of self has size 0, got ", index.numel(), " indices");
   OutSpec s = like(self);
   if (self.dim() > 0) s.sizes[d] = index.numel();
   return s;
@@ -150,8 +196,11 @@ OutSpec index_add(const Tensor& self, int64_t dim, const Tensor& index, const Te
   CRESSET_CHECK_INDEX(index.dim() <= 1, "index_add: index is supposed to be a vector, got shape ", index.sizes());
   CRESSET_CHECK(self.scalar_type() == source.scalar_type(), "index_add: self dtype ", self.scalar_type(), " and source dtype ",
                 source.scalar_type(), " must be the same");
-  CRESSET_CHECK(dims_or_one(self) == dims_or_one(source) && size_or_one(source, d) == index.numel(), "index_add: number of indices ", index.numel(),
-                " should be equal to the size of source ", source.sizes(), " in dimension ", d);
+  CRESSET_CHECK_INDEX(source.dim() > 0 || index.numel() == 1, "index_add: dimension specified as ", dim, " but source has no dimensions, for ",
+                      index.numel(), " indices");
+  CRESSET_CHECK(self.dim() == source.dim(), "index_add: source shape ", source.sizes(), " must match self shape ", self.sizes(), " but for dimension ", d);
+  CRESSET_CHECK(size_or_one(source, d) == index.numel(), "index_add: number of indices ", index.numel(), " should be equal to the size of source ",
+                source.sizes(), " in dimension ", d);
   for (int64_t i = 0; i < self.dim(); i++)
     CRESSET_CHECK(i == d || self.size(i) == source.size(i), "index_add: source shape ", source.sizes(), " must match self shape ", self.sizes(),
                   " but for dimension ", d);
@@ -159,12 +208,18 @@ OutSpec index_add(const Tensor& self, int64_t dim, const Tensor& index, const Te
 }
 OutSpec index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices) {
   const Indices i = broadcast_indices(self, indices);
-  return {kernels::index_shape(self.sizes(), i.list), self.scalar_type(), self.device()};
+  OutSpec s{kernels::index_shape(self.sizes(), i.list), self.scalar_type(), self.device()};
+  bool plain = self.strides() == IntArrayRef(contiguous_strides(self.sizes()));
+  for (const Strided& t : i.list) plain = plain && t.sizes.size() < 2;
+  if (!plain) s.strides = index_result_strides(self, i, s.sizes);
+  return s;
 }
-OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& values, bool) {
-  CRESSET_CHECK(values.scalar_type() == self.scalar_type(), "index_put: expected source and destination dtypes to match, got ",
-                self.scalar_type(), " for the destination and ", values.scalar_type(), " for the source");
+OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& values, bool accumulate) {
   const Indices i = broadcast_indices(self, indices);
+  const bool fills = !accumulate && fills_mask(indices, values);
+  CRESSET_CHECK(fills || i.keep.size() > 0, "index_put: a mask without dimensions can only be filled, with one value and without accumulate");
+  CRESSET_CHECK(fills || values.scalar_type() == self.scalar_type(), "index_put: expected source and destination dtypes to match, got ",
+                self.scalar_type(), " for the destination and ", values.scalar_type(), " for the source");
   const DimVector shape = kernels::index_shape(self.sizes(), i.list);
   bool fits = values.dim() <= static_cast<int64_t>(shape.size());
   for (int64_t d = 1; fits && d <= values.dim(); d++)
@@ -272,6 +327,7 @@ void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor&
 }
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, const Tensor& out) {
   start_from(self, out);
+  check_number("scatter", self, value);
   if (index.numel() > 0) kernels::scatter_value(view_of(out), wrap_dim(dim, self.dim()), view_of(index), value);
 }
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, const Tensor& out) {
@@ -292,12 +348,19 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
 }
 void index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& out) {
   const Indices i = broadcast_indices(self, indices);
+  if (out.numel() == 0) return check_places(self, i);
   kernels::index(view_of(out), view_of(self), i.list);
 }
 void index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& values, bool accumulate, const Tensor& out) {
   const Indices i = broadcast_indices(self, indices);
   start_from(self, out);
-  const Tensor v = values.expand(kernels::index_shape(self.sizes(), i.list));
+  if (i.keep.empty()) {  // one mask without dimensions
+    for (const auto& mask : indices)
+      if (mask && mask->defined() && !mask->item().toBool()) return;
+  }
+  const DimVector shape = kernels::index_shape(self.sizes(), i.list);
+  if (is_empty(shape)) return check_places(self, i);
+  const Tensor v = values.to(self.scalar_type()).expand(shape);
   kernels::index_put(view_of(out), i.list, view_of(v), accumulate);
 }
 void cat(TensorList tensors, int64_t dim, const Tensor& out) {

@@ -1,4 +1,4 @@
-#include "cresset/ops/indexing.h"
+#include "cresset/ops/indexing_checks.h"
 
 #include <cstring>
 
@@ -13,6 +13,14 @@ struct Applied {
   Tensor view;
   std::vector<std::optional<Tensor>> tensors;  // one entry per dimension of view, trailing ones left out
   bool any_tensor = false;
+  // The first mask that is not of the shape that it masks.
+  struct Misfit {
+    Tensor mask;
+    int64_t dim;
+    DimVector sizes;
+    int64_t at;
+  };
+  std::optional<Misfit> misfit = std::nullopt;
 };
 
 int64_t consumed_dims(const TensorIndex& i) {
@@ -84,9 +92,9 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
           dim++;
           break;
         }
-        for (int64_t d = 0; d < t.dim(); d++)
-          CRESSET_CHECK_INDEX(t.size(d) == a.view.size(dim + d), "index: the shape of the mask ", t.sizes(), " at index ", d,
-                              " does not match the shape of the indexed tensor ", a.view.sizes(), " at index ", dim + d);
+        if (!a.misfit)
+          for (int64_t d = 0; d < t.dim(); d++)
+            if (t.size(d) != a.view.size(dim + d)) a.misfit = Applied::Misfit{t, d, DimVector(a.view.sizes()), dim + d};
         for (const Tensor& positions : t.nonzero().unbind(1)) {
           put_tensor(positions);
           dim++;
@@ -95,15 +103,21 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       }
     }
   }
+  return a;
+}
+
+// The same, with a look at the tensors, which comes after all that makes views.
+Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
+  Applied a = apply_views(self, indices);
+  CRESSET_CHECK_INDEX(!a.misfit, "index: the shape of the mask ", a.misfit->mask.sizes(), " at index ", a.misfit->dim,
+                      " does not match the shape of the indexed tensor ", a.misfit->sizes, " at index ", a.misfit->at);
   for (const auto& t : a.tensors)
     CRESSET_CHECK_INDEX(!t || t->scalar_type() == kLong || t->scalar_type() == kInt, "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
   return a;
 }
 
-// x[True] is all of x under a new dimension, and a view.
-bool is_true(ArrayRef<TensorIndex> indices) {
-  return indices.size() == 1 && indices[0].type() == TensorIndexType::Boolean && indices[0].boolean();
-}
+// x[True] alone is all of x under a new dimension, and a view; x[False] is nothing.
+bool is_boolean(ArrayRef<TensorIndex> indices) { return indices.size() == 1 && indices[0].type() == TensorIndexType::Boolean; }
 
 // One mask and no other tensor: assigning one element to what it selects is filling, which converts. False: something else.
 bool fill_masked(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value) {
@@ -151,20 +165,23 @@ TensorIndex::TensorIndex(const char* text) : type_(TensorIndexType::Ellipsis) {
   CRESSET_CHECK_VALUE(std::strcmp(text, "...") == 0, "index: expected \"...\" as the only text index, got \"", text, "\"");
 }
 
+void check_views(const Tensor& self, ArrayRef<TensorIndex> indices) { apply_views(self, indices); }
+
 Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
-  const Applied a = apply_views(self, indices);
+  const Applied a = apply(self, indices);
   if (a.any_tensor) return cresset::index(a.view, a.tensors);
   return a.view.is_same(self) ? self.alias() : a.view;
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value) {
-  if (is_true(indices)) {
+  if (is_boolean(indices)) {
+    if (!indices[0].boolean()) return;
     const Tensor whole = self.unsqueeze(0);
     whole.copy_(strip_leading_ones(value, whole.dim()));
     return;
   }
   if (value.numel() == 1 && fill_masked(self, indices, value)) return;
-  Applied a = apply_views(self, indices);
+  Applied a = apply(self, indices);
   if (!a.any_tensor) {
     a.view.copy_(strip_leading_ones(value, a.view.dim()));
     return;
@@ -175,11 +192,11 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& v
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value) {
-  if (is_true(indices)) {
-    self.unsqueeze(0).fill_(value);
+  if (is_boolean(indices)) {
+    if (indices[0].boolean()) self.unsqueeze(0).fill_(value);
     return;
   }
-  Applied a = apply_views(self, indices);
+  Applied a = apply(self, indices);
   if (a.any_tensor) {
     const Tensor one = full({}, value, self.options());
     if (!fill_masked(self, indices, one)) a.view.index_put_(a.tensors, one);

@@ -108,6 +108,7 @@ OutSpec addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const 
 }
 
 OutSpec baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar&, const Scalar&) {
+  batch1.size(2), batch2.size(2);
   CRESSET_CHECK(batch1.dim() == 3 && batch2.dim() == 3 && batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1),
                 "baddbmm: batches cannot be multiplied, got shapes ", batch1.sizes(), " and ", batch2.sizes());
   check_same_dtype("baddbmm", batch1, batch2);

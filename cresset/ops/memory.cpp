@@ -38,9 +38,10 @@ bool is_on(const Device& have, const Device& wanted) { return have.type() == wan
 
 void check_number_fits(const Tensor& self, const Scalar& value) {
   const ScalarType t = self.scalar_type();
+  CRESSET_CHECK(is_complex_type(t) || !value.isComplex() || t == kBool || value.toComplexDouble().imag() == 0, "fill_: value ", value,
+                " cannot be converted to dtype ", t, " without overflow");
   // One element of low precision, or a truth value, takes any number.
   if (self.numel() == 1 && (t == kHalf || t == kBFloat16 || t == kBool)) return;
-  CRESSET_CHECK(is_complex_type(t) || !value.isComplex(), "fill_: a complex number cannot be stored in dtype ", t, ", got ", value);
   kernels::visit_dtype(t, "fill_", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
 }
 
@@ -52,6 +53,7 @@ void copy_(Tensor& self, const Tensor& src, bool) {
   CRESSET_CHECK(src.defined(), "copy_: the source is an undefined tensor");
   const bool fits = src.dim() <= self.dim() && broadcast_shapes(self.sizes(), src.sizes()) == DimVector(self.sizes());
   CRESSET_CHECK(fits, "copy_: the shape ", src.sizes(), " of the source cannot be broadcast to ", self.sizes());
+  check_no_partial_overlap("copy_", self, src);
   CRESSET_CHECK_NOT_IMPLEMENTED(self.is_meta() || !src.is_meta(), "copy_: cannot copy out of a meta tensor, it holds no data");
 }
 
@@ -79,7 +81,11 @@ void fill_(Tensor& self, const Scalar& value) {
   check_number_fits(self, value);
   if (self.numel() > 0) kernels::fill_strided(array(self), value);
 }
-void fill_(Tensor& self, const Tensor& value) { cpu::fill_(self, value.item()); }
+// A tensor's number is cast as copy_ casts: a complex one keeps its real part.
+void fill_(Tensor& self, const Tensor& value) {
+  const Scalar number = value.item();
+  cpu::fill_(self, number.isComplex() && !self.is_complex() && self.scalar_type() != kBool ? Scalar(number.toComplexDouble().real()) : number);
+}
 void zero_(Tensor& self) {
   if (self.numel() > 0) kernels::fill_strided(array(self), 0);
 }
@@ -132,7 +138,7 @@ Tensor to(const Tensor& self, const TensorOptions& options, bool non_blocking, b
   CRESSET_CHECK(!options.has_memory_format() || !memory_format, "to: memory_format is given twice, in the options and as an argument");
   if (options.has_memory_format()) memory_format = options.memory_format_opt();
   const bool same = (!options.has_dtype() || options.dtype() == self.scalar_type()) && (!options.has_device() || is_on(self.device(), options.device())) &&
-                    (!memory_format || *memory_format == MemoryFormat::Preserve || self.is_contiguous(*memory_format));
+                    (!memory_format || *memory_format == MemoryFormat::Preserve || self.suggest_memory_format() == *memory_format);
   if (same && !copy) return self;
   return cresset::_to_copy(self, options.requires_grad(std::nullopt).memory_format(std::nullopt), non_blocking, memory_format);
 }

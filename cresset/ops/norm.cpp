@@ -119,7 +119,7 @@ OutSpecs native_group_norm_backward(const Tensor&, const Tensor& input, const Te
 OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
                            const OptionalTensor& running_var, bool training, double, double) {
   check_float("batch_norm", input);
-  CRESSET_CHECK(input.dim() >= 2, "batch_norm: expected at least 2 dimensions, got shape ", input.sizes());
+  CRESSET_CHECK_INDEX(input.dim() >= 2, "batch_norm: expected at least 2 dimensions, got shape ", input.sizes());
   const int64_t c = input.size(1);
   check_channels("batch_norm", "weight", weight, c);
   check_channels("batch_norm", "bias", bias, c);

@@ -104,6 +104,22 @@ DimVector byte_strides(const Tensor& t, IntArrayRef shape) {
   return s;
 }
 
+// The same of an input that is read in another dtype: as if it had been cast first, which makes it dense.
+DimVector read_strides(const Tensor& t, ScalarType as, IntArrayRef shape) {
+  if (t.scalar_type() == as || t.dim() == 0 || t.is_non_overlapping_and_dense()) {
+    DimVector s = byte_strides(t, shape);
+    const int64_t from = static_cast<int64_t>(t.element_size()), to = static_cast<int64_t>(element_size(as));
+    for (int64_t& v : s) v = v / from * to;
+    return s;
+  }
+  const DimVector own(t.strides()), dense = dense_strides(t.sizes(), ArrayRef<DimVector>(&own, 1));
+  const int64_t lead = static_cast<int64_t>(shape.size()) - t.dim();
+  DimVector s(shape.size(), 0);
+  for (int64_t d = 0; d < t.dim(); d++)
+    s[lead + d] = t.sizes()[d] == 1 && shape[lead + d] != 1 ? 0 : dense[d] * static_cast<int64_t>(element_size(as));
+  return s;
+}
+
 void run(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
   kernels::Operand operands[kernels::kMaxOperands];
   ScalarType loop_dtypes[kernels::kMaxOperands];
@@ -185,9 +201,12 @@ Tensor try_direct(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* param
   return out;
 }
 
-CRESSET_ALWAYS_INLINE void begin_write(const PointwiseOp& op, ArrayRef<Arg> args, const Tensor& out) {
+CRESSET_ALWAYS_INLINE void check_memory(const PointwiseOp& op, ArrayRef<Arg> args, const Tensor& out) {
   for (const Arg& a : args)
     if (a.tensor) check_no_partial_overlap(op.name, out, *a.tensor);
+}
+
+CRESSET_ALWAYS_INLINE void begin_write(const PointwiseOp& op, const Tensor& out) {
   CRESSET_CHECK(!out.is_inference() || layer_state().inference_mode, op.name,
                 ": in-place update to an inference tensor outside inference mode; clone() it first to get a normal tensor");
   out.impl()->bump_version();
@@ -199,17 +218,14 @@ bool try_direct_into(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* pa
   const TensorImpl* to = out.impl();
   if (!to || to->backend() != kCpuBackend || !to->is_contiguous() || !direct.prepare(op, args)) return false;
   if (to->dtype() != direct.result || to->sizes() != direct.first->sizes()) return false;
-  begin_write(op, args, out);
+  check_memory(op, args, out);
+  begin_write(op, out);
   direct.run(static_cast<char*>(to->data()), params);
   return true;
 }
 
 void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
-  CRESSET_CHECK(can_cast(p.result, out.scalar_type()), op.name, ": result type ", p.result,
-                " can't be cast to the desired output type ", out.scalar_type());
-  // Elements of overlapping memory may be filled.
-  if (op.mask < 0) check_no_internal_overlap(op.name, out);
-  begin_write(op, args, out);
+  begin_write(op, out);
   if (!out.is_meta() && out.numel() > 0) run(op, p, args, params, out);
 }
 
@@ -267,7 +283,8 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
   for (const Arg& a : args) {
     if (!a.tensor) continue;
     if (!only) only = a.tensor;
-    strides.push_back(byte_strides(*a.tensor, p.shape));
+    const bool mask = op.mask >= 0 && &a == args.begin() + op.mask;
+    strides.push_back(read_strides(*a.tensor, mask ? kBool : p.compute, p.shape));
   }
   // Inputs of one shape that agree on dense strides hand them on as they are.
   bool keep = p.uniform && only && only->is_non_overlapping_and_dense();
@@ -282,20 +299,30 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
 void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
   if (try_direct_into(op, args, params, out)) return;
   const Plan p = make_plan(op, args);
-  loop_of(op, p.compute);
   CRESSET_CHECK(out.device() == p.device, op.name, ": expected out to be on ", p.device, ", got ", out.device());
-  check_out_dtype(op.name, p.result, out, op.exact_out ? OutDtype::exact : OutDtype::cast);
-  if (out.sizes() != IntArrayRef(p.shape)) out.resize_(p.shape);
+  check_out_dtype(op.name, p.result, out, op.exact_out && !(op.kernel.out == kernels::Out::real && is_complex_type(p.compute)) ? OutDtype::exact : OutDtype::cast);
+  check_no_internal_overlap(op.name, out);
+  check_memory(op, args, out);
+  if (out.sizes() != IntArrayRef(p.shape)) {
+    for (const Arg& a : args)
+      CRESSET_CHECK(!a.tensor || !a.tensor->is_same(out), op.name, ": output with shape ", out.sizes(), " doesn't match the broadcast shape ", p.shape);
+    out.resize_(p.shape);
+  }
+  loop_of(op, p.compute);
   run_into(op, p, args, params, out);
 }
 
 void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self) {
   if (try_direct_into(op, args, params, self)) return;
   const Plan p = make_plan(op, args);
-  loop_of(op, p.compute);
   CRESSET_CHECK(self.sizes() == IntArrayRef(p.shape), op.name, ": output with shape ", self.sizes(),
                 " doesn't match the broadcast shape ", p.shape);
   CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ", p.device);
+  check_castable(op.name, p.result, self.scalar_type());
+  // Filling (masked_fill) may write a place twice.
+  if (op.promote != Promote::first) check_no_internal_overlap(op.name, self);
+  check_memory(op, args, self);
+  loop_of(op, p.compute);
   run_into(op, p, args, params, self);
 }
 

@@ -45,7 +45,4 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
 // Into `self`, usually the first argument, whose shape must be the result's.
 void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self);
 
-// Errors if `out` shares memory with `input`, unless they are the same array.
-void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input);
-
 }  // namespace cresset::ops

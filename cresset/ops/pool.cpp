@@ -111,6 +111,13 @@ OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t
 
 bool is_one(IntArrayRef sizes) { return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; }); }
 
+// Everything in one mean: of any number of leading dimensions, in the memory format of the input.
+Tensor mean_plane(const Tensor& self, int64_t dims) {
+  const int64_t last[] = {-1, -2, -3};
+  const Tensor means = self.mean(IntArrayRef(last, static_cast<size_t>(dims)), true);
+  return self.suggest_memory_format() == MemoryFormat::Contiguous ? means : means.clone(self.suggest_memory_format());
+}
+
 const char* in(const Tensor& t) { return static_cast<const char*>(t.data_ptr()); }
 char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
 
@@ -125,6 +132,7 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
   }                                                                                                                                      \
   OutSpec avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool,     \
                          std::optional<int64_t> divisor_override) {                                                                      \
+    if (N == 2) self.size(-3); /* too few dimensions are an index out of range, as in PyTorch */                                        \
     CRESSET_CHECK(!divisor_override || *divisor_override != 0, "avg_pool" #N "d: divisor must be not zero");                             \
     const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
     return pooled(self, N, p, N == 2); \
@@ -153,6 +161,7 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
   }                                                                                                                                      \
   Tensor adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                          \
+    if (N > 1 && is_one(output_size)) return mean_plane(self, N);                                                                        \
     return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
   }                                                                                                                                      \
   std::tuple<Tensor, Tensor> adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                      \

@@ -212,19 +212,20 @@ OutSpec min(const Tensor& self) {
   return reduction(self, reduced(self, {}), false, self.scalar_type());
 }
 OutSpecs max(const Tensor& self, int64_t dim, bool keepdim) {
-  check_ordered("max", self);
   const uint64_t mask = one_dim(self, dim);
+  check_ordered("max", self);
   check_not_empty("max", self, mask);
   return {reduction(self, mask, keepdim, self.scalar_type()), reduction(self, mask, keepdim, kLong)};
 }
 OutSpecs min(const Tensor& self, int64_t dim, bool keepdim) {
-  check_ordered("min", self);
   const uint64_t mask = one_dim(self, dim);
+  check_ordered("min", self);
   check_not_empty("min", self, mask);
   return {reduction(self, mask, keepdim, self.scalar_type()), reduction(self, mask, keepdim, kLong)};
 }
 OutSpec argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   check_ordered("argmax", self);
+  CRESSET_CHECK(self.scalar_type() != kBool, "argmax: does not support bool input");
   const uint64_t mask = dim ? one_dim(self, *dim) : reduced(self, {});
   if (!dim) CRESSET_CHECK_INDEX(self.numel() > 0, "argmax: expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
   check_not_empty("argmax", self, mask);
@@ -232,6 +233,7 @@ OutSpec argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
 }
 OutSpec argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   check_ordered("argmin", self);
+  CRESSET_CHECK(self.scalar_type() != kBool, "argmin: does not support bool input");
   const uint64_t mask = dim ? one_dim(self, *dim) : reduced(self, {});
   if (!dim) CRESSET_CHECK_INDEX(self.numel() > 0, "argmin: expected reduction dim to be specified for an input without elements, got shape ", self.sizes());
   check_not_empty("argmin", self, mask);
@@ -248,7 +250,11 @@ OutSpecs var_mean(const Tensor& self, Dims dim, const std::optional<Scalar>&, bo
   return {v, m};
 }
 OutSpec linalg_vector_norm(const Tensor& self, const Scalar& ord, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
-  const ScalarType t = mean_dtype("linalg.vector_norm", self, dtype);
+  const ScalarType own = self.scalar_type(), t = mean_dtype("linalg.vector_norm", self, dtype);
+  CRESSET_CHECK(is_differentiable_type(own), "linalg.vector_norm: expected a floating point or complex input, got ", own);
+  CRESSET_CHECK(is_complex_type(t) == is_complex_type(own), "linalg.vector_norm: dtype should be complex for complex inputs and real for real ones, got ", t,
+                " for ", own);
+  CRESSET_CHECK(promote_types(own, t) == t, "linalg.vector_norm: the dtype of the input, ", own, ", should be convertible without narrowing to ", t);
   CRESSET_CHECK(!ord.isComplex(), "linalg.vector_norm: expected a real ord, got ", ord);
   const uint64_t mask = reduced(self, dim);
   if (ord.to<double>() < 0 || std::isinf(ord.to<double>()))
@@ -283,7 +289,10 @@ using kernels::ReduceOp;
 
 void sum(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::sum, self, reduced(self, dim), out); }
 void nansum(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::nansum, self, reduced(self, dim), out); }
-void mean(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::mean, self, reduced(self, dim), out); }
+void mean(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) {
+  CRESSET_CHECK(is_differentiable_type(out.scalar_type()), "mean: the result can't be cast to the desired output type ", out.scalar_type());
+  run(ReduceOp::mean, self, reduced(self, dim), out);
+}
 void prod(const Tensor& self, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, reduced(self, {}), out); }
 void prod(const Tensor& self, int64_t dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, self.dim() ? one_dim(self, dim) : 0, out); }
 void amax(const Tensor& self, IntArrayRef dim, bool, const Tensor& out) { run(ReduceOp::max, self, reduced(self, dim), out); }
@@ -341,12 +350,14 @@ Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) { return di
 Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   const Tensor x = is_integral_type(self.scalar_type(), true) ? self.to(get_default_dtype()) : self;
   if (x.numel() == 0) return x.exp().sum(dim, keepdim).log();
+  CRESSET_CHECK(!dim.empty() || x.dim() == 0 || keepdim, "logsumexp: expected a dimension to reduce, got none for shape ", x.sizes());
   Tensor high = cresset::amax(x.is_complex() ? cresset::view_as_real(x).select(-1, 0) : x, dim, true).detach();
   high = high.masked_fill(high.abs() == INFINITY, 0);
   const Tensor total = (x - high).exp().sum(dim, keepdim).log();
   return total + (keepdim ? high : high.reshape(total.sizes()));
 }
 Tensor nanmean(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarType> dtype) {
+  CRESSET_CHECK(is_differentiable_type(self.scalar_type()), "nanmean: expected a floating point or complex input, got ", self.scalar_type());
   return cresset::nansum(self, dim, keepdim, dtype) / self.isnan().logical_not().sum(dim, keepdim);
 }
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) { return cresset::var_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }

@@ -54,6 +54,7 @@ OutSpecs sort(const Tensor& self, std::optional<bool>, int64_t dim, bool) {
 }
 OutSpecs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
   check_real("topk", self);
+  CRESSET_CHECK(self.scalar_type() != kBool, "topk: does not support bool inputs");
   const int64_t d = wrap_dim(dim, self.dim()), n = self.dim() == 0 ? 1 : self.size(d);
   CRESSET_CHECK(k >= 0 && k <= n, "topk: selected index k out of range, got k=", k, " for a dimension of size ", n);
   OutSpec s = like(self);

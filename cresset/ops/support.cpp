@@ -59,7 +59,12 @@ void check_no_internal_overlap(const char* op, const Tensor& out) {
 }
 
 void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule) {
+  if (rule == OutDtype::any) return;
   if (rule == OutDtype::cast) return check_castable(op, result, out.scalar_type());
+  if (rule == OutDtype::convert) {
+    CRESSET_CHECK_TYPE(can_cast(result, out.scalar_type()), op, ": input types can't be cast to the desired output type ", out.scalar_type(), ", got ", result);
+    return;
+  }
   // Truth values may be written as bytes too.
   const bool fits = out.scalar_type() == result || (result == kBool && out.scalar_type() == kByte);
   CRESSET_CHECK(fits, op, ": expected out tensor to have dtype ", result, ", but got ", out.scalar_type(), " instead");
@@ -87,6 +92,10 @@ void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& i
                 " clone() the tensor before performing the operation");
 }
 
+void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& inputs) {
+  for (const Tensor* t : inputs) check_no_partial_overlap(op, out, *t);
+}
+
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs) {
   for (const Tensor* t : inputs)
     CRESSET_CHECK(overlap_of(out, *t) == Overlap::none, op, ": some elements of the input tensor and the written-to tensor refer to a single memory"
@@ -107,15 +116,17 @@ DimVector preserved_strides(const Tensor& like) {
 
 Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule) {
   CRESSET_CHECK(out.device() == spec.device, op, ": expected out to be on ", spec.device, ", got ", out.device());
-  check_out_dtype(op, spec.dtype, out, rule.exact_dtype ? OutDtype::exact : OutDtype::cast);
-  check_no_internal_overlap(op, out);
+  check_out_dtype(op, spec.dtype, out, rule.dtype);
+  if (rule.memory != OutMemory::any) {
+    check_no_internal_overlap(op, out);
+    if (rule.memory == OutMemory::apart) check_apart(op, out, inputs);
+    else check_no_partial_overlap(op, out, inputs);
+  }
   resize_output(out, spec.sizes, spec.strides);
-  if (rule.apart) check_apart(op, out, inputs);
-  else
-    for (const Tensor* t : inputs) check_no_partial_overlap(op, out, *t);
-  bool direct = out.scalar_type() == spec.dtype && (!rule.contiguous || out.is_contiguous());
+  const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
+  bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());
-  return Written(out, direct ? out : allocate({spec.sizes, spec.dtype, spec.device}));
+  return Written(out, direct ? out : allocate({spec.sizes, dtype, spec.device}));
 }
 
 Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe, bool overlapping) {

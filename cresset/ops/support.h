@@ -71,7 +71,14 @@ class Written {
   Tensor direct_;
 };
 // What a row asks of `out`: a contiguous one for the body, the result's dtype itself, memory apart from that of all inputs.
-struct OutRule { bool contiguous, exact_dtype, apart; };
+enum class OutDtype : uint8_t {
+  cast,     // any that the result may be cast to
+  convert,  // the same, a TypeError otherwise
+  exact,    // the result's, or uint8 for truth values
+  any,      // any at all: the body computes in it
+};
+enum class OutMemory : uint8_t { same, apart, any };  // `same`: an input may be the very memory that is written
+struct OutRule { bool contiguous; OutDtype dtype; OutMemory memory; };
 // Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to or that is not the result's,
 // elements that share memory with each other or with an input.
 Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule);
@@ -79,7 +86,6 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
 Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe, bool overlapping = false);
 
 // The same for a result that has been computed.
-enum class OutDtype : uint8_t { cast, exact };
 void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
 // `self`, or a copy of it where gradients are recorded, whose history may need what the in-place form is about to overwrite.
 Tensor kept_input(const Tensor& self);
@@ -94,5 +100,8 @@ void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDt
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs);
 // Errors unless no two elements of `out` share memory.
 void check_no_internal_overlap(const char* op, const Tensor& out);
+// Errors if `out` shares memory with an input, unless they are the same array.
+void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input);
+void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& inputs);
 
 }  // namespace cresset::ops

@@ -1,6 +1,6 @@
 // Subscripts of tensors, read and written.
 
-#include "cresset/ops/indexing.h"
+#include "cresset/ops/indexing_checks.h"
 #include "python/bind/autograd.h"
 #include "python/bind/override.h"
 
@@ -72,12 +72,42 @@ bool is_tuple_in_disguise(PyObject* o) {
   return false;
 }
 
-std::vector<TensorIndex> indices_of(PyObject* index) {
+// How many dimensions an index takes.
+int64_t dims_of(PyObject* o) {
+  if (o == Py_None || o == Py_Ellipsis || PyBool_Check(o)) return 0;
+  if (!is_tensor(o)) return 1;
+  const ScalarType t = tensor_of(o).scalar_type();
+  return t == kBool || t == kByte ? tensor_of(o).dim() : 1;
+}
+
+// An index is no index: what is wrong with the number of all of them, or with those before it, is said first.
+void complain_earlier(const Tensor& self, PyObject* index, std::vector<TensorIndex> before) {
+  int64_t dims = 0;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); i++) dims += dims_of(PySequence_Fast_GET_ITEM(index, i));
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Ref held_type(type), held_value(value), held_trace(trace);
+  CRESSET_CHECK_INDEX(dims <= self.dim(), "too many indices for tensor of dimension ", self.dim(), ", got ", dims);
+  indexing::check_views(self, before);
+  PyErr_Restore(held_type.release(), held_value.release(), held_trace.release());
+}
+
+std::vector<TensorIndex> indices_of(const Tensor& self, PyObject* index) {
   std::vector<TensorIndex> list;
-  if (!PyTuple_Check(index) && !is_tuple_in_disguise(index)) return {one_index(index)};
+  if (!PyTuple_Check(index) && !is_tuple_in_disguise(index)) {
+    CRESSET_CHECK_INDEX(dims_of(index) <= self.dim(), "too many indices for tensor of dimension ", self.dim(), ", got ", dims_of(index));
+    return {one_index(index)};
+  }
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(index);
   list.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; i++) list.push_back(one_index(PySequence_Fast_GET_ITEM(index, i)));
+  try {
+    for (Py_ssize_t i = 0; i < n; i++) list.push_back(one_index(PySequence_Fast_GET_ITEM(index, i)));
+  } catch (...) {
+    complain_earlier(self, index, std::move(list));
+    throw;
+  }
+  // A boolean in a tuple indexes as a tensor does, which a boolean alone does not.
+  if (n == 1 && list[0].type() == indexing::TensorIndexType::Boolean) list.push_back(indexing::Ellipsis);
   return list;
 }
 
@@ -113,7 +143,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
       CRESSET_CHECK_INDEX(t.dim() > 0, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
       return wrap(t[integer_of(index)]);
     }
-    const std::vector<TensorIndex> indices = indices_of(index);
+    const std::vector<TensorIndex> indices = indices_of(t, index);
     if (t.numel() < kReleaseElements) return wrap(indexing::get_item(t, indices));
     Tensor result;
     {
@@ -136,7 +166,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
     const bool number = is_number(value);
     CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
     if (number) check_fits(to_scalar(value), t.scalar_type());
-    const auto indices = indices_of(index);
+    const auto indices = indices_of(t, index);
     if (number) {
       indexing::set_item(t, indices, to_scalar(value));
       return 0;

@@ -5,8 +5,6 @@ from __future__ import annotations
 from .load import pointwise_inputs, pointwise_params
 from .model import Op, Parameter, Row, is_factory, makes_tensor
 
-# Rows that may write memory whose elements overlap: each writes the same value wherever it writes.
-FILLS = {"fill__Scalar", "zero_", "index_put", "index_fill_int_Scalar"}
 PROMOTE = {"unary_float": "floating", "binary_float": "floating", "pointwise_float": "floating", "pointwise_first": "first"}
 
 
@@ -124,8 +122,7 @@ class RowEmitter:
     def run_mutating(self, op: Op) -> list[str]:
         row = self.row
         body = [f"meta::{self.meta_name()}({op.names});"] if self.has_meta_function() else []
-        if self.base.ident not in FILLS:
-            body.append(f'check_no_internal_overlap("{self.name}", self);')
+        body += [] if row.out_overlap else [f'check_no_internal_overlap("{self.name}", self);']
         body += [f"if (!self.is_meta()) cpu::{self.body_name()}({op.names});",
                  "self.impl()->bump_version();", "return self;"]  # fmt: skip
         if row.is_direct:
@@ -149,19 +146,26 @@ class RowEmitter:
 
     def store_result(self, op: Op, call: str) -> list[str]:
         """A derived form by computing the result first."""
-        rule = "OutDtype::exact" if self.row.exact_out else "OutDtype::cast"
+        rule = f"OutDtype::{self.row.out_rule}"
         if op.form == "inplace":
-            return [f'return store_inplace("{op.schema.name}", self, {call});']
+            return [*self.check_memory(op, "self"), f'return store_inplace("{op.schema.name}", self, {call});']
         if is_factory(self.row.schema):
             options = f"TensorOptions({op.outs[0].name}.scalar_type()).device({op.outs[0].name}.device())"
             names = ", ".join(options if p.is_options else p.name for p in self.base.params)
             return [f'store_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
         if len(op.outs) == 1:
-            apart = [f'check_apart("{self.name}", {op.outs[0].name}, inputs_of({self.tensors(op)}));'] if self.row.out_apart else []
-            return [*apart, f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});', f"return {op.outs[0].name};"]
-        lines = [f"auto results = {call};"]
+            return [*self.check_memory(op, op.outs[0].name), f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});', f"return {op.outs[0].name};"]
+        lines = [*(line for p in op.outs for line in self.check_memory(op, p.name)), f"auto results = {call};"]
         lines += [f'store_out("{self.name}", {p.name}, std::get<{i}>(results), {rule});' for i, p in enumerate(op.outs)]
         return [*lines, f"return {{{', '.join(p.name for p in op.outs)}}};"]
+
+    def check_memory(self, op: Op, written: str) -> list[str]:
+        """What `out_apart` and `out_same` ask of the tensor that is written, `self` itself excepted."""
+        if not self.row.out_apart and not self.row.out_same:
+            return []
+        check = "apart" if self.row.out_apart else "no_partial_overlap"
+        others = ", ".join(p.name for p in op.inputs if p.is_tensor and p.name != written and not (written == "self" and p.name == "self"))
+        return [f'check_{check}("{op.schema.name}", {written}, inputs_of({others}));']
 
     def tensors(self, op: Op) -> str:
         return ", ".join(p.name for p in op.inputs if p.is_tensor)
@@ -181,7 +185,8 @@ class RowEmitter:
         inputs = [p.name for p in op.inputs]
         n = len(row.schema.returns)
         spec = f"meta::{self.meta_name()}({', '.join(inputs)})"
-        rule = f"OutRule{{{', '.join(str(flag).lower() for flag in (row.contiguous_out, row.exact_out, row.out_apart))}}}"
+        memory = "apart" if row.out_apart else "any" if row.out_overlap else "same"
+        rule = f"OutRule{{{str(row.contiguous_out).lower()}, OutDtype::{row.out_rule}, OutMemory::{memory}}}"
 
         def compute(outs: list[str]) -> str:
             return f"cpu::{self.body_name()}({', '.join([*inputs, *outs])});"
@@ -202,8 +207,8 @@ class RowEmitter:
         tensors = self.tensors(op)
         if op.form == "inplace":
             safe = "true" if row.inplace_safe else "false"
-            overlapping = ", true" if self.base.ident in FILLS else ""
-            return self.function(op, [f'Written target = written_inplace("{op.schema.name}", self, {spec}, {safe}{overlapping});',
+            overlapping = ", true" if row.out_overlap else ""
+            return self.function(op, [*self.check_memory(op, "self"), f'Written target = written_inplace("{op.schema.name}", self, {spec}, {safe}{overlapping});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", "return self;"])  # fmt: skip
         if n == 1:
             out = op.outs[0].name

@@ -12,7 +12,7 @@ from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
-    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": bool, "any_device": bool, "inplace_safe": bool,
+    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "inplace_safe": bool,
     "output_differentiability": list, "aliases": list, "python": str, "jvp": (str, dict), "batch": str, "test": dict, "doc": str, "example": str,
 }  # fmt: skip
 
@@ -90,7 +90,7 @@ class _Reader:
             params=tuple(table.get("params", ())), check=table.get("check"), mask=table.get("mask"), grad=table.get("grad"),
             grad_names=_names(table.get("grad_name")), grad_name_if=table.get("grad_name_if", {}), grad_once=table.get("grad_once", False), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
             out_overload=table.get("out_overload"),
-            contiguous_out=table.get("contiguous_out", False), out_dtype=table.get("out_dtype"), out_apart=table.get("out_apart", False), any_device=table.get("any_device", False), inplace_safe=table.get("inplace_safe", False),
+            contiguous_out=table.get("contiguous_out", False), out_dtype=table.get("out_dtype"), out_apart=table.get("out_apart", False), out_same=table.get("out_same", False), out_overlap=table.get("out_overlap", False), any_device=table.get("any_device", False), inplace_safe=table.get("inplace_safe", False),
             output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),
             python=table.get("python", "torch"), jvp=table.get("jvp"), batch=table.get("batch"), test=table.get("test", {}),
             doc=table.get("doc", ""), example=table.get("example", ""),
@@ -129,8 +129,8 @@ class _Reader:
             for a in tensors:
                 if a.name not in named:
                     raise self.fail("grad", f"the tensor `{a.name}` has no gradient; write a formula, non_differentiable or not_implemented")
-        if row.out_dtype not in (None, "exact", "cast"):
-            raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact or cast')
+        if row.out_dtype not in (None, "exact", "cast", "convert", "any"):
+            raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact, cast, convert or any')
         if row.kind == "view" and not (row.schema.returns and row.schema.returns[0].alias):
             raise self.fail("schema", "a view returns Tensor(a) or Tensor(a)[]")
         if bool(row.doc) != bool(row.example):

@@ -180,6 +180,8 @@ class Row:
     contiguous_out: bool = False
     out_dtype: str | None = None
     out_apart: bool = False
+    out_same: bool = False
+    out_overlap: bool = False
     any_device: bool = False
     inplace_safe: bool = False
     output_differentiability: tuple[bool, ...] = ()
@@ -206,9 +208,14 @@ class Row:
     @property
     def exact_out(self) -> bool:
         """Whether `out` must have the result's dtype; otherwise the result is cast to it."""
+        return self.out_rule == "exact"
+
+    @property
+    def out_rule(self) -> str:
+        """The OutDtype of `out`."""
         if self.out_dtype is not None:
-            return self.out_dtype == "exact"
-        return self.kind in ("primitive", "fused") and not self.is_pointwise and not self.is_direct
+            return self.out_dtype
+        return "exact" if self.kind in ("primitive", "fused") and not self.is_pointwise and not self.is_direct else "cast"
 
     @property
     def is_mutating(self) -> bool:

@@ -1,12 +1,13 @@
 #pragma once
-// Extremes and clamps. maximum, minimum and clamps return NaN where any argument is NaN; fmax and fmin ignore it.
+// Extremes and clamps. maximum, minimum and clamps return NaN where any argument is NaN; fmax and fmin ignore it. Of
+// zeros of two signs the first argument is taken.
 
 #include "cresset/kernels/expr/compare.h"
 
 namespace cresset::kernels::expr {
 
-template <class T> CRESSET_EXPR T maximum(T a, T b) { return a > b || is_nan(a) ? a : b; }
-template <class T> CRESSET_EXPR T minimum(T a, T b) { return a < b || is_nan(a) ? a : b; }
+template <class T> CRESSET_EXPR T maximum(T a, T b) { return a >= b || is_nan(a) ? a : b; }
+template <class T> CRESSET_EXPR T minimum(T a, T b) { return a <= b || is_nan(a) ? a : b; }
 
 struct Maximum : Signature<2, 0, kReals | kBools> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const { return maximum(a, b); }

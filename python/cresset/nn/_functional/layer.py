@@ -62,7 +62,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 
 def _several_values(size):
-    if math.prod(size) == (size[1] if len(size) > 1 else 1):
+    if size[0] * math.prod(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {torch.Size(size)}")
 
 

@@ -95,6 +95,8 @@ def _pooling(n):
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def output_sizes(input, given):
+        if isinstance(given, int):
+            return given
         wanted = _all(given, n)
         if len(wanted) >= input.dim():
             raise ValueError(f"adaptive pooling: got {len(wanted)} output sizes for an input of shape {tuple(input.shape)}")

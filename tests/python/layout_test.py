@@ -1,0 +1,130 @@
+"""Strides of results, memory shared between what is read and written, and what indices raise: goldens from PyTorch 2.13."""
+
+import unittest
+
+import cresset as torch
+
+
+class ResultStrides(unittest.TestCase):
+    def test_indexing_keeps_the_memory_order_of_what_is_indexed(self):
+        square = torch.arange(4).reshape(2, 2).t()
+        self.assertEqual(square[True,].stride(), (4, 1, 2))
+        cube = torch.arange(8.0).reshape(2, 1, 2, 2).transpose(0, -1)
+        self.assertEqual(cube[torch.tensor([1]), range(1)].stride(), (4, 1, 2))
+        deep = torch.arange(8).reshape(2, 2, 2, 1).transpose(0, -1)
+        self.assertEqual(deep[None, torch.tensor([0, 0, 0]), 0:, 1].stride(), (12, 4, 1, 2))
+
+    def test_dimensions_of_size_one_leave_the_order_to_the_indices(self):
+        row = torch.arange(2.0).reshape(2, 1).transpose(0, -1)
+        self.assertEqual(row[None, torch.tensor([[0, 0]])].stride(), (4, 4, 2, 1))
+        halves = torch.arange(8.0).reshape(2, 2, 2).transpose(0, -1)
+        self.assertEqual(halves[None, torch.tensor([1, -1]), torch.tensor([1, 0])].stride(), (4, 2, 1))
+
+    def test_an_input_of_another_dtype_counts_as_its_dense_copy(self):
+        expanded = torch.ones(1, 1, 1, dtype=torch.uint8).expand(4, 1, 4)
+        permuted = torch.arange(16.0).reshape(1, 4, 4).permute(2, 0, 1)
+        self.assertEqual((expanded - permuted).stride(), (4, 16, 1))
+        self.assertEqual((expanded.float() - permuted).stride(), (4, 16, 1))
+        self.assertEqual((permuted - expanded).stride(), (1, 16, 4))
+
+    def test_a_cast_to_channels_last_restrides_what_could_be_either(self):
+        x = torch.ones(3, 1, 3, 3)
+        self.assertEqual(x.to(memory_format=torch.channels_last).stride(), (9, 1, 3, 1))
+        self.assertEqual(x.contiguous(memory_format=torch.channels_last).stride(), (9, 9, 3, 1))
+
+    def test_pooling_to_one_pixel_takes_any_number_of_dimensions(self):
+        pool = torch.nn.functional.adaptive_avg_pool2d
+        self.assertEqual(pool(torch.ones(3, 4), 1).shape, (1, 1))
+        self.assertEqual(pool(torch.ones(2, 2, 2, 2, 2), 1).shape, (2, 2, 2, 1, 1))
+        self.assertEqual(pool(torch.ones(2, 0, 2, 2), 1).shape, (2, 0, 1, 1))
+        last = torch.ones(2, 3, 4, 4).to(memory_format=torch.channels_last)
+        self.assertEqual(pool(last, 1).stride(), (3, 1, 3, 3))
+
+
+class SharedMemory(unittest.TestCase):
+    def setUp(self):
+        self.m = torch.arange(6.0)
+        self.square = self.m[:4].view(2, 2)
+
+    def test_writing_over_a_part_of_an_input_is_refused(self):
+        m, square = self.m, self.square
+        calls = {
+            "copy_": lambda: m[1:4].copy_(m[:3]),
+            "assignment": lambda: m[:4].__setitem__(..., m[2:]),
+            "clamp_": lambda: square.clamp_(min=square.t()),
+            "clamp": lambda: torch.clamp(square, 1, 2, out=square.t()),
+            "scatter_": lambda: m[:3].scatter_(0, torch.zeros(1, dtype=torch.int64), m[:3]),
+            "index_add_": lambda: m[:3].index_add_(0, torch.tensor([0]), m[:1]),
+            "cumsum": lambda: torch.cumsum(m[:3], 0, out=m[1:4]),
+            "sort": lambda: torch.sort(m[:3], out=(m[1:4], torch.empty(0, dtype=torch.int64))),
+            "before resizing": lambda: torch.exp(m[:2], out=square),
+        }
+        for name, call in calls.items():
+            with self.subTest(name), self.assertRaises(RuntimeError):
+                call()
+        self.assertEqual(m.tolist(), [0, 1, 2, 3, 4, 5])
+
+    def test_an_input_of_another_shape_is_no_output(self):
+        with self.assertRaises(RuntimeError):
+            scalar = torch.tensor(1.0)
+            torch.where(torch.tensor([True, False]), scalar, scalar, out=scalar)
+
+    def test_filling_may_write_a_place_twice_and_reductions_anywhere(self):
+        m = self.m
+        self.assertEqual(m[:1].expand(3).fill_(3).tolist(), [3, 3, 3])
+        self.assertEqual(m[:1].expand(3).masked_fill_(torch.tensor([True, False, True]), 4).tolist(), [4, 4, 4])
+        self.assertEqual(m[1:2].expand(3).zero_().tolist(), [0, 0, 0])
+        self.assertEqual(torch.sum(m[:3], 0, keepdim=True, out=m[:0]).tolist(), [6])
+
+
+class Indices(unittest.TestCase):
+    def test_what_comes_first_is_said_first(self):
+        x = torch.zeros(3, 3)
+        mask = torch.tensor([True, False])
+        with self.assertRaises(ValueError):
+            x[::-1, 1.0]
+        with self.assertRaises(ValueError):
+            x[mask, ::-1]
+        with self.assertRaises(IndexError):
+            x[0, 0, "a"]
+        with self.assertRaises(TypeError):
+            x[0, "a"]
+        with self.assertRaises(IndexError):
+            torch.tensor(1.0)["a"]
+
+    def test_a_boolean_alone_is_a_view_and_in_a_tuple_an_index(self):
+        x = torch.zeros(3)
+        x[True] = torch.tensor(1)
+        self.assertEqual(x.tolist(), [1, 1, 1])
+        with self.assertRaises(RuntimeError):
+            x[True,] = torch.tensor(1)
+        x[False] = torch.ones(5, 7)
+        self.assertEqual(x.tolist(), [1, 1, 1])
+
+    def test_index_put_with_one_value_and_a_mask_fills(self):
+        x = torch.zeros(3)
+        x.index_put_((torch.tensor([True, False, True]),), torch.tensor(5))
+        self.assertEqual(x.tolist(), [5, 0, 5])
+        with self.assertRaises(RuntimeError):
+            x.index_put_((torch.tensor([1, 0, 1], dtype=torch.uint8),), torch.tensor(5.0))
+        x.index_put_((torch.tensor(False),), torch.tensor(7.0))
+        self.assertEqual(x.tolist(), [5, 0, 5])
+        with self.assertRaises(IndexError):
+            torch.tensor(2.0).index_put_((torch.tensor([0]),), torch.tensor(2))
+
+    def test_places_are_not_looked_up_where_nothing_is_read(self):
+        self.assertEqual(torch.zeros(2, 0)[torch.tensor([5])].shape, (1, 0))
+        with self.assertRaises(IndexError):
+            torch.zeros(3, 0)[:, torch.tensor([0])]
+
+    def test_shapes_of_index_add_and_index_select(self):
+        with self.assertRaises(IndexError):
+            torch.ones(2).index_add_(0, torch.tensor([0, 1]), torch.tensor(1.0))
+        with self.assertRaises(RuntimeError):
+            torch.ones(2).index_add_(0, torch.tensor([0]), torch.tensor(1.0))
+        with self.assertRaises(RuntimeError):
+            torch.tensor(1.0).index_select(0, torch.tensor([0, 0]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+"""Dtypes that operators take, and the order in which they complain: goldens from PyTorch 2.13."""
+
+import math
+import unittest
+
+import cresset as torch
+
+
+class Outputs(unittest.TestCase):
+    def test_reductions_compute_in_the_dtype_of_out(self):
+        x = torch.tensor([1.7, 2.6])
+        self.assertEqual(torch.sum(x, 0, out=torch.empty(0, dtype=torch.int32)).item(), 3)
+        self.assertIs(torch.sum(torch.tensor([1, 2]), 0, out=torch.empty(0, dtype=torch.bool)).item(), True)
+        self.assertEqual(torch.cumsum(x.double(), 0, out=torch.empty(0, dtype=torch.int32)).tolist(), [1, 3])
+        self.assertEqual(torch.mean(torch.ones(2, dtype=torch.complex64), 0, out=torch.empty(0)).item(), 1)
+        with self.assertRaises(RuntimeError):
+            torch.mean(x, 0, out=torch.empty(0, dtype=torch.int32))
+
+    def test_joining_into_a_dtype_that_does_not_fit_is_a_type_error(self):
+        for join in (torch.cat, torch.stack):
+            with self.assertRaises(TypeError):
+                join([torch.ones(2), torch.ones(2)], out=torch.empty(0, dtype=torch.int32))
+
+    def test_abs_writes_its_own_dtype_only(self):
+        with self.assertRaises(RuntimeError):
+            torch.abs(torch.ones(2, dtype=torch.int32), out=torch.empty(0, dtype=torch.int16))
+        self.assertEqual(torch.abs(torch.tensor([3 + 4j]), out=torch.empty(0, dtype=torch.float64)).tolist(), [5])
+
+
+class Numbers(unittest.TestCase):
+    def test_a_complex_number_is_stored_where_it_is_real(self):
+        self.assertEqual(torch.zeros(1, dtype=torch.int32).fill_(1 + 0j).item(), 1)
+        self.assertIs(torch.zeros(1, dtype=torch.bool).fill_(1 + 2j).item(), True)
+        self.assertEqual(torch.zeros(1).fill_(torch.tensor(1 + 2j)).item(), 1)
+        with self.assertRaises(RuntimeError):
+            torch.zeros(1).fill_(1 + 2j)
+        with self.assertRaises(RuntimeError):
+            torch.ones(2, dtype=torch.int8).scatter_(0, torch.tensor([0, 1]), 1 + 2j)
+
+    def test_masks_are_filled_with_what_fits(self):
+        mask = torch.tensor([True, False])
+        for dtype, value in ((torch.uint8, 300), (torch.int8, math.inf), (torch.float16, 1e9), (torch.float32, 1e300)):
+            for given in (value, torch.tensor(value)):
+                if given is not value and dtype in (torch.float32,):
+                    continue
+                with self.subTest(dtype=dtype, value=given), self.assertRaises(RuntimeError):
+                    torch.zeros(2, dtype=dtype).masked_fill(mask, given)
+        self.assertEqual(torch.zeros(2, dtype=torch.uint8).masked_fill(mask, -1).tolist(), [255, 0])
+
+    def test_powers_of_bool(self):
+        self.assertEqual((torch.tensor([True, False]) ** True).tolist(), [True, False])
+        self.assertEqual((torch.tensor([True, False]) ** False).tolist(), [True, True])
+
+    def test_zeros_of_two_signs(self):
+        plus, minus = torch.tensor([0.0]), torch.tensor([-0.0])
+        for function in (torch.maximum, torch.minimum, lambda a, b: torch.clamp(a, min=b), lambda a, b: torch.clamp(a, max=b)):
+            self.assertEqual(torch.signbit(function(plus, minus)).item(), False)
+            self.assertEqual(torch.signbit(function(minus, plus)).item(), True)
+        self.assertEqual(torch.signbit(torch.clamp(minus, 0, 1)).item(), True)
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, error, *calls):
+        for number, call in enumerate(calls):
+            with self.subTest(number):
+                with self.assertRaises(error) as raised:
+                    call()
+                self.assertIs(type(raised.exception), error)
+
+    def test_dtypes(self):
+        ones, integers, flags, complexes = torch.ones(2), torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.bool), torch.ones(2) * 1j
+        self.refused(
+            RuntimeError,
+            lambda: torch.polar(ones, ones.double()),
+            lambda: torch.polar(integers, integers),
+            lambda: torch.lerp(ones, ones, 1 + 2j),
+            lambda: torch.lerp(ones, ones, torch.ones(2, dtype=torch.float64)),
+            lambda: flags.argmax(),
+            lambda: flags.argmin(),
+            lambda: flags.topk(1),
+            lambda: torch.nanmean(integers),
+            lambda: torch.relu(flags),
+            lambda: torch.maximum(complexes, ones),
+            lambda: torch.fmax(complexes, ones),
+            lambda: torch.linalg.vector_norm(integers, dtype=torch.float32),
+            lambda: torch.linalg.vector_norm(ones.double(), dtype=torch.float32),
+            lambda: torch.linalg.vector_norm(ones, dtype=torch.complex64),
+            lambda: torch.ones(2, 2).logsumexp(()),
+        )
+        self.refused(TypeError, lambda: ~ones, lambda: ~complexes)
+        self.refused(NotImplementedError, lambda: torch.arange(0.0, dtype=torch.complex64))
+
+    def test_in_place_forms_look_at_shapes_and_dtypes_before_kernels(self):
+        flags = torch.ones(2, dtype=torch.bool)
+        self.refused(
+            RuntimeError,
+            lambda: torch.tensor(True).__ilshift__(flags),
+            lambda: flags.bitwise_and_(torch.ones(2)),
+            lambda: torch.ones(2).fmod_(torch.ones(2) * 1j),
+        )
+
+    def test_dimensions(self):
+        functional, square = torch.nn.functional, torch.ones(2, 2)
+        self.refused(
+            IndexError,
+            lambda: functional.avg_pool2d(square, 0),
+            lambda: square.baddbmm(square, square),
+            lambda: torch.max(torch.ones(2) * 1j, 1),
+            lambda: functional.batch_norm(torch.tensor(1.0), None, None, training=True),
+            lambda: functional.batch_norm(torch.ones(2), None, None, training=True),
+            lambda: functional.adaptive_avg_pool2d(torch.ones(2), 1),
+        )
+        self.refused(RuntimeError, lambda: torch.tensor(1.0).tensor_split(2, 0), lambda: functional.adaptive_max_pool2d(square, 1))
+        self.assertEqual(functional.batch_norm(torch.ones(4, 0), None, None, training=True).shape, (4, 0))
+
+    def test_a_weight_without_dimensions_may_have_another_dtype(self):
+        self.assertEqual(torch.lerp(torch.tensor([1, 2]), torch.tensor([1, 4]), torch.tensor(0.5)).tolist(), [1, 3])
+        self.assertIs(torch.lerp(torch.ones(2), torch.ones(2), torch.tensor(0.5, dtype=torch.float64)).dtype, torch.float32)
+
+
+if __name__ == "__main__":
+    unittest.main()
