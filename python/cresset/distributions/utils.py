@@ -1,0 +1,124 @@
+"""What distributions share: broadcasting of parameters, probabilities and logits, triangular matrices as vectors."""
+
+import functools
+import math
+from numbers import Number
+
+import cresset as torch
+
+__all__ = ["broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property", "tril_matrix_to_vec", "vec_to_tril_matrix"]
+
+
+def _is_tensor_like(value):
+    return isinstance(value, torch.Tensor) or hasattr(type(value), "__torch_function__")
+
+
+def broadcast_all(*values):
+    """Tensors and numbers as tensors of one shape; numbers take the dtype and device of the first tensor, else the default dtype.
+
+    Raises ValueError for anything that is neither.
+
+    >>> torch.distributions.utils.broadcast_all(torch.zeros(2), 1.0)
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    if not all(_is_tensor_like(v) or isinstance(v, Number) for v in values):
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
+    first = next((v for v in values if isinstance(v, torch.Tensor)), None)
+    options = {"dtype": torch.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
+    return torch.broadcast_tensors(*(v if _is_tensor_like(v) else torch.tensor(v, **options) for v in values))
+
+
+def _standard_normal(shape, dtype, device):
+    return torch.normal(torch.zeros(shape, dtype=dtype, device=device), torch.ones(shape, dtype=dtype, device=device))
+
+
+def _sum_rightmost(value, dim):
+    """The sum over the last `dim` dimensions."""
+    return value if dim == 0 else value.reshape(*value.shape[:-dim], -1).sum(-1)
+
+
+def logits_to_probs(logits, is_binary=False):
+    """The sigmoid of log odds where `is_binary`, else the softmax of log probabilities over the last dimension.
+
+    >>> torch.distributions.utils.logits_to_probs(torch.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
+    return torch.sigmoid(logits) if is_binary else torch.softmax(logits, -1)
+
+
+def clamp_probs(probs):
+    """Probabilities held within [eps, 1 - eps] of their dtype.
+
+    >>> torch.distributions.utils.clamp_probs(torch.tensor([0.0, 0.5]))
+    tensor([1.1921e-07, 5.0000e-01])
+    """
+    eps = torch.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def probs_to_logits(probs, is_binary=False):
+    """The log odds of probabilities where `is_binary`, else their logarithms; probabilities are clamped first.
+
+    >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
+    tensor([0.])
+    """
+    held = clamp_probs(probs)
+    return held.log() - (-held).log1p() if is_binary else held.log()
+
+
+class lazy_property:
+    """A method as an attribute that is computed at its first use.
+
+    >>> class Squared:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     @torch.distributions.utils.lazy_property
+    ...     def y(self):
+    ...         return self.x**2
+    >>> Squared(3).y
+    9
+    """
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+        functools.update_wrapper(self, wrapped)
+
+    def __get__(self, instance, obj_type=None):
+        if instance is None:
+            return self
+        with torch.enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+def tril_matrix_to_vec(mat, diag=0):
+    """The lower triangle of square matrices, row after row, as vectors.
+
+    >>> torch.distributions.utils.tril_matrix_to_vec(torch.tensor([[1, 0], [2, 3]]))
+    tensor([1, 2, 3])
+    """
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    places = torch.arange(n, device=mat.device)
+    return mat[..., places < places.view(-1, 1) + (diag + 1)]
+
+
+def vec_to_tril_matrix(vec, diag=0):
+    """Square matrices from vectors of their lower triangle, row after row.
+
+    >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))
+    tensor([[1, 0],
+            [2, 3]])
+    """
+    count = vec.shape[-1]
+    b = 1 + 2 * diag
+    n = (-b + math.sqrt(b * b + 8 * count + 4 * abs(diag) * (diag + 1))) / 2
+    size = round(n)
+    if abs(n - size) > torch.finfo(torch.get_default_dtype()).eps:
+        raise ValueError(f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a square D x D matrix.")
+    places = torch.arange(size, device=vec.device)
+    matrix = vec.new_zeros((*vec.shape[:-1], size, size))
+    matrix[..., places < places.view(-1, 1) + (diag + 1)] = vec
+    return matrix
