@@ -92,6 +92,10 @@ CRESSET_API void standard_gamma(RandomState& state, void* out, const void* shape
 CRESSET_API void rrelu(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double lower,
                        double upper);
 
+// How a gamma sample x of shape `a`, or a beta sample x of parameters `a` and `b`, moves with `a` at a fixed quantile. NaN outside the laws.
+CRESSET_API double gamma_slope(double x, double a);
+CRESSET_API double beta_slope(double x, double a, double b);
+
 // The dimensions of a tensor from outermost to innermost in memory order: the order in which it takes its numbers.
 CRESSET_API DimVector memory_order(IntArrayRef sizes, IntArrayRef strides);
 

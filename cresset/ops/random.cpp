@@ -162,17 +162,6 @@ Tensor _normal(const std::optional<Tensor>& mean, const std::optional<Tensor>& s
   return fresh(mean ? out.add_(*mean) : out.add_(mean_number));
 }
 
-// What a randomised leaky ReLU multiplies by: a draw for each element that is not positive, 1 elsewhere.
-Tensor _rrelu_noise(const Tensor& self, double lower, double upper, const Gen& generator) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "rrelu: not implemented for dtype ", self.scalar_type());
-  const ScalarType compute = self.scalar_type() == kDouble ? kDouble : kFloat;
-  const Tensor x = self.to(compute).contiguous();
-  Tensor noise(make_dense(x.sizes(), compute, x.device())), out(make_dense(x.sizes(), compute, x.device()));
-  if (noise.is_meta()) return noise.to(self.scalar_type());
-  sample(out, generator, [&](RandomState& s, void* to) { kernels::rrelu(s, to, noise.data_ptr(), x.data_ptr(), compute, x.numel(), lower, upper); });
-  return noise.to(self.scalar_type());
-}
-
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   CRESSET_CHECK(p >= 0 && p <= 1, "dropout: probability has to be between 0 and 1, got ", p);
   const ScalarType dtype = input.scalar_type();
@@ -213,17 +202,37 @@ Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions&
 Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, generator, options); }
 Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, Gen(), options); }
 Tensor randperm(int64_t n, const TensorOptions& options) { return cresset::randperm(n, Gen(), options); }
+Tensor rand_like(const Tensor& self, const Gen& generator, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return fresh(cresset::empty_like(self, like(self, options), memory_format).uniform_(0, 1, generator));
+}
 Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return fresh(cresset::empty_like(self, like(self, options), memory_format).uniform_(0, 1));
+  return composite::rand_like(self, Gen(), options, memory_format);
+}
+Tensor randn_like(const Tensor& self, const Gen& generator, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return fresh(cresset::empty_like(self, like(self, options), memory_format).normal_(0, 1, generator));
 }
 Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return fresh(cresset::empty_like(self, like(self, options), memory_format).normal_(0, 1));
+  return composite::randn_like(self, Gen(), options, memory_format);
+}
+Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const Gen& generator, const TensorOptions& options,
+                    std::optional<MemoryFormat> memory_format) {
+  return fresh(cresset::empty_like(self, like(self, options), memory_format)._random_(low, high, generator));
 }
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return fresh(cresset::empty_like(self, like(self, options), memory_format)._random_(low, high));
+  return composite::randint_like(self, low, high, Gen(), options, memory_format);
+}
+Tensor randint_like(const Tensor& self, int64_t high, const Gen& generator, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return composite::randint_like(self, int64_t{0}, high, generator, options, memory_format);
 }
 Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return cresset::randint_like(self, 0, high, options, memory_format);
+  return composite::randint_like(self, int64_t{0}, high, Gen(), options, memory_format);
+}
+Tensor randint_like(const Tensor& self, const Tensor& high, const Gen& generator, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  CRESSET_CHECK(high.numel() == 1, "randint_like: high must be a scalar tensor, got shape ", high.sizes());
+  return composite::randint_like(self, int64_t{0}, high.item<int64_t>(), generator, options, memory_format);
+}
+Tensor randint_like(const Tensor& self, const Tensor& high, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  return composite::randint_like(self, high, Gen(), options, memory_format);
 }
 
 Tensor& random_(Tensor& self, const Gen& generator) { return self._random_({}, {}, generator); }
@@ -237,6 +246,30 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Gen& generator) { ret
 Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
   return cresset::empty(size, options.requires_grad(std::nullopt)).normal_(mean, std, generator);
 }
+
+// `out` of a factory takes its numbers in the order of its own memory.
+namespace {
+
+Tensor& sized(const char* op, Tensor& out, IntArrayRef size) {
+  CRESSET_CHECK(!(layer_state().grad_mode && out.requires_grad()), op, ": functions with out=... arguments don't support automatic differentiation, but out requires grad");
+  check_no_internal_overlap(op, out);
+  resize_output(out, size);
+  return out;
+}
+
+}  // namespace
+
+void rand_out(IntArrayRef size, const Gen& generator, Tensor& out) { sized("rand", out, size).uniform_(0, 1, generator); }
+void rand_out(IntArrayRef size, Tensor& out) { composite::rand_out(size, Gen(), out); }
+void randn_out(IntArrayRef size, const Gen& generator, Tensor& out) { sized("randn", out, size).normal_(0, 1, generator); }
+void randn_out(IntArrayRef size, Tensor& out) { composite::randn_out(size, Gen(), out); }
+void randint_out(int64_t low, int64_t high, IntArrayRef size, const Gen& generator, Tensor& out) {
+  sized("randint", out, size).random_(low, std::optional<int64_t>(high), generator);
+}
+void randint_out(int64_t low, int64_t high, IntArrayRef size, Tensor& out) { composite::randint_out(low, high, size, Gen(), out); }
+void randint_out(int64_t high, IntArrayRef size, const Gen& generator, Tensor& out) { composite::randint_out(int64_t{0}, high, size, generator, out); }
+void randint_out(int64_t high, IntArrayRef size, Tensor& out) { composite::randint_out(int64_t{0}, high, size, Gen(), out); }
+void normal_out(double mean, double std, IntArrayRef size, const Gen& generator, Tensor& out) { sized("normal", out, size).normal_(mean, std, generator); }
 
 namespace {
 

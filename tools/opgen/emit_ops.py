@@ -60,6 +60,8 @@ class RowEmitter:
             declare("meta", result, self.meta_name(), bodies(op))
         if row.kind == "composite":
             declare("composite", op.returns, self.composite_name(), bodies(op))
+            for out in row.ops[1:] if row.out_body else ():
+                declare("composite", "void", f"{self.name}_out", bodies(out))
         elif row.is_direct:
             declare("cpu", op.returns, self.body_name(), bodies(op))
         elif row.is_mutating and not row.is_pointwise:
@@ -142,6 +144,8 @@ class RowEmitter:
         call = f"composite::{self.composite_name()}({', '.join(kept.get(p.name, p.name) for p in op.inputs)})"
         if op is self.base:
             return self.function(op, [f"return {call};"]) if row.check else []
+        if row.out_body and op.form == "out":
+            return self.function(op, [f"composite::{self.name}_out({op.names});", f"return {op.outs[0].name};"])
         return self.function(op, self.store_result(op, call))
 
     def store_result(self, op: Op, call: str) -> list[str]:

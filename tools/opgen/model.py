@@ -182,6 +182,7 @@ class Row:
     out_apart: bool = False
     out_same: bool = False
     out_overlap: bool = False
+    out_body: bool = False
     any_device: bool = False
     inplace_safe: bool = False
     output_differentiability: tuple[bool, ...] = ()

@@ -35,6 +35,9 @@ Tensor scaled(const Tensor& x, const Scalar& factor);
 // a.mm(b), column by column if these are the strides of a transposed matrix: the gradient of weight.t() then lies as weight does.
 Tensor product_like(const Tensor& a, const Tensor& b, IntArrayRef strides);
 
+// Samples (rules/random.cpp): `law` as in ops/random.toml.
+Tensor sample_law_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t law);
+
 // Views (rules/view.cpp): the gradient put back into a tensor of the input's shape, zeros elsewhere.
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
 Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
@@ -8,6 +9,22 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
+
+// e^x for x <= 0 or NaN, to 1 ulp: 2^n (1 + r + r^2 p(r)), p minimax of degree 5. Rows of softmax have the bits of PyTorch's vector code:
+// samplers such as gumbel_softmax end in them.
+CRESSET_ALWAYS_INLINE VecF exp_difference(VecF x) {
+#if !defined(__FMA__)
+  return exp(x);
+#else
+  x = max_second(splat(-104.0f), x);
+  const VecF n = round_even(x * splat(1.44269504f));
+  const VecF r = fma(n, splat(-0x1.7f7d1cp-20f), fma(n, splat(-0x1.62e4p-1f), x));
+  VecF p = splat(0.000198552167f);
+  for (const float c : {0.00139304565f, 0.00833335891f, 0.0416664854f, 0.166666672f, 0.5f}) p = fma(p, r, splat(c));
+  return scale_by_power(fma(r * r, p, r) + splat(1.0f), n);
+#endif
+}
+CRESSET_ALWAYS_INLINE VecD exp_difference(VecD x) { return exp(x); }
 
 template <class T>
 struct Softmax : Row<T> {
@@ -25,12 +42,13 @@ struct Softmax : Row<T> {
   static void row(const T* x, T* y, int64_t n, bool streamed) {
     if (std::is_same_v<T, A> && n <= kResident) {
       const V top = splat(Base::max(x, n));
-      const A sum = Base::sum(n, [&](int64_t i, int64_t count) {
-        const V e = exp_nonpositive(get(x + i, count, kLowest) - top);
-        put(y + i, count, e);
-        return e;
-      });
-      const V scale = splat(A(1) / sum);
+      V sum{};  // one chain: the exponentials take longer than it
+      for (int64_t i = 0; i < n; i += L) {
+        const V e = exp_difference(get(x + i, n - i, kLowest) - top);
+        put(y + i, n - i, e);
+        sum = sum + e;
+      }
+      const V scale = splat(A(1) / sum_lanes(sum));
       return Base::write(y, n, false, [&](int64_t i, int64_t count) { return get(y + i, count, A(0)) * scale; });
     }
     const auto e = Base::exponentials(x, n);
@@ -59,6 +77,14 @@ struct Softmax : Row<T> {
     if (count > 0) put(p, count, v);
   }
 
+  // Of less than a vector.
+  CRESSET_ALWAYS_INLINE static A sum_in_order(V v, int64_t n) {
+    A lanes[L], total = 0;
+    std::memcpy(lanes, &v, sizeof(V));
+    for (int64_t i = 0; i < n; i++) total += lanes[i];
+    return total;
+  }
+
   // Rows of at most K vectors stay in registers.
   template <int K>
   static void short_row(bool log, const T* x, T* y, int64_t n) {
@@ -69,11 +95,11 @@ struct Softmax : Row<T> {
     top = splat(fold_lanes(top, [](auto p, auto q) { return max_second(p, q); }));
     for (int k = 0; k < K; k++) {
       v[k] = v[k] - top;
-      const V e = exp_nonpositive(v[k]);
+      const V e = exp_difference(v[k]);
       sum = sum + e;
       if (!log) v[k] = e;
     }
-    const A total = sum_lanes(sum);
+    const A total = K == 1 && n < L ? sum_in_order(sum, n) : sum_lanes(sum);
     const V by = splat(log ? std::log(total) : A(1) / total);
     for (int k = 0; k < K; k++) put_any(y + k * L, n - k * L, log ? v[k] - by : v[k] * by);
   }

@@ -1,0 +1,13 @@
+// Gradients of samples by the parameters of their laws.
+
+#include "cresset/autograd/rules/rules.h"
+
+namespace cresset::autograd::rules {
+
+// Poisson numbers do not move with their rate.
+Tensor sample_law_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t law) {
+  CRESSET_CHECK(law != 1, "derivative for binomial is not implemented");
+  return law == 2 ? grad * cresset::_standard_gamma_grad(self, result) : cresset::zeros_like(grad);
+}
+
+}  // namespace cresset::autograd::rules
