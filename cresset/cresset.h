@@ -2,6 +2,7 @@
 // All of Cresset's C++ front end.
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/function.h"
 #include "cresset/data/data.h"
 #include "cresset/io/safetensors.h"
@@ -9,3 +10,4 @@
 #include "cresset/nn/nn.h"
 #include "cresset/optim/optim.h"
 #include "cresset/tensor.h"
+#include "cresset/transform/func.h"

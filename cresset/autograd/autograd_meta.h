@@ -20,6 +20,7 @@ struct CRESSET_API AutogradMeta final : public AutogradMetaInterface {
     std::string name;
     std::shared_ptr<TensorHooks> hooks;
     std::vector<PostAccumulateHook> post_accumulate_hooks;
+    std::vector<intrusive_ptr<ForwardTangent>> tangents;
   };
   Extras& extras() {
     if (!extras_) extras_ = std::make_unique<Extras>();

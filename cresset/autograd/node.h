@@ -47,7 +47,21 @@ using NodePostHook = std::function<variable_list(const variable_list& grad_input
 // Removed hooks leave an empty function, so that positions stay valid.
 using TensorHooks = std::vector<TensorHook>;
 
+// A derivative that travels with a tensor, at one level of forward mode. Cleared when the level ends, whoever still holds it.
+struct ForwardTangent final : RefCounted {
+  ForwardTangent(Tensor v, uint64_t l) : value(std::move(v)), level(l) {}
+  Tensor value;
+  const uint64_t level;
+
+ protected:
+  void release_resources() override { value.reset(); }
+};
+
 struct NodeHooks {
+  struct OutputTangent {
+    uint32_t output_nr;
+    intrusive_ptr<ForwardTangent> tangent;
+  };
   struct ForOutput {
     uint32_t output_nr;
     std::shared_ptr<TensorHooks> hooks;
@@ -60,6 +74,8 @@ struct NodeHooks {
   std::vector<RetainGrad> retain_grad;
   std::vector<NodePreHook> pre_hooks;
   std::vector<NodePostHook> post_hooks;
+  // Of outputs that the node may have saved.
+  std::vector<OutputTangent> tangents;
 };
 
 // Where and under which node an operator ran forward; recorded in anomaly mode only.

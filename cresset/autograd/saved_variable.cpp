@@ -1,5 +1,6 @@
 #include "cresset/autograd/saved_variable.h"
 
+#include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
 
@@ -141,6 +142,7 @@ void SavedVariable::throw_changed(const Tensor& current, const Node* maker) cons
 Tensor SavedVariable::with_history(const Tensor& data, intrusive_ptr<Node> grad_fn) const {
   Tensor out = data.tensor_data();
   if (grad_fn) {
+    if (CRESSET_UNLIKELY(grad_fn->hooks_or_null())) restore_tangents(out, *grad_fn, output_nr_);
     impl::set_gradient_edge(out, Edge(std::move(grad_fn), output_nr_));
     return out;
   }

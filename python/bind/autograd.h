@@ -107,5 +107,6 @@ PyObject* context_of_node(const autograd::Node& node);
 bool add_autograd_nodes(PyObject* module);
 bool add_autograd_function(PyObject* module);
 bool add_autograd_saved(PyObject* module);
+bool add_forward_mode(PyObject* module);
 
 }  // namespace cresset::python

@@ -351,7 +351,7 @@ int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
 }
 
 bool add_autograd(PyObject* module) {
-  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) &&
+  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) && add_forward_mode(module) &&
          PyModule_AddFunctions(module, functions) == 0;
 }
 

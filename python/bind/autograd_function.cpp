@@ -2,7 +2,9 @@
 
 #include "cresset/autograd/function.h"
 
+#include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
+#include "cresset/ops/functions.h"
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
@@ -142,6 +144,36 @@ Ref run_forward(PyObject* cls, PyObject* ctx, PyObject* args, bool separate) {
   return checked(PyObject_CallObject(forward.get(), with_context.get()));
 }
 
+// The derivatives of the results, by the class's jvp, along the tangents of one level.
+void run_jvp(PyObject* cls, PyObject* ctx, PyObject* args, const variable_list& results, uint64_t level) {
+  ContextObject& c = context_of(ctx);
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  const Ref directions = checked(PyTuple_New(n + 1));
+  PyTuple_SET_ITEM(directions.get(), 0, Ref::share(ctx).release());
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject* item = PyTuple_GET_ITEM(args, i);
+    Tensor tangent;
+    if (is_tensor(item)) {
+      const Tensor& t = tensor_of(item);
+      tangent = autograd::tangent_of(t, level);
+      if (!tangent.defined() && c.materialize && is_differentiable_type(t.scalar_type())) tangent = zeros_like(t);
+    }
+    PyTuple_SET_ITEM(directions.get(), i + 1, tangent.defined() ? checked(wrap(tangent)).release() : Ref::share(Py_None).release());
+  }
+  const Ref jvp = checked(PyObject_GetAttrString(cls, "jvp"));
+  const Ref given = checked(PyObject_CallObject(jvp.get(), directions.get()));
+  Py_CLEAR(c.saved_for_forward);
+  const Ref tuple = PyTuple_Check(given.get()) ? Ref::share(given.get()) : checked(PyTuple_Pack(1, given.get()));
+  const variable_list tangents = tensor_list(tuple.get(), true);
+  CRESSET_CHECK(tangents.size() == results.size(), "jvp: returned ", tangents.size(), " tangents, expected ", results.size(), ", one for each output");
+  for (size_t i = 0; i < results.size(); i++) {
+    if (!tangents[i].defined() || !results[i].defined()) continue;
+    CRESSET_CHECK(tangents[i].sizes() == results[i].sizes(), "jvp: tangent ", i, " has shape ", tangents[i].sizes(), ", expected that of the output, ",
+                  results[i].sizes());
+    autograd::set_tangent(results[i], level, tangents[i]);
+  }
+}
+
 // function_apply(class, arguments, separate): what forward returns, with the class's backward as its gradient.
 PyObject* function_apply(PyObject*, PyObject* all) {
   PyObject *cls, *args;
@@ -170,6 +202,11 @@ PyObject* function_apply(PyObject*, PyObject* all) {
       autograd::set_next_edges(*node, TensorList(inputs));
       c.state->node = weak_intrusive_ptr<Node>(node);
     }
+    uint64_t level = 0;
+    if (autograd::is_forward_mode_enabled())
+      for (const Tensor& t : inputs) level = std::max(level, autograd::innermost_level(t));
+    std::optional<autograd::HideTangents> outer;
+    if (level) outer.emplace(level - 1);
     const Ref result = run_forward(cls, ctx.get(), args, separate != 0);
     const bool several = PyTuple_Check(result.get());
     const Ref outputs = several ? Ref::share(result.get()) : checked(PyTuple_Pack(1, result.get()));
@@ -180,6 +217,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
     }
     const autograd::ForwardMarks marks{marked(c.dirty, "mark_dirty"), marked(c.non_differentiable, "mark_non_differentiable")};
     autograd::finish_forward(node, Py_TYPE(ctx.get())->tp_name, marks, inputs, tensors);
+    if (level) run_jvp(cls, ctx.get(), args, tensors, level);
     save_variables(c, node.get());
     Py_CLEAR(c.dirty);
     Py_CLEAR(c.non_differentiable);

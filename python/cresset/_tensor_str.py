@@ -180,6 +180,15 @@ def _history(self):
     return ["requires_grad=True"] if self.requires_grad else []
 
 
+def _tangent(self):
+    if not _cresset.has_tangent(self):
+        return []
+    from .autograd.forward_ad import _open
+
+    tangent = _cresset.unpack_dual(self, _open[-1])[1] if _open else None
+    return [] if tangent is None else [f"tangent={tangent}"]
+
+
 def tensor_str(self, *, tensor_contents=None):
     """`repr` of a tensor, with other text in the place of its numbers where `tensor_contents` gives one."""
     before = _cresset._set_subclasses_off(True)
@@ -215,4 +224,4 @@ def _tensor_str(self, contents):
             suffixes.append(f"dtype={self.dtype}")
         with_no_grad = self.detach().resolve_conj().resolve_neg()
         text = _text(with_no_grad, indent) if contents is None else contents
-    return _with_suffixes(prefix + text, suffixes + _history(self), indent)
+    return _with_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent)

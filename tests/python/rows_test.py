@@ -7,10 +7,12 @@ import collections
 import os
 import unittest
 
+import _cresset
 import numpy as np
 
 import cresset as torch
 import mistakes
+from cresset.autograd import forward_ad
 from rows import SEED, Format, Seed, floating, leaves, seeded, table, to_array, to_copy, to_meta, to_tensor, tree
 
 try:
@@ -261,7 +263,7 @@ class Rows(unittest.TestCase):
 
         def first(*xs, n=len(inputs)):
             with torch.enable_grad():
-                xs, cotangents = [x if x.requires_grad else x.detach().requires_grad_() for x in xs[:n]], list(xs[n:])
+                xs, cotangents = [x if x.requires_grad else _cresset.without_history(x).requires_grad_() for x in xs[:n]], list(xs[n:])
                 results = function(*xs)
                 grads = torch.autograd.grad([results[i] for i in used], xs, cotangents, create_graph=True, allow_unused=True)
                 return [torch.zeros_like(x) if g is None else g for g, x in zip(grads, xs, strict=True)]
@@ -283,6 +285,17 @@ class Rows(unittest.TestCase):
         grads = torch.autograd.grad([t for _, t in outputs], leaf, [weights[i] for i, _ in outputs], allow_unused=True) if outputs else []
         analytic = sum((g.detach() * d).sum().item() for g, d in zip(grads, directions, strict=False) if g is not None)
         self.assertAlmostEqual(numeric, analytic, delta=1e-5 + 1e-5 * max(abs(numeric), abs(analytic)), msg=what)
+        if outputs:
+            self.forward_mode(function, inputs, directions, [i for i, _ in outputs], weights, analytic, what)
+
+    def forward_mode(self, function, inputs, directions, used, weights, analytic, what):
+        """weights . (J directions) in forward mode is (weights J) . directions in reverse mode."""
+        with forward_ad.dual_level():
+            results = function(*[forward_ad.make_dual(x.detach(), d) for x, d in zip(inputs, directions, strict=True)])
+            tangents = [forward_ad.unpack_dual(results[i]).tangent for i in used]
+        along = sum((t.detach() * weights[i]).sum().item() for i, t in zip(used, tangents, strict=True) if t is not None)
+        self.assertAlmostEqual(along, analytic, delta=1e-9 + 1e-9 * abs(analytic), msg=("forward mode", what))
+        COUNTS["forward-mode derivatives"] += 1
 
     @unittest.skipIf(peer is None, "PyTorch is not installed")
     def test_dtypes_and_shapes_of_pytorch(self):

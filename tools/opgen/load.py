@@ -7,13 +7,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .model import FORMS, GRAD_STATES, KINDS, POINTWISE_META, Row, RowError
+from .model import FORMS, GRAD_STATES, JVP_RULES, KINDS, POINTWISE_META, Row, RowError
 from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
     "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": bool, "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "inplace_safe": bool,
-    "output_differentiability": list, "aliases": list, "python": str, "jvp": (str, dict), "batch": str, "test": dict, "doc": str, "example": str,
+    "output_differentiability": list, "aliases": list, "python": str, "jvp": str, "batch": str, "test": dict, "doc": str, "example": str,
 }  # fmt: skip
 
 
@@ -131,6 +131,8 @@ class _Reader:
             for a in tensors:
                 if a.name not in named:
                     raise self.fail("grad", f"the tensor `{a.name}` has no gradient; write a formula, non_differentiable or not_implemented")
+        if row.jvp is not None and (row.jvp not in JVP_RULES or row.kind not in ("primitive", "fused")):
+            raise self.fail("jvp", f'"{row.jvp}" is no rule for this row; a primitive has linear or multilinear, or none and the rule comes from `grad`')
         if row.out_dtype not in (None, "exact", "cast", "convert", "any"):
             raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact, cast, convert or any')
         if row.kind == "view" and not (row.schema.returns and row.schema.returns[0].alias):

@@ -11,6 +11,7 @@ FORMS = ("function", "method", "inplace", "out")
 POINTWISE_META = {"unary": 1, "unary_float": 1, "binary_promote": 2, "binary_float": 2, "compare": 2, "ternary": 3, "pointwise": None,
                   "pointwise_float": None, "pointwise_first": None}
 GRAD_STATES = ("non_differentiable", "not_implemented")
+JVP_RULES = ("linear", "multilinear")
 
 # C++ parameter types by schema type: plain, optional, list, optional list.
 CPP = {

@@ -115,7 +115,7 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
 
 
 def __getattr__(name):
-    if name == "functional":
+    if name in ("forward_ad", "functional"):
         return importlib.import_module(f"{__name__}.{name}")
     from cresset import _missing
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import warnings
 
+import _cresset
 from _cresset import Tensor
 
 from .function import Function
@@ -26,7 +27,8 @@ def gradcheck(
     `|analytical - numerical| <= atol + rtol * |numerical|`, complex numbers as pairs of reals; with `fast_mode` one random projection of
     each pair of an output and an input. Further checks: two backward passes agree within `nondet_tol`; undefined gradients of outputs are
     accepted (`check_undefined_grad`); gradients have the dtype of their inputs (`check_grad_dtypes`); batched gradients equal single ones
-    (`check_batched_grad`). Forward mode is not there to be checked.
+    (`check_batched_grad`); derivatives in forward mode along random directions equal finite differences (`check_forward_ad`, with or
+    without `check_backward_ad`).
 
     Errors: GradcheckError (a RuntimeError) where a check fails, False without `raise_exception`; ValueError where no input requires grad.
 
@@ -40,8 +42,6 @@ def gradcheck(
         raise AssertionError("gradcheck: check_batched_grad=True needs check_backward_ad=True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("gradcheck: check_batched_forward_grad=True needs check_forward_ad=True")
-    if check_forward_ad:
-        raise NotImplementedError("gradcheck: forward mode is not there yet")
     if masked not in (None, True, False):
         raise ValueError(f"gradcheck: expected masked to be a bool, got {masked!r}")
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -51,6 +51,10 @@ def gradcheck(
         outputs = check.outputs()
         if not outputs:
             return check.is_constant()
+        if check_forward_ad:
+            check.forward(outputs)
+        if not check_backward_ad:
+            return True
         check.jacobian(outputs, fast_mode, nondet_tol, check_grad_dtypes)
         if check_batched_grad:
             check.batched()
@@ -80,8 +84,6 @@ def gradgradcheck(
 
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("gradgradcheck: expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    if check_fwd_over_rev:
-        raise NotImplementedError("gradgradcheck: forward mode is not there yet")
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
         outputs = _differentiable(func(*inputs))
@@ -92,7 +94,10 @@ def gradgradcheck(
 
     def gradients(*args):
         given, cotangents = (args[:-count], args[-count:]) if count else (args, ())
-        given = tuple(x.requires_grad_() if isinstance(x, Tensor) and x.is_leaf and _can_require(x, old) else x for x, old in zip(given, inputs, strict=True))
+        given = tuple(
+            _cresset.without_history(x).requires_grad_() if isinstance(x, Tensor) and not x.requires_grad and _can_require(x, old) else x
+            for x, old in zip(given, inputs, strict=True)
+        )
         sources = tuple(x for x in given if isinstance(x, Tensor) and x.requires_grad)
         grads = torch.autograd.grad(_differentiable(func(*given)), sources, cotangents, create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
@@ -100,7 +105,7 @@ def gradgradcheck(
     return gradcheck(
         gradients, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode,
-        masked=masked,
+        masked=masked, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
     )  # fmt: skip
 
 
@@ -110,6 +115,10 @@ def _can_require(tensor, like):
 
 def _differentiable(outputs):
     return tuple(o for o in ((outputs,) if isinstance(outputs, Tensor) else tuple(outputs)) if isinstance(o, Tensor) and o.requires_grad)
+
+
+def _listed(outputs):
+    return [o for o in ((outputs,) if isinstance(outputs, Tensor) else tuple(outputs)) if isinstance(o, Tensor)]
 
 
 def _cotangent(torch, output, gaps):
@@ -281,6 +290,33 @@ class _Check:
                         f"gradcheck: Jacobian mismatch for output {o} with respect to input {i} along random directions, numerical {n}, analytical {a}; "
                         "fast_mode=False shows the whole matrices"
                     )
+
+    def forward(self, outputs):
+        """The derivatives along random directions, of all outputs at once."""
+        import cresset as torch
+
+        directions = [torch.randn(x.shape, dtype=x.dtype) for x in self.sources]
+        sides = []
+        for step in (self.eps, -self.eps):
+            moved = dict(zip(self.places, [x.detach() + step * d for x, d in zip(self.sources, directions, strict=True)], strict=True))
+            sides.append(_listed(self.func(*(moved[i].requires_grad_() if i in moved else x for i, x in enumerate(self.inputs)))))
+        level = _cresset.enter_dual_level()
+        try:
+            duals = {i: _cresset.make_dual(x.detach(), d, level) for i, x, d in zip(self.places, self.sources, directions, strict=True)}
+            results = _listed(self.func(*(duals.get(i, x) for i, x in enumerate(self.inputs))))
+            tangents = [_cresset.unpack_dual(t, level)[1] for t in results]
+        finally:
+            _cresset.exit_dual_level(level)
+        for o, (t, plus, minus) in enumerate(zip(tangents, *sides, strict=True)):
+            if not plus.requires_grad:
+                continue
+            n = (_reals(plus) - _reals(minus)) / (2 * self.eps)
+            a = torch.zeros_like(n) if t is None else _reals(t)
+            bad = (a - n).abs() > self.atol + self.rtol * n.abs()
+            if (bad | a.isnan() | n.isnan()).any():
+                raise GradcheckError(
+                    f"gradcheck: forward mode mismatch for output {o} along a random direction,\nnumerical:\n{n}\nanalytical:\n{a}\n"
+                )
 
     def batched(self):
         import cresset as torch

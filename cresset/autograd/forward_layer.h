@@ -1,0 +1,18 @@
+#pragma once
+// Inside the room: what the layer of forward mode and the bookkeeping of tangents share.
+
+#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward_rules.h"
+
+namespace cresset::autograd {
+
+// Transforms of functions nest in any order and share the layer.
+constexpr Layer kTransformLayer = Layer::Vmap;
+
+// The tangent of an open level, seen or not.
+ForwardTangent* find_tangent(const Tensor& t, uint64_t level);// Gives `to`, which holds the same values, the tangents of all levels that it lacks.
+void copy_tangents(const Tensor& from, const Tensor& to);
+
+void forward_mode_layer(const dispatch::OpEntry& op, dispatch::Stack& stack);
+
+}  // namespace cresset::autograd

@@ -1,0 +1,213 @@
+// Levels, tangents, and the layer that takes operators through forward mode; docs/records/0005-forward-mode.md has the reasons.
+
+#include "cresset/autograd/forward_mode.h"
+
+#include <map>
+#include <mutex>
+#include <unordered_set>
+
+#include "cresset/autograd/autograd.h"
+#include "cresset/autograd/forward_layer.h"
+#include "cresset/dispatch/registration.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+namespace autograd {
+
+using impl::get_autograd_meta;
+
+namespace {
+
+thread_local uint64_t t_limit = ~uint64_t{0};
+
+struct Levels {
+  struct Level {
+    std::vector<weak_intrusive_ptr<ForwardTangent>> tangents;
+    size_t clean_at = 1024;
+  };
+  std::mutex mutex;
+  uint64_t last = 0;
+  std::map<uint64_t, Level> open;
+};
+
+Levels& levels() {
+  static Levels* const all = new Levels;
+  return *all;
+}
+
+bool same_strides(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); d++)
+    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
+  return true;
+}
+
+// The tangent in the shape, dtype and memory order of its tensor, so that what is a view of one is a view of the other.
+Tensor conformed(const Tensor& tangent, const Tensor& like) {
+  Tensor t = tangent;
+  if (t.sizes() != like.sizes()) t = t.expand(like.sizes());
+  if (t.scalar_type() != like.scalar_type()) t = t.to(like.scalar_type());
+  if (t.layout() != Layout::Strided || same_strides(t, like) || !like.impl()->is_non_overlapping_and_dense()) return t;
+  return cresset::empty_strided(like.sizes(), like.strides(), t.options()).copy_(t);
+}
+
+intrusive_ptr<ForwardTangent> new_tangent(uint64_t level, Tensor value) {
+  auto made = make_intrusive<ForwardTangent>(std::move(value), level);
+  Levels& all = levels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto at = all.open.find(level);
+  if (at == all.open.end()) return nullptr;
+  auto& list = at->second.tangents;
+  if (list.size() >= at->second.clean_at) {
+    list.erase(std::remove_if(list.begin(), list.end(), [](const auto& t) { return t.expired(); }), list.end());
+    at->second.clean_at = std::max<size_t>(1024, 2 * list.size());
+  }
+  list.emplace_back(made);
+  return made;
+}
+
+void install(const Tensor& t, intrusive_ptr<ForwardTangent> tangent) {
+  auto& list = impl::materialize_autograd_meta(t).extras().tangents;
+  list.erase(std::remove_if(list.begin(), list.end(), [&](const auto& old) { return old->level == tangent->level || !old->value.defined(); }), list.end());
+  list.push_back(std::move(tangent));
+  t.impl()->set_layer(kTransformLayer, true);
+}
+
+void check_level(uint64_t level, const char* op) {
+  Levels& all = levels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  CRESSET_CHECK(all.open.count(level), op, ": no dual level ", level, " is open; make and unpack duals inside a dual level");
+}
+
+}  // namespace
+
+// ---- tangents of a tensor -------------------------------------------------------------------------------------------------
+
+ForwardTangent* find_tangent(const Tensor& t, uint64_t level) {
+  if (!t.defined() || !(t.impl()->layers() & layer_bit(kTransformLayer))) return nullptr;
+  const AutogradMeta* meta = get_autograd_meta(t);
+  if (!meta || !meta->extras_) return nullptr;
+  for (const auto& tangent : meta->extras_->tangents)
+    if (tangent->level == level && tangent->value.defined()) return tangent.get();
+  return nullptr;
+}
+
+uint64_t innermost_level(const Tensor& t, uint64_t limit) {
+  if (!t.defined() || !(t.impl()->layers() & layer_bit(kTransformLayer))) return 0;
+  const AutogradMeta* meta = get_autograd_meta(t);
+  limit = std::min(limit, t_limit);
+  uint64_t level = 0;
+  if (meta && meta->extras_)
+    for (const auto& tangent : meta->extras_->tangents)
+      if (tangent->value.defined() && tangent->level <= limit) level = std::max(level, tangent->level);
+  return level;
+}
+
+void set_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
+  auto tangent = new_tangent(level, conformed(value, t));
+  if (!tangent) return;
+  if (t.requires_grad()) {
+    if (const auto& node = t.grad_fn()) node->hooks().tangents.push_back({static_cast<uint32_t>(t.output_nr()), tangent});
+  }
+  install(t, std::move(tangent));
+}
+
+void copy_tangents(const Tensor& from, const Tensor& to) {
+  const AutogradMeta* meta = get_autograd_meta(from);
+  if (!meta || !meta->extras_) return;
+  for (const auto& tangent : meta->extras_->tangents)
+    if (tangent->value.defined() && !find_tangent(to, tangent->level)) install(to, tangent);
+}
+
+void restore_tangents(const Tensor& t, const Node& node, uint32_t output_nr) {
+  for (const auto& saved : node.hooks_or_null()->tangents)
+    if (saved.output_nr == output_nr && saved.tangent->value.defined()) install(t, saved.tangent);
+}
+
+// ---- levels and duals ---------------------------------------------------------------------------------------------------
+
+uint64_t enter_dual_level() {
+  static const bool registered = (dispatch::set_layer_fallback(kTransformLayer, forward_mode_layer), true);
+  (void)registered;
+  Levels& all = levels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.open[++all.last];
+  return all.last;
+}
+
+void exit_dual_level(uint64_t level) {
+  Levels& all = levels();
+  Levels::Level ended;
+  {
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    const auto at = all.open.find(level);
+    CRESSET_CHECK(at != all.open.end(), "exit_dual_level: no dual level ", level, " is open");
+    ended = std::move(at->second);
+    all.open.erase(at);
+  }
+  for (const auto& weak : ended.tangents)
+    if (const auto tangent = weak.lock()) tangent->value.reset();
+}
+
+Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
+  CRESSET_CHECK(primal.defined() && tangent.defined(), "make_dual: expected a primal and a tangent, got an undefined tensor");
+  CRESSET_CHECK_VALUE(is_differentiable_type(primal.scalar_type()), "make_dual: expected a primal of floating point or complex dtype, got ",
+                      primal.scalar_type());
+  CRESSET_CHECK_VALUE(is_differentiable_type(tangent.scalar_type()), "make_dual: expected a tangent of floating point or complex dtype, got ",
+                      tangent.scalar_type());
+  CRESSET_CHECK(primal.sizes() == tangent.sizes(), "make_dual: expected a tangent of the primal's shape ", primal.sizes(), ", got ", tangent.sizes());
+  CRESSET_CHECK(primal.is_complex() || !tangent.is_complex(), "make_dual: a real primal of dtype ", primal.scalar_type(),
+                " cannot have a complex tangent, got ", tangent.scalar_type());
+  CRESSET_CHECK(primal.device() == tangent.device(), "make_dual: expected a tangent on the primal's device ", primal.device(), ", got ", tangent.device());
+  check_level(level, "make_dual");
+  CRESSET_CHECK(!find_tangent(primal, level), "make_dual: the primal has a tangent at this level already; unpack_dual() it first");
+  const Tensor dual = cresset::alias(primal);
+  set_tangent(dual, level, tangent);
+  return dual;
+}
+
+UnpackedDual unpack_dual(const Tensor& t, uint64_t level) {
+  const ForwardTangent* tangent = find_tangent(t, level);
+  const HideTangents outer(level - 1);
+  return {cresset::alias(t), tangent ? tangent->value : Tensor()};
+}
+
+Tensor tangent_of(const Tensor& t, uint64_t level) {
+  const ForwardTangent* tangent = find_tangent(t, level);
+  return tangent ? tangent->value : Tensor();
+}
+
+Tensor without_history(const Tensor& t) {
+  const Tensor plain = t.detach();
+  copy_tangents(t, plain);
+  return plain;
+}
+
+bool depends_on_others(const variable_list& tensors, const variable_list& own) {
+  std::unordered_set<const Node*> seen;
+  for (const Tensor& t : own)
+    if (const auto accumulator = impl::try_get_grad_accumulator(t)) seen.insert(accumulator.get());
+  std::vector<const Node*> next;
+  auto visit = [&](const Node* node) {
+    if (node && seen.insert(node).second) next.push_back(node);
+  };
+  for (const Tensor& t : tensors)
+    if (t.requires_grad()) {
+      if (t.is_leaf() && std::none_of(own.begin(), own.end(), [&](const Tensor& o) { return o.is_same(t); })) return true;
+      visit(t.grad_fn().get());
+    }
+  while (!next.empty()) {
+    const Node* node = next.back();
+    next.pop_back();
+    if (node->is_accumulate_grad()) return true;
+    for (const Edge& edge : node->next_edges()) visit(edge.function.get());
+  }
+  return false;
+}
+
+bool has_tangent(const Tensor& t) { return innermost_level(t) != 0; }
+
+HideTangents::HideTangents(uint64_t limit) : saved_(t_limit) { t_limit = std::min(t_limit, limit); }
+HideTangents::~HideTangents() { t_limit = saved_; }
+
+}  // namespace autograd
+}  // namespace cresset

@@ -1,0 +1,55 @@
+#pragma once
+// Transforms of functions of tensors: derivatives of a function, as values and as functions again. They nest in any order.
+//
+// What reverse mode returns keeps a history only if it reaches something else that is being differentiated: an argument that requires
+// grad, a parameter, or what another transform around this one watches.
+
+#include <functional>
+#include <vector>
+
+#include "cresset/core/tensor.h"
+
+namespace cresset {
+namespace func {
+
+using Tensors = std::vector<Tensor>;
+using Function = std::function<Tensors(const Tensors&)>;
+
+struct CRESSET_API ValueAndTangent {
+  Tensors value, tangent;
+};
+// What `f` gives for `primals`, and its derivative along `tangents`, zeros where a result does not depend on the primals.
+// Errors: as many tangents as primals are expected, of their shapes.
+CRESSET_API ValueAndTangent jvp(const Function& f, const Tensors& primals, const Tensors& tangents);
+
+struct CRESSET_API ValueAndPullback {
+  Tensors value;
+  // Products of the Jacobian with vectors, which are like the results: one for each primal.
+  Function pullback;
+};
+CRESSET_API ValueAndPullback vjp(const Function& f, const Tensors& primals);
+
+struct CRESSET_API GradientAndValue {
+  Tensors gradient;
+  Tensor value;
+};
+// Of a function whose only result is one number. Errors: another result.
+CRESSET_API GradientAndValue grad_and_value(const Function& f, const Tensors& primals);
+CRESSET_API Tensors grad(const Function& f, const Tensors& primals);
+
+struct CRESSET_API ValueAndDerivative {
+  Tensors value;
+  // The derivatives of the results along tangents, one for each primal. The function itself is not run again.
+  Function derivative;
+};
+CRESSET_API ValueAndDerivative linearize(const Function& f, const Tensors& primals);
+
+// Jacobians of a function with one result, by each primal, of shape result + primal: in reverse mode with a pass for each number of the
+// result, in forward mode for each number of the primals. Errors: several results.
+CRESSET_API Tensors jacrev(const Function& f, const Tensors& primals);
+CRESSET_API Tensors jacfwd(const Function& f, const Tensors& primals);
+// Second derivatives of a function whose only result is one number: [i][j] by primal i and primal j.
+CRESSET_API std::vector<Tensors> hessian(const Function& f, const Tensors& primals);
+
+}  // namespace func
+}  // namespace cresset

@@ -1,0 +1,13 @@
+"""torch.func: transforms of functions of tensors. They take a function and return one that computes its derivatives; they nest."""
+
+from ._derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+           "replace_all_batch_norm_modules_", "stack_module_state", "vjp"]  # fmt: skip
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

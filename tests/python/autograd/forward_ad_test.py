@@ -1,0 +1,146 @@
+"""Forward mode in Python: dual tensors, their levels, custom functions, gradcheck, and mistakes."""
+
+import unittest
+
+import cresset as torch
+import cresset.autograd.forward_ad as forward_ad
+from cresset.autograd import gradcheck, gradgradcheck
+
+
+def vec(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+class Duals(unittest.TestCase):
+    def test_values_and_tangents_travel_together(self):
+        with forward_ad.dual_level() as level:
+            self.assertEqual(level, 0)
+            t = vec(1.0, 2.0)
+            x = forward_ad.make_dual(vec(3.0, 4.0), t)
+            primal, tangent = forward_ad.unpack_dual(x)
+            self.assertEqual(primal.tolist(), [3, 4])
+            self.assertIs(tangent, t)
+            self.assertEqual(forward_ad.unpack_dual(x * x).tangent.tolist(), [6, 16])
+            self.assertIsNone(forward_ad.unpack_dual(x.detach()).tangent)
+            self.assertIsNone(forward_ad.unpack_dual(x.to(torch.int64)).tangent)
+            self.assertIsNone(forward_ad.unpack_dual(primal).tangent)
+        self.assertIsNone(forward_ad.unpack_dual(x).tangent)
+
+    def test_they_show_their_tangent(self):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(torch.ones(2), torch.zeros(2))
+            self.assertEqual(repr(x), "tensor([1., 1.], tangent=tensor([0., 0.]))")
+        self.assertEqual(repr(x), "tensor([1., 1.])")
+
+    def test_writing_into_a_part_gives_the_whole_a_tangent(self):
+        with forward_ad.dual_level():
+            z = torch.zeros(2, 2, dtype=torch.float64)
+            z[0] = forward_ad.make_dual(vec(1.0, 2.0), vec(3.0, 4.0))
+            z *= 2
+            self.assertEqual(forward_ad.unpack_dual(z).tangent.tolist(), [[6, 8], [0, 0]])
+
+    def test_tangents_may_be_switched_off(self):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(vec(1.0), vec(1.0))
+            with forward_ad._set_fwd_grad_enabled(False):
+                self.assertIsNone(forward_ad.unpack_dual(x * x).tangent)
+            self.assertEqual(forward_ad.unpack_dual(x * x).tangent.item(), 2)
+
+    def test_random_numbers_are_drawn_once(self):
+        x, ones = torch.ones(1000, dtype=torch.float64), torch.ones(1000, dtype=torch.float64)
+        torch.manual_seed(3)
+        expected = torch.nn.functional.dropout(x, 0.5)
+        with forward_ad.dual_level():
+            torch.manual_seed(3)
+            y = torch.nn.functional.dropout(forward_ad.make_dual(x, ones), 0.5)
+            value, tangent = forward_ad.unpack_dual(y)
+            self.assertTrue(value.equal(expected) and tangent.equal(expected))
+
+    def test_mistakes(self):
+        x = torch.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "no dual level is open"):
+            forward_ad.make_dual(x, x)
+        with self.assertRaisesRegex(RuntimeError, "expected the level that is open, got -1"):
+            forward_ad.exit_dual_level()
+        with forward_ad.dual_level():
+            with self.assertRaisesRegex(RuntimeError, "do not nest"):
+                forward_ad.enter_dual_level()
+            with self.assertRaisesRegex(ValueError, "`tensor` to be of floating point or complex dtype, got torch.int64"):
+                forward_ad.make_dual(torch.ones(2, dtype=torch.int64), x)
+            with self.assertRaisesRegex(RuntimeError, r"expected a tangent of the primal's shape \[2\], got \[3\]"):
+                forward_ad.make_dual(x, torch.ones(3))
+            dual = forward_ad.make_dual(x, x)
+            with self.assertRaisesRegex(RuntimeError, "has a tangent at this level already"):
+                forward_ad.make_dual(dual, x)
+            with self.assertRaisesRegex(NotImplementedError, "out= arguments do not support differentiation"):
+                torch.mul(dual, dual, out=torch.empty(2))
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_forward(x)
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return scale * x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * ctx.scale * x * x * g, None
+
+    @staticmethod
+    def jvp(ctx, t, scale):
+        assert scale is None
+        (x,) = ctx.saved_tensors
+        return 3 * ctx.scale * x * x * t
+
+
+class CustomFunctions(unittest.TestCase):
+    def test_jvp_gives_the_tangent(self):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(vec(2.0), vec(0.5)).requires_grad_()
+            y = Cube.apply(x, 10.0)
+            self.assertEqual(forward_ad.unpack_dual(y).tangent.item(), 60)
+            self.assertEqual(torch.autograd.grad(y, x)[0].item(), 120)
+
+    def test_without_jvp_it_is_an_error(self):
+        class Plain(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        with forward_ad.dual_level(), self.assertRaisesRegex(NotImplementedError, "must implement the jvp function"):
+            Plain.apply(forward_ad.make_dual(vec(2.0), vec(0.5)))
+
+    def test_a_wrong_shape_is_an_error(self):
+        class Wrong(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, t):
+                return t[:1]
+
+        with forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, r"tangent 0 has shape \[1\]"):
+            Wrong.apply(forward_ad.make_dual(vec(2.0, 1.0), vec(0.5, 1.0)))
+
+
+class Gradcheck(unittest.TestCase):
+    def test_forward_mode_is_checked(self):
+        x = vec(0.3, 1.2).requires_grad_()
+        self.assertTrue(gradcheck(lambda x: (x.sin() * x).cumsum(0), (x,), check_forward_ad=True))
+        self.assertTrue(gradgradcheck(lambda x: x.sin() * x, (x,), check_fwd_over_rev=True))
+
+        class Wrong(Cube):
+            @staticmethod
+            def jvp(ctx, t, scale):
+                return t
+
+        with self.assertRaisesRegex(RuntimeError, "forward mode mismatch for output 0"):
+            gradcheck(lambda x: Wrong.apply(x, 1.0), (x,), check_forward_ad=True, check_backward_ad=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,187 @@
+"""torch.func: derivatives of functions of trees of tensors, nested in each other, against formulas; modules as functions."""
+
+import unittest
+
+import cresset as torch
+from cresset.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+    vjp,
+)
+
+
+def vec(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+X = vec(1.0, 2.0)
+
+
+class Gradients(unittest.TestCase):
+    def test_of_arguments_by_number(self):
+        f = lambda x, y: (x * y).sum()  # noqa: E731
+        self.assertEqual(grad(f)(X, X * 3).tolist(), [3, 6])
+        self.assertEqual(grad(f, argnums=-1)(X, X * 3).tolist(), [1, 2])
+        self.assertEqual([g.tolist() for g in grad(f, argnums=(1, 0))(X, X * 3)], [[1, 2], [3, 6]])
+        self.assertEqual(grad(lambda x: torch.ones(()))(X).tolist(), [0, 0])
+
+    def test_of_trees_with_values_and_more(self):
+        gradient, (value, aux) = grad_and_value(lambda d: ((d["a"] * d["b"][0]).sum(), {"twice": d["a"] * 2}), has_aux=True)({"a": X, "b": [X]})
+        self.assertEqual((gradient["a"].tolist(), gradient["b"][0].tolist(), value.item()), ([1, 2], [1, 2], 5))
+        self.assertEqual(aux["twice"].tolist(), [2, 4])
+        self.assertFalse(aux["twice"].requires_grad or value.requires_grad)
+
+    def test_nested(self):
+        f = lambda x: x**4  # noqa: E731
+        self.assertEqual(grad(grad(grad(f)))(vec(2.0).sum()).item(), 48)
+
+    def test_work_without_grad_mode_and_leave_no_history(self):
+        w = vec(3.0).requires_grad_()
+        f = lambda x: (w * x * x).sum()  # noqa: E731
+        self.assertEqual(torch.autograd.grad(grad(f)(X).sum(), w)[0].item(), 6)
+        self.assertFalse(grad(lambda x: (x * x).sum())(X).requires_grad)
+        with torch.no_grad():
+            self.assertFalse(grad(f)(X).requires_grad)
+        self.assertIsNone(X.grad)
+
+    def test_mistakes(self):
+        for f, message in (
+            (lambda: grad(lambda x: x)(X), "scalar tensor, got one with 1 dims"),
+            (lambda: grad(lambda x: 1.0)(X), "expected the function to return a tensor"),
+            (lambda: grad(lambda x: x.sum(), argnums=1)(X), "got argnum=1, but only 1 positional inputs"),
+            (lambda: grad(lambda x: x.sum(), argnums=())(X), "must not be empty"),
+            (lambda: grad(lambda x, y: x.sum(), argnums=(0, 0))(X, X), "must be unique"),
+            (lambda: grad(lambda x: x.sum(), argnums="a")(X), "must be an int or a tuple of ints"),
+            (lambda: grad(lambda x: x.sum(), has_aux=True)(X), r"should be a tuple \(output, aux\)"),
+        ):
+            with self.assertRaisesRegex(RuntimeError, message):
+                f()
+        with self.assertRaisesRegex(ValueError, "expected tensors, got float"):
+            grad(lambda x: x.sum())(1.0)
+
+
+class Products(unittest.TestCase):
+    def test_vjp(self):
+        output, product = vjp(lambda x, y: {"product": x * y, "x": x}, X, X * 3)
+        self.assertEqual(output["product"].tolist(), [3, 12])
+        cotangent = {"product": torch.ones_like(X), "x": X}
+        for _ in range(2):
+            self.assertEqual([g.tolist() for g in product(cotangent)], [[4, 8], [1, 2]])
+        with self.assertRaisesRegex(RuntimeError, "expected a vector of the output's structure"):
+            product(X)
+        with self.assertRaisesRegex(RuntimeError, "only tensors"):
+            vjp(lambda x: (x, 1), X)
+
+    def test_jvp(self):
+        value, tangent, aux = jvp(lambda x, y: ([x * y, y], x + 1), (X, X * 3), (torch.ones_like(X), torch.zeros_like(X)), has_aux=True)
+        self.assertEqual((value[0].tolist(), tangent[0].tolist(), tangent[1].tolist(), aux.tolist()), ([3, 12], [3, 6], [0, 0], [2, 3]))
+        for f, message in (
+            (lambda: jvp(torch.sin, X, X), "primals to be a tuple"),
+            (lambda: jvp(torch.sin, (X,), X), "tangents of the primals' structure"),
+            (lambda: jvp(torch.sin, (X,), (torch.ones(3, dtype=torch.float64),)), "the primal's shape"),
+            (lambda: jvp(torch.sin, (), ()), "at least one tensor"),
+            (lambda: jvp(lambda x: torch.ones(2), (X,), (X,), strict=True), "independent of the inputs"),
+        ):
+            with self.assertRaisesRegex(RuntimeError, message):
+                f()
+
+    def test_jvp_is_differentiable_by_what_requires_grad(self):
+        x, t = X.clone().requires_grad_(), vec(0.5, -1.0).requires_grad_()
+        _, tangent = jvp(lambda v: v**3, (x,), (t,))
+        by_x, by_t = torch.autograd.grad(tangent.sum(), (x, t))
+        self.assertTrue(torch.allclose(by_x, 6 * X * t) and torch.allclose(by_t, 3 * X**2))
+
+    def test_linearize_runs_the_function_once(self):
+        calls = []
+
+        def f(x):
+            calls.append(1)
+            return x.sin(), x.sum()
+
+        output, derivative = linearize(f, X)
+        for _ in range(2):
+            along, of_sum = derivative(vec(3.0, 4.0))
+            self.assertTrue(torch.allclose(along, X.cos() * vec(3.0, 4.0)))
+            self.assertEqual(of_sum.item(), 7)
+        self.assertEqual((len(calls), output[1].item()), (1, 3))
+        with self.assertRaisesRegex(RuntimeError, "tangent 0 of the primal's shape"):
+            derivative(torch.ones(3))
+        with self.assertRaisesRegex(RuntimeError, "tangents of the primals' structure"):
+            derivative(X, X)
+
+
+class Matrices(unittest.TestCase):
+    def test_jacobians_in_both_modes(self):
+        f = lambda x, y: {"outer": x.unsqueeze(1) * y.exp(), "sum": y.sum()}  # noqa: E731
+        x, y = vec(1.0, 2.0, 3.0), vec(0.1, 0.2)
+        for transform in (jacrev, jacfwd):
+            jacobian = transform(f, argnums=(0, 1))(x, y)
+            outer = jacobian["outer"]
+            self.assertTrue(torch.allclose(outer[0], torch.eye(3, dtype=torch.float64).unsqueeze(1) * y.exp().view(1, 2, 1)))
+            self.assertTrue(torch.allclose(outer[1], x.view(3, 1, 1) * torch.diag(y.exp())))
+            self.assertEqual([part.tolist() for part in jacobian["sum"]], [[0, 0, 0], [1, 1]])
+            value, aux = transform(lambda x: (x * x, x + 1), has_aux=True)(X)
+            self.assertEqual((value.tolist(), aux.tolist()), ([[2, 0], [0, 4]], [2, 3]))
+            self.assertEqual(transform(lambda x: x * 2)(torch.ones(0)).shape, (0, 0))
+
+    def test_second_derivatives_in_all_four_ways(self):
+        f = lambda x: (x**3).sum() + x.prod()  # noqa: E731
+        expected = torch.tensor([[6.0, 1.0], [1.0, 12.0]], dtype=torch.float64)
+        for outer in (jacrev, jacfwd):
+            for inner in (jacrev, jacfwd):
+                self.assertTrue(torch.allclose(outer(inner(f))(X), expected), (outer, inner))
+        self.assertTrue(torch.allclose(hessian(f)(X), expected))
+
+    def test_hessian_by_several_arguments(self):
+        h = hessian(lambda x, y: (x * x * y).sum(), argnums=(0, 1))(X, X * 3)
+        self.assertEqual([[part.diagonal().tolist() for part in row] for row in h], [[[6, 12], [2, 4]], [[2, 4], [0, 0]]])
+
+    def test_hessian_of_a_network(self):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.LayerNorm(4), torch.nn.Linear(4, 1)).double()
+        f = lambda x: net(x).sum()  # noqa: E731
+        h, eps = hessian(f)(X), 1e-5
+        for i in range(2):
+            step = torch.zeros_like(X)
+            step[i] = eps
+            column = (grad(f)(X + step) - grad(f)(X - step)) / (2 * eps)
+            self.assertTrue(torch.allclose(h[i], column, rtol=1e-6, atol=1e-8))
+
+
+class Modules(unittest.TestCase):
+    def test_functional_call_under_grad(self):
+        layer = torch.nn.Linear(2, 1).double()
+        parameters = {name: p.detach() for name, p in layer.named_parameters()}
+        gradient = grad(lambda p: functional_call(layer, p, X).sum())(parameters)
+        self.assertEqual((gradient["weight"].tolist(), gradient["bias"].tolist()), ([[1, 2]], [1]))
+        self.assertIsNone(layer.weight.grad)
+        with self.assertRaises(ValueError):
+            functional_call(layer, [{"weight": X}, {"weight": X}], X)
+        with self.assertRaises(ValueError):
+            functional_call(layer, 3, X)
+
+    def test_stack_module_state(self):
+        layers = [torch.nn.BatchNorm1d(2) for _ in range(3)]
+        parameters, buffers = stack_module_state(layers)
+        self.assertEqual((parameters["weight"].shape, buffers["running_mean"].shape), ((3, 2), (3, 2)))
+        self.assertTrue(parameters["weight"].requires_grad and parameters["weight"].is_leaf and not buffers["running_mean"].requires_grad)
+        for models, message in (([], "at least one model"), ([layers[0], torch.nn.ReLU()], "of one class"), ([layers[0], torch.nn.BatchNorm1d(2).eval()], "same mode")):
+            with self.assertRaisesRegex(RuntimeError, message):
+                stack_module_state(models)
+
+    def test_batch_norms_without_memory(self):
+        net = replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.ReLU()))
+        self.assertIsNone(net[0].running_mean)
+        self.assertFalse(net[0].track_running_stats)
+
+
+if __name__ == "__main__":
+    unittest.main()
