@@ -7,7 +7,7 @@ DEFAULT = np.dtype(np.float32)
 
 def _real(x):
     """The dtype of the real numbers that go with x."""
-    return {"f": x.dtype, "c": np.dtype(f"f{x.dtype.itemsize // 2}")}.get(x.dtype.kind, DEFAULT)
+    return x.real.dtype if x.dtype.kind in "fc" else DEFAULT
 
 
 def _complex(x):
