@@ -61,18 +61,37 @@ Tensor in_dtype(const Tensor& t, ScalarType dtype) {
   return out;
 }
 
-// The stored dtype of a call's results, or Undefined: that of its dtype argument, else what its tensors promote to.
-ScalarType stored_result_of(const Stack& arguments) {
+// How a call on stored dtypes is computed.
+struct StoredMath {
+  // What results of the computing dtype are cast to: the dtype argument, else what the tensors promote to. Undefined: they stay.
+  ScalarType result = ScalarType::Undefined;
+  // complex32 beside complex64 counts as complex128, so that what asks for one dtype still sees two.
+  bool beside_wider = false;
+
+  ScalarType computing(ScalarType stored) const { return beside_wider && stored == kComplexHalf ? kComplexDouble : compute_type(stored); }
+};
+
+StoredMath stored_math_of(const Stack& arguments) {
+  StoredMath math;
   ResultType types;
+  bool half = false, single = false;
   for (const Value& v : arguments) {
-    if (v.is<ScalarType>()) return is_storage_type(v.to_dtype()) ? v.to_dtype() : ScalarType::Undefined;
+    if (v.is<ScalarType>()) {
+      if (is_storage_type(v.to_dtype())) math.result = v.to_dtype();
+      return math;
+    }
     for_each_tensor(v, [&](const Tensor& t) {
+      if (!t.defined()) return;
+      half = half || t.scalar_type() == kComplexHalf;
+      single = single || t.scalar_type() == kComplexFloat;
       // Masks and indices, which may stand beside dtypes that promote with nothing.
-      if (t.defined() && !is_integral_type(t.scalar_type(), true)) types.add(*t.impl());
+      if (!is_integral_type(t.scalar_type(), true)) types.add(*t.impl());
     });
   }
+  math.beside_wider = half && single;
   const ScalarType t = types.get();
-  return is_storage_type(t) ? t : ScalarType::Undefined;
+  if (is_storage_type(t) || (math.beside_wider && t == kComplexFloat)) math.result = t;
+  return math;
 }
 
 // The values of `t` as a lazy tensor of the same kind would store them, and the other way round: both changes undo themselves.
@@ -158,7 +177,7 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
   const Stack arguments = take_arguments(stack, schema.arguments.size());
   // Kernels that read and write stored dtypes themselves.
   const bool reads_stored = !std::strcmp(op.name, "copy_") || !std::strcmp(op.name, "uniform_") || !std::strcmp(op.name, "normal_");
-  const ScalarType result = reads_stored ? ScalarType::Undefined : stored_result_of(arguments);
+  const StoredMath math = reads_stored ? StoredMath() : stored_math_of(arguments);
   Stack inner;
   for (const Value& v : arguments) {
     if (v.is<ScalarType>()) {
@@ -168,7 +187,7 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
     inner.push_back(map_tensors(v, [&](const Tensor& t) {
       if (!t.defined() || !t.impl()->is_lazy()) return t;
       const Tensor plain = stored(t);
-      return changed_as(t, reads_stored ? plain : in_dtype(plain, compute_type(t.scalar_type())));
+      return changed_as(t, reads_stored ? plain : in_dtype(plain, math.computing(t.scalar_type())));
     }));
   }
   const Stack copies = inner;
@@ -188,9 +207,11 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
     written.emplace_back(copy.impl(), original);
   }
   push_results(stack, inner, written, [&](const Tensor& t) {
+    const ScalarType result = math.result;
     if (!t.defined() || result == ScalarType::Undefined) return t;
-    if (t.scalar_type() == compute_type(result)) return in_dtype(t, result);
-    return is_complex_type(result) && t.scalar_type() == to_real_type(compute_type(result)) ? in_dtype(t, to_real_type(result)) : t;
+    const ScalarType computed = math.beside_wider ? kComplexDouble : compute_type(result);
+    if (t.scalar_type() == computed) return in_dtype(t, result);
+    return is_complex_type(result) && t.scalar_type() == to_real_type(computed) ? in_dtype(t, to_real_type(result)) : t;
   });
 }
 

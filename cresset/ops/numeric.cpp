@@ -206,7 +206,11 @@ Tensor pdist(const Tensor& self, double p) {
   return cresset::linalg_vector_norm(self.index_select(0, places.select(1, 0)) - self.index_select(0, places.select(1, 1)), p, IntArrayRef(-1));
 }
 
-Tensor ldexp(const Tensor& self, const Tensor& other) { return self * cresset::pow(Scalar(2.0), other); }
+// The two counts in the dtype of self, without dimensions, or as a number for integers.
+Tensor ldexp(const Tensor& self, const Tensor& other) {
+  if (is_integral_type(self.scalar_type(), true)) return self * cresset::pow(Scalar(2.0), other);
+  return self * cresset::full({}, 2, self.options().requires_grad(false)).pow(other);
+}
 
 Tensor mvlgamma(const Tensor& self, int64_t p) {
   CRESSET_CHECK(p >= 1, "mvlgamma: p has to be greater than or equal to 1, got ", p);

@@ -56,7 +56,17 @@ DimVector over_input(const Tensor& self, uint64_t mask, const Tensor& out) {
   return s;
 }
 
+// For a result of a dtype that is only stored, which a dtype argument asks for: what computes writes a wider one.
+template <class Compute> bool computed_wider(const Tensor& out, Compute compute) {
+  if (!is_storage_type(out.scalar_type())) return false;
+  const Tensor wider = cresset::empty(out.sizes(), out.options().dtype(compute_type(out.scalar_type())));
+  compute(wider);
+  overwrite(out, wider);
+  return true;
+}
+
 void run(kernels::ReduceOp op, const Tensor& self, uint64_t mask, const Tensor& out, const Scalar& param = Scalar()) {
+  if (computed_wider(out, [&](const Tensor& wider) { run(op, self, mask, wider, param); })) return;
   const DimVector in_strides = bytes(self), out_strides = over_input(self, mask, out);
   kernels::ReduceArgs args;
   args.in = static_cast<const char*>(self.data_ptr());
@@ -131,6 +141,7 @@ void run_cumulative(kernels::CumOp op, const Tensor& self, int64_t dim, const Te
     if (indices) indices->zero_();
     return;
   }
+  if (computed_wider(out, [&](const Tensor& wider) { run_cumulative(op, self, dim, wider, indices); })) return;
   const DimVector in_strides = bytes(self), out_strides = bytes(out);
   DimVector index_strides;
   kernels::CumulativeArgs args;

@@ -30,8 +30,6 @@ void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, 
                 " while right was True");
   CRESSET_CHECK(sequence.dim() > 0, op, ": input sorted_sequence should have at least one dimension");
   CRESSET_CHECK(values.device() == sequence.device(), op, ": sorted_sequence and input values should be on the same device");
-  CRESSET_CHECK(values.scalar_type() == sequence.scalar_type(), op, ": sorted_sequence and input values should have the same dtype, got ",
-                sequence.scalar_type(), " and ", values.scalar_type());
   if (sequence.dim() != 1) {
     bool same = values.dim() == sequence.dim();
     for (int64_t d = 0; same && d + 1 < sequence.dim(); d++) same = values.size(d) == sequence.size(d);
@@ -45,8 +43,19 @@ void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, 
                 ": sorter index out of range");
 }
 
-// The common dtype of a sequence and a number looked up in it is the sequence's.
-Tensor number_like(const Scalar& value, const Tensor& like) { return cresset::scalar_tensor(value, like.options()); }
+ScalarType common_dtype(const Arg& a, const Arg& b) {
+  const Arg both[] = {a, b};
+  return result_type(both);
+}
+
+// A number looked up in a sequence, in their common dtype.
+Tensor number_for(const Scalar& value, const Tensor& sequence) {
+  return cresset::scalar_tensor(value, sequence.options().dtype(common_dtype(value, sequence)));
+}
+
+void check_isin(ScalarType t) {
+  CRESSET_CHECK(t != kBool && !is_complex_type(t), "isin: expected integers or real floating point numbers, got dtype ", t);
+}
 
 // Numbers of the runs that rows (n, ...) form, and where each begins.
 Tensor run_starts(const Tensor& rows) {
@@ -83,6 +92,7 @@ namespace meta {
 OutSpec searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<std::string_view> side,
                      const std::optional<Tensor>& sorter) {
   check_boundaries(sorted_sequence, self, right, side, sorter);
+  common_dtype(sorted_sequence, self);
   return {DimVector(self.sizes()), out_int32 ? kInt : kLong, self.device()};
 }
 OutSpec histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
@@ -100,8 +110,9 @@ namespace cpu {
 void searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool, bool right, std::optional<std::string_view> side,
                   const std::optional<Tensor>& sorter, const Tensor& out) {
   if (out.numel() == 0) return;
-  const Tensor values = self.dim() == 0 ? self.reshape({1}) : self, to = self.dim() == 0 ? out.view({1}) : out;
-  kernels::searchsorted(view_of(to), view_of(sorted_sequence), view_of(values), right || side == "right", given(sorter) ? view_of(*sorter) : Strided{});
+  const ScalarType t = common_dtype(sorted_sequence, self);
+  const Tensor values = (self.dim() == 0 ? self.reshape({1}) : self).to(t), sequence = sorted_sequence.to(t), to = self.dim() == 0 ? out.view({1}) : out;
+  kernels::searchsorted(view_of(to), view_of(sequence), view_of(values), right || side == "right", given(sorter) ? view_of(*sorter) : Strided{});
 }
 
 void histc(const Tensor& self, int64_t, const Scalar& min, const Scalar& max, const Tensor& out) {
@@ -164,31 +175,34 @@ namespace composite {
 Tensor searchsorted(const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<std::string_view> side,
                     const std::optional<Tensor>& sorter) {
   CRESSET_CHECK(sorted_sequence.dim() == 1, "searchsorted: the sorted_sequence should be 1 dimension for a number, got shape ", sorted_sequence.sizes());
-  return cresset::searchsorted(sorted_sequence, number_like(self, sorted_sequence), out_int32, right, side, sorter);
+  return cresset::searchsorted(sorted_sequence, number_for(self, sorted_sequence), out_int32, right, side, sorter);
 }
 Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
   CRESSET_CHECK(boundaries.dim() == 1, "bucketize: boundaries tensor must be 1 dimension, got shape ", boundaries.sizes());
-  return cresset::searchsorted(boundaries, self.scalar_type() == boundaries.scalar_type() ? self : self.to(boundaries.scalar_type()), out_int32, right);
+  return cresset::searchsorted(boundaries, self, out_int32, right);
 }
 Tensor bucketize(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
-  return cresset::bucketize(number_like(self, boundaries), boundaries, out_int32, right);
+  return cresset::bucketize(number_for(self, boundaries), boundaries, out_int32, right);
 }
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
-  check_real("isin", elements);
-  check_real("isin", test_elements);
-  const Arg args[] = {elements, test_elements};
-  ScalarType t = result_type(args);
+  check_isin(elements.scalar_type());
+  check_isin(test_elements.scalar_type());
+  const ScalarType t = common_dtype(elements, test_elements);
   if (test_elements.numel() == 0) return cresset::full(elements.sizes(), invert, TensorOptions(kBool).device(elements.device()));
-  if (t == kBool) t = kByte;
   const Tensor sorted = std::get<0>(test_elements.to(t).reshape({-1}).sort(0)), x = elements.to(t);
   const Tensor at = cresset::searchsorted(sorted, x).clamp_max(sorted.numel() - 1);
   const Tensor found = sorted.index_select(0, at.reshape({-1})).view(x.sizes());
   return invert ? found != x : found == x;
 }
-Tensor isin(const Tensor& elements, const Scalar& test_element, bool, bool invert) { return invert ? elements != test_element : elements == test_element; }
+Tensor isin(const Tensor& elements, const Scalar& test_element, bool, bool invert) {
+  check_isin(elements.scalar_type());
+  check_isin(test_element.type());
+  return invert ? elements != test_element : elements == test_element;
+}
 Tensor isin(const Scalar& element, const Tensor& test_elements, bool assume_unique, bool invert) {
-  return cresset::isin(number_like(element, test_elements), test_elements, assume_unique, invert);
+  check_isin(element.type());
+  return cresset::isin(number_for(element, test_elements), test_elements, assume_unique, invert);
 }
 
 Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {

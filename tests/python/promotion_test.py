@@ -59,6 +59,41 @@ class Numbers(unittest.TestCase):
         self.assertEqual(torch.signbit(torch.clamp(minus, 0, 1)).item(), True)
 
 
+class Results(unittest.TestCase):
+    def test_boundaries_and_values_meet_in_their_common_dtype(self):
+        self.assertEqual(torch.bucketize(1.5, torch.tensor([1, 2], dtype=torch.uint8)).item(), 1)
+        self.assertEqual(torch.bucketize(2, torch.tensor([True, True])).item(), 2)
+        self.assertEqual(torch.bucketize(torch.tensor([0, 2]), torch.tensor([True, True])).tolist(), [0, 2])
+        self.assertEqual(torch.searchsorted(torch.tensor([1, 2, 3]), torch.tensor([1.5, 2.0])).tolist(), [1, 1])
+        self.assertEqual(torch.searchsorted(torch.tensor([0.5, 1.5]), torch.tensor([1, 2])).tolist(), [1, 2])
+
+    def test_ldexp_keeps_the_precision_of_what_is_scaled(self):
+        for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+            scaled = torch.ldexp(torch.tensor([1, 2], dtype=dtype), torch.tensor([1, 3]))
+            self.assertIs(scaled.dtype, dtype)
+            self.assertEqual(scaled.tolist(), [2, 16])
+        self.assertIs(torch.ldexp(torch.tensor([1, 2]), torch.tensor([1, 3])).dtype, torch.float32)
+        self.assertIs(torch.ldexp(torch.tensor([1, 2]), torch.ones(2, dtype=torch.float16)).dtype, torch.float16)
+        with self.assertRaises(RuntimeError):
+            torch.ldexp(torch.tensor([1j]), torch.tensor(2, dtype=torch.uint16))
+
+    def test_reductions_into_complex32_which_pytorch_lacks(self):
+        for values in (torch.tensor([1, 2], dtype=torch.uint8), torch.tensor([1.0, 2.0])):
+            for result in (values.sum(dtype=torch.complex32), values.prod(dtype=torch.complex32) + 1, values.cumsum(0, dtype=torch.complex32)[1]):
+                self.assertIs(result.dtype, torch.complex32)
+                self.assertEqual(result.item(), 3)
+            self.assertEqual(values.mean(dtype=torch.complex32).item(), 1.5)
+
+    def test_complex32_beside_complex64_promotes(self):
+        half, single = torch.tensor([1 + 2j, 3], dtype=torch.complex32), torch.tensor([1 + 1j, 2])
+        self.assertIs((half * single).dtype, torch.complex64)
+        self.assertEqual((half * single).tolist(), [-1 + 3j, 6])
+        self.assertIs((half * single[0]).dtype, torch.complex32)
+        self.assertIs(torch.cat([half, single]).dtype, torch.complex64)
+        single += half
+        self.assertEqual(single.tolist(), [2 + 3j, 5])
+
+
 class Refusals(unittest.TestCase):
     def refused(self, error, *calls):
         for number, call in enumerate(calls):
@@ -112,6 +147,32 @@ class Refusals(unittest.TestCase):
         )
         self.refused(RuntimeError, lambda: torch.tensor(1.0).tensor_split(2, 0), lambda: functional.adaptive_max_pool2d(square, 1))
         self.assertEqual(functional.batch_norm(torch.ones(4, 0), None, None, training=True).shape, (4, 0))
+
+    def test_what_is_looked_up_has_no_truth_values_and_no_complex_numbers(self):
+        ones, flags, complexes = torch.ones(2), torch.ones(2, dtype=torch.bool), torch.ones(2) * 1j
+        self.refused(
+            RuntimeError,
+            lambda: torch.isin(flags, flags),
+            lambda: torch.isin(ones, flags),
+            lambda: torch.isin(complexes, ones),
+            lambda: torch.isin(ones, True),
+            lambda: torch.isin(1j, ones),
+            lambda: torch.bucketize(ones.to(torch.int64), torch.tensor([1, 2], dtype=torch.uint16)),
+        )
+
+    def test_complex32_beside_complex64_is_two_dtypes(self):
+        half, single = torch.tensor([1 + 2j, 3], dtype=torch.complex32), torch.tensor([1 + 1j, 2])
+        first = torch.tensor([0, 1])
+        self.refused(
+            RuntimeError,
+            lambda: torch.lerp(half, single, 0.5),
+            lambda: torch.dot(single, half),
+            lambda: half.reshape(1, 2) @ single.reshape(2, 1),
+            lambda: half.index_put((first,), single),
+            lambda: single.index_add(0, first, half),
+            lambda: single.scatter(0, first, half),
+            lambda: half.masked_scatter(torch.tensor([True, False]), single),
+        )
 
     def test_a_weight_without_dimensions_may_have_another_dtype(self):
         self.assertEqual(torch.lerp(torch.tensor([1, 2]), torch.tensor([1, 4]), torch.tensor(0.5)).tolist(), [1, 3])
