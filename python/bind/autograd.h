@@ -104,6 +104,11 @@ intrusive_ptr<autograd::Node> node_of_context(PyObject* context);
 // Borrowed; null for any other node.
 PyObject* context_of_node(const autograd::Node& node);
 
+inline const Tensor& tensor_argument(PyObject* o) {
+  CRESSET_CHECK_TYPE(is_tensor(o), "expected a tensor, got ", Py_TYPE(o)->tp_name);
+  return tensor_of(o);
+}
+
 bool add_autograd_nodes(PyObject* module);
 bool add_autograd_function(PyObject* module);
 bool add_autograd_saved(PyObject* module);

@@ -85,6 +85,7 @@ Tensor TensorHookTable::operator()(const Tensor& grad) const {
       if (result.get() == Py_None) continue;
       CRESSET_CHECK_TYPE(is_tensor(result.get()), "hook: expected to return a tensor or None, got ",
                          Py_TYPE(result.get())->tp_name);
+      autograd::check_hook_result(current, tensor_of(result.get()), "a tensor");
       current = tensor_of(result.get());
     }
     return current.is_same(grad) ? Tensor() : current;
@@ -243,11 +244,6 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 // ---- hooks on tensors --------------------------------------------------------------------------------------------------
-
-const Tensor& tensor_argument(PyObject* o) {
-  CRESSET_CHECK_TYPE(is_tensor(o), "expected a tensor, got ", Py_TYPE(o)->tp_name);
-  return tensor_of(o);
-}
 
 // The table of hooks on the gradient of a tensor's current value, or null.
 PyObject* find_tensor_hooks(const Tensor& t) {
