@@ -4,6 +4,8 @@ import numbers
 
 import cresset as torch
 
+from ...autograd import Function
+from ...autograd.function import once_differentiable
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -124,6 +126,36 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+class _CrossMapLRN(Function):
+    """As PyTorch computes it: forward, a running sum over channels never lets go of the first; backward, sums lie one channel lower."""
+
+    @staticmethod
+    def forward(ctx, input, size, alpha, beta, k):
+        before = (size - 1) // 2
+        squares = input.square()
+        total = _window(squares, before, before)
+        total[:, before + 1 :] += squares[:, :1]
+        scale = k + total * (alpha / size)
+        output = input * scale**-beta
+        ctx.save_for_backward(input, output, scale)
+        ctx.options = before, 2 * alpha * beta / size, beta
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        input, output, scale = ctx.saved_tensors
+        before, factor, beta = ctx.options
+        if before == 0:
+            raise RuntimeError("CrossMapLRN2d: no derivative for windows of fewer than three channels")
+        return grad * scale**-beta - factor * input * _window(grad * output / scale, before + 1, before - 1), None, None, None, None
+
+
+def _window(x, before, after):
+    """The sums over the channels from `before` earlier to `after` later."""
+    return F.pad(x.unsqueeze(1), (0, 0, 0, 0, before, after)).squeeze(1).unfold(1, before + after + 1, 1).sum(-1)
+
+
 class CrossMapLRN2d(Module):
     """LocalResponseNorm under its old name, for (N, C, H, W).
 
@@ -141,17 +173,7 @@ class CrossMapLRN2d(Module):
     def forward(self, input):
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        before = (self.size - 1) // 2
-        squares = input.square()
-        if before:
-            total = F.pad(squares.unsqueeze(1), (0, 0, 0, 0, before, before)).unfold(2, 2 * before + 1, 1).sum(-1).squeeze(1)
-            with torch.no_grad():  # PyTorch's running sum never lets go of the first channel; its derivative does
-                kept = torch.zeros_like(squares)
-                kept[:, before + 1 :] = squares[:, :1]
-            total = total + kept
-        else:
-            total = squares
-        return input * (self.k + total * (self.alpha / self.size)) ** -self.beta
+        return _CrossMapLRN.apply(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -1,4 +1,4 @@
-"""Parametrizations ready to use: weight and spectral normalisation."""
+"""Parametrizations ready to use: orthogonal matrices, weight and spectral normalisation."""
 
 import cresset as torch
 
@@ -6,6 +6,121 @@ from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from .parametrize import register_parametrization
+
+
+def _is_orthogonal(Q):
+    """Whether the columns are orthonormal, but for rounding."""
+    n, k = Q.size(-2), Q.size(-1)
+    if n < k:
+        return False
+    identity = torch.eye(k, dtype=Q.dtype, device=Q.device)
+    return torch.allclose(Q.mH @ Q, identity, atol=10.0 * n * torch.finfo(Q.dtype).eps)
+
+
+def _orthogonalised(A):
+    """The Q of a QR decomposition whose R has a positive diagonal."""
+    X, tau = torch.geqrf(A)
+    return torch.linalg.householder_product(X, tau) * X.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+
+
+class _Orthogonal(Module):
+    def __init__(self, weight, orthogonal_map, use_trivialization=True):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape = weight.shape
+        self.orthogonal_map = orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X):
+        n, k = X.size(-2), X.size(-1)
+        transposed = n < k
+        if transposed:
+            X = X.mT
+            n, k = k, n
+        if self.orthogonal_map == "householder":
+            Q = self._reflections(X)
+        else:
+            Q = self._of_skew(X, n, k)
+        if hasattr(self, "base"):
+            Q = self.base @ Q
+        return Q.mT if transposed else Q
+
+    def _of_skew(self, X, n, k):
+        """The exponential of the skew-Hermitian matrix with this lower triangle, or its Cayley transform; k columns of it."""
+        A = X.tril()
+        if n != k:
+            A = torch.cat([A, A.new_zeros(n, n - k).expand(*A.shape[:-2], -1, -1)], dim=-1)
+        A = A - A.mH
+        if self.orthogonal_map == "matrix_exp":
+            Q = torch.matrix_exp(A)
+        else:
+            identity = torch.eye(n, dtype=A.dtype, device=A.device)
+            Q = torch.linalg.solve(torch.add(identity, A, alpha=-0.5), torch.add(identity, A, alpha=0.5))
+        return Q[..., :k] if n != k else Q
+
+    @staticmethod
+    def _reflections(X):
+        """A product of Householder reflections, their signs on the diagonal."""
+        A = X.tril(diagonal=-1)
+        tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
+        return torch.linalg.householder_product(A, tau) * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+
+    @torch.no_grad()
+    def right_inverse(self, Q):
+        if Q.shape != self.shape:
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+        transposed = Q.size(-2) < Q.size(-1)
+        if transposed:
+            Q = Q.mT
+        n, k = Q.size(-2), Q.size(-1)
+        if not hasattr(self, "base"):
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError(
+                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when use_trivialization=False."
+                )
+            # The reflections that make Q; the signs of R go on the diagonal, which they leave free.
+            A, tau = torch.geqrf(Q)
+            A.diagonal(dim1=-2, dim2=-1).sign_()
+            A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
+            return A.mT if transposed else A
+        if n == k:
+            Q = Q.clone() if _is_orthogonal(Q) else _orthogonalised(Q)
+        else:
+            # What is missing to a basis is orthogonal to the columns with probability 1.
+            N = torch.randn(*(Q.size()[:-2] + (n, n - k)), dtype=Q.dtype, device=Q.device)
+            Q = _orthogonalised(torch.cat([Q, N], dim=-1))
+        self.base = Q
+        # The lower triangle of -I makes the skew matrix 0, and no reflections of sign -1.
+        start = torch.zeros_like(Q)[..., :k]
+        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+        return start.mT if transposed else start
+
+
+def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+    """Make a matrix, or each of a batch, orthogonal (unitary): its columns, or its rows if there are fewer, are orthonormal. Returns the module.
+
+    `orthogonal_map` says how: "matrix_exp" (the default for square and complex matrices) or "cayley" of a skew matrix, or "householder" (the
+    default of others), a product of reflections. With `use_trivialization` the result is multiplied by a fixed `base`, the orthogonalised first
+    value (Lezcano Casado, "Trivializations for gradient-based optimization on manifolds", 2019). ValueError for a name that the module does not
+    have, for fewer than two dimensions, for an unknown map.
+
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))
+    >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(3), atol=1e-5)
+    True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, torch.Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) or weight.is_complex() else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+    register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization), unsafe=True)
+    return module
 
 
 def _norm_except(v, dim):
