@@ -170,16 +170,16 @@ def like(x, dtype=None, shape=None):
     return np.transpose(np.zeros([shape[d] for d in order], dtype or x.dtype), np.argsort(order)) if x.ndim else np.zeros((), dtype or x.dtype)
 
 
-def rand_like(x, dtype=None):
-    return uniform_(like(x, dtype))
+def rand_like(x, *, generator=None, dtype=None):
+    return uniform_(like(x, dtype), generator=generator)
 
 
-def randn_like(x, dtype=None):
-    return normal_(like(x, dtype))
+def randn_like(x, *, generator=None, dtype=None):
+    return normal_(like(x, dtype), generator=generator)
 
 
-def randint_like(x, *bounds, dtype=None):
-    return random_from_(like(x, dtype), *(bounds if len(bounds) == 2 else (0, *bounds)))
+def randint_like(x, *bounds, generator=None, dtype=None):
+    return random_from_(like(x, dtype), *(bounds if len(bounds) == 2 else (0, *bounds)), generator=generator)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=DEFAULT):
@@ -279,3 +279,97 @@ def rrelu_noise(x, lower, upper, generator=None):
 
 def rrelu(x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     return np.where(x > 0, x, x * ((lower + upper) / 2)).astype(x.dtype) if not training else x * rrelu_noise(x, lower, upper, generator)
+
+
+# ---- laws that take a varying count of draws -------------------------------------------------------------------------------------------
+
+
+def _in_rows(draw):
+    """A number for each element of arrays that broadcast, drawn in rows."""
+
+    def sample(*parameters, generator=None):
+        stream = Stream(generator)
+        shape = np.broadcast_shapes(*(p.shape for p in parameters))
+        out = [draw(stream, *(p.dtype.type(v) for p, v in zip(parameters, values))) for values in zip(*(np.broadcast_to(p, shape).ravel() for p in parameters))]
+        return np.array(out, np.float64).reshape(shape).astype(parameters[0].dtype)
+
+    return sample
+
+
+def _poisson(stream, rate):
+    """Products of fractions; from a rate of 10 on, W. Hoermann's transformed rejection."""
+    rate = float(rate)
+    u = lambda: float(stream.u53(1)[0])  # noqa: E731
+    if rate == 0:
+        return 0
+    if rate < 10:
+        k, product = 0, u()
+        while product > math.exp(-rate):
+            k, product = k + 1, product * u()
+        return k
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    while True:
+        x, v = u() - 0.5, u()
+        reach = 0.5 - abs(x)
+        k = math.floor((2 * a / reach + b) * x + rate + 0.43)
+        if reach >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+            return k
+        if k < 0 or (reach < 0.013 and v > reach):
+            continue
+        if math.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / reach**2 + b)) <= k * math.log(rate) - rate - math.lgamma(k + 1):
+            return k
+
+
+def _binomial(stream, count, p):
+    """Geometric waiting times; where ten or more are expected, W. Hoermann's BTRS."""
+    if count <= 0 or p <= 0:
+        return 0
+    if p >= 1:
+        return float(count)
+    n, q = float(count), float(min(p, 1 - p))
+    u = lambda: float(stream.u53(1)[0])  # noqa: E731
+    if n * q < 10:
+        hits, trials = 0, math.ceil(math.log(u()) / math.log1p(-q))
+        while trials <= n:
+            hits, trials = hits + 1, trials + math.ceil(math.log(u()) / math.log1p(-q))
+    else:
+        spread = math.sqrt(n * q * (1 - q))
+        b = 1.15 + 2.53 * spread
+        a = -0.0873 + 0.0248 * b + 0.01 * q
+        mode, ratio = math.floor((n + 1) * q), q / (1 - q)
+        weight = lambda k: math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(ratio)  # noqa: E731
+        while True:
+            x, v = u() - 0.5, u()
+            reach = 0.5 - abs(x)
+            hits = math.floor((2 * a / reach + b) * x + n * q + 0.5)
+            if reach >= 0.07 and v <= 0.92 - 4.2 / b:
+                break
+            if 0 <= hits <= n and math.log(v * (2.83 + 5.1 / b) * spread / (a / reach**2 + b)) <= weight(hits) - weight(mode):
+                break
+    return hits if p <= 0.5 else n - hits
+
+
+def _gamma(stream, shape):
+    """G. Marsaglia and W. W. Tsang's rejection; a shape below 1 is raised by 1, and the number scaled."""
+    a, scale = float(shape), 1.0
+    u = lambda: 1 - float(stream.u53(1)[0])  # noqa: E731
+    if a < 1:
+        scale, a = u() ** (1 / a), a + 1
+    d = a - float(np.float32(1 / 3))  # PyTorch's third is a float's
+    while True:
+        y = 0
+        while y <= 0:
+            x = float(stream.normal_pairs(1)[0])
+            y = 1 + x / math.sqrt(9 * d)
+        v, w = y**3, u()
+        if w < 1 - 0.0331 * x**4 or math.log(w) < 0.5 * x * x + d * (1 - v + math.log(v)):
+            return max(scale * d * v, float(np.finfo(shape.dtype).tiny))
+
+
+poisson, binomial, standard_gamma = map(_in_rows, (_poisson, _binomial, _gamma))
+
+
+def sample_dirichlet(x, generator=None):
+    parts = standard_gamma(np.asarray(x, np.float64), generator=generator)
+    return (parts / parts.sum(-1, keepdims=True)).astype(x.dtype)

@@ -82,6 +82,7 @@ def _like(*after):
 
 
 like, top_like, bounds_like = _like(), _like(50), _like(5, 90)
+like_seeded, top_like_seeded, bounds_like_seeded = map(_with_generator, (like, top_like, bounds_like))
 
 
 def means(source):
@@ -133,3 +134,32 @@ def rrelu(source):
     for (x, low, high, generator), _ in slopes(source):
         yield (x, low, high, True, generator), {}
         yield (x, low, high), {}
+
+
+def _parameters(low, high, integer=False):
+    """Parameters of laws between two bounds, in single and double precision."""
+
+    def generate(source):
+        if source.dtype not in (np.float32, np.float64):
+            return
+        for x in (args[0] for args, _ in _filled(source)):
+            between = low + (high - low) * np.abs(np.sin(3 * x.astype(np.float64)))
+            yield (np.round(between) if integer else between).astype(x.dtype)
+
+    return generate
+
+
+def rates(source):
+    for i, x in enumerate(_parameters(0.0, 40.0)(source)):
+        yield (x,), {"generator": Seed(5)} if i % 2 else {}
+
+
+def shapes(source):
+    for i, x in enumerate(_parameters(0.2, 6.0)(source)):
+        yield (x,), {"generator": Seed(5)} if i % 2 else {}
+
+
+def trials(source):
+    for i, x in enumerate(_parameters(0, 90, integer=True)(source)):
+        p = source.random.uniform(0, 1, x.shape[-1:]).astype(x.dtype)
+        yield (x, p), {"generator": Seed(5)} if i % 2 else {}
