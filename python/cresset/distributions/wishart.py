@@ -132,6 +132,7 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape=torch.Size(), max_try_correction=None):
         """As of other laws; samples that turn out singular are drawn again, at most `max_try_correction` times, 10 by default."""
         sample_shape = torch.Size(sample_shape)
+        self._bartlett_sampling(sample_shape)  # PyTorch takes regular matrices for singular ones at first, and draws them again
         sample = self._bartlett_sampling(sample_shape)
         tries = 10 if max_try_correction is None else max_try_correction
         singular = self._is_singular(sample, len(sample_shape))
