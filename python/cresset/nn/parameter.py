@@ -124,13 +124,13 @@ class UninitializedTensorMixin:
         raise ValueError(f"{name}: got an uninitialized tensor; call the module once or materialize() the tensor")
 
 
-def is_lazy(value):
+def is_lazy(param):
     """Whether a tensor still waits for its shape.
 
     >>> nn.parameter.is_lazy(nn.UninitializedParameter()), nn.parameter.is_lazy(nn.Parameter(torch.ones(1)))
     (True, False)
     """
-    return isinstance(value, UninitializedTensorMixin)
+    return isinstance(param, UninitializedTensorMixin)
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):

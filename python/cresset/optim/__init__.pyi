@@ -1,6 +1,7 @@
 """torch.optim: optimizers and schedulers of their learning rate."""
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from _cresset import Tensor, _bool, _float, _int, _str
@@ -16,6 +17,10 @@ class Optimizer:
     def __init__(self, params: _Params, defaults: dict[_str, Any]) -> None: ...
     def add_param_group(self, param_group: dict[_str, Any]) -> None: ...
     def zero_grad(self, set_to_none: _bool = True) -> None: ...
+    OptimizerPreHook: TypeAlias = Callable[[Any, tuple[Any, ...], dict[_str, Any]], tuple[tuple[Any, ...], dict[_str, Any]] | None]
+    OptimizerPostHook: TypeAlias = Callable[[Any, tuple[Any, ...], dict[_str, Any]], None]
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any: ...
     def state_dict(self) -> dict[_str, Any]: ...
     def load_state_dict(self, state_dict: dict[_str, Any]) -> None: ...
@@ -114,3 +119,7 @@ class SGD(Optimizer):
         self, params: _Params, lr: _float | Tensor = 0.001, momentum: _float = 0, dampening: _float = 0, weight_decay: _float = 0,
         nesterov: _bool = False, *, maximize: _bool = False, foreach: _bool | None = None, differentiable: _bool = False, fused: _bool | None = None,
     ) -> None: ...  # fmt: skip
+
+def swap_in_optimizer_params_and_state(
+    optimizer: Optimizer, swapin_parameters: dict[_str, Tensor], swapin_optim_state: dict[_str, Any]
+) -> AbstractContextManager[None]: ...

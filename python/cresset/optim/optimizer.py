@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from copy import deepcopy
 from itertools import chain
 
@@ -225,6 +226,15 @@ class Optimizer:
         Returns: the closure's result, or None. Errors: NotImplementedError where a subclass does not define it.
         """
         raise NotImplementedError
+
+    # Types of hooks, for annotations.
+    OptimizerPreHook = Callable[["Optimizer", tuple, dict], "tuple[tuple, dict] | None"]
+    OptimizerPostHook = Callable[["Optimizer", tuple, dict], None]
+
+    @staticmethod
+    def profile_hook_step(func):
+        """Makes a method run between the hooks of `step`, as the `step` of every subclass does by itself."""
+        return _with_hooks(func)
 
     def zero_grad(self, set_to_none=True):
         """Resets the gradients of all parameters.

@@ -109,6 +109,40 @@ class BatchNorm3d(_BatchNorm):
     _dims = (5,)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of (N, C, ...) over the batches of all processes; as there is one process, of its batch. See BatchNorm1d.
+
+    ValueError for fewer than two dimensions, and for a `process_group`, as there are none.
+
+    >>> nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm2d(3))
+    SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None, dtype=None, *, bias=True):
+        if process_group is not None:
+            raise ValueError(f"SyncBatchNorm: there are no process groups, got {process_group!r}")
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """The module with every BatchNorm in it replaced by a SyncBatchNorm that has its parameters, buffers and options."""
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
+                         bias=module.bias is not None)  # fmt: skip
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(result, name, getattr(module, name))
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
+
+
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A normalisation without num_features: the first input brings them."""
 

@@ -565,6 +565,18 @@ class Module(StateMixin):
         """Move everything to a CUDA device."""
         return self._apply(lambda t: t.cuda(device))
 
+    def xpu(self, device=None):
+        """Move everything to an XPU device; there is none: RuntimeError."""
+        return self._apply(lambda t: t.to(torch.device("xpu", device or 0)))
+
+    def ipu(self, device=None):
+        """Move everything to an IPU device; there is none: RuntimeError."""
+        return self._apply(lambda t: t.to(torch.device("ipu", device or 0)))
+
+    def mtia(self, device=None):
+        """Move everything to an MTIA device; there is none: RuntimeError."""
+        return self._apply(lambda t: t.to(torch.device("mtia", device or 0)))
+
     def share_memory(self):
         """Move the memory of everything to where other processes can see it."""
         return self._apply(lambda t: t.share_memory_())
