@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The same Python on Cresset and on PyTorch, in turns: one `name<TAB>value<TAB>unit` a row, ours, the peer's and the ratio.
 
-Rows: `a + b` on one element (and NumPy's), Linear(4, 4) with gradient, a training step of a 64-64-64-64 MLP with AdamW, the step of every
-program in examples/python with one thread and with two, and what `import` costs over bare Python. Ours and the peer's run in one
-interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python. A ratio is the median over the pairs; above 1
-is ours better.
+Rows: `a + b` on one element (and NumPy's), Linear(4, 4) with gradient, a training step of a 64-64-64-64 MLP with AdamW, LSTM(64, 128)
+over 32 steps with its gradient, the step of every program in examples/python with one thread and with two, and what `import` costs over
+bare Python. Ours and the peer's run in one interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python.
+A ratio is the median over the pairs; above 1 is ours better.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 
 from peer import BUILD, ROOT, report
 
-CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw")
+CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw", "lstm_b1", "lstm_b32", "lstm_b32_2layers_bidirectional")
 EXAMPLES = ("linear_regression", "mnist", "char_gpt", "vae", "names_lstm")
 
 

@@ -17,6 +17,8 @@ EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples" / "python"
 # Steps of each example and what keeps it from writing files.
 STEPS = {"linear_regression": (2000, ["--plot", ""]), "mnist": (24, ["--save", ""]), "char_gpt": (60, ["--characters", "0"]),
          "vae": (120, ["--plot", ""]), "names_lstm": (120, ["--names"])}  # fmt: skip
+# Sequences and the arguments of LSTM(64, 128) over 32 steps: forward and backward.
+NETWORKS = {"lstm_b1": (1, {}), "lstm_b32": (32, {}), "lstm_b32_2layers_bidirectional": (32, {"num_layers": 2, "bidirectional": True})}
 WINDOW = 10  # steps timed together: their batches differ in length
 
 module, threads = sys.argv[1], int(sys.argv[2])
@@ -55,6 +57,9 @@ def calls() -> dict:
         optimizer.step()
 
     found = {"add": (lambda: x + y, 20000), "linear4_grad": (lambda: linear(row), 3000), "mlp64_step_adamw": (step, 100)}
+    for name, (batch, arguments) in NETWORKS.items():
+        network, sequence = nn.LSTM(64, 128, **arguments), torch.randn(32, batch, 64)
+        found[name] = (lambda network=network, sequence=sequence: network(sequence)[0].sum().backward(), 10)
     with contextlib.suppress(ImportError):
         import numpy
 

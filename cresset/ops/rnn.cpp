@@ -150,17 +150,20 @@ std::vector<Weights> group_weights(const Network& net, TensorList flat, bool pro
 
 // One layer in one direction over packed rows: all states in their order, and the last ones.
 std::pair<Tensor, States> run_layer(RnnKind kind, const Weights& w, const Tensor& rows, const States& s, IntArrayRef batch_sizes, bool reverse) {
-  // The input's part of the gates does not wait for the recurrence.
-  const Tensor gates = cresset::linear(rows, w.ih, w.bias_ih);
-  const bool fused = !w.projection.defined() && gates.is_cpu() && (gates.scalar_type() == kFloat || gates.scalar_type() == kDouble) &&
-                     w.hh.scalar_type() == gates.scalar_type() && s.hidden.scalar_type() == gates.scalar_type();
+  const bool fused = !w.projection.defined() && rows.is_cpu() && (rows.scalar_type() == kFloat || rows.scalar_type() == kDouble) &&
+                     w.ih.scalar_type() == rows.scalar_type() && w.hh.scalar_type() == rows.scalar_type() && s.hidden.scalar_type() == rows.scalar_type();
   const int64_t number = static_cast<int64_t>(kind);
   const bool is_lstm = kind == RnnKind::lstm;
+  // Both biases in one, added with the gates' functions; a GRU's hidden part needs its own.
+  const bool joins = fused && kind != RnnKind::gru && w.bias_ih.defined() && w.bias_hh.defined();
+  const Tensor bias = joins ? w.bias_ih + w.bias_hh : w.bias_hh;
+  // The input's part of the gates does not wait for the recurrence.
+  const Tensor gates = cresset::linear(rows, w.ih, joins ? Tensor() : w.bias_ih);
   if (!fused) {
-    auto [out, hn, cn] = cresset::_rnn_layer_by_steps(gates, w.hh, w.bias_hh, w.projection, s.hidden, s.cell, batch_sizes, number, reverse);
+    auto [out, hn, cn] = cresset::_rnn_layer_by_steps(gates, w.hh, bias, w.projection, s.hidden, s.cell, batch_sizes, number, reverse);
     return {out, {hn, is_lstm ? cn : Tensor()}};
   }
-  auto [out, hn, cn, saved, cells] = cresset::_rnn_layer(gates, w.hh, w.bias_hh, s.hidden, s.cell, batch_sizes, number, reverse);
+  auto [out, hn, cn, saved, cells] = cresset::_rnn_layer(gates, w.hh, bias, s.hidden, s.cell, batch_sizes, number, reverse);
   return {out, {hn, is_lstm ? cn : Tensor()}};
 }
 

@@ -16,17 +16,17 @@ struct Layer {
   std::vector<int64_t> batch_sizes;
   Tensor gates, weight, bias, hx, cx;
 
-  Layer(int64_t kind, std::vector<int64_t> sizes, ScalarType dtype) : batch_sizes(std::move(sizes)) {
+  Layer(int64_t kind, std::vector<int64_t> sizes, ScalarType dtype, int64_t hidden = kHidden) : batch_sizes(std::move(sizes)) {
     manual_seed(3);
     int64_t rows = 0;
     for (const int64_t b : batch_sizes) rows += b;
     const auto random = [&](IntArrayRef shape) { return randn(shape, TensorOptions(dtype).requires_grad(true)); };
-    const int64_t g = gates_of(kind) * kHidden;
+    const int64_t g = gates_of(kind) * hidden;
     gates = random({rows, g});
-    weight = random({g, kHidden});
+    weight = random({g, hidden});
     bias = random({g});
-    hx = random({batch_sizes[0], kHidden});
-    cx = random({batch_sizes[0], kHidden});
+    hx = random({batch_sizes[0], hidden});
+    cx = random({batch_sizes[0], hidden});
   }
   variable_list inputs(int64_t kind) const {
     variable_list all{gates, weight, bias, hx};
@@ -58,6 +58,45 @@ TEST(RnnLayer, EqualsItsSteps) {
         const auto ga = autograd::grad(a, x, weights), gb = autograd::grad(b, x, weights);
         for (size_t i = 0; i < ga.size(); i++) EXPECT_TRUE(allclose(ga[i], gb[i], 1e-4, 1e-5)) << kind << reverse << sizes.size() << " gradient " << i;
       }
+}
+
+// Weights packed once: batches above the thin ones, columns that fill no vector, more rows of weights than one block holds.
+TEST(RnnLayer, ManySequencesEqualTheirSteps) {
+  for (const int64_t kind : {0, 1, 2, 3})
+    for (const ScalarType dtype : {kFloat, kDouble})
+      for (const auto& [sizes, hidden] : std::vector<std::pair<std::vector<int64_t>, int64_t>>{{{17, 17}, 5}, {{130, 99, 18, 3}, 37}, {{20, 20}, 400}}) {
+        const bool reverse = hidden == 37;
+        const Layer layer(kind, sizes, dtype, hidden);
+        variable_list x = layer.inputs(kind);
+        x[1] = (x[1] * 0.1).detach().requires_grad_();
+        const variable_list a = fused(kind, reverse, sizes, x), b = stepwise(kind, reverse, sizes, x);
+        variable_list weights;
+        for (size_t i = 0; i < a.size(); i++) {
+          EXPECT_TRUE(allclose(a[i], b[i], 1e-4, 1e-5)) << kind << " hidden " << hidden << " output " << i;
+          weights.push_back(randn_like(a[i]));
+        }
+        const auto ga = autograd::grad(a, x, weights), gb = autograd::grad(b, x, weights);
+        for (size_t i = 0; i < ga.size(); i++) EXPECT_TRUE(allclose(ga[i], gb[i], 1e-3, 1e-3)) << kind << " hidden " << hidden << " gradient " << i;
+      }
+}
+
+TEST(RnnLayer, ResultsDoNotDependOnThreads) {
+  const int threads = get_num_threads();
+  for (const int64_t kind : {0, 2, 3}) {
+    const std::vector<int64_t> sizes{70, 70, 41, 41};
+    const Layer layer(kind, sizes, kFloat, 64);
+    const variable_list x = layer.inputs(kind);
+    const auto run = [&](int n) {
+      set_num_threads(n);
+      variable_list all = fused(kind, false, sizes, x);
+      const auto gradients = autograd::grad({all[0].square().sum()}, {x[0], x[1], x[2], x[3]});
+      all.insert(all.end(), gradients.begin(), gradients.end());
+      return all;
+    };
+    const variable_list one = run(1), three = run(3);
+    set_num_threads(threads);
+    for (size_t i = 0; i < one.size(); i++) EXPECT_TRUE(equal(one[i], three[i])) << kind << " " << i;
+  }
 }
 
 TEST(RnnLayer, FirstAndSecondDerivatives) {

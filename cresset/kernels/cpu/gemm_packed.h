@@ -236,6 +236,54 @@ void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int
   }
 }
 
+// op(B), k x n, packed for all products with it, in blocks of `depth` rows: [block][panel of columns][row in block][column in panel].
+// Each panel meets several packed panels of A before the next is read: B is read once for kPanels * kTileRows rows of A.
+template <class P>
+struct PackedColumns {
+  static constexpr int kWidth = kTileVectors * kLanes<P>;
+  static constexpr int64_t kPanels = 8;
+  int64_t n, k, padded, depth;
+
+  PackedColumns(int64_t n_, int64_t k_)
+      : n(n_), k(k_), padded(ceil_div(n_, kLanes<P>) * kLanes<P>), depth(even_block(k_, kBlockDepth<P>, 4)) {}
+  int64_t size() const { return padded * k; }
+
+  void pack(bool trans_b, const P* b, int64_t ldb, P* out) const {
+    const int64_t b_k = trans_b ? 1 : ldb, b_column = trans_b ? ldb : 1;
+    for (int64_t pc = 0; pc < k; pc += depth) {
+      const int64_t kc = std::min(depth, k - pc);
+      for (int64_t j = 0; j < n; j += kWidth) {
+        const int used = static_cast<int>(std::min<int64_t>(kWidth, n - j)), width = static_cast<int>(std::min<int64_t>(kWidth, padded - j));
+        pack_b(b + pc * b_k + j * b_column, b_k, b_column, used, width, kc, out + pc * padded + j * kc);
+      }
+    }
+  }
+
+  // C = A * op(B) + beta * C.
+  void multiply(int64_t m, const P* a, int64_t lda, const P* packed, P beta, P* c, int64_t ldc) const {
+    const int64_t panels = ceil_div(m, kTileRows), panel_size = ceil_div(kTileRows * depth, kLanes<P>) * kLanes<P>;
+    P* const packed_a = thread_scratch<P>(Scratch::gemm_pack, std::min(panels, kPanels) * panel_size + kLanes<P>);
+    const auto first_row = [&](int64_t q) { return m * q / panels; };  // heights differ by one at most
+    for (int64_t pc = 0; pc < k; pc += depth) {
+      const int64_t kc = std::min(depth, k - pc);
+      for (int64_t q0 = 0; q0 < panels; q0 += kPanels) {
+        const int64_t q1 = std::min(panels, q0 + kPanels);
+        for (int64_t q = q0; q < q1; q++)
+          pack_a(a + first_row(q) * lda + pc, lda, 1, static_cast<int>(first_row(q + 1) - first_row(q)), kc, packed_a + (q - q0) * panel_size);
+        for (int64_t j = 0; j < n; j += kWidth) {
+          const int used = static_cast<int>(std::min<int64_t>(kWidth, n - j));
+          const bool wide = used > kLanes<P>;
+          for (int64_t q = q0; q < q1; q++) {
+            const TileOutput<P> tile{c + first_row(q) * ldc + j, ldc, P(1), pc > 0 ? P(1) : beta, nullptr, false};
+            micro_kernels<P>.at[first_row(q + 1) - first_row(q) - 1][wide](kc, packed_a + (q - q0) * panel_size, packed + pc * padded + j * kc,
+                                                                            wide ? kWidth : kLanes<P>, tile, used);
+          }
+        }
+      }
+    }
+  }
+};
+
 template <class T>
 T multiply(T a, T b) {
   if constexpr (std::is_integral<T>::value)
