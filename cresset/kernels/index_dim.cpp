@@ -6,6 +6,7 @@
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/index_check.h"
 #include "cresset/kernels/common/index_tables.h"
+#include "cresset/kernels/cpu/index_rows.h"
 #include "cresset/kernels/index.h"
 
 namespace cresset::kernels {
@@ -86,6 +87,7 @@ void sum_rows(const Strided& grad_weight, const T* grad, const Grouped& g, int64
   const int64_t rows = grad_weight.sizes[0], width = grad_weight.sizes[1];
   const int64_t row_step = grad_weight.strides[0], column_step = grad_weight.strides[1];
   T* const base = static_cast<T*>(grad_weight.data);
+  const auto kernel = call(sum_picked_rows_stub);
   const auto body = [&](int64_t begin, int64_t end) {
     std::vector<A> sum(static_cast<size_t>(width));
     for (int64_t r = begin; r < end; r++) {
@@ -97,17 +99,10 @@ void sum_rows(const Strided& grad_weight, const T* grad, const Grouped& g, int64
           for (int64_t c = 0; c < width; c++) to[c * column_step] = T{};
         continue;
       }
-      const T* from = grad + g.order[static_cast<size_t>(first)] * width;
-      for (int64_t c = 0; c < width; c++) sum[static_cast<size_t>(c)] = static_cast<A>(from[c]);
-      for (int64_t k = first + 1; k < last; k++) {
-        from = grad + g.order[static_cast<size_t>(k)] * width;
-        for (int64_t c = 0; c < width; c++) {
-          A& a = sum[static_cast<size_t>(c)];
-          if constexpr (std::is_integral_v<A>) a = static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(from[c]));
-          else a += static_cast<A>(from[c]);
-        }
-      }
       const int64_t count = scale ? last - first : 1;
+      const bool direct = std::is_same_v<T, A> && column_step == 1 && count == 1;
+      kernel(grad_weight.dtype, grad, g.order.data() + first, last - first, width, direct ? static_cast<void*>(to) : sum.data());
+      if (direct) continue;
       for (int64_t c = 0; c < width; c++) {
         const A a = sum[static_cast<size_t>(c)];
         to[c * column_step] = static_cast<T>(count == 1 ? a : divided(a, count));

@@ -99,7 +99,42 @@ void scatter_add(const IndexTable& table, const Scalar* alpha) {
   }
 }
 
+template <class T>
+void sum_picked(const T* rows, const int64_t* order, int64_t count, int64_t width, void* to) {
+  using A = typename Sum<T>::type;
+  A* sum = static_cast<A*>(to);
+  const T* first = rows + order[0] * width;
+  if constexpr (std::is_same_v<T, A>) std::memcpy(static_cast<void*>(sum), first, static_cast<size_t>(width) * sizeof(T));
+  else
+    for (int64_t c = 0; c < width; c++) sum[c] = static_cast<A>(first[c]);
+  for (int64_t k = 1; k < count; k++) {
+    const T* from = rows + order[k] * width;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < width; c++) {
+      if constexpr (std::is_integral_v<A>) sum[c] = static_cast<A>(static_cast<uint64_t>(sum[c]) + static_cast<uint64_t>(from[c]));
+      else sum[c] += static_cast<A>(from[c]);
+    }
+  }
+}
+
 }  // namespace
+
+void sum_picked_rows(ScalarType t, const void* rows, const int64_t* order, int64_t count, int64_t width, void* sum) {
+  const auto run = [&](auto tag) { sum_picked(static_cast<const decltype(tag)*>(rows), order, count, width, sum); };
+  switch (t) {
+    // Sums wrap around, so that signed integers are added like unsigned ones.
+    case ScalarType::Byte: case ScalarType::Char: return run(uint8_t());
+    case ScalarType::Short: case ScalarType::UInt16: return run(uint16_t());
+    case ScalarType::Int: case ScalarType::UInt32: return run(uint32_t());
+    case ScalarType::Long: case ScalarType::UInt64: return run(uint64_t());
+    case ScalarType::Half: return run(Half());
+    case ScalarType::BFloat16: return run(BFloat16());
+    case ScalarType::Float: return run(float());
+    case ScalarType::Double: return run(double());
+    case ScalarType::ComplexFloat: return run(complex<float>());
+    default: return run(complex<double>());
+  }
+}
 
 void gather_table(int64_t item, int64_t index_item, const IndexTable& t) {
   if (t.index_step == 0 && t.dense_step == item && t.base_step == item)
