@@ -10,6 +10,7 @@
     False
 """
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -38,8 +39,48 @@ class _Loader(importlib.abc.Loader):
         module.__loader__ = self.spec.loader
 
 
+class _SpawnLoader(importlib.abc.Loader):
+    """Loads multiprocessing.spawn with what children need to know."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        _tell_children(module)
+
+
+class _Installed:
+    """Binds the names again where it is unpickled."""
+
+    def __reduce__(self):
+        return install, ()
+
+
+def _tell_children(spawn):
+    """Processes that start anew import the program again: they bind the names first."""
+    prepared = spawn.get_preparation_data
+    if hasattr(prepared, "__wrapped__"):
+        return
+
+    @functools.wraps(prepared)
+    def get_preparation_data(name):
+        data = prepared(name)
+        return {"torch": _Installed(), **data} if is_installed() else data
+
+    spawn.get_preparation_data = get_preparation_data
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
+        if name == "multiprocessing.spawn":
+            spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+            if spec is not None:
+                spec.loader = _SpawnLoader(spec.loader)
+            return spec
         if name != _THEIRS and not name.startswith(_THEIRS + "."):
             return None
         try:
@@ -82,6 +123,8 @@ def install():
     for name in _aliases():
         _replaced[name] = sys.modules.pop(name)
     sys.meta_path.insert(0, _finder)
+    if "multiprocessing.spawn" in sys.modules:
+        _tell_children(sys.modules["multiprocessing.spawn"])
 
 
 def uninstall():
@@ -141,11 +184,23 @@ def run(kind, what, arguments):
     install()
     try:
         exec(code, main.__dict__)
-    except Exception as error:
-        # The frames of the runner are no part of the program's traceback.
-        error = error.with_traceback(error.__traceback__.tb_next)
-        sys.excepthook(type(error), error, error.__traceback__)
-        raise SystemExit(1) from None
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _hide_runner(error)
+        raise
+
+
+def _hide_runner(error):
+    """The frames of the runner are no part of the program's traceback. The interpreter shows it, and ends as it does for such an error."""
+    shown, frames = sys.excepthook, error.__traceback__.tb_next
+
+    def show(kind, value, traceback):
+        if value is error:
+            value, traceback = value.with_traceback(frames), frames
+        shown(kind, value, traceback)
+
+    sys.excepthook = show
 
 
 def _compiled_script(path):

@@ -61,6 +61,33 @@ class Alias(unittest.TestCase):
         self.assertIn("SyntaxError", done.stderr)
         self.assertNotIn("compat.py", done.stderr)
 
+    def test_interrupted_programs_end_as_interrupted(self):
+        done = self.script("import os, signal, torch\n\ndef f():\n    os.kill(os.getpid(), signal.SIGINT)\n    while True:\n        pass\n\nf()\n")
+        self.assertEqual(done.returncode, -2)
+        self.assertIn("line 8, in <module>", done.stderr)
+        self.assertNotIn("compat.py", done.stderr)
+        self.assertTrue(done.stderr.endswith("KeyboardInterrupt\n"))
+
+    def test_excepthooks_of_the_program(self):
+        done = self.script("import sys, traceback\nsys.excepthook = lambda kind, value, tb: print(kind.__name__, value, len(traceback.extract_tb(tb)))\nraise KeyError(3)\n")
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("KeyError 3 1\n", "", 1))
+
+    def test_processes_that_start_anew(self):
+        for start in ("import torch", "import multiprocessing.spawn, torch"):
+            done = self.script(start + """
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        return torch.tensor([i])
+
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver"):
+        loader = torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=1, multiprocessing_context=method)
+        print([batch.tolist() for batch in loader])
+""")
+            self.assertEqual((done.stdout, done.stderr), ("[[[0], [1]], [[2], [3]]]\n" * 2, ""))
+
     def test_missing_names_say_where_progress_is_tracked(self):
         for text, error, name in (
             ("import torch.no_such_thing", ModuleNotFoundError, "torch.no_such_thing"),
