@@ -2,9 +2,9 @@
 """The same Python on Cresset and on PyTorch, in turns: one `name<TAB>value<TAB>unit` a row, ours, the peer's and the ratio.
 
 Rows: `a + b` on one element (and NumPy's), Linear(4, 4) with gradient, a training step of a 64-64-64-64 MLP with AdamW, LSTM(64, 128)
-over 32 steps with its gradient, the step of every program in examples/python with one thread and with two, and what `import` costs over
-bare Python. Ours and the peer's run in one interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python.
-A ratio is the median over the pairs; above 1 is ours better.
+over 32 steps with its gradient, the step of every program in examples/python and linear algebra with one thread and with two, and what
+`import` costs over bare Python. Ours and the peer's run in one interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or
+build/venv/bin/python. A ratio is the median over the pairs; above 1 is ours better.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from peer import BUILD, ROOT, report
 
 CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw", "lstm_b1", "lstm_b32", "lstm_b32_2layers_bidirectional")
 EXAMPLES = ("linear_regression", "mnist", "char_gpt", "vae", "names_lstm")
+# One matrix of 16, 128 and 512 rows; 1000 of 4, 200 of 16 and 32 of 64.
+LINALG = tuple(f"linalg_{op}_{shape}" for op in ("svd", "eigh", "solve", "cholesky", "qr", "inv", "det") for shape in ("16", "128", "512", "1000x4", "200x16", "32x64"))
+THREADED = (*EXAMPLES, *LINALG)
 
 
 def environment(threads: int = 1) -> dict[str, str]:
@@ -64,7 +67,7 @@ def alternate(python: str, modules: list[str], names: list[str], pairs: int, thr
         for _ in range(pairs):
             for turn, worker in zip(turns, workers, strict=True):
                 if value := worker.measure(name):
-                    turn.append({f"python_{name}" + (f"_{threads}t" if name in EXAMPLES else ""): value})
+                    turn.append({f"python_{name}" + (f"_{threads}t" if name in THREADED else ""): value})
         if turns[0]:
             report(turns)
     for worker in workers:
@@ -101,13 +104,13 @@ def main() -> None:
     print(f"# load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
     python, has_torch = interpreter()
     modules = ["cresset", *(["torch"] if has_torch and not options.no_peer else [])]
-    wanted = [n for n in (*CALLS, *EXAMPLES) if options.only in n]
+    wanted = [n for n in (*CALLS, *THREADED) if options.only in n]
     if options.only in "import":
         start_up(python, modules, options.pairs)
     if wanted:
         alternate(python, modules, wanted, options.pairs, 1)
-    if examples := [n for n in wanted if n in EXAMPLES]:
-        alternate(python, modules, examples, options.pairs, 2)
+    if threaded := [n for n in wanted if n in THREADED]:
+        alternate(python, modules, threaded, options.pairs, 2)
 
 
 if __name__ == "__main__":

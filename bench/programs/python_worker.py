@@ -68,6 +68,19 @@ def calls() -> dict:
     return found
 
 
+def linear_algebra(op: str, shape: str) -> float:
+    """Nanoseconds of torch.linalg's `op` of a positive-definite matrix, or of several, as "512" or "1000x4" say."""
+    *batch, n = (int(size) for size in shape.split("x"))
+    torch.manual_seed(0)
+    x = torch.randn(*batch, n, n)
+    a, b = x @ x.mT / n + torch.eye(n), torch.randn(*batch, n, 8)
+    function = getattr(torch.linalg, op)
+    call = {"solve": lambda: function(a, b), "svd": lambda: function(x, full_matrices=False), "qr": lambda: function(x)}.get(op, lambda: function(a))
+    start = time.perf_counter()
+    call()
+    return nanoseconds(call, max(3, min(1000, int(0.02 / (time.perf_counter() - start)))), 5)
+
+
 def step_time(name: str) -> float:
     """Seconds from one optimizer step of the example to the next, everything between included; the best window."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
@@ -98,6 +111,8 @@ def main() -> None:
         name = line.strip()
         if name in small:
             value, unit = nanoseconds(*small[name]), "ns"
+        elif name.startswith("linalg_"):
+            value, unit = linear_algebra(*name.split("_")[1:]) / 1e3, "us"
         elif name in STEPS:
             value, unit = step_time(name) * 1e3, "ms"
         else:

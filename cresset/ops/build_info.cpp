@@ -1,6 +1,7 @@
 #include "cresset/ops/build_info.h"
 
 #include "cresset/kernels/isa.h"
+#include "cresset/kernels/providers/lapack.h"
 #include "cresset/kernels/providers/onednn.h"
 
 namespace cresset {
@@ -17,5 +18,7 @@ BuildInfo build_info() {
 bool onednn_enabled() { return kernels::onednn_enabled(); }
 
 void set_onednn_enabled(bool enabled) { kernels::set_onednn_enabled(enabled); }
+
+bool lapack_found() { return kernels::lapack() != nullptr; }
 
 }  // namespace cresset

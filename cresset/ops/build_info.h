@@ -19,4 +19,7 @@ CRESSET_API BuildInfo build_info();
 CRESSET_API bool onednn_enabled();
 CRESSET_API void set_onednn_enabled(bool enabled);
 
+// Whether LAPACK is there, which cresset::linalg needs. Opens it.
+CRESSET_API bool lapack_found();
+
 }  // namespace cresset

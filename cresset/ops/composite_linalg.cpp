@@ -128,6 +128,12 @@ Three lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool u
   return {p, l, u};
 }
 
+Two linalg_ldl_factor(const Tensor& self, bool hermitian) {
+  const auto [ld, pivots, info] = cresset::linalg_ldl_factor_ex(self, hermitian, false);
+  check_info("linalg.ldl_factor", info, Failure::singular_ldl);
+  return {ld, pivots};
+}
+
 Three linalg_lu(const Tensor& a, bool pivot) {
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, pivot, false);
   return cresset::lu_unpack(lu, pivots);
@@ -164,7 +170,10 @@ Two linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_erro
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   if (check_errors) check_info("linalg.solve_ex", info, Failure::singular_solve);
   const Tensor x = solve_by(lu, permutation_of(pivots, a.size(-1)), right, left, false);
-  return {vector ? x.squeeze(-1) : x, info};
+  if (!vector) return {x, info};
+  // Vectors of a batch lie as the columns of one matrix, as in PyTorch.
+  const Tensor vectors = x.squeeze(-1);
+  return {vectors.dim() < 2 ? vectors : vectors.transpose(-2, -1).clone(MemoryFormat::Contiguous).transpose(-2, -1), info};
 }
 
 Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
@@ -199,6 +208,7 @@ Tensor inverse(const Tensor& self) { return cresset::linalg_inv(self); }
 Tensor linalg_det(const Tensor& a) {
   check_square("linalg.det", a);
   check_inexact("linalg.det", a);
+  if (a.size(-1) == 1) return a.select(-1, 0).select(-1, 0).clone();
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   const Tensor diagonal = lu.diagonal(0, -2, -1);
   // Through U's inverse a singular matrix has no derivative, although the determinant does.

@@ -99,6 +99,7 @@ Tensor matrix_exp(const Tensor& self) {
   const ScalarType t = self.scalar_type();
   CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating point or complex tensor as input, got dtype ", t);
   if (self.numel() == 0) return self.clone(MemoryFormat::Contiguous);
+  if (t == kHalf || t == kBFloat16) return cresset::matrix_exp(self.to(kFloat)).to(t);
   Tensor a = self, halvings;
   int64_t most = 0;
   if (!self.is_meta()) {

@@ -30,7 +30,6 @@ struct Reflections {
 void check_reflections(const char* op, const Tensor& input, const Tensor& tau) {
   check_matrix(op, input, "input");
   check_inexact(op, input);
-  CRESSET_CHECK(input.size(-2) >= input.size(-1), op, ": input.shape[-2] must be greater than or equal to input.shape[-1], got ", input.sizes());
   CRESSET_CHECK(tau.dim() == input.dim() - 1 && batch_of(input) == tau.sizes().slice(0, tau.dim() - 1) && tau.size(-1) <= input.size(-1), op,
                 ": expected tau of at most ", input.size(-1), " numbers for each matrix, got shapes ", input.sizes(), " and ", tau.sizes());
   check_same_kind(op, input, tau);
@@ -169,6 +168,7 @@ Two geqrf(const Tensor& self) { return cresset::_linalg_qr(self, "raw"); }
 
 Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
   check_reflections("linalg.householder_product", input, tau);
+  CRESSET_CHECK(input.size(-2) >= input.size(-1), "linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1], got ", input.sizes());
   const Reflections h(input, tau);
   const int64_t m = input.size(-2), n = input.size(-1);
   return by_columns(cresset::eye(m, n, input.options()) - h.v.matmul(h.t.matmul(h.v.narrow(-2, 0, n).adjoint())));
@@ -271,7 +271,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   } else if (x.requires_grad()) {
     residuals = x.abs().flatten().narrow(0, 0, 0);
   }
-  return {vector ? x.squeeze(-1) : by_columns(x), residuals, rank, values};
+  // As LAPACK leaves it: where B stood, which has more rows where A is tall.
+  const Tensor rows = x.transpose(-2, -1), room = m > n ? cresset::constant_pad_nd(rows, {0, m - n}) : rows.clone(MemoryFormat::Contiguous);
+  const Tensor solution = room.narrow(-1, 0, n).transpose(-2, -1);
+  return {vector ? solution.squeeze(-1) : solution, residuals, rank, values};
 }
 
 }  // namespace composite

@@ -2,9 +2,12 @@
 
 #include "cresset/ops/linalg.h"
 
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/cpu/small_matrices.h"
 #include "cresset/kernels/providers/lapack.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
@@ -67,16 +70,29 @@ void* row_bytes(const Tensor& t, int64_t i) { return static_cast<char*>(t.data_p
 int32_t* info_at(const Tensor& info, int64_t i) { return static_cast<int32_t*>(info.data_ptr()) + i; }
 
 template <class F>
-void for_each_matrix(const Tensor& a, F&& body) {
+void for_matrices(const Tensor& a, F&& body) {
   const int64_t m = std::max<int64_t>(a.size(-2), 1), n = std::max<int64_t>(a.size(-1), 1);
   const int64_t cost = std::min<int64_t>(m * n, 1 << 20) * std::min<int64_t>(std::min(m, n), 1 << 10);
-  parallel_for(0, batch_count(a), std::max<int64_t>(1, 32768 / cost), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) body(i);
+  parallel_for(0, batch_count(a), std::max<int64_t>(1, 32768 / cost), body);
+}
+// body(i), or body(i, work) for routines that take memory.
+template <class F>
+void for_each_matrix(const Tensor& a, F&& body) {
+  for_matrices(a, [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_invocable_v<F, int64_t, kernels::LapackWork&>) {
+      kernels::LapackWork work;
+      for (int64_t i = begin; i < end; i++) body(i, work);
+    } else {
+      for (int64_t i = begin; i < end; i++) body(i);
+    }
   });
 }
 
 void check_finite(const char* op, const Tensor& a) {
   if (a.numel() == 0) return;
+  // One pass where all is well: a sum is finite only where its terms are.
+  const Tensor parts = a.is_complex() ? cresset::view_as_real(a.resolve_conj()) : a;
+  if (std::isfinite(parts.sum().item().to<double>())) return;
   const Tensor bad = a.isfinite().logical_not().flatten(-2).any(-1).reshape({-1});
   if (!bad.any().item().to<bool>()) return;
   const int64_t i = bad.to(kInt).argmax(std::nullopt).item().to<int64_t>();
@@ -196,6 +212,26 @@ OutSpecs linalg_lu_factor_ex(const Tensor& a, bool pivot, bool) {
   return {by_columns(a.sizes(), a), plain(vector_sizes(a, least(a)), kInt, a), plain(batch_of(a), kInt, a)};
 }
 
+OutSpecs linalg_ldl_factor_ex(const Tensor& self, bool, bool) {
+  check_square("linalg.ldl_factor", self);
+  check_inexact("linalg.ldl_factor", self);
+  return {by_columns(self.sizes(), self), plain(vector_sizes(self, self.size(-1)), kInt, self), plain(batch_of(self), kInt, self)};
+}
+
+OutSpec linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool) {
+  const char* op = "linalg.ldl_solve";
+  check_square(op, ld, "LD");
+  check_matrix(op, b, "B");
+  check_same_kind(op, ld, b);
+  check_inexact(op, ld);
+  CRESSET_CHECK(is_integral_type(pivots.scalar_type(), false), op, ": expected pivots of an integer dtype, got ", pivots.scalar_type());
+  CRESSET_CHECK(pivots.sizes() == ld.sizes().slice(0, ld.dim() - 1), op, ": expected LD.shape[:-1] and pivots.shape to be the same, got ", ld.sizes(), " and ",
+                pivots.sizes());
+  CRESSET_CHECK(ld.size(-1) == b.size(-2), op, ": incompatible matrix sizes, each LD is ", ld.size(-2), " by ", ld.size(-1), " but each B is ", b.size(-2), " by ",
+                b.size(-1));
+  return by_columns(with_matrix(broadcast_shapes(batch_of(ld), batch_of(b)), b.size(-2), b.size(-1)), b);
+}
+
 OutSpec linalg_solve_triangular(const Tensor& self, const Tensor& b, bool, bool left, bool) {
   const char* op = "linalg.solve_triangular";
   check_square(op, self);
@@ -253,9 +289,14 @@ void linalg_cholesky_ex(const Tensor& self, bool upper, bool check_errors, const
   const auto& table = lapack("linalg.cholesky");
   const Columns factor(l, upper ? self.triu() : self.tril());
   const Dense found(info);
-  for_each_matrix(factor.tensor(), [&](int64_t i) {
-    *info_at(found.tensor(), i) = table.potrf(self.scalar_type(), upper, factor.rows(), factor.at(i), factor.ld());
-  });
+  if (self.size(-1) <= kernels::kSmallCholesky)
+    for_matrices(factor.tensor(), [&](int64_t begin, int64_t end) {
+      kernels::call(kernels::small_cholesky_stub)(self.scalar_type(), upper, end - begin, factor.rows(), factor.at(begin), info_at(found.tensor(), begin));
+    });
+  else
+    for_each_matrix(factor.tensor(), [&](int64_t i) {
+      *info_at(found.tensor(), i) = table.potrf(self.scalar_type(), upper, factor.rows(), factor.at(i), factor.ld());
+    });
   factor.finish();
   found.finish();
   if (check_errors) check_info("linalg.cholesky_ex", info, Failure::not_positive_definite);
@@ -265,9 +306,15 @@ void linalg_lu_factor_ex(const Tensor& a, bool, bool check_errors, const Tensor&
   const auto& table = lapack("linalg.lu_factor");
   const Columns factors(lu, a);
   const Dense exchanged(pivots), found(info);
-  for_each_matrix(factors.tensor(), [&](int64_t i) {
-    *info_at(found.tensor(), i) = table.getrf(a.scalar_type(), factors.rows(), factors.columns(), factors.at(i), factors.ld(), row<int32_t>(exchanged.tensor(), i));
-  });
+  if (a.size(-2) <= kernels::kSmallLu && a.size(-1) <= kernels::kSmallLu)
+    for_matrices(factors.tensor(), [&](int64_t begin, int64_t end) {
+      kernels::call(kernels::small_lu_stub)(a.scalar_type(), end - begin, factors.rows(), factors.columns(), factors.at(begin),
+                                            row<int32_t>(exchanged.tensor(), begin), info_at(found.tensor(), begin));
+    });
+  else
+    for_each_matrix(factors.tensor(), [&](int64_t i) {
+      *info_at(found.tensor(), i) = table.getrf(a.scalar_type(), factors.rows(), factors.columns(), factors.at(i), factors.ld(), row<int32_t>(exchanged.tensor(), i));
+    });
   factors.finish();
   exchanged.finish();
   found.finish();
@@ -296,10 +343,51 @@ void linalg_solve_triangular(const Tensor& self, const Tensor& b, bool upper, bo
     return at * static_cast<int64_t>(triangle.element_size());
   };
   const int64_t cost = static_cast<int64_t>(n) * std::max<int64_t>(x.rows(), 1) * std::max<int64_t>(x.columns(), 1);
+  const bool small = static_cast<int64_t>(n) * n * (left ? x.columns() : x.rows()) <= kernels::kSmallSystem;
+  const auto solve_small = kernels::call(kernels::small_triangular_stub);
   parallel_for(0, count, std::max<int64_t>(1, 32768 / std::max<int64_t>(cost, 1)), [&](int64_t begin, int64_t end) {
+    // X A = B is A^T X^T = B^T: both sides are read with their strides exchanged.
+    if (small) {
+      const int64_t row = by_rows == left ? n : 1, column = by_rows == left ? 1 : n, ld = x.ld();
+      for (int64_t i = begin; i < end; i++)
+        solve_small(out.scalar_type(), upper == left, unitriangular, n, left ? x.columns() : x.rows(), static_cast<const char*>(triangle.data_ptr()) + offset(i),
+                    row, column, x.at(i), left ? 1 : ld, left ? ld : 1);
+      return;
+    }
     for (int64_t i = begin; i < end; i++)
       table.trsm(out.scalar_type(), left, by_rows ? !upper : upper, by_rows ? kernels::MatrixOp::transposed : kernels::MatrixOp::plain, unitriangular, x.rows(),
                  x.columns(), static_cast<const char*>(triangle.data_ptr()) + offset(i), std::max(n, 1), x.at(i), x.ld());
+  });
+  x.finish();
+}
+
+void linalg_ldl_factor_ex(const Tensor& self, bool hermitian, bool check_errors, const Tensor& ld, const Tensor& pivots, const Tensor& info) {
+  const auto& table = lapack("linalg.ldl_factor");
+  const Columns factor(ld, self.tril());
+  const Dense exchanged(pivots), found(info);
+  for_each_matrix(factor.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
+    *info_at(found.tensor(), i) = table.sytrf(memory, self.scalar_type(), hermitian, factor.rows(), factor.at(i), factor.ld(), row<int32_t>(exchanged.tensor(), i));
+  });
+  factor.finish();
+  exchanged.finish();
+  found.finish();
+  if (check_errors) check_info("linalg.ldl_factor_ex", info, Failure::singular_ldl);
+}
+
+void linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian, const Tensor& out) {
+  const auto& table = lapack("linalg.ldl_solve");
+  const DimVector batch(batch_of(out));
+  const int64_t n = ld.size(-1);
+  const Columns x(out, b.expand(out.sizes()));
+  if (out.numel() == 0) return;
+  const Tensor factors = scratch(ld.expand(with_matrix(batch, n, n)));
+  const Columns from(factors);
+  const Tensor exchanged = pivots.to(kInt).expand(vector_sizes(factors, n)).contiguous();
+  for_each_matrix(factors, [&](int64_t i) {
+    const int32_t* with = row<int32_t>(exchanged, i);
+    for (int64_t k = 0; k < n; k++)
+      CRESSET_CHECK(with[k] != 0 && std::abs(static_cast<int64_t>(with[k])) <= n, "linalg.ldl_solve: pivots must be between -", n, " and ", n, " and not 0, got ", with[k]);
+    table.sytrs(out.scalar_type(), hermitian, from.rows(), x.columns(), from.at(i), from.ld(), with, x.at(i), x.ld());
   });
   x.finish();
 }
@@ -310,13 +398,13 @@ void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const T
   if (mode == "raw") {
     const Columns vectors(q, a);
     const Dense tau(r);
-    for_each_matrix(vectors.tensor(), [&](int64_t i) { table.geqrf(a.scalar_type(), vectors.rows(), vectors.columns(), vectors.at(i), vectors.ld(), row_bytes(tau.tensor(), i)); });
+    for_each_matrix(vectors.tensor(), [&](int64_t i, kernels::LapackWork& memory) { table.geqrf(memory, a.scalar_type(), vectors.rows(), vectors.columns(), vectors.at(i), vectors.ld(), row_bytes(tau.tensor(), i)); });
     vectors.finish();
     return tau.finish();
   }
   const Tensor vectors = scratch(a), tau = allocate(plain(vector_sizes(a, k), a.scalar_type(), a));
   const Columns work(vectors);
-  for_each_matrix(vectors, [&](int64_t i) { table.geqrf(a.scalar_type(), work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(tau, i)); });
+  for_each_matrix(vectors, [&](int64_t i, kernels::LapackWork& memory) { table.geqrf(memory, a.scalar_type(), work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(tau, i)); });
   const int64_t rank = r.size(-2);
   overwrite(r, rank <= m && rank == k ? vectors.narrow(-2, 0, rank).triu() : vectors.triu());
   if (mode == "r") return;
@@ -325,8 +413,8 @@ void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const T
   const int64_t given = std::min(n, target.size(-1));
   overwrite(target.narrow(-1, 0, given), vectors.narrow(-1, 0, given));
   if (given < target.size(-1)) target.narrow(-1, given, target.size(-1) - given).zero_();
-  for_each_matrix(target, [&](int64_t i) {
-    table.orgqr(a.scalar_type(), product.rows(), product.columns(), static_cast<int>(k), product.at(i), product.ld(), row_bytes(tau, i));
+  for_each_matrix(target, [&](int64_t i, kernels::LapackWork& memory) {
+    table.orgqr(memory, a.scalar_type(), product.rows(), product.columns(), static_cast<int>(k), product.at(i), product.ld(), row_bytes(tau, i));
   });
   product.finish();
 }
@@ -338,8 +426,8 @@ void _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v, const 
   const Tensor info = allocate(plain(batch_of(a), kInt, a)), copy = compute_v ? Tensor() : scratch(a);
   const Columns work = compute_v ? Columns(vectors, a) : Columns(copy);
   const Dense found(values);
-  for_each_matrix(work.tensor(), [&](int64_t i) {
-    *info_at(info, i) = table.heevd(a.scalar_type(), compute_v, upper, work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i));
+  for_each_matrix(work.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
+    *info_at(info, i) = table.heevd(memory, a.scalar_type(), compute_v, upper, work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i));
   });
   if (compute_v) work.finish();
   found.finish();
@@ -353,8 +441,8 @@ void _linalg_eig(const Tensor& a, bool compute_v, const Tensor& values, const Te
   const Tensor nothing = allocate(by_columns(with_matrix(batch_of(a), 0, 0), values));
   const Columns work(copy), right(compute_v ? vectors : nothing);
   const Dense found(values);
-  for_each_matrix(copy, [&](int64_t i) {
-    *info_at(info, i) = table.geev(a.scalar_type(), work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i), compute_v ? right.at(i) : nullptr, work.ld());
+  for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
+    *info_at(info, i) = table.geev(memory, a.scalar_type(), work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i), compute_v ? right.at(i) : nullptr, work.ld());
   });
   if (compute_v) right.finish();
   found.finish();
@@ -368,9 +456,9 @@ void _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::opti
   const Columns work(copy);
   const Dense found(s);
   if (!compute_uv) {
-    for_each_matrix(copy, [&](int64_t i) {
+    for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
       char unused[16];
-      *info_at(info, i) = table.gesdd(a.scalar_type(), 'N', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i), unused, 1, unused, 1);
+      *info_at(info, i) = table.gesdd(memory, a.scalar_type(), 'N', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i), unused, 1, unused, 1);
     });
   } else {
     const Columns left(u), right(vh);
@@ -379,8 +467,8 @@ void _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::opti
       for (const Columns* c : {&left, &right})
         if (c->tensor().numel() > 0) overwrite(c->tensor(), cresset::eye(c->rows(), a.options()).expand(c->tensor().sizes()));
     if (least(a) > 0)
-      for_each_matrix(copy, [&](int64_t i) {
-        *info_at(info, i) = table.gesdd(a.scalar_type(), full_matrices ? 'A' : 'S', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i),
+      for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
+        *info_at(info, i) = table.gesdd(memory, a.scalar_type(), full_matrices ? 'A' : 'S', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i),
                                         left.at(i), left.ld(), right.at(i), right.ld());
       });
     else info.zero_();

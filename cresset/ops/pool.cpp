@@ -83,10 +83,12 @@ PoolShape adaptive_shape(const char* op, const Tensor& self, int64_t dims, IntAr
   return p;
 }
 
+DimVector last_of(const int64_t (&sizes)[3], int64_t dims) { return DimVector(IntArrayRef(&sizes[3 - dims], static_cast<size_t>(dims))); }
+
 // The sizes an adaptive pooling is asked for, one for each dimension.
 DimVector one_each(const char* op, const Tensor& self, int64_t dims, IntArrayRef output_size) {
   const PoolShape p = adaptive_shape(op, self, dims, output_size);
-  return DimVector(IntArrayRef(&p.out[3 - dims], static_cast<size_t>(dims)));
+  return last_of(p.out, dims);
 }
 
 DimVector pooled_sizes(const Tensor& self, int64_t dims, const PoolShape& p) {
@@ -130,13 +132,6 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
                                        IntArrayRef dilation, bool ceil_mode) {                                                           \
     return with_indices(self, N, window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode), true); \
   }                                                                                                                                      \
-  OutSpec avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool,     \
-                         std::optional<int64_t> divisor_override) {                                                                      \
-    if (N == 2) self.size(-3); /* too few dimensions are an index out of range, as in PyTorch */                                        \
-    CRESSET_CHECK(!divisor_override || *divisor_override != 0, "avg_pool" #N "d: divisor must be not zero");                             \
-    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
-    return pooled(self, N, p, N == 2); \
-  }                                                                                                                                      \
   }                                                                                                                                      \
   namespace cpu {                                                                                                                        \
   void max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,                 \
@@ -145,17 +140,17 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     const PoolShape p = window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode);                     \
     if (out.numel() > 0) kernels::max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(), p);           \
   }                                                                                                                                      \
-  void avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,              \
-                      bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& out) {                              \
-    const Tensor x = self.contiguous();                                                                                                  \
-    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
-    if (out.numel() > 0) kernels::avg_pool(in(x), out_of(out), x.scalar_type(), p, count_include_pad, divisor_override.value_or(0));     \
-  }                                                                                                                                      \
   }                                                                                                                                      \
   namespace composite {                                                                                                                  \
   Tensor max_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,      \
                         bool ceil_mode) {                                                                                                \
     return std::get<0>(cresset::max_pool##N##d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));                   \
+  }                                                                                                                                      \
+  Tensor avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,            \
+                        bool count_include_pad, std::optional<int64_t> divisor_override) {                                               \
+    if (N == 2) self.size(-3); /* too few dimensions are an index out of range, as in PyTorch */                                         \
+    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
+    return cresset::_avg_pool(self, last_of(p.kernel, N), stride, padding, ceil_mode, count_include_pad, divisor_override);              \
   }                                                                                                                                      \
   Tensor _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                         \
     return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
@@ -176,6 +171,12 @@ namespace meta {
 
 OutSpec _avg_pool_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>, int64_t) {
   return like(self);
+}
+OutSpec _avg_pool(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool,
+                  std::optional<int64_t> divisor_override) {
+  const auto dims = static_cast<int64_t>(kernel_size.size());
+  CRESSET_CHECK(!divisor_override || *divisor_override != 0, "avg_pool", dims, "d: divisor must be not zero");
+  return pooled(self, dims, window_shape("avg_pool", self, dims, kernel_size, stride, padding, {1}, ceil_mode), dims == 2);
 }
 OutSpec _adaptive_avg_pool(const Tensor& self, IntArrayRef output_size) {
   const auto dims = static_cast<int64_t>(output_size.size());
@@ -202,6 +203,12 @@ void _avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntArrayR
   const Tensor dy = grad_output.contiguous();
   const PoolShape p = window_shape("avg_pool", self, dims, kernel_size, stride, padding, {1}, ceil_mode);
   if (out.numel() > 0) kernels::avg_pool_backward(in(dy), out_of(out), dy.scalar_type(), p, count_include_pad, divisor_override.value_or(0));
+}
+void _avg_pool(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+               std::optional<int64_t> divisor_override, const Tensor& out) {
+  const Tensor x = self.contiguous();
+  const PoolShape p = window_shape("avg_pool", self, static_cast<int64_t>(kernel_size.size()), kernel_size, stride, padding, {1}, ceil_mode);
+  if (out.numel() > 0) kernels::avg_pool(in(x), out_of(out), x.scalar_type(), p, count_include_pad, divisor_override.value_or(0));
 }
 void _adaptive_avg_pool(const Tensor& self, IntArrayRef output_size, const Tensor& out) {
   const Tensor x = self.contiguous();

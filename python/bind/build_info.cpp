@@ -37,6 +37,8 @@ PyObject* info(PyObject*, PyObject*) {
 
 PyObject* onednn_enabled_now(PyObject*, PyObject*) { return PyBool_FromLong(onednn_enabled()); }
 
+PyObject* lapack_found_now(PyObject*, PyObject*) { return PyBool_FromLong(lapack_found()); }
+
 PyObject* enable_onednn(PyObject*, PyObject* enabled) {
   const int on = PyObject_IsTrue(enabled);
   if (on < 0) return nullptr;
@@ -47,6 +49,7 @@ PyObject* enable_onednn(PyObject*, PyObject* enabled) {
 PyMethodDef functions[] = {{"operators", operators, METH_NOARGS, nullptr},
                            {"build_info", info, METH_NOARGS, nullptr},
                            {"_onednn_enabled", onednn_enabled_now, METH_NOARGS, nullptr},
+                           {"_lapack_found", lapack_found_now, METH_NOARGS, nullptr},
                            {"_set_onednn_enabled", enable_onednn, METH_O, nullptr},
                            {}};
 

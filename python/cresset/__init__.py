@@ -82,6 +82,7 @@ _lazy = {"distributions": None, "masked": None, "signal": None, "compat": None, 
 
 _lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "storage", "testing", "types", "version", "__config__")})
 _lazy.update(TypedStorage="storage")
+_lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

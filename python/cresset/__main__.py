@@ -26,6 +26,7 @@ def info():
         "threads": cresset.get_num_threads(),
         "operators": f"{len({row[0] for row in _cresset.operators()})} names",
         "oneDNN": "in use" if built["onednn"] else "not found, or CRESSET_ONEDNN=0: own kernels do its work",
+        "LAPACK": "in use" if _cresset._lapack_found() else "not found, or CRESSET_LAPACK=0: linalg needs it (apt-get install libopenblas0)",
     }
     return "".join(f"{name + ':':<11}{value}\n" for name, value in rows.items())
 

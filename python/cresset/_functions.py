@@ -62,6 +62,21 @@ def chain_matmul(*matrices, out=None):
     return _ops["chain_matmul"](list(matrices), out=out)
 
 
+def lu(A, pivot=True, get_infos=False, out=None):
+    """The LU factors and the pivots of `linalg.lu_factor_ex`, and with `get_infos` its `info`. An old function.
+
+    >>> torch.lu(torch.tensor([[2.0, 0.0], [1.0, 4.0]]))[1]
+    tensor([1, 2], dtype=torch.int32)
+    """
+    results = _ops["_lu_with_info"](A, pivot, False)
+    results = results if get_infos else tuple(results)[:2]
+    if out is None:
+        return results
+    if len(out) != len(results):
+        raise TypeError(f"lu: expected out of {len(results)} tensors, got {len(out)}")
+    return type(out)(to.resize_(result.shape).copy_(result) for to, result in zip(out, results, strict=True))
+
+
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The `p`-norm of the elements along `dim`, an int or several, or of all: "fro" is 2; "nuc" is the sum of the singular values of a matrix,
     or of the matrices in two dimensions.
@@ -414,7 +429,7 @@ def _parts(name):
 unbind_copy, split_copy, split_with_sizes_copy = (_parts(name) for name in ("unbind_copy", "split_copy", "split_with_sizes_copy"))
 
 
-for _name in ("norm", "unique", "unique_consecutive", "split", "tensor_split", "index_put", "nonzero"):
+for _name in ("lu", "norm", "unique", "unique_consecutive", "split", "tensor_split", "index_put", "nonzero"):
     setattr(_Tensor, _name, globals()[_name])
 _Tensor.__rdiv__ = _Tensor.__rtruediv__
 _Tensor.sum_to_size = lambda self, *size: _sum_to_size(self, _size(size))

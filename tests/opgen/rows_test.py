@@ -166,8 +166,8 @@ class TestRepository(unittest.TestCase):
         counts = census(rows)
         self.assertLessEqual(counts["primitive pointwise"], 160)
         self.assertLessEqual(counts["primitive other"], 160)
-        # Without a derivative, as in PyTorch: scattering by a product, and of the special functions Bessel's, Airy's, the orthogonal polynomials.
-        self.assertLessEqual(census([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 2)
+        # Without a derivative, as in PyTorch: scattering by a product, Bunch and Kaufman's factors, and of the special functions Bessel's, Airy's, the orthogonal polynomials.
+        self.assertLessEqual(census([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 4)
 
     def test_the_generator_stays_small(self):
         lines = {p.name: len(p.read_text().splitlines()) for p in (Path(__file__).parents[2] / "tools" / "opgen").glob("*.py")}

@@ -221,6 +221,83 @@ class Solving(Case):
             with self.assertRaises(RuntimeError):
                 function(torch.ones(2, 2, dtype=torch.half))
 
+    def test_orders_around_the_one_from_which_lapack_is_called(self):
+        for dtype in DTYPES:
+            for n in (2, 3, 4, 7, 8, 16, 17, 32, 33, 40):
+                with self.subTest(dtype=dtype, n=n):
+                    a, b = array(3, n, n, dtype=dtype), array(3, n, 4, dtype=dtype, seed=1)
+                    spd, x, y = definite(3, n, n, dtype=dtype), torch.from_numpy(a), torch.from_numpy(b)
+                    p, low, up = L.lu(x)
+                    self.near(p @ low @ up, a, dtype, n)
+                    self.assertLessEqual(float(low.abs().max()), 1.5 if x.is_complex() else 1.0)
+                    tall = L.lu(x[..., : n - 1])
+                    self.near(tall.P @ tall.L @ tall.U, a[..., : n - 1], dtype, n)
+                    wide = L.lu(x[..., 1:, :])
+                    self.near(wide.P @ wide.L @ wide.U, a[..., 1:, :], dtype, n)
+                    sound = torch.from_numpy(spd)
+                    self.near(numbers(L.solve(sound, y)), np.linalg.solve(spd, b), dtype, 10 * n)
+                    for upper in (False, True):
+                        factor = numbers(L.cholesky(sound, upper=upper))
+                        self.near(adjoint(factor) @ factor if upper else factor @ adjoint(factor), spd, dtype, n)
+                        self.assertEqual(np.abs(np.tril(factor, -1) if upper else np.triu(factor, 1)).max(), 0)
+                        for unit in (False, True):
+                            triangle = (np.triu if upper else np.tril)(a / (4 * n), -1 * unit if not upper else 1 * unit) + np.eye(n, dtype=dtype)
+                            given = triangle + 7 * (np.tril(np.ones((n, n), dtype), -1) if upper else np.triu(np.ones((n, n), dtype), 1))  # is not read
+                            for matrix in (given, np.swapaxes(np.ascontiguousarray(np.swapaxes(given, -2, -1)), -2, -1)):
+                                left = L.solve_triangular(torch.from_numpy(matrix), y, upper=upper, unitriangular=unit)
+                                self.near(triangle @ numbers(left), b, dtype, n)
+                                right = L.solve_triangular(torch.from_numpy(matrix), y.mT, upper=upper, left=False, unitriangular=unit)
+                                self.near(numbers(right) @ triangle, np.swapaxes(b, -2, -1), dtype, n)
+
+    def test_ldl_factors_solve_indefinite_systems(self):
+        for dtype in DTYPES:
+            for hermitian_one in (False, True):
+                for shape in ((3, 3), (1, 1), (2, 5, 5), (0, 3, 3), (0, 0)):
+                    with self.subTest(dtype=dtype, hermitian=hermitian_one, shape=shape):
+                        a = array(*shape, dtype=dtype)
+                        a = a + (adjoint(a) if hermitian_one else np.swapaxes(a, -2, -1))
+                        b = array(*shape[:-1], 2, dtype=dtype, seed=1)
+                        factors = L.ldl_factor(torch.from_numpy(np.tril(a)), hermitian=hermitian_one)  # the other triangle is not read
+                        self.assertEqual(factors.pivots.dtype, torch.int32)
+                        x = L.ldl_solve(*factors, torch.from_numpy(b), hermitian=hermitian_one)
+                        self.near(a @ numbers(x), b, dtype, 100)
+        got = L.ldl_factor(torch.tensor([[2.0, 1.0, 0.0], [1.0, -3.0, 2.0], [0.0, 2.0, 1.0]], dtype=torch.double))
+        self.near(got.LD, [[2, 0, 0], [0.5, -3.5, 0], [0, -4 / 7, 15 / 7]])  # no rows are exchanged here
+        self.assertEqual(got.pivots.tolist(), [1, 2, 3])
+
+    def test_ldl_of_singular_matrices_and_wrong_arguments(self):
+        a = torch.stack([torch.eye(2), torch.zeros(2, 2)])
+        self.assertEqual(L.ldl_factor_ex(a).info.tolist(), [0, 1])
+        for call in (lambda: L.ldl_factor(a), lambda: L.ldl_factor_ex(a, check_errors=True)):
+            with self.assertRaisesRegex(L.LinAlgError, "Batch element 1"):
+                call()
+        ld, pivots = L.ldl_factor(torch.eye(2))
+        for wrong in ((ld, pivots, torch.ones(3, 1)), (ld, pivots[:1], torch.ones(2, 1)), (ld, pivots, torch.ones(2)), (ld, pivots, torch.ones(2, 1).double()),
+                      (ld, pivots + 7, torch.ones(2, 1)), (ld, pivots.float(), torch.ones(2, 1)), (ld[:1], pivots, torch.ones(2, 1))):  # fmt: skip
+            with self.assertRaises(RuntimeError):
+                L.ldl_solve(*wrong)
+        # One matrix for several right sides.
+        self.assertEqual(tuple(L.ldl_solve(ld, pivots, torch.ones(3, 1, 2, 4)).shape), (3, 1, 2, 4))
+
+    def test_ldl_solves_differentiate_by_the_right_side(self):
+        for dtype in ("float64", "complex128"):
+            for hermitian_one in (False, True):
+                a = array(3, 3, dtype=dtype)
+                a = a + (adjoint(a) if hermitian_one else a.T)
+                ld, pivots = L.ldl_factor(torch.from_numpy(a), hermitian=hermitian_one)
+                self.smooth(lambda b: L.ldl_solve(ld, pivots, b, hermitian=hermitian_one), leaf(array(3, 2, dtype=dtype)))
+
+    def test_the_old_lu_function_and_method(self):
+        x = torch.from_numpy(array(2, 3, 3))
+        lu, pivots, info = named = torch.lu(x, get_infos=True)
+        self.assertIs(named.LU, lu)
+        self.assertEqual(info.tolist(), [0, 0])
+        self.assertTrue(torch.equal(x.lu()[0], lu) and torch.equal(torch.lu(x)[1], pivots))
+        self.assertEqual(torch.lu(torch.zeros(2, 2))[0].tolist(), [[0, 0], [0, 0]])  # no error
+        out = (torch.empty(0, dtype=torch.double), torch.empty(0, dtype=torch.int32))
+        self.assertIs(torch.lu(x, out=out)[0], out[0])
+        self.assertTrue(torch.equal(out[0], lu))
+
     def test_derivatives_of_solvers(self):
         for dtype in ("float64", "complex128"):
             for shape in ((3, 3), (2, 2, 2)):
@@ -319,6 +396,55 @@ class Inverses(Case):
             for driver in ("gels", "gelsy", "gelsd", "gelss"):
                 a, b = leaf(array(*shape)), leaf(array(shape[0], 2, seed=1))
                 self.smooth(lambda x, y: L.lstsq(x, y, driver=driver).solution, a, b)
+
+
+class LowRank(Case):
+    def test_factors_of_matrices_of_low_rank(self):
+        for shape in ((7, 5), (5, 7), (2, 6, 6)):
+            for dtype in ("float64", "complex128"):
+                left, right = array(*shape[:-1], 2, dtype=dtype), array(*shape[:-2], 2, shape[-1], dtype=dtype, seed=1)
+                a = torch.from_numpy(left @ right)
+                u, s, v = torch.svd_lowrank(a, q=3)
+                self.near((u * s.unsqueeze(-2)) @ v.mH, a, dtype, 100)
+                self.near(s[..., :2], np.linalg.svd(left @ right, compute_uv=False)[..., :2], dtype, 100)
+                shift = torch.ones(a.shape[-1], dtype=a.dtype)
+                u, s, v = torch.svd_lowrank(a, q=3, M=shift)
+                self.near((u * s.unsqueeze(-2)) @ v.mH, a - shift, dtype, 100)
+                u, s, v = torch.pca_lowrank(a, q=4)
+                self.near((u * s.unsqueeze(-2)) @ v.mH, a - a.mean(-2, keepdim=True), dtype, 100)
+                u, s, v = torch.pca_lowrank(a, q=3, center=False)
+                self.near((u * s.unsqueeze(-2)) @ v.mH, a, dtype, 100)
+
+    def test_they_draw_q_times_the_smaller_size_numbers(self):
+        for shape in ((7, 5), (5, 7), (3, 7, 5)):
+            torch.manual_seed(3)
+            torch.svd_lowrank(torch.from_numpy(array(*shape)), q=2)
+            after = torch.rand(1)
+            torch.manual_seed(3)
+            torch.randn(10, dtype=torch.double)
+            self.assertEqual(after, torch.rand(1))
+
+    def test_wrong_ranks_and_steps(self):
+        a = torch.from_numpy(array(5, 4))
+        for wrong in ({"q": 5}, {"q": -1}, {"niter": -1}):
+            with self.assertRaises(ValueError):
+                torch.pca_lowrank(a, **wrong)
+
+
+class Corners(Case):
+    def test_the_power_0_and_what_is_empty_have_derivatives(self):
+        x = leaf(array(2, 2))
+        torch.matrix_power(x, 0).sum().backward()
+        self.near(x.grad, np.zeros((2, 2)))
+        empty = leaf(np.zeros((1, 0, 0)))
+        self.assertTrue(L.pinv(empty).requires_grad)
+        self.assertEqual(L.norm(torch.empty(0, 5), 2).item(), 0)
+        self.assertEqual(L.norm(torch.empty(0, 5), 2, (0, 1), True).shape, (1, 1))
+        for order, shape in ((-2, (0, 5)), (-1, (5, 0)), (float("-inf"), (0, 5))):
+            with self.assertRaises(IndexError):
+                L.norm(torch.empty(*shape), order)
+        self.assertEqual(torch.norm(torch.eye(3), "nuc").item(), 3)
+        self.assertEqual(torch.eye(3).norm("nuc", keepdim=True).shape, (1, 1))
 
 
 class Norms(Case):

@@ -56,14 +56,15 @@ class Rows(unittest.TestCase):
     def agree(self, got, expected, dtype, row, what, dtypes=False, tolerance=None):
         got, expected = leaves(got), leaves(expected)
         self.assertEqual(len(got), len(expected), what)
-        rtol, atol = tolerance or TOLERANCES.get(dtype, (1e-5, 1e-5))
-        atol = max(atol, row.test.get("atol", 0) if dtype in ("float32", "complex64") else 0)
         for one, other in zip(got, expected, strict=True):
             if isinstance(other, np.dtype):
                 self.assertEqual(str(one).removeprefix("torch."), other.name, what)
                 continue
             one, other = to_array(one), to_array(other)
             self.assertEqual(one.shape, other.shape, what)
+            precision = one.dtype.name if one.dtype.name in ("float32", "complex64") else dtype
+            rtol, atol = tolerance or TOLERANCES.get(precision, (1e-5, 1e-5))
+            atol = max(atol, row.test.get("atol", 0) if precision in ("float32", "complex64") else 0)
             if dtypes and (other.ndim or NUMPY_2):
                 self.assertEqual(one.dtype, other.dtype, what)
             if row.test.get("strides") and dtypes and other.size:

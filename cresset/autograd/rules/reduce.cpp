@@ -115,7 +115,8 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
   }
   const Tensor magnitude = self.abs();
   // d|x|_p / dx = sgn(x) (|x| / |x|_p)^(p-1); below p = 2 the power has a pole at 0, where the subgradient 0 is taken.
-  const Tensor ratio = (magnitude / n).pow(p - 1);
+  // From p = 3 on the second derivative is 0 there as well.
+  const Tensor ratio = (magnitude / (p >= 3 ? n.masked_fill(n == 0, 1) : n)).pow(p - 1);
   return g * self.sgn() * ratio.masked_fill((n == 0).logical_or(magnitude == 0), 0);
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 // The LAPACK provider: a shared library of its own (libcresset_lapack.so), opened at first use, that calls OpenBLAS, or any LAPACK.
 //
-// Matrices lie column by column: element (i, j) of `a` at a[i + j * lda]. Each call handles one matrix on the calling thread, with
-// work memory of its own. Numbers are float, double, complex<float> or complex<double>, by `dtype`; `Real` are the real parts' type.
+// Matrices lie column by column: element (i, j) of `a` at a[i + j * lda]. Each call handles one matrix on the calling thread. Numbers are float, double, complex<float> or complex<double>, by `dtype`; `Real` are the real parts' type.
 // Returned is LAPACK's `info`: 0, or how the factorisation or iteration failed.
 
 #include <cstdint>
+#include <memory>
 
 #include "cresset/base/dtype.h"
 #include "cresset/base/macros.h"
@@ -13,6 +13,13 @@
 namespace cresset::kernels {
 
 enum class MatrixOp : int { plain, transposed, adjoint };
+
+// Memory that the calls of one routine for matrices of one shape share; the first finds out how much it takes.
+struct LapackWork {
+  std::unique_ptr<char[]> memory[3];
+  int64_t bytes[3] = {0, 0, 0};
+  int lengths[3] = {0, 0, 0};
+};
 
 struct LapackTable {
   int abi;
@@ -25,20 +32,20 @@ struct LapackTable {
   // b (m by n) = op(a)^-1 b, or b op(a)^-1.
   void (*trsm)(ScalarType dtype, bool left, bool upper, MatrixOp op, bool unit, int m, int n, const void* a, int lda, void* b, int ldb);
   // R above the Householder vectors, and their factors.
-  int (*geqrf)(ScalarType dtype, int m, int n, void* a, int lda, void* tau);
+  int (*geqrf)(LapackWork& work, ScalarType dtype, int m, int n, void* a, int lda, void* tau);
   // The first n columns of the product of k reflections.
-  int (*orgqr)(ScalarType dtype, int m, int n, int k, void* a, int lda, const void* tau);
+  int (*orgqr)(LapackWork& work, ScalarType dtype, int m, int n, int k, void* a, int lda, const void* tau);
   // job: 'N' values only, 'S' the first min(m, n) vectors, 'A' all. Destroys `a`.
-  int (*gesdd)(ScalarType dtype, char job, int m, int n, void* a, int lda, void* s, void* u, int ldu, void* vh, int ldvh);
+  int (*gesdd)(LapackWork& work, ScalarType dtype, char job, int m, int n, void* a, int lda, void* s, void* u, int ldu, void* vh, int ldvh);
   // Ascending eigenvalues, and the vectors in the place of `a`.
-  int (*heevd)(ScalarType dtype, bool vectors, bool upper, int n, void* a, int lda, void* w);
+  int (*heevd)(LapackWork& work, ScalarType dtype, bool vectors, bool upper, int n, void* a, int lda, void* w);
   // Complex eigenvalues and, where `v` is not null, complex vectors of norm 1 whose largest component is real. Destroys `a`.
-  int (*geev)(ScalarType dtype, int n, void* a, int lda, void* w, void* v, int ldv);
+  int (*geev)(LapackWork& work, ScalarType dtype, int n, void* a, int lda, void* w, void* v, int ldv);
   // Bunch-Kaufman factors of the lower triangle, symmetric or Hermitian, and solving by them.
-  int (*sytrf)(ScalarType dtype, bool hermitian, int n, void* a, int lda, int32_t* pivots);
+  int (*sytrf)(LapackWork& work, ScalarType dtype, bool hermitian, int n, void* a, int lda, int32_t* pivots);
   int (*sytrs)(ScalarType dtype, bool hermitian, int n, int columns, const void* a, int lda, const int32_t* pivots, void* b, int ldb);
 };
-constexpr int kLapackAbi = 1;
+constexpr int kLapackAbi = 2;
 
 // The provider's table, or null.
 CRESSET_API const LapackTable* lapack();

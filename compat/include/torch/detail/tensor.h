@@ -9,6 +9,7 @@
 #include "cresset/nn/enum.h"
 #include "cresset/nn/expanding_array.h"
 #include "cresset/nn/ordered_dict.h"
+#include "cresset/ops/namespaces.h"
 #include "cresset/tensor.h"
 #include "torch/detail/macros.h"
 
@@ -95,7 +96,10 @@ inline void manual_seed(uint64_t) {}
 inline void manual_seed_all(uint64_t) {}
 inline void synchronize(int64_t = -1) {}
 }  // namespace xpu
+namespace fft = cresset::fft;
+namespace linalg = cresset::linalg;
 namespace special {
+using namespace cresset::special;
 using cresset::digamma;
 using cresset::erf;
 using cresset::erfc;
@@ -109,8 +113,5 @@ using cresset::logsumexp;
 using cresset::round;
 using cresset::softmax;
 using cresset::xlogy;
-inline Tensor expit(const Tensor& self) { return cresset::special_expit(self); }
-inline Tensor gammaln(const Tensor& self) { return cresset::special_gammaln(self); }
-inline Tensor psi(const Tensor& self) { return cresset::special_psi(self); }
 }  // namespace special
 }  // namespace torch

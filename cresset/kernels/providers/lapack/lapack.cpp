@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <complex>
 #include <cstddef>
-#include <memory>
 #include <type_traits>
 
 namespace {
@@ -84,8 +83,16 @@ ROUTINES(z, Z, double, ungqr, heevd, hetrf, hetrs)
 template <class T>
 constexpr bool kComplex = !std::is_floating_point_v<T>;
 
+// Memory for n numbers, nothing written to it.
 template <class T>
-std::unique_ptr<T[]> work(int64_t n) { return std::unique_ptr<T[]>(new T[static_cast<size_t>(std::max<int64_t>(n, 1))]); }
+T* work(LapackWork& kept, int slot, int64_t n) {
+  const int64_t bytes = std::max<int64_t>(n, 1) * static_cast<int64_t>(sizeof(T));
+  if (kept.bytes[slot] < bytes) {
+    kept.memory[slot].reset(new char[static_cast<size_t>(bytes)]);
+    kept.bytes[slot] = bytes;
+  }
+  return reinterpret_cast<T*>(kept.memory[slot].get());
+}
 
 // The length that a query answered in its first number; single precision rounds large ones down.
 template <class T>
@@ -102,6 +109,20 @@ auto by_dtype(ScalarType dtype, F&& f) {
 }
 
 constexpr int kQuery = -1;
+
+// run(memory, size): at first with a query for the size, then with as much.
+template <class T, class F>
+void run_asked(LapackWork& kept, F&& run) {
+  int& size = kept.lengths[0];
+  if (size == 0) {
+    T answer = 0;
+    int asked = kQuery;
+    run(&answer, asked);
+    size = length(answer);
+  }
+  run(work<T>(kept, 0, size), size);
+}
+
 const char* triangle(bool upper) { return upper ? "U" : "L"; }
 
 int potrf(ScalarType dtype, bool upper, int n, void* a, int lda) {
@@ -133,126 +154,108 @@ void trsm(ScalarType dtype, bool left, bool upper, MatrixOp op, bool unit, int m
   });
 }
 
-int geqrf(ScalarType dtype, int m, int n, void* a, int lda, void* tau) {
+int geqrf(LapackWork& kept, ScalarType dtype, int m, int n, void* a, int lda, void* tau) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    int info = 0, size = kQuery;
-    T answer = 0;
-    Routines<T>::geqrf(&m, &n, static_cast<T*>(a), &lda, static_cast<T*>(tau), &answer, &size, &info);
-    size = length(answer);
-    const auto memory = work<T>(size);
-    Routines<T>::geqrf(&m, &n, static_cast<T*>(a), &lda, static_cast<T*>(tau), memory.get(), &size, &info);
+    int info = 0;
+    run_asked<T>(kept, [&](T* memory, int& size) {
+      Routines<T>::geqrf(&m, &n, static_cast<T*>(a), &lda, static_cast<T*>(tau), memory, &size, &info);
+    });
     return info;
   });
 }
 
-int orgqr(ScalarType dtype, int m, int n, int k, void* a, int lda, const void* tau) {
+int orgqr(LapackWork& kept, ScalarType dtype, int m, int n, int k, void* a, int lda, const void* tau) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    int info = 0, size = kQuery;
-    T answer = 0;
-    Routines<T>::orgqr(&m, &n, &k, static_cast<T*>(a), &lda, static_cast<const T*>(tau), &answer, &size, &info);
-    size = length(answer);
-    const auto memory = work<T>(size);
-    Routines<T>::orgqr(&m, &n, &k, static_cast<T*>(a), &lda, static_cast<const T*>(tau), memory.get(), &size, &info);
+    int info = 0;
+    run_asked<T>(kept, [&](T* memory, int& size) {
+      Routines<T>::orgqr(&m, &n, &k, static_cast<T*>(a), &lda, static_cast<const T*>(tau), memory, &size, &info);
+    });
     return info;
   });
 }
 
-int gesdd(ScalarType dtype, char job, int m, int n, void* a, int lda, void* s, void* u, int ldu, void* vh, int ldvh) {
+int gesdd(LapackWork& kept, ScalarType dtype, char job, int m, int n, void* a, int lda, void* s, void* u, int ldu, void* vh, int ldvh) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     using R = typename Routines<T>::Real;
-    int info = 0, size = kQuery;
-    T answer = 0;
+    int info = 0;
     const int64_t least = std::min(m, n), most = std::max(m, n);
-    const auto integers = work<int>(8 * least);
-    if constexpr (kComplex<T>) {
-      // LAPACK's bound for all jobs, with that of releases that asked for more where there are no vectors.
-      const auto reals = work<R>(std::max(least * std::max(5 * least + 7, 2 * most + 2 * least + 1), 7 * least));
-      Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
-                         &answer, &size, reals.get(), integers.get(), &info, 1);
-      size = length(answer);
-      const auto memory = work<T>(size);
-      Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
-                         memory.get(), &size, reals.get(), integers.get(), &info, 1);
-    } else {
-      Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
-                         &answer, &size, integers.get(), &info, 1);
-      size = length(answer);
-      const auto memory = work<T>(size);
-      Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
-                         memory.get(), &size, integers.get(), &info, 1);
-    }
+    int* integers = work<int>(kept, 1, 8 * least);
+    const auto run = [&](T* memory, int& size) {
+      if constexpr (kComplex<T>) {
+        // LAPACK's bound for all jobs, with that of releases that asked for more where there are no vectors.
+        R* reals = work<R>(kept, 2, std::max(least * std::max(5 * least + 7, 2 * most + 2 * least + 1), 7 * least));
+        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
+                           memory, &size, reals, integers, &info, 1);
+      } else {
+        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
+                           memory, &size, integers, &info, 1);
+      }
+    };
+    run_asked<T>(kept, run);
     return info;
   });
 }
 
-int heevd(ScalarType dtype, bool vectors, bool upper, int n, void* a, int lda, void* w) {
+int heevd(LapackWork& kept, ScalarType dtype, bool vectors, bool upper, int n, void* a, int lda, void* w) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     using R = typename Routines<T>::Real;
     const char* job = vectors ? "V" : "N";
-    int info = 0, size = kQuery, integer_size = kQuery, integer_answer = 0;
-    T answer = 0;
-    if constexpr (kComplex<T>) {
-      int real_size = kQuery;
+    int info = 0;
+    int (&sizes)[3] = kept.lengths;
+    const auto run = [&](T* memory, int& size, int* integers, int& integer_size, R* reals, int& real_size) {
+      if constexpr (kComplex<T>)
+        Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory, &size, reals, &real_size, integers,
+                           &integer_size, &info, 1, 1);
+      else
+        Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory, &size, integers, &integer_size, &info, 1, 1);
+    };
+    if (sizes[0] == 0) {
+      T answer = 0;
       R real_answer = 0;
-      Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), &answer, &size, &real_answer, &real_size,
-                         &integer_answer, &integer_size, &info, 1, 1);
-      size = length(answer);
-      real_size = length(real_answer);
-      integer_size = std::max(1, integer_answer);
-      const auto memory = work<T>(size);
-      const auto reals = work<R>(real_size);
-      const auto integers = work<int>(integer_size);
-      Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory.get(), &size, reals.get(),
-                         &real_size, integers.get(), &integer_size, &info, 1, 1);
-    } else {
-      Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), &answer, &size, &integer_answer,
-                         &integer_size, &info, 1, 1);
-      size = length(answer);
-      integer_size = std::max(1, integer_answer);
-      const auto memory = work<T>(size);
-      const auto integers = work<int>(integer_size);
-      Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory.get(), &size, integers.get(),
-                         &integer_size, &info, 1, 1);
+      int integer_answer = 0, asked[3] = {kQuery, kQuery, kQuery};
+      run(&answer, asked[0], &integer_answer, asked[1], &real_answer, asked[2]);
+      sizes[0] = length(answer);
+      sizes[1] = std::max(1, integer_answer);
+      sizes[2] = length(real_answer);
     }
+    run(work<T>(kept, 0, sizes[0]), sizes[0], work<int>(kept, 1, sizes[1]), sizes[1], work<R>(kept, 2, sizes[2]), sizes[2]);
     return info;
   });
 }
 
-int geev(ScalarType dtype, int n, void* a, int lda, void* w, void* v, int ldv) {
+int geev(LapackWork& kept, ScalarType dtype, int n, void* a, int lda, void* w, void* v, int ldv) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     using R = typename Routines<T>::Real;
     using Complex = std::complex<R>;
     const char* job = v ? "V" : "N";
     const int one = 1;
-    int info = 0, size = kQuery;
-    T answer = 0, unused = 0;
+    int info = 0;
+    T unused = 0;
     const auto values = static_cast<Complex*>(w);
     const auto vectors = static_cast<Complex*>(v);
     if constexpr (kComplex<T>) {
-      const auto reals = work<R>(2 * static_cast<int64_t>(n));
+      R* reals = work<R>(kept, 1, 2 * static_cast<int64_t>(n));
       T* right = v ? vectors : &unused;
-      Routines<T>::geev("N", job, &n, static_cast<T*>(a), &lda, values, &unused, &one, right, &ldv, &answer, &size, reals.get(), &info, 1, 1);
-      size = length(answer);
-      const auto memory = work<T>(size);
-      Routines<T>::geev("N", job, &n, static_cast<T*>(a), &lda, values, &unused, &one, right, &ldv, memory.get(), &size, reals.get(), &info, 1, 1);
+      run_asked<T>(kept, [&](T* memory, int& size) {
+        Routines<T>::geev("N", job, &n, static_cast<T*>(a), &lda, values, &unused, &one, right, &ldv, memory, &size, reals, &info, 1, 1);
+      });
     } else {
-      const auto parts = work<R>(2 * static_cast<int64_t>(n));
-      R *re = parts.get(), *im = parts.get() + n;
-      const auto packed = work<R>(v ? static_cast<int64_t>(n) * n : 1);
+      R* re = work<R>(kept, 1, 2 * static_cast<int64_t>(n));
+      R* im = re + n;
+      R* packed = work<R>(kept, 2, v ? static_cast<int64_t>(n) * n : 1);
       const int ld = v ? std::max(n, 1) : 1;
-      Routines<T>::geev("N", job, &n, static_cast<T*>(a), &lda, re, im, &unused, &one, packed.get(), &ld, &answer, &size, &info, 1, 1);
-      size = length(answer);
-      const auto memory = work<T>(size);
-      Routines<T>::geev("N", job, &n, static_cast<T*>(a), &lda, re, im, &unused, &one, packed.get(), &ld, memory.get(), &size, &info, 1, 1);
+      run_asked<T>(kept, [&](T* memory, int& size) {
+        Routines<T>::geev("N", job, &n, static_cast<T*>(a), &lda, re, im, &unused, &one, packed, &ld, memory, &size, &info, 1, 1);
+      });
       for (int j = 0; j < n; j++) values[j] = {re[j], im[j]};
       // A conjugate pair shares two columns: real and imaginary parts.
       for (int64_t j = 0; v && info == 0 && j < n; j++) {
-        const R* x = packed.get() + j * n;
+        const R* x = packed + j * n;
         Complex* y = vectors + j * ldv;
         if (im[j] == 0) {
           std::copy_n(x, n, y);
@@ -270,16 +273,12 @@ int geev(ScalarType dtype, int n, void* a, int lda, void* w, void* v, int ldv) {
   });
 }
 
-int sytrf(ScalarType dtype, bool hermitian, int n, void* a, int lda, int32_t* pivots) {
+int sytrf(LapackWork& kept, ScalarType dtype, bool hermitian, int n, void* a, int lda, int32_t* pivots) {
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    int info = 0, size = kQuery;
-    T answer = 0;
+    int info = 0;
     const auto routine = hermitian ? Routines<T>::hetrf : Routines<T>::sytrf;
-    routine("L", &n, static_cast<T*>(a), &lda, pivots, &answer, &size, &info, 1);
-    size = length(answer);
-    const auto memory = work<T>(size);
-    routine("L", &n, static_cast<T*>(a), &lda, pivots, memory.get(), &size, &info, 1);
+    run_asked<T>(kept, [&](T* memory, int& size) { routine("L", &n, static_cast<T*>(a), &lda, pivots, memory, &size, &info, 1); });
     return info;
   });
 }

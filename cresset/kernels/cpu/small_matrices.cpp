@@ -1,0 +1,181 @@
+#include "cresset/kernels/cpu/small_matrices.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "cresset/base/complex.h"
+#include "cresset/base/macros.h"
+
+namespace cresset::kernels::CRESSET_ISA {
+
+namespace {
+
+template <class T>
+struct Parts {
+  using Real = T;
+  static T real(T x) { return x; }
+  static T conj(T x) { return x; }
+  static T square(T x) { return x * x; }
+  static T size(T x) { return std::fabs(x); }
+};
+template <class R>
+struct Parts<complex<R>> {
+  using Real = R;
+  static R real(const complex<R>& x) { return x.real(); }
+  static complex<R> conj(const complex<R>& x) { return {x.real(), -x.imag()}; }
+  static R square(const complex<R>& x) { return x.real() * x.real() + x.imag() * x.imag(); }
+  // What LAPACK compares for a pivot.
+  static R size(const complex<R>& x) { return std::fabs(x.real()) + std::fabs(x.imag()); }
+};
+
+// y -= x * factor, over n elements side by side.
+template <class T>
+void subtract(int n, T* y, const T* x, T factor) {
+#pragma GCC ivdep
+  for (int i = 0; i < n; i++) y[i] -= x[i] * factor;
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE int lu(int m, int n, T* a, int32_t* pivots) {
+  using P = Parts<T>;
+  constexpr auto least = std::numeric_limits<typename P::Real>::min();
+  int info = 0;
+  const int k = m < n ? m : n;
+  for (int j = 0; j < k; j++) {
+    T* column = a + static_cast<int64_t>(j) * m;
+    int at = j;
+    auto most = P::size(column[j]);
+    for (int i = j + 1; i < m; i++) {
+      const auto size = P::size(column[i]);
+      if (size > most) { most = size; at = i; }
+    }
+    pivots[j] = at + 1;
+    if (column[at] == T(0)) {
+      if (info == 0) info = j + 1;
+    } else {
+      if (at != j)
+        for (int c = 0; c < n; c++) std::swap(a[static_cast<int64_t>(c) * m + j], a[static_cast<int64_t>(c) * m + at]);
+      const T pivot = column[j];
+      if (P::size(pivot) >= least) {
+        const T factor = T(1) / pivot;
+        for (int i = j + 1; i < m; i++) column[i] = column[i] * factor;
+      } else {
+        for (int i = j + 1; i < m; i++) column[i] = column[i] / pivot;
+      }
+    }
+    for (int c = j + 1; c < n; c++) {
+      T* other = a + static_cast<int64_t>(c) * m;
+      subtract(m - j - 1, other + j + 1, column + j + 1, other[j]);
+    }
+  }
+  return info;
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE int cholesky(bool upper, int n, T* a) {
+  using P = Parts<T>;
+  using R = typename P::Real;
+  const int64_t ld = n;
+  for (int j = 0; j < n; j++) {
+    T* column = a + j * ld;
+    if (upper) {
+      R rest = P::real(column[j]);
+      for (int k = 0; k < j; k++) rest -= P::square(column[k]);
+      if (!(rest > 0)) return j + 1;
+      const R root = std::sqrt(rest);
+      column[j] = T(root);
+      for (int i = j + 1; i < n; i++) {
+        T* other = a + i * ld;
+        T sum = other[j];
+        for (int k = 0; k < j; k++) sum = sum - P::conj(column[k]) * other[k];
+        other[j] = sum * T(1 / root);
+      }
+      continue;
+    }
+    for (int k = 0; k < j; k++) subtract(n - j, column + j, a + k * ld + j, P::conj(a[k * ld + j]));
+    const R rest = P::real(column[j]);
+    if (!(rest > 0)) return j + 1;
+    const R root = std::sqrt(rest);
+    column[j] = T(root);
+    for (int i = j + 1; i < n; i++) column[i] = column[i] * T(1 / root);
+  }
+  return 0;
+}
+
+template <class T>
+CRESSET_ALWAYS_INLINE void triangular(bool upper, bool unit, int n, int columns, const T* a, int64_t a_row, int64_t a_column, T* b, int64_t b_row, int64_t b_column) {
+  for (int step = 0; step < n; step++) {
+    const int k = upper ? n - 1 - step : step;
+    const int first = upper ? 0 : k + 1, last = upper ? k : n;
+    const T* column = a + k * a_column;
+    T* row = b + k * b_row;
+    if (!unit) {
+      const T pivot = column[k * a_row];
+      for (int c = 0; c < columns; c++) row[c * b_column] = row[c * b_column] / pivot;
+    }
+    for (int c = 0; c < columns; c++) {
+      T* x = b + c * b_column;
+      const T known = x[k * b_row];
+      if (a_row == 1 && b_row == 1) {
+        subtract(last - first, x + first, column + first, known);
+      } else {
+        for (int i = first; i < last; i++) x[i * b_row] = x[i * b_row] - column[i * a_row] * known;
+      }
+    }
+  }
+}
+
+// f(n), where the compiler knows the smallest n and unrolls their loops.
+template <class F>
+CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
+  switch (n) {
+    case 2: return f(std::integral_constant<int, 2>());
+    case 3: return f(std::integral_constant<int, 3>());
+    case 4: return f(std::integral_constant<int, 4>());
+    default: return f(n);
+  }
+}
+
+template <class F>
+void by_dtype(ScalarType dtype, F&& f) {
+  switch (dtype) {
+    case ScalarType::Float: return f(float());
+    case ScalarType::Double: return f(double());
+    case ScalarType::ComplexFloat: return f(complex<float>());
+    default: return f(complex<double>());
+  }
+}
+
+}  // namespace
+
+void small_lu(ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* pivots, int32_t* info) {
+  by_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t k = m < n ? m : n, size = static_cast<int64_t>(m) * n;
+    by_order(m == n ? n : 0, [&](auto order) {
+      const int rows = order ? order : m, columns = order ? order : n;
+      for (int64_t i = 0; i < count; i++) info[i] = lu(rows, columns, static_cast<T*>(a) + i * size, pivots + i * k);
+    });
+  });
+}
+
+void small_cholesky(ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info) {
+  by_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    by_order(n, [&](auto order) {
+      for (int64_t i = 0; i < count; i++) info[i] = cholesky(upper, order, static_cast<T*>(a) + i * n * n);
+    });
+  });
+}
+
+void small_triangular(ScalarType dtype, bool upper, bool unit, int n, int columns, const void* a, int64_t a_row, int64_t a_column, void* b, int64_t b_row,
+                      int64_t b_column) {
+  by_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    by_order(n, [&](auto order) { triangular(upper, unit, order, columns, static_cast<const T*>(a), a_row, a_column, static_cast<T*>(b), b_row, b_column); });
+  });
+}
+
+}  // namespace cresset::kernels::CRESSET_ISA

@@ -1,0 +1,27 @@
+#pragma once
+// Factorisations and triangular systems of small dense matrices, where the calls into LAPACK would cost more than the work.
+//
+// Matrices lie column by column, one after the other. Numbers are float, double or their complex kinds.
+
+#include <cstdint>
+
+#include "cresset/base/dtype.h"
+#include "cresset/kernels/isa.h"
+
+namespace cresset::kernels {
+
+// Where the loops here are faster than OpenBLAS on AVX2 and AVX-512: LU of order 4 in a third of its time, of 32 in two thirds;
+// Cholesky's factor of order 4 in a quarter, of 16 in as much.
+constexpr int64_t kSmallLu = 32, kSmallCholesky = 16;
+// Triangular systems: order^2 times columns.
+constexpr int64_t kSmallSystem = 256;
+
+}  // namespace cresset::kernels
+
+// LAPACK's getrf of `count` matrices: pivots from 1, `info` 0 or from 1 the first zero on the diagonal of U.
+CRESSET_DECLARE_KERNEL(void, small_lu, (ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* pivots, int32_t* info))
+// LAPACK's potrf: the other triangle stays; `info` is 0 or the order of the first leading minor that is not positive.
+CRESSET_DECLARE_KERNEL(void, small_cholesky, (ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info))
+// x with a x = b in the place of b, n by columns, for one triangular matrix. Strides are in elements.
+CRESSET_DECLARE_KERNEL(void, small_triangular, (ScalarType dtype, bool upper, bool unit, int n, int columns, const void* a, int64_t a_row, int64_t a_column,
+                                                void* b, int64_t b_row, int64_t b_column))
