@@ -8,7 +8,6 @@
 #include "cresset/io/safetensors.h"
 #include "cresset/io/serialize.h"
 #include "cresset/nn/nn.h"
-#include "cresset/ops/namespaces.h"
 #include "cresset/optim/optim.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/func.h"
