@@ -53,14 +53,20 @@ class RowPairs {
   }
   int64_t count() const { return count_; }
   void offsets(int64_t first, int64_t number, int64_t* in, int64_t* out) const {
+    SmallVector<int64_t, 8> at(axes_.size());
+    int64_t x = 0, y = 0;
+    for (size_t d = axes_.size(); d-- > 0; first /= axes_[d].size) {
+      at[d] = first % axes_[d].size;
+      x += at[d] * axes_[d].in;
+      y += at[d] * axes_[d].out;
+    }
     for (int64_t i = 0; i < number; i++) {
-      int64_t rest = first + i;
-      in[i] = out[i] = 0;
+      in[i] = x, out[i] = y;
       for (size_t d = axes_.size(); d-- > 0;) {
-        const int64_t at = rest % axes_[d].size;
-        in[i] += at * axes_[d].in;
-        out[i] += at * axes_[d].out;
-        rest /= axes_[d].size;
+        const Axis& a = axes_[d];
+        x += a.in, y += a.out;
+        if (++at[d] < a.size) break;
+        at[d] = 0, x -= a.size * a.in, y -= a.size * a.out;
       }
     }
   }

@@ -52,8 +52,9 @@ void uniform_(Tensor& self, double from, double to, const Gen& generator) {
 }
 
 void normal_(Tensor& self, double mean, double std, const Gen& generator) {
-  check_floating("normal_", self);
   CRESSET_CHECK(std >= 0, "normal_: expects std >= 0, got std=", std);
+  if (self.numel() == 0) return;
+  check_floating("normal_", self);
   if (self.is_complex()) {  // the parts share the variance, and both have the mean
     cresset::view_as_real(self).normal_(mean, std / std::sqrt(2.0), generator);
     return;
@@ -63,20 +64,20 @@ void normal_(Tensor& self, double mean, double std, const Gen& generator) {
 }
 
 void log_normal_(Tensor& self, double mean, double std, const Gen& generator) {
-  check_floating("log_normal_", self);
   CRESSET_CHECK(std > 0, "log_normal_: expects std > 0, got std=", std);
+  check_floating("log_normal_", self);
   sample(self, generator, [&](RandomState& s, void* out) { kernels::log_normal(s, out, self.scalar_type(), self.numel(), mean, std); });
 }
 
 void exponential_(Tensor& self, double lambd, const Gen& generator) {
-  check_floating("exponential_", self);
   CRESSET_CHECK(lambd > 0, "exponential_: expects lambda > 0, got lambda=", lambd);
+  check_floating("exponential_", self);
   sample(self, generator, [&](RandomState& s, void* out) { kernels::exponential(s, out, self.scalar_type(), self.numel(), lambd); });
 }
 
 void cauchy_(Tensor& self, double median, double sigma, const Gen& generator) {
-  check_floating("cauchy_", self);
   CRESSET_CHECK(sigma > 0, "cauchy_: expects sigma > 0, got sigma=", sigma);
+  check_floating("cauchy_", self);
   sample(self, generator, [&](RandomState& s, void* out) { kernels::cauchy(s, out, self.scalar_type(), self.numel(), median, sigma); });
 }
 

@@ -183,6 +183,20 @@ void tangle_row(const T* x, T* z, int64_t h, const T* roots, T scale) {
   z[0] = (first + last) * scale, z[1] = (first - last) * scale;
 }
 
+// The first `count` < kLanes pairs.
+template <class T>
+CRESSET_ALWAYS_INLINE Pair<T> load_some_pairs(const T* p, int64_t count) {
+  const int64_t first = std::min<int64_t>(kLanes<T>, 2 * count);
+  const Vec<T> a = load_part<T>(p, first, T(0)), b = load_part<T>(p + first, 2 * count - first, T(0));
+  return {every_other<0>(a, b, LaneIndices<T>{}), every_other<1>(a, b, LaneIndices<T>{})};
+}
+template <class T>
+CRESSET_ALWAYS_INLINE void store_some_pairs(T* p, Vec<T> re, Vec<T> im, int64_t count) {
+  const int64_t first = std::min<int64_t>(kLanes<T>, 2 * count);
+  store_part(p, first, interleaved<0>(re, im, LaneIndices<T>{}));
+  store_part(p + first, 2 * count - first, interleaved<1>(re, im, LaneIndices<T>{}));
+}
+
 // n rows of vectors from up to kLanes arrays: parts of number j of array i are at in[offsets[i] * unit + j * step] and `apart` on,
 // or zero if `apart` is 0.
 template <class T>
@@ -203,17 +217,21 @@ void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step,
     return;
   }
   if (step == 2 && apart == 1) {
-    for (; j + lanes <= n; j += lanes) {
+    for (; j < n; j += lanes) {
+      const int64_t width = std::min<int64_t>(lanes, n - j);
       Vec<T> re[lanes] = {}, im[lanes] = {};
       for (int i = 0; i < count; i++) {
-        const Pair<T> z = load_pairs(in + offsets[i] * unit + 2 * j);
+        const T* p = in + offsets[i] * unit + 2 * j;
+        const Pair<T> z = width == lanes ? load_pairs(p) : load_some_pairs(p, width);
         re[i] = z.re, im[i] = z.im;
       }
       transpose_step<lanes / 2>(re);
       transpose_step<lanes / 2>(im);
 #pragma GCC unroll 16
-      for (int i = 0; i < lanes; i++) ToScratch<T>{to}(j + i, {re[i], im[i]});
+      for (int i = 0; i < lanes; i++)
+        if (i < width) ToScratch<T>{to}(j + i, {re[i], im[i]});
     }
+    return;
   }
   for (; j < n; j++)
     for (int i = 0; i < lanes; i++) {
@@ -244,17 +262,24 @@ void store_lanes(const T* from, int64_t n, T scale, T* out, const int64_t* offse
     return;
   }
   if (step == 2 && apart == 1) {
-    for (; j + lanes <= n; j += lanes) {
-      Vec<T> re[lanes], im[lanes];
+    for (; j < n; j += lanes) {
+      const int64_t width = std::min<int64_t>(lanes, n - j);
+      Vec<T> re[lanes] = {}, im[lanes] = {};
 #pragma GCC unroll 16
       for (int i = 0; i < lanes; i++) {
+        if (i >= width) continue;
         const Pair<T> z = FromScratch<T>{from}(j + i);
         re[i] = z.re * factor, im[i] = z.im * factor;
       }
       transpose_step<lanes / 2>(re);
       transpose_step<lanes / 2>(im);
-      for (int i = 0; i < count; i++) store_pairs<T>(out + offsets[i] * unit + 2 * j, re[i], im[i]);
+      for (int i = 0; i < count; i++) {
+        T* p = out + offsets[i] * unit + 2 * j;
+        if (width == lanes) store_pairs<T>(p, re[i], im[i]);
+        else store_some_pairs<T>(p, re[i], im[i], width);
+      }
     }
+    return;
   }
   for (; j < n; j++)
     for (int i = 0; i < count; i++) {
