@@ -479,7 +479,7 @@ class _Stack(_Sequence):
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
         slices = [value.select(self.dim, i) for i in range(value.size(self.dim))]
-        return torch.stack([c.check(v) for v, c in zip(slices, self.cseq, strict=True)], self.dim)
+        return torch.stack([c.check(v) for v, c in zip(slices, self.cseq, strict=False)], self.dim)
 
 
 dependent = _Dependent()
