@@ -218,3 +218,16 @@ length = torch.linalg.vector_norm(a, 2, dim=0)
 e = torch.special.expit(a)
 torch.special.expit(1)  # wrong
 torch.linalg.vector_norm(a, dims=0)  # wrong
+
+# Distributions.
+law = torch.distributions.Normal(torch.zeros(2), 1.0)
+density: torch.Tensor = law.log_prob(law.rsample((3,))) + law.entropy()
+wide: torch.distributions.Normal = law.expand((4, 2))
+chain = torch.distributions.TransformedDistribution(law, [torch.distributions.ExpTransform(), torch.distributions.AffineTransform(0.0, 2.0)])
+inside: torch.Tensor = torch.distributions.constraints.positive.check(chain.sample())
+distance: torch.Tensor = torch.distributions.kl_divergence(law, torch.distributions.Laplace(0.0, 1.0))
+torch.distributions.Normal("a", 1.0)  # wrong
+torch.distributions.Categorical(0.5)  # wrong
+torch.distributions.kl_divergence(law, 1.0)  # wrong
+law.log_prob(1.0)  # wrong
+torch.distributions.transform_to("positive")  # wrong
