@@ -41,8 +41,10 @@ Stack take_arguments(Stack& stack, size_t n) {
 void run_composite(const OpEntry& op, Stack& stack) {
   if (const dispatch::Extension* e = op.extension.load(std::memory_order_acquire)) {
     if (const dispatch::Kernel* k = e->composite.load(std::memory_order_acquire)) {
-      if (k->boxed) k->boxed(op, stack);
-      else op.call_typed(k->typed, stack);
+      if (k->boxed)
+        k->boxed(op, stack);
+      else
+        op.call_typed(k->typed, stack);
       return;
     }
   }
@@ -58,11 +60,13 @@ bool is_composite(const OpEntry& op) {
 // The row of forward mode of an operator; transposed for one that has none.
 ForwardRow row_of(const OpEntry& op) {
   const ForwardRow* end = kForwardRows + kNumForwardRows;
-  const ForwardRow* at = std::lower_bound(kForwardRows, end, op.name, [](const ForwardRow& r, const char* name) { return std::strcmp(r.op->name, name) < 0; });
+  const ForwardRow* at = std::lower_bound(kForwardRows, end, op.name,
+                                          [](const ForwardRow& r, const char* name) { return std::strcmp(r.op->name, name) < 0; });
   return at != end && at->op == &op ? *at : ForwardRow{&op, ForwardRule::transposed, 0};
 }
 
-template <class F> void for_each_result(const Stack& results, F&& visit) {
+template <class F>
+void for_each_result(const Stack& results, F&& visit) {
   for (const Value& v : results) dispatch::for_each_tensor(v, visit);
 }
 
@@ -90,10 +94,16 @@ class Call {
   Derived derive() const {
     if (op_.flags & dispatch::kViewOp) return geometry();
     switch (row_.rule) {
-      case ForwardRule::linear: return linear();
-      case ForwardRule::multilinear: return multilinear();
-      case ForwardRule::pointwise: return pointwise();
-      default: return transposed();
+      case ForwardRule::linear:
+        return linear();
+      case ForwardRule::multilinear:
+        return multilinear();
+      case ForwardRule::formula:
+        return by_formula();
+      case ForwardRule::pointwise:
+        return pointwise();
+      default:
+        return transposed();
     }
   }
 
@@ -127,7 +137,8 @@ class Call {
 
  private:
   // The arguments with each dual tensor replaced, in order.
-  template <class F> Stack replaced(F&& replacement) const {
+  template <class F>
+  Stack replaced(F&& replacement) const {
     Stack out;
     size_t i = 0;
     for (const Value& v : arguments_)
@@ -141,16 +152,27 @@ class Call {
     return list;
   }
 
-  Derived linear() const {
-    return {run(arguments_), own(tensors_of(run(tangents(0))))};
-  }
+  Derived linear() const { return {run(arguments_), own(tensors_of(run(tangents(0))))}; }
 
   // A view of the tangent, of the same memory that later changes in place go to.
   Derived geometry() const {
-    Stack along = replaced([&](size_t i, const Tensor&) { return duals_[i].tangent; });
-    if (!std::strcmp(op_.name, "as_strided") && !along[3].is_none())
-      along[3] = Value(along[3].to_int() - duals_[0].primal.storage_offset() + duals_[0].tangent.storage_offset());
+    const bool from_storage = !std::strcmp(op_.name, "as_strided");
+    Stack along = replaced([&](size_t i, const Tensor&) { return from_storage ? over_storage(duals_[i]) : duals_[i].tangent; });
     return {run(arguments_), tensors_of(run(std::move(along)))};
+  }
+
+  // The tangent in memory laid out as the primal's, zeros around it: as_strided may look beyond the tensor.
+  static Tensor over_storage(const DualSlot& dual) {
+    const Tensor &x = dual.primal, &t = dual.tangent;
+    if (!x.has_storage() || !t.has_storage()) return t;
+    const int64_t bytes = static_cast<int64_t>(x.storage().nbytes());
+    if (t.storage_offset() == x.storage_offset() && t.strides() == x.strides() &&
+        static_cast<int64_t>(t.storage().nbytes()) == bytes)
+      return t;
+    const Tensor memory = cresset::zeros({bytes / static_cast<int64_t>(x.element_size())}, t.options());
+    Tensor part = memory.as_strided(x.sizes(), x.strides(), x.storage_offset());
+    part.copy_(t);
+    return part;
   }
 
   Derived multilinear() const {
@@ -160,6 +182,12 @@ class Call {
       sum = sum.defined() ? sum + part : part;
     }
     return {run(arguments_), own({sum})};
+  }
+
+  Derived by_formula() const {
+    Stack results = run(arguments_);
+    Tensor tangent = row_.formula(arguments_, tangents(0), results[0].to_tensor());
+    return {std::move(results), own({std::move(tangent)})};
   }
 
   // ---- rules that come from the gradient
@@ -173,8 +201,8 @@ class Call {
     return any;
   }
 
-  // The same values with a place in the graph of their own. What the graph saves of them keeps the tangents that are hidden here: a later
-  // backward pass through it is differentiated along them.
+  // The same values with a place in the graph of their own. What the graph saves of them keeps the tangents that are hidden here: a
+  // later backward pass through it is differentiated along them.
   Tensor watched(const Tensor& t, bool outside) const {
     if (!outside || !t.requires_grad()) return without_history(t).requires_grad_();
     const Tensor alias = cresset::alias(t);
@@ -183,7 +211,8 @@ class Call {
   }
   Derived finished(Stack results, variable_list tangents, bool outside) const {
     if (!outside) {
-      for (Value& v : results) v = dispatch::map_tensors(v, [&](const Tensor& t) { return t.requires_grad() ? without_history(t) : t; });
+      for (Value& v : results)
+        v = dispatch::map_tensors(v, [&](const Tensor& t) { return t.requires_grad() ? without_history(t) : t; });
       for (Tensor& t : tangents)
         if (t.defined() && t.requires_grad()) t = without_history(t);
     }
@@ -257,8 +286,8 @@ class Call {
       if (!t.defined() || !t.has_storage()) continue;
       bool shared = false;
       for (const DualSlot& d : duals_)
-        shared = shared || (d.tangent.has_storage() && t.is_alias_of(d.tangent)) ||
-                 (d.primal.has_storage() && t.is_alias_of(d.primal));
+        shared =
+            shared || (d.tangent.has_storage() && t.is_alias_of(d.tangent)) || (d.primal.has_storage() && t.is_alias_of(d.primal));
       if (shared) t = t.clone();
     }
     return tangents;
@@ -299,8 +328,10 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
     return;
   }
   Tensor memory = tangent_memory(t, level);
-  if (value.defined()) memory.copy_(value);
-  else memory.zero_();
+  if (value.defined())
+    memory.copy_(value);
+  else
+    memory.zero_();
 }
 
 // Changes of geometry in place: t_, squeeze_ and the like.
@@ -342,7 +373,7 @@ void change_in_place(const Call& call, const OpEntry& op, Stack& stack, uint64_t
   // What is recorded to find the tangent may save its input, which is about to change.
   const Tensor tangent = call.tangent(self);
   const Tensor kept = self.clone();
-  if (tangent.defined()) set_tangent(kept, level, tangent);
+  if (tangent.defined()) set_tangent(kept, level, tangent.clone());
   arguments[0] = Value(kept);
   const Call functional(*op.functional, std::move(arguments), level);
   Derived derived = functional.derive();
@@ -372,8 +403,9 @@ void forward_mode_layer(const OpEntry& op, Stack& stack) {
     return;
   }
   if (is_composite(op)) return run_composite(op, stack);
-  CRESSET_CHECK_NOT_IMPLEMENTED(!(op.flags & dispatch::kOutOp), op.name,
-                                ": functions with out= arguments do not support differentiation, but an argument has a forward-mode tangent");
+  CRESSET_CHECK_NOT_IMPLEMENTED(
+      !(op.flags & dispatch::kOutOp), op.name,
+      ": functions with out= arguments do not support differentiation, but an argument has a forward-mode tangent");
   const Call call(op, take_arguments(stack, n), level);
   const HideTangents outer(level - 1);
   const ExcludeLayers hidden(call.hides_layer() ? layer_bit(kTransformLayer) : uint8_t{0});

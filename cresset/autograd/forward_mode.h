@@ -24,7 +24,8 @@ class CRESSET_API DualLevel {
   uint64_t number_;
 };
 
-// A view of `primal` that carries `tangent`, of the same shape. Errors: dtypes without derivatives, another shape or device, a level that is not open, a primal that has a tangent at this level.
+// A view of `primal` that carries `tangent`, of the same shape. Errors: dtypes without derivatives, another shape or device, a
+// complex tangent of a real primal, a level that is not open, a primal that has a tangent at this level.
 CRESSET_API Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level);
 
 struct UnpackedDual {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/support.h"
@@ -127,7 +128,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   CRESSET_CHECK(!masked || attn_mask->scalar_type() == kBool || attn_mask->scalar_type() == query.scalar_type(), op,
                 ": expected attn_mask dtype to be bool or to match query dtype ", query.scalar_type(), ", got ", masked ? attn_mask->scalar_type() : kBool);
   const double s = scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1))));
-  const bool direct = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout_p == 0 && !(masked && attn_mask->requires_grad()) &&
+  const bool direct = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout_p == 0 && !(masked && differentiates(*attn_mask)) &&
                       query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1) && key.size(2) == value.size(2) &&
                       query.size(3) == key.size(3) && query.size(1) == key.size(1) && query.is_cpu() && query.is_floating_point();
   if (direct) return std::get<0>(cresset::_attention(query, key, value, attn_mask, is_causal, s));

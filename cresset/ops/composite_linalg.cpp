@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cresset/core/layers.h"
+#include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/linalg.h"
 #include "cresset/ops/support.h"
@@ -212,7 +213,7 @@ Tensor linalg_det(const Tensor& a) {
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   const Tensor diagonal = lu.diagonal(0, -2, -1);
   // Through U's inverse a singular matrix has no derivative, although the determinant does.
-  if (layer_state().grad_mode && a.requires_grad() && a.size(-1) > 0) {
+  if (differentiates(a) && a.size(-1) > 0) {
     const Tensor sizes = diagonal.detach().abs();
     if (known_any(sizes.amin(-1).le(sizes.amax(-1) * (to_real_type(a.scalar_type()) == kFloat ? 1e-6 : 1e-14)))) return singular_determinant(a);
   }

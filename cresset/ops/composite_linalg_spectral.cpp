@@ -1,6 +1,7 @@
 // QR, eigenvalues and singular values, what is computed from them, and least squares.
 
 #include "cresset/core/layers.h"
+#include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/linalg.h"
 #include "cresset/ops/support.h"
@@ -10,7 +11,6 @@ namespace cresset::ops {
 
 namespace {
 
-bool needs_grad(const Tensor& a) { return layer_state().grad_mode && a.requires_grad(); }
 double epsilon(const Tensor& a) { return to_real_type(a.scalar_type()) == kFloat ? 1.1920928955078125e-07 : 2.220446049250313e-16; }
 Tensor by_columns(const Tensor& t) { return t.transpose(-2, -1).clone(MemoryFormat::Contiguous).transpose(-2, -1); }
 Tensor triangular(const Tensor& a, const Tensor& b, bool upper) { return cresset::linalg_solve_triangular(a, b, upper); }
@@ -129,14 +129,14 @@ Tensor pseudo_inverse(const Tensor& a, const std::optional<Tensor>& atol, const 
   if (a.numel() == 0) return a.adjoint().clone(MemoryFormat::Contiguous);
   const Tolerance tol = tolerance(a, atol, rtol);
   const Svd svd = decompose(a.detach(), hermitian);
-  if (needs_grad(a) && !a.is_meta()) {
+  if (differentiates(a) && !a.is_meta()) {
     const Svd ordered = hermitian ? sorted(svd) : svd;
     const Tensor whole = hermitian ? a.tril() + a.tril(-1).adjoint() : a;
     return differentiable_solution(whole, cresset::eye(a.size(-2), a.options()), ordered, above(ordered.s, tol)).contiguous();
   }
   const Tensor inverse = cresset::where(above(svd.s, tol), svd.s.reciprocal(), number(a, 0)).unsqueeze(-2);
   const Tensor result = (svd.vh.adjoint() * inverse).matmul(svd.u.adjoint());
-  return needs_grad(a) ? result + a.adjoint() * 0 : result;
+  return differentiates(a) ? result + a.adjoint() * 0 : result;
 }
 
 Tensor rank_of(const Tensor& a, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
@@ -189,12 +189,12 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
 }
 
 Two linalg_eigh(const Tensor& self, std::string_view uplo) { return cresset::_linalg_eigh(self, uplo, true); }
-Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) { return std::get<0>(cresset::_linalg_eigh(self, uplo, needs_grad(self))); }
+Tensor linalg_eigvalsh(const Tensor& self, std::string_view uplo) { return std::get<0>(cresset::_linalg_eigh(self, uplo, differentiates(self))); }
 Two linalg_eig(const Tensor& self) { return cresset::_linalg_eig(self, true); }
-Tensor linalg_eigvals(const Tensor& self) { return std::get<0>(cresset::_linalg_eig(self, needs_grad(self))); }
+Tensor linalg_eigvals(const Tensor& self) { return std::get<0>(cresset::_linalg_eig(self, differentiates(self))); }
 
 Three linalg_svd(const Tensor& a, bool full_matrices, std::optional<std::string_view> driver) { return cresset::_linalg_svd(a, full_matrices, true, driver); }
-Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) { return std::get<1>(cresset::_linalg_svd(a, false, needs_grad(a), driver)); }
+Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) { return std::get<1>(cresset::_linalg_svd(a, false, differentiates(a), driver)); }
 Three svd(const Tensor& self, bool some, bool compute_uv) {
   if (compute_uv) {
     const auto [u, s, vh] = cresset::_linalg_svd(self, !some, true);
@@ -253,7 +253,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
       values = cresset::zeros(sizes, real);
     }
   } else {
-    const bool graph = known && layer_state().grad_mode && (a.requires_grad() || b.requires_grad());
+    const bool graph = known && (differentiates(a) || differentiates(b));
     if (by_rank) {
       const Svd svd = decompose(matrix.detach(), false);
       const Tensor kept = above(svd.s, {number(a, 0), number(a, rcond.value_or(epsilon(a) * static_cast<double>(std::max(m, n))))});

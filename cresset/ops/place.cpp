@@ -2,6 +2,7 @@
 
 #include "cresset/kernels/index.h"
 #include "cresset/kernels/layout.h"
+#include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
@@ -171,7 +172,7 @@ namespace composite {
 Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   CRESSET_CHECK(value.dim() == 0, "index_fill: only supports a 0-dimensional value tensor, got shape ", value.sizes());
   CRESSET_CHECK(!value.is_complex() || self.is_complex(), "index_fill: converting a complex value to ", self.scalar_type(), " is not supported");
-  if (!value.requires_grad() && !value.is_meta()) return cresset::index_fill(self, dim, index, value.item());
+  if (!differentiates(value) && !value.is_meta()) return cresset::index_fill(self, dim, index, value.item());
   // Chosen by a mask, so that places that are named twice count once in the value's gradient.
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   const int64_t d = wrap_dim(dim, self.dim());

@@ -61,8 +61,8 @@ bool any_requires_grad(const Tensors& tensors) {
 void check_like(const char* op, const char* what, const Tensors& vectors, const Tensors& like) {
   CRESSET_CHECK(vectors.size() == like.size(), op, ": expected ", like.size(), " ", what, ", got ", vectors.size());
   for (size_t i = 0; i < like.size(); i++)
-    CRESSET_CHECK(vectors[i].sizes() == like[i].sizes(), op, ": expected entry ", i, " of the ", what, " to have shape ", like[i].sizes(), ", got ",
-                  vectors[i].sizes());
+    CRESSET_CHECK(vectors[i].sizes() == like[i].sizes(), op, ": expected entry ", i, " of the ", what, " to have shape ",
+                  like[i].sizes(), ", got ", vectors[i].sizes());
 }
 
 const Tensor& only(const char* op, const Tensors& results) {
@@ -112,7 +112,9 @@ GradientAndValue grad_and_value(const Function& f, const Tensors& primals) {
   const Watch watch(primals);
   const Tensors outputs = run_recorded(f, watch.leaves);
   const Tensor& value = only("grad_and_value", outputs);
-  CRESSET_CHECK(value.dim() == 0, "grad_and_value: expected the function to return a tensor of one number without dimensions, got shape ", value.sizes());
+  CRESSET_CHECK(value.dim() == 0,
+                "grad_and_value: expected the function to return a tensor of one number without dimensions, got shape ",
+                value.sizes());
   return {watch.settled(watch.pull(outputs, {Tensor()}, watch.depends_on_others(outputs))), watch.settled(outputs)[0]};
 }
 
@@ -136,7 +138,9 @@ ValueAndDerivative linearize(const Function& f, const Tensors& primals) {
                 linear.push_back(gradients[i]);
                 along.push_back(tangents[i]);
               }
-            if (!linear.empty()) result = autograd::grad(linear, incoming, along, true, any_requires_grad(along) || watch->depends_on_others(outputs), true);
+            if (!linear.empty())
+              result = autograd::grad(linear, incoming, along, true, any_requires_grad(along) || watch->depends_on_others(outputs),
+                                      true);
             for (size_t i = 0; i < result.size(); i++)
               if (!result[i].defined()) result[i] = zeros_of(outputs[i]);
             return watch->settled(std::move(result));

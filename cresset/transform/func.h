@@ -1,8 +1,8 @@
 #pragma once
 // Transforms of functions of tensors: derivatives of a function, as values and as functions again. They nest in any order.
 //
-// What reverse mode returns keeps a history only if it reaches something else that is being differentiated: an argument that requires
-// grad, a parameter, or what another transform around this one watches.
+// What reverse mode returns keeps a history only if it reaches something else that is being differentiated: an argument that
+// requires grad, a parameter, or what another transform around this one watches.
 
 #include <functional>
 #include <vector>
@@ -44,8 +44,8 @@ struct CRESSET_API ValueAndDerivative {
 };
 CRESSET_API ValueAndDerivative linearize(const Function& f, const Tensors& primals);
 
-// Jacobians of a function with one result, by each primal, of shape result + primal: in reverse mode with a pass for each number of the
-// result, in forward mode for each number of the primals. Errors: several results.
+// Jacobians of a function with one result, by each primal, of shape result + primal: in reverse mode with a pass for each number of
+// the result, in forward mode for each number of the primals. Errors: several results.
 CRESSET_API Tensors jacrev(const Function& f, const Tensors& primals);
 CRESSET_API Tensors jacfwd(const Function& f, const Tensors& primals);
 // Second derivatives of a function whose only result is one number: [i][j] by primal i and primal j.

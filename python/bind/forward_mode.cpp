@@ -8,6 +8,11 @@ namespace cresset::python {
 
 namespace {
 
+const Tensor& tensor_argument(PyObject* o) {
+  CRESSET_CHECK_TYPE(is_tensor(o), "forward mode: expected a tensor, got ", Py_TYPE(o)->tp_name);
+  return tensor_of(o);
+}
+
 uint64_t level_argument(PyObject* o) {
   const uint64_t level = PyLong_AsUnsignedLongLong(o);
   if (PyErr_Occurred()) throw PythonError();

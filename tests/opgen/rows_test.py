@@ -51,6 +51,8 @@ class TestRows(unittest.TestCase):
              "the tensor `other` has no gradient; write a formula, non_differentiable or not_implemented"),
             (ADD.replace('    grad = { self = "grad", other = "grad * alpha" }\n', ""), 1,
              "`add.Tensor` has no `grad`; write a formula for each tensor, non_differentiable or not_implemented"),
+            (ADD + '    jvp = "unknown"\n', 8,
+             '"unknown" is no rule for this row; write linear, multilinear or a function `..._jvp`, or nothing: the rule comes from `grad`'),
             (ADD.replace('{ self = "grad", other = "grad * alpha" }', '"unknown"'), 7,
              '"unknown" is not a gradient; write a table of formulas, non_differentiable or not_implemented'),
             (ADD.replace("Tensor other,", "Tenser other,"), 2,

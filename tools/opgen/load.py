@@ -131,8 +131,8 @@ class _Reader:
             for a in tensors:
                 if a.name not in named:
                     raise self.fail("grad", f"the tensor `{a.name}` has no gradient; write a formula, non_differentiable or not_implemented")
-        if row.jvp is not None and (row.jvp not in JVP_RULES or row.kind not in ("primitive", "fused")):
-            raise self.fail("jvp", f'"{row.jvp}" is no rule for this row; a primitive has linear or multilinear, or none and the rule comes from `grad`')
+        if row.jvp is not None and (not (row.jvp in JVP_RULES or row.jvp.endswith("_jvp")) or row.kind not in ("primitive", "fused")):
+            raise self.fail("jvp", f'"{row.jvp}" is no rule for this row; write linear, multilinear or a function `..._jvp`, or nothing: the rule comes from `grad`')
         if row.out_dtype not in (None, "exact", "cast", "convert", "any"):
             raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact, cast, convert or any')
         if row.kind == "view" and not (row.schema.returns and row.schema.returns[0].alias):

@@ -67,7 +67,7 @@ def make_dual(tensor, tangent, *, level=None):
 
     Errors: RuntimeError outside a level, for another shape or a tensor that has a tangent; ValueError for a dtype without derivatives.
 
-    >>> import torch.autograd.forward_ad as forward_ad
+    >>> forward_ad = torch.autograd.forward_ad
     >>> with forward_ad.dual_level():
     ...     x = forward_ad.make_dual(torch.tensor(3.), torch.tensor(1.))
     ...     forward_ad.unpack_dual(x * x).tangent.item()
@@ -94,7 +94,7 @@ def unpack_dual(tensor, *, level=None):
 class dual_level(_Context):
     """A `with` block in which tensors can be made dual; its tangents are gone when it ends.
 
-    >>> import torch.autograd.forward_ad as forward_ad
+    >>> forward_ad = torch.autograd.forward_ad
     >>> with forward_ad.dual_level():
     ...     x = forward_ad.make_dual(torch.tensor([1., 2.]), torch.tensor([1., 0.]))
     ...     forward_ad.unpack_dual(x.sum()).tangent.item()
