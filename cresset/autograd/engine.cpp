@@ -99,16 +99,6 @@ void add_gradient(Tensor& sum, Tensor&& more) {
 
 // ---- Hooks
 
-void check_hook_result(const Tensor& before, const Tensor& after, const std::string& name) {
-  if (!before.defined() || !after.defined()) return;
-  CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(),
-                ", expected ", before.sizes());
-  CRESSET_CHECK(before.scalar_type() == after.scalar_type(), "hook on ", name, ": changed the dtype of the gradient, got ",
-                after.scalar_type(), ", expected ", before.scalar_type());
-  CRESSET_CHECK(before.device() == after.device(), "hook on ", name, ": changed the device of the gradient, got ", after.device(),
-                ", expected ", before.device());
-}
-
 void run_tensor_hooks(const std::shared_ptr<TensorHooks>& list, Tensor& grad, const Node& node) {
   // A copy, as a hook may register or remove hooks.
   const TensorHooks hooks = *list;
@@ -286,12 +276,15 @@ void evaluate(GraphTask& task, uint32_t i) {
   if (lock) lock.unlock();
 
   if (CRESSET_UNLIKELY(grads.empty())) grads.resize(node.num_inputs());
-  if (node.hooks_or_null() || node.is_accumulate_grad()) run_hooks_on_arrival(node, grads);
-  if (captured) {
+  const auto capture = [&] {
     const auto guard = lock_if_shared(task);
     for (const Capture& c : task.captures)
       if (c.state == i) task.captured[c.output] = grads[c.input_nr];
-  }
+  };
+  // What is asked for is seen before hooks where the node runs on, else after them: so it is in PyTorch.
+  if (captured && needed) capture();
+  if (node.hooks_or_null() || node.is_accumulate_grad()) run_hooks_on_arrival(node, grads);
+  if (captured && !needed) capture();
   if (!needed) return;
   if (CRESSET_UNLIKELY(node.hooks_or_null() && !node.hooks_or_null()->pre_hooks.empty())) run_pre_hooks(node, grads);
 
@@ -427,6 +420,16 @@ void run_shared(GraphTask& task, const edge_list& roots, variable_list&& grads) 
 }
 
 }  // namespace
+
+void check_hook_result(const Tensor& before, const Tensor& after, const std::string& name) {
+  if (!before.defined() || !after.defined()) return;
+  CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(),
+                ", expected ", before.sizes());
+  CRESSET_CHECK(before.scalar_type() == after.scalar_type(), "hook on ", name, ": changed the dtype of the gradient, got ",
+                after.scalar_type(), ", expected ", before.scalar_type());
+  CRESSET_CHECK(before.device() == after.device(), "hook on ", name, ": changed the device of the gradient, got ", after.device(),
+                ", expected ", before.device());
+}
 
 Engine& Engine::get_default_engine() {
   static Engine engine;

@@ -32,5 +32,8 @@ class CRESSET_API Engine {
                                         bool accumulate_grad, const edge_list& outputs);
 };
 
+// What a hook returned in place of a gradient has its shape, dtype and device; else an error that names `where`.
+CRESSET_API void check_hook_result(const Tensor& before, const Tensor& after, const std::string& where);
+
 }  // namespace autograd
 }  // namespace cresset

@@ -84,7 +84,12 @@ static const intrusive_ptr<Node>& view_grad_fn(TensorImpl& view) {
     // Recorded whatever scope the caller is in.
     InferenceMode normal(false);
     IncludeAutograd include;
-    again = replay_view(view, base, Tensor(view.view_base()));
+    const Tensor from(view.view_base());
+    const bool detached = !requires_grad(base);
+    // The view keeps a history although its base lost its own: one that leads nowhere.
+    again = replay_view(view, base, detached ? from.detach().requires_grad_(true) : from);
+    if (detached)
+      for (uint32_t i = 0; i < again.grad_fn()->num_outputs(); i++) again.grad_fn()->set_next_edge(i, Edge());
   }
   const AutogradMeta* made = get_autograd_meta(again);
   CRESSET_INTERNAL_ASSERT(made && made->grad_fn_);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
 
@@ -165,7 +166,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   }
   DimVector shape(input.sizes());
   shape[shape.size() - 1] = weight.size(0);
-  return cresset::linear(input.reshape({-1, input.size(-1)}), weight, bias).view(shape);
+  return own(cresset::linear(input.reshape({-1, input.size(-1)}), weight, bias).view(shape));
 }
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const std::optional<Tensor>& bias) {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
 
@@ -214,7 +215,7 @@ Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::opt
     if (keepdim || (dim && i != d)) shape.push_back(dim && i != d ? self.size(i) : 1);
   shape.push_back(chances.numel());
   values = values.reshape(shape);
-  return q.dim() == 0 ? values.select(-1, 0) : values.movedim(-1, 0);
+  return own(q.dim() == 0 ? values.select(-1, 0) : values.movedim(-1, 0));
 }
 
 Tensor chance(const char* op, const Tensor& self, double q) {

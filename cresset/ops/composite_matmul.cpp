@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::ops::composite {
@@ -22,9 +23,9 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     int64_t rows = 1;
     for (const int64_t s : shape) rows *= s;
     const Tensor flat = self.reshape({rows, k});
-    if (b == 1) return flat.mv(other).view(shape);
+    if (b == 1) return own(flat.mv(other).view(shape));
     shape.push_back(n);
-    return flat.mm(other).view(shape);
+    return own(flat.mm(other).view(shape));
   }
   const Tensor left = a == 1 ? self.unsqueeze(0) : self, right = b == 1 ? other.unsqueeze(1) : other;
   const DimVector batch = broadcast_shapes(left.sizes().slice(0, left.dim() - 2), right.sizes().slice(0, right.dim() - 2));
@@ -35,7 +36,7 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   right_shape.push_back(k); right_shape.push_back(n);
   if (a > 1) shape.push_back(m);
   if (b > 1) shape.push_back(n);
-  return left.expand(left_shape).reshape({count, m, k}).bmm(right.expand(right_shape).reshape({count, k, n})).view(shape);
+  return own(left.expand(left_shape).reshape({count, m, k}).bmm(right.expand(right_shape).reshape({count, k, n})).view(shape));
 }
 
 Tensor outer(const Tensor& self, const Tensor& vec2) {

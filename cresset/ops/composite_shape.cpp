@@ -1,21 +1,10 @@
 // Composites over views: reshaping, splitting, joining and moving of dimensions.
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::ops::composite {
-
-namespace {
-
-// A view of a tensor that nothing else refers to is a tensor of its own.
-Tensor own(Tensor view) {
-  TensorImpl& t = *view.impl();
-  t.clear_view();
-  if (!t.autograd()) t.set_layer(Layer::Autograd, false);
-  return view;
-}
-
-}  // namespace
 
 Tensor reshape(const Tensor& self, IntArrayRef shape) {
   const DimVector sizes = infer_size(shape, self.numel());

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/layout.h"
 #include "cresset/ops/bodies_factory.h"
 #include "cresset/ops/functions.h"
@@ -116,6 +117,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
   const bool complex = start.isComplex() || end.isComplex();
   const TensorOptions o = with_dtype(options, complex ? to_complex_type(get_default_dtype()) : get_default_dtype());
   CRESSET_CHECK(!complex || is_complex_type(o.dtype()), "linspace: expected a complex dtype for complex bounds, got ", o.dtype());
+  if (steps == 1) return cresset::full({1}, start, o);
+  if (steps > 1) kernels::visit_dtype(compute_type(o.dtype()), "linspace", [&](auto zero) { static_cast<void>((start.to<decltype(zero)>(), end.to<decltype(zero)>())); });
   return sequence(steps, o, [&](const kernels::Strided& out) { kernels::linspace(out, start, end); });
 }
 
@@ -134,7 +137,7 @@ Tensor zeros(IntArrayRef size, const TensorOptions& options) { return fresh(cres
 Tensor ones(IntArrayRef size, const TensorOptions& options) { return fresh(cresset::empty(size, plain(options)).fill_(1)); }
 
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
-  const ScalarType t = fill_value.isIntegral(true) ? fill_value.type() : fill_value.isComplex() ? to_complex_type(get_default_dtype()) : get_default_dtype();
+  const ScalarType t = fill_value.isIntegral(false) ? kLong : fill_value.isIntegral(true) ? kBool : fill_value.isComplex() ? to_complex_type(get_default_dtype()) : get_default_dtype();
   return fresh(cresset::empty(size, with_dtype(plain(options), t)).fill_(fill_value));
 }
 

@@ -5,6 +5,7 @@
 
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
@@ -136,10 +137,8 @@ std::vector<Tensor> dsplit(const Tensor& self, IntArrayRef indices) {
 // The parts share the memory of the whole, but nothing watches over that: they are no views and count their own versions.
 static std::vector<Tensor> unwatched(std::vector<Tensor> parts) {
   for (Tensor& part : parts) {
-    TensorImpl& t = *part.impl();
-    t.clear_view();
-    t.share_version_of(*t.alias(false));
-    if (!t.autograd()) t.set_layer(Layer::Autograd, false);
+    part = own(std::move(part));
+    part.impl()->share_version_of(*part.impl()->alias(false));
   }
   return parts;
 }
@@ -148,7 +147,6 @@ std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
   return unwatched(self.split_with_sizes(split_sizes, dim));
 }
-
 
 Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {
@@ -204,7 +202,7 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   DimVector split(self.sizes());
   split[1] = groups;
   split.insert(split.begin() + 2, self.size(1) / groups);
-  return self.reshape(split).transpose(1, 2).reshape(self.sizes());
+  return own(self.reshape(split).transpose(1, 2).clone(MemoryFormat::Contiguous).view(self.sizes()));
 }
 
 Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const TensorOptions& options) {

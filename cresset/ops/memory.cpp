@@ -97,6 +97,7 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   CRESSET_CHECK(!layer_state().grad_mode || !self.requires_grad(), "resize_: a tensor that requires grad cannot be resized, got shape ", self.sizes());
   CRESSET_CHECK(format != MemoryFormat::Preserve, "resize_: unsupported memory format ", format);
   if (self.sizes() == size && format == MemoryFormat::Contiguous) return self;
+  self.impl()->check_writable();
   int64_t numel = 1;
   for (const int64_t s : size) {
     CRESSET_CHECK(s >= 0, "resize_: sizes must not be negative, got ", size);

@@ -5,6 +5,7 @@
 
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
@@ -40,7 +41,7 @@ Tensor kron(const Tensor& self, const Tensor& other) {
     b.push_back(q);
     shape.push_back(p * q);
   }
-  return (self.reshape(a) * other.reshape(b)).reshape(shape);
+  return own((self.reshape(a) * other.reshape(b)).reshape(shape));
 }
 
 Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {

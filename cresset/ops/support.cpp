@@ -37,6 +37,7 @@ std::vector<Tensor> make_views(const Tensor& self, const std::vector<ViewSpec>& 
 }
 
 void restride(const Tensor& self, const ViewSpec& spec) {
+  self.impl()->check_writable();
   self.impl()->set_geometry(spec.sizes, spec.strides, spec.offset);
   self.impl()->bump_version();
 }
@@ -108,6 +109,7 @@ DimVector preserved_strides(const Tensor& like) {
 Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule) {
   CRESSET_CHECK(out.device() == spec.device, op, ": expected out to be on ", spec.device, ", got ", out.device());
   check_out_dtype(op, spec.dtype, out, rule.exact_dtype ? OutDtype::exact : OutDtype::cast);
+  out.impl()->check_writable();
   check_no_internal_overlap(op, out);
   resize_output(out, spec.sizes, spec.strides);
   if (rule.apart) check_apart(op, out, inputs);
@@ -121,6 +123,7 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
 Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec, bool safe, bool overlapping) {
   CRESSET_CHECK(self.sizes() == IntArrayRef(spec.sizes), op, ": output with shape ", self.sizes(), " doesn't match the result's shape ", spec.sizes);
   check_castable(op, spec.dtype, self.scalar_type());
+  self.impl()->check_writable();
   if (!overlapping) check_no_internal_overlap(op, self);
   return Written(self, safe && self.scalar_type() == spec.dtype ? self : allocate(spec));
 }

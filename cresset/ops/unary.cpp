@@ -5,6 +5,7 @@
 #include "cresset/kernels/pointwise.h"
 #include "cresset/ops/bodies_pointwise.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/own.h"
 #include "cresset/ops/pointwise.h"
 
 namespace cresset::ops {
@@ -148,7 +149,7 @@ Tensor make_complex(const Tensor& real, const Tensor& imag) {
   CRESSET_CHECK(t == imag.scalar_type() && (t == kHalf || t == kFloat || t == kDouble), "complex: expected both inputs to be float16, float32 or float64, got ",
                 real.scalar_type(), " and ", imag.scalar_type());
   const std::vector<Tensor> both = cresset::broadcast_tensors({real, imag});
-  return cresset::view_as_complex(cresset::stack(both, -1));
+  return own(cresset::view_as_complex(cresset::stack(both, -1)));
 }
 Tensor polar(const Tensor& abs, const Tensor& angle) {
   const ScalarType t = abs.scalar_type();

@@ -85,6 +85,7 @@ Tensor TensorHookTable::operator()(const Tensor& grad) const {
       if (result.get() == Py_None) continue;
       CRESSET_CHECK_TYPE(is_tensor(result.get()), "hook: expected to return a tensor or None, got ",
                          Py_TYPE(result.get())->tp_name);
+      autograd::check_hook_result(current, tensor_of(result.get()), "a tensor");
       current = tensor_of(result.get());
     }
     return current.is_same(grad) ? Tensor() : current;

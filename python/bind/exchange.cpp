@@ -20,9 +20,8 @@ constexpr size_t kMaxDims = 128;
   throw PythonError();
 }
 
-// Lists and tuples as they are, other sequences as lists.
+// Lists and tuples as they are, whatever else can be walked through as lists.
 Ref items_of(PyObject* o) {
-  if (!PySequence_Check(o)) raise(PyExc_TypeError, "not a sequence");
   return checked(PySequence_Fast(o, "not a sequence"));
 }
 
@@ -89,6 +88,7 @@ template <class T> T number_in(PyObject* o) {
       strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") != 0 && strcmp(Py_TYPE(o)->tp_name, "numpy.bool") != 0)
     raise(PyExc_TypeError, str("'", Py_TYPE(o)->tp_name, "' object cannot be interpreted as an integer"));
   if constexpr (std::is_same_v<T, bool>) {
+    if (!PyNumber_Check(o) || is_tensor(o)) return integer_in(o).to<bool>();
     const int on = PyObject_IsTrue(o);
     if (on < 0) throw PythonError();
     return on == 1;
@@ -111,7 +111,8 @@ template <class T> T number_in(PyObject* o) {
 template <class T> void store(T*& out, IntArrayRef sizes, size_t d, PyObject* data) {
   if (d == sizes.size()) {
     if (CRESSET_UNLIKELY(is_tensor(data)) && tensor_of(data).numel() != 1)
-      raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+      std::is_integral_v<T> ? raise(PyExc_TypeError, "only integer tensors of a single element can be converted to an index")
+                            : raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
     *out++ = number_in<T>(data);
     return;
   }

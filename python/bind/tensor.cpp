@@ -198,6 +198,7 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
     const bool on = truth(value, "requires_grad");
+    CRESSET_CHECK(tensor_of(self).is_leaf(), "requires_grad: can only be set on leaf tensors; detach() the result of an operator first");
     tensor_of(self).requires_grad_(on);
     return 0;
   }, -1);

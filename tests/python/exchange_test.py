@@ -127,6 +127,30 @@ class Numbers(unittest.TestCase):
         self.assertEqual(torch.range(-1, 1.1, 1 / 3)[3].item(), 0)
         self.assertEqual(torch.range(0, 1e3, 0.3, dtype=torch.float64).tolist(), [0.3 * i for i in range(3334)])
 
+    def test_truth_values_come_from_numbers_only(self):
+        for data in ([None], [{}], [False, None], [1, [2]], [torch.tensor(1.5)], [torch.tensor(1j)], object()):
+            with self.assertRaises(TypeError):
+                torch.tensor(data, dtype=torch.bool)
+        self.assertEqual(torch.tensor([torch.tensor(2), 0.5, np.bool_(False), 1j], dtype=torch.bool).tolist(), [True, True, False, True])
+
+    def test_data_that_is_no_number_is_refused_with_the_right_type(self):
+        with self.assertRaises(ValueError):
+            torch.tensor([range(3), {}], dtype=torch.float32)  # a dict can be walked through, and has another length
+        with self.assertRaises(TypeError):
+            torch.tensor([torch.tensor([1, 2])])
+        with self.assertRaises(ValueError):
+            torch.tensor([torch.tensor([1.0, 2.0])])
+
+    def test_bounds_that_the_dtype_cannot_hold(self):
+        for start, end, dtype in ((0, 300, torch.uint8), (0.5, 1e3, torch.int8), (0, 1e20, torch.int64), (0, 1e6, torch.float16), (0, float("nan"), torch.int8)):
+            with self.assertRaisesRegex(RuntimeError, "without overflow"):
+                torch.linspace(start, end, 3, dtype=dtype)
+        self.assertEqual(torch.linspace(0, 1e3, 0, dtype=torch.int8).tolist(), [])
+        self.assertEqual(torch.linspace(1, 5, 1, dtype=torch.bool).tolist(), [True])
+        for number in (2**63, 2**64 - 1):
+            with self.assertRaisesRegex(RuntimeError, "without overflow"):
+                torch.full((), number)
+
     def test_grids_are_of_one_dtype(self):
         with self.assertRaisesRegex(RuntimeError, "same dtype"):
             torch.meshgrid(torch.arange(2), torch.arange(2.0), indexing="ij")

@@ -189,6 +189,20 @@ class Modes(unittest.TestCase):
         self.assertFalse(torch.is_grad_enabled())
         torch.set_grad_enabled(True)
 
+    def test_inference_tensors_are_not_changed_outside_inference_mode(self):
+        changes = (
+            lambda t: t.copy_(torch.ones(1)), lambda t: t.fill_(1), lambda t: t.zero_(), lambda t: t.resize_(2), lambda t: t.unsqueeze_(0),
+            lambda t: t.squeeze_(), lambda t: t.t_(), lambda t: t.mul_(2), lambda t: t.uniform_(), lambda t: t.index_fill_(0, torch.tensor([0]), 1),
+            lambda t: torch.sum(torch.ones(1, 2), 1, out=t),
+        )  # fmt: skip
+        for number, change in enumerate(changes):
+            with torch.inference_mode():
+                tensor = torch.zeros(1)
+                change(torch.zeros(1))
+            with self.subTest(number), self.assertRaisesRegex(RuntimeError, "inference"):
+                change(tensor)
+            self.assertEqual((tensor.shape, tensor.item()), ((1,), 0))
+
     def test_generators_switch_at_every_step(self):
         @torch.no_grad()
         def steps():

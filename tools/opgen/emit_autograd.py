@@ -24,6 +24,11 @@ def uses(expression: str, name: str) -> bool:
     return re.search(rf"(?<![\w.:]){name}\b(?!\s*\()", expression) is not None
 
 
+def without_geometry(expression: str, name: str, instead: str = "") -> str:
+    """The expression where what SavedGeometry answers about a tensor no longer mentions it."""
+    return re.sub(rf"(?<![\w.:]){name}\.({GEOMETRY})\(", rf"{instead}.\1(" if instead else "(", expression)
+
+
 def camel(name: str) -> str:
     """As PyTorch spells it: a letter after a digit is a capital too."""
     joined = "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
@@ -45,6 +50,7 @@ class Saved:
     is_tensor: bool
     is_output: bool
     edges: tuple[int, ...]  # the gradients that need it, as positions among the differentiable arguments
+    has_geometry: bool = False  # other gradients need its sizes or strides only, kept where the tensor itself is not
 
 
 class AutogradEmitter:
@@ -111,7 +117,7 @@ class AutogradEmitter:
                 return Saved(name, member, save.format(name), local.format(name), False, False, edges)
             return Saved(name, plain, name, f"const auto& {name} = {name}_;", False, False, edges)
         text = " ".join(expressions)  # type: ignore[call-overload]
-        if not a.type.list and not uses(re.sub(rf"(?<![\w.:]){name}\.({GEOMETRY})\(", "(", text), name):
+        if not a.type.list and not uses(without_geometry(text, name), name):
             return Saved(name, "SavedGeometry", f"SavedGeometry({name})", f"const SavedGeometry& {name} = {name}_;", False, False, edges)
         if a.type.list and not uses(text.replace(f"sizes_of({name})", ""), name):
             return Saved(name, "std::vector<DimVector>", f"sizes_of({name})", "", False, False, edges)
@@ -122,7 +128,12 @@ class AutogradEmitter:
         unpack = f"{name}_.unpack(this)"
         unpack = f"optional_of({unpack})" if a.type.optional else unpack
         kind = "std::optional<Tensor>" if a.type.optional else "Tensor"
-        return Saved(name, "SavedVariable", f"SavedVariable({name}, false)", f"const {kind} {name} = {unpack};", True, False, edges)
+        data = edges if a.type.optional or self.has_lists else self.edges_with_data(name)
+        return Saved(name, "SavedVariable", f"SavedVariable({name}, false)", f"const {kind} {name} = {unpack};", True, False, data, data != edges)
+
+    def edges_with_data(self, name: str) -> tuple[int, ...]:
+        found = [names for names, text in self.formulas.items() if text not in STATES and uses(without_geometry(text, name), name)]
+        return tuple(sorted(self.position(n) for names in found for n in names))
 
     def condition(self, edges: tuple[int, ...], node: str) -> str:
         """Whether any gradient that needs a saved tensor is wanted; empty where that is always so."""
@@ -151,6 +162,7 @@ class AutogradEmitter:
             lines.append("  }")
         lines.append("  variable_list apply(variable_list&& grads) override;")
         lines += [f"  {s.type} {s.name}_{{}};" for s in saved]
+        lines += [f"  SavedGeometry {s.name}_geometry_{{}};" for s in saved if s.has_geometry]
         lines += [f"  size_t {a.name}_count = 0;" for a in self.differentiable if a.type.list]
         if len(names) > 1 or self.row.grad_name_if:
             lines.append(f"  const char* name_ = {quoted(names[0])};")
@@ -163,12 +175,14 @@ class AutogradEmitter:
             lines.append("  check_not_released(released_);")
         lines.append("  const Tensor& grad = grads[0];" if any(uses(t, "grad") for t in texts) else "  (void)grads;")
         for s in saved:
-            condition = self.condition(s.edges, "") if s.is_tensor else ""
+            condition = self.condition(s.edges, "this->" if s.has_geometry else "") if s.is_tensor else ""
             if s.local and condition:
                 kind, _, value = s.local.removeprefix("const ").removesuffix(";").partition(" = ")
                 lines += [f"  {kind};", f"  if ({condition}) {s.name} = {value};"]
             elif s.local:
                 lines.append("  " + s.local)
+            if s.has_geometry:
+                lines.append(f"  const SavedGeometry {s.name}_geometry = {s.name}.defined() ? SavedGeometry({s.name}) : {s.name}_geometry_;")
         lines.append("  variable_list result_grads(num_outputs());")
         start: dict[str, str] = {}
         at = "0"
@@ -182,6 +196,7 @@ class AutogradEmitter:
                 continue
             for s in saved:
                 text = text.replace(f"sizes_of({s.name})", f"{s.name}_") if s.type == "std::vector<DimVector>" else text
+                text = without_geometry(text, s.name, f"{s.name}_geometry") if s.has_geometry else text
             first = self.differentiable[self.position(names[0])]
             if text == "not_implemented":
                 lines += [f"  if (should_compute_output({start[names[0]]})) {{", "  " + self.missing(), "  }"]
@@ -229,6 +244,8 @@ class AutogradEmitter:
                 save = "SavedVariable(cloned(self), false)"
             condition = self.condition(s.edges, "node->") if s.is_tensor else ""
             lines.append(f"{f'if ({condition}) ' if condition else ''}node->{s.name}_ = {save};")
+            if s.has_geometry:
+                lines.append(f"else node->{s.name}_geometry_ = SavedGeometry({s.name});")
         return lines
 
     def save_outputs(self, value: str) -> list[str]:

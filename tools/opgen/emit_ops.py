@@ -124,6 +124,7 @@ class RowEmitter:
     def run_mutating(self, op: Op) -> list[str]:
         row = self.row
         body = [f"meta::{self.meta_name()}({op.names});"] if self.has_meta_function() else []
+        body.append("self.impl()->check_writable();")
         if self.base.ident not in FILLS:
             body.append(f'check_no_internal_overlap("{self.name}", self);')
         body += [f"if (!self.is_meta()) cpu::{self.body_name()}({op.names});",

@@ -23,6 +23,53 @@ class Passes(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "freed"):
             y.backward()
 
+    def test_a_product_keeps_only_what_its_gradients_need(self):
+        F = torch.nn.functional
+        image, kernel = torch.ones(1, 1, 3), torch.ones(1, 1, 2)
+        calls = {
+            "mm": (lambda x, w: x @ w, torch.ones(2, 2), torch.ones(2, 2)),
+            "addmm": (lambda x, w: torch.addmm(torch.zeros(2), x, w), torch.ones(2, 2), torch.ones(2, 2)),
+            "linear": (F.linear, torch.ones(2, 2), torch.ones(2, 2)),
+            "conv1d": (F.conv1d, image, kernel),
+            "conv_transpose1d": (F.conv_transpose1d, image, kernel),
+        }
+        for name, (call, first, second) in calls.items():
+            for wanted in (0, 1):
+                with self.subTest(name, wanted=wanted):
+                    pair = [first.clone(), second.clone()]
+                    whole = [t.clone().requires_grad_() for t in pair]
+                    expected = torch.autograd.grad(call(*whole).sum(), whole)[wanted]
+                    leaf = pair[wanted].requires_grad_()
+                    pair[wanted] = leaf * 1
+                    kept = []
+                    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+                        call(*pair)
+                    self.assertEqual(len(kept), 1)
+                    out = call(*pair)
+                    pair[wanted].zero_()  # nobody looks at it again
+                    (grad,) = torch.autograd.grad(out.sum(), leaf, retain_graph=True)
+                    self.assertTrue(torch.equal(grad, expected))
+                    pair[1 - wanted].zero_()
+                    with self.assertRaisesRegex(RuntimeError, "modified"):
+                        out.sum().backward()
+
+    def test_each_hook_is_checked_before_the_next_one(self):
+        for careless in (lambda g: g.sum(), lambda g: g.double()):
+            x, seen = leaf(1.0) * 1, []
+            x.register_hook(careless)
+            x.register_hook(seen.append)
+            with self.assertRaisesRegex(RuntimeError, "hook"):
+                x.sum().backward()
+            self.assertEqual(seen, [])
+
+    def test_what_grad_returns_of_a_result_is_hooked_where_its_node_does_not_run(self):
+        x = leaf(3.0)
+        y = x * x
+        y.register_hook(lambda g: g * 0)
+        total = y.sum() + x.sum()
+        self.assertEqual([g.item() for g in torch.autograd.grad(total, [y, x], retain_graph=True)], [1, 1])
+        self.assertEqual(torch.autograd.grad(total, [y])[0].item(), 0)
+
     def test_given_gradients_weight_the_outputs(self):
         x = leaf(1.0, 2.0)
         torch.autograd.backward([x * 2, (x * 3).sum()], [torch.tensor([1.0, 10.0]), None])

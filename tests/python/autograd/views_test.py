@@ -49,6 +49,15 @@ class Bases(unittest.TestCase):
             self.assertIsNone(made._base)
             self.assertFalse(made._is_view())
 
+    def test_results_that_are_reshaped_on_the_way_out_are_no_views(self):
+        a, b = torch.ones(2, 2, requires_grad=True) * 1, torch.ones(2, requires_grad=True) * 1
+        for y in (
+            torch.nn.functional.linear(a[None], a), a[None] @ a, a[None, None] @ b, a[None] @ a[None], torch.kron(a, a), torch.complex(b, b),
+            torch.polar(b, b), torch.quantile(a, 0.5), torch.channel_shuffle(torch.ones(1, 2, 1, requires_grad=True), 2),
+        ):  # fmt: skip
+            self.assertIsNone(y._base)
+            y.detach_()
+
     def test_unsafe_pieces_share_memory_and_nothing_else(self):
         x = torch.ones(4, requires_grad=True)
         y = x * 1
@@ -91,6 +100,29 @@ class Leaves(unittest.TestCase):
         self.late(False).requires_grad_(False)
         with self.assertRaises(RuntimeError):
             self.late(False).is_leaf
+
+
+    def test_only_leaves_can_be_set_to_require_gradients(self):
+        y = torch.ones(2, requires_grad=True) * 1
+        for on in (True, False):
+            with self.assertRaisesRegex(RuntimeError, "leaf"):
+                y.requires_grad = on
+        self.assertIs(y.requires_grad_(), y)
+
+    def test_views_of_a_detached_base_keep_a_history_that_leads_nowhere(self):
+        x = torch.ones(2, requires_grad=True)
+        y = x * 1
+        v = y[:1]
+        y.mul_(2)
+        y.detach_()
+        self.assertEqual((v.requires_grad, v.is_leaf, y.requires_grad), (True, False, False))
+        (v * v).sum().backward()
+        self.assertEqual((v.tolist(), x.grad, y.grad), ([2], None, None))
+        z = torch.ones(1, 1, requires_grad=True)
+        v = z.t()
+        z.requires_grad_(False)
+        z.detach().add_(1)
+        self.assertFalse(v.is_leaf)
 
 
 class InPlace(unittest.TestCase):
