@@ -52,6 +52,7 @@ void give_history(const intrusive_ptr<Node>& node, const std::string& name, cons
     CRESSET_CHECK(
         !out.is_view() || num_outputs == 1, name,
         ": a view was modified in place by a function with several outputs, which is not supported; return one tensor only");
+    check_inplace(out, true, name.c_str());
     rebase_history(out, node);
     return;
   }

@@ -166,3 +166,16 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
 }
 
 }  // namespace cresset::ops::composite
+
+// With gradients of their own, which keep the inputs and nothing else.
+namespace cresset::ops::cpu {
+
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return composite::mse_loss(self, target, reduction); }
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  return composite::smooth_l1_loss(self, target, reduction, beta);
+}
+Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  return composite::huber_loss(self, target, reduction, delta);
+}
+
+}  // namespace cresset::ops::cpu

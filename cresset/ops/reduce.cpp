@@ -390,4 +390,11 @@ std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> di
 
 }  // namespace composite
 
+namespace cpu {
+
+// With a gradient of its own, out of the input and the result.
+Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) { return composite::logsumexp(self, dim, keepdim); }
+
+}  // namespace cpu
+
 }  // namespace cresset::ops

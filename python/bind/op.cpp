@@ -89,7 +89,10 @@ PyTypeObject* named_results(const FunctionSchema& schema) {
   auto* title = new std::string("torch.return_types." + base);
   PyStructSequence_Desc desc{title->c_str(), nullptr, fields, static_cast<int>(schema.returns.size())};
   type = PyStructSequence_NewType(&desc);
-  if (type) type->tp_repr = named_repr;
+  if (!type) return nullptr;
+  type->tp_repr = named_repr;
+  const Ref home = checked(PyUnicode_FromString("cresset.return_types"));  // where pickle looks for it
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", home.get())) throw PythonError();
   return type;
 }
 
@@ -453,9 +456,19 @@ PyObject* set_default_device(PyObject*, PyObject* device) {
     Py_RETURN_NONE;
   });
 }
+// named_result(entry name): the tuple type of its results, or None.
+PyObject* named_result(PyObject*, PyObject* entry) {
+  return guarded([&]() -> PyObject* {
+    const char* name = PyUnicode_AsUTF8(entry);
+    if (!name) throw PythonError();
+    PyTypeObject* type = named_results(dispatch::find_op(name).entry().function_schema());
+    return Ref::share(type ? reinterpret_cast<PyObject*>(type) : Py_None).release();
+  });
+}
 PyMethodDef functions[] = {
     {"make_op", make_op, METH_VARARGS, nullptr},
     {"add_op", add_named_op, METH_VARARGS, nullptr},
+    {"named_result", named_result, METH_O, nullptr},
     {"_set_default_device", set_default_device, METH_O, nullptr}, {}};
 
 }  // namespace

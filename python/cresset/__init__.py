@@ -80,7 +80,7 @@ from . import autograd, fft, linalg, special  # noqa: E402,F401
 # Submodules that load at first use, and names that live in them.
 _lazy = {"distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
-_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "storage", "testing", "types", "version", "__config__")})
+_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
 _lazy.update(TypedStorage="storage")
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")

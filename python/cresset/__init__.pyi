@@ -55,6 +55,7 @@ from _cresset import (
 )
 from _cresset import _bool, _Device, _dtype, _DType, _float, _int, _Number, _Size, _str
 from _cresset.functions import *
+from _cresset.functions import return_types as return_types
 
 from . import __config__ as __config__, accelerator as accelerator, autograd as autograd, backends as backends, compat as compat, cpu as cpu
 from . import cuda as cuda, distributions as distributions, fft as fft, func as func, io as io, linalg as linalg, masked as masked, nn as nn, optim as optim

@@ -298,6 +298,22 @@ def __format__(self, spec):
     return object.__format__(self, spec)
 
 
+@_method
+def __setstate__(self, state):
+    """Takes over memory and geometry: a storage, an offset, sizes and strides, as old pickles have them; or attributes."""
+    if isinstance(state, dict):
+        self.__dict__.update(state)
+        return
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__: can only be called on leaf tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return
+    storage, offset, size, stride, self.requires_grad = state[:5]
+    with torch.no_grad():
+        self.set_(storage, offset, size, stride)
+
+
 Tensor.__deepcopy__ = _utils.deepcopy_tensor
 Tensor.__reduce_ex__ = lambda self, protocol: _utils.reduce_tensor(self)
 

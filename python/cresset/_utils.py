@@ -1,5 +1,6 @@
 """What pickled tensors are rebuilt with; the names and arguments are PyTorch's."""
 
+import copyreg as _copyreg
 from collections import OrderedDict as _OrderedDict
 
 from _cresset import Tensor, UntypedStorage
@@ -37,7 +38,9 @@ def _finish(out, requires_grad, metadata):
     if metadata and metadata.get("conj"):
         out = out.conj()
     if metadata and metadata.get("neg"):
-        out = out._neg_view()
+        from cresset import _operators
+
+        out = _operators["_neg_view"](out)
     out = out.detach() if metadata else out
     return out.requires_grad_(True) if requires_grad else out
 
@@ -51,13 +54,7 @@ def _rebuild_from_type_v2(function, cls, args, state):
     out = function(*args)
     if type(out) is not cls:
         out = out.as_subclass(cls)
-    if isinstance(state, tuple):
-        state, slots = state
-        for name, value in slots.items():
-            setattr(out, name, value)
-    if state:
-        out.__dict__.update(state)
-    return out
+    return _set_attributes(out, state)
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
@@ -72,20 +69,38 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
     return out
 
 
+def _attributes(tensor):
+    """What a subclass keeps in objects: a dict, or a pair of it and of what is in slots."""
+    named = {name: getattr(tensor, name) for name in _copyreg._slotnames(type(tensor)) if hasattr(tensor, name)} if type(tensor) is not Tensor else {}
+    return (dict(tensor.__dict__), named) if named else dict(tensor.__dict__)
+
+
+def _set_attributes(tensor, state):
+    """Puts back what `_attributes` gave."""
+    if isinstance(state, tuple):
+        state, slots = state
+        for name, value in slots.items():
+            setattr(tensor, name, value)
+    if state:
+        tensor.__dict__.update(state)
+    return tensor
+
+
 def reduce_tensor(self):
     """The callable and arguments that rebuild a tensor, its class and its attributes."""
     if self.device.type == "meta":
         args = (self.dtype, tuple(self.size()), self.stride(), self.requires_grad)
         if type(self) is Tensor and not self.__dict__:
             return _rebuild_meta_tensor_no_storage, args
-        return _rebuild_from_type_v2, (_rebuild_meta_tensor_no_storage, type(self), args, dict(self.__dict__))
+        return _rebuild_from_type_v2, (_rebuild_meta_tensor_no_storage, type(self), args, _attributes(self))
+    attributes = _attributes(self)
     if self.is_conj() or self.is_neg():
         self = self.resolve_conj().resolve_neg()
     storage = (self.untyped_storage(), self.dtype)
     args = (storage, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad, _OrderedDict())
-    if type(self) is Tensor and not self.__dict__:
+    if type(self) is Tensor and not attributes:
         return _rebuild_tensor_v2, args
-    return _rebuild_from_type_v2, (_rebuild_tensor_v2, type(self), args, dict(self.__dict__))
+    return _rebuild_from_type_v2, (_rebuild_tensor_v2, type(self), args, attributes)
 
 
 def deepcopy_tensor(self, memo):
@@ -108,8 +123,6 @@ def deepcopy_tensor(self, memo):
     memo[id(self)] = out
     if self.grad is not None:
         out.grad = copy.deepcopy(self.grad, memo)
-    if self.__dict__:
-        out.__dict__.update(copy.deepcopy(self.__dict__, memo))
-    return out
+    return _set_attributes(out, copy.deepcopy(_attributes(self), memo))
 
 

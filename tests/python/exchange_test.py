@@ -1,6 +1,7 @@
 """Tensors out of Python data, NumPy arrays, buffers and DLPack, and back. What is expected was taken from PyTorch 2.13."""
 
 import copy
+import io
 import pickle
 import unittest
 
@@ -187,6 +188,10 @@ class Windows(unittest.TestCase):
         self.assertEqual(torch.vander(torch.ones(2), 0).shape, (2, 0))
 
 
+class Slotted(torch.Tensor):
+    __slots__ = ("kept",)
+
+
 class Copies(unittest.TestCase):
     def test_the_kind_of_device_is_one_class(self):
         self.assertIs(type(torch.ones(1).__dlpack_device__()[0]), torch.utils.dlpack.DLDeviceType)
@@ -198,6 +203,36 @@ class Copies(unittest.TestCase):
         self.assertEqual((m.is_meta, m.stride()), (True, (1, 3)))
         with self.assertRaises(RuntimeError):
             copy.deepcopy(torch.ones(2, requires_grad=True) * 2)
+
+    def test_slots_of_subclasses_are_copied(self):
+        x = torch.ones(2).as_subclass(Slotted)
+        x.kept, x.named = [1], 2
+        for same in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+            self.assertEqual((type(same), same.kept, same.named), (Slotted, [1], 2))
+        self.assertIs(copy.copy(x).kept, x.kept)
+        self.assertIsNot(copy.deepcopy(x).kept, x.kept)
+
+    def test_results_with_fields_are_pickled(self):
+        result = pickle.loads(pickle.dumps(torch.max(torch.tensor([1.0, 3.0]), 0)))
+        self.assertEqual((type(result).__name__, result.values.item(), result.indices.item()), ("max", 3, 1))
+        self.assertIsInstance(torch.linalg.slogdet(torch.eye(2)), torch.return_types.linalg_slogdet)
+        self.assertIn("torch.return_types.max(", repr(result))
+        with self.assertRaises(AttributeError):
+            torch.return_types.no_such_result
+
+    def test_lazily_negated_tensors_are_saved(self):
+        file = io.BytesIO()
+        torch.save(torch.tensor([1 + 2j]).conj().imag, file)
+        for options in ({}, {"weights_only": False}):
+            file.seek(0)
+            self.assertEqual(torch.load(file, **options).tolist(), [-2])
+
+    def test_setstate_takes_memory_over(self):
+        x = torch.ones(2)
+        x.__setstate__((torch.arange(3.0).untyped_storage(), 1, (2,), (1,)))
+        self.assertEqual(x.tolist(), [1, 2])
+        x.__setstate__({"named": 3})
+        self.assertEqual(x.named, 3)
 
     def test_contains_takes_numbers_and_tensors(self):
         self.assertIn(np.float32(1), torch.arange(3.0))

@@ -205,6 +205,36 @@ class _Recorder:
         raise CheckpointError(f"torch.utils.checkpoint: {problem}")
 
 
+class _Inputs(torch.autograd.Function):
+    """Keeps inputs as operators keep what they save: with their versions, so that later changes in place are noticed."""
+
+    @staticmethod
+    def forward(ctx, anchor, *tensors):
+        ctx.save_for_backward(*tensors)
+        return anchor.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise AssertionError("no gradient comes here")
+
+
+def _kept(args):
+    """A function that gives the arguments again."""
+    places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
+    if not places:
+        return lambda: args
+    node = _Inputs.apply(torch.empty(0, requires_grad=True), *(args[i] for i in places)).grad_fn
+    others = [None if isinstance(x, torch.Tensor) else x for x in args]
+
+    def again():
+        found = list(others)
+        for place, tensor in zip(places, node.saved_tensors, strict=True):
+            found[place] = tensor
+        return found
+
+    return again
+
+
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False, early_stop=True,
                preserve_rng_state=True, **kwargs):  # fmt: skip
     """Calls a function without keeping what it saves for backward; it is called again then (Chen et al., "Training deep nets with
@@ -253,8 +283,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     if not torch.is_grad_enabled():
         with forward_context:
             return function(*args, **kwargs)
+    inputs = _kept(args)
     recorder = _Recorder(
-        lambda: function(*args, **kwargs), recompute_context, torch.get_rng_state() if preserve_rng_state else None,
+        lambda: function(*inputs(), **kwargs), recompute_context, torch.get_rng_state() if preserve_rng_state else None,
         determinism_check == "default", early_stop if _overrides["early_stop"] is None else _overrides["early_stop"],
         debug if _overrides["debug"] is None else _overrides["debug"],
     )  # fmt: skip

@@ -53,6 +53,24 @@ class Passes(unittest.TestCase):
                     with self.assertRaisesRegex(RuntimeError, "modified"):
                         out.sum().backward()
 
+    def test_losses_keep_their_inputs_and_logsumexp_its_result(self):
+        F = torch.nn.functional
+        for name in ("mse_loss", "smooth_l1_loss", "huber_loss"):
+            for side in (0, 1):
+                pair = [leaf(0.25, 3.0) * 1, leaf(1.0, 0.0) * 1]
+                loss = getattr(F, name)(*pair)
+                self.assertEqual(loss.grad_fn.name().lower(), name.replace("_", "") + "backward0")
+                pair[side].add_(1)
+                with self.subTest(name, side=side), self.assertRaisesRegex(RuntimeError, "modified"):
+                    loss.backward()
+        x = torch.tensor([[float("-inf"), 0.0], [0.0, 0.0]], requires_grad=True)
+        y = x.logsumexp(1)
+        self.assertEqual(y.grad_fn.name(), "LogsumexpBackward0")
+        self.assertEqual(torch.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist(), [[0, 1], [0.5, 0.5]])
+        y.unsqueeze_(0)
+        with self.assertRaisesRegex(RuntimeError, "modified"):
+            y.sum().backward()
+
     def test_each_hook_is_checked_before_the_next_one(self):
         for careless in (lambda g: g.sum(), lambda g: g.double()):
             x, seen = leaf(1.0) * 1, []

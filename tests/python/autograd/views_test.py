@@ -126,6 +126,32 @@ class Leaves(unittest.TestCase):
 
 
 class InPlace(unittest.TestCase):
+    def test_a_function_that_may_not_change_a_view_leaves_its_base_a_leaf(self):
+        class Same(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.view_as(x)
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        class Zero(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x.mul_(0))
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 0
+
+        for view in (Same.apply, lambda x: x[:]):
+            x = torch.ones(1, requires_grad=True)
+            with self.assertRaises(RuntimeError):
+                Zero.apply(view(x))
+            self.assertTrue(x.is_leaf)
+
     def test_composites_keep_the_input_that_their_gradient_needs(self):
         x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
         y = x * 1

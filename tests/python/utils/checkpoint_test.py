@@ -109,6 +109,18 @@ class Checkpoints(unittest.TestCase):
         with self.assertRaisesRegex(CheckpointError, "(?s)different metadata.*position 1.*checkpoint_test.py"):
             checkpoint(wider, leaf(), use_reentrant=False, debug=True).sum().backward()
 
+    def test_inputs_that_change_in_place_are_noticed(self):
+        for change in (lambda t: t.fill_(0.5), lambda t: t.unsqueeze_(0)):
+            x = leaf() * 1
+            y = checkpoint(lambda t: t.sin().exp(), x, use_reentrant=False)
+            change(x)
+            with self.assertRaisesRegex(RuntimeError, "modified"):
+                y.sum().backward()
+        with torch.inference_mode():
+            x = torch.ones(2)
+        with self.assertRaisesRegex(RuntimeError, "inference"):
+            checkpoint(torch.exp, x, use_reentrant=False)
+
     def test_sequences(self):
         x = leaf()
         layers = [torch.sin, torch.exp, torch.cos, torch.tanh, torch.sigmoid]
