@@ -333,7 +333,10 @@ void linalg_solve_triangular(const Tensor& self, const Tensor& b, bool upper, bo
   const int n = static_cast<int>(self.size(-1));
   // Which triangle belongs to matrix i of the result's batch.
   const int64_t count = batch_count(out), dims = static_cast<int64_t>(batch.size()), shift = dims - (triangle.dim() - 2);
+  // One triangle for each right side, one after the other, by rows or by columns.
+  const bool one_each = triangle.dim() == out.dim() && batch_of(triangle) == IntArrayRef(batch);
   const auto offset = [&](int64_t i) {
+    if (one_each) return i * n * n * static_cast<int64_t>(triangle.element_size());
     int64_t at = 0;
     for (int64_t d = dims - 1; d >= 0; d--) {
       const int64_t index = i % batch[d];

@@ -112,8 +112,8 @@ CRESSET_ALWAYS_INLINE void triangular(bool upper, bool unit, int n, int columns,
     const T* column = a + k * a_column;
     T* row = b + k * b_row;
     if (!unit) {
-      const T pivot = column[k * a_row];
-      for (int c = 0; c < columns; c++) row[c * b_column] = row[c * b_column] / pivot;
+      const T factor = T(1) / column[k * a_row];
+      for (int c = 0; c < columns; c++) row[c * b_column] = row[c * b_column] * factor;
     }
     for (int c = 0; c < columns; c++) {
       T* x = b + c * b_column;
@@ -174,7 +174,10 @@ void small_triangular(ScalarType dtype, bool upper, bool unit, int n, int column
                       int64_t b_column) {
   by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    by_order(n, [&](auto order) { triangular(upper, unit, order, columns, static_cast<const T*>(a), a_row, a_column, static_cast<T*>(b), b_row, b_column); });
+    by_order(n, [&](auto order) {
+      if (a_row == 1 && b_row == 1) triangular(upper, unit, order, columns, static_cast<const T*>(a), 1, a_column, static_cast<T*>(b), 1, b_column);
+      else triangular(upper, unit, order, columns, static_cast<const T*>(a), a_row, a_column, static_cast<T*>(b), b_row, b_column);
+    });
   });
 }
 
