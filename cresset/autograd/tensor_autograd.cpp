@@ -74,6 +74,7 @@ Tensor& Tensor::detach_() {
     autograd::release_node(std::move(meta->grad_fn_));
     meta->requires_grad_ = false;
     meta->output_nr_ = 0;
+    if (meta->extras_) meta->extras_->tangents.clear();
   }
   return *this;
 }

@@ -26,6 +26,43 @@ class Duals(unittest.TestCase):
             self.assertIsNone(forward_ad.unpack_dual(primal).tangent)
         self.assertIsNone(forward_ad.unpack_dual(x).tangent)
 
+    def test_detaching_in_place_drops_the_tangent(self):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(vec(1.0), vec(1.0)).clone()
+            self.assertIsNone(forward_ad.unpack_dual(x.detach_()).tangent)
+
+    def test_values_that_are_filled_in_have_tangents_too(self):
+        with forward_ad.dual_level():
+            value = forward_ad.make_dual(vec(2.0).sum(), vec(3.0).sum())
+            filled = vec(0.0, 0.0, 0.0).index_fill(0, torch.tensor([1, 1]), value)
+            self.assertEqual(forward_ad.unpack_dual(filled).tangent.tolist(), [0, 3, 0])
+
+    def test_beyond_a_part_of_memory_there_are_zeros(self):
+        with forward_ad.dual_level():
+            part = forward_ad.make_dual(vec(0.0, 1.0, 2.0, 3.0)[1:3], vec(5.0, 7.0))
+            value, tangent = forward_ad.unpack_dual(part.as_strided((4,), (1,), 0))
+            self.assertEqual((value.tolist(), tangent.tolist()), ([0, 1, 2, 3], [0, 5, 7, 0]))
+
+    def test_in_place_methods_give_the_tangents_of_their_functions(self):
+        x, t, y = vec(0.3, 0.6), vec(1.0, -2.0), vec(0.5, 1.5)
+        count = 0
+        for name in sorted(name for name in dir(torch.Tensor) if name.endswith("_") and not name.startswith("_")):
+            for arguments in ((), (y,), (0.5,)):
+                with forward_ad.dual_level():
+                    try:
+                        dual = forward_ad.make_dual(x, t)
+                        expected = getattr(dual, name[:-1])(*arguments)
+                        changed = getattr(dual.clone(), name)(*arguments)
+                    except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):
+                        continue  # no function of that name, or other arguments
+                    if not isinstance(expected, torch.Tensor) or expected.dtype is not torch.float64 or expected.tolist() != changed.tolist():
+                        continue  # no numbers, or random ones
+                    sides = [forward_ad.unpack_dual(v).tangent for v in (expected, changed)]
+                    zeros = torch.zeros(changed.shape, dtype=torch.float64)
+                    self.assertTrue(torch.allclose(*(zeros if v is None else v for v in sides), rtol=1e-14), (name, arguments, sides))
+                    count += 1
+        self.assertGreater(count, 100)
+
     def test_they_show_their_tangent(self):
         with forward_ad.dual_level():
             x = forward_ad.make_dual(torch.ones(2), torch.zeros(2))
