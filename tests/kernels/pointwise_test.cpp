@@ -264,6 +264,66 @@ TEST(Pointwise, IntegerDivisionByZeroRaises) {
   }
 }
 
+// Blocks of near quotients, of far ones (beyond exact integers, infinite, undefined) and of both.
+template <class T>
+void check_remainders() {
+  const T most = std::numeric_limits<T>::infinity(), tiny = std::numeric_limits<T>::denorm_min();
+  std::vector<T> values = {0, -T(0), 1, -1, T(2.5), T(-2.5), 7, T(0.1), T(0.3), T(-0.7), most, -most, std::numeric_limits<T>::quiet_NaN(), tiny, T(1e-30), T(3e30), 4194304, T(16777217)};
+  std::vector<T> a, b;
+  for (const T x : values)
+    for (const T y : values) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  std::mt19937 random(1);
+  for (int i = 0; i < 6000; i++) {
+    a.push_back(static_cast<T>(std::ldexp(static_cast<double>(random()) - 2e9, static_cast<int>(random() % 24) - 40)));
+    b.push_back(static_cast<T>(std::ldexp(static_cast<double>(random()) - 2e9, static_cast<int>(random() % 24) - 40)));
+  }
+  const auto fmod = run<T>(fmod_kernel, {a, b}), remainder = run<T>(remainder_kernel, {a, b}), floor = run<T>(div_floor_kernel, {a, b});
+  const auto same = [](T x, T y) { return (x == y && std::signbit(x) == std::signbit(y)) || (std::isnan(x) && std::isnan(y)); };
+  for (size_t i = 0; i < a.size(); i++) {
+    const T f = std::fmod(a[i], b[i]), r = f != 0 && std::signbit(f) != std::signbit(b[i]) ? f + b[i] : f;
+    ASSERT_TRUE(same(fmod[i], f)) << a[i] << " " << b[i] << " " << fmod[i];
+    ASSERT_TRUE(same(remainder[i], r)) << a[i] << " " << b[i] << " " << remainder[i];
+    if (b[i] == 0) {
+      ASSERT_TRUE(same(floor[i], a[i] / b[i])) << a[i];
+    } else if (std::fabs(a[i] / b[i]) < T(1 << 20) && std::isfinite(b[i])) {
+      ASSERT_EQ(floor[i], std::round((a[i] - r) / b[i])) << a[i] << " " << b[i];
+    }
+  }
+}
+TEST(Pointwise, RemaindersAreExact) {
+  check_remainders<float>();
+  check_remainders<double>();
+}
+
+TEST(Pointwise, LengthsNeitherOverflowNorVanish) {
+  const float most = std::numeric_limits<float>::infinity(), none = std::numeric_limits<float>::quiet_NaN();
+  const auto single = run<float>(hypot_kernel, {{3, 3e38f, 1e-40f, most, none, none, 0}, {4, 1, 0, none, -most, 1, -0.0f}});
+  EXPECT_EQ(single[0], 5);
+  EXPECT_EQ(single[1], 3e38f);
+  EXPECT_EQ(single[2], 1e-40f);
+  EXPECT_EQ(single[3], most);
+  EXPECT_EQ(single[4], most);
+  EXPECT_TRUE(std::isnan(single[5]));
+  EXPECT_EQ(single[6], 0);
+  const auto wide = run<double>(hypot_kernel, {{3e300, 1.2e308, 3e-320, 1e-200, 5}, {4e300, 0.9e308, 4e-320, 0, 12}});
+  const double expected[] = {5e300, 1.5e308, 5e-320, 1e-200, 13};
+  for (size_t i = 0; i < 5; i++) EXPECT_NEAR(wide[i] / expected[i], 1, i == 2 ? 1e-3 : 4e-16) << i;
+}
+
+TEST(Pointwise, ClampsKeepNans) {
+  const float most = std::numeric_limits<float>::infinity(), none = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x = {-2, -0.5, 0.5, 2, none, most, -most, -1, 1, 0, 3, -3, 0.25f, none, 1.5f, -1.5f, 9};
+  const auto inside = run<float>(clamp_kernel, {x}, {-1.0, 1.0}), crossed = run<float>(clamp_kernel, {x}, {1.0, -1.0}), unknown = run<float>(clamp_kernel, {x}, {none, 1.0});
+  for (size_t i = 0; i < x.size(); i++) {
+    const bool kept = std::isnan(x[i]) ? std::isnan(inside[i]) && std::isnan(crossed[i]) : inside[i] == std::min(1.0f, std::max(-1.0f, x[i])) && crossed[i] == -1;
+    EXPECT_TRUE(kept) << x[i];
+    EXPECT_TRUE(std::isnan(unknown[i]));
+  }
+}
+
 TEST(Pointwise, IntegersWrapAround) {
   EXPECT_EQ(run<int32_t>(add_kernel, {{INT32_MAX}, {1}}, {1})[0], INT32_MIN);
   EXPECT_EQ(run<int64_t>(mul_kernel, {{INT64_MAX}, {2}})[0], -2);

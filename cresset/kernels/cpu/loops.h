@@ -87,6 +87,8 @@ struct PointwiseLoop {
 #else
   static constexpr bool kPacked = false;
 #endif
+  // Integers, whose division by 0 raises, take none of a floating expression's detours through padded blocks.
+  static constexpr bool kFar = E::has_far && std::is_floating_point_v<T>, kHeavy = E::heavy && (kFar || !E::has_far || expr::is_cplx<T>);
   // Below this a plain loop beats setting up vectors.
   static constexpr int64_t kShort = 8;
   // Dtypes for which "tensor op number" has loops of its own; others fill a block with the number.
@@ -102,7 +104,7 @@ struct PointwiseLoop {
   template <class... In>
   CRESSET_ALWAYS_INLINE static void dense(char* out, int64_t n, Params p, In... in) {
     R* r = reinterpret_cast<R*>(out);
-    if constexpr (E::has_far && !expr::is_cplx<T>) {
+    if constexpr (kFar) {
       constexpr int64_t kBlock = 1024;
       for (int64_t i = 0; i < n; i += kBlock) {
         const int64_t count = n - i < kBlock ? n - i : kBlock;
@@ -111,7 +113,7 @@ struct PointwiseLoop {
       }
     } else if constexpr (kPacked) {
       vectors(r, n, p, kP, in...);
-    } else if constexpr (E::heavy) {
+    } else if constexpr (kHeavy) {
       whole_vectors(r, n, p, in...);
     } else {
 #pragma GCC ivdep
@@ -129,15 +131,15 @@ struct PointwiseLoop {
   }
 
   // Arguments that the vectorised function does not cover are rare: a block with one is computed element by element.
-  template <class In>
-  CRESSET_ALWAYS_INLINE static bool any_far(int64_t n, In in) {
+  template <class... In>
+  CRESSET_ALWAYS_INLINE static bool any_far(int64_t n, In... in) {
     unsigned any = 0;
-    for (int64_t i = 0; i < n; i++) any |= E::far(in[i]);
+    for (int64_t i = 0; i < n; i++) any |= E::far(in[i]...);
     return any != 0;
   }
-  template <class In>
-  CRESSET_ALWAYS_INLINE static void with_far(R* r, int64_t n, const Params& p, In in) {
-    for (int64_t i = 0; i < n; i++) r[i] = E::far(in[i]) ? E::at_far(in[i]) : apply(p, kP, in[i]);
+  template <class... In>
+  CRESSET_ALWAYS_INLINE static void with_far(R* r, int64_t n, const Params& p, In... in) {
+    for (int64_t i = 0; i < n; i++) r[i] = E::far(in[i]...) ? E::at_far(in[i]...) : apply(p, kP, in[i]...);
   }
 
   template <class... In, size_t... P>
@@ -179,7 +181,7 @@ struct PointwiseLoop {
     Params p{};
     if constexpr (kParams > 0)
       for (size_t i = 0; i < kParams; i++) p[i] = params[i].as<T>();
-    if (E::heavy || n >= kShort) {
+    if (kHeavy || n >= kShort) {
       const bool out_dense = strides[0] == sizeof(R);
       if (out_dense && ((strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))
         return dense(data[0], n, p, Array<InputOf<E, T, I>>{reinterpret_cast<const InputOf<E, T, I>*>(data[I + 1])}...);
@@ -192,12 +194,12 @@ struct PointwiseLoop {
           return dense(data[0], n, p, Same<A>{load<A>(data[1])}, Array<B>{reinterpret_cast<const B*>(data[2])});
       }
       // Heavy expressions gain from packing; others only when nothing is truly strided.
-      if (E::heavy || (out_dense && ((strides[I + 1] == 0 || strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))) {
+      if (kHeavy || (out_dense && ((strides[I + 1] == 0 || strides[I + 1] == sizeof(InputOf<E, T, I>)) && ...))) {
         static constexpr BlockPlan plan = same_dtype_plan<E, T>();
         return run_blocks(plan, pointwise_loop<E, T>, data, strides, n, params);
       }
     }
-    if constexpr (!E::heavy) strided(data, strides, n, p, all);
+    if constexpr (!kHeavy) strided(data, strides, n, p, all);
   }
 };
 

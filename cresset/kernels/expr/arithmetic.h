@@ -2,6 +2,7 @@
 // Sums, products, divisions and remainders.
 
 #include <cmath>
+#include <limits>
 
 #include "cresset/kernels/expr/complex_math.h"
 
@@ -63,42 +64,60 @@ struct DivTrunc : Signature<2, 0, kReals> {
   }
 };
 
+// fmod by one division, for quotients whose integers are exact. The sum fuses: its result is a multiple of b's last digit, so exact,
+// and no more than one b away.
+template <class T> CRESSET_EXPR T near_fmod(T a, T b) {
+  const T x = std::fabs(a), y = std::fabs(b), r = std::fma(-std::trunc(x / y), y, x), up = r < 0 ? r + y : r;
+  return std::copysign(up >= y ? up - y : up, a);
+}
+// Where near_fmod does not apply: large, infinite and undefined quotients, infinite divisors.
+template <class T> CRESSET_EXPR bool far_quotient(T a, T b) {
+  return !(std::fabs(a / b) < T(1 << 22)) | !(std::fabs(b) < std::numeric_limits<T>::infinity());
+}
+
 struct DivFloor : Signature<2, 0, kReals> {
+  static constexpr bool heavy = true, has_far = true;
+  template <class T> CRESSET_EXPR static bool far(T a, T b) { return far_quotient(a, b); }
+  template <class T> CRESSET_EXPR static T at_far(T a, T b) { return b == 0 ? a / b : from_fmod(a, b, std::fmod(a, b)); }
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_int<T>) {
       const T q = int_quotient(a, b);
       if constexpr (std::is_signed_v<T>) return static_cast<T>(q - ((a < 0) != (b < 0) && static_cast<T>(q * b) != a));
       else return q;
     } else {
-      // As Python: exact where a / b is rounded up to the next integer.
-      if (b == 0) return a / b;
-      const T mod = std::fmod(a, b);
-      T quotient = (a - mod) / b;
-      if (mod != 0 && (b < 0) != (mod < 0)) quotient -= T(1);
-      if (quotient == 0) return std::copysign(T(0), a / b);
-      const T floored = std::floor(quotient);
-      return quotient - floored > T(0.5) ? floored + T(1) : floored;
+      return from_fmod(a, b, near_fmod(a, b));
     }
+  }
+  // As Python: exact where a / b is rounded up to the next integer.
+  template <class T> CRESSET_EXPR static T from_fmod(T a, T b, T mod) {
+    const T whole = (a - mod) / b, quotient = (mod != 0) & ((b < 0) != (mod < 0)) ? whole - T(1) : whole, floored = std::floor(quotient);
+    return quotient == 0 ? std::copysign(T(0), a / b) : quotient - floored > T(0.5) ? floored + T(1) : floored;
   }
 };
 
 struct Remainder : Signature<2, 0, kReals> {
+  static constexpr bool heavy = true, has_far = true;
+  template <class T> CRESSET_EXPR static bool far(T a, T b) { return far_quotient(a, b); }
+  template <class T> CRESSET_EXPR static T at_far(T a, T b) { return from_fmod(b, std::fmod(a, b)); }
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_int<T>) {
       const T r = int_remainder(a, b);
       if constexpr (std::is_signed_v<T>) return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
       else return r;
     } else {
-      const T mod = std::fmod(a, b);
-      return mod != 0 && (b < 0) != (mod < 0) ? mod + b : mod;
+      return from_fmod(b, near_fmod(a, b));
     }
   }
+  template <class T> CRESSET_EXPR static T from_fmod(T b, T mod) { return (mod != 0) & ((b < 0) != (mod < 0)) ? mod + b : mod; }
 };
 
 struct Fmod : Signature<2, 0, kReals> {
+  static constexpr bool heavy = true, has_far = true;
+  template <class T> CRESSET_EXPR static bool far(T a, T b) { return far_quotient(a, b); }
+  template <class T> CRESSET_EXPR static T at_far(T a, T b) { return std::fmod(a, b); }
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_int<T>) return int_remainder(a, b);
-    else return std::fmod(a, b);
+    else return near_fmod(a, b);
   }
 };
 

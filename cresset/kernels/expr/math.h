@@ -578,6 +578,16 @@ CRESSET_EXPR double erfinv(double y) {
   }
   return std::copysign(x, y);
 }
-CRESSET_EXPR float erfinv(float y) { return static_cast<float>(erfinv(static_cast<double>(y))); }
+// M. Giles, "Approximating the erfinv function" (2010), in single precision.
+CRESSET_EXPR float erfinv(float y) {
+  const float w = -log((1 - y) * (1 + y)), c = w - 2.5f, t = __builtin_sqrtf(w) - 3.0f;
+  float centre = 2.81022636e-08f, tail = -0.000200214257f;
+  for (const float k : {3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f, -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f})
+    centre = k + centre * c;
+  for (const float k : {0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f, -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f})
+    tail = k + tail * t;
+  const float x = (w < 5 ? centre : tail) * y;
+  return __builtin_fabsf(y) == 1 ? __builtin_copysignf(inf<float>, y) : x;
+}
 
 }  // namespace cresset::kernels::expr::math

@@ -97,7 +97,7 @@ struct Rsqrt : Signature<1, 0, kFloats | kComplexes> {
 };
 
 struct Hypot : Signature<2, 0, kFloats> {
-  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return std::hypot(a, b); }
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const { return hypot(a, b); }
 };
 struct Copysign : Signature<2, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const { return std::copysign(a, b); }
