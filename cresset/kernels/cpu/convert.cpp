@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "cresset/kernels/cpu/simd.h"
+
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
@@ -45,8 +47,14 @@ void convert(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
   if (dst_stride == sizeof(To) && src_stride == sizeof(From) && n >= 8) {
     To* d = reinterpret_cast<To*>(dst);
     const From* s = reinterpret_cast<const From*>(src);
+    int64_t i = 0;
+#if defined(__AVX2__)
+    // The compiler does not know the instructions that convert float16.
+    if constexpr ((std::is_same_v<To, float> && std::is_same_v<From, Half>) || (std::is_same_v<To, Half> && std::is_same_v<From, float>))
+      for (; i + kLanes<float> <= n; i += kLanes<float>) store(d + i, load<float>(s + i));
+#endif
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) d[i] = cast<To>(s[i]);
+    for (; i < n; i++) d[i] = cast<To>(s[i]);
     return;
   }
   if (src_stride == 0 && n > 1) {
