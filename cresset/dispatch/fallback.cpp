@@ -179,6 +179,7 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
   const bool reads_stored = !std::strcmp(op.name, "copy_") || !std::strcmp(op.name, "uniform_") || !std::strcmp(op.name, "normal_");
   const StoredMath math = reads_stored ? StoredMath() : stored_math_of(arguments);
   Stack inner;
+  SmallVector<std::pair<const TensorImpl*, Tensor>, 2> stand_ins;  // one for a tensor that is passed twice
   for (const Value& v : arguments) {
     if (v.is<ScalarType>()) {
       inner.emplace_back(compute_type(v.to_dtype()));
@@ -186,8 +187,11 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
     }
     inner.push_back(map_tensors(v, [&](const Tensor& t) {
       if (!t.defined() || !t.impl()->is_lazy()) return t;
+      for (const auto& [original, copy] : stand_ins)
+        if (original == t.impl()) return copy;
       const Tensor plain = stored(t);
-      return changed_as(t, reads_stored ? plain : in_dtype(plain, math.computing(t.scalar_type())));
+      stand_ins.emplace_back(t.impl(), changed_as(t, reads_stored ? plain : in_dtype(plain, math.computing(t.scalar_type()))));
+      return stand_ins.back().second;
     }));
   }
   const Stack copies = inner;

@@ -131,6 +131,51 @@ int64_t nth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
   }
 }
 
+// The position of the k-th (from 0) value as partitioning around the median of three finds it (Numerical Recipes, "select"), whose
+// choice among equal values is that of PyTorch.
+template <class Entry, class Greater>
+void select_around_medians(Entry* e, int64_t n, int64_t k, Greater greater) {
+  const auto order = [&](int64_t low, int64_t high) {
+    if (greater(e[low], e[high])) std::swap(e[low], e[high]);
+  };
+  for (int64_t first = 0, last = n - 1; first < last;) {
+    if (last == first + 1) return order(first, last);
+    std::swap(e[first + (last - first) / 2], e[first + 1]);
+    order(first + 1, last);
+    order(first, last);
+    order(first + 1, first);
+    const Entry pivot = e[first];
+    int64_t up = first + 1, down = last;
+    for (;;) {
+      do up++;
+      while (greater(pivot, e[up]));
+      do down--;
+      while (greater(e[down], pivot));
+      if (down < up) break;
+      std::swap(e[up], e[down]);
+    }
+    std::swap(e[first], e[down]);
+    if (down <= k) first = up;
+    if (down >= k) last = down - 1;
+  }
+}
+
+template <class T>
+int64_t kth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
+  if constexpr (sizeof(T) < 8) {
+    for (int64_t i = 0; i < n; i++)
+      scratch[i] = static_cast<uint64_t>(KeyCodec<T>::encode(row[i])) << 32 | static_cast<uint64_t>(i);
+    select_around_medians(scratch, n, k, [](uint64_t a, uint64_t b) { return a >> 32 > b >> 32; });
+    return static_cast<int64_t>(scratch[k] & 0xffffffffu);
+  } else {
+    struct Entry { uint64_t key, index; };
+    Entry* entries = reinterpret_cast<Entry*>(scratch);
+    for (int64_t i = 0; i < n; i++) entries[i] = {KeyCodec<T>::encode(row[i]), static_cast<uint64_t>(i)};
+    select_around_medians(entries, n, k, [](const Entry& a, const Entry& b) { return a.key > b.key; });
+    return static_cast<int64_t>(entries[k].index);
+  }
+}
+
 template <class T>
 int64_t median_position(const T* row, int64_t n, bool ignore_nan, uint64_t* scratch) {
   int64_t numbers = 0, first_nan = -1;
@@ -222,7 +267,7 @@ void kthvalue(const Strided& values_any, const Strided& indices_any, const Strid
   const AtLeast1d values(values_any), indices(indices_any), self(self_any);
   pick("kthvalue", values.get(), indices.get(), self.get(), dim, [k](const auto* row, int64_t n, uint64_t* scratch) {
     CRESSET_CHECK(k >= 1 && k <= n, "kthvalue: selected number k out of range for dimension of size ", n, ", got ", k);
-    return nth_position(row, n, k - 1, scratch);
+    return kth_position(row, n, k - 1, scratch);
   });
 }
 

@@ -40,7 +40,7 @@ void check_not_complex(const char* op, const Tensor& self, const Tensor& other) 
 void check_fits(const Tensor& self, const Scalar& value) {
   const bool real = !value.isComplex() || self.is_complex() || self.scalar_type() == kBool || value.toComplexDouble().imag() == 0;
   CRESSET_CHECK(real, "masked_fill: value ", value, " cannot be converted to dtype ", self.scalar_type(), " without overflow");
-  kernels::visit_dtype(self.scalar_type(), "masked_fill", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
+  kernels::visit_dtype(compute_type(self.scalar_type()), "masked_fill", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
 }
 
 }  // namespace

@@ -183,6 +183,16 @@ Tensor contract(Tensor a, std::vector<int> la, Tensor b, std::vector<int> lb, co
       t = t.sum(IntArrayRef(std::find(labels.begin(), labels.end(), sum[i]) - labels.begin()), true);
     }
   }
+  // Then it has nothing left to sum: without any other the product is one of elements.
+  for (size_t i = sum.size(); i-- > 0;) {
+    if (size_of(sum[i]) != std::make_pair(int64_t{1}, int64_t{1})) continue;
+    for (auto [t, labels] : {std::make_pair(&a, &la), std::make_pair(&b, &lb)}) {
+      const auto at = std::find(labels->begin(), labels->end(), sum[i]);
+      *t = t->select(at - labels->begin(), 0);
+      labels->erase(at);
+    }
+    sum.erase(sum.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   out = batch;
   out.insert(out.end(), left.begin(), left.end());
   out.insert(out.end(), right.begin(), right.end());

@@ -159,6 +159,12 @@ Tensor strip_leading_ones(const Tensor& value, int64_t dims) {
   return v;
 }
 
+// Broadcast to where it goes, so that memory shared with a value that is repeated is no reason to refuse.
+void assign(const Tensor& target, const Tensor& value) {
+  const Tensor v = strip_leading_ones(value, target.dim());
+  target.copy_(v.sizes() == target.sizes() ? v : v.expand(target.sizes()));
+}
+
 }  // namespace
 
 TensorIndex::TensorIndex(const char* text) : type_(TensorIndexType::Ellipsis) {
@@ -176,14 +182,13 @@ Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& value) {
   if (is_boolean(indices)) {
     if (!indices[0].boolean()) return;
-    const Tensor whole = self.unsqueeze(0);
-    whole.copy_(strip_leading_ones(value, whole.dim()));
+    assign(self.unsqueeze(0), value);
     return;
   }
   if (value.numel() == 1 && fill_masked(self, indices, value)) return;
   Applied a = apply(self, indices);
   if (!a.any_tensor) {
-    a.view.copy_(strip_leading_ones(value, a.view.dim()));
+    assign(a.view, value);
     return;
   }
   // Leading dimensions of size 1 say nothing.

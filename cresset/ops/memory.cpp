@@ -42,7 +42,7 @@ void check_number_fits(const Tensor& self, const Scalar& value) {
                 " cannot be converted to dtype ", t, " without overflow");
   // One element of low precision, or a truth value, takes any number.
   if (self.numel() == 1 && (t == kHalf || t == kBFloat16 || t == kBool)) return;
-  kernels::visit_dtype(t, "fill_", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
+  kernels::visit_dtype(compute_type(t), "fill_", [&](auto zero) { static_cast<void>(value.to<decltype(zero)>()); });
 }
 
 }  // namespace

@@ -181,6 +181,14 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return cresset::where(mask, value.to(self.scalar_type()), self);
 }
 
+namespace {
+
+void check_repeated_dim(const Tensor& self, std::optional<int64_t> dim) {
+  CRESSET_CHECK_INDEX(!dim || self.dim() > 0, "repeat_interleave: dimension specified as ", dim.value_or(0), " but tensor has no dimensions");
+}
+
+}  // namespace
+
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) {
   CRESSET_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin", "index_reduce: reduce argument must be prod, mean, amax or amin, got ",
                 std::string(reduce));
@@ -195,6 +203,7 @@ Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
 }
 
 Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
+  check_repeated_dim(self, dim);
   const Tensor x = dim ? self : self.reshape({-1});
   const int64_t d = wrap_dim(dim.value_or(0), x.dim());
   CRESSET_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got shape ", repeats.sizes());
@@ -207,6 +216,7 @@ Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optiona
 }
 Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
   CRESSET_CHECK(repeats >= 0, "repeat_interleave: repeats must be non-negative, got ", repeats);
+  check_repeated_dim(self, dim);
   Tensor x = dim ? self : self.reshape({-1});
   if (x.dim() == 0) x = x.reshape({1});
   const int64_t d = wrap_dim(dim.value_or(0), x.dim()), n = x.size(d);

@@ -64,6 +64,7 @@ OutSpecs topk(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
 OutSpecs kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   check_real("kthvalue", self);
   const int64_t n = self.dim() == 0 ? 1 : self.size(wrap_dim(dim, self.dim()));
+  CRESSET_CHECK_INDEX(n > 0, "kthvalue: expected reduction dim ", dim, " to have non-zero size");
   CRESSET_CHECK(k >= 1 && k <= n, "kthvalue: selected number k out of range for dimension ", dim, ", got k=", k, " for size ", n);
   return with_indices(one_along(self, dim, keepdim));
 }

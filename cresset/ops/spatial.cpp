@@ -273,7 +273,7 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   const Tensor x = self.reshape({leading_size(self), c / (r * r), r, r, h, w}).permute({0, 1, 4, 2, 5, 3});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c / (r * r), h * r, w * r}) shape.push_back(s);
-  return formatted(x.reshape(shape), self);
+  return formatted(x.clone(MemoryFormat::Contiguous).view(shape), self);
 }
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_unshuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
@@ -283,7 +283,7 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   const Tensor x = self.reshape({leading_size(self), c, h / r, r, w / r, r}).permute({0, 1, 3, 5, 2, 4});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c * r * r, h / r, w / r}) shape.push_back(s);
-  return formatted(x.reshape(shape), self);
+  return formatted(x.clone(MemoryFormat::Contiguous).view(shape), self);
 }
 
 }  // namespace composite

@@ -122,9 +122,9 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   if (rule.memory != OutMemory::any) {
     check_no_internal_overlap(op, out);
     if (rule.memory == OutMemory::apart) check_apart(op, out, inputs);
-    else check_no_partial_overlap(op, out, inputs);
   }
   resize_output(out, spec.sizes, spec.strides);
+  if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());

@@ -93,7 +93,10 @@ template <class T> T number_in(PyObject* o) {
     if (on < 0) throw PythonError();
     return on == 1;
   } else if constexpr (std::is_integral_v<T>) {
-    if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
+    if (PyFloat_Check(o)) {
+      if (std::is_same_v<T, uint64_t>) raise(PyExc_TypeError, "an integer is required");
+      return Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
+    }
     const Scalar v = integer_in(o);
     if (v.tag() == Scalar::Tag::UInt64 && !std::is_same_v<T, uint64_t>) raise(PyExc_ValueError, "Overflow when unpacking long long");
     return v.to<T>();

@@ -7,7 +7,7 @@ import math as _math
 import sys as _sys
 
 import _cresset
-from _cresset import Tensor, bfloat16, complex64, complex128, float16, float32, float64, int16, int32, int64, uint8
+from _cresset import Tensor, bfloat16, complex32, complex64, complex128, float16, float32, float64, int16, int32, int64, uint8
 
 __version__ = _cresset.__version__
 
@@ -18,7 +18,7 @@ globals().update(
      if not name.startswith("_") and (name in _public or not callable(value) or isinstance(value, type))}
 )  # fmt: skip
 
-half, bfloat, double, cfloat, cdouble = float16, bfloat16, float64, complex64, complex128
+half, bfloat, double, chalf, cfloat, cdouble = float16, bfloat16, float64, complex32, complex64, complex128
 short, long = int16, int64
 globals().update({"float": float32, "int": int32})
 

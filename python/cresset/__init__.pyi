@@ -75,6 +75,7 @@ half: dtype
 bfloat: dtype
 float: dtype
 double: dtype
+chalf: dtype
 cfloat: dtype
 cdouble: dtype
 short: dtype

@@ -53,6 +53,19 @@ def numpy(self, *, force=False):
 
 
 @_method
+def float_power_(self, exponent):
+    """`float_power` in place, of float64 and complex128 tensors. RuntimeError where the result has another dtype.
+
+    >>> torch.tensor([2.0, 3.0], dtype=torch.float64).float_power_(2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
+    result = torch.float_power(self, exponent)
+    if result.dtype != self.dtype:
+        raise RuntimeError(f"float_power_: the base has dtype {self.dtype}, but the operation's result requires dtype {result.dtype}")
+    return self.copy_(result)
+
+
+@_method
 def cuda(self, device=None, non_blocking=False, memory_format=torch.preserve_format):
     """The tensor on a CUDA device. Raises while none is built in."""
     from ._devices import refuse

@@ -4,6 +4,11 @@ import unittest
 
 import cresset as torch
 
+# Positions of equal values.
+TIES = [2, 1, 2, 0, 1, 2, 0, 2, 1]
+KTH = [1, [6, 3, 4, 8, 1, 2, 5, 7, 0], [3, 5, 1, 0, 4, 2], [0, 0, 1, 3, 6]]
+TOP = [[[7], [7, 5, 0, 2], [2, 7, 0, 5, 4, 8, 1, 6, 3]], [6, 3, 4], [4], [14, 9, 4]]
+
 
 class ResultStrides(unittest.TestCase):
     def test_indexing_keeps_the_memory_order_of_what_is_indexed(self):
@@ -31,6 +36,21 @@ class ResultStrides(unittest.TestCase):
         x = torch.ones(3, 1, 3, 3)
         self.assertEqual(x.to(memory_format=torch.channels_last).stride(), (9, 1, 3, 1))
         self.assertEqual(x.contiguous(memory_format=torch.channels_last).stride(), (9, 9, 3, 1))
+
+    def test_a_contraction_over_one_element_is_a_product_of_elements(self):
+        x = torch.ones(27).reshape(3, 1, 3, 3).permute(3, 0, 2, 1)
+        self.assertEqual(torch.einsum("...ij,...kj->...ik", x, x).stride(), (1, 27, 9, 3))
+        a, b = torch.tensor([[2.0], [3.0]]), torch.tensor([[5.0, 7.0]])
+        self.assertEqual(torch.einsum("ij,jk->ik", a, b).tolist(), [[10, 14], [15, 21]])
+        self.assertEqual(torch.einsum("ij,kj->ik", a, torch.ones(1, 4)).tolist(), [[8], [12]])
+
+    def test_shuffled_pixels_are_a_dense_copy(self):
+        x = torch.arange(4.0).reshape(1, 4, 1).expand(1, 4, 2)
+        for shuffle in (torch.nn.functional.pixel_shuffle, torch.nn.functional.pixel_unshuffle):
+            with self.subTest(shuffle):
+                self.assertEqual(shuffle(x, 1).stride(), (8, 2, 1))
+                self.assertEqual(shuffle(x, 1).tolist(), x.tolist())
+                self.assertNotEqual(shuffle(x, 1).data_ptr(), x.data_ptr())
 
     def test_pooling_to_one_pixel_takes_any_number_of_dimensions(self):
         pool = torch.nn.functional.adaptive_avg_pool2d
@@ -69,12 +89,52 @@ class SharedMemory(unittest.TestCase):
             scalar = torch.tensor(1.0)
             torch.where(torch.tensor([True, False]), scalar, scalar, out=scalar)
 
+    def test_an_output_is_compared_with_its_inputs_in_its_new_shape(self):
+        self.assertEqual(torch.cumsum(self.m[1:4], 0, out=self.m[1:2]).tolist(), [1, 3, 6])
+        with self.assertRaises(RuntimeError):
+            torch.cumsum(self.m[1:4], 0, out=self.m[2:4])
+
+    def test_a_product_is_not_written_over_its_factors(self):
+        a = self.m[:3]
+        with self.assertRaises(RuntimeError):
+            torch.matmul(a, self.m[3:], out=a)
+        self.assertEqual(self.m.tolist(), [0, 1, 2, 3, 4, 5])
+
+    def test_assigning_a_part_of_a_tensor_to_all_of_it_repeats_it(self):
+        square = self.m[2:].view(2, 2)
+        square[...] = self.m[2:4]
+        self.assertEqual(square.tolist(), [[2, 3], [2, 3]])
+        square[:] = self.m[3]
+        self.assertEqual(square.tolist(), [[3, 3], [3, 3]])
+
     def test_filling_may_write_a_place_twice_and_reductions_anywhere(self):
         m = self.m
         self.assertEqual(m[:1].expand(3).fill_(3).tolist(), [3, 3, 3])
         self.assertEqual(m[:1].expand(3).masked_fill_(torch.tensor([True, False, True]), 4).tolist(), [4, 4, 4])
         self.assertEqual(m[1:2].expand(3).zero_().tolist(), [0, 0, 0])
         self.assertEqual(torch.sum(m[:3], 0, keepdim=True, out=m[:0]).tolist(), [6])
+
+
+class EqualValues(unittest.TestCase):
+    def test_which_of_them_is_the_kth(self):
+        nan = float("nan")
+        for dtype in (torch.uint8, torch.int64, torch.float32, torch.float64, torch.bfloat16):
+            with self.subTest(dtype):
+                self.assertEqual(torch.zeros(3, dtype=dtype).kthvalue(1).indices.item(), KTH[0])
+                self.assertEqual([torch.tensor(TIES, dtype=dtype).kthvalue(k).indices.item() for k in range(1, 10)], KTH[1])
+        self.assertEqual([torch.tensor([nan, 1, nan, 0, nan, 1]).kthvalue(k).indices.item() for k in range(1, 7)], KTH[2])
+        values = torch.arange(1000).remainder(7)
+        self.assertEqual([values.kthvalue(k).values.item() for k in (1, 143, 144, 500, 1000)], KTH[3])
+
+    def test_which_of_them_are_the_largest(self):
+        nan = float("nan")
+        for dtype in (torch.uint8, torch.int64, torch.float32, torch.float64, torch.bfloat16):
+            with self.subTest(dtype):
+                x = torch.tensor(TIES, dtype=dtype)
+                self.assertEqual([x.topk(k).indices.tolist() for k in (1, 4, 9)], TOP[0])
+                self.assertEqual(x.topk(3, largest=False).indices.tolist(), TOP[1])
+        self.assertEqual(torch.tensor([-0.0, 1, 1, nan, nan, 1.5, 1.5, 9, nan]).topk(1).indices.tolist(), TOP[2])
+        self.assertEqual(torch.arange(200).remainder(5).topk(3).indices.tolist(), TOP[3])
 
 
 class Indices(unittest.TestCase):

@@ -47,6 +47,26 @@ class Numbers(unittest.TestCase):
                     torch.zeros(2, dtype=dtype).masked_fill(mask, given)
         self.assertEqual(torch.zeros(2, dtype=torch.uint8).masked_fill(mask, -1).tolist(), [255, 0])
 
+    def test_numbers_in_complex32(self):
+        mask = torch.tensor([True, False])
+        self.assertEqual(torch.zeros(2, dtype=torch.complex32).masked_fill_(mask, 1 + 2j).tolist(), [1 + 2j, 0])
+        self.assertEqual(torch.ones(1).chalf().fill_(3).tolist(), [3])
+        self.assertIs(torch.chalf, torch.complex32)
+
+    def test_lists_of_uint64_hold_integers(self):
+        self.assertEqual(torch.tensor([2**64 - 1], dtype=torch.uint64).item(), 2**64 - 1)
+        for values in ([1.0], 1.5, [1j]):
+            with self.subTest(values), self.assertRaises(TypeError):
+                torch.tensor(values, dtype=torch.uint64)
+
+    def test_float_power_in_place_keeps_its_dtype(self):
+        base = torch.tensor([2.0, 3.0], dtype=torch.float64)
+        self.assertIs(base.float_power_(torch.tensor([2, 3])), base)
+        self.assertEqual(base.tolist(), [4, 27])
+        for values, exponent in ((torch.ones(2), 2), (base, 1j), (torch.ones(2, dtype=torch.int64), 2)):
+            with self.subTest(values.dtype), self.assertRaises(RuntimeError):
+                values.float_power_(exponent)
+
     def test_powers_of_bool(self):
         self.assertEqual((torch.tensor([True, False]) ** True).tolist(), [True, False])
         self.assertEqual((torch.tensor([True, False]) ** False).tolist(), [True, True])
@@ -172,6 +192,15 @@ class Refusals(unittest.TestCase):
             lambda: single.index_add(0, first, half),
             lambda: single.scatter(0, first, half),
             lambda: half.masked_scatter(torch.tensor([True, False]), single),
+        )
+
+    def test_sizes(self):
+        number, empty = torch.tensor(1.0), torch.ones(2, 0)
+        self.refused(
+            IndexError,
+            lambda: number.repeat_interleave(2, 0),
+            lambda: number.repeat_interleave(torch.tensor([2]), 0),
+            lambda: empty.kthvalue(1, 1),
         )
 
     def test_a_weight_without_dimensions_may_have_another_dtype(self):

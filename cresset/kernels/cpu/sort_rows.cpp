@@ -157,13 +157,29 @@ void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sort
   const Key flip = flip_of<T>(descending);
   C* const best = reinterpret_cast<C*>(scratch);
   const auto encode = [&](int64_t i) { return static_cast<Key>(KeyCodec<T>::encode(row[i]) ^ flip); };
-  const auto finish = [&] {
-    if (sorted) std::sort(best, best + k);
+  const auto write = [&] {
     for (int64_t j = 0; j < k; j++) {
       indices[j] = best[j].index;
       if (values) values[j] = row[best[j].index];
     }
   };
+  const auto finish = [&] {
+    if (sorted) std::sort(best, best + k);
+    write();
+  };
+  // Among equal values of a short row PyTorch's choice is that of these algorithms.
+  constexpr int64_t kShortRow = 256, kRareEnough = 64;
+  if (n <= kShortRow) {
+    const auto before = [](const C& a, const C& b) { return a.key < b.key; };
+    for (int64_t i = 0; i < n; i++) best[i] = {encode(i), static_cast<uint32_t>(i)};
+    if (k * kRareEnough <= n) {
+      std::partial_sort(best, best + k, best + n, before);
+    } else {
+      std::nth_element(best, best + k - 1, best + n, before);
+      if (sorted) std::sort(best, best + k - 1, before);
+    }
+    return write();
+  }
   constexpr int64_t kBlock = 32;
   constexpr int kFew = 16, kMany = 64;
   int64_t count = 0;
