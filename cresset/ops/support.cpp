@@ -1,5 +1,7 @@
 #include "cresset/ops/support.h"
 
+#include <algorithm>
+
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
@@ -99,7 +101,7 @@ void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& i
 
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs) {
   for (const Tensor* t : inputs)
-    CRESSET_CHECK(overlap_of(out, *t) == Overlap::none, op, ": some elements of the input tensor and the written-to tensor refer to a single memory"
+    CRESSET_CHECK(out.impl() != t->impl() && overlap_of(out, *t) == Overlap::none, op, ": some elements of the input tensor and the written-to tensor refer to a single memory"
                   " location; clone() the tensor before performing the operation");
 }
 
@@ -121,7 +123,8 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   out.impl()->check_writable();
   if (rule.memory != OutMemory::any) {
     check_no_internal_overlap(op, out);
-    if (rule.memory == OutMemory::apart) check_apart(op, out, inputs);
+    const bool nothing = out.numel() == 0 && std::find(spec.sizes.begin(), spec.sizes.end(), 0) != spec.sizes.end();
+    if (rule.memory == OutMemory::apart && !nothing) check_apart(op, out, inputs);
   }
   resize_output(out, spec.sizes, spec.strides);
   if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);

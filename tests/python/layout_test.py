@@ -93,11 +93,16 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(torch.cumsum(self.m[1:4], 0, out=self.m[1:2]).tolist(), [1, 3, 6])
         with self.assertRaises(RuntimeError):
             torch.cumsum(self.m[1:4], 0, out=self.m[2:4])
+        torch.sort(self.m[1:4], out=(self.m[1:2], torch.empty(0, dtype=torch.int64)))
+        self.assertEqual(self.m.tolist(), [0, 1, 3, 6, 4, 5])
 
     def test_a_product_is_not_written_over_its_factors(self):
         a = self.m[:3]
         with self.assertRaises(RuntimeError):
             torch.matmul(a, self.m[3:], out=a)
+        nothing = self.m[:0]
+        with self.assertRaises(RuntimeError):
+            torch.matmul(nothing, self.m[:0], out=nothing)
         self.assertEqual(self.m.tolist(), [0, 1, 2, 3, 4, 5])
 
     def test_assigning_a_part_of_a_tensor_to_all_of_it_repeats_it(self):

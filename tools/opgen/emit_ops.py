@@ -170,7 +170,10 @@ class RowEmitter:
             return []
         check = "apart" if self.row.out_apart else "no_partial_overlap"
         others = ", ".join(p.name for p in op.inputs if p.is_tensor and p.name != written and not (written == "self" and p.name == "self"))
-        return [f'check_{check}("{op.schema.name}", {written}, inputs_of({others}));']
+        call = f'check_{check}("{op.schema.name}", {written}, inputs_of({others}));'
+        # Where the result is computed first, an output that it resizes may begin as a part of an input.
+        resized = check == "no_partial_overlap" and self.row.kind == "composite"
+        return [f"if ({written}.sizes() == {op.inputs[0].name}.sizes()) {call}" if resized else call]
 
     def tensors(self, op: Op) -> str:
         return ", ".join(p.name for p in op.inputs if p.is_tensor)
