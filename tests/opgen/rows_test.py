@@ -8,7 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from opgen.emit_files import all_files, census, docs, write
+from opgen.emit_docs import docs
+from opgen.emit_files import all_files, census, write
 from opgen.load import FIELDS, load, load_file
 from opgen.model import RowError
 from opgen.schema import SchemaError, parse_schema
@@ -168,8 +169,9 @@ class TestRepository(unittest.TestCase):
         counts = census(rows)
         self.assertLessEqual(counts["primitive pointwise"], 160)
         self.assertLessEqual(counts["primitive other"], 160)
-        # Without a derivative, as in PyTorch: scattering by a product, Bunch and Kaufman's factors, and of the special functions Bessel's, Airy's, the orthogonal polynomials.
-        self.assertLessEqual(census([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 4)
+        # Without a derivative, as in PyTorch: scattering by a product, Bunch and Kaufman's factors, the derivative of a sample by its parameters, and of
+        # the special functions Bessel's, Airy's, the orthogonal polynomials.
+        self.assertLessEqual(census([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 6)
 
     def test_the_generator_stays_small(self):
         lines = {p.name: len(p.read_text().splitlines()) for p in (Path(__file__).parents[2] / "tools" / "opgen").glob("*.py")}

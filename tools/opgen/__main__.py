@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from .emit_files import all_files, census, docs, unit_names, write
+from .emit_docs import docs
+from .emit_files import all_files, census, unit_names, write
 from .emit_stubs import stubs
 from .load import load
 from .model import RowError

@@ -10,20 +10,13 @@ from pathlib import Path
 from .emit_autograd import AutogradEmitter
 from .emit_docs import operator_docs
 from .emit_ops import RowEmitter, comment, cpp_string
-from .model import Op, Row
+from .model import Op, Row, families
 
 ROWS_PER_SHARD = 40
 
 
 def shards(rows: list[Row]) -> list[list[Row]]:
     return [rows[i : i + ROWS_PER_SHARD] for i in range(0, len(rows), ROWS_PER_SHARD)]
-
-
-def families(rows: list[Row]) -> dict[str, list[Row]]:
-    result: dict[str, list[Row]] = {}
-    for row in rows:
-        result.setdefault(row.family, []).append(row)
-    return result
 
 
 def unit_names(rows: list[Row], autograd: bool) -> list[str]:
@@ -236,24 +229,6 @@ def census(rows: list[Row]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def docs(rows: list[Row]) -> str:
-    lines = ["# Operators", "", "Generated from `ops/*.toml` by `tools/opgen`. `m`: also a method; `_`: in-place form; `out`: out= form.", ""]
-    for family, members in families(rows).items():
-        lines += [f"## {family}", "", "| schema | kind | forms | gradient |", "|---|---|---|---|"]
-        for row in members:
-            forms = [text for form, text in (("method", "m"), ("inplace", "_"), ("out", "out")) if form in row.forms]
-            if row.kind == "composite":
-                grad = "by its parts"
-            elif isinstance(row.grad, dict):
-                grad = "; ".join(f"{k}: `{v}`" if v not in ("non_differentiable", "not_implemented") else f"{k}: {v}" for k, v in row.grad.items())
-            else:
-                grad = row.grad or ""
-            cells = [f"`{row.schema}`", row.kind, " ".join(forms), grad.replace("_", " ") if not isinstance(row.grad, dict) else grad]
-            lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
-        lines.append("")
-    return "\n".join(lines)
-
-
 def write(files: dict[str, str], folder: Path) -> int:
     """Write what changed; unchanged files keep their time, so that nothing that depends on them is built again."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -269,4 +244,4 @@ def write(files: dict[str, str], folder: Path) -> int:
     return changed
 
 
-__all__ = ["all_files", "census", "cpp_string", "docs", "unit_names", "write"]
+__all__ = ["all_files", "census", "cpp_string", "unit_names", "write"]

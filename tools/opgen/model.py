@@ -331,3 +331,10 @@ def makes_tensor(schema: Schema) -> bool:
 
 def is_factory(schema: Schema) -> bool:
     return set(OPTIONS) <= {a.name for a in schema.arguments} and not any(a.type.is_tensor for a in schema.arguments)
+
+
+def families(rows: list[Row]) -> dict[str, list[Row]]:
+    result: dict[str, list[Row]] = {}
+    for row in rows:
+        result.setdefault(row.family, []).append(row)
+    return result
