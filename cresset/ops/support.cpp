@@ -51,7 +51,11 @@ void check_castable(const char* op, ScalarType from, ScalarType to) {
 void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides) {
   if (out.sizes() == sizes) return;
   out.resize_(sizes);
-  if (!strides.empty()) out.impl()->set_geometry(sizes, strides, out.storage_offset());
+  if (strides.empty()) return;
+  // A result with gaps, or with several elements at one address, fits no memory of its size: then out stays contiguous.
+  const DimVector plain(out.strides());
+  out.impl()->set_geometry(sizes, strides, out.storage_offset());
+  if (!out.is_non_overlapping_and_dense()) out.impl()->set_geometry(sizes, plain, out.storage_offset());
 }
 
 void check_no_internal_overlap(const char* op, const Tensor& out) {

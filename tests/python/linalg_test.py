@@ -391,6 +391,17 @@ class Inverses(Case):
         with self.assertRaisesRegex(RuntimeError, "driver"):
             L.lstsq(torch.eye(2), torch.eye(2), driver="best")
 
+    def test_an_out_of_no_elements_grows_by_as_much_as_is_written(self):
+        for driver in ("gels", "gelsy", "gelsd", "gelss"):
+            a, b = torch.from_numpy(array(3, 4, 3)), torch.from_numpy(array(3, 4, 3, seed=1))
+            expected = L.lstsq(a, b, driver=driver)
+            out = tuple(torch.empty(0, dtype=t.dtype) for t in expected)
+            L.lstsq(a, b, driver=driver, out=out)
+            for got, wanted in zip(out, expected, strict=True):
+                self.near(got, wanted)
+                last = sum((n - 1) * s for n, s in zip(got.shape, got.stride(), strict=True)) if got.numel() else -1
+                self.assertLessEqual((last + 1) * got.element_size(), got.untyped_storage().nbytes())
+
     def test_derivatives_of_least_squares(self):
         for shape in ((4, 2), (3, 3), (2, 4)):
             for driver in ("gels", "gelsy", "gelsd", "gelss"):
