@@ -310,4 +310,39 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   return align(result, labels[0], output);
 }
 
+Tensor _scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b,
+                  const std::optional<Tensor>& bias, const std::optional<Tensor>&, std::optional<ScalarType> out_dtype, bool) {
+  CRESSET_CHECK(self.dim() == 2 && mat2.dim() == 2, "_scaled_mm: expected matrices, got shapes ", self.sizes(), " and ",
+                mat2.sizes());
+  CRESSET_CHECK(self.size(1) == mat2.size(0), "_scaled_mm: shapes cannot be multiplied: ", self.sizes(), " and ", mat2.sizes());
+  const int64_t m = self.size(0), n = mat2.size(1);
+  const bool single = scale_a.numel() == 1 && scale_b.numel() == 1;
+  const bool rows = scale_a.sizes() == IntArrayRef({m, 1}) && scale_b.sizes() == IntArrayRef({1, n});
+  const bool dtypes = is_float8_type(self.scalar_type()) && is_float8_type(mat2.scalar_type()) && scale_a.scalar_type() == kFloat &&
+                      scale_b.scalar_type() == kFloat;
+  CRESSET_CHECK_VALUE(dtypes && (single || rows),
+                      "_scaled_mm: expected float8 matrices with float32 scales of one element each, or of shapes [", m,
+                      ", 1] and [1, ", n, "], got ", self.scalar_type(), " and ", mat2.scalar_type(), " with ",
+                      scale_a.scalar_type(), scale_a.sizes(), " and ", scale_b.scalar_type(), scale_b.sizes());
+  const bool biased = bias && bias->defined();
+  CRESSET_CHECK(!biased || bias->numel() == n, "_scaled_mm: bias must be of size ", n, " but got ", biased ? bias->numel() : 0);
+  auto rescaled = [&](const Tensor& x, const Tensor& scale) { return x.to(kFloat) * (single ? scale.reshape({}) : scale); };
+  Tensor product = rescaled(self, scale_a).mm(rescaled(mat2, scale_b));
+  if (biased) product = product + bias->to(kFloat);
+  return product.to(out_dtype.value_or(self.scalar_type()));
+}
+
+Tensor _scaled_mm_v2(const Tensor& self, const Tensor& mat2, TensorList scale_a, IntArrayRef recipe_a, IntArrayRef,
+                     TensorList scale_b, IntArrayRef recipe_b, IntArrayRef, const std::optional<Tensor>& bias,
+                     std::optional<ScalarType> out_dtype, IntArrayRef, bool use_fast_accum) {
+  // Recipe 0 scales the matrix by one number, 1 each row.
+  auto fits = [](TensorList scale, IntArrayRef recipe) {
+    return scale.size() == 1 && recipe.size() == 1 && (recipe[0] == 0 ? scale[0].numel() == 1 : recipe[0] == 1);
+  };
+  CRESSET_CHECK_VALUE(fits(scale_a, recipe_a) && fits(scale_b, recipe_b),
+                      "_scaled_mm_v2: expected one scale for each matrix, by recipe 0 (the matrix) or 1 (its rows), got ",
+                      scale_a.size(), " by ", recipe_a, " and ", scale_b.size(), " by ", recipe_b);
+  return cresset::_scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, {}, out_dtype, use_fast_accum);
+}
+
 }  // namespace cresset::ops::composite

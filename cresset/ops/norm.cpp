@@ -278,6 +278,23 @@ Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const Optio
   return std::get<0>(cresset::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
+std::tuple<Tensor, Tensor, Tensor> _native_batch_norm_legit(const Tensor& input, const OptionalTensor& weight,
+                                                            const OptionalTensor& bias, const Tensor& running_mean,
+                                                            const Tensor& running_var, bool training, double momentum, double eps) {
+  return cresset::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+std::tuple<Tensor, Tensor, Tensor> _native_batch_norm_legit(const Tensor& input, const OptionalTensor& weight,
+                                                            const OptionalTensor& bias, bool training, double momentum,
+                                                            double eps) {
+  return cresset::native_batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
+}
+std::tuple<Tensor, Tensor, Tensor, Tensor> _batch_norm_with_update(const Tensor& input, const OptionalTensor& weight,
+                                                                   const OptionalTensor& bias, const Tensor& running_mean,
+                                                                   const Tensor& running_var, double momentum, double eps) {
+  const auto [out, mean, invstd] = cresset::native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+  return {out, mean, invstd, cresset::empty({0}, TensorOptions(kByte).device(input.device()))};
+}
+
 Tensor instance_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
                      const OptionalTensor& running_var, bool use_input_stats, double momentum, double eps, bool) {
   CRESSET_CHECK(input.dim() >= 3, "instance_norm: expected at least 3 dimensions, got shape ", input.sizes());

@@ -251,6 +251,17 @@ Tensor _pool_gather(const Tensor& x, const Tensor& indices, int64_t dims) {
   return x.flatten(-dims, -1).gather(-1, indices.flatten(-dims, -1)).view(indices.sizes());
 }
 
+Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices) {
+  const PoolShape p = window_shape("max_pool2d_with_indices_backward", self, 2, kernel_size, stride, padding, dilation, ceil_mode);
+  DimVector shape(self.sizes());
+  shape[shape.size() - 2] = p.out[1];
+  shape[shape.size() - 1] = p.out[2];
+  CRESSET_CHECK(indices.sizes() == IntArrayRef(shape), "max_pool2d_with_indices_backward: expected indices of shape ",
+                IntArrayRef(shape), ", got ", indices.sizes());
+  return cresset::_pool_backward_by_index(grad_output, indices, self.sizes(), 2);
+}
+
 Tensor lp_pool(const Tensor& self, double norm_type, IntArrayRef kernel_size, IntArrayRef stride, bool ceil_mode) {
   const size_t dims = kernel_size.size();
   double window = 1;

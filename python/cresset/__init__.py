@@ -80,12 +80,14 @@ from . import autograd, fft, linalg, special  # noqa: E402,F401
 # Submodules that load at first use, and names that live in them.
 _lazy = {"masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
-_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
+_lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
 _lazy.update(TypedStorage="storage")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 
 def __getattr__(name):
+    if name == "torch":  # as torch.torch is torch
+        return _sys.modules[__name__]
     if name not in _lazy:
         raise _missing.error(__name__, name)
     import importlib

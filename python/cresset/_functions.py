@@ -414,6 +414,7 @@ unbind_copy, split_copy, split_with_sizes_copy = (_parts(name) for name in ("unb
 
 for _name in ("norm", "unique", "unique_consecutive", "split", "tensor_split", "index_put", "nonzero"):
     setattr(_Tensor, _name, globals()[_name])
+_Tensor.__rdiv__ = _Tensor.__rtruediv__
 _Tensor.sum_to_size = lambda self, *size: _sum_to_size(self, _size(size))
 _Tensor.polygamma = lambda self, n: _ops["polygamma"](n, self)
 _Tensor.where = lambda self, condition, other: _ops["where"](condition, self, other)

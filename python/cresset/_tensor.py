@@ -189,7 +189,7 @@ def _to(self, *args, **kwargs):
 
 Tensor.to = _to
 _DTYPES = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32", "short": "int16",
-           "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
+           "char": "int8", "byte": "uint8", "bool": "bool", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
 for _name, _dtype in _DTYPES.items():
     setattr(Tensor, _name, lambda self, memory_format=torch.preserve_format, d=getattr(torch, _dtype): self.to(dtype=d, memory_format=memory_format))
 Tensor.cpu = lambda self, memory_format=torch.preserve_format: self.to("cpu", memory_format=memory_format)

@@ -29,7 +29,7 @@ class Alias(unittest.TestCase):
             from torch import nn, optim
             from torch.autograd import Function
             import sys, cresset
-            assert torch is cresset and F is cresset.nn.functional and nn is cresset.nn and Function is cresset.autograd.Function
+            assert torch is cresset is torch.torch and F is cresset.nn.functional and nn is cresset.nn and Function is cresset.autograd.Function
             assert sys.modules["torch.nn.functional"] is sys.modules["cresset.nn.functional"]
             assert cresset.nn.functional.__spec__.name == "cresset.nn.functional"
             print(F.relu(torch.tensor([-1.0, 2.0])).tolist())

@@ -107,6 +107,49 @@ class Norms(unittest.TestCase):
             F.batch_norm(torch.empty(1), None, None, training=True)
 
 
+# mode, padding, align_corners: what PyTorch 2.13 reads.
+SAMPLED = {  # fmt: skip
+    ("bilinear", "zeros", False): [0.52, 2.63, 1.035], ("bilinear", "zeros", True): [1.84, 3.16, 7.48],
+    ("bilinear", "border", False): [2.6, 2.63, 9.0], ("bilinear", "border", True): [2.3, 3.16, 8.8],
+    ("bilinear", "reflection", False): [2.6, 2.63, 9.0], ("bilinear", "reflection", True): [2.63, 3.16, 8.065],
+    ("nearest", "zeros", False): [0.0, 2.0, 0.0], ("nearest", "zeros", True): [3.0, 2.0, 9.0],
+    ("nearest", "border", False): [3.0, 2.0, 9.0], ("nearest", "border", True): [3.0, 2.0, 9.0],
+    ("nearest", "reflection", False): [3.0, 2.0, 9.0], ("nearest", "reflection", True): [3.0, 2.0, 9.0],
+    ("bicubic", "zeros", False): [0.472, 2.858121641, 1.074666375], ("bicubic", "zeros", True): [2.0596225, 3.66948625, 8.396364514],
+    ("bicubic", "border", False): [2.604224, 2.610262063, 9.546605437], ("bicubic", "border", True): [2.174087, 3.12445525, 9.246472794],
+    ("bicubic", "reflection", False): [2.42912, 2.610262063, 10.3771125], ("bicubic", "reflection", True): [2.491484, 2.937712, 8.678493742],
+}
+
+
+class Grids(unittest.TestCase):
+    def test_images(self):
+        image = torch.tensor([[[[1.0, 2, 4], [3, 5, 9]]]], dtype=torch.float64)
+        grid = torch.tensor([[[[-1.2, 0.3], [0.1, -0.4], [0.95, 1.3]]]], dtype=torch.float64)
+        for call, expected in SAMPLED.items():
+            with self.subTest(call=call):
+                np.testing.assert_allclose(F.grid_sample(image, grid, *call).flatten().tolist(), expected, atol=1e-8)
+                if call[0] != "nearest":
+                    self.assertTrue(torch.autograd.gradcheck(lambda x, g, call=call: F.grid_sample(x, g, *call), (image.clone().requires_grad_(), grid.clone().requires_grad_())))
+
+    def test_volumes(self):
+        volume = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
+        grid = torch.tensor([[[[[0.2, -0.3, 0.4], [1.4, -1.2, 0.1]]]]])
+        for mode, padding, expected in (("bilinear", "zeros", [4.1, 2.304]), ("bilinear", "border", [4.1, 3.2]), ("bilinear", "reflection", [4.1, 3.2]), ("nearest", "border", [5, 5])):
+            np.testing.assert_allclose(F.grid_sample(volume, grid, mode, padding, True).flatten().tolist(), expected, atol=1e-5)
+
+    def test_mistakes(self):
+        image, grid = torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2)
+        for args in ((image, grid[..., :1]), (image, torch.zeros(2, 1, 1, 2)), (image, torch.zeros(1, 1, 1, 1, 3)), (image, grid.double()), (image[:, :, :0], grid)):
+            with self.assertRaises(RuntimeError):
+                F.grid_sample(*args, align_corners=False)
+        for args in ((image, grid, "linear"), (image, grid, "nearest", "wrap")):
+            with self.assertRaises(ValueError):
+                F.grid_sample(*args, align_corners=False)
+
+    def test_the_gradient_of_dropout(self):
+        self.assertEqual(torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 4.0).tolist(), [4, 0])
+
+
 class Losses(unittest.TestCase):
     def test_linear_cross_entropy_in_pieces_is_that_of_the_whole(self):
         torch.manual_seed(0)

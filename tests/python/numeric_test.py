@@ -350,6 +350,108 @@ class Searching(unittest.TestCase):
             y = getattr(torch, f"conv{n}d")(torch.ones(1, 1, *[4] * n), torch.ones(1, 1, *[3] * n), padding="same")
             self.assertEqual(tuple(y.shape[2:]), (4,) * n)
 
+    def test_histogram(self):
+        x, w = random(50), np.abs(random(50, seed=1))
+        for bins, more in ((7, {}), (5, {"range": (-1.0, 2.0)}), (5, {"density": True})):
+            hist, edges = torch.histogram(torch.from_numpy(x), bins, weight=torch.from_numpy(w), **more)
+            expected = np.histogram(x, bins, weights=w, **more)
+            close(hist, expected[0])
+            close(edges, expected[1])
+        places = np.array([-1.0, 0.0, 0.5, 3.0])
+        found = torch.from_numpy(x).histogram(torch.from_numpy(places))
+        close(found.hist, np.histogram(x, places)[0])
+        close(found.bin_edges, places)
+        self.assertEqual(torch.histogram(torch.tensor([2.0, 2.0]), 4).hist.tolist(), [0, 0, 2, 0])
+        self.assertEqual(torch.histogram(torch.tensor([1.0, NAN, 3.0]), 2, range=(1.0, 3.0)).hist.tolist(), [1, 1])
+        for call in (lambda: torch.histogram(torch.ones(2), 0), lambda: torch.histogram(torch.tensor([NAN]), 2), lambda: torch.histogram(torch.ones(2), 2, range=(2.0, 1.0))):
+            with self.assertRaises(RuntimeError):
+                call()
+
+    def test_histogramdd(self):
+        x, w = random(40, 2), np.abs(random(40, seed=1))
+        for bins, more in (([3, 4], {}), ([2, 3], {"range": (-1.0, 1.0, -0.5, 2.0)}), ([2, 2], {"density": True})):
+            hist, edges = torch.histogramdd(torch.from_numpy(x), bins, weight=torch.from_numpy(w), **more)
+            pairs = {"range": np.reshape(more["range"], (2, 2))} if "range" in more else more
+            expected = np.histogramdd(x, bins, weights=w, **pairs)
+            close(hist, expected[0])
+            for mine, other in zip(edges, expected[1]):
+                close(mine, other)
+        places = [np.array([-1.0, 0.0, 0.5]), np.array([-2.0, 2.0])]
+        found = torch.histogramdd(torch.from_numpy(x), [torch.from_numpy(p) for p in places])
+        close(found.hist, np.histogramdd(x, places)[0])
+        self.assertIsInstance(found.bin_edges, tuple)
+        close(found.bin_edges[1], places[1])
+        self.assertEqual(torch.histogramdd(torch.from_numpy(x), 3).hist.shape, (3, 3))
+        self.assertEqual(torch.histogramdd(torch.ones(0, 2), [1, 2]).hist.tolist(), [[0, 0]])
+        y = torch.from_numpy(x)
+        for error, call in (
+            (RuntimeError, lambda: torch.histogramdd(y, [3])),
+            (RuntimeError, lambda: torch.histogramdd(y, [3, 0])),
+            (RuntimeError, lambda: torch.histogramdd(y[:, 0], [3])),
+            (RuntimeError, lambda: torch.histogramdd(y, [2, 2], range=(0.0, 1.0))),
+            (RuntimeError, lambda: torch.histogramdd(y, [2, 2], weight=y[:3, 0])),
+            (RuntimeError, lambda: torch.histogramdd(y, [torch.ones(2)] * 2)),
+            (NotImplementedError, lambda: torch.histogramdd(y.long(), [2, 2])),
+        ):
+            with self.assertRaises(error):
+                call()
+
+    def test_segments(self):
+        x = torch.from_numpy(random(6, 3)).requires_grad_()
+        lengths = torch.tensor([2, 0, 3, 1])
+        starts = torch.tensor([0, 2, 2, 5, 6])
+        of = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
+        empty = {"sum": 0, "mean": NAN, "max": -INF, "min": INF, "prod": 1}
+        for reduce, function in of.items():
+            expected = [function(x.detach().numpy()[a:b], axis=0) if b > a else np.full(3, empty[reduce]) for a, b in zip(starts[:-1].tolist(), starts[1:].tolist())]
+            close(torch.segment_reduce(x, reduce, lengths=lengths), expected)
+            close(torch.segment_reduce(x, reduce, offsets=starts), expected)
+            if reduce != "prod":
+                self.assertTrue(torch.autograd.gradcheck(lambda y, r=reduce: torch.segment_reduce(y, r, lengths=lengths, initial=0.25), (x,)))
+        y = torch.arange(1.0, 7.0)
+        for reduce, expected in (("sum", [2, 5, 20]), ("mean", [2, 2.5, 5]), ("min", [2, 1, 2]), ("max", [2, 2, 6]), ("prod", [2, 4, 720])):
+            self.assertEqual(torch.segment_reduce(y, reduce, lengths=torch.tensor([0, 2, 4]), initial=2.0).tolist(), expected)
+        self.assertEqual(torch.segment_reduce(y, "sum", offsets=torch.tensor([1, 2, 5])).tolist(), [2, 12])
+        self.assertEqual(torch.segment_reduce(y.view(2, 3), "sum", lengths=torch.tensor([[2, 1], [0, 3]]), axis=-1).tolist(), [[3, 3], [0, 15]])
+        self.assertEqual(torch.segment_reduce(y, "sum", lengths=torch.tensor([2, 3]), unsafe=True).tolist(), [3, 12])
+        self.assertEqual(torch.segment_reduce(y.half(), "mean", lengths=torch.tensor([6])).dtype, torch.float16)
+        ties = torch.tensor([1.0, 1.0, 0.0]).requires_grad_()
+        torch.segment_reduce(ties, "max", lengths=torch.tensor([2, 1]), initial=1.0).sum().backward()
+        self.assertEqual(ties.grad.tolist(), [0.5, 0.5, 0])
+        for error, wrong in (
+            (RuntimeError, {"lengths": torch.tensor([2, 5])}),
+            (RuntimeError, {"lengths": torch.tensor([7, -1])}),
+            (RuntimeError, {}),
+            (RuntimeError, {"indices": torch.tensor([0] * 6)}),
+            (RuntimeError, {"lengths": torch.tensor([[6]])}),
+            (NotImplementedError, {"lengths": torch.tensor([6.0])}),
+        ):
+            with self.assertRaises(error):
+                torch.segment_reduce(y, "sum", **wrong)
+        with self.assertRaises(RuntimeError):
+            torch.segment_reduce(y, "median", lengths=torch.tensor([6]))
+        with self.assertRaises(NotImplementedError):
+            torch.segment_reduce(y.long(), "sum", lengths=torch.tensor([6]))
+
+    def test_hashes_are_exclusive_ors_of_bits(self):
+        x = random(5, 3)
+        bits = torch.hash_tensor(torch.from_numpy(x), 0)
+        self.assertEqual(bits.dtype, torch.uint64)
+        self.assertEqual(bits.tolist(), np.bitwise_xor.reduce(x.view(np.uint64), axis=0).tolist())
+        self.assertEqual(torch.hash_tensor(torch.tensor([-1], dtype=torch.int8)).item(), 2**64 - 1)
+        self.assertEqual(torch.hash_tensor(torch.tensor([1.5, 2.5])).item(), int(np.bitwise_xor.reduce(np.array([1.5, 2.5]).view(np.uint64))))
+        self.assertEqual(torch.hash_tensor(torch.ones(2, 3), (0, 1), keepdim=True).shape, (1, 1))
+        self.assertEqual(torch.hash_tensor(torch.ones(2, 0), 0).shape, (0,))
+        for error, args in ((RuntimeError, (torch.ones(0),)), (IndexError, (torch.ones(2, 0), 1)), (IndexError, (torch.ones(2), 3)), (NotImplementedError, (torch.ones(1, dtype=torch.complex64),))):
+            with self.assertRaises(error):
+                torch.hash_tensor(*args)
+        with self.assertRaises(RuntimeError):
+            torch.hash_tensor(torch.ones(2), mode=1)
+
+    def test_old_spellings_of_methods(self):
+        self.assertEqual(torch.tensor([2.0]).__rdiv__(1).tolist(), [0.5])
+        self.assertEqual(torch.tensor([2.0]).chalf().dtype, torch.complex32)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -24,6 +24,7 @@ from _cresset.all_functions import (
     log_sigmoid as logsigmoid,
     one_hot as one_hot,
     pairwise_distance as pairwise_distance,
+    pdist as pdist,
     pixel_shuffle as pixel_shuffle,
     pixel_unshuffle as pixel_unshuffle,
     prelu as prelu,
@@ -144,6 +145,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None,
     use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05,
 ) -> Tensor: ...  # fmt: skip
+def grid_sample(input: Tensor, grid: Tensor, mode: _str = "bilinear", padding_mode: _str = "zeros", align_corners: _bool | None = None) -> Tensor: ...
 def interpolate(
     input: Tensor, size: _int | _Size | None = None, scale_factor: _float | Sequence[_float] | None = None, mode: _str = 'nearest',
     align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False,

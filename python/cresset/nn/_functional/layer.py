@@ -9,7 +9,7 @@ from ... import _operators as ops
 
 linear, bilinear, rms_norm, pixel_shuffle, pixel_unshuffle = (ops[n] for n in "linear bilinear rms_norm pixel_shuffle pixel_unshuffle".split())
 one_hot, scaled_dot_product_attention = ops["one_hot"], ops["scaled_dot_product_attention"]
-cosine_similarity, pairwise_distance = ops["cosine_similarity"], ops["pairwise_distance"]
+cosine_similarity, pairwise_distance, pdist = ops["cosine_similarity"], ops["pairwise_distance"], ops["pdist"]
 
 
 def channel_shuffle(input, groups):

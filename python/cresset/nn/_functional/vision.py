@@ -245,6 +245,26 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
 # ---- resizing -------------------------------------------------------------------------------------------------------------
 
 
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """Reads images (N, C, H, W) or volumes (N, C, D, H, W) at places between -1 and 1: `grid` (N, ..., 2 or 3), x first.
+
+    `mode` bilinear, nearest or, of images, bicubic; `padding_mode` zeros, border or reflection; `align_corners` puts -1 and 1 on the outer points
+    themselves. ValueError for other modes, RuntimeError for shapes that do not fit.
+
+    >>> F.grid_sample(torch.tensor([[[[1.0, 3.0]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[2.]]]])
+    """
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    if mode not in modes:
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in paddings:
+        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+    if align_corners is None:
+        warnings.warn("grid_sample: align_corners is False unless it is given", stacklevel=2)
+        align_corners = False
+    return ops["grid_sampler"](input, grid, modes.index(mode), paddings.index(padding_mode), align_corners)
+
+
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resizes (N, C, *) to `size` or by `scale_factor`: nearest, nearest-exact, area, linear, bilinear, bicubic, trilinear.
 

@@ -1,0 +1,99 @@
+"""Operators under their names in the table of operators, and one overload at a time.
+
+>>> torch.ops.aten.add(torch.tensor([1, 2]), 1)
+tensor([2, 3])
+>>> torch.ops.aten.add.overloads()
+['Tensor', 'out', 'Scalar', 'Scalar_out']
+>>> torch.ops.aten.add.Tensor(torch.tensor([1, 2]), torch.tensor([3, 4]))
+tensor([4, 6])
+"""
+
+import types as _types
+
+import _cresset
+
+__all__ = ["aten"]
+
+
+class _Overload:
+    """One overload of an operator: takes what its schema lists, and nothing else."""
+
+    def __init__(self, packet, overload, entry):
+        self.__name__ = overload
+        self.overloadpacket = packet
+        self._call = _cresset.make_op(packet.__name__, [entry])
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self.__name__}')>"
+
+    def __str__(self):
+        return f"aten.{self.overloadpacket.__name__}.{self.__name__}"
+
+
+class _Packet:
+    """All overloads of an operator: a call goes to the first that its arguments fit."""
+
+    def __init__(self, name, overloads):
+        self.__name__ = name
+        self._overloads = overloads
+        self._call = _cresset.make_op(name, list(overloads.values()))
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def overloads(self):
+        """The names of the overloads."""
+        return list(self._overloads)
+
+    def __getattr__(self, overload):
+        if overload.startswith("__") or overload not in self._overloads:
+            raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
+        found = self.__dict__[overload] = _Overload(self, overload, self._overloads[overload])
+        return found
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._overloads]
+
+    def __repr__(self):
+        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+    def __str__(self):
+        return f"aten.{self.__name__}"
+
+
+class _Namespace(_types.ModuleType):
+    """The operators of a library, found when asked for."""
+
+    def __init__(self, name, entries):
+        super().__init__(f"{__name__}.{name}")
+        self._entries = entries
+
+    def __getattr__(self, name):
+        entries = None if name.startswith("__") else self.__dict__["_entries"].get(name)
+        if entries is None:
+            raise AttributeError(f"'_OpNamespace' '{self.__name__.rpartition('.')[2]}' object has no attribute '{name}'", name=name, obj=self)
+        found = self.__dict__[name] = _Packet(name, entries)
+        return found
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._entries]
+
+
+def _entries():
+    found = {}
+    for name, overload, *_ in _cresset.operators():
+        found.setdefault(name, {})[overload or "default"] = f"{name}.{overload}" if overload else name
+    return found
+
+
+aten = _Namespace("aten", _entries())
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = _Namespace(name, {})
+    return found

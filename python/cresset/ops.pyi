@@ -1,0 +1,19 @@
+from types import ModuleType
+
+from . import Tensor
+
+class _Overload:
+    overloadpacket: _Packet
+    def __call__(self, *args: object, **kwargs: object) -> Tensor: ...
+
+class _Packet:
+    def __call__(self, *args: object, **kwargs: object) -> Tensor: ...
+    def overloads(self) -> list[str]: ...
+    def __getattr__(self, overload: str) -> _Overload: ...
+
+class _Namespace(ModuleType):
+    def __getattr__(self, name: str) -> _Packet: ...
+
+aten: _Namespace
+
+def __getattr__(name: str) -> _Namespace: ...

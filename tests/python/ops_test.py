@@ -1,0 +1,94 @@
+"""torch.ops: operators by the names of the table, one overload at a time; and those that have no other name."""
+
+import unittest
+
+import numpy as np
+
+import cresset as torch
+from cresset.nn import functional as F
+
+aten = torch.ops.aten
+
+
+class Names(unittest.TestCase):
+    def test_packets_know_their_overloads(self):
+        self.assertEqual(aten.add.overloads(), ["Tensor", "out", "Scalar", "Scalar_out"])
+        self.assertEqual(str(aten.add.Tensor), "aten.add.Tensor")
+        self.assertEqual(str(aten.relu.default), "aten.relu.default")
+        self.assertIs(aten.add, aten.add)
+        self.assertIs(aten.add.Tensor, aten.add.Tensor)
+        self.assertIs(aten.add.Tensor.overloadpacket, aten.add)
+        self.assertIn("Tensor", dir(aten.add))
+        self.assertIn("add", dir(aten))
+
+    def test_an_overload_takes_what_its_schema_lists_alone(self):
+        x = torch.tensor([1.0, 2.0])
+        self.assertEqual(aten.add(x, 1).tolist(), [2, 3])
+        self.assertEqual(aten.add.Scalar(x, 1).tolist(), [2, 3])
+        self.assertEqual(aten.sum.dim_IntList(x, [0]).item(), 3)
+        with self.assertRaises(TypeError):
+            aten.sum.default(x, [0])
+        self.assertEqual(aten.add_.Tensor(x, x).tolist(), [2, 4])
+        self.assertEqual(x.tolist(), [2, 4])
+        out = torch.empty(2)
+        self.assertIs(aten.add.out(x, x, out=out), out)
+
+    def test_names_that_are_not_there(self):
+        for look in (lambda: aten.no_such_op, lambda: aten.add.no_such_overload, lambda: torch.ops.no_such_library.op):
+            with self.assertRaises(AttributeError):
+                look()
+
+
+class Private(unittest.TestCase):
+    def test_gradient_of_max_pool(self):
+        x = torch.arange(16.0).reshape(1, 1, 4, 4).requires_grad_()
+        y, places = F.max_pool2d(x, 2, return_indices=True)
+        up = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        y.backward(up)
+        there = aten.max_pool2d_with_indices_backward(up, x.detach(), [2, 2], [2, 2], [0, 0], [1, 1], False, places)
+        self.assertEqual(there.tolist(), x.grad.tolist())
+        into = torch.empty(0)
+        aten.max_pool2d_with_indices_backward(up, x.detach(), [2, 2], [2, 2], [0, 0], [1, 1], False, places, grad_input=into)
+        self.assertEqual(into.tolist(), x.grad.tolist())
+        with self.assertRaises(RuntimeError):
+            aten.max_pool2d_with_indices_backward(up, x.detach(), [3, 3], [3, 3], [0, 0], [1, 1], False, places)
+
+    def test_smooth_resizing(self):
+        x = torch.from_numpy(np.random.default_rng(0).standard_normal((1, 2, 6, 8)))
+        for name, mode in (("_upsample_bilinear2d_aa", "bilinear"), ("_upsample_bicubic2d_aa", "bicubic")):
+            expected = F.interpolate(x, (3, 5), mode=mode, antialias=True)
+            self.assertEqual(getattr(aten, name)(x, [3, 5], False).tolist(), expected.tolist())
+            self.assertEqual(getattr(aten, name)(x, [3, 5], False, None).tolist(), expected.tolist())
+            scaled = F.interpolate(x, scale_factor=(0.5, 0.75), mode=mode, antialias=True)
+            self.assertEqual(getattr(aten, name)(x, None, False, [0.5, 0.75]).tolist(), scaled.tolist())
+
+    def test_batch_norm_by_its_other_names(self):
+        x = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+        mean, var = torch.zeros(2), torch.ones(2)
+        out, saved, invstd, reserve = aten._batch_norm_with_update(x, None, None, mean, var, 0.5, 0.0)
+        self.assertEqual((out.tolist(), saved.tolist(), invstd.tolist(), reserve.dtype), ([[-1, -1], [1, 1]], [2, 4], [1, 0.5], torch.uint8))
+        self.assertEqual((mean.tolist(), var.tolist()), ([1, 2], [1.5, 4.5]))
+        legit = torch._native_batch_norm_legit(x, None, None, torch.zeros(2), torch.ones(2), False, 0.5, 0.0)
+        self.assertEqual((legit[0].tolist(), legit[1].shape), (x.tolist(), (0,)))
+        self.assertEqual(torch._native_batch_norm_legit(x, None, None, True, 0.5, 0.0)[1].tolist(), [2, 4])
+
+    def test_scaled_products_of_8_bit_numbers(self):
+        a, b = torch.tensor([[1.0, 2.0], [0.5, -3.0]]).to(torch.float8_e4m3fn), torch.tensor([[2.0], [4.0]]).to(torch.float8_e5m2)
+        one, two = torch.tensor(1.0), torch.tensor(2.0)
+        self.assertEqual(torch._scaled_mm(a, b, two, one, out_dtype=torch.float32).tolist(), [[20], [-22]])
+        self.assertEqual(torch._scaled_mm(a, b, two, one, bias=torch.tensor([1.0]), out_dtype=torch.float32).tolist(), [[21], [-21]])
+        self.assertEqual(torch._scaled_mm(a, b, one, one).dtype, torch.float8_e4m3fn)
+        rows, columns = torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0]])
+        self.assertEqual(torch._scaled_mm(a, b, two, columns.reshape(()), out_dtype=torch.bfloat16).tolist(), [[60], [-66]])
+        self.assertEqual(torch._scaled_mm_v2(a, b, [rows], [1], [0], [columns], [1], [0], None, torch.float32).tolist(), [[30], [-66]])
+        for scales in ((rows, one), (two.double(), one), (torch.ones(3, 1), columns)):
+            with self.assertRaises(ValueError):
+                torch._scaled_mm(a, b, *scales)
+        with self.assertRaises(RuntimeError):
+            torch._scaled_mm(a, a[:1], one, one)
+        with self.assertRaises(ValueError):
+            torch._scaled_mm_v2(a, b, [one], [4], [0], [one], [0], [0], None, torch.float32)
+
+
+if __name__ == "__main__":
+    unittest.main()
