@@ -57,8 +57,8 @@ def calls() -> dict:
         optimizer.step()
 
     found = {"add": (lambda: x + y, 20000), "linear4_grad": (lambda: linear(row), 3000), "mlp64_step_adamw": (step, 100)}
-    for name, (batch, arguments) in NETWORKS.items():
-        network, sequence = nn.LSTM(64, 128, **arguments), torch.randn(32, batch, 64)
+    for name, (sequences, arguments) in NETWORKS.items():
+        network, sequence = nn.LSTM(64, 128, **arguments), torch.randn(32, sequences, 64)
         found[name] = (lambda network=network, sequence=sequence: network(sequence)[0].sum().backward(), 10)
     with contextlib.suppress(ImportError):
         import numpy
