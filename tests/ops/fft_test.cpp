@@ -1,7 +1,7 @@
 // The namespace of Fourier transforms. (Values in every layout: tests/python/rows_test.py.)
 #include "cresset/ops/namespaces.h"
 
-#include "cresset/base/complex.h"
+#include "cresset/cresset.h"
 #include "gtest/gtest.h"
 
 namespace cresset {

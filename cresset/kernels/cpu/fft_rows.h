@@ -197,8 +197,10 @@ CRESSET_ALWAYS_INLINE void store_some_pairs(T* p, Vec<T> re, Vec<T> im, int64_t 
   store_part(p + first, 2 * count - first, interleaved<1>(re, im, LaneIndices<T>{}));
 }
 
+constexpr int64_t kAbsent = INT64_MIN;  // instead of a distance: 0 is one, in arrays that repeat one element
+
 // n rows of vectors from up to kLanes arrays: parts of number j of array i are at in[offsets[i] * unit + j * step] and `apart` on,
-// or zero if `apart` is 0.
+// or zero if `apart` is absent.
 template <class T>
 void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step, int64_t apart, int count, int64_t n, T* to) {
   constexpr int lanes = kLanes<T>;
@@ -211,7 +213,7 @@ void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step,
       if (unit == 2) {
         ToScratch<T>{to}(j, load_pairs(p));
       } else {
-        ToScratch<T>{to}(j, {load_raw<Vec<T>>(p), apart ? load_raw<Vec<T>>(p + apart) : Vec<T>{}});
+        ToScratch<T>{to}(j, {load_raw<Vec<T>>(p), apart != kAbsent ? load_raw<Vec<T>>(p + apart) : Vec<T>{}});
       }
     }
     return;
@@ -237,7 +239,7 @@ void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step,
     for (int i = 0; i < lanes; i++) {
       const T* p = in + (i < count ? offsets[i] * unit + j * step : 0);
       to[j * kRow<T> + i] = i < count ? *p : T(0);
-      to[j * kRow<T> + lanes + i] = i < count && apart ? p[apart] : T(0);
+      to[j * kRow<T> + lanes + i] = i < count && apart != kAbsent ? p[apart] : T(0);
     }
 }
 
@@ -256,7 +258,7 @@ void store_lanes(const T* from, int64_t n, T scale, T* out, const int64_t* offse
         store_pairs<T>(p, z.re * factor, z.im * factor);
       } else {
         store_raw(p, z.re * factor);
-        if (apart) store_raw(p + apart, z.im * factor);
+        if (apart != kAbsent) store_raw(p + apart, z.im * factor);
       }
     }
     return;
@@ -285,7 +287,7 @@ void store_lanes(const T* from, int64_t n, T scale, T* out, const int64_t* offse
     for (int i = 0; i < count; i++) {
       T* p = out + offsets[i] * unit + j * step;
       *p = from[j * kRow<T> + i] * scale;
-      if (apart) p[apart] = from[j * kRow<T> + lanes + i] * scale;
+      if (apart != kAbsent) p[apart] = from[j * kRow<T> + lanes + i] * scale;
     }
 }
 
@@ -326,7 +328,7 @@ void lane_rows(const FftLanes<T>& r, T* scratch) {
       }
       spectrum = other;
     } else {
-      load_lanes<T>(r.in, r.in_offsets, 1, r.in_step, 0, r.count, n, scratch1);
+      load_lanes<T>(r.in, r.in_offsets, 1, r.in_step, kAbsent, r.count, n, scratch1);
       transform();
     }
     store_lanes<T>(spectrum, h + 1, r.scale, r.out, r.out_offsets, 2, 2 * r.out_step, 1, r.count);
@@ -356,7 +358,7 @@ void lane_rows(const FftLanes<T>& r, T* scratch) {
       swapped(0, {a.im, a.re});
       transform();
       swap_parts<T>(to, n);
-      store_lanes<T>(to, n, r.scale, r.out, r.out_offsets, 1, r.out_step, 0, r.count);
+      store_lanes<T>(to, n, r.scale, r.out, r.out_offsets, 1, r.out_step, kAbsent, r.count);
     }
   }
 }
