@@ -85,14 +85,10 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     tensor([ 5., 10.])
     """
     dims = [dim] if isinstance(dim, int) else dim
+    named = {} if out is None else {"out": out}
     if isinstance(p, str) and p != "fro":
-        dims = list(range(input.dim())) if dims is None else dims
-        return _ops["linalg_matrix_norm"](input, p, dims, keepdim, dtype=dtype, **({} if out is None else {"out": out}))
-    if isinstance(p, str):
-        p = 2
-    if p is None:
-        p = 2
-    return _ops["linalg_vector_norm"](input, p, dims, keepdim, dtype=dtype, **({} if out is None else {"out": out}))
+        return _ops["linalg_matrix_norm"](input, p, list(range(input.dim())) if dims is None else dims, keepdim, dtype=dtype, **named)
+    return _ops["linalg_vector_norm"](input, 2 if p in (None, "fro") else p, dims, keepdim, dtype=dtype, **named)
 
 
 def where(condition, *branches, **named):
