@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -153,7 +154,7 @@ void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, co
   // Large elements first keeps all of them aligned.
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.element_size() > b.second.element_size(); });
   Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  if (!metadata.empty()) header["__metadata__"] = std::map<std::string, std::string>(metadata.begin(), metadata.end());
   uint64_t at = 0;
   for (const auto& [name, tensor] : sorted) {
     CRESSET_CHECK_VALUE(name != "__metadata__", "save_safetensors: no tensor may be called '__metadata__'");

@@ -2,9 +2,9 @@
 // Files of named tensors in the safetensors format (8 bytes of header length, a JSON header, the bytes of all tensors): data, never code.
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "cresset/nn/module.h"
 
@@ -13,7 +13,7 @@ namespace cresset::io {
 class ByteSource;
 
 using NamedTensors = OrderedDict<std::string, Tensor>;
-using Metadata = std::map<std::string, std::string>;
+using Metadata = std::unordered_map<std::string, std::string>;
 
 struct SafetensorsContent {
   NamedTensors tensors{"Tensor"};
