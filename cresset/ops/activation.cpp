@@ -89,7 +89,7 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
 Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, const std::optional<Generator>& generator) {
   CRESSET_CHECK(lower.as<double>() <= upper.as<double>(), "rrelu: lower bound ", lower, " must not be larger than upper bound ", upper);
   if (!training) return cresset::leaky_relu(self, (lower.as<double>() + upper.as<double>()) / 2);
-  return self * cresset::_rrelu_noise(self, lower.as<double>(), upper.as<double>(), generator);
+  return self.contiguous() * cresset::_rrelu_noise(self, lower.as<double>(), upper.as<double>(), generator);
 }
 
 Tensor softsign(const Tensor& self) { return self / (self.abs() + 1); }

@@ -97,17 +97,26 @@ void bernoulli_(Tensor& self, const Tensor& p, const Gen& generator) {
   CRESSET_CHECK(chances.numel() == 0 || (chances.min().item<double>() >= 0 && chances.max().item<double>() <= 1),
                 "bernoulli_: expects probabilities in [0, 1]");
   if (self.numel() == 0) return;
-  // One probability for each element in row-major order.
-  const Tensor packed(make_dense(self.sizes(), self.scalar_type(), Device(kCPU)));
+  // The first numbers go where self's memory begins.
+  DimVector order;
+  for (int64_t d = 0; d < self.dim(); d++)
+    if (self.size(d) == 1) order.push_back(d);
+  for (const int64_t d : kernels::memory_order(self.sizes(), self.strides())) order.push_back(d);
+  const Tensor target = self.permute(order), sorted = chances.permute(order).contiguous();
+  const Tensor packed(make_dense(target.sizes(), self.scalar_type(), Device(kCPU)));
   sample(packed, generator, [&](RandomState& s, void* out) {
-    kernels::bernoulli(s, out, self.scalar_type(), self.numel(), chances.data_ptr(), chances.scalar_type());
+    kernels::bernoulli(s, out, self.scalar_type(), self.numel(), sorted.data_ptr(), sorted.scalar_type());
   });
-  self.copy_(packed);
+  target.copy_(packed);
 }
 
 // [from, to); from 0 without `from`, to the end of the dtype without `to`, and whatever it holds exactly with neither.
 void _random_(Tensor& self, std::optional<int64_t> from, std::optional<int64_t> to, const Gen& generator) {
   CRESSET_CHECK(!to || from.value_or(0) < *to, "random_: expects 'from' to be less than 'to', got from=", from.value_or(0), " >= to=", to.value_or(0));
+  if (to && self.numel() == 0) {  // bounds are looked at all the same
+    RandomState unused(0);
+    kernels::random_from_to(unused, nullptr, self.scalar_type(), 0, from.value_or(0), *to);
+  }
   sample(self, generator, [&](RandomState& s, void* out) {
     if (to) kernels::random_from_to(s, out, self.scalar_type(), self.numel(), from.value_or(0), *to);
     else if (from) kernels::random_from(s, out, self.scalar_type(), self.numel(), *from);
@@ -148,7 +157,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
 }
 
 Tensor _bernoulli(const Tensor& self, std::optional<double> p, const Gen& generator) {
-  const Tensor out = cresset::empty_like(self);
+  const Tensor out = cresset::empty_like(self, {}, MemoryFormat::Contiguous);
   return fresh(p ? out.bernoulli_(*p, generator) : out.bernoulli_(self.detach(), generator));
 }
 
@@ -156,7 +165,7 @@ Tensor _bernoulli(const Tensor& self, std::optional<double> p, const Gen& genera
 Tensor _normal(const std::optional<Tensor>& mean, const std::optional<Tensor>& std, double mean_number, double std_number, const Gen& generator) {
   if (std) CRESSET_CHECK(std->numel() == 0 || std->is_meta() || std->min().item<double>() >= 0, "normal: expects all elements of std >= 0");
   else CRESSET_CHECK(std_number >= 0, "normal: expects std >= 0, got std=", std_number);
-  const Tensor out = mean && std ? cresset::empty(broadcast_shapes(mean->sizes(), std->sizes()), mean->options()) : cresset::empty_like(mean ? *mean : *std);
+  const Tensor out = mean && std ? cresset::empty(broadcast_shapes(mean->sizes(), std->sizes()), mean->options()) : cresset::empty_like(mean ? *mean : *std, {}, MemoryFormat::Contiguous);
   out.normal_(0, 1, generator);
   if (std) out.mul_(*std);
   else out.mul_(std_number);
@@ -251,6 +260,15 @@ Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, c
 // `out` of a factory takes its numbers in the order of its own memory.
 namespace {
 
+// What is read while `out` is written.
+Tensor apart_from(const Tensor& out, const Tensor& input) {
+  return input.has_storage() && out.has_storage() && input.impl()->storage() == out.impl()->storage() ? input.clone() : input;
+}
+
+void check_deviations(const Tensor& std) {
+  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+}
+
 Tensor& sized(const char* op, Tensor& out, IntArrayRef size) {
   CRESSET_CHECK(!(layer_state().grad_mode && out.requires_grad()), op, ": functions with out=... arguments don't support automatic differentiation, but out requires grad");
   check_no_internal_overlap(op, out);
@@ -270,6 +288,25 @@ void randint_out(int64_t low, int64_t high, IntArrayRef size, const Gen& generat
 void randint_out(int64_t low, int64_t high, IntArrayRef size, Tensor& out) { composite::randint_out(low, high, size, Gen(), out); }
 void randint_out(int64_t high, IntArrayRef size, const Gen& generator, Tensor& out) { composite::randint_out(int64_t{0}, high, size, generator, out); }
 void randint_out(int64_t high, IntArrayRef size, Tensor& out) { composite::randint_out(int64_t{0}, high, size, Gen(), out); }
+void normal_out(const Tensor& mean, double std, const Gen& generator, Tensor& out) {
+  CRESSET_CHECK(std >= 0, "normal: expects std >= 0, got std=", std);
+  const Tensor kept = apart_from(out, mean);
+  sized("normal", out, mean.sizes()).normal_(0, 1, generator).mul_(std).add_(kept);
+}
+void normal_out(double mean, const Tensor& std, const Gen& generator, Tensor& out) {
+  check_deviations(std);
+  const Tensor kept = apart_from(out, std);
+  sized("normal", out, std.sizes()).normal_(0, 1, generator).mul_(kept).add_(mean);
+}
+void normal_out(const Tensor& mean, const Tensor& std, const Gen& generator, Tensor& out) {
+  check_deviations(std);
+  const Tensor kept = apart_from(out, mean), kept_std = apart_from(out, std);
+  sized("normal", out, broadcast_shapes(mean.sizes(), std.sizes())).normal_(0, 1, generator).mul_(kept_std).add_(kept);
+}
+void bernoulli_out(const Tensor& self, const Gen& generator, Tensor& out) {
+  const Tensor kept = apart_from(out, self.detach());
+  sized("bernoulli", out, self.sizes()).bernoulli_(kept, generator);
+}
 void normal_out(double mean, double std, IntArrayRef size, const Gen& generator, Tensor& out) { sized("normal", out, size).normal_(mean, std, generator); }
 
 namespace {

@@ -105,9 +105,10 @@ bernoulli_number_ = _floats(lambda s, x, p=0.5: s.u53(x.size) < p)
 
 
 def bernoulli_(x, p, *, generator=None):
-    """With a chance for each element, in rows."""
-    x[...] = (Stream(generator).fractions(x.size, p.dtype) < np.broadcast_to(p, x.shape).ravel()).reshape(x.shape)
-    return x
+    """With a chance for each element, in the order of x's memory."""
+    order = sorted(range(x.ndim), key=lambda d: (x.shape[d] > 1, -x.strides[d]))
+    chances = np.transpose(np.broadcast_to(p, x.shape), order) if x.ndim else p
+    return put(x, Stream(generator).fractions(x.size, p.dtype) < np.ravel(chances))
 
 
 def _whole(stream, n, low, count):
@@ -188,16 +189,17 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=DEFAULT):
     if isinstance(mean, np.ndarray) and isinstance(std, np.ndarray):
         base = np.zeros(np.broadcast_shapes(mean.shape, std.shape), mean.dtype)
     else:
-        base = like(mean if isinstance(mean, np.ndarray) else std)
+        base = mean if isinstance(mean, np.ndarray) else std
+        base = np.zeros(base.shape, base.dtype)
     return (normal_(base, generator=generator) * std + mean).astype(base.dtype)
 
 
 def bernoulli(x, *, generator=None):
-    return bernoulli_(like(x), x, generator=generator)
+    return bernoulli_(np.zeros(x.shape, x.dtype), x, generator=generator)
 
 
 def bernoulli_p(x, p, *, generator=None):
-    return bernoulli_number_(like(x), p, generator=generator)
+    return bernoulli_number_(np.zeros(x.shape, x.dtype), p, generator=generator)
 
 
 def multinomial(weights, samples, replacement=False, *, generator=None):

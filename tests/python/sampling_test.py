@@ -88,6 +88,9 @@ class Places(unittest.TestCase):
             "randint": lambda out: torch.randint(50, (3, 4), out=out),
             "randint from": lambda out: torch.randint(5, 50, (3, 4), generator=torch.default_generator, out=out),
             "normal": lambda out: torch.normal(1.0, 2.0, (3, 4), out=out),
+            "normal of means": lambda out: torch.normal(torch.ones(3, 4), 2.0, out=out),
+            "normal of deviations": lambda out: torch.normal(1.0, torch.ones(3, 4), out=out),
+            "bernoulli": lambda out: torch.bernoulli(torch.full((3, 4), 0.5), out=out),
         }
         for name, call in calls.items():
             with self.subTest(name):
@@ -99,6 +102,26 @@ class Places(unittest.TestCase):
                 self.assertEqual(turned.t().flatten().tolist(), packed.flatten().tolist())
                 torch.manual_seed(5)
                 self.assertTrue(torch.equal(call(torch.zeros(0)), packed))
+
+    def test_chances_are_taken_in_the_order_of_memory(self):
+        p = torch.arange(12.0).view(3, 4) / 12
+        torch.manual_seed(3)
+        turned = torch.zeros(4, 3).t().bernoulli_(p)
+        torch.manual_seed(3)
+        packed = torch.zeros(4, 3).bernoulli_(p.t())
+        self.assertTrue(torch.equal(turned, packed.t()))
+        # PyTorch 2.13's numbers.
+        self.assertEqual(turned.tolist(), [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]])
+
+    def test_samples_by_parameters_are_contiguous(self):
+        x = torch.full((4, 3), 0.5).t()
+        for sample in (torch.bernoulli(x), x.bernoulli(0.5), torch.normal(x, 1.0), torch.normal(1.0, x), torch.poisson(x), torch.rrelu(-x, training=True)):
+            self.assertEqual(sample.stride(), (4, 1))
+
+    def test_an_empty_range_is_refused_of_no_elements_too(self):
+        for call in (lambda: torch.zeros(0, dtype=torch.uint8).random_(-1, 0), lambda: torch.randint(0, 3, (0,), dtype=torch.bool)):
+            with self.assertRaises(RuntimeError):
+                call()
 
     def test_out_that_records_gradients_or_overlaps_is_refused(self):
         with self.assertRaises(RuntimeError):
