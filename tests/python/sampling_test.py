@@ -58,6 +58,12 @@ class Slopes(unittest.TestCase):
         self.assertEqual(slope.tolist(), [0.0] * 4)
         with self.assertRaises(RuntimeError):
             torch.autograd.grad(torch.binomial(rate, torch.full((4,), 0.5)).sum(), rate)
+        chance = torch.full((4,), 0.5, requires_grad=True)
+        with self.assertRaises(RuntimeError):
+            torch.autograd.grad(torch.binomial(torch.full((4,), 3.0), chance).sum(), chance)
+        (slope,) = torch.autograd.grad(torch._standard_gamma(rate).sum(), rate, create_graph=True)
+        with self.assertRaises(RuntimeError):
+            torch.autograd.grad(slope.sum(), rate)
 
 
 class Refusals(unittest.TestCase):

@@ -10,4 +10,9 @@ Tensor sample_law_backward(const Tensor& grad, const Tensor& self, const Tensor&
   return law == 2 ? grad * cresset::_standard_gamma_grad(self, result) : cresset::zeros_like(grad);
 }
 
+Tensor sample_slope_backward() {
+  CRESSET_CHECK(false, "second derivatives of samples are not implemented");
+  return {};
+}
+
 }  // namespace cresset::autograd::rules

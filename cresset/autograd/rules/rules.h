@@ -37,6 +37,7 @@ Tensor product_like(const Tensor& a, const Tensor& b, IntArrayRef strides);
 
 // Samples (rules/random.cpp): `law` as in ops/random.toml.
 Tensor sample_law_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t law);
+Tensor sample_slope_backward();  // refuses, as PyTorch does
 
 // Views (rules/view.cpp): the gradient put back into a tensor of the input's shape, zeros elsewhere.
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
