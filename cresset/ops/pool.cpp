@@ -156,7 +156,7 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
     return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
   }                                                                                                                                      \
   Tensor adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                          \
-    if (N > 1 && is_one(output_size)) return mean_plane(self, N);                                                                        \
+    if (N > 1 && output_size.size() == N && is_one(output_size)) return mean_plane(self, N);                                             \
     return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
   }                                                                                                                                      \
   std::tuple<Tensor, Tensor> adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                      \

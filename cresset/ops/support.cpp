@@ -130,8 +130,10 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
     const bool nothing = out.numel() == 0 && std::find(spec.sizes.begin(), spec.sizes.end(), 0) != spec.sizes.end();
     if (rule.memory == OutMemory::apart && !nothing) check_apart(op, out, inputs);
   }
+  const bool grows = out.sizes() != IntArrayRef(spec.sizes);
   resize_output(out, spec.sizes, spec.strides);
   if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);
+  else if (rule.memory == OutMemory::apart && grows) check_apart(op, out, inputs);
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());

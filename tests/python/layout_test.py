@@ -89,6 +89,17 @@ class SharedMemory(unittest.TestCase):
             scalar = torch.tensor(1.0)
             torch.where(torch.tensor([True, False]), scalar, scalar, out=scalar)
 
+    def test_an_output_does_not_grow_over_what_is_read(self):
+        index = torch.tensor([0, 1, 0])
+        with self.assertRaisesRegex(RuntimeError, "single memory location"):
+            torch.gather(index.clone(), 0, index[1:], out=index[:1])
+        self.assertEqual(index.tolist(), [0, 1, 0])
+
+    def test_adaptive_pools_want_a_size_for_each_dimension(self):
+        for pool in (torch.nn.functional.adaptive_avg_pool2d, torch.nn.functional.adaptive_avg_pool3d):
+            with self.assertRaises(RuntimeError):
+                pool(torch.ones(1, 2, 3, 4), [])
+
     def test_an_output_is_compared_with_its_inputs_in_its_new_shape(self):
         self.assertEqual(torch.cumsum(self.m[1:4], 0, out=self.m[1:2]).tolist(), [1, 3, 6])
         with self.assertRaises(RuntimeError):
