@@ -18,7 +18,7 @@ def readable(signature: str) -> str:
     """A stub's definition as a person writes it."""
     text = signature.removeprefix("def ").removesuffix(": ...\n")
     for internal, shown in (("_Number", "Number"), ("_Size", "ints"), ("_int", "int"), ("_float", "float"), ("_bool", "bool"), ("_str", "str"),
-                            ("_DType", "dtype"), ("_Device", "device"), ("_layout", "layout"), ("__from", "from"), ("return_types.", "")):  # fmt: skip
+                            ("_DType", "dtype"), ("_Device", "device"), ("_layout", "layout"), ("__from", "from")):  # fmt: skip
         text = text.replace(internal, shown)
     return text
 

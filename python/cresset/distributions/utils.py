@@ -85,11 +85,18 @@ class lazy_property:
 
     def __get__(self, instance, obj_type=None):
         if instance is None:
-            return self
+            return _OfClass(self.wrapped)
         with torch.enable_grad():
             value = self.wrapped(instance)
         setattr(instance, self.wrapped.__name__, value)
         return value
+
+
+class _OfClass(lazy_property, property):
+    """What a class shows of a lazy property: a property, to those who describe it."""
+
+    def __init__(self, wrapped):
+        property.__init__(self, wrapped)
 
 
 def tril_matrix_to_vec(mat, diag=0):
