@@ -129,3 +129,27 @@ def vec_to_tril_matrix(vec, diag=0):
     matrix = vec.new_zeros((*vec.shape[:-1], size, size))
     matrix[..., places < places.view(-1, 1) + (diag + 1)] = vec
     return matrix
+
+
+class _ProbsOrLogits:
+    """A law of yes and no that is given by chances `probs` or by log odds `logits`; the other one is computed at its first use."""
+
+    def _set_given(self, probs, logits, *others):
+        """Keeps the one that is given, and returns the others, all of one shape."""
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        *others, given = broadcast_all(*others, logits if probs is None else probs)
+        setattr(self, "logits" if probs is None else "probs", given)
+        return others
+
+    @property
+    def _param(self):
+        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+
+    @lazy_property
+    def logits(self):
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self):
+        return logits_to_probs(self.logits, is_binary=True)
