@@ -127,6 +127,7 @@ bool add_io(PyObject* module);
 bool add_autograd(PyObject* module);
 bool add_optim(PyObject* module);
 bool add_build_info(PyObject* module);
+bool add_distributed(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

@@ -78,7 +78,7 @@ _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._e
 from . import autograd, fft, linalg, special  # noqa: E402,F401
 
 # Submodules that load at first use, and names that live in them.
-_lazy = {"distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
+_lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
 _lazy.update(TypedStorage="storage")

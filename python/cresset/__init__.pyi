@@ -58,7 +58,7 @@ from _cresset.functions import *
 from _cresset.functions import return_types as return_types
 
 from . import __config__ as __config__, accelerator as accelerator, autograd as autograd, backends as backends, compat as compat, cpu as cpu
-from . import cuda as cuda, distributions as distributions, fft as fft, func as func, io as io, linalg as linalg, masked as masked, nn as nn, optim as optim
+from . import cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, io as io, linalg as linalg, masked as masked, nn as nn, optim as optim
 from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, special as special, storage as storage, testing as testing
 from . import types as types, utils as utils, version as version

@@ -1,5 +1,6 @@
 """Every public name has a docstring with an example, and every example gives what it shows."""
 
+import contextlib
 import doctest
 import importlib
 import inspect
@@ -10,10 +11,11 @@ import unittest
 import warnings
 
 import cresset as torch
+from cresset import distributed as dist
 from cresset import nn, optim
 from cresset.nn import functional as F
 
-SCOPE = {"torch": torch, "nn": nn, "F": F, "optim": optim, "io": io, "warnings": warnings}
+SCOPE = {"torch": torch, "dist": dist, "nn": nn, "F": F, "optim": optim, "io": io, "warnings": warnings}
 # Old spellings say what they stand for instead of showing it; so do variants that return the places of values too.
 POINTERS = ("old name", "old kind", "with the places of the values")
 # What other classes are made of, and nobody calls.
@@ -49,11 +51,20 @@ def text_of(thing):
     return thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
 
 
+@contextlib.contextmanager
+def process_group_of_one(wanted):
+    if wanted:
+        dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def failures(name, text):
     """What the examples in a text say that they should not; empty where all is well."""
     test = doctest.DocTestParser().get_doctest(text, dict(SCOPE), name, None, 0)
     said = []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), process_group_of_one("dist." in text and "init_process_group(" not in text):
         warnings.simplefilter("ignore")
         doctest.DocTestRunner(verbose=False).run(test, out=said.append)
     return "".join(said), len(test.examples)

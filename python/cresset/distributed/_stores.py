@@ -1,0 +1,192 @@
+"""Key-value stores by which processes find each other and agree."""
+
+import datetime
+import weakref
+
+import _cresset
+
+_DEFAULT_TIMEOUT = datetime.timedelta(minutes=5)
+
+
+class DistError(RuntimeError):
+    """What goes wrong between processes."""
+
+
+class DistBackendError(DistError):
+    """A backend failed."""
+
+
+class DistNetworkError(DistError):
+    """A connection could not be made, or broke."""
+
+
+class DistStoreError(DistError):
+    """A store failed: a key did not appear in time, say."""
+
+
+def _milliseconds(time, default=None):
+    """A timedelta (or seconds) as whole milliseconds."""
+    time = default if time is None else time
+    if isinstance(time, (int, float)) and not isinstance(time, bool):
+        time = datetime.timedelta(seconds=time)
+    if not isinstance(time, datetime.timedelta):
+        raise TypeError(f"expected a datetime.timedelta as timeout, got {type(time).__name__}")
+    milliseconds = round(time.total_seconds() * 1000)
+    if milliseconds < 0:
+        raise ValueError(f"expected a timeout that is not negative, got {time}")
+    return max(1, milliseconds)
+
+
+def _stored(run, *arguments):
+    try:
+        return run(*arguments)
+    except (ValueError, TypeError):
+        raise
+    except RuntimeError as error:
+        raise DistStoreError(str(error)) from None
+
+
+class Store:
+    """Keys and values (bytes) that all processes of a job see.
+
+    >>> store = torch.distributed.HashStore()
+    >>> store.set("key", "value"); store.get("key"), store.add("count", 2), store.num_keys()
+    (b'value', 2, 2)
+    """
+
+    def __init__(self):
+        raise TypeError("Store: make a TCPStore, a FileStore, a HashStore or a PrefixStore")
+
+    def set(self, key, value):
+        """Sets a key to text or bytes."""
+        _stored(self._impl.set, key, value)
+
+    def get(self, key):
+        """The value of a key as bytes; waits until it is there. Errors: DistStoreError when that takes longer than the timeout."""
+        return _stored(self._impl.get, key)
+
+    def add(self, key, amount):
+        """Adds to the number of a key, 0 where there is none, and returns the sum. Errors: ValueError where the key holds something else."""
+        return _stored(self._impl.add, key, amount)
+
+    def compare_set(self, key, expected_value, desired_value):
+        """Sets a key that holds the expected value, or, where that is empty, one that is not there; returns what the key holds then."""
+        return _stored(self._impl.compare_set, key, expected_value, desired_value)
+
+    def check(self, keys):
+        """Whether all keys are there."""
+        return _stored(self._impl.check, keys)
+
+    def delete_key(self, key):
+        """Removes a key; whether it was there."""
+        return _stored(self._impl.delete_key, key)
+
+    def num_keys(self):
+        """How many keys there are."""
+        return _stored(self._impl.num_keys)
+
+    def wait(self, keys, timeout=None):
+        """Waits until all keys are there. Errors: DistStoreError when that takes longer than the timeout."""
+        _stored(self._impl.wait, keys, self._impl.timeout() if timeout is None else _milliseconds(timeout))
+
+    def set_timeout(self, timeout):
+        """How long `get` and `wait` wait: a timedelta."""
+        self._impl.set_timeout(_milliseconds(timeout))
+
+    @property
+    def timeout(self):
+        """How long `get` and `wait` wait."""
+        return datetime.timedelta(milliseconds=self._impl.timeout())
+
+
+class TCPStore(Store):
+    """A store whose server lives in the process with `is_master=True`; all connect to it at `host_name` and `port` (0, for the master: any that
+    is free). A master with a `world_size` waits for so many processes. Errors: DistNetworkError where nobody listens in time.
+
+    >>> store = torch.distributed.TCPStore("localhost", 0, is_master=True)
+    >>> store.set("a", "1"); store.port > 0, store.get("a")
+    (True, b'1')
+    """
+
+    def __init__(self, host_name, port, world_size=None, is_master=False, timeout=_DEFAULT_TIMEOUT, wait_for_workers=True, multi_tenant=False,
+                 master_listen_fd=None, use_libuv=True):  # fmt: skip
+        if master_listen_fd is not None:
+            raise ValueError("TCPStore: a socket that listens already (master_listen_fd) cannot be taken over; pass its port's number")
+        is_master = is_master and not (multi_tenant and (host_name, port) in _servers)
+        try:
+            self._impl = _cresset.tcp_store(host_name, port, -1 if world_size is None else world_size, is_master, wait_for_workers, _milliseconds(timeout))
+        except (ValueError, TypeError):
+            raise
+        except RuntimeError as error:
+            raise DistNetworkError(str(error)) from None
+        self._host = host_name
+        if multi_tenant and is_master:
+            _servers[host_name, port] = self
+
+    @property
+    def host(self):
+        """The master's host name."""
+        return self._host
+
+    @property
+    def port(self):
+        """The port on which the master listens."""
+        return self._impl.port()
+
+    def __repr__(self):
+        return f"TCPStore({self._host}:{self.port})"
+
+
+# Masters that later stores of this process may share.
+_servers = weakref.WeakValueDictionary()
+
+
+class FileStore(Store):
+    """A store in a file that all processes reach. The last of `world_size` stores to end removes the file.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = torch.distributed.FileStore(os.path.join(folder, "store"), 1)
+    ...     store.add("n", 5), store.path == os.path.join(folder, "store")
+    (5, True)
+    """
+
+    def __init__(self, file_name, world_size=-1):
+        self._path = str(file_name)
+        self._impl = _stored(_cresset.file_store, self._path, world_size, _milliseconds(_DEFAULT_TIMEOUT))
+
+    @property
+    def path(self):
+        """The file's path."""
+        return self._path
+
+
+class HashStore(Store):
+    """A store in the memory of one process, for its threads.
+
+    >>> store = dist.HashStore(); store.set('a', 'b'); store.get('a')
+    b'b'
+    """
+
+    def __init__(self):
+        self._impl = _cresset.hash_store(_milliseconds(_DEFAULT_TIMEOUT))
+
+
+class PrefixStore(Store):
+    """Another store, all keys with a prefix and a slash before them.
+
+    >>> store = torch.distributed.HashStore()
+    >>> torch.distributed.PrefixStore("trial", store).set("key", "v"); store.get("trial/key")
+    b'v'
+    """
+
+    def __init__(self, prefix, store):
+        if not isinstance(store, Store):
+            raise TypeError(f"PrefixStore: expected a store, got {type(store).__name__}")
+        self._impl = _cresset.prefix_store(prefix, store._impl)
+        self._underlying = store
+
+    @property
+    def underlying_store(self):
+        """The store behind."""
+        return self._underlying
