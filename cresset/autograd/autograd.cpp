@@ -1,5 +1,8 @@
 #include "cresset/autograd/autograd.h"
 
+#include <algorithm>
+
+#include "cresset/autograd/batched.h"
 #include "cresset/autograd/engine.h"
 #include "cresset/ops/functions.h"
 
@@ -58,6 +61,33 @@ edge_list input_edges(const char* op, const variable_list& inputs, bool retain) 
 
 }  // namespace
 
+namespace {
+
+bool any_batched(const variable_list& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return as_batched(t); });
+}
+
+// What is recorded under vmap are the values. Gradients that come in may be batched at further levels, at which nodes then run.
+variable_list grad_of_batched(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
+                              std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
+  const variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);
+  variable_list from, along, to;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    from.push_back(physical(outputs[i]));
+    along.push_back(without_levels_of(grads[i], outputs[i]));
+  }
+  for (const Tensor& t : inputs) {
+    check_batched_as("grad", outputs, t);
+    to.push_back(physical(t));
+  }
+  variable_list result = grad(from, to, along, retain_graph, create_graph, allow_unused);
+  for (size_t i = 0; i < result.size(); i++)
+    if (result[i].defined()) result[i] = with_levels_of(result[i], inputs[i]);
+  return result;
+}
+
+}  // namespace
+
 void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph, bool create_graph,
               const variable_list& inputs) {
   const edge_list roots = root_edges("backward", tensors);
@@ -69,6 +99,8 @@ void backward(const variable_list& tensors, const variable_list& grad_tensors, s
 variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
                    std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
   CRESSET_CHECK(!inputs.empty(), "grad: `inputs` cannot be empty");
+  if (any_batched(outputs) || any_batched(inputs))
+    return grad_of_batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused);
   const edge_list roots = root_edges("grad", outputs);
   variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);
   const edge_list edges = input_edges("grad", inputs, false);

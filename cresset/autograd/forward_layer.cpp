@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/dispatch/registry.h"
@@ -20,6 +21,7 @@ using dispatch::Value;
 namespace {
 
 thread_local bool t_enabled = true;
+std::atomic<BatchingLayer*> g_batching{nullptr};
 
 // One tensor among the arguments that has a tangent.
 struct DualSlot {
@@ -31,31 +33,6 @@ struct Derived {
   Stack results;
   variable_list tangents;
 };
-
-Stack take_arguments(Stack& stack, size_t n) {
-  Stack arguments(std::make_move_iterator(stack.end() - static_cast<int64_t>(n)), std::make_move_iterator(stack.end()));
-  stack.resize(stack.size() - n);
-  return arguments;
-}
-
-void run_composite(const OpEntry& op, Stack& stack) {
-  if (const dispatch::Extension* e = op.extension.load(std::memory_order_acquire)) {
-    if (const dispatch::Kernel* k = e->composite.load(std::memory_order_acquire)) {
-      if (k->boxed)
-        k->boxed(op, stack);
-      else
-        op.call_typed(k->typed, stack);
-      return;
-    }
-  }
-  op.call_typed(op.slot(OpEntry::decomposition_slot), stack);
-}
-
-bool is_composite(const OpEntry& op) {
-  if (op.flags & dispatch::kCompositeOp) return true;
-  const dispatch::Extension* e = op.extension.load(std::memory_order_acquire);
-  return e && !op.signature && e->composite.load(std::memory_order_acquire);
-}
 
 // The row of forward mode of an operator; transposed for one that has none.
 ForwardRow row_of(const OpEntry& op) {
@@ -387,10 +364,48 @@ void change_in_place(const Call& call, const OpEntry& op, Stack& stack, uint64_t
 
 }  // namespace
 
+Stack take_arguments(Stack& stack, size_t n) {
+  Stack arguments(std::make_move_iterator(stack.end() - static_cast<int64_t>(n)), std::make_move_iterator(stack.end()));
+  stack.resize(stack.size() - n);
+  return arguments;
+}
+
+void run_composite(const OpEntry& op, Stack& stack) {
+  if (const dispatch::Extension* e = op.extension.load(std::memory_order_acquire)) {
+    if (const dispatch::Kernel* k = e->composite.load(std::memory_order_acquire)) {
+      if (k->boxed)
+        k->boxed(op, stack);
+      else
+        op.call_typed(k->typed, stack);
+      return;
+    }
+  }
+  op.call_typed(op.slot(OpEntry::decomposition_slot), stack);
+}
+
+bool is_composite(const OpEntry& op) {
+  if (op.flags & dispatch::kCompositeOp) return true;
+  const dispatch::Extension* e = op.extension.load(std::memory_order_acquire);
+  return e && !op.signature && e->composite.load(std::memory_order_acquire);
+}
+
 bool is_forward_mode_enabled() { return t_enabled; }
 void set_forward_mode_enabled(bool enabled) { t_enabled = enabled; }
 
+void register_transform_layer() {
+  static const bool registered = (dispatch::set_layer_fallback(kTransformLayer, forward_mode_layer), true);
+  (void)registered;
+}
+
+void set_batching_layer(BatchingLayer* layer) {
+  register_transform_layer();
+  g_batching.store(layer, std::memory_order_release);
+}
+
 void forward_mode_layer(const OpEntry& op, Stack& stack) {
+  // Batches are outermost: what runs below them are values with tangents and histories.
+  if (BatchingLayer* batching = g_batching.load(std::memory_order_acquire))
+    if (batching(op, stack)) return;
   const FunctionSchema& schema = op.function_schema();
   const size_t n = schema.arguments.size(), first = stack.size() - n;
   uint64_t level = 0;

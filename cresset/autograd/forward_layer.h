@@ -15,5 +15,12 @@ ForwardTangent* find_tangent(const Tensor& t,
 void copy_tangents(const Tensor& from, const Tensor& to);
 
 void forward_mode_layer(const dispatch::OpEntry& op, dispatch::Stack& stack);
+// From now on the layer is there; before, nothing can wake it.
+void register_transform_layer();
+
+// An operator whose derivatives are those of the operators that its body calls.
+bool is_composite(const dispatch::OpEntry& op);
+void run_composite(const dispatch::OpEntry& op, dispatch::Stack& stack);
+dispatch::Stack take_arguments(dispatch::Stack& stack, size_t n);
 
 }  // namespace cresset::autograd

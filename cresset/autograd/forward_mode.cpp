@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward_layer.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/ops/functions.h"
@@ -128,8 +129,7 @@ void restore_tangents(const Tensor& t, const Node& node, uint32_t output_nr) {
 // ---- levels and duals ---------------------------------------------------------------------------------------------------
 
 uint64_t enter_dual_level() {
-  static const bool registered = (dispatch::set_layer_fallback(kTransformLayer, forward_mode_layer), true);
-  (void)registered;
+  register_transform_layer();
   Levels& all = levels();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.open[++all.last];
@@ -162,6 +162,11 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
                 " cannot have a complex tangent, got ", tangent.scalar_type());
   CRESSET_CHECK(primal.device() == tangent.device(), "make_dual: expected a tangent on the primal's device ", primal.device(),
                 ", got ", tangent.device());
+  if (as_batched(primal) || as_batched(tangent)) {
+    // Under vmap the values carry the tangents.
+    const Tensor like = batched_as(primal, tangent);
+    return with_levels_of(make_dual(physical(like), without_levels_of(tangent, like), level), like);
+  }
   check_level(level, "make_dual");
   CRESSET_CHECK(!find_tangent(primal, level), "make_dual: the primal has a tangent at this level already; unpack_dual() it first");
   const Tensor dual = cresset::alias(primal);
@@ -170,23 +175,32 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
 }
 
 UnpackedDual unpack_dual(const Tensor& t, uint64_t level) {
+  if (as_batched(t)) {
+    const UnpackedDual dual = unpack_dual(physical(t), level);
+    return {with_levels_of(dual.primal, t), dual.tangent.defined() ? with_levels_of(dual.tangent, t) : Tensor()};
+  }
   const ForwardTangent* tangent = find_tangent(t, level);
   const HideTangents outer(level - 1);
   return {cresset::alias(t), tangent ? tangent->value : Tensor()};
 }
 
 Tensor tangent_of(const Tensor& t, uint64_t level) {
+  if (as_batched(t)) return unpack_dual(t, level).tangent;
   const ForwardTangent* tangent = find_tangent(t, level);
   return tangent ? tangent->value : Tensor();
 }
 
 Tensor without_history(const Tensor& t) {
+  if (as_batched(t)) return with_levels_of(without_history(physical(t)), t);
   const Tensor plain = t.detach();
   copy_tangents(t, plain);
   return plain;
 }
 
-bool depends_on_others(const variable_list& tensors, const variable_list& own) {
+bool depends_on_others(const variable_list& given, const variable_list& given_own) {
+  variable_list tensors, own;
+  for (const Tensor& t : given) tensors.push_back(physical(t));
+  for (const Tensor& t : given_own) own.push_back(physical(t));
   std::unordered_set<const Node*> seen;
   for (const Tensor& t : own)
     if (const auto accumulator = impl::try_get_grad_accumulator(t)) seen.insert(accumulator.get());
@@ -208,7 +222,7 @@ bool depends_on_others(const variable_list& tensors, const variable_list& own) {
   return false;
 }
 
-bool has_tangent(const Tensor& t) { return innermost_level(t) != 0; }
+bool has_tangent(const Tensor& t) { return innermost_level(physical(t)) != 0; }
 
 HideTangents::HideTangents(uint64_t limit) : saved_(t_limit) { t_limit = std::min(t_limit, limit); }
 HideTangents::~HideTangents() { t_limit = saved_; }

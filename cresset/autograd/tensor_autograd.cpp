@@ -1,6 +1,8 @@
 // The differentiation methods of Tensor.
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/autograd/batched.h"
+#include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/variable.h"
 
 namespace cresset {
@@ -16,6 +18,9 @@ const Tensor& no_tensor() {
   return none;
 }
 
+// A tensor under vmap is made again around another value of the same geometry.
+Tensor around(const BatchedImpl& like, Tensor value) { return make_batched(std::move(value), like.batch_dim(), like.level()); }
+
 void check_hook_position(size_t position, size_t count, const char* op) {
   CRESSET_CHECK_INDEX(position < count, op, ": no hook at position ", position, ", ", count, " have been registered");
 }
@@ -26,6 +31,12 @@ bool Tensor::requires_grad() const { return autograd::impl::requires_grad(checke
 
 const Tensor& Tensor::requires_grad_(bool on) const {
   TensorImpl& t = checked();
+  if (BatchedImpl* b = as_batched(*this)) {
+    // What was passed to the transform stays as it is.
+    if (on && !b->value().requires_grad() && !as_batched(b->value())) b->adopt(autograd::without_history(b->value()), b->batch_dim());
+    b->value().requires_grad_(on);
+    return *this;
+  }
   if (!on) {
     CRESSET_CHECK(is_leaf(), "requires_grad_: only leaf tensors can be told not to require gradients, got the result of ", get_autograd_meta(t)->grad_fn_->name(),
                   "; use detach()");
@@ -43,10 +54,15 @@ const Tensor& Tensor::requires_grad_(bool on) const {
 // Of a view whose base has changed since, the history as it was last seen.
 bool Tensor::is_leaf() const {
   const AutogradMeta* meta = get_autograd_meta(checked());
+  if (!meta)
+    if (const BatchedImpl* b = as_batched(*this)) return b->value().is_leaf();
   return !meta || !meta->grad_fn_;
 }
 
-const intrusive_ptr<autograd::Node>& Tensor::grad_fn() const { return autograd::impl::grad_fn(checked()); }
+const intrusive_ptr<autograd::Node>& Tensor::grad_fn() const {
+  checked();
+  return autograd::impl::grad_fn(*autograd::physical(*this).impl());
+}
 
 int64_t Tensor::output_nr() const {
   const AutogradMeta* meta = get_autograd_meta(checked());
@@ -61,14 +77,23 @@ const Tensor& Tensor::grad() const {
 Tensor& Tensor::mutable_grad() const { return materialize_autograd_meta(checked()).grad_; }
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph, std::optional<TensorList> inputs) const {
+  CRESSET_CHECK(!as_batched(*this), "backward: cannot be called inside of a function under vmap; use func.grad or func.vjp there, ",
+                "or call backward() outside");
   CRESSET_CHECK(!inputs || !inputs->empty(), "backward: `inputs` cannot be empty");
   autograd::backward({*this}, {gradient}, retain_graph, create_graph, inputs ? inputs->vec() : autograd::variable_list());
 }
 
-Tensor Tensor::detach() const { return Tensor(checked().alias(true)); }
+Tensor Tensor::detach() const {
+  if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().detach());
+  return Tensor(checked().alias(true));
+}
 
 Tensor& Tensor::detach_() {
   TensorImpl& t = checked();
+  if (BatchedImpl* b = as_batched(*this)) {
+    b->adopt(b->value().detach(), b->batch_dim());
+    return *this;
+  }
   CRESSET_CHECK(!t.is_view(), "detach_: cannot detach a view in place; use detach() instead");
   if (AutogradMeta* meta = get_autograd_meta(t)) {
     autograd::release_node(std::move(meta->grad_fn_));
@@ -82,6 +107,7 @@ Tensor& Tensor::detach_() {
 void Tensor::retain_grad() const {
   CRESSET_CHECK(requires_grad(), "retain_grad: the tensor does not require grad");
   if (is_leaf()) return;
+  if (const BatchedImpl* b = as_batched(*this)) return b->value().retain_grad();
   const auto& node = grad_fn();
   AutogradMeta& meta = materialize_autograd_meta(checked());
   if (meta.retains_grad_) return;
@@ -96,6 +122,13 @@ bool Tensor::retains_grad() const {
 
 unsigned Tensor::register_hook_function(std::function<Tensor(const Tensor&)> hook) const {
   CRESSET_CHECK(requires_grad(), "register_hook: cannot register a hook on a tensor that does not require grad");
+  if (const BatchedImpl* b = as_batched(*this)) {
+    // The hook sees what the function sees.
+    return autograd::physical(b->value()).register_hook_function([hook = std::move(hook), like = *this](const Tensor& grad) {
+      const Tensor changed = hook(autograd::with_levels_of(grad, like));
+      return changed.defined() ? autograd::without_levels_of(changed, like) : changed;
+    });
+  }
   const auto& node = grad_fn();
   AutogradMeta& meta = materialize_autograd_meta(checked());
   auto& list = meta.extras().hooks;
@@ -120,12 +153,19 @@ const Tensor& Tensor::_base() const {
   return reinterpret_cast<const Tensor&>(checked().view_base());
 }
 
-Tensor Tensor::variable_data() const { return Tensor(checked().alias(false)); }
-Tensor Tensor::tensor_data() const { return Tensor(checked().alias(true)); }
+Tensor Tensor::variable_data() const {
+  if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().variable_data());
+  return Tensor(checked().alias(false));
+}
+Tensor Tensor::tensor_data() const {
+  if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().tensor_data());
+  return Tensor(checked().alias(true));
+}
 
 void Tensor::set_data(const Tensor& other) const {
   TensorImpl& t = checked();
   const TensorImpl& from = other.checked();
+  CRESSET_CHECK(!as_batched(*this) && !as_batched(other), "set_data: the data of a tensor cannot be exchanged under vmap");
   CRESSET_CHECK(t.layout() == from.layout(), "set_data: incompatible tensors, got layout ", from.layout(), ", expected ", t.layout());
   CRESSET_CHECK(!requires_grad() || is_differentiable_type(from.dtype()),
                 "set_data: data of a tensor that requires gradients must be of floating point or complex dtype, got ", from.dtype());

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "cresset/autograd/accumulate_grad.h"
+#include "cresset/autograd/batched.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/ops/functions.h"
 
@@ -64,7 +65,9 @@ AutogradMeta& materialize_autograd_meta(TensorImpl& t) {
 bool requires_grad_slow(const TensorImpl& t) {
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta && meta->requires_grad()) return true;
-  return t.is_view() && requires_grad(*t.view_base());
+  if (t.is_view()) return requires_grad(*t.view_base());
+  const BatchedImpl* b = meta ? nullptr : as_batched_slow(t);
+  return b && requires_grad(*b->value().impl());
 }
 
 // A view that is changed through another name after it was made gets its history from its base again.
@@ -128,6 +131,7 @@ intrusive_ptr<Node> try_get_grad_accumulator(const Tensor& t) {
 Edge gradient_edge(const Tensor& t) {
   if (!t.defined() || !(t.impl()->layers() & kAutogradLayer)) return Edge();
   if (const intrusive_ptr<Node>& node = grad_fn(*t.impl())) return Edge(node, get_autograd_meta(t)->output_nr_);
+  if (const BatchedImpl* b = as_batched(t)) return gradient_edge(b->value());
   return Edge(grad_accumulator(t), 0);
 }
 

@@ -1,5 +1,6 @@
 // C++ operators of Tensor in terms of the ops.
 
+#include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -53,6 +54,8 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
 }
 
 Scalar Tensor::item() const {
+  CRESSET_CHECK(!as_batched(*this), "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on ",
+                "a Tensor, please try to rewrite what you're doing with other operations");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
   CRESSET_CHECK(!is_meta(), "item: cannot be called on meta tensors, they hold no data");
   Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();

@@ -1,5 +1,6 @@
 // backward and grad, hooks on tensors, and what garbage collection must know of a tensor's history.
 
+#include "cresset/autograd/batched.h"
 #include "cresset/autograd/engine.h"
 
 #include "cresset/autograd/variable.h"
@@ -186,6 +187,7 @@ void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bo
     grads.push_back(cresset::ones_like(out.detach()));
   else
     grads.push_back(!create_graph && given.requires_grad() ? given.detach() : given);
+  if (as_batched(out)) grads.back() = autograd::without_levels_of(grads.back(), out);
 }
 
 // run_backward(op, outputs, gradients or None, retain_graph or None, create_graph, inputs or None, accumulate): a tuple of
@@ -207,9 +209,13 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
     variable_list grads;
     for (Py_ssize_t i = 0; i < n; i++) {
       PyObject* grad = given ? PySequence_Fast_GET_ITEM(given.get(), i) : Py_None;
-      add_root(op, i, PySequence_Fast_GET_ITEM(outputs.get(), i), grad, create != 0, roots, grads);
+      PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
+      CRESSET_CHECK(!accumulate || !is_tensor(output) || !as_batched(tensor_of(output)), op, ": cannot be called inside of a function ",
+                    "under vmap; use func.grad or func.vjp there, or call backward() outside");
+      add_root(op, i, output, grad, create != 0, roots, grads);
     }
     std::vector<int> place;
+    variable_list like;
     if (args[5] != Py_None) {
       const Ref inputs = is_edge(args[5]) ? checked(PyTuple_Pack(1, args[5])) : sequence(args[5], op, "inputs");
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); i++) {
@@ -222,6 +228,11 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
           const Tensor& t = tensor_of(input);
           CRESSET_CHECK(t.requires_grad(), op, ": one of the differentiated tensors does not require grad, input ",
                         static_cast<long long>(i));
+          for (Py_ssize_t k = 0; k < n; k++)
+            if (is_tensor(PySequence_Fast_GET_ITEM(outputs.get(), k)))
+              autograd::check_batched_as(op, {tensor_of(PySequence_Fast_GET_ITEM(outputs.get(), k))}, t);
+          like.resize(place.size());
+          like.push_back(t);
           if (accumulate) t.retain_grad();
           edge = autograd::impl::gradient_edge(t);
         }
@@ -238,7 +249,11 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
     }
     if (accumulate) Py_RETURN_NONE;
     variable_list result;
-    for (const int at : place) result.push_back(at < 0 ? Tensor() : found[static_cast<size_t>(at)]);
+    like.resize(place.size());
+    for (size_t i = 0; i < place.size(); i++) {
+      Tensor grad = place[i] < 0 ? Tensor() : found[static_cast<size_t>(place[i])];
+      result.push_back(grad.defined() && like[i].defined() && as_batched(like[i]) ? autograd::with_levels_of(grad, like[i]) : grad);
+    }
     return tuple_of(result).release();
   });
 }
@@ -347,7 +362,7 @@ int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
 }
 
 bool add_autograd(PyObject* module) {
-  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) && add_forward_mode(module) &&
+  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) && add_forward_mode(module) && add_vmap(module) &&
          PyModule_AddFunctions(module, functions) == 0;
 }
 

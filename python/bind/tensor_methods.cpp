@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cresset/autograd/generated_support.h"
+#include "cresset/core/batched.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -30,7 +31,10 @@ PyObject* storage_offset(const Tensor& t) { return PyLong_FromLongLong(t.storage
 PyObject* numel(const Tensor& t) { return PyLong_FromLongLong(t.numel()); }
 PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* element_size_of(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
-PyObject* data_ptr(const Tensor& t) { return PyLong_FromVoidPtr(t.numel() ? t.data_ptr() : nullptr); }
+PyObject* data_ptr(const Tensor& t) {
+  check_has_memory(t);
+  return PyLong_FromVoidPtr(t.numel() ? t.data_ptr() : nullptr);
+}
 PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.device().index()); }
 
 bool is_given(PyObject* o) { return o && o != Py_None; }
@@ -96,7 +100,7 @@ PyObject* value_at(const char* p, ScalarType type) {
 
 PyObject* item(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy()))
+  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && !as_batched(t)))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   return wrap(t.item());
@@ -111,6 +115,7 @@ PyObject* nested(const Tensor& t, size_t d, const char* p) {
   return list.release();
 }
 PyObject* tolist(const Tensor& t) {
+  check_has_memory(t);
   Tensor plain = t.detach().resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
   CRESSET_CHECK(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
@@ -124,6 +129,8 @@ int tensor_bool(PyObject* self) {
   }
   return guarded([&] {
     const Tensor& t = tensor_of(self);
+    CRESSET_CHECK(!as_batched(t), "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't ",
+                  "support that yet; use torch.where, which takes both values");
     CRESSET_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
     CRESSET_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     return static_cast<int>(t.item().toBool());

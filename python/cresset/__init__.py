@@ -82,6 +82,7 @@ _lazy = {"distributed": None, "distributions": None, "masked": None, "signal": N
 
 _lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
 _lazy.update(TypedStorage="storage")
+_lazy.update(vmap="func")
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 

@@ -198,7 +198,15 @@ def tensor_str(self, *, tensor_contents=None):
         _cresset._set_subclasses_off(before)
 
 
+def _batched_str(depth, dim, value):
+    lines = repr(value).split("\n")
+    return "\n".join([f"BatchedTensor(lvl={depth}, bdim={dim}, value=", *("    " + line for line in lines), ")"])
+
+
 def _tensor_str(self, contents):
+    batched = _cresset.batched_parts(self)
+    if batched is not None:
+        return _batched_str(*batched[:3])
     plain = type(self) is Tensor or type(self).__name__ in ("Parameter", "Buffer")
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     indent = len(prefix)

@@ -2,9 +2,10 @@
 
 from ._derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._vmap import vmap
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "replace_all_batch_norm_modules_", "stack_module_state", "vjp"]  # fmt: skip
+           "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]  # fmt: skip
 
 
 def __getattr__(name):

@@ -39,7 +39,8 @@ def _with_aux(output, has_aux, what):
 
 
 def _watched(t):
-    """The tensor in a place of the graph that is its own."""
+    """The tensor in a place of the graph that is its own; under vmap each element of the batch has one."""
+    t = _cresset.batched_at_all_levels(t)
     return t.view_as(t) if t.requires_grad else _cresset.without_history(t).requires_grad_()
 
 

@@ -42,7 +42,7 @@ _LEAF = TreeSpec(None, None, ())
 def _parts(tree):
     """The kind of a container, its context and its children; None for a leaf."""
     kind = type(tree)
-    if kind in (list, tuple) or (isinstance(tree, tuple) and hasattr(kind, "_fields")):
+    if kind in (list, tuple) or (isinstance(tree, tuple) and (hasattr(kind, "_fields") or kind.__module__ == "cresset.return_types")):
         return kind, None, list(tree)
     if kind in (dict, OrderedDict):
         keys = list(tree)

@@ -1,0 +1,134 @@
+#include "cresset/transform/vmap.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "cresset/autograd/batched.h"
+#include "cresset/ops/functions.h"
+#include "cresset/transform/vmap_layer.h"
+
+namespace cresset::func {
+
+namespace {
+
+thread_local const VmapLevel* t_current = nullptr;
+
+void wake_layer(bool on) {
+  LayerState& state = layer_state();
+  const uint8_t bit = layer_bit(Layer::Vmap);
+  state.included = static_cast<uint8_t>(on ? state.included | bit : state.included & ~bit);
+}
+
+int64_t wrapped_dim(const char* what, int64_t dim, int64_t rank) {
+  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " out of range (expected to be in range of [", -rank, ", ", rank - 1,
+                      "], but got ", dim, ")");
+  return dim < 0 ? dim + rank : dim;
+}
+
+std::optional<int64_t> dim_of(const std::vector<std::optional<int64_t>>& dims, size_t i) { return dims.empty() ? 0 : dims.size() == 1 ? dims[0] : dims[i]; }
+
+int64_t batch_size_of(const Tensors& arguments, const VmapOptions& options) {
+  CRESSET_CHECK_VALUE(options.in_dims.size() <= 1 || options.in_dims.size() == arguments.size(), "vmap: got in_dims for ",
+                      options.in_dims.size(), " arguments, but ", arguments.size(), " arguments");
+  int64_t size = -1;
+  for (size_t i = 0; i < arguments.size(); i++) {
+    const auto dim = dim_of(options.in_dims, i);
+    if (!dim) continue;
+    const Tensor& t = arguments[i];
+    CRESSET_CHECK_VALUE(*dim >= -t.dim() && *dim < t.dim(), "vmap: Got in_dim=", *dim, " for argument ", i, ", but it is a Tensor of ",
+                        "dimensionality ", t.dim(), " so expected in_dim to satisfy -", t.dim(), " <= in_dim < ", t.dim());
+    CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim), "vmap: Expected all tensors to have the same size in the mapped dimension, got ",
+                        "sizes ", size, " and ", t.size(*dim), " for the mapped dimension");
+    size = t.size(*dim);
+  }
+  CRESSET_CHECK_VALUE(size >= 0, "vmap: Expected at least one Tensor to vmap over");
+  return size;
+}
+
+Tensors run(const Function& f, const Tensors& arguments, int64_t size, const VmapOptions& options) {
+  const VmapLevel level(size, options.randomness);
+  Tensors elements;
+  for (size_t i = 0; i < arguments.size(); i++) {
+    const auto dim = dim_of(options.in_dims, i);
+    elements.push_back(dim ? level.wrap(arguments[i], *dim) : arguments[i]);
+  }
+  Tensors results = f(elements);
+  CRESSET_CHECK_VALUE(options.out_dims.size() <= 1 || options.out_dims.size() == results.size(), "vmap: got out_dims for ",
+                      options.out_dims.size(), " results, but the function returned ", results.size());
+  for (size_t i = 0; i < results.size(); i++) {
+    const auto dim = dim_of(options.out_dims, i);
+    if (dim) {
+      results[i] = level.unwrap(results[i], *dim);
+    } else {
+      CRESSET_CHECK_VALUE(!autograd::has_level(results[i], level.number()), "vmap: result ", i, " is batched, but its out_dim is none");
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+VmapLevel::VmapLevel(int64_t batch_size, Randomness randomness)
+    : batch_size_(batch_size), randomness_(randomness), outer_(t_current) {
+  static std::atomic<uint64_t> last{0};
+  static const bool registered = (autograd::set_batching_layer(batching_layer), true);
+  (void)registered;
+  number_ = ++last;
+  t_current = this;
+  wake_layer(true);
+}
+VmapLevel::~VmapLevel() {
+  t_current = outer_;
+  if (!outer_) wake_layer(false);
+}
+
+Tensor VmapLevel::wrap(const Tensor& t, int64_t dim) const {
+  const int64_t place = wrapped_dim("dimension", dim, t.dim());
+  CRESSET_CHECK_VALUE(t.size(place) == batch_size_, "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes ",
+                      batch_size_, " and ", t.size(place), " for the mapped dimension");
+  return autograd::with_level(t, number_, place);
+}
+
+Tensor VmapLevel::unwrap(const Tensor& t, int64_t dim) const {
+  return autograd::without_level(t, number_, batch_size_, wrapped_dim("Dimension", dim, t.dim() + 1));
+}
+
+const VmapLevel* current_vmap() { return t_current; }
+WithinVmap::WithinVmap(const VmapLevel* level) : saved_(t_current) { t_current = level; }
+WithinVmap::~WithinVmap() { t_current = saved_; }
+
+Tensor batched_at_all_levels(const Tensor& t) {
+  Tensor out = t;
+  for (const VmapLevel* level = t_current; level; level = level->outer())
+    if (!autograd::has_level(out, level->number()))
+      out = autograd::with_level(autograd::without_level(out, level->number(), level->batch_size(), 0), level->number(), 0);
+  return out;
+}
+
+Function vmap(Function f, VmapOptions options) {
+  CRESSET_CHECK_VALUE(options.chunk_size >= 0, "vmap: chunk_size should be greater than 0, got ", options.chunk_size);
+  return [f = std::move(f), options = std::move(options)](const Tensors& arguments) {
+    const int64_t size = batch_size_of(arguments, options), step = options.chunk_size;
+    if (step == 0 || step >= size) return run(f, arguments, size, options);
+    std::vector<Tensors> parts;
+    for (int64_t at = 0; at < size; at += step) {
+      const int64_t n = std::min(step, size - at);
+      Tensors part;
+      for (size_t i = 0; i < arguments.size(); i++) {
+        const auto dim = dim_of(options.in_dims, i);
+        part.push_back(dim ? arguments[i].narrow(*dim, at, n) : arguments[i]);
+      }
+      const Tensors results = run(f, part, n, options);
+      parts.resize(results.size());
+      for (size_t i = 0; i < results.size(); i++) parts[i].push_back(results[i]);
+    }
+    Tensors joined;
+    for (size_t i = 0; i < parts.size(); i++) {
+      const auto dim = dim_of(options.out_dims, i);
+      joined.push_back(dim ? cresset::cat(parts[i], *dim) : parts[i][0]);
+    }
+    return joined;
+  };
+}
+
+}  // namespace cresset::func

@@ -1,0 +1,99 @@
+// Levels of vmap, and tensors as elements of a batch.
+
+#include "cresset/transform/vmap.h"
+
+#include "cresset/core/batched.h"
+#include "python/bind/autograd.h"
+
+namespace cresset::python {
+
+namespace {
+
+const Tensor& tensor_argument(PyObject* o) {
+  CRESSET_CHECK_TYPE(is_tensor(o), "vmap: expected a tensor, got ", Py_TYPE(o)->tp_name);
+  return tensor_of(o);
+}
+
+long long number_argument(PyObject* o) {
+  const long long n = PyLong_AsLongLong(o);
+  if (n == -1 && PyErr_Occurred()) throw PythonError();
+  return n;
+}
+
+const func::VmapLevel& innermost() {
+  const func::VmapLevel* level = func::current_vmap();
+  CRESSET_CHECK(level, "vmap: no level is open on this thread");
+  return *level;
+}
+
+// enter_vmap(batch size, randomness): the number of the level
+PyObject* enter_vmap(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    CRESSET_CHECK_TYPE(count == 2 && PyUnicode_Check(args[1]), "enter_vmap: expected a size and a mode of randomness");
+    const std::string mode = PyUnicode_AsUTF8(args[1]);
+    const func::Randomness randomness = mode == "error"       ? func::Randomness::Error
+                                        : mode == "different" ? func::Randomness::Different
+                                                              : func::Randomness::Same;
+    // Belongs to the thread until exit_vmap.
+    const auto* level = new func::VmapLevel(number_argument(args[0]), randomness);
+    return PyLong_FromUnsignedLongLong(level->number());
+  });
+}
+
+PyObject* exit_vmap(PyObject*, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    const func::VmapLevel& level = innermost();
+    CRESSET_CHECK(static_cast<long long>(level.number()) == number_argument(number), "vmap: levels end in the order in which they began");
+    delete &level;
+    Py_RETURN_NONE;
+  });
+}
+
+// wrap_batched(tensor, dim): one element of the batch at the innermost level
+PyObject* wrap_batched(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    CRESSET_CHECK_TYPE(count == 2, "wrap_batched: expected 2 arguments, got ", count);
+    return wrap(innermost().wrap(tensor_argument(args[0]), number_argument(args[1])));
+  });
+}
+// unwrap_batched(tensor, dim): the batch along `dim`; with None the tensor itself, or None if it depends on the element
+PyObject* unwrap_batched(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    CRESSET_CHECK_TYPE(count == 2, "unwrap_batched: expected 2 arguments, got ", count);
+    const Tensor& t = tensor_argument(args[0]);
+    if (args[1] != Py_None) return wrap(innermost().unwrap(t, number_argument(args[1])));
+    const BatchedImpl* b = as_batched(t);
+    if (b && b->level() == innermost().number()) Py_RETURN_NONE;
+    return Ref::share(args[0]).release();
+  });
+}
+
+PyObject* batched_at_all_levels(PyObject*, PyObject* t) {
+  return guarded([&] { return wrap(func::batched_at_all_levels(tensor_argument(t))); });
+}
+
+// batched_parts(tensor): (depth, dimension, value, level), or None
+PyObject* batched_parts(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    const BatchedImpl* b = as_batched(tensor_argument(o));
+    if (!b) Py_RETURN_NONE;
+    int depth = 1;
+    for (const BatchedImpl* at = as_batched(b->value()); at; at = as_batched(at->value())) depth++;
+    const Ref value = checked(wrap(Tensor(b->value())));
+    return Py_BuildValue("(iLOK)", depth, static_cast<long long>(b->batch_dim()), value.get(), static_cast<unsigned long long>(b->level()));
+  });
+}
+
+PyMethodDef functions[] = {{"enter_vmap", reinterpret_cast<PyCFunction>(enter_vmap), METH_FASTCALL, nullptr},
+                           {"exit_vmap", exit_vmap, METH_O, nullptr},
+                           {"wrap_batched", reinterpret_cast<PyCFunction>(wrap_batched), METH_FASTCALL, nullptr},
+                           {"unwrap_batched", reinterpret_cast<PyCFunction>(unwrap_batched), METH_FASTCALL, nullptr},
+                           {"batched_at_all_levels", batched_at_all_levels, METH_O, nullptr},
+                           {"batched_parts", batched_parts, METH_O, nullptr},
+                           {}};
+
+}  // namespace
+
+bool add_vmap(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python

@@ -1,0 +1,182 @@
+"""Functions of single examples applied to batches (docs/records/0006-vmap.md): a tensor under vmap stands for one element of a batch."""
+
+import functools
+
+import _cresset
+from _cresset import Tensor
+
+from ..utils._pytree import tree_flatten, tree_structure, tree_unflatten
+
+
+def _name(func):
+    return getattr(func, "__name__", repr(func))
+
+
+def _is_dim(value):
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _broadcast(prefix, tree, is_leaf):
+    """For each leaf of `tree` the entry of `prefix`, a tree that may end above the leaves; None where the structures do not fit."""
+    if is_leaf(prefix):
+        return [prefix] * tree_structure(tree).num_leaves
+    kind = type(prefix)
+    if kind is not type(tree) or not isinstance(prefix, (tuple, list, dict)) or len(prefix) != len(tree):
+        return None
+    if isinstance(prefix, dict):
+        if list(prefix) != list(tree):
+            return None
+        pairs = [(prefix[key], tree[key]) for key in prefix]
+    else:
+        pairs = zip(prefix, tree, strict=True)
+    found = []
+    for entry, part in pairs:
+        below = _broadcast(entry, part, is_leaf)
+        if below is None:
+            return None
+        found += below
+    return found
+
+
+def _flat_in_dims(func, in_dims, args):
+    """The leaves of the arguments, their structure, and the dimension of each."""
+    name = _name(func)
+    if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple matching the "
+            f"structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
+            f"inputs. The latter is unsupported."
+        )
+    leaves, spec = tree_flatten(args)
+    dims = _broadcast(in_dims, args, _is_dim)
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has "
+            f"structure {tree_structure(in_dims)!r} but inputs has structure {spec!r}."
+        )
+    checked = []
+    for leaf, dim in zip(leaves, dims, strict=True):
+        start = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
+        if dim is not None and not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"{start}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
+                f"please use None as the respective in_dim"
+            )
+        if dim is not None and not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(
+                f"{start}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim to "
+                f"satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+            )
+        checked.append(dim % leaf.dim() if dim is not None else None)
+    return leaves, spec, checked
+
+
+def _batch_size(leaves, dims):
+    sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+    return sizes[0]
+
+
+def _flat_out_dims(func, out_dims, output, spec):
+    """The dimension of each leaf of the output."""
+    if isinstance(output, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]
+    leaves_of_dims = tree_flatten(out_dims)[0]
+    if not all(_is_dim(dim) for dim in leaves_of_dims):
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
+            f"where in the outputs the vmapped dimension should appear."
+        )
+    dims = _broadcast(out_dims, output, _is_dim)
+    if dims is None:
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
+            f"has structure {tree_structure(out_dims)!r} but outputs has structure {spec!r}."
+        )
+    return dims
+
+
+def _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs):
+    """The leaves of the output for the whole batch, its structure, and the dimensions of the batch."""
+    level = _cresset.enter_vmap(size, randomness)
+    try:
+        elements = [leaf if dim is None else _cresset.wrap_batched(leaf, dim) for leaf, dim in zip(leaves, in_dims, strict=True)]
+        output = func(*tree_unflatten(elements, spec), **kwargs)
+        results, out_spec = tree_flatten(output)
+        dims = _flat_out_dims(func, out_dims, output, out_spec)
+        whole = []
+        for leaf, dim in zip(results, dims, strict=True):
+            if not isinstance(leaf, Tensor):
+                if dim is None:
+                    whole.append(leaf)
+                    continue
+                raise ValueError(
+                    f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(leaf)}. Did you mean to set "
+                    f"out_dims= to None for output?"
+                )
+            found = _cresset.unwrap_batched(leaf, dim)
+            if found is None:
+                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+            whole.append(found)
+    finally:
+        _cresset.exit_vmap(level)
+    return whole, out_spec, dims
+
+
+def _chunks(leaves, dims, sizes):
+    """The leaves of each chunk."""
+    columns = [[leaf] * len(sizes) if dim is None else leaf.split(sizes, dim) for leaf, dim in zip(leaves, dims, strict=True)]
+    return [list(part) for part in zip(*columns, strict=True)]
+
+
+def _run_in_chunks(func, chunks, spec, in_dims, sizes, out_dims, randomness, kwargs):
+    from .. import cat
+
+    parts = []
+    for leaves, size in zip(chunks, sizes, strict=True):
+        whole, out_spec, dims = _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs)
+        parts.append(whole)
+    joined = [column[0] if dim is None else cat(column, dim) for column, dim in zip(zip(*parts, strict=True), dims, strict=True)]
+    return tree_unflatten(joined, out_spec)
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """Return a function that applies `func`, a function of single examples, to a batch at once.
+
+    `in_dims` says for each argument which dimension counts the examples, None for one that is the same for all: a number, or a tuple of
+    the arguments' structure whose entries may stand for whole containers. Keyword arguments are batched along dimension 0 nowhere: they
+    are passed as they are. `out_dims` says in the same way where the batch goes in the output. Within `func` tensors have the shape of one
+    example; what needs a value in Python, or gives another shape for each example, is a RuntimeError. `randomness` says what random
+    operators do: "error", "different" for each example, or "same" for all. `chunk_size` bounds how many examples run at once. Calls nest,
+    in each other and in the transforms of derivatives.
+
+    Errors: ValueError for arguments without a batched tensor, of different sizes, or of another structure than `in_dims`, and for outputs
+    that are no tensors or of another structure than `out_dims`; RuntimeError for another mode of randomness.
+
+    >>> dot = torch.func.vmap(torch.dot, in_dims=(0, None))
+    >>> dot(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
+    tensor([3., 7.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        leaves, spec, dims = _flat_in_dims(func, in_dims, args)
+        size = _batch_size(leaves, dims)
+        if chunk_size is not None and chunk_size < size:
+            sizes = [chunk_size] * (size // chunk_size) + ([size % chunk_size] if size % chunk_size else [])
+            return _run_in_chunks(func, _chunks(leaves, dims, sizes), spec, dims, sizes, out_dims, randomness, kwargs)
+        whole, out_spec, _ = _run(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
+        return tree_unflatten(whole, out_spec)
+
+    return wrapped
