@@ -1,4 +1,4 @@
-"""python3 -m opgen generate|units|census|docs|stubs, run with tools/ on the path."""
+"""python3 -m opgen generate|units|census|stubs, run with tools/ on the path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from .emit_docs import docs
 from .emit_files import all_files, census, unit_names, write
 from .emit_stubs import stubs
 from .load import load
@@ -15,9 +14,9 @@ from .model import RowError
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="opgen", description="Derives everything mechanical from ops/*.toml.")
-    parser.add_argument("command", choices=("generate", "units", "census", "docs", "stubs"))
+    parser.add_argument("command", choices=("generate", "units", "census", "stubs"))
     parser.add_argument("--rows", type=Path, default=Path("ops"), help="folder of the row files")
-    parser.add_argument("--out", type=Path, help="folder (generate, stubs) or file (docs) to write")
+    parser.add_argument("--out", type=Path, help="folder to write (generate, stubs)")
     parser.add_argument("--package", type=Path, default=Path("python/cresset"), help="the Python package, whose own functions go before those of rows")
     parser.add_argument("--no-autograd", action="store_true", help="leave out the autograd layer")
     options = parser.parse_args()
@@ -29,13 +28,9 @@ def main() -> int:
             write(stubs(rows, options.package), options.out)
         elif options.command == "units":
             print(";".join(unit_names(rows, not options.no_autograd)))
-        elif options.command == "census":
+        else:
             for name, count in census(rows).items():
                 print(f"{name}: {count}")
-        elif options.out:
-            options.out.write_text(docs(rows))
-        else:
-            print(docs(rows))
     except RowError as error:
         print(error, file=sys.stderr)
         return 1

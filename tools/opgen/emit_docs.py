@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .emit_stubs import python_names, signatures
-from .model import POINTWISE_META, Op, Row, families
+from .model import POINTWISE_META, Op, Row
 
 SHAPES = {1: "Any shape; the result has that of `input`.", None: "Any shapes that broadcast together; the result has the common one."}
 DTYPES = {
@@ -93,22 +93,3 @@ def operator_docs(rows: list[Row]) -> str:
 def without_text(rows: list[Row]) -> list[str]:
     """Public names whose rows say nothing, for the test that counts them."""
     return [name for name, (_, described) in by_name(rows).items() if not name.startswith("_") and not any(row.doc for row in described)]
-
-
-def docs(rows: list[Row]) -> str:
-    """The page that lists all operators."""
-    lines = ["# Operators", "", "Generated from `ops/*.toml` by `tools/opgen`. `m`: also a method; `_`: in-place form; `out`: out= form.", ""]
-    for family, members in families(rows).items():
-        lines += [f"## {family}", "", "| schema | kind | forms | gradient |", "|---|---|---|---|"]
-        for row in members:
-            forms = [text for form, text in (("method", "m"), ("inplace", "_"), ("out", "out")) if form in row.forms]
-            if row.kind == "composite":
-                grad = "by its parts"
-            elif isinstance(row.grad, dict):
-                grad = "; ".join(f"{k}: `{v}`" if v not in ("non_differentiable", "not_implemented") else f"{k}: {v}" for k, v in row.grad.items())
-            else:
-                grad = row.grad or ""
-            cells = [f"`{row.schema}`", row.kind, " ".join(forms), grad.replace("_", " ") if not isinstance(row.grad, dict) else grad]
-            lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
-        lines.append("")
-    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""The census: how many operators of each kind there are, and where each gets its gradient, its forward-mode derivative and its batching."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from opgen.emit_autograd import AutogradEmitter
+from opgen.emit_files import census, forward_rule
+from opgen.model import Row, families
+
+LIMIT = 160  # of pointwise expressions, and of other primitives
+KINDS = ("primitive", "view", "composite", "fused")
+ASPECTS = ("gradient", "forward mode", "batching")
+# A line of a table of rules in cresset/transform: {"view", view},
+BATCH_ROW = re.compile(r'\{"([\w.]+)",\s*&?[\w:]+(?:<[^>]*>)?\}')
+MEANING = {
+    ("gradient", "formula"): "the row has a formula for each tensor that has a gradient",
+    ("gradient", "by its parts"): "made of other operators",
+    ("gradient", "non differentiable"): "no tensor has a gradient",
+    ("gradient", "not implemented"): "some tensor has a gradient that nobody has written; asking for it is an error",
+    ("forward mode", "formula"): "a function of `cresset/autograd/rules/forward.cpp`",
+    ("forward mode", "pointwise"): "the gradient's formula, which is its own transpose",
+    ("forward mode", "transposed"): "the gradient's formula, transposed",
+    ("forward mode", "linear"): "the operator on the tangents",
+    ("forward mode", "multilinear"): "the sum over the arguments of the operator with one replaced by its tangent",
+    ("forward mode", "view"): "the view of the tangent",
+    ("forward mode", "by its parts"): "made of other operators",
+    ("forward mode", "none"): "no tensor has a derivative",
+    ("batching", "pointwise"): "the operator on the batch, broadcast",
+    ("batching", "rule"): "a rule that says where the batch's dimension goes",
+    ("batching", "by its parts"): "made of other operators",
+    ("batching", "by slices"): "the operator once for each element of the batch",
+}
+
+
+def batch_table(folder: Path) -> set[str]:
+    """The operators that the tables of rules in `folder` name."""
+    found: set[str] = set()
+    for path in sorted(folder.glob("vmap*.cpp")) if folder.is_dir() else []:
+        for table in re.findall(r"BatchRow\s+\w+\[\]\s*=\s*\{(.*?)\};", path.read_text(), re.DOTALL):
+            found.update(BATCH_ROW.findall(table))
+    return found
+
+
+def gradient(row: Row) -> str:
+    if row.kind == "composite":
+        return "by its parts"
+    states = set(row.grad.values()) if isinstance(row.grad, dict) else {row.grad or "formula"}
+    if "not_implemented" in states:
+        return "not implemented"
+    return "non differentiable" if states == {"non_differentiable"} else "formula"
+
+
+def forward_mode(row: Row) -> str:
+    if row.kind == "composite":
+        return "by its parts"
+    emitter = AutogradEmitter(row)
+    if not any(emitter.has_layer(op) for op in row.ops) or not (emitter.records or row.kind == "view"):
+        return "none"
+    rule = forward_rule(row)
+    return "formula" if rule.endswith("_jvp") else rule
+
+
+def batching(row: Row, rules: set[str]) -> str:
+    if row.kind == "composite":
+        return "by its parts"
+    if row.is_pointwise or row.batch == "pointwise":
+        return "pointwise"
+    return "rule" if row.batch or rules & {op.schema.full_name for op in row.ops} else "by slices"
+
+
+def states(rows: list[Row], rules: set[str]) -> dict[str, Counter[str]]:
+    """For each aspect how many rows are in which state."""
+    return {
+        "gradient": Counter(gradient(row) for row in rows),
+        "forward mode": Counter(forward_mode(row) for row in rows),
+        "batching": Counter(batching(row, rules) for row in rows),
+    }
+
+
+def report(rows: list[Row], rules: set[str]) -> str:
+    counts = census(rows)
+    kinds = Counter(row.kind for row in rows)
+    lines = [f"operators     {len(rows)} in {len(families(rows))} families, {counts['forms']} with their in-place and out= forms"]
+    lines.append("kinds         " + ", ".join(f"{kinds[k]} {k}" for k in KINDS))
+    lines.append(f"primitives    {counts.get('primitive pointwise', 0)} pointwise expressions of {LIMIT}, {counts.get('primitive other', 0)} others of {LIMIT}")
+    for aspect, found in states(rows, rules).items():
+        lines.append(f"{aspect:<14}" + ", ".join(f"{n} {state}" for state, n in found.most_common()))
+    missing = sorted({row.schema.full_name for row in rows if gradient(row) == "not implemented"})
+    lines.append(f"gradients that nobody has written: {', '.join(missing) or 'none'}")
+    return "\n".join(lines)
+
+
+def page(rows: list[Row], rules: set[str]) -> str:
+    """The page that counts and lists all operators."""
+    counts, kinds = census(rows), Counter(row.kind for row in rows)
+    lines = ["# Operators", "", "Generated from `ops/*.toml` by `tools/op_census`.", "", "| kind | operators |", "|---|--:|"]
+    lines += [f"| {kind} | {kinds[kind]} |" for kind in KINDS]
+    lines += [f"| all | {len(rows)} |", f"| with in-place and `out=` forms | {counts['forms']} |", ""]
+    lines += [f"Primitives: {counts.get('primitive pointwise', 0)} pointwise expressions and {counts.get('primitive other', 0)} others; {LIMIT} of each are allowed.", ""]
+    for aspect, found in states(rows, rules).items():
+        lines += [f"| {aspect} | operators | |", "|---|--:|---|"]
+        lines += [f"| {state} | {n} | {MEANING.get((aspect, state), '')} |" for state, n in found.most_common()]
+        lines.append("")
+    lines += ["In the lists, `m`: also a method; `_`: in-place form; `out`: out= form.", ""]
+    for family, members in families(rows).items():
+        lines += [f"## {family}", "", "| schema | kind | forms | gradient | forward mode | batching |", "|---|---|---|---|---|---|"]
+        for row in members:
+            forms = [text for form, text in (("method", "m"), ("inplace", "_"), ("out", "out")) if form in row.forms]
+            cells = [f"`{row.schema}`", row.kind, " ".join(forms), formulas(row), forward_mode(row), batching(row, rules)]
+            lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def formulas(row: Row) -> str:
+    if not isinstance(row.grad, dict):
+        return gradient(row)
+    return "; ".join(f"{k}: {v.replace('_', ' ')}" if v in ("non_differentiable", "not_implemented") else f"{k}: `{v}`" for k, v in row.grad.items())
+
+
+__all__ = ["batch_table", "batching", "forward_mode", "gradient", "page", "report", "states"]
