@@ -106,39 +106,53 @@ A log_add_exp(A a, A b) {
   }
 }
 
-template <class A>
-void scan_order(bool is_max, const CumulativeArgs& args) {
-  scan<A>(args, [is_max](A acc, A v, int64_t j, int64_t* index) {
-    if (is_nan(v) || (!is_nan(acc) && (is_max ? v >= acc : v <= acc))) {
-      *index = j;
-      return v;
-    }
-    return acc;
-  });
-}
-
-// Sums and products of one dtype whose steps are whole elements; false for all others. Neighbouring columns go together.
-bool scan_directly(bool is_sum, const CumulativeArgs& args) {
-  const auto item = static_cast<int64_t>(element_size(args.in_dtype));
-  if (args.in_dtype != args.out_dtype || !scan_takes(args.in_dtype)) return false;
+// Calls body(offsets of in, out and indices, columns) for every set of neighbouring columns that are scanned together; false where steps
+// are not whole elements.
+template <class F>
+bool for_columns(const CumulativeArgs& args, F body) {
+  const auto in_item = static_cast<int64_t>(element_size(args.in_dtype)), out_item = static_cast<int64_t>(element_size(args.out_dtype));
+  constexpr int64_t kIndex = sizeof(int64_t);
   for (size_t d = 0; d < args.shape.size(); d++)
-    if (args.in_strides[d] % item != 0 || args.out_strides[d] % item != 0) return false;
+    if (args.in_strides[d] % in_item != 0 || args.out_strides[d] % out_item != 0 || (args.indices && args.index_strides[d] % kIndex != 0)) return false;
   const int64_t length = args.shape[args.dim];
-  const Split s = split(args.shape, args.in_strides, uint64_t{1} << args.dim, args.out_strides);
+  const Split s = split(args.shape, args.in_strides, uint64_t{1} << args.dim, args.out_strides, args.index_strides);
   DimVector outer = s.kept_shape;
   int64_t columns = 1;
-  if (!outer.empty() && s.kept_in.back() == item && s.kept_out.back() == item) {
+  if (!outer.empty() && s.kept_in.back() == in_item && s.kept_out.back() == out_item && (!args.indices || s.kept_out2.back() == kIndex)) {
     columns = outer.back();
     outer.back() = 1;
   }
   Walk kept(outer);
   kept.add(s.kept_in);
   kept.add(s.kept_out);
+  kept.add(s.kept_out2);
   if (length == 0 || columns == 0) return true;
-  for (int64_t i = 0; i < kept.count(); i++, kept.next())
-    call(scan_stub)({!is_sum, args.in_dtype, args.in + kept.offset(0), args.out + kept.offset(1), length, columns, args.in_strides[args.dim] / item,
-                     args.out_strides[args.dim] / item});
+  for (int64_t i = 0; i < kept.count(); i++, kept.next()) body(kept.offset(0), kept.offset(1), kept.offset(2), columns);
   return true;
+}
+
+// Sums and products whose steps are whole elements and whose dtypes have a loop; false for all others.
+bool scan_directly(bool is_sum, const CumulativeArgs& args) {
+  if (!scan_takes(args.in_dtype, args.out_dtype)) return false;
+  const auto in_item = static_cast<int64_t>(element_size(args.in_dtype)), out_item = static_cast<int64_t>(element_size(args.out_dtype));
+  return for_columns(args, [&](int64_t in, int64_t out, int64_t, int64_t columns) {
+    call(scan_stub)({!is_sum, args.in_dtype, args.out_dtype, args.in + in, args.out + out, args.shape[args.dim], columns, args.in_strides[args.dim] / in_item,
+                     args.out_strides[args.dim] / out_item});
+  });
+}
+
+void scan_extreme(bool is_max, const CumulativeArgs& args) {
+  const auto item = static_cast<int64_t>(element_size(args.in_dtype));
+  const bool whole = for_columns(args, [&](int64_t in, int64_t out, int64_t index, int64_t columns) {
+    ScanOrderProblem p{is_max, args.in_dtype, args.in + in, args.out + out, nullptr, args.shape[args.dim], columns, args.in_strides[args.dim] / item,
+                       args.out_strides[args.dim] / item, 0};
+    if (args.indices) {
+      p.indices = reinterpret_cast<int64_t*>(args.indices + index);
+      p.index_step = args.index_strides[args.dim] / static_cast<int64_t>(sizeof(int64_t));
+    }
+    call(scan_order_stub)(p);
+  });
+  CRESSET_CHECK(whole, "cumulative: expected strides of whole elements");
 }
 
 template <class A>
@@ -154,11 +168,7 @@ void cumulative(CumOp op, const CumulativeArgs& args) {
     if (is_complex_type(args.in_dtype)) return scan<C>(args, [](C a, C v, int64_t, int64_t*) { return log_add_exp(a, v); });
     return scan<double>(args, [](double a, double v, int64_t, int64_t*) { return log_add_exp(a, v); });
   }
-  if (op == CumOp::max || op == CumOp::min) {
-    if (is_floating_type(args.in_dtype)) return scan_order<double>(op == CumOp::max, args);
-    if (args.in_dtype == ScalarType::UInt64) return scan_order<uint64_t>(op == CumOp::max, args);
-    return scan_order<int64_t>(op == CumOp::max, args);
-  }
+  if (op == CumOp::max || op == CumOp::min) return scan_extreme(op == CumOp::max, args);
   if (scan_directly(op == CumOp::sum, args)) return;
   if (is_complex_type(args.out_dtype)) return scan_numeric<C>(op == CumOp::sum, args);
   if (is_floating_type(args.out_dtype)) return scan_numeric<double>(op == CumOp::sum, args);

@@ -8,7 +8,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T> using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
+template <class T> using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
 template <bool product, class A>
 CRESSET_ALWAYS_INLINE A join(A a, A b) {
@@ -23,8 +23,8 @@ CRESSET_ALWAYS_INLINE int64_t join(int64_t a, int64_t b) {
 }
 
 // In order, one element after another.
-template <bool product, class T>
-void row(const T* in, int64_t in_step, T* out, int64_t out_step, int64_t n) {
+template <bool product, class In, class T>
+void row(const In* in, int64_t in_step, T* out, int64_t out_step, int64_t n) {
   using A = Accumulator<T>;
   A acc = product ? 1 : 0;
   for (int64_t j = 0; j < n; j++) {
@@ -68,7 +68,7 @@ void row_of_floats(const float* in, float* out, int64_t n) {
   }
 }
 
-template <bool product, class T>
+template <bool product, class In, class T>
 void columns(const ScanProblem& p) {
   using A = Accumulator<T>;
   constexpr int64_t kColumns = 512;
@@ -77,7 +77,7 @@ void columns(const ScanProblem& p) {
     const int64_t count = std::min(kColumns, p.columns - c0);
     std::fill_n(acc, count, A(product ? 1 : 0));
     for (int64_t j = 0; j < p.length; j++) {
-      const T* in = static_cast<const T*>(p.in) + j * p.in_step + c0;
+      const In* in = static_cast<const In*>(p.in) + j * p.in_step + c0;
       T* out = static_cast<T*>(p.out) + j * p.out_step + c0;
       for (int64_t c = 0; c < count; c++) {
         acc[c] = join<product>(acc[c], static_cast<A>(in[c]));
@@ -87,30 +87,37 @@ void columns(const ScanProblem& p) {
   }
 }
 
-template <bool product, class T>
+template <bool product, class In, class T>
 void scan_of(const ScanProblem& p) {
-  if (p.columns > 1) return columns<product, T>(p);
+  if (p.columns > 1) return columns<product, In, T>(p);
   if constexpr (std::is_same_v<T, float>) {
     if (p.in_step == 1 && p.out_step == 1) return row_of_floats<product>(static_cast<const float*>(p.in), static_cast<float*>(p.out), p.length);
   }
-  row<product>(static_cast<const T*>(p.in), p.in_step, static_cast<T*>(p.out), p.out_step, p.length);
+  row<product>(static_cast<const In*>(p.in), p.in_step, static_cast<T*>(p.out), p.out_step, p.length);
 }
 
-template <class T>
+template <class In, class T = In>
 void scan_of(const ScanProblem& p) {
-  if (p.product) scan_of<true, T>(p);
-  else scan_of<false, T>(p);
+  if (p.product) scan_of<true, In, T>(p);
+  else scan_of<false, In, T>(p);
 }
 
 }  // namespace
 
 void scan(const ScanProblem& p) {
-  switch (p.dtype) {
+  switch (p.in_dtype) {
     case ScalarType::Double: return scan_of<double>(p);
     case ScalarType::Half: return scan_of<Half>(p);
     case ScalarType::BFloat16: return scan_of<BFloat16>(p);
-    case ScalarType::Long: return scan_of<int64_t>(p);
-    default: return scan_of<float>(p);
+    case ScalarType::Float: return scan_of<float>(p);
+    case ScalarType::Bool:
+    case ScalarType::Byte: return scan_of<uint8_t, int64_t>(p);
+    case ScalarType::Char: return scan_of<int8_t, int64_t>(p);
+    case ScalarType::Short: return scan_of<int16_t, int64_t>(p);
+    case ScalarType::UInt16: return scan_of<uint16_t, int64_t>(p);
+    case ScalarType::Int: return scan_of<int32_t, int64_t>(p);
+    case ScalarType::UInt32: return scan_of<uint32_t, int64_t>(p);
+    default: return scan_of<int64_t>(p);
   }
 }
 

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Operators on Cresset and on PyTorch in one process, in turns: `name<TAB>ours<TAB>peer's<TAB>ratio`, sorted by the ratio.
+
+Times are the least of several turns, in milliseconds of a call (CPU time where there is one thread, else wall time); a ratio below 1 means that ours takes longer. Arguments are 1 M float32 elements
+unless the row's name says otherwise; both libraries get the same numbers. The interpreter needs torch and NumPy: $PEER, $CRESSET_PARITY_PYTHON or
+build/venv/bin/python, which this program starts itself with where it runs in another.
+
+    bench/ops_peer.py [--only REGEX] [--turns N] [--threads N] [--below RATIO] [--verbose]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench" / "programs"))
+N = 1 << 20
+
+
+def start_in_peer() -> None:
+    named = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
+    if os.environ.get("CRESSET_OPS_PEER") or not Path(named).exists():
+        sys.exit(f"ops_peer.py: {named} has no torch (scripts/parity makes build/venv; or set PEER)")
+    path = os.pathsep.join(filter(None, [str(ROOT / "build" / "release" / "python"), os.environ.get("PYTHONPATH")]))
+    os.execve(named, [named, *sys.argv], {**os.environ, "CRESSET_OPS_PEER": "1", "PYTHONPATH": path})
+
+
+def least(call: Callable[[], object], other: Callable[[], object], turns: int, now: Callable[[], float]) -> tuple[float, float]:
+    """Seconds a call of each, the least of `turns` turns of at least 10 ms or one call."""
+    repeats = []
+    for f in (call, other):
+        f()
+        start = now()
+        f()
+        repeats.append(max(1, int(0.01 / max(now() - start, 1e-7))))
+    best = [float("inf"), float("inf")]
+    for _ in range(turns):
+        for side, f in enumerate((call, other)):
+            start = now()
+            for _ in range(repeats[side]):
+                f()
+            best[side] = min(best[side], (now() - start) / repeats[side])
+    return best[0], best[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="rows whose name matches this expression")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true", help="also print rows as they come")
+    parser.add_argument("--below", type=float, default=float("inf"), help="print rows below this ratio only")
+    options = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        start_in_peer()
+    import cresset
+    from ops_rows import rows
+
+    modules = [cresset, torch]
+    for module in modules:
+        module.set_num_threads(options.threads)
+    print(f"# torch {torch.__version__}, {options.threads} threads, load {os.getloadavg()[0]:.1f}", flush=True)
+    results = []
+    for name, make in rows(N):
+        if not re.search(options.only, name):
+            continue
+        calls = []
+        for module in modules:
+            try:
+                calls.append(make(module))
+                calls[-1]()
+            except Exception as error:  # a row that one side cannot run is shown as that
+                print(f"{name}\t{module.__name__}: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
+                break
+        else:
+            ours, peers = least(*calls, options.turns, time.thread_time if options.threads == 1 else time.perf_counter)
+            results.append((peers / ours, name, ours, peers))
+            if options.verbose:
+                print(f"{name}\t{ours * 1e3:.4f}\t{peers * 1e3:.4f}\t{peers / ours:.2f}", flush=True)
+    for ratio, name, ours, peers in sorted(results):
+        if ratio < options.below:
+            print(f"{name}\t{ours * 1e3:.4f}\t{peers * 1e3:.4f}\t{ratio:.2f}")
+    slow = sum(ratio < 1 / 1.5 for ratio, *_ in results)
+    print(f"# {len(results)} rows, {slow} of them slower than 1.5 times the peer")
+
+
+if __name__ == "__main__":
+    main()
