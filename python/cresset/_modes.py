@@ -65,9 +65,9 @@ class _Context:
 class _Bare(_Context):
     """May decorate without parentheses."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         self = super().__new__(cls)
-        return self if function is None else self(function)
+        return self if orig_func is None else self(orig_func)
 
 
 class no_grad(_Bare):
@@ -117,6 +117,10 @@ class set_grad_enabled(_Context):
     def _again(self):
         return type(self)(self.mode)
 
+    def clone(self):
+        """Another one of the same mode."""
+        return self._again()
+
     def __call__(self, function):
         _cresset._set_grad_enabled(self._before)
         return super().__call__(function)
@@ -153,11 +157,45 @@ class inference_mode(_Context):
     def _again(self):
         return type(self)(self.mode)
 
+    def clone(self):
+        """Another one of the same mode."""
+        return self._again()
+
     def __enter__(self):
         self._before = _cresset._enter_inference_mode(self.mode)
 
     def __exit__(self, *_):
         _cresset._leave_inference_mode(self._before)
+
+
+class DisableTorchFunctionSubclass(_Context):
+    """In its scope no class takes calls over by `__torch_function__`; modes still do.
+
+    >>> class Mine(torch.Tensor):
+    ...     pass
+    >>> with torch.DisableTorchFunctionSubclass():
+    ...     type(Mine([1.0]) + 1).__name__
+    'Tensor'
+    """
+
+    _switch = _cresset._set_subclasses_off
+
+    def __enter__(self):
+        self._before = type(self)._switch(True)
+
+    def __exit__(self, *_):
+        type(self)._switch(self._before)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """In its scope neither classes nor modes take calls over by `__torch_function__`.
+
+    >>> with torch.DisableTorchFunction():
+    ...     torch.ones(1)
+    tensor([1.])
+    """
+
+    _switch = _cresset._set_overrides_off
 
 
 def manual_seed(seed):

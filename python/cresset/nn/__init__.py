@@ -31,6 +31,10 @@ def factory_kwargs(kwargs):
 
 
 def __getattr__(name):
+    if name == "attention":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.attention")
     from cresset import _missing
 
     raise _missing.error(__name__, name)

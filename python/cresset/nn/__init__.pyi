@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import functional as functional, init as init, modules as modules, parallel as parallel, parameter as parameter, utils as utils
+from . import attention as attention, functional as functional, init as init, modules as modules, parallel as parallel, parameter as parameter, utils as utils
 from .modules import *
 from .parallel import DataParallel as DataParallel
 from .parameter import Buffer as Buffer, Parameter as Parameter

@@ -2,14 +2,14 @@
 
 from cresset import Tensor, _overridable  # noqa: F401
 
-from ._functional import activation, attention, layer, loss, vision
+from ._functional import activation, attention, layer, loss, products, vision
 from ._functional.attention import _canonical_mask, _none_or_dtype  # noqa: F401
 from ._functional.loss import _reduction_name  # noqa: F401
 
-_HIDDEN = {"math", "warnings", "torch", "ops"}
-for _home in (activation, attention, layer, loss, vision):
+_HIDDEN = {"enum", "math", "warnings", "torch", "ops"}
+for _home in (activation, attention, layer, loss, products, vision):
     globals().update({_name: _value for _name, _value in vars(_home).items() if not _name.startswith("_") and _name not in _HIDDEN})
-del activation, attention, layer, loss, vision, _home
+del activation, attention, layer, loss, products, vision, _home
 _overridable.replace(globals(), __name__)
 del _overridable
 

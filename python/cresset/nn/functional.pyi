@@ -1,5 +1,6 @@
 """torch.nn.functional: layers as functions. What has no Python around it is an operator of the table itself."""
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -282,3 +283,31 @@ def upsample(
 ) -> Tensor: ...  # fmt: skip
 def upsample_bilinear(input: Tensor, size: _int | _Size | None = None, scale_factor: _float | Sequence[_float] | None = None) -> Tensor: ...
 def upsample_nearest(input: Tensor, size: _int | _Size | None = None, scale_factor: _float | Sequence[_float] | None = None) -> Tensor: ...
+
+# Products of several matrices, and grids.
+class ScalingType(enum.Enum):
+    TensorWise = 0
+    RowWise = 1
+    BlockWise1x16 = 2
+    BlockWise1x32 = 3
+    BlockWise1x128 = 4
+    BlockWise128x128 = 5
+
+class SwizzleType(enum.Enum):
+    NO_SWIZZLE = 0
+    SWIZZLE_32_4_4 = 1
+
+def assert_int_or_pair(arg: Any, arg_name: _str, message: _str) -> None: ...
+def grouped_mm(
+    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: _dtype | None = None
+) -> Tensor: ...
+def scaled_mm(
+    mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None,
+    bias: Tensor | None = None, output_dtype: _dtype | None = ..., contraction_dim: Sequence[_int] = (), use_fast_accum: _bool = False,
+) -> Tensor: ...
+def scaled_grouped_mm(
+    mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None,
+    bias: Tensor | None = None, offs: Tensor | None = None, output_dtype: _dtype | None = ..., contraction_dim: Sequence[_int] = (),
+    use_fast_accum: _bool = False,
+) -> Tensor: ...
+def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor: ...
