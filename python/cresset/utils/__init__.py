@@ -2,7 +2,7 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks")
+_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name):
