@@ -9,8 +9,11 @@ import warnings
 import cresset as torch
 from cresset.autograd.graph import saved_tensors_hooks
 
-__all__ = ["CheckpointError", "CheckpointFunction", "check_backward_validity", "checkpoint", "checkpoint_sequential", "detach_variable",
-           "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]  # fmt: skip
+from ._selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, _Selective, create_selective_checkpoint_contexts
+
+__all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+           "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",
+           "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]  # fmt: skip
 
 
 class CheckpointError(RuntimeError):
@@ -94,6 +97,83 @@ def check_backward_validity(inputs):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
+class DefaultDeviceType:
+    """The kind of device whose random state is kept where arguments tell none: "cpu", until it is set.
+
+    >>> torch.utils.checkpoint.DefaultDeviceType.get_device_type()
+    'cpu'
+    """
+
+    _type = "cpu"
+
+    @staticmethod
+    def set_device_type(device="cuda"):
+        """Sets the kind of device."""
+        DefaultDeviceType._type = device
+
+    @staticmethod
+    def get_device_type():
+        """The kind of device."""
+        return DefaultDeviceType._type
+
+
+class GraphExecGroup:
+    """A context that says which backward passes belong together: checkpoints recompute once for all of them. Cannot be nested: RuntimeError.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> y = torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False)
+    >>> with torch.utils.checkpoint.GraphExecGroup():
+    ...     y.backward(retain_graph=True)
+    >>> round(x.grad.item(), 3)
+    2.718
+    """
+
+    _current = None
+
+    def __enter__(self):
+        if GraphExecGroup._current is not None:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {GraphExecGroup._current}")
+        GraphExecGroup._current = self
+        self.recomputed = {}
+        return self
+
+    def __exit__(self, *_):
+        GraphExecGroup._current = None
+        self.recomputed = {}
+
+    @classmethod
+    def _get_current_group(cls):
+        return cls._current
+
+
+def get_device_states(*args):
+    """The accelerators that the tensors among the arguments lie on, and the random state of each; two empty lists where all are on the CPU.
+
+    >>> torch.utils.checkpoint.get_device_states(torch.ones(1))
+    ([], [])
+    """
+    from ._pytree import tree_flatten
+
+    devices = dict.fromkeys(t.get_device() for t in tree_flatten(args)[0] if isinstance(t, torch.Tensor) and t.device.type not in ("cpu", "meta"))
+    states = []
+    for index in devices:
+        module = torch.get_device_module(DefaultDeviceType.get_device_type())
+        states.append(module.get_rng_state(index))
+    return list(devices), states
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Sets the random states of accelerators that `get_device_states` gave. RuntimeError for one that is not built in.
+
+    >>> torch.utils.checkpoint.set_device_states([], [])
+    """
+    kind = device_type or DefaultDeviceType.get_device_type()
+    for device, state in zip(devices, states):
+        if kind == "cpu":
+            raise RuntimeError(f"set_device_states: the CPU has one state, set by torch.set_rng_state; got device {device}")
+        torch.get_device_module(kind).set_rng_state(state, device)
+
+
 @contextlib.contextmanager
 def _rng_state(state):
     """The random state of the forward pass, where it is kept, and then what it was before."""
@@ -158,6 +238,12 @@ class _Recorder:
         return len(self.saved) - 1
 
     def unpack(self, number):
+        group = GraphExecGroup._current
+        if group is not None:  # what is computed stays until the group ends
+            if self not in group.recomputed:
+                self._recompute()
+                group.recomputed[self], self.values = self.values, {}
+            return group.recomputed[self][number]
         if number not in self.values:
             self._recompute()
         return self.values.pop(number)
@@ -177,6 +263,7 @@ class _Recorder:
                 raise _Done
             return tensor
 
+        self.keep = keep
         with torch.enable_grad(), _rng_state(self.rng_state), self.context, saved_tensors_hooks(keep, lambda tensor: tensor):
             try:
                 self.call()
@@ -289,6 +376,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         determinism_check == "default", early_stop if _overrides["early_stop"] is None else _overrides["early_stop"],
         debug if _overrides["debug"] is None else _overrides["debug"],
     )  # fmt: skip
+    for context in (forward_context, recompute_context):
+        if isinstance(context, _Selective):
+            context.recorder = recorder
     with saved_tensors_hooks(recorder.pack, recorder.unpack), forward_context:
         return function(*args, **kwargs)
 

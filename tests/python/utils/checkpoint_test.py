@@ -1,9 +1,21 @@
 """Checkpoints: the same values and gradients, recomputed as often as needed, and functions that are not the same twice."""
 
 import unittest
+from functools import partial
 
 import cresset as torch
-from cresset.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from cresset import nn
+from cresset.utils.checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    GraphExecGroup,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+    get_device_states,
+    set_checkpoint_early_stop,
+    set_device_states,
+)
 
 
 def leaf(seed=0):
@@ -141,6 +153,115 @@ class Checkpoints(unittest.TestCase):
             checkpoint(torch.sin, leaf())
         with self.assertWarnsRegex(UserWarning, "None of the inputs"):
             checkpoint(torch.sin, torch.ones(2), use_reentrant=True)
+
+
+class Counts(torch.overrides.TorchFunctionMode):
+    """How often each function is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = {}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = getattr(function, "__name__", "")
+        self.calls[name] = self.calls.get(name, 0) + 1
+        return function(*args, **(kwargs or {}))
+
+
+class Selective(unittest.TestCase):
+    def gradients(self, function, args, policy, mode=None, **named):
+        made = partial(create_selective_checkpoint_contexts, policy, **named)
+        out = checkpoint(function, *args, use_reentrant=False, context_fn=made)
+        with mode or Counts():
+            return torch.autograd.grad(out.sum(), args)
+
+    def test_what_is_kept_is_not_computed_again(self):
+        def function(x, w):
+            return ((x @ w).sin() @ w).exp().sum(0)
+
+        args = [torch.rand(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+        expected = torch.autograd.grad(function(*args).sum(), args)
+        for policy, products in (([torch.ops.aten.mm.default], 0), ([], 2), (lambda context, op, *a: CheckpointPolicy.MUST_SAVE, 0), (lambda context, op, *a: "mm" in str(op), 0)):
+            counts = Counts()
+            got = self.gradients(function, args, policy, counts)
+            self.assertEqual(counts.calls.get("matmul", 0), products)
+            for a, b in zip(got, expected):
+                self.assertTrue(torch.equal(a, b))
+
+    def test_modules(self):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 4), nn.LayerNorm(4), nn.ReLU(inplace=True)).double()
+        x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+        expected = torch.autograd.grad(net(x).sum(), [x, *net.parameters()])
+        for policy in ([torch.ops.aten.addmm.default], [torch.ops.aten.layer_norm.default]):
+            made = partial(create_selective_checkpoint_contexts, policy, allow_cache_entry_mutation=True)
+            got = torch.autograd.grad(checkpoint(net, x, use_reentrant=False, context_fn=made).sum(), [x, *net.parameters()])
+            for a, b in zip(got, expected):
+                self.assertTrue(torch.allclose(a, b, rtol=1e-12))
+
+    def test_twice(self):
+        x = leaf()
+        made = partial(create_selective_checkpoint_contexts, lambda context, op, *a: CheckpointPolicy.PREFER_SAVE)
+        y = checkpoint(lambda x: (x * x).sin(), x, use_reentrant=False, context_fn=made)
+        first, second = (torch.autograd.grad(y.sum(), x, retain_graph=True)[0] for _ in range(2))
+        self.assertTrue(torch.equal(first, second))
+
+    def test_what_was_changed_in_place_is_noticed(self):
+        def function(x):
+            y = x * 2
+            y.add_(1)
+            return y.sin()
+
+        def all_of_it(context, op, *args, **kwargs):
+            return CheckpointPolicy.MUST_SAVE
+
+        with self.assertRaisesRegex(RuntimeError, "mutated"):
+            self.gradients(function, [leaf()], all_of_it)
+
+    def test_policies_are_told_where_they_are(self):
+        seen = []
+
+        def policy(context, op, *args, **kwargs):
+            seen.append((str(op), context.is_recompute, context.op_output is not None))
+            return CheckpointPolicy.PREFER_RECOMPUTE
+
+        self.gradients(lambda x: x.sin().exp(), [leaf()], policy)
+        self.assertEqual(seen, [("aten.sin.default", False, True), ("aten.exp.default", False, True), ("aten.sin.default", True, False), ("aten.exp.default", True, False)])
+
+    def test_mistakes(self):
+        self.assertRaises(ValueError, create_selective_checkpoint_contexts, ["mm"])
+        self.assertRaises(TypeError, create_selective_checkpoint_contexts, 3)
+        self.assertRaises(TypeError, self.gradients, torch.sin, [leaf()], lambda context, op, *a: "save")
+        turns = iter([CheckpointPolicy.PREFER_RECOMPUTE, CheckpointPolicy.MUST_SAVE])
+        with self.assertRaisesRegex(RuntimeError, "not found in storage"):
+            self.gradients(torch.sin, [leaf()], lambda context, op, *a: next(turns))
+
+
+class Groups(unittest.TestCase):
+    def test_one_recomputation_for_all_of_a_group(self):
+        runs = []
+
+        def function(x):
+            runs.append(1)
+            return x.sin().exp()
+
+        x = leaf()
+        y = checkpoint(function, x, use_reentrant=False)
+        with GraphExecGroup():
+            first = torch.autograd.grad(y.sum(), x, retain_graph=True)[0]
+            second = torch.autograd.grad(y.sum(), x, retain_graph=True)[0]
+        self.assertEqual(len(runs), 2)
+        self.assertTrue(torch.equal(first, second))
+        torch.autograd.grad(y.sum(), x)
+        self.assertEqual(len(runs), 3)
+        with self.assertRaises(RuntimeError), GraphExecGroup():
+            GraphExecGroup().__enter__()
+        self.assertIsNone(GraphExecGroup._get_current_group())
+
+    def test_states_of_devices(self):
+        self.assertEqual(get_device_states(torch.ones(1), [torch.ones(1)]), ([], []))
+        set_device_states([], [])
+        self.assertRaises(RuntimeError, set_device_states, [0], [torch.get_rng_state()])
 
 
 if __name__ == "__main__":
