@@ -10,8 +10,10 @@ from typing import Generic, TypeVar
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.transport import Processes, Threads
-from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task
+from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task, apply_shared_seed
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
+from .graph_settings import apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
 
 __all__ = ["DataLoader"]
@@ -90,6 +92,9 @@ class DataLoader(Generic[T_co]):
         self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
         self.in_order = in_order
         self._is_stream = isinstance(dataset, IterableDataset)
+        if isinstance(dataset, (IterDataPipe, MapDataPipe)) and (self._is_stream or not shuffle):
+            self.dataset = apply_shuffle_settings(dataset, shuffle=shuffle)
+            shuffle = False if self._is_stream else shuffle
         if self._is_stream:
             given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
             for name, value in given.items():
@@ -189,12 +194,20 @@ class _Epoch:
 
     def __init__(self, loader):
         self._loader = loader
+        self._share_seed()
         self._base_seed = draw_seed(loader.generator)
         if loader.pin_memory:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4
             )
         self._start()
+
+    def _share_seed(self):
+        """One seed for the random steps of a stream, so that workers agree on its order."""
+        self._shared_seed = None
+        if isinstance(self._loader.dataset, IterDataPipe):
+            self._shared_seed = draw_seed(self._loader.generator)
+            apply_shared_seed(self._loader.dataset, self._shared_seed)
 
     def _start(self):
         self._indices = iter(self._loader._index_sampler)
@@ -243,7 +256,7 @@ class _Workers(_Epoch):
     def __init__(self, loader):
         super().__init__(loader)
         task = Task(loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last, self._base_seed,
-                    loader.worker_init_fn, loader.num_workers)  # fmt: skip
+                    loader.worker_init_fn, loader.num_workers, self._shared_seed)  # fmt: skip
         context = loader.multiprocessing_context
         self._pool = Threads(task) if context == "thread" else Processes(task, context or multiprocessing.get_context())
         self._reset()
@@ -251,9 +264,10 @@ class _Workers(_Epoch):
     def _begin(self, loader):
         """A new epoch of workers that are kept. Results still on their way are of the last one, and are dropped."""
         self._loader = loader
+        self._share_seed()
         self._start()
         for worker in range(loader.num_workers):
-            self._pool.send(worker, RESUME)
+            self._pool.send(worker, (RESUME, self._shared_seed))
         waiting = loader.num_workers
         while waiting:
             waiting -= self._receive()[0] == RESUME

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 import sys
@@ -116,6 +117,7 @@ class Task:
     base_seed: int
     init_fn: Any
     num_workers: int
+    shared_seed: int | None = None
 
 
 RESUME = "resume"
@@ -132,27 +134,42 @@ def seed_process(base_seed, worker_id):
         numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
 
 
+def apply_shared_seed(dataset, seed):
+    """Gives the random steps of a stream made of steps the seeds that follow from one; None does nothing."""
+    if seed is not None:
+        from ..graph_settings import apply_random_seed
+
+        apply_random_seed(dataset, torch.Generator().manual_seed(seed))
+
+
 def work(task, worker_id, receive, send, threaded):
     """Answers requests until it receives None: (number, index) with (number, batch); RESUME with (RESUME, None), a new epoch."""
     where = f"in DataLoader worker {'thread' if threaded else 'process'} {worker_id}"
     seed, failure, fetch = task.base_seed + worker_id, None, None
-    rng = None
+    rng, dataset = None, task.dataset
     if threaded:
         rng = torch.Generator()
         rng.manual_seed(seed)
     _local.info = WorkerInfo(worker_id, task.num_workers, seed, task.dataset, rng, "thread" if threaded else "multiprocessing")
     try:
+        if task.shared_seed is not None:  # a stream made of steps: a copy of it, with this worker's share
+            from ..graph_settings import apply_sharding
+
+            dataset = copy.deepcopy(dataset) if threaded else dataset
+            apply_shared_seed(dataset, task.shared_seed)
+            apply_sharding(dataset, task.num_workers, worker_id)
         if task.init_fn is not None:
             task.init_fn(worker_id)
-        fetch = Fetcher(task.dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
+        fetch = Fetcher(dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
     except Exception:
         failure = Failure(where)
     ended = False
     while (request := receive()) is not None:
-        if request == RESUME:
+        if request[0] == RESUME:
             ended = False
             try:
-                fetch = Fetcher(task.dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
+                apply_shared_seed(dataset, request[1])
+                fetch = Fetcher(dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
             except Exception:
                 failure = Failure(where)
             send((RESUME, None))

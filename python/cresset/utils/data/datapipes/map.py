@@ -1,0 +1,177 @@
+"""Steps that are read by index or key."""
+
+import copy
+import random
+import warnings
+
+import cresset as torch
+
+from ._decorator import functional_datapipe
+from .datapipe import DataChunk, IterDataPipe, MapDataPipe
+
+__all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
+
+
+class SequenceWrapperMapDataPipe(MapDataPipe):
+    """The items of a sequence or mapping; of a copy of it, unless `deepcopy` is false.
+
+    >>> torch.utils.data.datapipes.map.SequenceWrapper("abc")[1]
+    'b'
+    """
+
+    def __init__(self, sequence, deepcopy=True):
+        self.sequence = sequence
+        if deepcopy:
+            try:
+                self.sequence = copy.deepcopy(sequence)
+            except TypeError:
+                warnings.warn(
+                    "The input sequence can not be deepcopied, please be aware of in-place modification would affect source data", stacklevel=2
+                )
+
+    def __getitem__(self, index):
+        return self.sequence[index]
+
+    def __len__(self):
+        return len(self.sequence)
+
+
+@functional_datapipe("map")
+class MapperMapDataPipe(MapDataPipe):
+    """A function of each item.
+
+    >>> torch.utils.data.datapipes.map.SequenceWrapper([1, 2]).map(lambda x: 10 * x)[1]
+    20
+    """
+
+    def __init__(self, datapipe, fn=lambda x: x):
+        self.datapipe, self.fn = datapipe, fn
+
+    def __getitem__(self, index):
+        return self.fn(self.datapipe[index])
+
+    def __len__(self):
+        return len(self.datapipe)
+
+
+class ShufflerIterDataPipe(IterDataPipe):
+    """The items at `indices` (0 to the length, by default) in random order, as a stream.
+
+    >>> sorted(torch.utils.data.datapipes.map.SequenceWrapper("abc").shuffle())
+    ['a', 'b', 'c']
+    """
+
+    def __init__(self, datapipe, *, indices=None):
+        self.datapipe, self.indices = datapipe, list(range(len(datapipe))) if indices is None else indices
+        self._enabled, self._seed, self._rng = True, None, random.Random()
+
+    def set_shuffle(self, shuffle=True):
+        """Whether to shuffle at all."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed):
+        """The seed of the next order."""
+        self._seed = seed
+        return self
+
+    def reset(self):
+        if self._enabled:
+            seed = int(torch.empty((), dtype=torch.int64).random_().item()) if self._seed is None else self._seed
+            self._rng.seed(seed)
+            self._seed = None
+
+    def __iter__(self):
+        order = self._rng.sample(self.indices, len(self.indices)) if self._enabled else self.indices
+        for index in reversed(order) if self._enabled else order:
+            yield self.datapipe[index]
+
+    def __len__(self):
+        return len(self.datapipe)
+
+
+@functional_datapipe("concat")
+class ConcaterMapDataPipe(MapDataPipe):
+    """Sequences one after the other. IndexError behind the last item.
+
+    >>> from cresset.utils.data.datapipes.map import SequenceWrapper
+    >>> SequenceWrapper("ab").concat(SequenceWrapper("c"))[2]
+    'c'
+    """
+
+    def __init__(self, *datapipes):
+        if not datapipes:
+            raise ValueError("Expected at least one DataPipe, but got nothing")
+        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
+            raise TypeError("Expected all inputs to be `MapDataPipe`")
+        self.datapipes = datapipes
+
+    def __getitem__(self, index):
+        rest = index
+        for pipe in self.datapipes:
+            if rest < len(pipe):
+                return pipe[rest]
+            rest -= len(pipe)
+        raise IndexError(f"Index {index} is out of range.")
+
+    def __len__(self):
+        return sum(map(len, self.datapipes))
+
+
+@functional_datapipe("zip")
+class ZipperMapDataPipe(MapDataPipe):
+    """Tuples of the items at the same place. IndexError where one has none.
+
+    >>> from cresset.utils.data.datapipes.map import SequenceWrapper
+    >>> SequenceWrapper("ab").zip(SequenceWrapper([1, 2]))[1]
+    ('b', 2)
+    """
+
+    def __init__(self, *datapipes):
+        if not datapipes:
+            raise ValueError("Expected at least one DataPipe, but got nothing")
+        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
+            raise TypeError("Expected all inputs to be `MapDataPipe`")
+        self.datapipes = datapipes
+
+    def __getitem__(self, index):
+        items = []
+        for pipe in self.datapipes:
+            try:
+                items.append(pipe[index])
+            except IndexError as error:
+                raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes {pipe}.") from error
+        return tuple(items)
+
+    def __len__(self):
+        return min(map(len, self.datapipes))
+
+
+@functional_datapipe("batch")
+class BatcherMapDataPipe(MapDataPipe):
+    """Lists of `batch_size` items; the last may be smaller, unless `drop_last`. AssertionError for a size below 1, IndexError behind the last batch.
+
+    >>> torch.utils.data.datapipes.map.SequenceWrapper("abc").batch(2)[1]
+    ['c']
+    """
+
+    def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
+        if batch_size <= 0:
+            raise AssertionError("Batch size is required to be larger than 0!")
+        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
+
+    def __getitem__(self, index):
+        items = range(index * self.batch_size, min((index + 1) * self.batch_size, len(self.datapipe)))
+        if not items or (self.drop_last and len(items) < self.batch_size):
+            raise IndexError(f"Index {index} is out of bound.")
+        return self.wrapper_class([self.datapipe[i] for i in items])
+
+    def __len__(self):
+        full, rest = divmod(len(self.datapipe), self.batch_size)
+        return full + (rest > 0 and not self.drop_last)
+
+
+Batcher, Concater, Mapper = BatcherMapDataPipe, ConcaterMapDataPipe, MapperMapDataPipe
+SequenceWrapper, Shuffler, Zipper = SequenceWrapperMapDataPipe, ShufflerIterDataPipe, ZipperMapDataPipe
+
+MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
