@@ -62,6 +62,7 @@ from . import cuda as cuda, distributed as distributed, distributions as distrib
 from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, special as special, storage as storage, testing as testing
 from . import types as types, utils as utils, version as version
+from .func import vmap as vmap
 from .storage import TypedStorage as TypedStorage
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
 

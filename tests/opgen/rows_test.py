@@ -8,7 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from opgen.emit_files import all_files, census, write
+from census import counts_of
+from opgen.emit_files import all_files, write
 from opgen.load import FIELDS, load, load_file
 from opgen.model import RowError
 from opgen.schema import SchemaError, parse_schema
@@ -128,7 +129,7 @@ class TestRows(unittest.TestCase):
         self.assertEqual(write(files, out), 1)
 
     def test_census_counts_kinds_and_gradient_states(self):
-        counts = census(self.rows(ADD))
+        counts = counts_of(self.rows(ADD))
         self.assertEqual((counts["rows"], counts["forms"], counts["primitive pointwise"], counts["gradient formula"]), (1, 3, 1, 2))
 
 
@@ -164,12 +165,12 @@ class TestRepository(unittest.TestCase):
 
     def test_the_rows_of_the_tree_are_within_bounds(self):
         rows = load(list((Path(__file__).parents[2] / "ops").glob("*.toml")))
-        counts = census(rows)
+        counts = counts_of(rows)
         self.assertLessEqual(counts["primitive pointwise"], 160)
         self.assertLessEqual(counts["primitive other"], 160)
         # Without a derivative, as in PyTorch: scattering by a product, Bunch and Kaufman's factors, the derivative of a sample by its parameters, and of
         # the special functions Bessel's, Airy's, the orthogonal polynomials.
-        self.assertLessEqual(census([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 6)
+        self.assertLessEqual(counts_of([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 6)
 
     def test_the_generator_stays_small(self):
         lines = {p.name: len(p.read_text().splitlines()) for p in (Path(__file__).parents[2] / "tools" / "opgen").glob("*.py")}

@@ -1,4 +1,4 @@
-"""python3 -m opgen generate|units|census|stubs, run with tools/ on the path."""
+"""python3 -m opgen generate|units|stubs, run with tools/ on the path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .emit_files import all_files, census, unit_names, write
+from .emit_files import all_files, unit_names, write
 from .emit_stubs import stubs
 from .load import load
 from .model import RowError
@@ -14,7 +14,7 @@ from .model import RowError
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="opgen", description="Derives everything mechanical from ops/*.toml.")
-    parser.add_argument("command", choices=("generate", "units", "census", "stubs"))
+    parser.add_argument("command", choices=("generate", "units", "stubs"))
     parser.add_argument("--rows", type=Path, default=Path("ops"), help="folder of the row files")
     parser.add_argument("--out", type=Path, help="folder to write (generate, stubs)")
     parser.add_argument("--package", type=Path, default=Path("python/cresset"), help="the Python package, whose own functions go before those of rows")
@@ -26,11 +26,8 @@ def main() -> int:
             write(all_files(rows, not options.no_autograd), options.out)
         elif options.command == "stubs":
             write(stubs(rows, options.package), options.out)
-        elif options.command == "units":
-            print(";".join(unit_names(rows, not options.no_autograd)))
         else:
-            for name, count in census(rows).items():
-                print(f"{name}: {count}")
+            print(";".join(unit_names(rows, not options.no_autograd)))
     except RowError as error:
         print(error, file=sys.stderr)
         return 1

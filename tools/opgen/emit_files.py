@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 from .emit_autograd import AutogradEmitter
@@ -217,28 +216,6 @@ def python_operators(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def census(rows: list[Row]) -> dict[str, int]:
-    """How many of what: the figures that CI bounds."""
-    counts: Counter[str] = Counter()
-    kernels = {row.kernel["cpu"] for row in rows if row.kind == "primitive" and row.is_pointwise}
-    counts["primitive pointwise"] = len(kernels)
-    for row in rows:
-        counts["rows"] += 1
-        counts["forms"] += len(row.ops)
-        counts[f"kind {row.kind}"] += 1
-        if row.kind == "primitive" and not row.is_pointwise:
-            counts["primitive other"] += 1
-        if any(AutogradEmitter(row).has_layer(op) for op in row.ops) and (AutogradEmitter(row).records or row.kind == "view"):
-            rule = forward_rule(row)
-            counts[f"forward mode {'formula' if rule.endswith('_jvp') else rule}"] += 1
-        if isinstance(row.grad, str):
-            counts[f"gradient {row.grad}"] += 1
-        elif row.grad is not None:
-            for text in row.grad.values():
-                counts[f"gradient {text}" if text in ("non_differentiable", "not_implemented") else "gradient formula"] += 1
-    return dict(sorted(counts.items()))
-
-
 def write(files: dict[str, str], folder: Path) -> int:
     """Write what changed; unchanged files keep their time, so that nothing that depends on them is built again."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -254,4 +231,4 @@ def write(files: dict[str, str], folder: Path) -> int:
     return changed
 
 
-__all__ = ["all_files", "census", "cpp_string", "unit_names", "write"]
+__all__ = ["all_files", "cpp_string", "unit_names", "write"]

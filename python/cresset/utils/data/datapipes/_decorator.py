@@ -21,6 +21,7 @@ class functional_datapipe:
     ...             yield 2 * x
     >>> list(torch.utils.data.datapipes.iter.IterableWrapper([1, 2]).doubled())
     [2, 4]
+    >>> del torch.utils.data.IterDataPipe.functions["doubled"]  # the name is free again
     """
 
     def __init__(self, name, enable_df_api_tracing=False):
