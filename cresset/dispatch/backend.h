@@ -18,6 +18,11 @@ CRESSET_API bool can_run(uint8_t backend, const OpEntry& op);
 CRESSET_API void set_backend_fallback(uint8_t backend, BoxedFn fallback);
 // What runs for every op whose arguments wake the layer and that has no kernel of its own for it.
 CRESSET_API void set_layer_fallback(Layer layer, BoxedFn fallback);
+// A layer's own table: the function for an op, or null where the layer leaves it to those below. Asked before the fallback.
+using LayerRules = const BoxedFn* (*)(const OpEntry& op);
+CRESSET_API void set_layer_rules(Layer layer, LayerRules rules);
+// Calls what is below a layer; the ops that it is made of go through the layer as others do.
+CRESSET_API void call_boxed_below(Layer layer, const OpEntry& op, Stack& stack);
 
 // A fallback that copies arguments to the CPU, runs the op there, and copies results and written arguments back.
 // The backend needs an allocator and a kernel for copy_ alone. Errors: arguments on several devices other than the CPU.

@@ -56,8 +56,8 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
       if (!op.signature && !(extension && extension->composite.load(std::memory_order_acquire))) return {nullptr, &kNoFormula, false};
     } else if (l == static_cast<int>(Layer::LazyMath)) {
       if (needs_computed_values(op)) return {nullptr, &kLazyMath, false};
-    } else if (const BoxedFn* fallback = layer_fallback(l)) {
-      return {nullptr, fallback, false};
+    } else if (const BoxedFn* function = layer_function(l, op)) {
+      return {nullptr, function, false};
     }
   }
   if (extension)
@@ -82,7 +82,9 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
   __builtin_unreachable();
 }
 
-void call_boxed(const OpEntry& op, Stack& stack) {
+namespace {
+
+void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
   const FunctionSchema& schema = op.function_schema();
   const size_t n = schema.arguments.size();
   CRESSET_CHECK_TYPE(stack.size() >= n, op.name, ": expected ", n, " values on the stack, got ", stack.size());
@@ -94,7 +96,7 @@ void call_boxed(const OpEntry& op, Stack& stack) {
       key.backend = std::max(key.backend, backend_of(v.to_device().type(), Layout::Strided));
   }
   const LayerState& state = layer_state();
-  const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
+  const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded & layers);
   const Target target = resolve(op, nullptr, awake, key.backend);
   WrittenVersions versions;
   for (size_t i = 0; target.registered && i < n; i++)
@@ -102,6 +104,11 @@ void call_boxed(const OpEntry& op, Stack& stack) {
   if (target.typed) op.call_typed(target.typed, stack);
   else (*target.boxed)(op, stack);
 }
+
+}  // namespace
+
+void call_boxed(const OpEntry& op, Stack& stack) { call_boxed_in(op, stack, 0xff); }
+void call_boxed_below(Layer layer, const OpEntry& op, Stack& stack) { call_boxed_in(op, stack, static_cast<uint8_t>(layer_bit(layer) - 1)); }
 
 void OpHandle::check_signature(const std::vector<Type>& types) const {
   const FunctionSchema& s = schema();
@@ -128,7 +135,7 @@ std::string table_of(const OpEntry& op) {
     const char* what = e && e->layers[l].load(std::memory_order_acquire) ? "registered at run time"
                        : layer == Layer::Autograd && op.slot(OpEntry::autograd_slot) ? "built in"
                        : layer == Layer::LazyMath ? needs_computed_values(op) ? "computes conjugates and negatives" : "passes through"
-                       : layer_fallback(l)                              ? "boxed fallback"
+                       : layer_function(l, op)                          ? "boxed function"
                                                                         : "passes through";
     s += std::string("  layer ") + layer_name(layer) + ": " + what + "\n";
   }

@@ -19,6 +19,7 @@ struct Registry {
   std::vector<std::string> backends{"CPU", "Meta"};
   std::atomic<const BoxedFn*> backend_fallbacks[kMaxBackends] = {};
   std::atomic<const BoxedFn*> layer_fallbacks[kNumLayers] = {};
+  std::atomic<LayerRules> layer_rules[kNumLayers] = {};
 };
 
 // Never destroyed: libraries that unload at exit still unregister.
@@ -153,7 +154,12 @@ int find_layer(std::string_view name) {
 }
 const char* layer_name(Layer layer) { return kLayerNames[static_cast<int>(layer)]; }
 
-const BoxedFn* layer_fallback(int layer) { return registry().layer_fallbacks[layer].load(std::memory_order_acquire); }
+const BoxedFn* layer_function(int layer, const OpEntry& op) {
+  const Registry& r = registry();
+  if (const LayerRules rules = r.layer_rules[layer].load(std::memory_order_acquire))
+    if (const BoxedFn* rule = rules(op)) return rule;
+  return r.layer_fallbacks[layer].load(std::memory_order_acquire);
+}
 const BoxedFn* backend_fallback(uint8_t backend) { return registry().backend_fallbacks[backend].load(std::memory_order_acquire); }
 
 bool can_run(uint8_t backend, const OpEntry& op) {
@@ -183,6 +189,7 @@ void keep_for_good(std::unique_ptr<const Kernel> kernel) {
 void set_backend_fallback(uint8_t backend, BoxedFn fallback) {
   set_fallback(registry().backend_fallbacks[backend], std::move(fallback), backend_name(backend).c_str());
 }
+void set_layer_rules(Layer layer, LayerRules rules) { registry().layer_rules[static_cast<int>(layer)].store(rules, std::memory_order_release); }
 void set_layer_fallback(Layer layer, BoxedFn fallback) {
   set_fallback(registry().layer_fallbacks[static_cast<int>(layer)], std::move(fallback), layer_name(layer));
 }

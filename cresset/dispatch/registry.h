@@ -38,7 +38,8 @@ extern const size_t kNumBuiltinOps;
 
 Extension& extension_of(const OpEntry& op);
 void keep_for_good(std::unique_ptr<const Kernel> kernel);
-const BoxedFn* layer_fallback(int layer);
+// What the layer does for an op without a kernel for it; null: nothing.
+const BoxedFn* layer_function(int layer, const OpEntry& op);
 const BoxedFn* backend_fallback(uint8_t backend);
 // Layer of this name ("Autograd"), or -1.
 int find_layer(std::string_view name);

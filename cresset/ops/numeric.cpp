@@ -75,7 +75,9 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
       shape.push_back(other.size(d));
       cols *= other.size(d);
     }
-  return a.permute(first).reshape({rows, width}).mm(b.permute(second).reshape({width, cols})).reshape(shape);
+  const Tensor left = a.permute(first), right = b.permute(second);
+  if (rows == 1 && cols == 1) return left.reshape({width}).dot(right.reshape({width})).reshape(shape);
+  return left.reshape({rows, width}).mm(right.reshape({width, cols})).reshape(shape);
 }
 
 Tensor inner(const Tensor& self, const Tensor& other) {

@@ -81,6 +81,14 @@ from . import autograd, fft, linalg, special  # noqa: E402,F401
 _lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update({name: None for name in ("accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
+_lazy.update(amp=None, autocast="amp.autocast_mode")
+_lazy.update(
+    {name: "amp._state"
+     for name in ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",
+                  "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting", "autocast_decrement_nesting",
+                  *(f"{verb}_autocast_{device}_{what}" for device in ("cpu", "gpu", "ipu", "xla")
+                    for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
+)  # fmt: skip
 _lazy.update(TypedStorage="storage")
 _lazy.update(vmap="func")
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank")

@@ -227,3 +227,13 @@ def stream(stream):
     import contextlib
 
     return contextlib.nullcontext() if stream is None else StreamContext(stream)  # noqa: F821  made above
+
+
+def __getattr__(name):
+    if name == "amp":
+        import importlib
+
+        return importlib.import_module(__name__ + ".amp")
+    from .. import _missing
+
+    raise _missing.error(__name__, name)

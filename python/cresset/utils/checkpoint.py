@@ -7,6 +7,7 @@ import traceback
 import warnings
 
 import cresset as torch
+from cresset.amp._state import kept_regions
 from cresset.autograd.graph import saved_tensors_hooks
 
 from ._selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, _Selective, create_selective_checkpoint_contexts
@@ -196,6 +197,7 @@ class CheckpointFunction(torch.autograd.Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.rng_state = torch.get_rng_state() if preserve_rng_state else None
+        ctx.precision = kept_regions()
         ctx.args = [None if isinstance(x, torch.Tensor) else x for x in args]
         ctx.save_for_backward(*(x for x in args if isinstance(x, torch.Tensor)))
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
@@ -208,7 +210,7 @@ class CheckpointFunction(torch.autograd.Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors):
             args[place] = tensor
         args = detach_variable(tuple(args))
-        with torch.enable_grad(), _rng_state(ctx.rng_state):
+        with torch.enable_grad(), _rng_state(ctx.rng_state), ctx.precision():
             outputs = ctx.run_function(*args)
         outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if isinstance(out, torch.Tensor) and out.requires_grad]
@@ -228,6 +230,7 @@ class _Recorder:
     def __init__(self, call, context, rng_state, check, early_stop, debug):
         self.call, self.context, self.rng_state = call, context, rng_state
         self.check, self.early_stop, self.debug = check, early_stop, debug
+        self.precision = kept_regions()
         self.saved, self.stacks = [], []
         self.values = {}
 
@@ -264,7 +267,7 @@ class _Recorder:
             return tensor
 
         self.keep = keep
-        with torch.enable_grad(), _rng_state(self.rng_state), self.context, saved_tensors_hooks(keep, lambda tensor: tensor):
+        with torch.enable_grad(), _rng_state(self.rng_state), self.precision(), self.context, saved_tensors_hooks(keep, lambda tensor: tensor):
             try:
                 self.call()
             except _Done:

@@ -6,6 +6,8 @@ import warnings
 import cresset as torch
 
 from ... import _operators as ops
+from ...amp._state import in_float32 as _in_float32
+from ...amp._state import without as _without
 
 _CODES = {"none": 0, "mean": 1, "sum": 2}
 
@@ -252,6 +254,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return ops["nll_loss_nd"](input, target, weight, _code(reduction, size_average, reduce), ignore_index)
 
 
+@_in_float32
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of max(0, margin - x[y] + x[i])^p, times the weight of y. ValueError for p other than 1 and 2.
 
@@ -276,6 +279,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return _reduced(loss.squeeze(0) if input.dim() == 1 else loss, code)
 
 
+@_in_float32
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """A hinge loss over pairs of a class that is meant and one that is not; targets are class numbers up to the first -1.
 
@@ -315,6 +319,7 @@ logsigmoid = ops["log_sigmoid"]
 _NEVER = -1e30  # stands for the logarithm of zero, and stays finite in sums
 
 
+@_in_float32
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """The negative log of the probability that (T, N, C) log-probabilities spell the targets, (N, S) or joined in one row.
 
@@ -425,7 +430,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
 
     size = options._rows(*linear_weight.flatten(0, -2).shape)
     parts = [
-        checkpoint(_linear_cross_entropy_chunk, x, linear_weight, y, linear_bias, *rest, "none" if reduction == "none" else "sum", label_smoothing,
+        checkpoint(_without(_linear_cross_entropy_chunk), x, linear_weight, y, linear_bias, *rest, "none" if reduction == "none" else "sum", label_smoothing,
                    use_reentrant=False, preserve_rng_state=False)
         for x, y in zip(input.split(size), target.split(size), strict=True)
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import warnings
 import cresset as torch
 
 from ... import _operators as ops
+from ...amp._state import in_float32 as _in_float32
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (ops[f"conv_transpose{n}d"] for n in (1, 2, 3))
 conv1d, conv2d, conv3d = (ops[f"conv{n}d"] for n in (1, 2, 3))
@@ -116,6 +117,7 @@ def _pooling(n):
         kernel = _all(kernel_size, n)
         return ops["lp_pool"](input, norm_type, kernel, kernel if stride is None else _all(stride, n), ceil_mode)
 
+    @_in_float32
     def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         kernel, sides = _all(kernel_size, n), _all(padding, n)
         steps = kernel if stride is None else _all(stride, n)
@@ -185,6 +187,7 @@ for _n in (1, 2, 3):
 
 
 def _fractional(n):
+    @_in_float32
     def fractional_max_pool(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         if output_size is None and output_ratio is None:
             raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")

@@ -150,3 +150,13 @@ def get_capabilities():
     import types
 
     return types.MappingProxyType({"kernels": _cresset.build_info()["isa"]})
+
+
+def __getattr__(name):
+    if name == "amp":
+        import importlib
+
+        return importlib.import_module(__name__ + ".amp")
+    from .. import _missing
+
+    raise _missing.error(__name__, name)
