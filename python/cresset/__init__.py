@@ -24,6 +24,7 @@ globals().update({"float": float32, "int": int32})
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
+has_lapack, has_mkl, has_openmp, has_spectral = True, False, False, True
 
 
 _cresset.set_package(_sys.modules[__name__])
@@ -61,13 +62,14 @@ def _operator_method(name):
     return _methods[name]
 
 
-from . import _creation, _functions, _missing, _modes, _overridable, _tensor, _utils  # noqa: E402
+from . import _creation, _functions, _missing, _modes, _overridable, _symbolic, _tensor, _utils  # noqa: E402
+from . import _removed  # noqa: E402  isort: skip
 
 _named = dict(vars(_functions))
 _overridable.replace(_named, __name__, but=("broadcast_shapes",))
 _overridable.replace_methods()
 globals().update(
-    {name: value for home in (vars(_creation), _named, vars(_modes)) for name, value in home.items() if not name.startswith("_")}
+    {name: value for home in (vars(_creation), _named, vars(_modes), vars(_symbolic)) for name, value in home.items() if not name.startswith("_")}
 )
 
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
@@ -89,8 +91,8 @@ _lazy.update(
                   *(f"{verb}_autocast_{device}_{what}" for device in ("cpu", "gpu", "ipu", "xla")
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
-_lazy.update(TypedStorage="storage")
 _lazy.update(vmap="func")
+_lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 

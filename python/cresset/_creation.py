@@ -51,6 +51,43 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 _warned = []
 
 
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+    """A 1-d tensor of `size` elements over the memory of a file.
+
+    With `shared` changes are written to the file, which is made, and made longer, where needed; else they stay in memory. Errors:
+    RuntimeError for a file that cannot be opened or is too short.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "x")
+    >>> torch.from_file(path, shared=True, size=2, dtype=torch.float32).fill_(3.0)
+    tensor([3., 3.])
+    >>> torch.from_file(path, size=2)
+    tensor([3., 3.])
+    """
+    import mmap
+    import os
+
+    dtype = dtype or _cresset.get_default_dtype()
+    length = size * dtype.itemsize
+    mode = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
+    try:
+        descriptor = os.open(filename, mode, 0o600)
+    except OSError as error:
+        raise RuntimeError(f"unable to open file <{filename}> in {'read-write' if shared else 'read-only'} mode: {error.strerror} ({error.errno})") from None
+    try:
+        there = os.fstat(descriptor).st_size
+        if there < length:
+            if not shared:
+                raise RuntimeError(f"file <{filename}> has {there} bytes, {size} elements of {dtype} need {length}")
+            os.ftruncate(descriptor, length)
+        if not size:
+            return tensor([], dtype=dtype, requires_grad=requires_grad)
+        memory = mmap.mmap(descriptor, length, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    finally:
+        os.close(descriptor)
+    return frombuffer(memory, dtype=dtype, requires_grad=requires_grad)
+
+
 def from_numpy(ndarray):
     """A tensor over the memory of an array. TypeError for anything else or a dtype without a like, ValueError for strides that are negative or
     no multiples of the element.

@@ -182,6 +182,105 @@ def is_conj(input):
     return input.is_conj()
 
 
+def get_device(input):
+    """The number of the device that the tensor lies on; -1 for the CPU.
+
+    >>> torch.get_device(torch.ones(1))
+    -1
+    """
+    return input.get_device()
+
+
+def is_inference(input):
+    """Whether the tensor was made in inference mode.
+
+    >>> torch.is_inference(torch.ones(1))
+    False
+    """
+    return input.is_inference()
+
+
+def is_neg(input):
+    """Whether the tensor is a lazy negative.
+
+    >>> torch.is_neg(torch.ones(1))
+    False
+    """
+    return input.is_neg()
+
+
+def is_signed(input):
+    """Whether the dtype has negative numbers.
+
+    >>> torch.is_signed(torch.ones(1, dtype=torch.uint8))
+    False
+    """
+    return input.is_signed()
+
+
+def is_same_size(input, other):
+    """Whether two tensors have the same shape.
+
+    >>> torch.is_same_size(torch.ones(2), torch.ones(2, 1))
+    False
+    """
+    return input.shape == other.shape
+
+
+def is_distributed(input):
+    """Whether the tensor lies on several machines: never.
+
+    >>> torch.is_distributed(torch.ones(1))
+    False
+    """
+    return False
+
+
+def compiled_with_cxx11_abi():
+    """Whether the library's C++ strings are those of C++11: always.
+
+    >>> torch.compiled_with_cxx11_abi()
+    True
+    """
+    return True
+
+
+def is_vulkan_available():
+    """Whether there is a Vulkan device: never.
+
+    >>> torch.is_vulkan_available()
+    False
+    """
+    return False
+
+
+def init_num_threads():
+    """Does nothing: threads are counted once, when the library loads.
+
+    >>> torch.init_num_threads()
+    """
+
+
+def detach_(input):
+    """Cuts the tensor itself off from its history.
+
+    >>> torch.detach_(torch.ones(1, requires_grad=True) * 2).requires_grad
+    False
+    """
+    return input.detach_()
+
+
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm of order `pow` of the slices along `dim`, with the shape of `v` but 1 elsewhere.
+
+    >>> torch.norm_except_dim(torch.ones(2, 4), 2, 0)
+    tensor([[2.],
+            [2.]])
+    """
+    dims = [d for d in range(v.dim()) if d != dim % v.dim()]
+    return _ops["linalg_vector_norm"](v, pow, dims, True) if dims else v.abs()
+
+
 def clone(input, *, memory_format=_torch.preserve_format):
     """A copy that gradients flow through, in the memory order of the tensor where no other is asked for.
 
@@ -425,7 +524,7 @@ def _parts(name):
 unbind_copy, split_copy, split_with_sizes_copy = (_parts(name) for name in ("unbind_copy", "split_copy", "split_with_sizes_copy"))
 
 
-for _name in ("lu", "norm", "unique", "unique_consecutive", "split", "tensor_split", "index_put", "nonzero"):
+for _name in ("tensor_split", "index_put", "nonzero"):
     setattr(_Tensor, _name, globals()[_name])
 _Tensor.__rdiv__ = _Tensor.__rtruediv__
 _Tensor.sum_to_size = lambda self, *size: _sum_to_size(self, _size(size))

@@ -492,6 +492,8 @@ class finfo:
     65504.0
     """
 
+    __slots__ = ("_dtype", "bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
     _FACTS = {"float16": (16, 10, -14, 15), "bfloat16": (16, 7, -126, 127), "float32": (32, 23, -126, 127), "float64": (64, 52, -1022, 1023)}
     # The 8-bit dtypes: machine epsilon, largest, smallest and smallest normal number.
     _NARROW = {
@@ -541,6 +543,8 @@ class iinfo:
     >>> torch.iinfo(torch.int8).max
     127
     """
+
+    __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type):
         if not isinstance(type, _cresset.dtype):

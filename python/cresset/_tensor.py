@@ -276,7 +276,6 @@ def apply_(self, function):
     return self.copy_(torch.tensor([function(v) for v in self.flatten().tolist()], dtype=self.dtype).reshape(self.shape))
 
 
-Tensor.dim_order = lambda self: tuple(sorted(range(self.dim()), key=lambda d: -self.stride(d)))
 Tensor.is_same_size = lambda self, other: self.shape == other.shape
 
 

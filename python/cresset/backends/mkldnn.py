@@ -26,6 +26,20 @@ class _Module(_types.ModuleType):
         _cresset._set_onednn_enabled(value)
 
 
+_settings = {"deterministic": False, "allow_tf32": True, "fp32_precision": "none"}
+
+
+def _setting(name, accepted):
+    def write(self, value):
+        if not isinstance(value, accepted):
+            raise TypeError(f"torch.backends.mkldnn.{name}: expected {accepted.__name__}, got {type(value).__name__}")
+        _settings[name] = value
+
+    return property(lambda self: _settings[name], write)
+
+
+for _name, _type in (("deterministic", bool), ("allow_tf32", bool), ("fp32_precision", str)):
+    setattr(_Module, _name, _setting(_name, _type))
 _sys.modules[__name__].__class__ = _Module
 
 
@@ -43,27 +57,43 @@ def is_available():
         _cresset._set_onednn_enabled(before)
 
 
-def set_flags(enabled):
-    """Turns the use of oneDNN on or off; returns what was before.
+def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"):
+    """Sets whether oneDNN is used, and what else is given; returns what was before.
+
+    Results never depend on `_deterministic`, and nothing is computed in less than float32 but what is asked for: these keep their values.
 
     >>> torch.backends.mkldnn.set_flags(True)
-    (True,)
+    (True, False, True, 'none')
     """
-    before = _cresset._onednn_enabled()
-    _sys.modules[__name__].enabled = enabled
-    return (before,)
+    before = (_cresset._onednn_enabled(), _settings["deterministic"], _settings["allow_tf32"], _settings["fp32_precision"])
+    here = _sys.modules[__name__]
+    for name, value in (("enabled", _enabled), ("deterministic", _deterministic), ("allow_tf32", _allow_tf32)):
+        if value is not None:
+            setattr(here, name, value)
+    if _fp32_precision is not None:
+        here.fp32_precision = _fp32_precision
+    return before
 
 
 @_contextlib.contextmanager
-def flags(enabled=False):
-    """A context in which oneDNN is used, or not.
+def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
+    """A context in which oneDNN is used, or not; for the others see `set_flags`.
 
     >>> with torch.backends.mkldnn.flags(enabled=False):
     ...     torch.backends.mkldnn.enabled
     False
     """
-    (before,) = set_flags(enabled)
+    before = set_flags(enabled, deterministic, allow_tf32, fp32_precision)
     try:
         yield
     finally:
-        set_flags(before)
+        set_flags(*before)
+
+
+def is_acl_available():
+    """Whether oneDNN computes with the Arm Compute Library.
+
+    >>> torch.backends.mkldnn.is_acl_available()
+    False
+    """
+    return False

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 import weakref
 from collections import OrderedDict
 
 import cresset as torch
-
-_numbers = itertools.count()
-
 
 class RemovableHandle:
     """Removes a hook from the table it was put in.
@@ -19,7 +15,7 @@ class RemovableHandle:
         hooks_dict: the table (an ordered dictionary) that maps the handle's ``id`` to the hook.
         extra_dict: further tables keyed by ``id``, or a list of them, from which ``remove`` also deletes.
 
-    A handle is a context manager: the hook is removed at its end. It keeps the table alive only weakly.
+    A handle is a context manager: the hook is removed at its end. It keeps the table alive only weakly. ``next_id`` is that of the next one.
 
     Example::
 
@@ -33,9 +29,12 @@ class RemovableHandle:
         0
     """
 
+    next_id = 0
+
     def __init__(self, hooks_dict, *, extra_dict=None):
         self.hooks_dict_ref = weakref.ref(hooks_dict)
-        self.id = next(_numbers)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
         extra = extra_dict if isinstance(extra_dict, (list, tuple)) else () if extra_dict is None else (extra_dict,)
         self.extra_dict_ref = tuple(weakref.ref(table) for table in extra)
 
@@ -54,8 +53,7 @@ class RemovableHandle:
         self.id = state[1]
         self.hooks_dict_ref, *rest = (weakref.ref(table) for table in tables)
         self.extra_dict_ref = tuple(rest)
-        global _numbers
-        _numbers = itertools.count(max(next(_numbers), self.id + 1))
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self):
         return self
@@ -113,8 +111,8 @@ class _Gradients:
 class BackwardHook:
     """Runs the full backward hooks of a module: those before when the gradients of its outputs are known, the others with its inputs'."""
 
-    def __init__(self, module, hooks, pre_hooks):
-        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+    def __init__(self, module, user_hooks, user_pre_hooks):
+        self.module, self.hooks, self.pre_hooks = module, user_hooks, user_pre_hooks
         self.grad_outputs = None
         self.inputs = None
 
@@ -122,14 +120,14 @@ class BackwardHook:
         self.inputs = _Gradients(args, self._of_inputs)
         return self.inputs.watch(args)
 
-    def setup_output_hook(self, result):
-        if isinstance(result, torch.Tensor):
-            return _Gradients((result,), self._of_outputs).watch((result,))[0]
-        if not isinstance(result, (tuple, list)):
+    def setup_output_hook(self, args):
+        if isinstance(args, torch.Tensor):
+            return _Gradients((args,), self._of_outputs).watch((args,))[0]
+        if not isinstance(args, (tuple, list)):
             warnings.warn("full backward hooks need a forward that returns a tensor or a tuple of tensors; they will not run", stacklevel=4)
-            return result
-        out = _Gradients(result, self._of_outputs).watch(tuple(result))
-        return type(result)(*out) if hasattr(result, "_fields") else type(result)(out)
+            return args
+        out = _Gradients(args, self._of_outputs).watch(tuple(args))
+        return type(args)(*out) if hasattr(args, "_fields") else type(args)(out)
 
     def _of_outputs(self, grads):
         for hook in self.pre_hooks:
@@ -156,15 +154,15 @@ def _replaced(result, grads, what):
     return result
 
 
-def unserializable_hook(hook):
+def unserializable_hook(f):
     """Mark a hook: pickling the tensor that carries it warns.
 
     >>> from cresset.utils.hooks import unserializable_hook
     >>> unserializable_hook(lambda grad: None).__torch_unserializable__
     True
     """
-    hook.__torch_unserializable__ = True
-    return hook
+    f.__torch_unserializable__ = True
+    return f
 
 
 def warn_if_has_hooks(tensor):

@@ -46,7 +46,7 @@ class Duals(unittest.TestCase):
     def test_in_place_methods_give_the_tangents_of_their_functions(self):
         x, t, y = vec(0.3, 0.6), vec(1.0, -2.0), vec(0.5, 1.5)
         count = 0
-        for name in sorted(name for name in dir(torch.Tensor) if name.endswith("_") and not name.startswith("_")):
+        for name in sorted(name for name in dir(torch.Tensor) if name.endswith("_") and not name.startswith(("_", "resize"))):
             for arguments in ((), (y,), (0.5,)):
                 with forward_ad.dual_level():
                     try:
