@@ -5,12 +5,6 @@
 namespace cresset {
 namespace autograd {
 
-const Tensor& physical(const Tensor& t) {
-  const Tensor* at = &t;
-  while (const BatchedImpl* b = as_batched(*at)) at = &b->value();
-  return *at;
-}
-
 bool has_level(const Tensor& t, uint64_t level) {
   for (const BatchedImpl* b = as_batched(t); b && b->level() >= level; b = as_batched(b->value()))
     if (b->level() == level) return true;
@@ -56,14 +50,11 @@ Tensor batched_as(const Tensor& t, const Tensor& like) {
   return out;
 }
 
-Tensor zeros_for(const Tensor& grad, IntArrayRef sizes) {
-  return as_batched(grad) ? grad.new_zeros(sizes) : cresset::zeros(sizes, grad.options());
-}
-
 void check_batched_as(const char* op, const variable_list& outputs, const Tensor& input) {
   for (const Tensor& t : outputs)
     for (const BatchedImpl* b = as_batched(t); b; b = as_batched(b->value()))
-      CRESSET_CHECK(has_level(input, b->level()), op, ": an input is the same for the whole batch under vmap while a result is not; use ",
+      CRESSET_CHECK(has_level(input, b->level()), op,
+                    ": an input is the same for the whole batch under vmap while a result is not; use ",
                     "func.grad, func.vjp or func.jacrev, which differentiate for each element of the batch");
 }
 

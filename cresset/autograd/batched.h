@@ -1,6 +1,6 @@
 #pragma once
-// Differentiation of tensors under vmap. The graph and the tangents are those of the values, which hold the whole batch: derivatives of
-// different elements do not mix, so the derivative of the values is that of each element. docs/records/0006-vmap.md.
+// Differentiation of tensors under vmap. The graph and the tangents are those of the values, which hold the whole batch:
+// derivatives of different elements do not mix, so the derivative of the values is that of each element. docs/records/0006-vmap.md.
 
 #include "cresset/autograd/node.h"
 #include "cresset/core/batched.h"
@@ -9,8 +9,6 @@
 namespace cresset {
 namespace autograd {
 
-// The value below all wrappers.
-CRESSET_API const Tensor& physical(const Tensor& t);
 // Whether a wrapper of this level is among those of `t`.
 CRESSET_API bool has_level(const Tensor& t, uint64_t level);
 // `t` without its wrapper of `level`: the `size` elements are along dimension `dim`, repeated if `t` is not batched there.
@@ -22,8 +20,6 @@ CRESSET_API Tensor without_levels_of(const Tensor& t, const Tensor& like);
 CRESSET_API Tensor with_levels_of(const Tensor& t, const Tensor& like);
 // `t` repeated for each level of `like` that it lacks.
 CRESSET_API Tensor batched_as(const Tensor& t, const Tensor& like);
-// Zeros to write `grad` into, batched as it is.
-CRESSET_API Tensor zeros_for(const Tensor& grad, IntArrayRef sizes);
 // Errors: a result is batched at a level where `input` is not, so that its gradient would be the sum of a batch.
 CRESSET_API void check_batched_as(const char* op, const variable_list& outputs, const Tensor& input);
 

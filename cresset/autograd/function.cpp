@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cresset/autograd/generated_support.h"
+#include "cresset/core/batched.h"
 
 namespace cresset {
 namespace autograd {
@@ -124,6 +125,8 @@ void CustomNode::release_variables() {
 }
 
 bool CustomNode::start(const variable_list& inputs, std::vector<bool> is_tensor) {
+  for (const Tensor& t : inputs)
+    CRESSET_CHECK(!as_batched(t), "vmap: a custom autograd::Function has no rule for batches; write it with operators");
   is_tensor_ = std::move(is_tensor);
   if (!any_requires_grad(TensorList(inputs))) return false;
   autograd::set_next_edges(*this, TensorList(inputs));

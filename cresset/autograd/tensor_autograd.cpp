@@ -61,7 +61,7 @@ bool Tensor::is_leaf() const {
 
 const intrusive_ptr<autograd::Node>& Tensor::grad_fn() const {
   checked();
-  return autograd::impl::grad_fn(*autograd::physical(*this).impl());
+  return autograd::impl::grad_fn(*physical(*this).impl());
 }
 
 int64_t Tensor::output_nr() const {
@@ -124,7 +124,7 @@ unsigned Tensor::register_hook_function(std::function<Tensor(const Tensor&)> hoo
   CRESSET_CHECK(requires_grad(), "register_hook: cannot register a hook on a tensor that does not require grad");
   if (const BatchedImpl* b = as_batched(*this)) {
     // The hook sees what the function sees.
-    return autograd::physical(b->value()).register_hook_function([hook = std::move(hook), like = *this](const Tensor& grad) {
+    return physical(b->value()).register_hook_function([hook = std::move(hook), like = *this](const Tensor& grad) {
       const Tensor changed = hook(autograd::with_levels_of(grad, like));
       return changed.defined() ? autograd::without_levels_of(changed, like) : changed;
     });

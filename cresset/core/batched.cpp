@@ -40,12 +40,20 @@ BatchedImpl* as_batched_slow(const TensorImpl& t) {
   return typeid(t) == typeid(BatchedImpl) ? static_cast<BatchedImpl*>(const_cast<TensorImpl*>(&t)) : nullptr;
 }
 
+const Tensor& physical(const Tensor& t) {
+  const Tensor* at = &t;
+  while (const BatchedImpl* b = as_batched(*at)) at = &b->value();
+  return *at;
+}
+
 Tensor make_batched(Tensor value, int64_t batch_dim, uint64_t level) {
   const BatchedImpl* inner = as_batched(value);
   CRESSET_INTERNAL_ASSERT(!inner || inner->level() < level);
   return Tensor(make_intrusive<BatchedImpl>(std::move(value), batch_dim, level));
 }
 
-void check_has_memory(const Tensor& t) { CRESSET_CHECK(!as_batched(t), "Cannot access data pointer of Tensor that doesn't have storage"); }
+void check_has_memory(const Tensor& t) {
+  CRESSET_CHECK(!as_batched(t), "Cannot access data pointer of Tensor that doesn't have storage");
+}
 
 }  // namespace cresset

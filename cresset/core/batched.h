@@ -5,8 +5,8 @@
 
 namespace cresset {
 
-// Geometry, dtype and device are those of one element; the values are in `value`, all elements along `batch_dim`. It has no storage.
-// Wrappers of several levels nest, the largest level outermost.
+// Geometry, dtype and device are those of one element; the values are in `value`, all elements along `batch_dim`. It has no
+// storage. Wrappers of several levels nest, the largest level outermost.
 class CRESSET_API BatchedImpl final : public TensorImpl {
  public:
   BatchedImpl(Tensor value, int64_t batch_dim, uint64_t level);
@@ -31,6 +31,8 @@ CRESSET_API BatchedImpl* as_batched_slow(const TensorImpl& t);
 inline BatchedImpl* as_batched(const Tensor& t) {
   return CRESSET_UNLIKELY(t.defined() && (t.impl()->layers() & layer_bit(Layer::Vmap))) ? as_batched_slow(*t.impl()) : nullptr;
 }
+// The value below all wrappers.
+CRESSET_API const Tensor& physical(const Tensor& t);
 // Errors: a level that is not above those of `value`.
 CRESSET_API Tensor make_batched(Tensor value, int64_t batch_dim, uint64_t level);
 // Errors: `t` is one of a batch and has no memory of its own.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/core/batched.h"
 #include "cresset/core/layers.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/linalg.h"
@@ -107,7 +108,7 @@ Tensor matrix_exp(const Tensor& self) {
     const Tensor norm = self.detach().abs().sum(-2).amax(-1).to(kDouble);
     halvings = (norm / limit).log2().ceil().clamp(0, 1100);
     halvings = cresset::where(norm.isfinite(), halvings, cresset::zeros_like(halvings));
-    most = halvings.max().item().to<int64_t>();
+    most = physical(halvings).max().item().to<int64_t>();
     if (most > 0) a = self * halvings.neg().exp2().to(to_real_type(t)).unsqueeze(-1).unsqueeze(-1);
   }
   double factorial[17] = {1};

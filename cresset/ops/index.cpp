@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/kernels/layout.h"
 #include "cresset/ops/functions.h"
@@ -455,8 +456,9 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   CRESSET_CHECK(self.numel() > 0 || num_classes > 0, "one_hot: cannot infer the number of classes from an empty tensor");
   int64_t classes = num_classes;
   if (self.numel() > 0 && !self.is_meta()) {
-    CRESSET_CHECK(self.min().item<int64_t>() >= 0, "one_hot: class values must be non-negative");
-    const int64_t highest = self.max().item<int64_t>();
+    const Tensor& all = classes == -1 ? self : physical(self);
+    CRESSET_CHECK(all.min().item<int64_t>() >= 0, "one_hot: class values must be non-negative");
+    const int64_t highest = all.max().item<int64_t>();
     if (classes == -1) classes = highest + 1;
     CRESSET_CHECK(highest < classes, "one_hot: class values must be smaller than num_classes, got ", highest, " with num_classes=", classes);
   }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::indexing {
@@ -76,7 +77,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Tensor: {
         const Tensor& t = i.tensor();
         const bool mask = t.scalar_type() == ScalarType::Bool || t.scalar_type() == ScalarType::Byte;
-        if (t.dim() == 0 && is_integral_type(t.scalar_type(), false) && !mask) {
+        if (t.dim() == 0 && is_integral_type(t.scalar_type(), false) && !mask && !as_batched(t)) {
           // A 0-d integer tensor acts as an integer.
           a.view = a.view.select(dim, t.item<int64_t>());
           break;
@@ -201,6 +202,9 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& v
     if (indices[0].boolean()) self.unsqueeze(0).fill_(value);
     return;
   }
+  // The positions of a mask for each element of a batch are not known.
+  for (const TensorIndex& i : indices)
+    if (i.type() == TensorIndexType::Tensor && as_batched(i.tensor()) && fill_masked(self, indices, full({}, value, self.options()))) return;
   Applied a = apply(self, indices);
   if (a.any_tensor) {
     const Tensor one = full({}, value, self.options());

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cresset/core/layout.h"
+#include "cresset/ops/batched.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/pointwise.h"
@@ -169,7 +170,7 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)));
   shape.insert(shape.begin() + std::min(a, b), length);
   shape.insert(shape.begin() + std::max(a, b), length);
-  const Tensor out = cresset::zeros(shape, self.options());
+  const Tensor out = zeros_for(self, shape);
   out.diagonal(offset, a, b).copy_(self);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "cresset/base/parallel.h"
+#include "cresset/core/batched.h"
 #include "cresset/kernels/cpu/small_matrices.h"
 #include "cresset/kernels/providers/lapack.h"
 #include "cresset/ops/functions.h"
@@ -88,7 +89,8 @@ void for_each_matrix(const Tensor& a, F&& body) {
   });
 }
 
-void check_finite(const char* op, const Tensor& a) {
+void check_finite(const char* op, const Tensor& given) {
+  const Tensor& a = physical(given);
   if (a.numel() == 0) return;
   // One pass where all is well: a sum is finite only where its terms are.
   const Tensor parts = a.is_complex() ? cresset::view_as_real(a.resolve_conj()) : a;
@@ -145,7 +147,8 @@ void check_same_kind(const char* op, const Tensor& a, const Tensor& b) {
   CRESSET_CHECK(a.device() == b.device(), op, ": expected all tensors to be on the same device, got ", a.device(), " and ", b.device());
 }
 
-void check_info(const char* op, const Tensor& info, Failure failure) {
+void check_info(const char* op, const Tensor& given, Failure failure) {
+  const Tensor& info = physical(given);
   if (info.is_meta() || info.numel() == 0) return;
   const Tensor dense = info.contiguous();
   const auto* values = static_cast<const int32_t*>(dense.data_ptr());
@@ -176,6 +179,8 @@ void check_info(const char* op, const Tensor& info, Failure failure) {
 }
 
 Tensor permutation_of(const Tensor& pivots, int64_t rows) {
+  if (const BatchedImpl* b = as_batched(pivots))
+    return make_batched(permutation_of(b->value().movedim(b->batch_dim(), 0), rows), 0, b->level());
   const int64_t k = pivots.size(-1);
   DimVector sizes(pivots.sizes());
   sizes.back() = rows;
@@ -195,7 +200,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
   return result;
 }
 
-bool known_any(const Tensor& mask) { return !mask.is_meta() && mask.any().item().to<bool>(); }
+bool known_any(const Tensor& mask) { return !mask.is_meta() && physical(mask).any().item().to<bool>(); }
 
 namespace meta {
 

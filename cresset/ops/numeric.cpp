@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
@@ -141,7 +142,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   auto check = [&](const char* name, const Tensor& w) {
     CRESSET_CHECK(w.dim() <= 1, "cov: expected ", name, " to have one or fewer dimensions, got shape ", w.sizes());
     CRESSET_CHECK(w.numel() == n, "cov: expected ", name, " to have the same numel as there are observations in the input, got ", w.numel(), " and ", n);
-    CRESSET_CHECK(n == 0 || w.is_meta() || w.min().ge(0).item<bool>(), "cov: ", name, " cannot be negative");
+    CRESSET_CHECK(n == 0 || w.is_meta() || physical(w).min().ge(0).item<bool>(), "cov: ", name, " cannot be negative");
   };
   if (given(fweights)) {
     CRESSET_CHECK(is_integral_type(fweights->scalar_type(), false), "cov: expected fweights to have integral dtype, got ", fweights->scalar_type());
@@ -154,7 +155,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
     weights = weights.defined() ? weights * *aweights : *aweights;
   }
   const Tensor total = weights.defined() ? weights.sum() : Tensor();
-  CRESSET_CHECK(!weights.defined() || n == 0 || weights.is_meta() || total.ne(0).item<bool>(), "cov: weights sum to zero, can't be normalized");
+  CRESSET_CHECK(!weights.defined() || n == 0 || weights.is_meta() || physical(total).ne(0).all().item<bool>(), "cov: weights sum to zero, can't be normalized");
   const Tensor mean = weights.defined() ? (x * weights).sum(IntArrayRef(1)) / total : x.to(is_integral_type(x.scalar_type(), true) ? get_default_dtype() : x.scalar_type()).mean(IntArrayRef(1));
   Tensor factor;
   if (weights.defined()) factor = correction != 0 && given(aweights) ? total - correction * (weights * *aweights).sum() / total : total - correction;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/core/batched.h"
 #include "cresset/ops/bodies_fft.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
@@ -228,7 +229,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   const Tensor envelope = overlap_add((factors * factors).expand({1, frames, n_fft}), hop, total).narrow(1, start, kept);
   if (!envelope.is_meta()) {
     CRESSET_CHECK(kept > 0, "istft: expected an output with elements, got a length of ", kept);
-    const double least = envelope.detach().abs().min().item().as<double>();
+    const double least = physical(envelope).detach().abs().min().item().as<double>();
     CRESSET_CHECK(least > 1e-11, "istft: window overlap add min: ", least, ", so that not every sample can be told");
   }
   Tensor result = overlap_add(pieces * factors, hop, total).narrow(1, start, kept) / envelope;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "cresset/autograd/batched.h"
 #include "cresset/ops/functions.h"
@@ -20,12 +21,14 @@ void wake_layer(bool on) {
 }
 
 int64_t wrapped_dim(const char* what, int64_t dim, int64_t rank) {
-  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " out of range (expected to be in range of [", -rank, ", ", rank - 1,
-                      "], but got ", dim, ")");
+  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " out of range (expected to be in range of [", -rank, ", ",
+                      rank - 1, "], but got ", dim, ")");
   return dim < 0 ? dim + rank : dim;
 }
 
-std::optional<int64_t> dim_of(const std::vector<std::optional<int64_t>>& dims, size_t i) { return dims.empty() ? 0 : dims.size() == 1 ? dims[0] : dims[i]; }
+std::optional<int64_t> dim_of(const std::vector<std::optional<int64_t>>& dims, size_t i) {
+  return dims.empty() ? 0 : dims.size() == 1 ? dims[0] : dims[i];
+}
 
 int64_t batch_size_of(const Tensors& arguments, const VmapOptions& options) {
   CRESSET_CHECK_VALUE(options.in_dims.size() <= 1 || options.in_dims.size() == arguments.size(), "vmap: got in_dims for ",
@@ -35,10 +38,12 @@ int64_t batch_size_of(const Tensors& arguments, const VmapOptions& options) {
     const auto dim = dim_of(options.in_dims, i);
     if (!dim) continue;
     const Tensor& t = arguments[i];
-    CRESSET_CHECK_VALUE(*dim >= -t.dim() && *dim < t.dim(), "vmap: Got in_dim=", *dim, " for argument ", i, ", but it is a Tensor of ",
-                        "dimensionality ", t.dim(), " so expected in_dim to satisfy -", t.dim(), " <= in_dim < ", t.dim());
-    CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim), "vmap: Expected all tensors to have the same size in the mapped dimension, got ",
-                        "sizes ", size, " and ", t.size(*dim), " for the mapped dimension");
+    CRESSET_CHECK_VALUE(*dim >= -t.dim() && *dim < t.dim(), "vmap: Got in_dim=", *dim, " for argument ", i,
+                        ", but it is a Tensor of ", "dimensionality ", t.dim(), " so expected in_dim to satisfy -", t.dim(),
+                        " <= in_dim < ", t.dim());
+    CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim),
+                        "vmap: Expected all tensors to have the same size in the mapped dimension, got ", "sizes ", size, " and ",
+                        t.size(*dim), " for the mapped dimension");
     size = t.size(*dim);
   }
   CRESSET_CHECK_VALUE(size >= 0, "vmap: Expected at least one Tensor to vmap over");
@@ -60,7 +65,8 @@ Tensors run(const Function& f, const Tensors& arguments, int64_t size, const Vma
     if (dim) {
       results[i] = level.unwrap(results[i], *dim);
     } else {
-      CRESSET_CHECK_VALUE(!autograd::has_level(results[i], level.number()), "vmap: result ", i, " is batched, but its out_dim is none");
+      CRESSET_CHECK_VALUE(!autograd::has_level(results[i], level.number()), "vmap: result ", i,
+                          " is batched, but its out_dim is none");
     }
   }
   return results;
@@ -84,8 +90,9 @@ VmapLevel::~VmapLevel() {
 
 Tensor VmapLevel::wrap(const Tensor& t, int64_t dim) const {
   const int64_t place = wrapped_dim("dimension", dim, t.dim());
-  CRESSET_CHECK_VALUE(t.size(place) == batch_size_, "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes ",
-                      batch_size_, " and ", t.size(place), " for the mapped dimension");
+  CRESSET_CHECK_VALUE(t.size(place) == batch_size_,
+                      "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes ", batch_size_, " and ",
+                      t.size(place), " for the mapped dimension");
   return autograd::with_level(t, number_, place);
 }
 
@@ -94,6 +101,11 @@ Tensor VmapLevel::unwrap(const Tensor& t, int64_t dim) const {
 }
 
 const VmapLevel* current_vmap() { return t_current; }
+const VmapLevel* set_current_vmap(const VmapLevel* level) {
+  wake_layer(level != nullptr);
+  return std::exchange(t_current, level);
+}
+// The layer stays as it is: what runs in the scope may be batched.
 WithinVmap::WithinVmap(const VmapLevel* level) : saved_(t_current) { t_current = level; }
 WithinVmap::~WithinVmap() { t_current = saved_; }
 

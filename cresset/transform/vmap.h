@@ -51,6 +51,8 @@ class CRESSET_API VmapLevel {
 };
 // The innermost level on this thread, or null.
 CRESSET_API const VmapLevel* current_vmap();
+// Makes another level of this thread the innermost one, or none; returns which one it was.
+CRESSET_API const VmapLevel* set_current_vmap(const VmapLevel* level);
 // `t` repeated for each level of this thread at which it is not batched: so that a derivative by it is that of one element.
 CRESSET_API Tensor batched_at_all_levels(const Tensor& t);
 

@@ -25,7 +25,8 @@ BatchCall::BatchCall(const OpEntry& entry, Stack values, uint64_t at)
 
 bool BatchCall::any_batched(size_t first) const {
   bool any = false;
-  for (size_t i = first; i < arguments.size(); i++) for_each_tensor(arguments[i], [&](const Tensor& t) { any = any || batched(t); });
+  for (size_t i = first; i < arguments.size(); i++)
+    for_each_tensor(arguments[i], [&](const Tensor& t) { any = any || batched(t); });
   return any;
 }
 
@@ -58,7 +59,8 @@ Tensor BatchCall::padded_spread(const Tensor& t, int64_t rank) const { return wi
 
 int64_t BatchCall::shifted(int64_t d, int64_t rank) {
   const int64_t n = std::max<int64_t>(rank, 1);
-  CRESSET_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d, ")");
+  CRESSET_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d,
+                      ")");
   return (d < 0 ? d + n : d) + 1;
 }
 
@@ -70,9 +72,10 @@ void check_self_batched(const BatchCall& call) {
   if (call.batched(0)) return;
   const bool arithmetic = !(call.op.flags & dispatch::kViewOp) && call.schema.name != "fill_";
   const std::string name = arithmetic ? "inplace arithmetic" : call.schema.name;
-  CRESSET_CHECK(!call.any_batched(1), "vmap: ", name, "(self, *extra_args) is not possible because there exists a Tensor `other` in ",
-                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being ",
-                "vmapped over in a vmap. Please try to use out-of-place operators instead of ", name);
+  CRESSET_CHECK(
+      !call.any_batched(1), "vmap: ", name, "(self, *extra_args) is not possible because there exists a Tensor `other` in ",
+      "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being ",
+      "vmapped over in a vmap. Please try to use out-of-place operators instead of ", name);
 }
 
 // ---- the fallback -------------------------------------------------------------------------------------------------------
@@ -80,17 +83,20 @@ void check_self_batched(const BatchCall& call) {
 namespace {
 
 void check_no_data_dependence(const BatchCall& call) {
-  for (const char* name : {"nonzero", "_unique2", "unique_consecutive", "_masked_select", "bincount"})
-    CRESSET_CHECK(call.schema.name != name, "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
+  for (const char* name : {"nonzero", "_unique2", "unique_consecutive", "_masked_select"})
+    CRESSET_CHECK(call.schema.name != name,
+                  "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
                   call.schema.name);
   for (const auto& r : call.schema.returns)
-    CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor, "vmap: It looks like you're attempting to use a Tensor in some data-dependent ",
+    CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor,
+                  "vmap: It looks like you're attempting to use a Tensor in some data-dependent ",
                   "control flow. We don't support that yet; ", call.schema.name, " gives one value for all elements of the batch");
 }
 
 Tensor joined(const BatchCall& call, const std::vector<Tensor>& parts) {
   for (const Tensor& t : parts)
-    CRESSET_CHECK(t.sizes() == parts[0].sizes(), "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
+    CRESSET_CHECK(t.sizes() == parts[0].sizes(),
+                  "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
                   call.schema.name);
   return cresset::stack(parts);
 }
@@ -164,12 +170,40 @@ void run_pointwise(BatchCall& call) {
 
 // ---- the layer ----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Composites that read numbers of their arguments or write into memory of their own.
+constexpr const char* kByElement[] = {"block_diag",
+                                      "argwhere",
+                                      "nonzero_static",
+                                      "linspace.Tensor_Tensor",
+                                      "linspace.Tensor_Scalar",
+                                      "linspace.Scalar_Tensor",
+                                      "logspace.Tensor_Tensor",
+                                      "logspace.Tensor_Scalar",
+                                      "logspace.Scalar_Tensor",
+                                      "histogram.bins_tensor",
+                                      "histogram.bin_ct",
+                                      "histogramdd.int_bins",
+                                      "histogramdd",
+                                      "histogramdd.TensorList_bins",
+                                      "linalg_lstsq",
+                                      "linalg_pinv",
+                                      "linalg_pinv.rcond_tensor",
+                                      "linalg_pinv.atol_rtol_float",
+                                      "linalg_pinv.atol_rtol_tensor",
+                                      "segment_reduce",
+                                      "index_fill.int_Tensor"};
+
+}  // namespace
+
 const BatchRow* find_batch_row(const OpEntry& op) {
   static const auto* const table = [] {
     auto* made = new std::unordered_map<const OpEntry*, BatchRow>;
     for (size_t i = 0; i < kNumPointwiseOps; i++) made->emplace(kPointwiseOps[i], BatchRow{kPointwiseOps[i]->name, run_pointwise});
-    for (const BatchRows& rows : {view_rules(), memory_rules()})
+    for (const BatchRows& rows : {view_rules(), memory_rules(), reduce_rules(), matmul_rules(), index_rules(), nn_rules()})
       for (size_t i = 0; i < rows.count; i++) (*made)[&dispatch::find_op(rows.rows[i].name).entry()] = rows.rows[i];
+    for (const char* name : kByElement) (*made)[&dispatch::find_op(name).entry()] = {name, run_by_element};
     return made;
   }();
   const auto at = table->find(&op);
@@ -204,8 +238,8 @@ void change_in_place(BatchCall& call) {
   if (geometry) {
     as_batched(self)->adopt(as_batched(result)->value(), as_batched(result)->batch_dim());
   } else {
-    CRESSET_CHECK(result.sizes() == self.sizes(), call.op.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ",
-                  result.sizes());
+    CRESSET_CHECK(result.sizes() == self.sizes(), call.op.name, ": output with shape ", self.sizes(),
+                  " doesn't match the broadcast shape ", result.sizes());
     CRESSET_CHECK(can_cast(result.scalar_type(), self.scalar_type()), call.op.name, ": result type ", result.scalar_type(),
                   " can't be cast to the desired output type ", self.scalar_type());
     Tensor(self).copy_(result);

@@ -95,6 +95,10 @@ struct BatchRows {
 };
 BatchRows view_rules();
 BatchRows memory_rules();
+BatchRows reduce_rules();
+BatchRows matmul_rules();
+BatchRows index_rules();
+BatchRows nn_rules();
 
 // The row of an operator, or null.
 const BatchRow* find_batch_row(const OpEntry& op);

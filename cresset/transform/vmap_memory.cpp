@@ -79,10 +79,23 @@ void new_strided(BatchCall& c) {
   c.give(c.run(std::move(values)));
 }
 
+void resize(BatchCall& c) {
+  const Tensor& self = c.tensor(0);
+  check_self_batched(c);
+  CRESSET_CHECK(c.batch_dim(self) == 0, "vmap: resize_ is not supported where the batch is not the first dimension in memory");
+  std::vector<int64_t> size = c.arguments[1].to_int_list();
+  size.insert(size.begin(), c.size);
+  Tensor value = c.value(self);
+  value.resize_(size);
+  as_batched(self)->adopt(value, 0);
+  c.give_plain(self);
+}
+
 const BatchRow kRows[] = {{"copy_", copy_in_place},
                           {"fill_.Tensor", fill_in_place},
                           {"fill_.Scalar", change_values},
                           {"zero_", change_values},
+                          {"resize_", resize},
                           {"clone", like},
                           {"_to_copy", like},
                           {"empty_like", like},

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "cresset/autograd/forward_layer.h"
 #include "cresset/autograd/batched.h"
+#include "cresset/autograd/forward_layer.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/vmap_layer.h"
 
@@ -21,13 +21,13 @@ struct RandomRow {
   const char* name;  // without the overload
   Draw draw;
 };
-constexpr RandomRow kRandom[] = {{"rand", Draw::sized},           {"randn", Draw::sized},          {"randint", Draw::sized},
-                                 {"normal", Draw::sized},         {"randperm", Draw::element},     {"rand_like", Draw::mask},
-                                 {"randn_like", Draw::mask},      {"randint_like", Draw::mask},    {"uniform_", Draw::in_place},
-                                 {"normal_", Draw::in_place},     {"log_normal_", Draw::in_place}, {"exponential_", Draw::in_place},
-                                 {"cauchy_", Draw::in_place},     {"geometric_", Draw::in_place},  {"bernoulli_", Draw::in_place},
-                                 {"_random_", Draw::in_place},    {"_normal", Draw::batched},      {"_bernoulli", Draw::batched},
-                                 {"multinomial", Draw::batched},  {"native_dropout", Draw::mask},  {"_sample_law", Draw::batched},
+constexpr RandomRow kRandom[] = {{"rand", Draw::sized},          {"randn", Draw::sized},          {"randint", Draw::sized},
+                                 {"normal", Draw::sized},        {"randperm", Draw::element},     {"rand_like", Draw::mask},
+                                 {"randn_like", Draw::mask},     {"randint_like", Draw::mask},    {"uniform_", Draw::in_place},
+                                 {"normal_", Draw::in_place},    {"log_normal_", Draw::in_place}, {"exponential_", Draw::in_place},
+                                 {"cauchy_", Draw::in_place},    {"geometric_", Draw::in_place},  {"bernoulli_", Draw::in_place},
+                                 {"_random_", Draw::in_place},   {"_normal", Draw::batched},      {"_bernoulli", Draw::batched},
+                                 {"multinomial", Draw::batched}, {"native_dropout", Draw::mask},  {"_sample_law", Draw::batched},
                                  {"_rrelu_noise", Draw::batched}};
 
 const RandomRow* random_row(const dispatch::FunctionSchema& schema, const OpEntry& op) {
@@ -109,7 +109,8 @@ Stack drop_same(const Drawing& d) {
 Stack draw_in_place(const Drawing& d, bool same) {
   const Tensor& self = d.arguments[0].to_tensor();
   if (!d.at_level(self)) {
-    CRESSET_CHECK(same && !d.batched, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same ",
+    CRESSET_CHECK(same && !d.batched,
+                  "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same ",
                   "randomness. If this is necessary for your usage, please file an issue");
     return d.run(d.arguments);
   }
@@ -120,8 +121,10 @@ Stack draw_in_place(const Drawing& d, bool same) {
   Stack values = d.arguments;
   const Tensor one = cresset::empty(self.sizes(), self.options());
   values[0] = one;
-  for (size_t i = 1; i < values.size(); i++) for_each_tensor(values[i], [&](const Tensor& t) {
-      CRESSET_CHECK(!d.at_level(t), "Vmap does not currently support same randomness with a batched tensor input. Please file an issue");
+  for (size_t i = 1; i < values.size(); i++)
+    for_each_tensor(values[i], [&](const Tensor& t) {
+      CRESSET_CHECK(!d.at_level(t),
+                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue");
     });
   d.run(std::move(values));
   Tensor(self).copy_(one);
@@ -138,7 +141,8 @@ bool run_random(const OpEntry& op, Stack& stack) {
   // Dropout that draws nothing.
   const size_t first = stack.size() - schema.arguments.size();
   if (schema.name == "native_dropout" && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
-  CRESSET_CHECK(level.randomness() != Randomness::Error, "vmap: called random operation while in randomness error mode. Please either use ",
+  CRESSET_CHECK(level.randomness() != Randomness::Error,
+                "vmap: called random operation while in randomness error mode. Please either use ",
                 "the 'same' or 'different' randomness flags on vmap or perform the randomness operation out of vmap");
   const bool same = level.randomness() == Randomness::Same;
   Drawing d{op, schema, level, autograd::take_arguments(stack, schema.arguments.size())};

@@ -70,7 +70,8 @@ void as_strided(BatchCall& c) {
 void permute(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> dims = c.arguments[1].to_int_list();
-  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(), "permute: got ", dims.size(), " dimensions for a tensor of ", self.dim());
+  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(), "permute: got ", dims.size(), " dimensions for a tensor of ",
+                self.dim());
   for (int64_t& d : dims) d = BatchCall::shifted(d, self.dim());
   dims.insert(dims.begin(), 0);
   c.give(c.front(self).permute(dims));
@@ -119,6 +120,12 @@ void expand(BatchCall& c) {
   c.give(from.expand(size, c.arguments[2].to_bool()));
 }
 
+void unfold(BatchCall& c) {
+  if (c.tensor(0).dim() > 0) return dim_at<1>(c);
+  const int64_t dim = BatchCall::shifted(c.arguments[1].to_int(), 0);
+  c.give(c.front(c.tensor(0)).unsqueeze(1).unfold(dim, c.arguments[2].to_int(), c.arguments[3].to_int()).squeeze(1));
+}
+
 const BatchRow kRows[] = {{"_conj", same_dims},
                           {"_neg_view", same_dims},
                           {"view_as_real", same_dims},
@@ -139,7 +146,7 @@ const BatchRow kRows[] = {{"_conj", same_dims},
                           {"slice.Tensor", dim_at<1>},
                           {"narrow", dim_at<1>},
                           {"diagonal", dim_at<2, 3>},
-                          {"unfold", dim_at<1>},
+                          {"unfold", unfold},
                           {"split.Tensor", dim_at<2>},
                           {"split_with_sizes", dim_at<2>},
                           {"unbind.int", dim_at<1>}};

@@ -5,6 +5,7 @@
 #include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/ops/functions.h"
+#include "cresset/core/batched.h"
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
@@ -180,6 +181,11 @@ PyObject* function_apply(PyObject*, PyObject* all) {
   int separate;
   if (!PyArg_ParseTuple(all, "OO!p", &cls, &PyTuple_Type, &args, &separate)) return nullptr;
   return guarded([&]() -> PyObject* {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+      if (is_tensor(PyTuple_GET_ITEM(args, i)) && as_batched(tensor_of(PyTuple_GET_ITEM(args, i)))) {
+        const Ref module = checked(PyImport_ImportModule("cresset.autograd._function_vmap"));
+        return PyObject_CallMethod(module.get(), "apply", "OO", cls, args);
+      }
     const Ref type = checked(PyObject_GetAttrString(cls, "_backward_cls"));
     const Ref ctx = checked(PyObject_CallNoArgs(type.get()));
     CRESSET_CHECK_TYPE(PyObject_TypeCheck(ctx.get(), context_type), "apply: ", Py_TYPE(ctx.get())->tp_name,

@@ -43,17 +43,46 @@ PyObject* enter_vmap(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* exit_vmap(PyObject*, PyObject* number) {
   return guarded([&]() -> PyObject* {
     const func::VmapLevel& level = innermost();
-    CRESSET_CHECK(static_cast<long long>(level.number()) == number_argument(number), "vmap: levels end in the order in which they began");
+    CRESSET_CHECK(static_cast<long long>(level.number()) == number_argument(number),
+                  "vmap: levels end in the order in which they began");
     delete &level;
     Py_RETURN_NONE;
   });
 }
 
-// wrap_batched(tensor, dim): one element of the batch at the innermost level
+const func::VmapLevel& level_of(PyObject* number) {
+  const auto wanted = static_cast<uint64_t>(number_argument(number));
+  for (const func::VmapLevel* level = func::current_vmap(); level; level = level->outer())
+    if (level->number() == wanted) return *level;
+  CRESSET_CHECK(false, "vmap: no level ", wanted, " is open on this thread");
+  __builtin_unreachable();
+}
+
+PyObject* vmap_randomness(PyObject*, PyObject* number) {
+  return guarded([&] {
+    static const char* const names[] = {"error", "different", "same"};
+    return PyUnicode_FromString(names[static_cast<int>(level_of(number).randomness())]);
+  });
+}
+
+// leave_vmap(level): neither that level nor those within it are there until return_to_vmap gets what this returns
+PyObject* leave_vmap(PyObject*, PyObject* number) {
+  return guarded(
+      [&] { return PyLong_FromVoidPtr(const_cast<func::VmapLevel*>(func::set_current_vmap(level_of(number).outer()))); });
+}
+PyObject* return_to_vmap(PyObject*, PyObject* saved) {
+  return guarded([&]() -> PyObject* {
+    func::set_current_vmap(static_cast<const func::VmapLevel*>(PyLong_AsVoidPtr(saved)));
+    Py_RETURN_NONE;
+  });
+}
+
+// wrap_batched(tensor, dim, level=innermost): one element of the batch
 PyObject* wrap_batched(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
-    CRESSET_CHECK_TYPE(count == 2, "wrap_batched: expected 2 arguments, got ", count);
-    return wrap(innermost().wrap(tensor_argument(args[0]), number_argument(args[1])));
+    CRESSET_CHECK_TYPE(count == 2 || count == 3, "wrap_batched: expected 2 or 3 arguments, got ", count);
+    const func::VmapLevel& level = count == 3 ? level_of(args[2]) : innermost();
+    return wrap(level.wrap(tensor_argument(args[0]), number_argument(args[1])));
   });
 }
 // unwrap_batched(tensor, dim): the batch along `dim`; with None the tensor itself, or None if it depends on the element
@@ -80,11 +109,20 @@ PyObject* batched_parts(PyObject*, PyObject* o) {
     int depth = 1;
     for (const BatchedImpl* at = as_batched(b->value()); at; at = as_batched(at->value())) depth++;
     const Ref value = checked(wrap(Tensor(b->value())));
-    return Py_BuildValue("(iLOK)", depth, static_cast<long long>(b->batch_dim()), value.get(), static_cast<unsigned long long>(b->level()));
+    return Py_BuildValue("(iLOK)", depth, static_cast<long long>(b->batch_dim()), value.get(),
+                         static_cast<unsigned long long>(b->level()));
   });
 }
 
-PyMethodDef functions[] = {{"enter_vmap", reinterpret_cast<PyCFunction>(enter_vmap), METH_FASTCALL, nullptr},
+PyObject* innermost_value(PyObject*, PyObject* t) {
+  return guarded([&] { return wrap(Tensor(physical(tensor_argument(t)))); });
+}
+
+PyMethodDef functions[] = {{"innermost_value", innermost_value, METH_O, nullptr},
+                           {"vmap_randomness", vmap_randomness, METH_O, nullptr},
+                           {"leave_vmap", leave_vmap, METH_O, nullptr},
+                           {"return_to_vmap", return_to_vmap, METH_O, nullptr},
+                           {"enter_vmap", reinterpret_cast<PyCFunction>(enter_vmap), METH_FASTCALL, nullptr},
                            {"exit_vmap", exit_vmap, METH_O, nullptr},
                            {"wrap_batched", reinterpret_cast<PyCFunction>(wrap_batched), METH_FASTCALL, nullptr},
                            {"unwrap_batched", reinterpret_cast<PyCFunction>(unwrap_batched), METH_FASTCALL, nullptr},

@@ -22,7 +22,7 @@ class Case(unittest.TestCase):
         self.assertEqual(len(got), len(expected))
         for a, b in zip(got, expected, strict=True):
             self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
-            self.assertTrue(torch.allclose(a, b, equal_nan=True), f"{a} is not {b}")
+            self.assertTrue(torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True), f"differ by {(a - b).abs().max() if a.numel() else 0}")
 
     def mapped(self, f, *batches, in_dims=None):
         dims = in_dims or (0,) * len(batches)
@@ -203,6 +203,296 @@ class Derivatives(Case):
             vmap(lambda a: (a * w).sum().backward())(X)
         with self.assertRaisesRegex(RuntimeError, "the same for the whole batch under vmap"):
             vmap(lambda a: torch.autograd.grad((a * w).sum(), w))(X)
+
+
+class Doubled(torch.autograd.Function):
+    """A gradient that is not the derivative, so that the two cannot be mixed up."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, w):
+        return x * w
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return 2 * grad * w, 2 * grad * x
+
+    @staticmethod
+    def jvp(ctx, x_t, w_t):
+        return 3 * x_t
+
+
+class CustomFunctions(Case):
+    def test_a_rule_made_of_the_methods(self):
+        w = X[0] + 2
+        self.same(vmap(Doubled.apply, in_dims=(0, None))(X, w), X * w)
+        f = lambda a, b: Doubled.apply(a, b).sum()  # noqa: E731
+        self.same(vmap(grad(f, argnums=(0, 1)), in_dims=(0, None))(X, w), (2 * w.expand(3, 4), 2 * X))
+        self.same(vmap(vmap(grad(f)))(X.view(3, 4, 1), X.view(3, 4, 1)), 2 * X.view(3, 4, 1))
+        self.same(grad(lambda a: vmap(lambda b: Doubled.apply(a, b))(X).sum())(w), 2 * X.sum(0))
+        self.same(jacrev(lambda a: Doubled.apply(a, w))(X[0]), torch.diag(2 * w))
+
+    def test_a_rule_of_its_own(self):
+        seen = []
+
+        class Sorted(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x.sort().values
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def vmap(info, in_dims, x):
+                seen.append((info.batch_size, info.randomness, in_dims, x.shape))
+                return x.sort(dim=1 - in_dims[0]).values, in_dims[0]
+
+        self.same(vmap(Sorted.apply, in_dims=1)(X.flip(0)), X.t())
+        self.assertEqual(seen, [(4, "error", (1,), (3, 4))])
+
+    def test_mistakes(self):
+        class Without(Doubled):
+            generate_vmap_rule = False
+
+        with self.assertRaisesRegex(RuntimeError, "does not have vmap support"):
+            vmap(Without.apply)(X, X)
+
+        class Old(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x
+
+        with self.assertRaisesRegex(RuntimeError, "must override the setup_context staticmethod"):
+            vmap(Old.apply)(X)
+
+
+class Operators(Case):
+    """Rules with several ways through them."""
+
+    def each(self, f, *tensors):
+        """With each choice of tensors that are batched, along the first and the last dimension."""
+        for chosen in range(1, 2 ** len(tensors)):
+            for last in (False, True):
+                batches, dims = [], []
+                for k, t in enumerate(tensors):
+                    if chosen >> k & 1:
+                        whole = torch.stack([t, t.flip(0) if t.dim() else t + 1, t * 2 if t.is_floating_point() else t], -1 if last else 0)
+                        batches.append(whole)
+                        dims.append(whole.dim() - 1 if last else 0)
+                    else:
+                        batches.append(t)
+                        dims.append(None)
+                self.mapped(f, *batches, in_dims=tuple(dims))
+                if all(t.is_floating_point() for t in tensors):
+                    g = grad(lambda *a: f(*a).sin().sum(), argnums=tuple(range(len(tensors))))
+                    self.mapped(g, *batches, in_dims=tuple(dims))
+
+    def test_products(self):
+        m, n, v = torch.randn(2, 4), torch.randn(4, 3), torch.randn(4)
+        for f, args in (
+            (torch.mm, (m, n)),
+            (torch.mv, (m, v)),
+            (torch.dot, (v, v + 1)),
+            (torch.bmm, (torch.randn(2, 3, 4), torch.randn(2, 4, 2))),
+            (lambda b, a, c: torch.addmm(b, a, c, beta=0.5, alpha=2), (torch.randn(3), m, n)),
+            (torch.addmv, (torch.randn(2), m, v)),
+            (torch.baddbmm, (torch.randn(2, 3, 2), torch.randn(2, 3, 4), torch.randn(2, 4, 2))),
+            (F.linear, (m, n.t(), torch.randn(3))),
+            (torch.matmul, (torch.randn(2, 3, 4), n)),
+            (lambda a, b: torch.einsum("ij,jk->ki", a, b), (m, n)),
+        ):
+            self.each(f, *args)
+
+    def test_convolutions(self):
+        torch.manual_seed(0)
+        x, b = torch.randn(2, 4, 5), torch.randn(6)
+        for groups in (1, 2):
+            self.each(lambda x, w, b, g=groups: F.conv1d(x, w, b, padding=1, stride=2, groups=g), x, torch.randn(6, 4 // groups, 3), b)
+            self.each(lambda x, w, b, g=groups: F.conv_transpose1d(x, w, b, groups=g), x, torch.randn(4, 6 // groups, 3), b)
+        self.each(lambda x, w: F.conv2d(x, w), torch.randn(3, 5, 5), torch.randn(2, 3, 2, 2))
+
+    def test_normalisation(self):
+        torch.manual_seed(0)
+        x, w, b = torch.randn(3, 4, 5), torch.randn(4), torch.randn(4)
+        self.each(lambda x, w, b: F.layer_norm(x, (4,), w, b), torch.randn(3, 4), w, b)
+        self.each(lambda x, w, b: F.group_norm(x, 2, w, b), x, w, b)
+        self.each(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), x, w, b)
+        self.each(lambda x, m, v: F.batch_norm(x, m, v.abs() + 1, training=False), x, w, b)
+        self.each(lambda x: F.instance_norm(x), x)
+        with self.assertRaisesRegex(RuntimeError, "were not batched"):
+            vmap(lambda a: F.batch_norm(a, torch.zeros(4), torch.ones(4), training=True))(x[None])
+
+    def test_pooling_and_images(self):
+        x = torch.randn(2, 3, 6, 6)
+        for f in (
+            lambda t: F.max_pool2d(t, 2),
+            lambda t: F.avg_pool2d(t, 3, 2, 1),
+            lambda t: F.adaptive_avg_pool2d(t, 2),
+            lambda t: F.adaptive_max_pool2d(t, (3, 2)),
+            lambda t: F.interpolate(t, scale_factor=2, mode="bilinear"),
+            lambda t: F.unfold(t, 2),
+            lambda t: F.pad(t, (1, 2), value=3),
+            lambda t: F.pad(t, (1, 2, 0, 1), mode="reflect"),
+        ):
+            self.each(f, x)
+        self.each(lambda t: F.avg_pool2d(t, 2), x[0])
+
+    def test_losses(self):
+        x, target, weight = torch.randn(4, 5), torch.tensor([1, 0, 4, 2]), torch.rand(5)
+        for reduction in ("none", "mean", "sum"):
+            for f in (
+                lambda x, y, w, r=reduction: F.nll_loss(x, y, w, ignore_index=0, reduction=r),
+                lambda x, y, w, r=reduction: F.cross_entropy(x, y, w, reduction=r, label_smoothing=0.1),
+            ):
+                self.each(f, x, target, weight)
+            self.each(lambda x, y, r=reduction: F.mse_loss(x, y, reduction=r), x, x * 0.5)
+            f = lambda x, y, r=reduction: F.cross_entropy(x, y, reduction=r).sum()  # noqa: E731
+            self.mapped(grad(f), torch.stack([x, x * 2]), torch.stack([target, target.flip(0)]))
+        self.each(lambda x, y: F.cross_entropy(x, y), x[0], target[0])
+        self.each(lambda x: F.binary_cross_entropy(x.sigmoid(), torch.ones(4, 5)), x)
+
+    def test_reductions(self):
+        torch.manual_seed(0)
+        x = torch.rand(2, 3, 4) + 0.5
+        for f in (
+            lambda t: t.sum(),
+            lambda t: t.sum((0, -1), keepdim=True),
+            lambda t: t.mean(1),
+            lambda t: (t / 2).prod(),
+            lambda t: t.var(0),
+            lambda t: t.max(),
+            lambda t: t.amin((0, 1)),
+            lambda t: t.norm(),
+            lambda t: t.cumsum(-1),
+            lambda t: t.logsumexp(1),
+            lambda t: t.softmax(1),
+            lambda t: t.sort(-1).values,
+            lambda t: t.topk(2, 1).values,
+            lambda t: t.median(),
+            lambda t: t.std(),
+            lambda t: t.roll(1),
+            lambda t: t.roll((1, 2), (0, -1)),
+            lambda t: t.flip(1, 2),
+            lambda t: t.tril(),
+            lambda t: t.repeat(2, 1, 1, 3),
+            lambda t: t.unfold(2, 2, 1),
+            lambda t: t.diagonal(0, 1, 2),
+            lambda t: torch.fft.rfft(t, dim=1).abs(),
+        ):
+            self.each(f, x)
+        for f in (lambda t: t.argmax(), lambda t: t.argmin(1, keepdim=True), lambda t: t.all(1).int(), lambda t: t.any().int(), lambda t: t.count_nonzero(), lambda t: t.argmax(keepdim=True)):
+            self.mapped(f, torch.stack([x, -x]))
+        numbers = torch.arange(3.0)
+        for f in (lambda t: t.sum(0), lambda t: t.cumsum(-1), lambda t: t.softmax(0), lambda t: t.max(0).values, lambda t: t.sum(0, keepdim=True), lambda t: t.sort().values):
+            self.mapped(f, numbers)
+
+    def test_indices(self):
+        torch.manual_seed(0)
+        x, i = torch.randn(4, 3, 4), torch.tensor([2, 0, 1])
+        for f in (
+            lambda t, i: t[i],
+            lambda t, i: t[:, i],
+            lambda t, i: t[i, :, i],
+            lambda t, i: t[:, i, i],
+            lambda t, i: t[None, i, ..., 0],
+            lambda t, i: t[i[:, None], i],
+            lambda t, i: t.index_select(2, i),
+            lambda t, i: t.index_select(0, i[0]),
+            lambda t, i: t.take(i),
+            lambda t, i: t.gather(1, i.view(1, 3, 1).expand(4, 3, 4)),
+            lambda t, i: t.scatter(1, i.view(1, 3, 1).expand(4, 3, 4), 5.0),
+            lambda t, i: t.index_add(1, i, torch.ones(4, 3, 4), alpha=2),
+            lambda t, i: t.index_copy(1, i, torch.ones(4, 3, 4)),
+            lambda t, i: t.index_fill(1, i, 2.0),
+            lambda t, i: t.index_put((i,), torch.ones(3, 4)),
+            lambda t, i: t.index_put((i, i), torch.arange(4.0), accumulate=True),
+            lambda t, i: F.embedding(i, t[0, :, :2]),
+        ):
+            self.each(f, x, i)
+
+        def put(t, i, v):
+            t = t.clone()
+            t[:, i] = v
+            t[i, :, i] += 1
+            return t
+
+        # One that is not batched cannot be written to.
+        for dims in ((0, None, None), (0, 0, None), (0, None, 0), (0, 0, 0)):
+            whole = [torch.stack([t, t.flip(0)]) if d == 0 else t for t, d in zip((x, i, torch.randn(3, 4)), dims, strict=True)]
+            self.mapped(put, *whole, in_dims=dims)
+        self.mapped(lambda k: x[k], i)
+        self.mapped(lambda t, k: t[1, k], torch.stack([x, -x, x]), i)
+        mask = torch.tensor([True, False, True])
+        self.mapped(lambda t: t[:, mask], torch.stack([x, -x]))
+        self.mapped(lambda t: t.masked_fill(t > 0, 1.0), x)
+        self.mapped(lambda t: torch.where(t > 0, t, 0.0), x)
+
+        def fill(t):
+            t = t.clone()
+            t[t > 0] = 7
+            return t
+
+        self.mapped(fill, x)
+        self.each(lambda a, b: torch.cat([a, b, a], -1), x, x * 2)
+        self.each(lambda a, b: torch.stack([a, b], 1), x, x * 2)
+        self.each(lambda s, v: torch.searchsorted(s.sort().values, v), torch.randn(5), torch.randn(2, 3))
+
+    def test_matrices(self):
+        torch.manual_seed(0)
+        a, b = torch.randn(3, 3, dtype=torch.float64) + 3 * torch.eye(3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+        for f in (torch.linalg.solve, lambda a, b: torch.linalg.solve_triangular(a.triu(), b, upper=True)):
+            self.each(f, a, b)
+        for f in (torch.linalg.inv, torch.linalg.det, lambda a: torch.linalg.svdvals(a), lambda a: torch.linalg.cholesky(a @ a.mT + torch.eye(3)), torch.linalg.matrix_exp):
+            self.each(f, a)
+
+
+class Batched(Case):
+    """Several passes backwards at once."""
+
+    def test_grads_batched(self):
+        x = X.clone().requires_grad_()
+        y, v = (x.sin() * x[0]).cumsum(1), torch.randn(5, 3, 4)
+        (got,) = torch.autograd.grad(y, x, v, is_grads_batched=True, retain_graph=True)
+        self.same(got, torch.stack([torch.autograd.grad(y, x, one, retain_graph=True)[0] for one in v]))
+
+    def test_jacobians(self):
+        f = lambda a, b: {"x": a.sin() * b.sum(), "y": (a[0] * b).view(2, 1)}  # noqa: E731
+        a, b = X[0], X[1, :2]
+        expected = jacrev(f, argnums=(0, 1))(a, b)
+        self.assertEqual(expected["y"][1].shape, (2, 1, 2))
+        self.same(jacfwd(f, argnums=(0, 1))(a, b), expected)
+        for size in (1, 4, 100):
+            self.same(jacrev(f, argnums=(0, 1), chunk_size=size)(a, b), expected)
+        got, aux = jacfwd(lambda a: (a * 2, {"a": a.sum(), "n": 3}), has_aux=True)(a)
+        self.same(got, 2 * torch.eye(4))
+        self.assertEqual((aux["a"].item(), aux["n"]), (a.sum().item(), 3))
+
+    def test_functional(self):
+        f = lambda a, b: (a.exp() * b.sum(), a.sum())  # noqa: E731
+        plain = torch.autograd.functional.jacobian(f, (X[0], X[1]))
+        for strategy in ("reverse-mode", "forward-mode"):
+            self.same(torch.autograd.functional.jacobian(f, (X[0], X[1]), vectorize=True, strategy=strategy), plain)
+            g = lambda a: (a**3).sum()  # noqa: E731
+            self.same(torch.autograd.functional.hessian(g, X[0], vectorize=True, outer_jacobian_strategy=strategy), torch.diag(6 * X[0]))
+
+    def test_every_step_backwards_of_a_net(self):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.BatchNorm2d(2), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3), torch.nn.LayerNorm(3))
+        x = torch.randn(2, 1, 5, 5, requires_grad=True)
+        y = F.log_softmax(net(x), -1)
+        inputs, v = [x, *net.parameters()], torch.randn(3, 2, 3)
+        got = torch.autograd.grad(y, inputs, v, is_grads_batched=True, retain_graph=True)
+        each = [torch.autograd.grad(y, inputs, one, retain_graph=True) for one in v]
+        for g, parts in zip(got, zip(*each, strict=True), strict=True):
+            self.assertTrue(torch.allclose(g, torch.stack(parts), atol=1e-5))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-#include "cresset/autograd/batched.h"
 #include "cresset/autograd/rules/rules.h"
+#include "cresset/ops/batched.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::autograd::rules {
@@ -14,7 +14,7 @@ Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const
 Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
   const Tensor taken = grad.gather(dim, index);
   if (taken.sizes() == source_sizes || source_sizes.empty()) return taken.reshape(source_sizes);
-  Tensor full = zeros_for(grad, source_sizes), part = full;
+  Tensor full = ops::zeros_for(grad, source_sizes), part = full;
   for (int64_t d = 0; d < taken.dim(); d++) part = part.narrow(d, 0, taken.size(d));
   part.copy_(taken);
   return full;

@@ -1,5 +1,5 @@
-#include "cresset/autograd/batched.h"
 #include "cresset/autograd/rules/rules.h"
+#include "cresset/ops/batched.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::autograd::rules {
@@ -14,19 +14,19 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
 }
 
 Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
-  Tensor full = zeros_for(grad, sizes);
+  Tensor full = ops::zeros_for(grad, sizes);
   full.select(dim, index).copy_(grad);
   return full;
 }
 
 Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
-  Tensor full = zeros_for(grad, sizes);
+  Tensor full = ops::zeros_for(grad, sizes);
   full.slice(dim, start, end, step).copy_(grad);
   return full;
 }
 
 Tensor narrow_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t length) {
-  Tensor full = zeros_for(grad, sizes);
+  Tensor full = ops::zeros_for(grad, sizes);
   full.narrow(dim, start, length).copy_(grad);
   return full;
 }
@@ -67,7 +67,7 @@ Tensor unbind_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, cons
 }
 
 Tensor diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor full = zeros_for(grad, sizes);
+  Tensor full = ops::zeros_for(grad, sizes);
   full.diagonal(offset, dim1, dim2).copy_(grad);
   return full;
 }

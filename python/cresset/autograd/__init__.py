@@ -91,8 +91,9 @@ def _materialized(result, inputs, create_graph):
 
 
 def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
-    """One pass for each slice of `grad_outputs` along their first dimension."""
-    from .. import Tensor, stack
+    """One pass for each slice of `grad_outputs` along their first dimension, all of them at once."""
+    from .. import Tensor
+    from ..func import vmap
 
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
     if len(given) != len(outputs) or not all(isinstance(g, Tensor) for g in given):
@@ -106,12 +107,15 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
             raise RuntimeError(f"grad: gradient {i} has shape {tuple(g.shape)}, expected ({count}, *{tuple(shape)})")
     if count == 0:
         raise RuntimeError("grad: is_grads_batched needs at least one gradient")
-    keep = create_graph if retain_graph is None else retain_graph
-    passes = [
-        _cresset.run_backward("grad", outputs, tuple(g[k] for g in given), keep or k + 1 < count, create_graph, inputs, False)
-        for k in range(count)
-    ]
-    return tuple(None if column[0] is None else stack(column) for column in zip(*passes, strict=True))
+    there = []
+
+    def one_pass(*vectors):
+        found = _cresset.run_backward("grad", outputs, vectors, retain_graph, create_graph, inputs, False)
+        there[:] = [g is not None for g in found]
+        return [g for g in found if g is not None]
+
+    found = iter(vmap(one_pass)(*given))
+    return tuple(next(found) if defined else None for defined in there)
 
 
 def __getattr__(name):

@@ -161,8 +161,6 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1., 2.])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    from .. import stack, zeros_like
-
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(f"jacobian: expected strategy to be 'forward-mode' or 'reverse-mode', got {strategy!r}")
     if vectorize and strict:
@@ -172,26 +170,54 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError("jacobian: strategy='forward-mode' needs vectorize=True")
     inputs, several = _tuple(inputs, "inputs", "jacobian")
+    if strategy == "forward-mode":
+        return _forward_jacobian(func, inputs, several)
     inputs = _fresh(inputs, create_graph)
     outputs, out_several = _called(func, inputs, "jacobian", strict)
-    if strategy == "forward-mode":
-        blocks = [[[] for _ in inputs] for _ in outputs]
-        for j, x in enumerate(inputs):
-            for k in range(x.numel()):
-                v = [zeros_like(t.detach()) for t in inputs]
-                v[j].view(-1)[k] = 1
-                for i, column in enumerate(_double_vjp(outputs, inputs, tuple(v), False, False, "jacobian")):
-                    blocks[i][j].append(column.detach())
-        result = tuple(
-            tuple((stack(columns, -1) if columns else _zeros((*out.shape, 0), out)).reshape((*out.shape, *x.shape)) for columns, x in zip(row, inputs, strict=True))
-            for row, out in zip(blocks, outputs, strict=True)
-        )
+    if vectorize:
+        result = _all_rows(outputs, inputs, create_graph)
     else:
         result = tuple(_rows(out, i, inputs, create_graph, strict) for i, out in enumerate(outputs))
     result = tuple(_finished(row, create_graph) for row in result)
     if several and out_several:
         return result
     return tuple(row[0] for row in result) if out_several else result[0] if several else result[0][0]
+
+
+def _forward_jacobian(func, inputs, several):
+    """Column by column, all of them as one batch."""
+    from ..func import jacfwd
+
+    single = []
+
+    def listed(*args):
+        outputs, out_several = _called(func, args, "jacobian")
+        single[:] = [not out_several]
+        return outputs
+
+    rows = jacfwd(listed, argnums=tuple(range(len(inputs))))(*(t.detach() for t in inputs))
+    rows = tuple(_single(_finished(row, False), several) for row in rows)
+    return rows[0] if single[0] else rows
+
+
+def _all_rows(outputs, inputs, create_graph):
+    """The blocks of all outputs: a row for each of their elements, all of them as one batch."""
+    from ..func._derivatives import _pushed
+
+    def of_vectors(*vectors):
+        return _filled(_grads(outputs, inputs, vectors, create_graph), inputs, False, create_graph, "jacobian")
+
+    rows = _pushed(of_vectors, outputs, None) if any(out.numel() for out in outputs) else None
+    result, at = [], 0
+    for out in outputs:
+        n = out.numel()
+        shapes = [(*out.shape, *x.shape) for x in inputs]
+        if n:
+            result.append(tuple(row.narrow(0, at, n).reshape(shape) for row, shape in zip(rows, shapes, strict=True)))
+        else:
+            result.append(tuple(_zeros(shape, x) for x, shape in zip(inputs, shapes, strict=True)))
+        at += n
+    return tuple(result)
 
 
 def _rows(out, number, inputs, create_graph, strict):

@@ -268,25 +268,48 @@ def linearize(func, *primals):
     return watch.settled(tree_unflatten(outputs, out_spec)), derivative
 
 
-def _basis(t, i):
-    """Zeros like `t` with a one at the flat position `i`."""
-    vector = t.new_zeros(t.numel())
-    vector[i] = 1
-    return vector.view(t.shape)
+def _bases(tensors, start, stop):
+    """Unit vectors `start` to `stop` of all numbers of `tensors` in order: for each tensor its part of them, the vectors first."""
+    from .. import arange
+
+    parts, at = [], 0
+    for t in tensors:
+        rows = arange(start - at, stop - at, device=t.device).unsqueeze(1)
+        parts.append((rows == arange(t.numel(), device=t.device)).to(t.dtype).view((stop - start, *t.shape)))
+        at += t.numel()
+    return parts
+
+
+def _pushed(function, tensors, chunk_size, randomness="error"):
+    """`function` of every unit vector of `tensors`, whose parts it takes: for each leaf of its result the results, stacked."""
+    from .. import cat
+    from ._vmap import vmap
+
+    count = sum(t.numel() for t in tensors)
+    step = chunk_size or count
+    columns = [
+        vmap(lambda *vectors: tree_flatten(function(*vectors))[0], randomness=randomness)(*_bases(tensors, at, min(at + step, count)))
+        for at in range(0, count, step)
+    ]
+    return [cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*columns, strict=True)]
+
+
+def _checked_chunk_size(what, chunk_size):
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"{what}: chunk_size must be positive, got {chunk_size}")
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
-    """Return a function that computes the Jacobian of `func` in reverse mode, one pass for each number of the result.
+    """Return a function that computes the Jacobian of `func` in reverse mode: a pass for each number of the result, run as one batch.
 
     For each tensor of the result, trees of tensors of shape `result.shape + argument.shape`. `argnums` as for `grad`; with `has_aux` it
-    returns `(jacobian, aux)`. `chunk_size` bounds how many passes may run at once, and changes no result.
+    returns `(jacobian, aux)`. `chunk_size` bounds how many passes run at once.
 
     >>> torch.func.jacrev(lambda x: x * x)(torch.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    if chunk_size is not None and chunk_size < 1:
-        raise ValueError(f"jacrev: chunk_size must be positive, got {chunk_size}")
+    _checked_chunk_size("jacrev", chunk_size)
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
@@ -297,35 +320,29 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
 
         output, product, *aux = vjp(of_chosen, *(chosen if several else (chosen,)), has_aux=has_aux)
         outputs, out_spec = tree_flatten(output)
-        blocks = []
-        for k, out in enumerate(outputs):
-            rows = []
-            for i in range(out.numel()):
-                vectors = [_basis(o, i) if j == k else o.new_zeros(o.shape) for j, o in enumerate(outputs)]
-                rows.append(product(tree_unflatten(vectors, out_spec)))
-            block = _rows(rows, out, chosen if several else (chosen,))
-            blocks.append(block if several else block[0])
+        leaves, spec = tree_flatten(chosen)
+        if any(out.numel() for out in outputs):
+            rows = _pushed(lambda *vectors: product(tree_unflatten(vectors, out_spec)), outputs, chunk_size)
+        blocks, at = [], 0
+        for out in outputs:
+            n = out.numel()
+            shapes = [(*out.shape, *leaf.shape) for leaf in leaves]
+            if n:
+                parts = [rows[k].narrow(0, at, n).reshape(shape) for k, shape in enumerate(shapes)]
+            else:
+                parts = [leaf.new_zeros(shape) for leaf, shape in zip(leaves, shapes, strict=True)]
+            blocks.append(tree_unflatten(parts, spec))
+            at += n
         jacobian = tree_unflatten(blocks, out_spec)
         return (jacobian, aux[0]) if has_aux else jacobian
 
     return wrapper
 
 
-def _rows(rows, out, like):
-    """Products with each number of `out`, stacked along its shape; `like` is what they are trees like."""
-    from .. import stack
-
-    leaves, spec = tree_flatten(tuple(like))
-    if not rows:
-        return tree_unflatten([t.new_zeros((*out.shape, *t.shape)) for t in leaves], spec)
-    columns = zip(*(tree_flatten(row)[0] for row in rows), strict=True)
-    return tree_unflatten([stack(column).reshape(*out.shape, *column[0].shape) for column in columns], spec)
-
-
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """Return a function that computes the Jacobian of `func` in forward mode, one pass for each number of the arguments.
+    """Return a function that computes the Jacobian of `func` in forward mode: a pass for each number of the arguments, run as one batch.
 
-    Results as of `jacrev`. `randomness` is "error", "different" or "same": every pass runs the function again.
+    Results as of `jacrev`. `randomness` is "error", "different" or "same": what random operators do in the passes, see `vmap`.
 
     >>> torch.func.jacfwd(torch.sin)(torch.tensor([0., 0.]))
     tensor([[1., 0.],
@@ -336,37 +353,45 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        from .. import stack
-
         numbers, chosen, several = _chosen(args, argnums)
         leaves, spec = _tensors(chosen if several else (chosen,), "jacfwd")
+        seen = []
 
         def of_chosen(*values):
             return func(*_replaced(args, numbers, values if several else values[0], several), **kwargs)
 
-        output, aux, columns = None, None, []
-        for k, leaf in enumerate(leaves):
-            columns.append([])
-            for i in range(leaf.numel()):
-                tangents = [_basis(t, i) if j == k else t.new_zeros(t.shape) for j, t in enumerate(leaves)]
-                output, along, *aux = jvp(of_chosen, tree_unflatten(leaves, spec), tree_unflatten(tangents, spec), has_aux=has_aux)
-                columns[k].append(tree_flatten(along)[0])
-        if output is None:
-            output = of_chosen(*tree_unflatten(leaves, spec))
-            output, *aux = output if has_aux else (output,)
-        outputs, out_spec = tree_flatten(output)
+        def along(*tangents):
+            output, derivative, *aux = jvp(of_chosen, tree_unflatten(leaves, spec), tree_unflatten(tangents, spec), has_aux=has_aux)
+            seen[:] = tree_flatten(output)
+            if not has_aux:
+                return derivative
+            more, more_spec = tree_flatten(aux[0])
+            seen.extend(([None if isinstance(leaf, Tensor) else leaf for leaf in more], more_spec))
+            return derivative, [leaf for leaf in more if isinstance(leaf, Tensor)]
+
+        if any(leaf.numel() for leaf in leaves):
+            columns = _pushed(along, leaves, None, randomness)
+            outputs, out_spec = seen[:2]
+        else:
+            output, *aux = of_chosen(*tree_unflatten(leaves, spec)) if has_aux else (of_chosen(*tree_unflatten(leaves, spec)),)
+            (outputs, out_spec), columns = tree_flatten(output), None
         blocks = []
         for o, out in enumerate(outputs):
-            parts = [
-                stack([column[o] for column in columns[k]], -1).reshape(*out.shape, *leaf.shape)
-                if columns[k]
-                else out.new_zeros((*out.shape, *leaf.shape))
-                for k, leaf in enumerate(leaves)
-            ]
+            parts, at = [], 0
+            for leaf in leaves:
+                n = leaf.numel()
+                part = columns[o].narrow(0, at, n).movedim(0, -1) if n else out.new_zeros((*out.shape, 0))
+                parts.append(part.reshape((*out.shape, *leaf.shape)))
+                at += n
             block = tree_unflatten(parts, spec)
             blocks.append(block if several else block[0])
         jacobian = tree_unflatten(blocks, out_spec)
-        return (jacobian, aux[0]) if has_aux else jacobian
+        if not has_aux:
+            return jacobian
+        if columns is not None:
+            tensors = iter(column[0] for column in columns[len(outputs) :])
+            aux = [tree_unflatten([next(tensors) if leaf is None else leaf for leaf in seen[2]], seen[3])]
+        return jacobian, aux[0]
 
     return wrapper
 

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import _cresset
 import cresset as torch
 
 from ... import _operators as ops
@@ -114,6 +115,11 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 def _shorten_rows(weight, used, max_norm, norm_type):
     """Scale the rows that are used to norm `max_norm` at most, in place."""
     with torch.no_grad():
+        if _cresset.batched_parts(weight) or _cresset.batched_parts(used):
+            mark = used.new_zeros(weight.shape[0], dtype=torch.bool).index_fill(0, used.reshape(-1), True).unsqueeze(1)
+            norms = torch.norm(weight, norm_type, 1, keepdim=True)
+            weight.copy_(torch.where(mark & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight))
+            return
         mark = torch.zeros(weight.shape[0], dtype=torch.bool)
         mark[used.reshape(-1)] = True
         rows = mark.nonzero().squeeze(1)

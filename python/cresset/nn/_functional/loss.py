@@ -341,7 +341,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if int(lengths_in.max()) > steps or int(lengths.min()) < 0 or int(lengths_in.min()) < 0:
         raise RuntimeError(f"ctc_loss: lengths of inputs must be 0 to {steps}, those of targets at least 0")
     longest = int(lengths.max())
-    labels = torch.full((batch, max(longest, 1)), blank, dtype=torch.int64)
+    labels = targets.new_full((batch, max(longest, 1)), blank, dtype=torch.int64)
     rows = targets.reshape(1, -1) if alone and targets.dim() == 1 else targets
     start = 0
     for n, length in enumerate(lengths.tolist()):
@@ -350,9 +350,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
             raise RuntimeError(f"ctc_loss: target {n} has {row.shape[0]} labels, its length says {length}")
         labels[n, :length] = row[:length].to(torch.int64)
         start += length
-    spread = torch.full((batch, 2 * labels.shape[1] + 1), blank, dtype=torch.int64)
+    spread = labels.new_full((batch, 2 * labels.shape[1] + 1), blank)
     spread[:, 1::2] = labels
-    may_skip = torch.zeros(spread.shape, dtype=torch.bool)
+    may_skip = labels.new_zeros(spread.shape, dtype=torch.bool)
     may_skip[:, 3::2] = labels[:, 1:] != labels[:, :-1]
     emit = lp.clamp_min(_NEVER).gather(2, spread.unsqueeze(0).expand(steps, -1, -1))
     never = torch.full((batch, 1), _NEVER, dtype=lp.dtype)

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import _cresset
 import cresset as torch
 
 from ... import _operators as ops
@@ -137,7 +138,8 @@ def _pooling(n):
                     raise ValueError(f"max_unpool{n}d: output_size[{d}] should be between {expected - step} and {expected + step}, got {size}")
         flat, where = input.flatten(-n), indices.flatten(-n)
         room = math.prod(output_size)
-        if where.numel() and not 0 <= int(where.min()) <= int(where.max()) < room:
+        every = _cresset.innermost_value(where)
+        if where.numel() and not 0 <= int(every.min()) <= int(every.max()) < room:
             raise RuntimeError(f"max_unpool{n}d: an index lies outside of the output of {room} elements")
         result = flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
         last = n == 2 and input.dim() == 4 and input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous()
@@ -201,13 +203,13 @@ def _fractional(n):
         batched = input if input.dim() == n + 2 else input.unsqueeze(0)
         planes = batched.shape[:2]
         samples = torch.rand((*planes, n), dtype=input.dtype) if _random_samples is None else _random_samples[: planes[0]]
-        flat_index = torch.zeros((*planes, *[1] * n, *[1] * n), dtype=torch.int64)
+        flat_index = samples.new_zeros((*planes, *[1] * n, *[1] * n), dtype=torch.int64)
         for d in range(n):
             size, out, k = sizes[d], wanted[d], kernel[d]
             if not 0 < k <= size or out + k - 1 > size:
                 raise RuntimeError(f"fractional_max_pool{n}d: a window of {k} and an output of {out} do not fit a size of {size}")
             sample = samples[..., d if n == 3 else n - 1 - d].to(input.dtype).unsqueeze(-1)
-            starts = torch.full((*planes, out), size - k, dtype=torch.int64)
+            starts = samples.new_full((*planes, out), size - k, dtype=torch.int64)
             if out > 1:
                 alpha = (size - k) / (out - 1)
                 steps = torch.arange(out - 1, dtype=input.dtype)

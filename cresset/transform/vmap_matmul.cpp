@@ -1,0 +1,109 @@
+// Rules of products of vectors and matrices, and of what LAPACK does to batches of matrices.
+
+#include "cresset/ops/functions.h"
+#include "cresset/transform/vmap_layer.h"
+
+namespace cresset::func {
+
+namespace {
+
+void check_ranks(const BatchCall& c, int64_t first, int64_t second) {
+  CRESSET_CHECK(c.tensor(0).dim() == first && c.tensor(1).dim() == second, c.schema.name, ": expected tensors of ", first, " and ",
+                second, " dimensions, got ", c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
+}
+
+void mm(BatchCall& c) {
+  check_ranks(c, 2, 2);
+  const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
+  CRESSET_CHECK(a.size(-1) == b.size(-2), "mm: mat1 and mat2 shapes cannot be multiplied, got ", c.tensor(0).sizes(), " and ",
+                c.tensor(1).sizes());
+  c.give(cresset::matmul(a, b));
+}
+
+void bmm(BatchCall& c) {
+  check_ranks(c, 3, 3);
+  CRESSET_CHECK(c.tensor(0).size(0) == c.tensor(1).size(0) && c.tensor(0).size(2) == c.tensor(1).size(1),
+                "bmm: expected batches of matrices that can be multiplied, got ", c.tensor(0).sizes(), " and ",
+                c.tensor(1).sizes());
+  if (!c.batched(0) || !c.batched(1)) return c.give(cresset::matmul(c.front(c.tensor(0)), c.front(c.tensor(1))));
+  const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
+  const Tensor all = cresset::bmm(a.flatten(0, 1), b.flatten(0, 1));
+  c.give(all.view({c.size, a.size(1), a.size(2), b.size(3)}));
+}
+
+void mv(BatchCall& c) {
+  check_ranks(c, 2, 1);
+  const Tensor a = c.front(c.tensor(0)), v = c.front(c.tensor(1));
+  CRESSET_CHECK(a.size(-1) == v.size(-1), "mv: size mismatch, got ", c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
+  if (!c.batched(1)) return c.give(cresset::matmul(a, v));
+  if (!c.batched(0)) return c.give(cresset::mm(v, a.t()));
+  c.give(cresset::bmm(a, v.unsqueeze(-1)).squeeze(-1));
+}
+
+void dot(BatchCall& c) {
+  check_ranks(c, 1, 1);
+  const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
+  CRESSET_CHECK(a.size(-1) == b.size(-1), "dot: inconsistent tensor size, expected the same number of elements, got ", a.size(-1),
+                " and ", b.size(-1));
+  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), "dot: expected both vectors to have same dtype, but found ", a.scalar_type(),
+                " and ", b.scalar_type());
+  if (!c.batched(1)) return c.give(cresset::mv(a, b));
+  if (!c.batched(0)) return c.give(cresset::mv(b, a));
+  c.give(cresset::bmm(a.unsqueeze(1), b.unsqueeze(2)).flatten());
+}
+
+// beta * self + alpha * product, on elements.
+template <Tensor (*Product)(const Tensor&, const Tensor&)>
+void add_product(BatchCall& c) {
+  const Scalar beta = c.arguments[3].to_scalar(), alpha = c.arguments[4].to_scalar();
+  Tensor sum = Product(c.tensor(1), c.tensor(2));
+  if (!alpha.equal(1)) sum = sum * alpha;
+  const Tensor& self = c.tensor(0);
+  if (!beta.equal(0)) {
+    sum = sum + (beta.equal(1) ? self : self * beta);
+  } else {
+    self.expand(sum.sizes());
+  }
+  c.give_plain(sum);
+}
+
+// One tensor whose leading dimensions are batches already.
+void leading(BatchCall& c) {
+  Stack values = c.arguments;
+  values[0] = c.front(c.tensor(0));
+  c.give(c.run(std::move(values)));
+}
+
+// Several of them, of equal leading dimensions.
+void leading_all(BatchCall& c) {
+  int64_t rank = 0;
+  for (const Value& v : c.arguments) dispatch::for_each_tensor(v, [&](const Tensor& t) { rank = std::max(rank, t.dim()); });
+  for (const Value& v : c.arguments)
+    if (v.is_tensor() && v.to_tensor().dim() < rank) return run_by_element(c);
+  Stack values;
+  for (const Value& v : c.arguments)
+    values.push_back(dispatch::map_tensors(v, [&](const Tensor& t) { return c.spread(t).contiguous(); }));
+  c.give(c.run(std::move(values)));
+}
+
+const BatchRow kRows[] = {{"mm", mm},
+                          {"bmm", bmm},
+                          {"mv", mv},
+                          {"dot", dot},
+                          {"addmm", add_product<cresset::mm>, true},
+                          {"addmv", add_product<cresset::mv>, true},
+                          {"baddbmm", add_product<cresset::bmm>, true},
+                          {"linalg_cholesky_ex", leading},
+                          {"linalg_lu_factor_ex", leading},
+                          {"linalg_solve_triangular", leading_all},
+                          {"_linalg_qr", leading},
+                          {"_linalg_eigh", leading},
+                          {"_linalg_eig", leading},
+                          {"_linalg_svd", leading},
+                          {"linalg_ldl_factor_ex", leading}};
+
+}  // namespace
+
+BatchRows matmul_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
+
+}  // namespace cresset::func

@@ -1,0 +1,204 @@
+"""Custom functions under vmap: by the rule that they bring, or by one made of their methods."""
+
+from collections import namedtuple
+
+import _cresset
+from _cresset import Tensor
+
+VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
+
+
+def _level_of(args):
+    """The innermost level at which an argument is batched, and how many elements it has."""
+    found = [(parts[3], parts[2].shape[parts[1]]) for parts in (_cresset.batched_parts(a) for a in args if isinstance(a, Tensor)) if parts]
+    return max(found)
+
+
+def _values(args, level):
+    """The arguments without their wrappers of the level, and the dimensions of the batch."""
+    values, dims = [], []
+    for a in args:
+        parts = _cresset.batched_parts(a) if isinstance(a, Tensor) else None
+        batched = parts is not None and parts[3] == level
+        values.append(parts[2] if batched else a)
+        dims.append(parts[1] if batched else None)
+    return tuple(values), tuple(dims)
+
+
+def apply(cls, args):
+    """`cls.apply` with batched arguments."""
+    from .function import Function
+
+    level, size = _level_of(args)
+    values, dims = _values(args, level)
+    has_rule = cls.vmap is not Function.vmap
+    name = cls.__name__
+    if cls.generate_vmap_rule and has_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please set "
+            f"generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity."
+        )
+    if cls.setup_context is Function.setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            "setup_context staticmethod."
+        )
+    if not cls.generate_vmap_rule and not has_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
+            f"generate_vmap_rule=True."
+        )
+    randomness = _cresset.vmap_randomness(level)
+    if has_rule:
+        with _Outside(level):
+            result = cls.vmap(VmapInfo(size, randomness), dims, *values)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise RuntimeError(f"Expected the vmap staticmethod of {name} to have two returns, an output and out_dims with pytree structure compatible with the output.")
+        output, out_dims = result
+        if isinstance(output, tuple):
+            if not isinstance(out_dims, tuple):
+                out_dims = (out_dims,) * len(output)
+            return tuple(_wrapped(o, d, level) for o, d in zip(output, out_dims, strict=True))
+        return _wrapped(output, out_dims[0] if isinstance(out_dims, tuple) else out_dims, level)
+    with _Outside(level):
+        output = _derived(cls, dims, size, randomness).apply(*values)
+    return tuple(_wrapped(o, 0, level) for o in output) if isinstance(output, tuple) else _wrapped(output, 0, level)
+
+
+def _wrapped(value, dim, level):
+    return value if dim is None or not isinstance(value, Tensor) else _cresset.wrap_batched(value, dim, level)
+
+
+class _Outside:
+    """The scope in which a level and those within it are not there."""
+
+    def __init__(self, level):
+        self.level = level
+
+    def __enter__(self):
+        self.saved = _cresset.leave_vmap(self.level)
+
+    def __exit__(self, *_):
+        _cresset.return_to_vmap(self.saved)
+
+
+class _Inside:
+    """A level of its own for one run of a method."""
+
+    def __init__(self, size, randomness):
+        self.size, self.randomness = size, randomness
+
+    def __enter__(self):
+        self.level = _cresset.enter_vmap(self.size, self.randomness)
+        return self
+
+    def __exit__(self, *_):
+        _cresset.exit_vmap(self.level)
+
+    def wrap(self, values, dims):
+        return tuple(v if d is None else _cresset.wrap_batched(v, d, self.level) for v, d in zip(values, dims, strict=True))
+
+    def unwrap(self, value):
+        """The batch first; what is no tensor as it is."""
+        return _cresset.unwrap_batched(value, 0) if isinstance(value, Tensor) else value
+
+
+class _Context:
+    """The `ctx` that a method sees: tensors go in and out as elements of the batch."""
+
+    def __init__(self, ctx, inside):
+        object.__setattr__(self, "_ctx", ctx)
+        object.__setattr__(self, "_inside", inside)
+        object.__setattr__(self, "_marks", {})
+        # One inside of another leaves its notes on the same object.
+        object.__setattr__(self, "_depth", ctx._depth + 1 if isinstance(ctx, _Context) else 1)
+
+    def __getattr__(self, name):
+        return getattr(self._ctx, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._ctx, name, value)
+
+    def _split(self, tensors):
+        values, dims = [], []
+        for t in tensors:
+            parts = _cresset.batched_parts(t) if t is not None else None
+            batched = parts is not None and parts[3] == self._inside.level
+            values.append(parts[2] if batched else t)
+            dims.append(parts[1] if batched else None)
+        return values, dims
+
+    def save_for_backward(self, *tensors):
+        values, dims = self._split(tensors)
+        setattr(self, f"_saved_dims_{self._depth}", dims)
+        self._ctx.save_for_backward(*values)
+
+    def save_for_forward(self, *tensors):
+        values, dims = self._split(tensors)
+        setattr(self, f"_saved_dims_{self._depth}", dims)
+        self._ctx.save_for_forward(*values)
+
+    @property
+    def saved_tensors(self):
+        return self._inside.wrap(self._ctx.saved_tensors, getattr(self, f"_saved_dims_{self._depth}"))
+
+    def mark_dirty(self, *tensors):
+        raise RuntimeError("mark_dirty: a function that changes its inputs in place cannot have a generated vmap rule")
+
+    def mark_non_differentiable(self, *tensors):
+        self._marks["non_differentiable"] = [id(t) for t in tensors]
+
+
+def _derived(cls, dims, size, randomness):
+    """A function on whole batches whose methods run those of `cls` under vmap."""
+    from .function import Function
+
+    def inside():
+        return _Inside(size, randomness)
+
+    class Batched(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*values):
+            with inside() as level:
+                output = cls.forward(*level.wrap(values, dims))
+                return tuple(map(level.unwrap, output)) if isinstance(output, tuple) else level.unwrap(output)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            with inside() as level:
+                several = isinstance(output, tuple)
+                outputs = output if several else (output,)
+                elements = tuple(_cresset.wrap_batched(o, 0) if isinstance(o, Tensor) else o for o in outputs)
+                seen = _Context(ctx, level)
+                cls.setup_context(seen, level.wrap(inputs, dims), elements if several else elements[0])
+                chosen = [o for o, e in zip(outputs, elements, strict=True) if id(e) in seen._marks.get("non_differentiable", ())]
+            if chosen:
+                ctx.mark_non_differentiable(*chosen)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            with inside() as level:
+                elements = tuple(g if g is None else _cresset.wrap_batched(g, 0) for g in grads)
+                seen = _Context(ctx, level)
+                found = cls.backward(seen, *elements) if cls.vjp is Function.vjp else cls.vjp(seen, *elements)
+                results = []
+                for g, d in zip(found if isinstance(found, tuple) else (found,), dims, strict=True):
+                    if g is None:
+                        results.append(None)
+                    elif d is None:
+                        results.append(_cresset.unwrap_batched(g, 0).sum(0))
+                    else:
+                        results.append(_cresset.unwrap_batched(g, d))
+            return tuple(results)
+
+        @staticmethod
+        def jvp(ctx, *tangents):
+            with inside() as level:
+                elements = tuple(t if t is None or d is None else _cresset.wrap_batched(t, d) for t, d in zip(tangents, dims, strict=True))
+                found = cls.jvp(_Context(ctx, level), *elements)
+                return tuple(map(level.unwrap, found)) if isinstance(found, tuple) else level.unwrap(found)
+
+    Batched.__name__ = Batched.__qualname__ = f"Vmapped{cls.__name__}"
+    return Batched
