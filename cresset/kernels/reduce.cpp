@@ -152,9 +152,10 @@ void reduce_norm(const ReduceArgs& args) {
     return reduce_with(call(logic_kernel_for_stub)(ReduceFn::count_nonzero, args.in_dtype), ReduceOp::count_nonzero, args.in, args.in_dtype,
                        args.in_strides, args);
   const ReduceFn fn = p == 1 ? ReduceFn::sum_abs : p == 2 ? ReduceFn::sum_squares : p == infinity ? ReduceFn::max_abs
-                      : p == -infinity ? ReduceFn::min_abs : ReduceFn::sum_powers;
+                      : p == -infinity ? ReduceFn::min_abs : p == 3 ? ReduceFn::sum_cubes : ReduceFn::sum_powers;
   double (*f)(double, double) = nullptr;
   if (fn == ReduceFn::sum_squares) f = [](double x, double) { return std::sqrt(x); };
+  if (fn == ReduceFn::sum_cubes) f = [](double x, double) { return std::cbrt(x); };
   if (fn == ReduceFn::sum_powers) f = [](double x, double p) { return std::pow(x, 1 / p); };
   const ScalarType wide = to_real_type(args.in_dtype);
   if (!is_complex_type(args.in_dtype)) {

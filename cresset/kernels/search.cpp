@@ -18,6 +18,15 @@ namespace {
 template <class T, class At>
 int64_t distinct(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, At at) {
   int64_t runs = 0;
+  if (!inverse && !counts) {
+    // Written at once and kept if it is new.
+    for (int64_t i = 0; i < n; i++) {
+      const T here = x[at(i)];
+      values[runs] = here;
+      runs += i == 0 || !(here == x[at(i - 1)]);
+    }
+    return runs;
+  }
   for (int64_t i = 0, begin = 0; i < n; i++) {
     const int64_t here = at(i);
     if (i == 0 || !(x[here] == x[at(i - 1)])) {

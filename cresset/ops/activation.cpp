@@ -1,5 +1,6 @@
 // Checks, direct bodies and composites of ops/activation.toml.
 
+#include "cresset/dispatch/op.h"
 #include "cresset/kernels/pointwise.h"
 #include "cresset/ops/bodies_activation.h"
 #include "cresset/ops/functions.h"
@@ -83,6 +84,10 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   } else if (weight.dim() > self.dim()) {
     slope = weight.reshape(IntArrayRef{});
   }
+  const dispatch::Key key = dispatch::key_of(self, weight);
+  const LayerState& state = layer_state();
+  // One slope for all, and nothing that records or wraps the call: one pass.
+  if (weight.numel() == 1 && (((key.layers | state.included) & ~state.excluded) | key.backend) == 0) return cresset::leaky_relu(self, weight.item());
   return cresset::where(self > 0, self, slope * self);
 }
 

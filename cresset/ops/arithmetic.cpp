@@ -80,7 +80,6 @@ Tensor pow(const Tensor& self, const Scalar& exponent) {
     if (exponent.equal(1)) return self.clone();
     if (exponent.equal(2)) return pointwise(kSquare, {self});
     const bool is_half = t == kHalf || t == kBFloat16;  // round once
-    if (exponent.equal(3) && !is_half) return pointwise(kSquare, {self}).mul_(self);
     if (is_floating_type(t)) {
       if (exponent.equal(0.5)) return cresset::sqrt(self);
       if (exponent.equal(-0.5)) return cresset::rsqrt(self);

@@ -3,6 +3,7 @@
 #include "cresset/core/batched.h"
 #include "cresset/dispatch/backend.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/pointwise.h"
 
 namespace cresset::ops::composite {
 
@@ -171,12 +172,35 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
 // With gradients of their own, which keep the inputs and nothing else.
 namespace cresset::ops::cpu {
 
-Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return composite::mse_loss(self, target, reduction); }
+namespace {
+
+// One pass over real floating inputs and the reduction; everything else as the composite.
+template <class Composite>
+Tensor loss_of(const PointwiseOp& op, const Tensor& self, const Tensor& target, int64_t reduction, const Scalar* params, Composite composite) {
+  if (!self.is_floating_point() || !target.is_floating_point() || self.is_meta()) return composite();
+  const Tensor loss = pointwise(op, {self, target}, params);
+  return reduction == 1 ? loss.mean() : reduction == 2 ? loss.sum() : loss;
+}
+
+}  // namespace
+
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  static constexpr PointwiseOp op{"mse_loss", kernels::mse_loss_kernel};
+  return loss_of(op, self, target, reduction, nullptr, [&] { return composite::mse_loss(self, target, reduction); });
+}
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
-  return composite::smooth_l1_loss(self, target, reduction, beta);
+  static constexpr PointwiseOp op{"smooth_l1_loss", kernels::smooth_l1_loss_kernel};
+  auto composite = [&] { return composite::smooth_l1_loss(self, target, reduction, beta); };
+  if (!(beta > 0)) return composite();
+  const Scalar params[] = {beta};
+  return loss_of(op, self, target, reduction, params, composite);
 }
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
-  return composite::huber_loss(self, target, reduction, delta);
+  static constexpr PointwiseOp op{"huber_loss", kernels::huber_loss_kernel};
+  auto composite = [&] { return composite::huber_loss(self, target, reduction, delta); };
+  if (!(delta > 0)) return composite();
+  const Scalar params[] = {delta};
+  return loss_of(op, self, target, reduction, params, composite);
 }
 
 }  // namespace cresset::ops::cpu

@@ -1,6 +1,8 @@
 // Tensors from nothing, or from the shape of another: ops/factory.toml.
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/layout.h"
@@ -225,6 +227,17 @@ Tensor triangle_indices(const char* op, bool lower, int64_t row, int64_t col, in
   const Tensor first = lower ? cresset::zeros_like(bound) : bound, count = lower ? bound : col - bound;
   int64_t n = 0;
   for (int64_t r = 0; r < row; r++) n += lower ? std::clamp<int64_t>(r + offset + 1, 0, col) : col - std::clamp<int64_t>(r + offset, 0, col);
+  if (options.device().is_cpu()) {
+    const Tensor out = cresset::empty({2, n}, longs);
+    int64_t *at_row = static_cast<int64_t*>(out.data_ptr()), *at_col = at_row + n;
+    for (int64_t r = 0; r < row; r++) {
+      const int64_t edge = std::clamp<int64_t>(lower ? r + offset + 1 : r + offset, 0, col), begin = lower ? 0 : edge, end = lower ? edge : col;
+      at_row = std::fill_n(at_row, end - begin, r);
+      std::iota(at_col, at_col + (end - begin), begin);
+      at_col += end - begin;
+    }
+    return fresh(out.to(with_dtype(options, kLong).dtype()));
+  }
   const Tensor rows = cresset::searchsorted(count.cumsum(0), cresset::arange(n, longs), false, true);
   const Tensor cols = cresset::arange(n, longs) + (first - count.cumsum(0) + count).index_select(0, rows);
   return fresh(cresset::stack({rows, cols}).to(with_dtype(options, kLong).dtype()));

@@ -5,11 +5,34 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
+#include "cresset/kernels/distance.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
+
+namespace cresset::ops {
+
+namespace {
+
+void check_cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+  CRESSET_CHECK(x1.dim() >= 2 && x2.dim() >= 2, "cdist: only supports at least 2D tensors, got shapes ", x1.sizes(), " and ", x2.sizes());
+  CRESSET_CHECK(x1.size(-1) == x2.size(-1), "cdist: X1 and X2 must have the same number of columns, got ", x1.size(-1), " and ", x2.size(-1));
+  CRESSET_CHECK(x1.is_floating_point() && x2.is_floating_point(), "cdist: only supports floating-point dtypes, got ", x1.scalar_type(), " and ", x2.scalar_type());
+  CRESSET_CHECK(p >= 0, "cdist: only supports non-negative p values, got ", p);
+  CRESSET_CHECK(!compute_mode || (*compute_mode >= 0 && *compute_mode <= 2), "cdist: possible modes are 0, 1 and 2, got ", compute_mode.value_or(0));
+}
+
+void check_pdist(const Tensor& self, double p) {
+  CRESSET_CHECK(self.dim() == 2, "pdist: only supports 2D tensors, got shape ", self.sizes());
+  CRESSET_CHECK(self.is_floating_point(), "pdist: only supports floating-point dtypes, got ", self.scalar_type());
+  CRESSET_CHECK(p >= 0, "pdist: only supports non-negative p values, got ", p);
+}
+
+}  // namespace
+
+}  // namespace cresset::ops
 
 namespace cresset::ops::composite {
 
@@ -193,18 +216,12 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
 }
 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
-  CRESSET_CHECK(x1.dim() >= 2 && x2.dim() >= 2, "cdist: only supports at least 2D tensors, got shapes ", x1.sizes(), " and ", x2.sizes());
-  CRESSET_CHECK(x1.size(-1) == x2.size(-1), "cdist: X1 and X2 must have the same number of columns, got ", x1.size(-1), " and ", x2.size(-1));
-  CRESSET_CHECK(x1.is_floating_point() && x2.is_floating_point(), "cdist: only supports floating-point dtypes, got ", x1.scalar_type(), " and ", x2.scalar_type());
-  CRESSET_CHECK(p >= 0, "cdist: only supports non-negative p values, got ", p);
-  CRESSET_CHECK(!compute_mode || (*compute_mode >= 0 && *compute_mode <= 2), "cdist: possible modes are 0, 1 and 2, got ", compute_mode.value_or(0));
+  check_cdist(x1, x2, p, compute_mode);
   return cresset::linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, IntArrayRef(-1));
 }
 
 Tensor pdist(const Tensor& self, double p) {
-  CRESSET_CHECK(self.dim() == 2, "pdist: only supports 2D tensors, got shape ", self.sizes());
-  CRESSET_CHECK(self.is_floating_point(), "pdist: only supports floating-point dtypes, got ", self.scalar_type());
-  CRESSET_CHECK(p >= 0, "pdist: only supports non-negative p values, got ", p);
+  check_pdist(self, p);
   const int64_t n = self.size(0);
   const Tensor places = cresset::ones({n, n}, TensorOptions(kBool).device(self.device())).triu(1).nonzero();
   return cresset::linalg_vector_norm(self.index_select(0, places.select(1, 0)) - self.index_select(0, places.select(1, 1)), p, IntArrayRef(-1));
@@ -245,3 +262,53 @@ Tensor _safe_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> 
 }
 
 }  // namespace cresset::ops::composite
+
+namespace cresset::ops::cpu {
+
+namespace {
+
+bool has_distance_kernel(const Tensor& x) { return x.device().is_cpu() && (x.scalar_type() == kFloat || x.scalar_type() == kDouble); }
+
+}  // namespace
+
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
+  check_cdist(x1, x2, p, compute_mode);
+  if (!has_distance_kernel(x1) || !has_distance_kernel(x2) || x1.scalar_type() != x2.scalar_type()) return composite::cdist(x1, x2, p, compute_mode);
+  const size_t dims1 = static_cast<size_t>(x1.dim()) - 2, dims2 = static_cast<size_t>(x2.dim()) - 2;
+  const DimVector batch = broadcast_shapes(x1.sizes().slice(0, dims1), x2.sizes().slice(0, dims2));
+  auto of_batch = [&](const Tensor& x) {
+    DimVector shape = batch;
+    shape.push_back(x.size(-2));
+    shape.push_back(x.size(-1));
+    return x.expand(shape).contiguous();
+  };
+  const Tensor a = of_batch(x1), b = of_batch(x2);
+  DimVector shape = batch;
+  shape.push_back(x1.size(-2));
+  shape.push_back(x2.size(-2));
+  const Tensor out = cresset::empty(shape, x1.options());
+  kernels::DistanceArgs args;
+  args.dtype = x1.scalar_type();
+  args.x1 = a.data_ptr();
+  args.x2 = b.data_ptr();
+  for (const int64_t size : batch) args.batches *= size;
+  args.rows1 = x1.size(-2);
+  args.rows2 = x2.size(-2);
+  args.columns = x1.size(-1);
+  args.batch1 = args.rows1 * args.columns;
+  args.batch2 = args.rows2 * args.columns;
+  args.p = p;
+  kernels::distances(args, out.data_ptr());
+  return out;
+}
+
+Tensor pdist(const Tensor& self, double p) {
+  check_pdist(self, p);
+  if (!has_distance_kernel(self)) return composite::pdist(self, p);
+  const int64_t n = self.size(0);
+  const Tensor out = cresset::empty({n * (n - 1) / 2}, self.options());
+  kernels::pair_distances(self.scalar_type(), self.contiguous().data_ptr(), n, self.size(1), p, out.data_ptr());
+  return out;
+}
+
+}  // namespace cresset::ops::cpu

@@ -76,13 +76,15 @@ Three distinct(const char* op, const Tensor& self, bool return_inverse, bool ret
                int64_t (*find)(void*, int64_t*, int64_t*, const Strided&)) {
   check_real(op, self);
   const TensorOptions longs = TensorOptions(kLong).device(self.device());
-  const Tensor values = cresset::empty({self.numel()}, self.options());
+  Tensor values = cresset::empty({self.numel()}, self.options());
   const Tensor inverse = return_inverse ? cresset::empty(self.sizes(), longs) : cresset::empty({0}, longs);
-  const Tensor counts = return_counts ? cresset::empty({self.numel()}, longs) : cresset::empty({0}, longs);
+  Tensor counts = return_counts ? cresset::empty({self.numel()}, longs) : cresset::empty({0}, longs);
   if (self.numel() == 0) return {values, inverse, counts};
   auto data = [](bool wanted, const Tensor& t) { return wanted ? static_cast<int64_t*>(t.data_ptr()) : nullptr; };
   const int64_t n = find(values.data_ptr(), data(return_inverse, inverse), data(return_counts, counts), view_of(self));
-  return {values.narrow(0, 0, n).clone(), inverse, return_counts ? counts.narrow(0, 0, n).clone() : counts};
+  values.resize_({n});
+  if (return_counts) counts.resize_({n});
+  return {values, inverse, counts};
 }
 
 }  // namespace

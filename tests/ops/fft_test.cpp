@@ -42,5 +42,21 @@ TEST(FftNamespace, FrequenciesAndShifts) {
   EXPECT_TRUE(near(fft::ifftshift(fft::fftshift(x)), x));
 }
 
+TEST(FftNamespace, FrequenciesTakeOptionsWithoutASpacing) {
+  EXPECT_EQ(fft::fftfreq(4, kFloat).scalar_type(), kFloat);
+  EXPECT_TRUE(near(fft::fftfreq(4, kDouble), fft::fftfreq(4, 1.0, kDouble)));
+  EXPECT_TRUE(near(fft::rfftfreq(4, TensorOptions(kDouble)), fft::rfftfreq(4, 1.0, kDouble)));
+  EXPECT_TRUE(near(fft::fftfreq(4, 0.5, kDouble), fft::fftfreq(4, kDouble) * 2));
+}
+
+TEST(LinalgNamespace, OrdersOfNormsMayBeLiterals) {
+  const Tensor x = numbers({3, 4});
+  EXPECT_NEAR(linalg::norm(x, "fro").item<double>(), linalg::norm(x).item<double>(), 1e-12);
+  EXPECT_NEAR(linalg::norm(x, "nuc").item<double>(), linalg::svdvals(x).sum().item<double>(), 1e-12);
+  EXPECT_NEAR(linalg::norm(x, 1).item<double>(), x.abs().sum(0).max().item<double>(), 1e-12);
+  EXPECT_NEAR(linalg::matrix_norm(x, "fro").item<double>(), linalg::matrix_norm(x).item<double>(), 1e-12);
+  EXPECT_EQ(linalg::norm(x, "fro", IntArrayRef{0, 1}, true).sizes(), (std::vector<int64_t>{1, 1}));
+}
+
 }  // namespace
 }  // namespace cresset

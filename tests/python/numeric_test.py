@@ -453,5 +453,63 @@ class Searching(unittest.TestCase):
         self.assertEqual(torch.tensor([2.0]).chalf().dtype, torch.complex32)
 
 
+class Distances(unittest.TestCase):
+    """Blocks, remainders of blocks and batches that are broadcast; derivatives by differences and by differentiable ops."""
+
+    def test_cdist_is_the_norm_of_differences(self):
+        for dtype, tolerance in ((np.float64, 1e-10), (np.float32, 2e-5)):
+            for p in (0, 0.5, 1, 2, 2.5, INF):
+                for a, b in ((random(5, 3), random(7, 3, seed=1)), (random(2, 1, 9, 20), random(3, 4, 20, seed=1)), (random(70, 300), random(130, 300, seed=1)),
+                             (random(3, 0), random(4, 0))):  # fmt: skip
+                    a, b = a.astype(dtype), b.astype(dtype)
+                    d = np.abs(a[..., :, None, :] - b[..., None, :, :]).astype(np.float64)
+                    expected = d.max(-1, initial=0) if p == INF else (d != 0).sum(-1) if p == 0 else (d**p).sum(-1) ** (1 / p)
+                    close(torch.cdist(torch.tensor(a), torch.tensor(b), p) / (1 + torch.tensor(expected)), expected / (1 + expected), tolerance)
+
+    def test_pdist_lists_the_pairs_in_order(self):
+        for n, columns in ((1, 3), (2, 3), (70, 17), (200, 5), (0, 3)):
+            x = random(n, columns)
+            i, j = np.triu_indices(n, 1)
+            for p in (1, 2, 3, INF):
+                d = np.abs(x[i] - x[j])
+                close(torch.pdist(torch.tensor(x), p), d.max(-1, initial=0) if p == INF else (d**p).sum(-1) ** (1 / p), 1e-10)
+
+    def test_gradients_by_kernels_and_by_differentiable_ops_agree_with_differences(self):
+        for p in (0.0, 1.0, 1.5, 2.0, 3.0, INF):
+            a, b = torch.tensor(random(3, 4), requires_grad=True), torch.tensor(random(2, 5, 4, seed=1), requires_grad=True)
+            weights = torch.tensor(random(2, 3, 5, seed=2))
+            loss = lambda x, y, p=p, w=weights: (torch.cdist(x, y, p) * w).sum()  # noqa: E731
+            first, second = torch.autograd.grad(loss(a, b), (a, b)), torch.autograd.grad(loss(a, b), (a, b), create_graph=True)
+            for x, y in zip(first, second, strict=True):
+                close(x, y.detach().tolist())
+            step = torch.tensor(random(3, 4, seed=3)) * 1e-6
+            with torch.no_grad():
+                close((loss(a + step, b) - loss(a - step, b)) / 2, (first[0] * step).sum().item(), 1e-9)
+            pairs = lambda x, p=p: (torch.pdist(x, p) * weights[0, :, 0]).sum()  # noqa: E731
+            close(torch.autograd.grad(pairs(a), a)[0], torch.autograd.grad(pairs(a), a, create_graph=True)[0].tolist())
+            with torch.no_grad():
+                grad = torch.autograd.functional.vjp(pairs, a)[1] if p else torch.zeros(3, 4)
+                close((pairs(a + step) - pairs(a - step)) / 2, (grad * step).sum().item(), 1e-9)
+
+    def test_a_distance_of_zero_has_no_gradient(self):
+        for p in (0.5, 1.0, 2.0, 3.0, INF):
+            x = torch.ones(2, 3, requires_grad=True)
+            torch.cdist(x, torch.ones(4, 3), p).sum().backward()
+            torch.pdist(x, p).sum().backward()
+            self.assertEqual(x.grad.tolist(), [[0, 0, 0], [0, 0, 0]])
+
+
+class CumulativeProducts(unittest.TestCase):
+    def test_gradients_where_factors_are_zero(self):
+        for zeros in ((), (0,), (2,), (1, 3), (0, 1, 2, 3, 4)):
+            values = random(2, 5)
+            values[0, list(zeros)] = 0
+            x, weights = torch.tensor(values, requires_grad=True), torch.tensor(random(2, 5, seed=1))
+            plain = torch.autograd.grad((x.cumprod(1) * weights).sum(), x)[0]
+            expected = [[sum(weights[r, j].item() * np.prod(np.delete(values[r, : j + 1], k)) for j in range(k, 5)) for k in range(5)] for r in range(2)]
+            close(plain, expected)
+            close(torch.autograd.grad((x.cumprod(1) * weights).sum(), x, create_graph=True)[0], expected)
+
+
 if __name__ == "__main__":
     unittest.main()

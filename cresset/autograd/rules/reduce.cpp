@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "cresset/autograd/rules/rules.h"
+#include "cresset/core/layers.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::autograd::rules {
@@ -128,7 +129,14 @@ Tensor cumsum_backward(const Tensor& grad, int64_t dim) {
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& result) {
   if (self.numel() <= 1 || self.dim() == 0) return grad;
   const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
-  (void)result;
+  if (!layer_state().grad_mode) {
+    // dx_k = sum_{j >= k} grad_j * result_j / x_k as far as the first zero, which takes the products with a one in its place; beyond it
+    // there is nothing.
+    auto sum_of_rest = [&](const Tensor& x) { return x.flip(IntArrayRef(d)).cumsum(d).flip(IntArrayRef(d)); };
+    const Tensor zero = self == 0, zeros = zero.cumsum(d), first = zero.logical_and(zeros == 1);
+    const Tensor before = sum_of_rest(grad * result.conj()) / self.conj(), at = sum_of_rest(grad * self.masked_fill(first, 1).cumprod(d).conj());
+    return cresset::where(zeros == 0, before, cresset::where(first, at, 0));
+  }
   // dx_k = sum_{j >= k} grad_j * prod_{i <= j, i != k} x_i; the products are built with x_k replaced by 1, so zeros do no harm.
   std::vector<Tensor> columns;
   for (int64_t k = 0; k < n; k++) {

@@ -91,8 +91,10 @@ struct PointwiseLoop {
   static constexpr bool kFar = E::has_far && std::is_floating_point_v<T>, kHeavy = E::heavy && (kFar || !E::has_far || expr::is_cplx<T>);
   // Below this a plain loop beats setting up vectors.
   static constexpr int64_t kShort = 8;
-  // Dtypes for which "tensor op number" has loops of its own; others fill a block with the number.
-  static constexpr bool kScalarPaths = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>;
+  // Dtypes for which "tensor op number" has loops of its own; others fill a block with the number, as do those with conditions on it, of
+  // which the compiler makes no vectors.
+  static constexpr bool kScalarPaths =
+      !requires { typename E::NumberCase; } && (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>);
   using Params = std::array<T, kParams ? kParams : 1>;
 
   template <size_t... P, class... In>
@@ -205,6 +207,12 @@ struct PointwiseLoop {
 
 template <class E, class T>
 void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params) {
+  // A value of the numbers for which there is a faster expression of the tensors alone.
+  if constexpr (requires { typename E::SpecialCase; })
+    if (E::is_special(params)) return pointwise_loop<typename E::SpecialCase, T>(data, strides, n, nullptr);
+  // The same for a number as the last input.
+  if constexpr (requires { typename E::NumberCase; } && std::is_arithmetic_v<T>)
+    if (n > 0 && strides[E::inputs] == 0 && load<T>(data[E::inputs]) == T(E::number)) return pointwise_loop<typename E::NumberCase, T>(data, strides, n, nullptr);
   if constexpr (expr::is_low<T> && !E::native_low) {
     static constexpr BlockPlan plan = low_precision_plan<E, T>();
     run_blocks(plan, pointwise_loop<E, float>, data, strides, n, params);

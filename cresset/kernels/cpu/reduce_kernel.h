@@ -10,7 +10,7 @@
 namespace cresset::kernels {
 
 enum class ReduceFn : uint8_t {
-  sum, nansum, prod, max, min, all, any, count_nonzero, count_valid, sum_abs, sum_squares, max_abs, min_abs, sum_powers, moments, arg_max, arg_min,
+  sum, nansum, prod, max, min, all, any, count_nonzero, count_valid, sum_abs, sum_squares, max_abs, min_abs, sum_cubes, sum_powers, moments, arg_max, arg_min,
 };
 
 // Count, mean and sum of squared deviations.

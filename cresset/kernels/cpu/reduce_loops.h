@@ -20,15 +20,28 @@ CRESSET_ALWAYS_INLINE A read(const char* p) {
   else return static_cast<A>(v);
 }
 
+constexpr int64_t kBlockSize = 256;
+
 // Op: using Acc; static Acc identity(); X map(X, double param); X combine(X, X) for X = Acc and, if Op::vectors, X = Vec<Acc>.
+// If Op::blocks, also map_block(const T*, n <= kBlockSize, param, Acc* out), which is faster.
 template <class Op, class T>
 struct Reducer {
   using A = typename Op::Acc;
   static constexpr int L = Op::vectors ? kLanes<A> : 1;
+  static constexpr bool kBlocks = requires { Op::blocks; };
 
   // A contiguous run, n <= kMaxRun.
   template <class E>
   static A run(const E* p, int64_t n, double param) {
+    if constexpr (kBlocks) {
+      A total = Op::identity(), mapped[kBlockSize];
+      for (int64_t i = 0; i < n; i += kBlockSize) {
+        const int64_t m = n - i < kBlockSize ? n - i : kBlockSize;
+        Op::map_block(p + i, m, param, mapped);
+        total = Op::combine(total, join_numbers(mapped, m));
+      }
+      return total;
+    }
     if constexpr (Op::vectors) return run_vectors(p, n, param);
     else return run_numbers(p, n, param);
   }
@@ -81,6 +94,14 @@ struct Reducer {
       total = Op::combine(total, Op::combine(Op::combine(a[0], a[1]), Op::combine(a[2], a[3])));
     }
     return total;
+  }
+
+  // A tree over n <= kBlockSize numbers, in place.
+  static A join_numbers(A* x, int64_t n) {
+    for (int64_t i = n; i < kBlockSize; i++) x[i] = Op::identity();
+    for (int64_t half = kBlockSize / 2; half > 0; half /= 2)
+      for (int64_t i = 0; i < half; i++) x[i] = Op::combine(x[i], x[i + half]);
+    return x[0];
   }
 
   static A run_strided(const char* p, int64_t n, int64_t stride, double param) {
@@ -147,6 +168,16 @@ struct Reducer {
       if (col_stride == sizeof(T)) {
         for (; c + 4 * L <= cols; c += 4 * L) block_vectors<4, first>(in + c * sizeof(T), rows, row_stride, param, out + c);
         for (; c + L <= cols; c += L) block_vectors<1, first>(in + c * sizeof(T), rows, row_stride, param, out + c);
+      }
+    }
+    if constexpr (kBlocks) {
+      A mapped[kBlockSize];
+      for (int64_t m; col_stride == sizeof(T) && c < cols; c += m) {
+        m = cols - c < kBlockSize ? cols - c : kBlockSize;
+        for (int64_t r = 0; r < rows; r++) {
+          Op::map_block(reinterpret_cast<const T*>(in + r * row_stride) + c, m, param, mapped);
+          for (int64_t i = 0; i < m; i++) out[c + i] = first && r == 0 ? mapped[i] : Op::combine(out[c + i], mapped[i]);
+        }
       }
     }
     for (; c < cols; c++, keep_scalar()) {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "cresset/kernels/cpu/reduce_loops.h"
+#include "cresset/kernels/expr/power.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -24,8 +25,27 @@ struct SumSquares : SumAbs<A> {
 
 template <class A>
 struct SumPowers : SumAbs<A> {
-  static constexpr bool vectors = false;
+  static constexpr bool vectors = false, blocks = true;
   CRESSET_ALWAYS_INLINE static A map(A x, double p) { return static_cast<A>(std::pow(static_cast<double>(absolute(x)), p)); }
+  // out[i] = |x[i]|^p for i < kBlockSize; those from n on are arbitrary.
+  template <class E> static void map_block(const E* x, int64_t n, double p, A* out) {
+    A base[kBlockSize] = {}, exponent[kBlockSize];
+    for (int64_t i = 0; i < n; i++) base[i] = absolute(static_cast<A>(x[i]));
+    for (int64_t i = 0; i < kBlockSize; i++) exponent[i] = static_cast<A>(p);
+    if constexpr (std::is_same_v<A, float>) {
+      // The power itself is rounded once, as is its exponent where floats hold that.
+      if (static_cast<double>(static_cast<float>(p)) == p) {
+        for (int64_t i = 0; i < kBlockSize; i++) out[i] = expr::math::pow(base[i], exponent[i]);
+        return;
+      }
+    }
+    for (int64_t i = 0; i < n; i++) out[i] = map(base[i], p);
+  }
+};
+
+template <class A>
+struct SumCubes : SumAbs<A> {
+  template <class X> CRESSET_ALWAYS_INLINE static X map(X x, double) { return absolute(x) * x * x; }
 };
 
 template <class A, bool is_max>
@@ -48,6 +68,7 @@ ReduceKernelPtr kernel_for(ReduceFn fn) {
     case ReduceFn::sum_squares: return &Reducer<SumSquares<A>, T>::kernel;
     case ReduceFn::max_abs: return &Reducer<ExtremeAbs<A, true>, T>::kernel;
     case ReduceFn::min_abs: return &Reducer<ExtremeAbs<A, false>, T>::kernel;
+    case ReduceFn::sum_cubes: return &Reducer<SumCubes<A>, T>::kernel;
     case ReduceFn::sum_powers: return &Reducer<SumPowers<A>, T>::kernel;
     default: return nullptr;
   }

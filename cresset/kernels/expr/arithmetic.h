@@ -134,6 +134,11 @@ struct Square : Signature<1, 0, kReals | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a) const { return Mul{}(a, a); }
 };
 
+struct Cube : Signature<1, 0, kReals | kComplexes> {
+  static constexpr Share share = Share::wrapping;
+  template <class T> CRESSET_EXPR T operator()(T a) const { return Mul{}(Mul{}(a, a), a); }
+};
+
 struct Reciprocal : Signature<1, 0, kFloats | kComplexes> {
   template <class T> CRESSET_EXPR T operator()(T a) const { return T(1) / a; }
 };

@@ -2,6 +2,7 @@
 // Bessel and Airy functions, the incomplete gamma functions and others of their kind; all in double.
 
 #include "cresset/kernels/expr/math.h"
+#include "cresset/kernels/expr/single.h"
 
 namespace cresset::kernels::expr {
 
@@ -243,28 +244,79 @@ CRESSET_EXPR double ndtri(double probability) {
       return static_cast<float>((*this)(static_cast<double>(a), static_cast<double>(b)));                              \
     }                                                                                                                  \
   };
-CRESSET_DOUBLE_1(I0, math::bessel_i(0, a))
-CRESSET_DOUBLE_1(I1, math::bessel_i(1, a))
-CRESSET_DOUBLE_1(I0e, math::bessel_i_exp(0, a))
-CRESSET_DOUBLE_1(I1e, math::bessel_i_exp(1, a))
-CRESSET_DOUBLE_1(K0, math::bessel_k(0, a))
-CRESSET_DOUBLE_1(K1, math::bessel_k(1, a))
-CRESSET_DOUBLE_1(K0e, math::bessel_k_exp(0, a))
-CRESSET_DOUBLE_1(K1e, math::bessel_k_exp(1, a))
-CRESSET_DOUBLE_1(BesselJ0, ::j0(a))
-CRESSET_DOUBLE_1(BesselJ1, ::j1(a))
-CRESSET_DOUBLE_1(BesselY0, math::bessel_y(0, a))
-CRESSET_DOUBLE_1(BesselY1, math::bessel_y(1, a))
-CRESSET_DOUBLE_1(SphericalJ0, math::spherical_j0(a))
-CRESSET_DOUBLE_1(AiryAi, math::airy_ai(a))
+// Those whose float version has no branches.
+#define CRESSET_SINGLE_1(Name, call, single_call)                                                                      \
+  struct Name : Signature<1, 0, kFloats> {                                                                             \
+    static constexpr bool heavy = true;                                                                                \
+    CRESSET_EXPR double operator()(double a) const { return call; }                                                    \
+    CRESSET_EXPR float operator()(float x) const {                                                                     \
+      const double a = x;                                                                                              \
+      return static_cast<float>(single_call);                                                                          \
+    }                                                                                                                  \
+  };
+// The same for functions that oscillate: beyond `limit` the reduction of their phase loses digits.
+#define CRESSET_SINGLE_WAVE(Name, call, single_call, limit)                                                            \
+  struct Name : Signature<1, 0, kFloats> {                                                                             \
+    static constexpr bool heavy = true, has_far = true;                                                                \
+    template <class T> CRESSET_EXPR static bool far(T a) { return !(math::abs(a) < T(limit)); }                        \
+    CRESSET_EXPR static double at_far(double a) { return call; }                                                       \
+    CRESSET_EXPR static float at_far(float a) { return static_cast<float>(at_far(static_cast<double>(a))); }           \
+    CRESSET_EXPR double operator()(double a) const { return at_far(a); }                                               \
+    CRESSET_EXPR float operator()(float x) const {                                                                     \
+      const double a = x;                                                                                              \
+      return static_cast<float>(single_call);                                                                          \
+    }                                                                                                                  \
+  };
+CRESSET_SINGLE_1(I0, math::bessel_i(0, a), math::single::bessel_i_plain(0, a))
+CRESSET_SINGLE_1(I1, math::bessel_i(1, a), math::single::bessel_i_plain(1, a))
+CRESSET_SINGLE_1(I0e, math::bessel_i_exp(0, a), math::single::bessel_i_scaled(0, a))
+CRESSET_SINGLE_1(I1e, math::bessel_i_exp(1, a), math::single::bessel_i_scaled(1, a))
+CRESSET_SINGLE_1(K0, math::bessel_k(0, a), math::single::bessel_k_plain(0, a))
+CRESSET_SINGLE_1(K1, math::bessel_k(1, a), math::single::bessel_k_plain(1, a))
+CRESSET_SINGLE_1(K0e, math::bessel_k_exp(0, a), math::single::bessel_k_scaled(0, a))
+CRESSET_SINGLE_1(K1e, math::bessel_k_exp(1, a), math::single::bessel_k_scaled(1, a))
+CRESSET_SINGLE_WAVE(BesselJ0, ::j0(a), math::single::bessel_j(0, a), 1e6)
+CRESSET_SINGLE_WAVE(BesselJ1, ::j1(a), math::single::bessel_j(1, a), 1e6)
+CRESSET_SINGLE_WAVE(BesselY0, math::bessel_y(0, a), math::single::bessel_y(0, a), 1e6)
+CRESSET_SINGLE_WAVE(BesselY1, math::bessel_y(1, a), math::single::bessel_y(1, a), 1e6)
+CRESSET_SINGLE_WAVE(SphericalJ0, math::spherical_j0(a), math::single::spherical_j0(a), 1e6)
+CRESSET_SINGLE_WAVE(AiryAi, math::airy_ai(a), math::single::airy_ai(a), 1e4)
+CRESSET_SINGLE_1(Ndtri, math::ndtri(a), math::single::ndtri(a))
+#undef CRESSET_SINGLE_1
+#undef CRESSET_SINGLE_WAVE
 CRESSET_DOUBLE_1(Erfcx, math::erfcx(a))
-CRESSET_DOUBLE_1(Ndtr, 0.5 * std::erfc(a * -0.70710678118654752440))
-CRESSET_DOUBLE_1(LogNdtr, math::log_ndtr(a))
-CRESSET_DOUBLE_1(Ndtri, math::ndtri(a))
-CRESSET_DOUBLE_1(Entr, a > 0 ? -a * std::log(a) : a == 0 ? 0 : a < 0 ? -math::inf<double> : a)
 CRESSET_DOUBLE_2(Igamma, math::gamma_p(a, b))
 CRESSET_DOUBLE_2(Igammac, math::gamma_q(a, b))
 CRESSET_DOUBLE_2(Zeta, math::zeta(a, b))
-CRESSET_DOUBLE_2(Xlog1py, b != b ? b : a == 0 ? 0 : a * std::log1p(b))
+
+struct Ndtr : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = std::is_same_v<T, float>;
+  template <class T> CRESSET_EXPR T operator()(T a) const { return math::normal_cdf(a); }
+};
+struct LogNdtr : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = std::is_same_v<T, float>;
+  template <class T> CRESSET_EXPR T operator()(T a) const {
+    if constexpr (std::is_same_v<T, double>) return math::log_ndtr(a);
+    else return math::log_normal_cdf(a);
+  }
+};
+struct Entr : Signature<1, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = is_float<T>;
+  template <class T> CRESSET_EXPR T operator()(T a) const {
+    using R = math::Real<T>;
+    return select(a == T(R(0)), T(R(0)), select(a < T(R(0)), T(-math::inf<R>), -(a * math::log(a))));
+  }
+};
+struct Xlog1py : Signature<2, 0, kFloats> {
+  static constexpr bool heavy = true;
+  template <class T> static constexpr bool simd = is_float<T>;
+  template <class T> CRESSET_EXPR T operator()(T a, T b) const {
+    using R = math::Real<T>;
+    return select(b != b, b, select(a == T(R(0)), T(R(0)), a * math::log1p(b)));
+  }
+};
 
 }  // namespace cresset::kernels::expr

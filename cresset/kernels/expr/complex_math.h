@@ -45,6 +45,5 @@ CRESSET_EXPR double hypot(double a, double b) {
 }
 
 template <class V> CRESSET_EXPR V cabs(complex<V> z) { return hypot(z.real(), z.imag()); }
-template <class V> CRESSET_EXPR V carg(complex<V> z) { return std::arg(std_complex(z)); }
 
 }  // namespace cresset::kernels::expr

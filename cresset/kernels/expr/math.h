@@ -427,7 +427,12 @@ CRESSET_EXPR double atan2(double y, double x) { return std::atan2(y, x); }
 
 // --- error function ---
 
-// P(Z > a) of a standard normal Z, where a^2 / 2 log2(e) = (square + low) factor, for 0 <= a <= 20: 2 to that power, times Mills'
+// P(Z > a) / e^(-a^2 / 2) of a standard normal Z.
+template <class F> CRESSET_EXPR F mills_ratio(F a) {
+  return poly(a, 5.000000000e-01, 4.413597882e-01, 1.853636652e-01, 4.131834581e-02, 4.210627638e-03) /
+         poly(a, 1, 1.680604577e+00, 1.211650729e+00, 4.750759602e-01, 1.035734341e-01, 1.055447664e-02);
+}
+// P(Z > a), where a^2 / 2 log2(e) = (square + low) factor, for 0 <= a <= 20: 2 to that power, times Mills'
 // ratio as a quotient of polynomials, in whose fit the rounding of the factor is absorbed.
 template <class F> CRESSET_EXPR F gauss_tail(F a, F square, F low, float factor) {
   constexpr float magic = Format<float>::magic + 127;
@@ -436,9 +441,7 @@ template <class F> CRESSET_EXPR F gauss_tail(F a, F square, F low, float factor)
   F f;
   if constexpr (is_pack<F> || has_fma) f = fma(low, F(-factor), fma(square, F(-factor), minus_n));
   else f = static_cast<F>(minus_n - (static_cast<double>(square) + low) * static_cast<double>(factor));
-  const F numerator = poly(a, 5.000000000e-01, 4.413597882e-01, 1.853636652e-01, 4.131834581e-02, 4.210627638e-03);
-  const F denominator = poly(a, 1, 1.680604577e+00, 1.211650729e+00, 4.750759602e-01, 1.035734341e-01, 1.055447664e-02);
-  return exp2_poly(f) * (numerator / denominator) * exponent_field(shifted);
+  return exp2_poly(f) * mills_ratio(a) * exponent_field(shifted);
 }
 template <class F> struct Square {
   F value, low;  // their sum is exact
@@ -468,6 +471,13 @@ template <class F> CRESSET_EXPR F normal_cdf(F x) {
   }
 }
 template <class F> CRESSET_EXPR F gelu(F x) { return x * normal_cdf(x); }
+// log P(Z <= x) in single precision.
+template <class F> CRESSET_EXPR F log_normal_cdf(F x) {
+  const auto far = x < F(-1.0f);
+  const F tail = normal_tail(x), ratio = mills_ratio(at_most(abs(x), 1e4f));
+  const F lower = log(select(far, ratio, tail)) - select(far, x * x * F(0.5f), F(0.0f));
+  return select(x < F(0.0f), lower, log1p(-tail));
+}
 
 template <class F> CRESSET_EXPR F erf(F x) {
   if constexpr (is_single<F>) {
@@ -476,7 +486,16 @@ template <class F> CRESSET_EXPR F erf(F x) {
     const F tail = normal_tail(x * F(1.41421354f));
     return select(abs(x) < F(1.0f), near, copysign(F(1.0f) - (tail + tail), x));
   } else {
-    return std::erf(x);
+    // 1 - e^(-x^2) erfcx(x) from 1 on, in 1 / (x + 4); from 6 on that is 1.
+    const F a = abs(x), near = x * poly(x * x, 1.1283791670955126, -0.3761263890318375, 0.11283791670954879, -0.026866170645076792, 0.0052239776248180145,
+                                        -0.000854832698083379, 0.0001205533111164271, -1.4925595266831182e-05, 1.6461000484121368e-06, -1.6350312701054695e-07,
+                                        1.4659775274047435e-08, -1.1372848856791672e-09, 5.957176147748909e-11);
+    const F b = at_most(a, 6.0), t = F(20.0) / (b + F(4.0)) - F(3.0);
+    const F tail = exp(-(b * b)) * poly(t, 0.19907263099386566, 0.14812992991458332, 0.055891085566079926, 0.018078437227012082, 0.004990286041095359,
+                                        0.0011615374405673708, 0.00022259643172453767, 3.346127706454e-05, 3.498817724639476e-06, 1.4320649275925599e-07,
+                                        -2.5772220860626256e-08, -4.956466489229388e-09, -1.0609088834225667e-10, 6.917780982018686e-11, 5.9943243455437045e-12,
+                                        -7.970561922845925e-13);
+    return select(a < F(1.0), near, copysign(F(1.0) - tail, x));
   }
 }
 template <class F> CRESSET_EXPR F erfc(F x) {
@@ -496,18 +515,9 @@ template <class F> CRESSET_EXPR F gelu_tanh(F x) {
   return x * sigmoid(x * fma(x * x, F(T(0.071354816272600247)), F(T(1.5957691216057307))));
 }
 
-// --- powers ---
-
-CRESSET_EXPR float pow(float x, float y) { return std::pow(x, y); }
-CRESSET_EXPR double pow(double x, double y) { return std::pow(x, y); }
-
 // --- gamma, inverse error function ---
 
 // The C library's lgamma writes a global sign.
-CRESSET_EXPR float lgamma(float x) {
-  int sign;
-  return ::lgammaf_r(x, &sign);
-}
 CRESSET_EXPR double lgamma(double x) {
   int sign;
   return ::lgamma_r(x, &sign);

@@ -5,6 +5,7 @@
 
 #include "cresset/kernels/expr/compare.h"
 #include "cresset/kernels/expr/complex_math.h"
+#include "cresset/kernels/expr/math.h"
 
 namespace cresset::kernels::expr {
 
@@ -17,8 +18,9 @@ struct Abs : Signature<1, 0, kReals | kBools | kComplexes, Out::real> {
   }
 };
 struct Angle : Signature<1, 0, kFloats | kComplexes, Out::real> {
+  static constexpr bool heavy = true;
   template <class T> CRESSET_EXPR auto operator()(T a) const {
-    if constexpr (is_cplx<T>) return carg(a);
+    if constexpr (is_cplx<T>) return math::atan2(a.imag(), a.real());
     else return is_nan(a) ? a : a < 0 ? T(3.14159265358979323846) : T(0);
   }
 };
@@ -117,7 +119,10 @@ struct Nextafter : Signature<2, 0, kFloats> {
       if (x == 0) return T(static_cast<uint16_t>(y < 0 ? 0x8001 : 1), T::from_bits());
       return T(static_cast<uint16_t>(a.x + ((y > x) == (x > 0) ? 1 : -1)), T::from_bits());
     } else {
-      return std::nextafter(a, b);
+      // Away from 0 the bits count up, towards it down.
+      const auto bits = math::bits_of(a);
+      const T step = math::from_bits((b > a) == (a > 0) ? bits + 1 : bits - 1), from_zero = math::copysign(std::numeric_limits<T>::denorm_min(), b);
+      return a != a || b != b ? a + b : a == b ? b : a == 0 ? from_zero : step;
     }
   }
 };

@@ -1,9 +1,11 @@
 #pragma once
 // Exponentials, logarithms, powers, trigonometric and hyperbolic functions.
 
+#include "cresset/kernels/expr/arithmetic.h"
 #include "cresset/kernels/expr/compare.h"
 #include "cresset/kernels/expr/complex_math.h"
 #include "cresset/kernels/expr/math.h"
+#include "cresset/kernels/expr/power.h"
 
 namespace cresset::kernels::expr {
 
@@ -90,6 +92,11 @@ template <class T> CRESSET_EXPR T int_pow(T base, T exponent) {
 }
 
 struct Pow : Signature<2, 0, kReals | kComplexes> {
+  static constexpr bool heavy = true, has_far = true;
+  using NumberCase = Cube;
+  static constexpr int number = 3;
+  template <class T> CRESSET_EXPR static bool far(T a, T b) { return math::far_power(a, b); }
+  template <class T> CRESSET_EXPR static T at_far(T a, T b) { return std::pow(a, b); }
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if constexpr (is_cplx<T>) return own_complex(std::pow(std_complex(a), std_complex(b)));
     else if constexpr (is_int<T>) return int_pow(a, b);

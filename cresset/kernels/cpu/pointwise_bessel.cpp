@@ -17,5 +17,10 @@ template struct Loops<expr::BesselY0>;
 template struct Loops<expr::BesselY1>;
 template struct Loops<expr::SphericalJ0>;
 template struct Loops<expr::AiryAi>;
+template struct Loops<expr::Ndtr>;
+template struct Loops<expr::LogNdtr>;
+template struct Loops<expr::Ndtri>;
+template struct Loops<expr::Entr>;
+template struct Loops<expr::Xlog1py>;
 
 }  // namespace cresset::kernels::CRESSET_ISA
