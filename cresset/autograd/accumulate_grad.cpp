@@ -4,6 +4,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/core/sparse.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -13,7 +14,7 @@ namespace {
 
 // A gradient is laid out like its tensor if that is dense, and contiguous otherwise.
 bool has_layout_for(const TensorImpl& grad, const TensorImpl& variable) {
-  if (grad.layout() != Layout::Strided || variable.layout() != Layout::Strided) return grad.layout() == variable.layout();
+  if (grad.layout() != Layout::Strided || variable.layout() != Layout::Strided) return true;
   if (grad.is_contiguous() && variable.is_contiguous()) return true;
   if (!variable.is_non_overlapping_and_dense()) return grad.is_contiguous();
   for (int64_t d = 0; d < grad.dim(); d++)
@@ -40,9 +41,16 @@ Tensor without_history(Tensor&& grad) {
   return plain;
 }
 
+Tensor sum(const Tensor& a, const Tensor& b) { return a.layout() != Layout::Strided && b.layout() == Layout::Strided ? b + a : a + b; }
+
 // Nobody else can see the tensor or its memory.
 bool is_sole_owner(const Tensor& grad) {
   const TensorImpl& t = *grad.impl();
+  if (t.layout() != Layout::Strided) {
+    const SparseParts& p = sparse_parts(grad);
+    return t.use_count() == 1 && p.use_count() == 1 && p.indices.impl()->storage().use_count() == 1 && p.values.impl()->storage().use_count() == 1 &&
+           p.values.is_contiguous();
+  }
   return t.use_count() == 1 && !t.is_view() && (!t.has_storage() || t.storage().use_count() == 1);
 }
 
@@ -63,13 +71,13 @@ void AccumulateGrad::release_resources() {
 void AccumulateGrad::accumulate(Tensor&& fresh) {
   Tensor& grad = impl::materialize_autograd_meta(variable_).grad_;
   if (GradMode::is_enabled()) {
-    grad = grad.defined() ? grad + fresh : clone_with_layout(fresh, variable_);
+    grad = grad.defined() ? sum(grad, fresh) : clone_with_layout(fresh, variable_);
     return;
   }
   if (grad.defined()) {
-    // Into the existing tensor, which others may hold; a sparse or otherwise laid out sum replaces it.
-    if (grad.layout() == fresh.layout()) grad.add_(fresh);
-    else grad = grad + fresh;
+    // Into the existing tensor, which others may hold; the sum of a sparse and a dense one replaces it.
+    if (grad.layout() == fresh.layout() || grad.layout() == Layout::Strided) grad.add_(fresh);
+    else grad = sum(grad, fresh);
     return;
   }
   const Tensor plain = without_history(std::move(fresh));

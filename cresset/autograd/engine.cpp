@@ -94,7 +94,8 @@ void add_gradient(Tensor& sum, Tensor&& more) {
       return;
     }
   }
-  sum = sum + more;
+  // A dense tensor goes first: what is added to a sparse one must be sparse.
+  sum = sum.layout() != Layout::Strided && more.layout() == Layout::Strided ? more + sum : sum + more;
 }
 
 // ---- Hooks

@@ -17,6 +17,7 @@ void Tensor::throw_dim(int64_t d) const {
 }
 
 void Tensor::check_dtype(ScalarType wanted) const {
+  CRESSET_CHECK(layout() == Layout::Strided, "data_ptr: a tensor of layout ", layout(), " has no memory of its own; see its values");
   CRESSET_CHECK(scalar_type() == wanted, "data_ptr: expected a tensor of dtype ", wanted, ", got ", scalar_type());
 }
 

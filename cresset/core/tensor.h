@@ -71,6 +71,7 @@ class CRESSET_API Tensor {
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
   bool is_sparse() const { return layout() == Layout::Sparse; }
+  bool is_sparse_csr() const { return layout() == Layout::SparseCsr; }
   bool is_floating_point() const { return is_floating_type(scalar_type()); }
   bool is_complex() const { return is_complex_type(scalar_type()); }
   bool is_signed() const { return is_signed_type(scalar_type()); }

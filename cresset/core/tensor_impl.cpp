@@ -45,6 +45,7 @@ uint8_t backend_of(DeviceType type, Layout layout) {
     if (type == DeviceType::CPU) return kCpuBackend;
     if (type == DeviceType::Meta) return kMetaBackend;
   }
+  if (type == DeviceType::CPU && layout != Layout::Mkldnn) return layout == Layout::Sparse ? kSparseBackend : kSparseCompressedBackend;
   const uint8_t stored = g_backends[static_cast<int>(type)][static_cast<int>(layout)].load(std::memory_order_acquire);
   return stored ? static_cast<uint8_t>(stored - 1) : kNoBackend;
 }
@@ -79,6 +80,12 @@ void TensorImpl::release_resources() {
   autograd_ = nullptr;
   view_base_.reset();
   storage_.reset();
+  parts_.reset();
+}
+
+void TensorImpl::set_layout(Layout layout) {
+  layout_ = layout;
+  backend_ = backend_of(device_.type(), layout);
 }
 
 void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
@@ -146,6 +153,7 @@ intrusive_ptr<TensorImpl> TensorImpl::over_same_storage() const {
   impl->is_neg_ = is_neg_;
   impl->layers_ = layers_ & kLazyMathLayer;
   impl->backend_ = backend_;
+  impl->parts_ = parts_;
   // An alias made in inference mode of a normal tensor is a normal tensor, and the other way round.
   impl->is_inference_ = is_inference_;
   impl->own_version_ = own_version_;
@@ -171,6 +179,7 @@ intrusive_ptr<TensorImpl> TensorImpl::view(IntArrayRef sizes, IntArrayRef stride
 void TensorImpl::shallow_copy_from(const TensorImpl& o) {
   if (!own_version_) own_version_ = storage_ ? storage_->shared_version() : make_intrusive<VersionCounter>();
   storage_ = o.storage_;
+  parts_ = o.parts_;
   geometry_ = o.geometry_;
   offset_ = o.offset_;
   numel_ = o.numel_;

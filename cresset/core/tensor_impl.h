@@ -83,6 +83,11 @@ class CRESSET_API TensorImpl : public RefCounted {
   // No holes and no overlap in some order of the dimensions.
   bool is_non_overlapping_and_dense() const;
 
+  // What stands for the storage in layouts without one (cresset/core/sparse.h). Never changed once it is here: whoever writes replaces it.
+  const intrusive_ptr<RefCounted>& parts() const { return parts_; }
+  void set_parts(intrusive_ptr<RefCounted> parts) { parts_ = std::move(parts); }
+  void set_layout(Layout layout);
+
   const intrusive_ptr<StorageImpl>& storage() const { return storage_; }
   bool has_storage() const { return storage_.defined(); }
   // First element; nullptr without storage (meta) or without elements.
@@ -119,10 +124,11 @@ class CRESSET_API TensorImpl : public RefCounted {
   void share_version_of(const TensorImpl& o) {
     own_version_ = o.own_version_;
   }
+  void set_own_version() { own_version_ = make_intrusive<VersionCounter>(); }
 
   uint8_t layers() const { return layers_; }
   void set_layer(Layer l, bool on) { layers_ = static_cast<uint8_t>(on ? layers_ | layer_bit(l) : layers_ & ~layer_bit(l)); }
-  // 0 CPU strided, 1 meta, others as registered at run time for (device type, layout).
+  // 0 CPU strided, 1 meta, 2 and 3 sparse on the CPU, others as registered at run time for (device type, layout).
   uint8_t backend() const { return backend_; }
   void set_backend(uint8_t b) { backend_ = b; }
 
@@ -173,6 +179,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   intrusive_ptr<TensorImpl> over_same_storage() const;
 
   intrusive_ptr<StorageImpl> storage_;
+  intrusive_ptr<RefCounted> parts_;
   AutogradMetaInterface* autograd_ = nullptr;
   intrusive_ptr<VersionCounter> own_version_;
   intrusive_ptr<TensorImpl> view_base_;
@@ -194,7 +201,7 @@ class CRESSET_API TensorImpl : public RefCounted {
 // Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.
 CRESSET_API uint8_t backend_of(DeviceType type, Layout layout);
 CRESSET_API void set_backend_of(DeviceType type, Layout layout, uint8_t backend);
-constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kNoBackend = 255;
+constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kSparseBackend = 2, kSparseCompressedBackend = 3, kNoBackend = 255;
 
 // A fresh, uninitialised dense tensor; the short path behind every factory and output.
 CRESSET_API intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device);

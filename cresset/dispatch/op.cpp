@@ -29,6 +29,8 @@ std::string registered_backends(const OpEntry& op) {
     for (int b = 0; b < kMaxBackends; b++)
       if (e->backends[b].load(std::memory_order_acquire)) add(backend_name(static_cast<uint8_t>(b)));
   }
+  for (const uint8_t b : {kSparseBackend, kSparseCompressedBackend})
+    if ((op.flags & (kAnyLayoutOp | kCompositeOp)) || sparse_kernel(op, b)) add(backend_name(b));
   return s.empty() ? "none" : s;
 }
 
@@ -40,6 +42,8 @@ bool needs_computed_values(const OpEntry& op) {
 
 const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
   const Extension* e = op.extension.load(std::memory_order_acquire);
+  if (is_sparse_backend(backend))
+    if (const Kernel* k = sparse_kernel(op, backend)) return k;
   return e ? e->backends[backend].load(std::memory_order_acquire) : nullptr;
 }
 
@@ -67,6 +71,10 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
   } else if (backend == kNoBackend) {
     CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
                                   "the operator is registered for: ", registered_backends(op));
+  } else if (is_sparse_backend(backend)) {
+    if (const Kernel* k = sparse_kernel(op, backend)) return target_of(*k, signature, true);
+    if (op.flags & kAnyLayoutOp) return from_slot(op.slot(OpEntry::cpu_slot), op, signature);
+    if (op.functional && ((op.functional->flags & kAnyLayoutOp) || backend_kernel(*op.functional, backend))) return {nullptr, &kDerived, true};
   } else if (op.flags & (kViewOp | kAnyDeviceOp)) {
     // A view is geometry alone, the same on every device.
     return from_slot(op.slot(OpEntry::cpu_slot), op, signature);
@@ -77,6 +85,9 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
     if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return target_of(*k, signature, true);
   if (const AnyFn fn = op.slot(OpEntry::decomposition_slot)) return from_slot(fn, op, signature);
   if (const BoxedFn* fallback = backend_fallback(backend)) return {nullptr, fallback, true};
+  if (is_sparse_backend(backend))
+    CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run 'aten::", op.name, "' with arguments from the '", backend_name(backend),
+                                  "' backend; the operator is registered for: ", registered_backends(op));
   CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": not implemented for the backend ", backend_name(backend),
                                 "; the operator is registered for: ", registered_backends(op));
   __builtin_unreachable();
@@ -144,10 +155,14 @@ std::string table_of(const OpEntry& op) {
     const uint8_t number = static_cast<uint8_t>(b);
     const std::string backend = backend_name(number);
     if (backend == "none") break;
+    if (is_sparse_backend(number)) {
+      if (sparse_kernel(op, number)) { line(backend, "built in"); continue; }
+      if (op.flags & kAnyLayoutOp) { line(backend, "built in for every layout"); continue; }
+    }
     if (backend_kernel(op, number)) line(backend, "registered at run time");
     else if (b < 2 && op.slot(b == 0 ? OpEntry::cpu_slot : OpEntry::meta_slot)) line(backend, op.flags & kCompositeOp ? "composite" : "built in");
-    else if (op.flags & kViewOp) line(backend, "view");
-    else if (op.flags & kAnyDeviceOp) line(backend, "built in for every device");
+    else if (!is_sparse_backend(number) && op.flags & kViewOp) line(backend, "view");
+    else if (!is_sparse_backend(number) && op.flags & kAnyDeviceOp) line(backend, "built in for every device");
     else if (op.functional && backend_kernel(*op.functional, number)) line(backend, "derived from the functional form");
     else if (op.slot(OpEntry::decomposition_slot) || (e && e->composite.load(std::memory_order_acquire))) line(backend, "decomposition");
     else if (backend_fallback(number)) line(backend, "boxed fallback");

@@ -30,6 +30,7 @@ enum OpFlags : uint8_t {
   kInplaceOp = 4,
   kOutOp = 8,
   kAnyDeviceOp = 16,  // the built-in body serves every device that has an allocator
+  kAnyLayoutOp = 32,  // the built-in body looks at the layouts of its arguments itself
 };
 
 struct CRESSET_API OpEntry {

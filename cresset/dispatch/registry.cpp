@@ -16,7 +16,7 @@ struct Registry {
   std::vector<std::unique_ptr<DynamicOp>> retired;  // a call may still be running them
   std::vector<std::unique_ptr<const Kernel>> kernels;
   std::vector<std::unique_ptr<const BoxedFn>> fallbacks;
-  std::vector<std::string> backends{"CPU", "Meta"};
+  std::vector<std::string> backends{"CPU", "Meta", "SparseCPU", "SparseCsrCPU"};
   std::atomic<const BoxedFn*> backend_fallbacks[kMaxBackends] = {};
   std::atomic<const BoxedFn*> layer_fallbacks[kNumLayers] = {};
   std::atomic<LayerRules> layer_rules[kNumLayers] = {};
@@ -164,6 +164,7 @@ const BoxedFn* backend_fallback(uint8_t backend) { return registry().backend_fal
 
 bool can_run(uint8_t backend, const OpEntry& op) {
   const Extension* e = op.extension.load(std::memory_order_acquire);
+  if (is_sparse_backend(backend) && ((op.flags & kAnyLayoutOp) || sparse_kernel(op, backend))) return true;
   return (e && e->backends[backend].load(std::memory_order_acquire)) || backend_fallback(backend);
 }
 

@@ -57,6 +57,10 @@ BoxedFn autograd_with_formula(BoxedFn backward);
 // The layer below autograd: calls the op with conjugates and negatives computed, and writes changed ones back.
 void compute_lazy_math(const OpEntry& op, Stack& stack);
 
+// The built-in kernel of a sparse backend (kSparseBackend, kSparseCompressedBackend), or null; defined in the ops room.
+const Kernel* sparse_kernel(const OpEntry& op, uint8_t backend);
+inline bool is_sparse_backend(uint8_t backend) { return backend == kSparseBackend || backend == kSparseCompressedBackend; }
+
 // Runs the functional form and copies its results into the written arguments: in-place and out= for a backend without kernels for them.
 void derived_from_functional(const OpEntry& op, Stack& stack);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cresset/core/sparse.h"
 #include "cresset/tensor.h"
 
 namespace cresset::io {
@@ -135,7 +136,27 @@ intrusive_ptr<StorageImpl> Checkpoint::read_storage(size_t index) const {
   return storage;
 }
 
-Tensor Checkpoint::make_tensor(const TensorRecord& r, const intrusive_ptr<StorageImpl>& storage) const {
+Tensor Checkpoint::make_sparse(const TensorRecord& r, StorageOf storage) const {
+  const std::vector<NodeId>& parts = document_.children(r.parts);
+  std::vector<Tensor> tensors;
+  for (const NodeId id : parts)
+    if (document_[id].kind == Kind::Tensor) tensors.push_back(make_tensor(document_.tensors[document_[id].place], storage));
+  const std::string_view name = document_[r.layout].text;
+  const std::vector<int64_t> sizes = document_.integers(r.sizes);
+  Tensor t;
+  for (const Layout layout : {Layout::Sparse, Layout::SparseCsr, Layout::SparseCsc, Layout::SparseBsr, Layout::SparseBsc}) {
+    if (name != std::string("torch.") + layout_name(layout)) continue;
+    if (layout != Layout::Sparse) t = cresset::sparse_compressed_tensor(tensors[0], tensors[1], tensors[2], sizes, TensorOptions().layout(layout));
+    else t = cresset::sparse_coo_tensor(tensors[0], tensors[1], sizes, {}, parts.size() > 3 && document_[parts[3]].flag);
+  }
+  CRESSET_CHECK(t.defined(), "load: '", options_.file, "' has a tensor of the unknown layout ", std::string(name));
+  if (r.requires_grad) t.requires_grad_(true);
+  return t;
+}
+
+Tensor Checkpoint::make_tensor(const TensorRecord& r, StorageOf storage_of) const {
+  if (r.layout != kNoNode) return make_sparse(r, storage_of);
+  const intrusive_ptr<StorageImpl> storage = r.storage == kNoNode ? intrusive_ptr<StorageImpl>() : storage_of(r.storage);
   const std::vector<int64_t> sizes = document_.integers(r.sizes), strides = document_.integers(r.strides);
   Tensor t;
   if (storage) {
@@ -166,8 +187,8 @@ void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, Scalar
 
 void CheckpointWriter::tensor_function(const Tensor& t) {
   CRESSET_CHECK(t.defined(), "save: the tensor is undefined");
-  CRESSET_CHECK(t.layout() == kStrided, "save: a sparse or opaque tensor has no dense data; convert it to a strided one");
-  pickler_.global("torch._utils", t.is_meta()                        ? "_rebuild_meta_tensor_no_storage"
+  pickler_.global("torch._utils", t.layout() != kStrided ? "_rebuild_sparse_tensor"
+                                  : t.is_meta()                        ? "_rebuild_meta_tensor_no_storage"
                                   : storage_class(t.scalar_type()) ? "_rebuild_tensor_v2"
                                                                      : "_rebuild_tensor_v3");
 }
@@ -175,6 +196,25 @@ void CheckpointWriter::tensor_function(const Tensor& t) {
 void CheckpointWriter::tensor_arguments(const Tensor& t) {
   Pickler& p = pickler_;
   p.mark();
+  if (t.layout() != kStrided) {
+    const SparseParts& parts = sparse_parts(t);
+    p.global("torch.serialization", "_get_layout");
+    p.text(std::string("torch.") + layout_name(t.layout()));
+    p.op('\x85');
+    p.op('R');
+    p.mark();
+    tensor(parts.indices);
+    if (parts.plain.defined()) tensor(parts.plain);
+    tensor(parts.values);
+    p.global("torch", "Size");
+    p.integers(t.sizes().data(), t.sizes().size());
+    p.op('\x85');
+    p.op('R');
+    if (!parts.plain.defined()) p.boolean(parts.coalesced);
+    p.op('t');
+    p.op('t');
+    return;
+  }
   if (t.is_meta()) {
     p.dtype(t.scalar_type());
   } else {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "cresset/base/function_ref.h"
 #include "cresset/core/tensor.h"
 #include "cresset/io/pickle.h"
 #include "cresset/io/zip.h"
@@ -29,12 +30,15 @@ class CRESSET_API Checkpoint {
   size_t num_storages() const { return document_.storages.size(); }
   // The bytes in memory of their own, or mapped.
   intrusive_ptr<StorageImpl> read_storage(size_t index) const;
-  // A tensor over `storage`, which must hold the bytes of the record's. Null: a tensor on the meta device.
-  Tensor make_tensor(const TensorRecord& record, const intrusive_ptr<StorageImpl>& storage) const;
+  // A tensor over the storages that `storage` gives by their numbers; null for one: on the meta device.
+  // Errors: sparse tensors whose parts do not belong together.
+  using StorageOf = FunctionRef<intrusive_ptr<StorageImpl>(uint32_t)>;
+  Tensor make_tensor(const TensorRecord& record, StorageOf storage) const;
 
  private:
   void read_zip();
   void read_legacy();
+  Tensor make_sparse(const TensorRecord& record, StorageOf storage) const;
   void locate(size_t index, uint64_t offset, uint64_t size);
 
   std::shared_ptr<const ByteSource> source_;

@@ -33,7 +33,7 @@ enum class Kind : uint8_t {
 
 // What a name of the fixed list means.
 enum class Known : uint8_t {
-  Unknown, RebuildTensor, RebuildTensorV2, RebuildTensorV3, RebuildParameter, RebuildParameterWithState, RebuildMeta, RebuildFromType, GetLayout,
+  Unknown, RebuildTensor, RebuildTensorV2, RebuildTensorV3, RebuildParameter, RebuildParameterWithState, RebuildSparse, RebuildMeta, RebuildFromType, GetLayout,
   Size, Device, TensorClass, ParameterClass, DType, StorageClass, OrderedDict, DefaultDict, Counter, Encode, Set, FrozenSet, List, Dict, Tuple, Int,
   Float, Complex, Bool, Text, Bytes, ByteArray, Identity, RestoreTag, Script,
 };
@@ -71,6 +71,9 @@ struct TensorRecord {
   NodeId sizes = 0, strides = 0;  // tuples of integers
   // Python attributes (a dict, or a tuple of dict and slots) and the class of a subclass of Tensor.
   NodeId attributes = kNoNode, type = kNoNode;
+  // A sparse tensor has instead of storage and strides the node of its layout and a tuple: positions, values, sizes (and whether they are
+  // sorted), or pointers, positions, values, sizes.
+  NodeId layout = kNoNode, parts = kNoNode;
 };
 
 // Everything that one or several pickles said, as a table. Children of a tuple come before it; lists, dicts and sets may contain themselves.

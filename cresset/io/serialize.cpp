@@ -253,13 +253,11 @@ class ArchiveReader {
   }
 
   Tensor tensor(const io::TensorRecord& record) {
-    intrusive_ptr<StorageImpl> storage;
-    if (record.storage != io::kNoNode) {
-      auto& slot = storages_[record.storage];
-      if (!slot) slot = checkpoint_.read_storage(record.storage);
-      storage = slot;
-    }
-    const Tensor t = checkpoint_.make_tensor(record, storage);
+    const Tensor t = checkpoint_.make_tensor(record, [&](uint32_t number) {
+      auto& slot = storages_[number];
+      if (!slot) slot = checkpoint_.read_storage(number);
+      return slot;
+    });
     return device_ ? t.to(*device_) : t;
   }
 

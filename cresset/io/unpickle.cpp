@@ -16,7 +16,7 @@ constexpr Name kNames[] = {
     {"torch._utils", "_rebuild_tensor_v2", Known::RebuildTensorV2}, {"collections", "OrderedDict", Known::OrderedDict},
     {"torch._utils", "_rebuild_parameter", Known::RebuildParameter}, {"torch._utils", "_rebuild_tensor_v3", Known::RebuildTensorV3},
     {"torch._utils", "_rebuild_tensor", Known::RebuildTensor}, {"torch._utils", "_rebuild_parameter_with_state", Known::RebuildParameterWithState},
-    {"torch._utils", "_rebuild_meta_tensor_no_storage", Known::RebuildMeta}, {"torch._tensor", "_rebuild_from_type_v2", Known::RebuildFromType},
+    {"torch._utils", "_rebuild_sparse_tensor", Known::RebuildSparse}, {"torch._utils", "_rebuild_meta_tensor_no_storage", Known::RebuildMeta}, {"torch._tensor", "_rebuild_from_type_v2", Known::RebuildFromType},
     {"torch.serialization", "_get_layout", Known::GetLayout}, {"torch", "Size", Known::Size}, {"torch", "device", Known::Device},
     {"torch", "Tensor", Known::TensorClass}, {"torch.nn.parameter", "Parameter", Known::ParameterClass},
     {"collections", "defaultdict", Known::DefaultDict}, {"collections", "Counter", Known::Counter}, {"_codecs", "encode", Known::Encode},
@@ -174,6 +174,7 @@ class Machine {
   bool flag(NodeId id, const char* what);
   NodeId integers(NodeId id, const char* what);
   NodeId tensor(const Name& callable, const std::vector<NodeId>& arguments);
+  NodeId sparse_tensor(const std::vector<NodeId>& arguments);
   NodeId container_of(Kind kind, const std::vector<NodeId>& arguments, const char* what);
   NodeId encode(const std::vector<NodeId>& arguments, const char* what);
   void need(bool fits, const char* what) {
@@ -328,6 +329,26 @@ NodeId Machine::tensor(const Name& callable, const std::vector<NodeId>& a) {
   return id;
 }
 
+// (layout, parts).
+NodeId Machine::sparse_tensor(const std::vector<NodeId>& a) {
+  const char* what = "_rebuild_sparse_tensor";
+  need(a.size() == 2 && is(a[0], Kind::Layout) && is(a[1], Kind::Tuple), what);
+  TensorRecord t;
+  t.layout = a[0];
+  t.parts = a[1];
+  const bool coo = node(a[0]).text == "torch.sparse_coo";
+  const std::vector<NodeId> parts = d_.children(a[1]);
+  const size_t tensors = coo ? 2 : 3;
+  need(parts.size() == tensors + 1 || (coo && parts.size() == 4 && is(parts[3], Kind::Bool)), what);
+  for (size_t i = 0; i < tensors; i++) need(is(parts[i], Kind::Tensor) && d_.tensors[node(parts[i]).place].storage != kNoNode, what);
+  t.dtype = d_.tensors[node(parts[tensors - 1]).place].dtype;
+  t.sizes = integers(parts[tensors], what);
+  const NodeId id = add(Kind::Tensor);
+  d_.nodes[id].place = static_cast<uint32_t>(d_.tensors.size());
+  d_.tensors.push_back(t);
+  return id;
+}
+
 NodeId Machine::container_of(Kind kind, const std::vector<NodeId>& a, const char* what) {
   need(a.size() <= 1, what);
   if (a.empty()) return add_container(kind, {});
@@ -399,6 +420,7 @@ NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
     case Known::RebuildTensorV2:
     case Known::RebuildTensorV3:
     case Known::RebuildMeta: return tensor(name, a);
+    case Known::RebuildSparse: return sparse_tensor(a);
     case Known::RebuildParameter:
     case Known::RebuildParameterWithState: {
       need(a.size() == (known == Known::RebuildParameter ? 3u : 4u) && is(a[0], Kind::Tensor), what);

@@ -108,10 +108,10 @@ Tensor stack(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); i++) {
     CRESSET_CHECK(tensors[i].sizes() == tensors[0].sizes(), "stack: expects each tensor to be equal size, got ", tensors[0].sizes(),
                   " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
-    parts.push_back(d < tensors[0].dim() ? tensors[i] : tensors[i].unsqueeze(d));
+    parts.push_back(d < tensors[0].dim() && tensors[0].layout() == Layout::Strided ? tensors[i] : tensors[i].unsqueeze(d));
   }
   const Tensor joined = cresset::cat(parts, d);
-  if (d == tensors[0].dim()) return joined;
+  if (d == tensors[0].dim() || tensors[0].layout() != Layout::Strided) return joined;
   // One after the other along the dimension that follows, which is then split: so they keep their memory format.
   DimVector shape(tensors[0].sizes());
   shape.insert(shape.begin() + d, static_cast<int64_t>(tensors.size()));

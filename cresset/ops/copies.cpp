@@ -2,6 +2,7 @@
 
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/sparse_math.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
 
@@ -54,6 +55,7 @@ Tensor slice_copy(const Tensor& self, int64_t dim, std::optional<int64_t> start,
 }
 Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   CRESSET_CHECK(dim < self.dim(), "narrow_copy: dimension out of range, got ", dim, " for shape ", self.sizes());
+  if (self.layout() != Layout::Strided) return sparse::narrow_copy(self, dim, start, length);
   return separate(self.narrow(dim, start, length));
 }
 std::vector<Tensor> unbind_copy(const Tensor& self, int64_t dim) { return separate(self.unbind(dim)); }

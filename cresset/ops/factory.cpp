@@ -9,6 +9,7 @@
 #include "cresset/ops/bodies_factory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
+#include "cresset/ops/sparse.h"
 
 namespace cresset::ops {
 
@@ -147,9 +148,10 @@ Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& opt
 Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) { return fresh(cresset::empty({}, plain(options)).fill_(s)); }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
+  if (CRESSET_UNLIKELY(self.layout() != Layout::Strided)) return sparse::empty_like(self, options);
   const MemoryFormat format = format_of(options, memory_format);
   const TensorOptions o = like(self, options).memory_format(std::nullopt);
-  if (format == MemoryFormat::Contiguous) return cresset::empty(self.sizes(), o);
+  if (format == MemoryFormat::Contiguous || o.layout() != Layout::Strided) return cresset::empty(self.sizes(), o);
   if (format != MemoryFormat::Preserve) return cresset::empty(self.sizes(), o, format);
   const bool dense = self.is_non_overlapping_and_dense();
   return cresset::empty_strided(self.sizes(), dense ? DimVector(self.strides()) : dense_strides(self.sizes(), {DimVector(self.strides())}), o);

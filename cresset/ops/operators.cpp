@@ -58,6 +58,7 @@ Scalar Tensor::item() const {
                 "a Tensor, please try to rewrite what you're doing with other operations");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
   CRESSET_CHECK(!is_meta(), "item: cannot be called on meta tensors, they hold no data");
+  if (layout() != Layout::Strided) return to_dense().item();
   Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();
   if (is_storage_type(t.scalar_type())) t = t.to(compute_type(t.scalar_type()));
   switch (t.scalar_type()) {

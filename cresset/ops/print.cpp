@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "cresset/core/sparse.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -128,7 +129,13 @@ void append_matrices(std::string& s, const Values& v, IntArrayRef sizes) {
 std::string Tensor::toString() const {
   if (!defined()) return "[ Tensor (undefined) ]";
   std::string s;
-  if (is_meta()) {
+  if (layout() != Layout::Strided) {
+    const SparseParts& p = sparse_parts(*this);
+    const bool rows = is_by_rows(layout());
+    s = std::string(!p.plain.defined() ? "indices" : rows ? "crow_indices" : "ccol_indices") + ":\n" + p.indices.toString() + "\n";
+    if (p.plain.defined()) s += std::string(rows ? "col_indices" : "row_indices") + ":\n" + p.plain.toString() + "\n";
+    s += "values:\n" + p.values.toString();
+  } else if (is_meta()) {
     s = "...";
   } else {
     const Tensor t = detach().to(TensorOptions().device(kCPU)).resolve_conj().resolve_neg().contiguous();
@@ -158,7 +165,8 @@ std::string Tensor::toString() const {
   if (!s.empty()) s += '\n';
   std::string device_name = device_type_name(device().type());
   for (char& c : device_name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  s += "[ " + device_name + cresset::toString(scalar_type()) + "Type{";
+  constexpr const char* kLayouts[] = {"", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Mkldnn"};
+  s += "[ " + std::string(kLayouts[static_cast<size_t>(layout())]) + device_name + cresset::toString(scalar_type()) + "Type{";
   for (int64_t d = 0; d < dim(); d++) s += (d ? "," : "") + std::to_string(size(d));
   return s + "} ]";
 }

@@ -131,7 +131,7 @@ Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<d
 
 namespace composite {
 
-Tensor conj(const Tensor& self) { return self.is_complex() ? cresset::_conj(self) : self; }
+Tensor conj(const Tensor& self) { return !self.is_complex() ? self : self.layout() == Layout::Strided ? cresset::_conj(self) : self.conj_physical(); }
 Tensor resolve_conj(const Tensor& self) { return self.is_conj() ? self.clone() : self; }
 Tensor resolve_neg(const Tensor& self) { return self.is_neg() ? self.clone() : self; }
 

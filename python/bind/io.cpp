@@ -105,6 +105,7 @@ class Builder {
         case Kind::Tensor: {
           const io::TensorRecord& t = d_.tensors[n.place];
           if (t.storage != kNoNode) needed_[t.storage] = true;
+          if (t.parts != kNoNode) visit(t.parts);
           if (t.attributes != kNoNode) visit(t.attributes);
           if (t.type != kNoNode) visit(t.type);
           break;
@@ -161,11 +162,7 @@ class Builder {
   }
 
   Ref tensor(const io::TensorRecord& r) {
-    Tensor t;
-    {
-      const intrusive_ptr<StorageImpl> storage = r.storage == kNoNode ? intrusive_ptr<StorageImpl>() : storages_[r.storage];
-      t = checkpoint_.make_tensor(r, storage);
-    }
+    Tensor t = checkpoint_.make_tensor(r, [&](uint32_t number) { return storages_[number]; });
     PyObject* attributes = r.attributes == kNoNode ? Py_None : of(r.attributes);
     if (r.attributes != kNoNode) settle();
     if (r.is_parameter) {

@@ -144,7 +144,11 @@ PyObject* get_shape(PyObject* self, void*) {
 PyObject* get_strides(const Tensor& t) { return wrap(t.strides()); }
 PyObject* get_ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* get_itemsize(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
-PyObject* get_nbytes(const Tensor& t) { return PyLong_FromSize_t(t.nbytes()); }
+PyObject* get_nbytes(const Tensor& t) {
+  CRESSET_CHECK(t.layout() == Layout::Strided, "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the ",
+                "indices and values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()");
+  return PyLong_FromSize_t(t.nbytes());
+}
 PyObject* get_grad(const Tensor& t) { return wrap(t.grad()); }
 PyObject* get_data(const Tensor& t) { return wrap(t.data()); }
 PyObject* get_base(const Tensor& t) {
@@ -280,7 +284,7 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("is_xpu", always<false>, nullptr),
     CRESSET_PROPERTY("is_mkldnn", always<false>, nullptr),
     CRESSET_PROPERTY("is_nested", always<false>, nullptr),
-    CRESSET_PROPERTY("is_sparse_csr", always<false>, nullptr),
+    CRESSET_PROPERTY("is_sparse_csr", flag_of<&Tensor::is_sparse_csr>, nullptr),
     CRESSET_PROPERTY("volatile", always<false>, nullptr),
     {}};
 Py_hash_t tensor_hash(PyObject* self) {

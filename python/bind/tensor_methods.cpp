@@ -33,6 +33,7 @@ PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* element_size_of(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
 PyObject* data_ptr(const Tensor& t) {
   check_has_memory(t);
+  CRESSET_CHECK(t.layout() == Layout::Strided, "Cannot access data pointer of Tensor that doesn't have storage");
   return PyLong_FromVoidPtr(t.numel() ? t.data_ptr() : nullptr);
 }
 PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.device().index()); }
@@ -53,6 +54,7 @@ template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* a
     CRESSET_CHECK_TYPE(n + named <= 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0),
                        Sizes ? "size" : "stride", ": expected at most one argument, `dim`, got ", n + named);
     const Tensor& t = tensor_of(self);
+    CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse, "Sparse CSR tensors do not have strides");
     if (n + named == 0 || args[0] == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap(t.strides());
     const int64_t d = to_index(args[0], "dim");
     return PyLong_FromLongLong(Sizes ? t.size(d) : t.stride(d));
@@ -118,6 +120,7 @@ PyObject* tolist(const Tensor& t) {
   check_has_memory(t);
   Tensor plain = t.detach().resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
+  CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: Cannot access data pointer of Tensor that doesn't have storage; use to_dense() first");
   CRESSET_CHECK(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
   return nested(plain, 0, static_cast<const char*>(plain.data_ptr()));
 }

@@ -78,6 +78,11 @@ set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tens
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
 from . import autograd, fft, linalg, special  # noqa: E402,F401
+from . import sparse  # noqa: E402,F401
+from .sparse import _make as _sparse_make  # noqa: E402
+
+for _name in ("coo", "compressed", "csr", "csc", "bsr", "bsc"):
+    globals()[f"sparse_{_name}_tensor"] = _overridable.overridable(getattr(_sparse_make, f"sparse_{_name}_tensor"), __name__)
 
 # Submodules that load at first use, and names that live in them.
 _lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}

@@ -60,7 +60,7 @@ from _cresset.functions import return_types as return_types
 from . import __config__ as __config__, accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compat as compat, cpu as cpu
 from . import cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, io as io, linalg as linalg, masked as masked, nn as nn, optim as optim
 from . import ops as ops, overrides as overrides, random as random
-from . import serialization as serialization, signal as signal, special as special, storage as storage, testing as testing
+from . import serialization as serialization, signal as signal, sparse as sparse, special as special, storage as storage, testing as testing
 from . import types as types, utils as utils, version as version
 from .func import vmap as vmap
 from .storage import TypedStorage as TypedStorage
@@ -120,6 +120,30 @@ def load(
 # Creation.
 def tensor(
     data: Any, *, dtype: _DType | None = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False
+) -> Tensor: ...
+def sparse_coo_tensor(
+    *args: Any, indices: Any = None, values: Any = None, size: _Size | None = None, dtype: _DType | None = None, device: _Device | None = None,
+    pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None
+) -> Tensor: ...
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
+    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+) -> Tensor: ...
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
+    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+) -> Tensor: ...
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
+    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+) -> Tensor: ...
+def sparse_bsr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
+    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+) -> Tensor: ...
+def sparse_bsc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
+    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
 ) -> Tensor: ...
 def as_tensor(data: Any, *, dtype: _DType | None = None, device: _Device | None = None) -> Tensor: ...
 def asarray(

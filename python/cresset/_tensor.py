@@ -37,6 +37,10 @@ def numpy(self, *, force=False):
         self = self.detach().cpu().resolve_conj().resolve_neg()
     if self.is_meta:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if self.layout is not torch.strided:
+        title = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
+        name = title[str(self.layout).rpartition(".")[2]]
+        raise TypeError(f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first.")
     if self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.is_conj():
@@ -220,14 +224,30 @@ def _type_name(dtype, device="cpu"):
 
 
 @_method
+def to_sparse_coo(self):
+    """The tensor in coordinate layout: the same as `to_sparse()`.
+
+    >>> torch.eye(2).to_sparse_coo().indices()
+    tensor([[0, 1],
+            [0, 1]])
+    """
+    return self.to_sparse()
+
+
+@_method
 def type(self, dtype=None, non_blocking=False, **named):
     """The name of the tensor's type, or the tensor in another one."""
     if dtype is None:
-        return _type_name(self.dtype, self.device.type)
+        name = _type_name(self.dtype, self.device.type)
+        if self.layout in (torch.strided, torch.sparse_coo):
+            return name if self.layout is torch.strided else name.replace("torch.", "torch.sparse.", 1)
+        raise RuntimeError("Unimplemented backend SparseCsrCPU")
     if isinstance(dtype, torch.dtype):
         return self.to(dtype)
     if isinstance(dtype, _TensorType):
         return self.to(dtype.dtype)
+    if isinstance(dtype, str) and dtype.startswith("torch.sparse.") and self.is_sparse:
+        dtype = dtype.replace("sparse.", "", 1)
     if isinstance(dtype, str) and dtype.startswith("torch.") and dtype[6:] in _TYPED:
         return self.to(_TYPED[dtype[6:]])
     if isinstance(dtype, str) and dtype == "torch.Tensor" or dtype is Tensor:

@@ -154,17 +154,35 @@ def _text(tensor, indent):
     return _nested(data, tuple(tensor.shape), indent, summarise, form)
 
 
-def _with_suffixes(text, suffixes, indent):
+def _with_suffixes(text, suffixes, indent, own_line=False):
     parts = [text]
     last = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if last + len(suffix) + 2 > _options["linewidth"]:
+        if own_line or last + len(suffix) + 2 > _options["linewidth"]:
+            own_line = False
             parts.append(",\n" + " " * indent + suffix)
             last = indent + len(suffix)
         else:
             parts.append(", " + suffix)
             last += len(suffix) + 2
     return "".join(parts) + ")"
+
+
+def _sparse_text(self, indent):
+    """The parts of a sparse tensor, each on lines of its own."""
+    if self.layout is _cresset.sparse_coo:
+        parts = {"indices": self._indices(), "values": self._values()}
+    elif self.layout in (_cresset.sparse_csr, _cresset.sparse_bsr):
+        parts = {"crow_indices": self.crow_indices(), "col_indices": self.col_indices(), "values": self.values()}
+    else:
+        parts = {"ccol_indices": self.ccol_indices(), "row_indices": self.row_indices(), "values": self.values()}
+    texts = []
+    for name, part in parts.items():
+        head = name + "=tensor("
+        part = part.detach()
+        body = "[], size=" + str(tuple(part.shape)) if part.numel() == 0 else _text(part, indent + len(head))
+        texts.append(head + body + ")")
+    return (",\n" + " " * indent).join(texts)
 
 
 def _history(self):
@@ -216,6 +234,13 @@ def _tensor_str(self, contents):
     if self.device.type != "cpu":
         suffixes.append(f"device='{self.device}'")
     size = "size=" + str(tuple(self.shape))
+    if self.layout is not _cresset.strided:
+        suffixes += [size, f"nnz={self._nnz()}"]
+        if self.dtype not in usual:
+            suffixes.append(f"dtype={self.dtype}")
+        suffixes.append(f"layout={self.layout}")
+        text = _sparse_text(self, indent) if contents is None else contents
+        return _with_suffixes(prefix + text, suffixes + _history(self) + _tangent(self), indent, own_line=self.is_sparse)
     if self.is_meta:
         text = "..." if contents is None else contents
         suffixes.append(size)

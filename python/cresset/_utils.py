@@ -86,6 +86,28 @@ def _set_attributes(tensor, state):
     return tensor
 
 
+def cresset_layouts():
+    import cresset
+
+    return cresset
+
+
+def _sparse_data(self):
+    """The parts of a sparse tensor as they are written."""
+    layouts = cresset_layouts()
+    if self.layout is layouts.sparse_coo:
+        return self._indices(), self._values(), self.size(), self.is_coalesced()
+    if self.layout in (layouts.sparse_csr, layouts.sparse_bsr):
+        return self.crow_indices(), self.col_indices(), self.values(), self.size()
+    return self.ccol_indices(), self.row_indices(), self.values(), self.size()
+
+
+def _rebuild_sparse_tensor(layout, data):
+    from cresset.sparse import _make
+
+    return _make._rebuild_sparse_tensor(layout, data)
+
+
 def reduce_tensor(self):
     """The callable and arguments that rebuild a tensor, its class and its attributes."""
     if self.device.type == "meta":
@@ -94,6 +116,9 @@ def reduce_tensor(self):
             return _rebuild_meta_tensor_no_storage, args
         return _rebuild_from_type_v2, (_rebuild_meta_tensor_no_storage, type(self), args, _attributes(self))
     attributes = _attributes(self)
+    if self.layout is not cresset_layouts().strided:
+        args = (self.layout, _sparse_data(self))
+        return _rebuild_sparse_tensor, args
     if self.is_conj() or self.is_neg():
         self = self.resolve_conj().resolve_neg()
     storage = (self.untyped_storage(), self.dtype)
@@ -111,7 +136,7 @@ def deepcopy_tensor(self, memo):
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only tensors created by the user (leaves of the graph) can be copied deeply; use clone() or detach()")
-    if self.device.type == "meta" or self.is_conj() or self.is_neg():
+    if self.device.type == "meta" or self.is_conj() or self.is_neg() or self.layout is not cresset_layouts().strided:
         out = self.detach().clone()
     else:
         storage = copy.deepcopy(self.untyped_storage(), memo)

@@ -243,8 +243,7 @@ class RowEmitter:
             meta = decomposition = layer = run
         if row.kind == "view":
             flags.append("kViewOp")
-        if row.any_device:
-            flags.append("kAnyDeviceOp")
+        flags += [flag for flag, on in (("kAnyDeviceOp", row.any_device), ("kAnyLayoutOp", row.any_layout)) if on]
         if row.is_direct and row.meta == "data_dependent":
             meta = "nullptr"
         elif row.is_direct and self.has_meta_function():

@@ -185,6 +185,7 @@ class Row:
     out_overlap: bool = False
     out_body: bool = False
     any_device: bool = False
+    any_layout: bool = False
     inplace_safe: bool = False
     output_differentiability: tuple[bool, ...] = ()
     aliases: tuple[str, ...] = ()

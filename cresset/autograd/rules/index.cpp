@@ -6,7 +6,18 @@ namespace cresset::autograd::rules {
 
 using ops::wrap_dim;
 
-Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
+Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad) {
+  if (sparse_grad && !sizes.empty() && index.dim() > 0) {
+    // One position for each element of the index: its own but for `dim`.
+    std::vector<Tensor> positions;
+    for (int64_t d = 0; d < index.dim(); d++) {
+      DimVector shape(static_cast<size_t>(index.dim()), 1);
+      shape[static_cast<size_t>(d)] = index.size(d);
+      const bool gathered = d == wrap_dim(dim, index.dim());
+      positions.push_back((gathered ? index : cresset::arange(index.size(d), index.options()).view(shape).expand(index.sizes())).reshape({-1}));
+    }
+    return cresset::_sparse_coo_tensor_unsafe(cresset::stack(positions), grad.reshape({-1}), sizes, grad.options().layout(Layout::Sparse));
+  }
   return cresset::zeros(sizes, grad.options()).scatter_add(dim, index, grad);
 }
 

@@ -82,7 +82,7 @@ Tensor fft_r2c_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef dim, 
 Tensor fft_c2r_backward(const Tensor& grad, IntArrayRef dim, int64_t normalization);
 
 // Indexing (rules/index.cpp).
-Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
+Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad);
 Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
@@ -145,5 +145,25 @@ Tensor qr_backward(const Tensor& grad_q, const Tensor& grad_r, const Tensor& a, 
 Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors);
 Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors);
 Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& grad_vh, const Tensor& full_u, const Tensor& s, const Tensor& full_vh);
+
+// Sparse layouts: sparse.cpp.
+// What `grad`, dense or COO, has at the positions of a COO tensor: of shape (nnz, dense sizes...).
+Tensor values_at(const Tensor& grad, const Tensor& indices);
+// The values of `grad` at the positions of the compressed tensor `like`.
+Tensor compressed_values(const Tensor& grad, const Tensor& like);
+// The positions of `self` with other values.
+Tensor with_values(const Tensor& self, const Tensor& values);
+// `grad` in the layout of `options`.
+Tensor to_layout_of(const Tensor& grad, const TensorOptions& options);
+Tensor sparse_mask_backward(const Tensor& grad, const Tensor& mask, const TensorOptions& options);
+Tensor sparse_product_grad1(const Tensor& grad, const Tensor& mat1, const Tensor& mat2, const Scalar& alpha);
+Tensor sparse_product_grad2(const Tensor& grad, const Tensor& mat1, const Tensor& mat2, const Scalar& alpha);
+Tensor sparse_matmul_grad1(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor sparse_matmul_grad2(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor sampled_grad1(const Tensor& grad, const Tensor& self, const Tensor& mat2, const Scalar& alpha);
+Tensor sampled_grad2(const Tensor& grad, const Tensor& self, const Tensor& mat1, const Scalar& alpha);
+Tensor sparse_sum_grad(const Tensor& grad, const Tensor& self, IntArrayRef dim);
+Tensor sparse_softmax_grad(const Tensor& grad, const Tensor& result, int64_t dim);
+Tensor sparse_log_softmax_grad(const Tensor& grad, const Tensor& result, int64_t dim);
 
 }  // namespace cresset::autograd::rules

@@ -31,6 +31,11 @@ class Optimizer:
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: _bool = False) -> Any: ...
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: _bool = False) -> Any: ...
 
+class SparseAdam(Optimizer):
+    def __init__(
+        self, params: _Params, lr: _float | Tensor = 0.001, betas: tuple[_float, _float] = ..., eps: _float = 1e-08, maximize: _bool = False
+    ) -> None: ...
+
 class ASGD(Optimizer):
     def __init__(
         self, params: _Params, lr: _float | Tensor = 0.01, lambd: _float = 0.0001, alpha: _float = 0.75, t0: _float = 1000000.0,

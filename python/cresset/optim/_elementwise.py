@@ -73,6 +73,9 @@ class Elementwise(Optimizer):
     def _update(self, p, grad, state, options):
         raise NotImplementedError
 
+    def _no_sparse(self):
+        return f"{type(self).__name__} does not support sparse gradients"
+
     def _fused(self, params, options):
         """Updates what a fused kernel can, and returns the rest."""
         return params
@@ -120,7 +123,7 @@ class Elementwise(Optimizer):
             if p.grad is None:
                 continue
             if p.grad.is_sparse and not self._takes_sparse:
-                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+                raise RuntimeError(self._no_sparse())
             state = self.state[p]
             if not state:
                 self._start(p, state, options)

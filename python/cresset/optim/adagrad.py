@@ -56,6 +56,8 @@ class Adagrad(Elementwise):
             for p in group["params"]:
                 self._start(p, self.state[p], group)
 
+    _takes_sparse = True
+
     def _start(self, p, state, o):
         start = o["initial_accumulator_value"]
         value = complex(start, start) if p.is_complex() else start
@@ -72,8 +74,24 @@ class Adagrad(Elementwise):
         return _cresset.fused_adagrad(params, self.state, o["lr"], o["lr_decay"], o["eps"], o["weight_decay"])
 
     def _update(self, p, grad, state, o):
+        if grad.is_sparse:
+            return self._update_sparse(p, grad.coalesce(), state, o)
         if o["weight_decay"]:
             grad = grad.add(p, alpha=o["weight_decay"])
         rate = o["lr"] / (1 + (state["step"].item() - 1) * o["lr_decay"])
         total = add_product(state["sum"], grad, grad)
         add_quotient(p, grad, total.sqrt().add(o["eps"]), -rate)
+
+    def _update_sparse(self, p, grad, state, o):
+        if o["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        if not grad._nnz():
+            return
+        rate = o["lr"] / (1 + (state["step"].item() - 1) * o["lr_decay"])
+
+        def stored(values):
+            return torch.sparse_coo_tensor(grad.indices(), values, grad.shape, is_coalesced=True, check_invariants=False)
+
+        state["sum"].add_(stored(grad.values() * grad.values()))
+        root = state["sum"].sparse_mask(grad).values().sqrt() + o["eps"]
+        p.add_(stored(grad.values() / root), alpha=-rate)

@@ -131,6 +131,33 @@ class _Comparison:
                 return f"The values for attribute {name!r} do not match: {value(actual)} != {value(expected)}."
         if actual.is_meta or expected.is_meta:
             return None
+        if actual.layout is not expected.layout:  # only without a check of layouts
+            actual, expected = actual.to_dense(), expected.to_dense()
+        if actual.layout is not torch.strided:
+            return self.of_sparse_tensors(actual.detach(), expected.detach())
+        return self.of_elements(actual, expected, "Tensor-likes")
+
+    def of_sparse_tensors(self, actual, expected):
+        name = str(actual.layout).rpartition("_")[2].upper()
+        if actual._nnz() != expected._nnz() and actual.is_sparse:
+            actual, expected = (t if actual.is_coalesced() == expected.is_coalesced() else t.coalesce() for t in (actual, expected))
+        if actual._nnz() != expected._nnz():
+            return f"The number of specified values in sparse {name} tensors does not match: {actual._nnz()} != {expected._nnz()}"
+        if actual.is_sparse and actual.is_coalesced() != expected.is_coalesced():
+            actual, expected = actual.coalesce(), expected.coalesce()
+        if actual.is_sparse:
+            parts = ("_indices", "_values")
+        elif name in ("CSR", "BSR"):
+            parts = ("crow_indices", "col_indices", "values")
+        else:
+            parts = ("ccol_indices", "row_indices", "values")
+        for part in parts:
+            text = self.of_elements(getattr(actual, part)(), getattr(expected, part)(), f"Sparse {name} {part.removeprefix('_')}")
+            if text:
+                return text
+        return None
+
+    def of_elements(self, actual, expected, what):
         rtol, atol = self.tolerances(actual.dtype, expected.dtype)
         actual, expected = actual.detach().cpu(), expected.detach().cpu()
         if actual.dtype != expected.dtype:
@@ -153,7 +180,7 @@ class _Comparison:
             figures[matches] = 0
         wrong, exact = int((~matches).sum()), rtol == atol == 0
         text = (
-            f"Tensor-likes are not {'equal' if exact else 'close'}!\n\n"
+            f"{what} are not {'equal' if exact else 'close'}!\n\n"
             f"Mismatched elements: {wrong} / {matches.numel()} ({100 * wrong / matches.numel():.1f}%)"
         )
         for name, figures, allowed in (("absolute", difference, atol), ("relative", relative, rtol)):

@@ -10,6 +10,7 @@
 #include "cresset/nn/expanding_array.h"
 #include "cresset/nn/ordered_dict.h"
 #include "cresset/ops/namespaces.h"
+#include "cresset/sparse.h"
 #include "cresset/tensor.h"
 #include "torch/detail/macros.h"
 
@@ -98,6 +99,7 @@ inline void synchronize(int64_t = -1) {}
 }  // namespace xpu
 namespace fft = cresset::fft;
 namespace linalg = cresset::linalg;
+namespace sparse = cresset::sparse;
 namespace special {
 using namespace cresset::special;
 using cresset::digamma;
