@@ -22,7 +22,8 @@ foreach(room base core dispatch ops autograd autograd/rules nn optim data data/d
   file(GLOB room_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.h)
   install(FILES ${room_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/${room})
 endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset)
+install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/sparse.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/cresset/ops/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/ops
         FILES_MATCHING PATTERN "functions.h" PATTERN "namespaces.h" PATTERN "*.inc")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/compat/include/ ${CMAKE_BINARY_DIR}/compat/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat)

@@ -195,7 +195,7 @@ const std::vector<Mistake>& mistakes() {
        [] { Device("gpu:0"); }},
       {"DeviceThatIsAbsent", "NotImplementedError",
        "ones: no backend is registered for the device and layout of the arguments; the operator is registered for: "
-       "CPU, Meta",
+       "CPU, Meta, SparseCPU, SparseCsrCPU",
        [] { ones({2}, TensorOptions(Device("cuda:0"))); }},
       {"ItemOfSeveralElements", "RuntimeError",
        "item: a tensor with 2 elements cannot be converted to a number, expected exactly one", [] { ones({2}).item(); }},
