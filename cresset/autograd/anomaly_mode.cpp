@@ -89,7 +89,7 @@ void AnomalyMode::check_nan(const Node& node, const variable_list& grads) {
   NoGradGuard no_grad;
   for (size_t i = 0; i < grads.size(); i++) {
     const Tensor& g = grads[i];
-    if (!g.defined() || g.numel() == 0 || g.is_meta() || !is_differentiable_type(g.scalar_type())) continue;
+    if (!g.defined() || g.numel() == 0 || g.lacks_data() || !is_differentiable_type(g.scalar_type())) continue;
     const bool nan = cresset::isnan(g).any().item<bool>();
     CRESSET_CHECK(!nan, node.name(), ": returned nan values in its output ", i, ", ", g);
   }

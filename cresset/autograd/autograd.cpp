@@ -29,7 +29,7 @@ variable_list root_gradients(const char* op, const variable_list& outputs, const
     CRESSET_CHECK(out.numel() == 1, op, ": a gradient can be left out only for a tensor with one element, got ", out);
     CRESSET_CHECK(out.is_floating_point() || out.is_complex(), op, ": a gradient can be left out only for a floating point tensor, got ", out);
     CRESSET_CHECK(!out.is_complex(), op, ": a gradient can be left out only for a real tensor, got ", out);
-    grads.push_back(cresset::ones(out.sizes(), out.options()));
+    grads.push_back(CRESSET_UNLIKELY(out.lacks_data()) ? cresset::ones_like(out) : cresset::ones(out.sizes(), out.options()));
   }
   return grads;
 }

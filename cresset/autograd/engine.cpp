@@ -8,6 +8,7 @@
 #include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/graph_task.h"
 #include "cresset/autograd/run_state.h"
+#include "cresset/core/fake_mode.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -25,7 +26,14 @@ namespace {
 // Passes nested deeper than this on one thread's stack continue on another thread.
 constexpr int kMaxNesting = 64;
 
-bool is_accelerator(Device d) { return !d.is_cpu() && !d.is_meta(); }
+bool is_accelerator(Device d) { return !d.is_cpu() && !d.is_meta() && backend_of(d.type(), Layout::Strided) != kNoBackend; }
+
+// What the gradients of a backward pass over fake tensors are made under.
+FakeMode* mode_of(const variable_list& grads) {
+  for (const Tensor& g : grads)
+    if (g.defined() && is_fake(*g.impl()) && g.impl()->has_storage()) return g.impl()->storage()->fake_mode();
+  return nullptr;
+}
 
 std::unique_lock<std::mutex> lock_if_shared(GraphTask& task) {
   return task.shared ? std::unique_lock<std::mutex>(task.mutex) : std::unique_lock<std::mutex>();
@@ -449,6 +457,11 @@ variable_list Engine::execute(const edge_list& roots, variable_list&& grads, boo
   task.layers = layer_state();
   task.layers.set_hidden(static_cast<uint8_t>(task.layers.hidden & ~kAutogradLayer));
   task.layers.set_grad_mode(create_graph);
+  const auto mode = intrusive_ptr<FakeMode>::share(mode_of(grads));
+  if (CRESSET_UNLIKELY(mode && !task.layers.fake_mode)) {
+    task.layers.fake_mode = mode.get();
+    task.layers.included |= kLazyMathLayer;
+  }
   discover(task, roots, outputs.empty() ? 0 : lowest_topological_nr(outputs));
   if (!outputs.empty()) restrict_to(task, outputs, accumulate_grad);
   if (CRESSET_LIKELY(!task.shared)) {

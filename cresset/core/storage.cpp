@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cresset/core/fake_mode.h"
+
 namespace cresset {
+
+struct StorageImpl::Foreign {
+  std::function<void(void*)> deleter;
+  intrusive_ptr<FakeMode> mode = nullptr;
+  intrusive_ptr<StorageImpl> constant = nullptr;
+};
 
 StorageImpl::StorageImpl(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
   if (CRESSET_LIKELY(device.is_cpu())) data_ = cpu_allocate(nbytes);
@@ -13,7 +21,21 @@ StorageImpl::StorageImpl(size_t nbytes, Device device) : nbytes_(nbytes), device
 StorageImpl::StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter)
     : data_(data), nbytes_(nbytes), foreign_(new Foreign{std::move(deleter)}), device_(device) {}
 
+StorageImpl::StorageImpl(size_t nbytes, Device device, FakeMode& mode)
+    : nbytes_(nbytes), foreign_(new Foreign{{}, intrusive_ptr<FakeMode>::share(&mode)}), device_(device) {
+  mode.count(device, static_cast<int64_t>(nbytes));
+}
+
 StorageImpl::~StorageImpl() { free_data(); }
+
+FakeMode* StorageImpl::fake_mode() const { return foreign_ ? foreign_->mode.get() : nullptr; }
+
+intrusive_ptr<StorageImpl> StorageImpl::constant() const { return foreign_ ? foreign_->constant : nullptr; }
+
+void StorageImpl::set_constant(intrusive_ptr<StorageImpl> bytes) {
+  CRESSET_INTERNAL_ASSERT(is_fake());
+  foreign_->constant = std::move(bytes);
+}
 
 const intrusive_ptr<VersionCounter>& StorageImpl::shared_version() {
   if (!shared_version_) {
@@ -27,6 +49,7 @@ const intrusive_ptr<VersionCounter>& StorageImpl::shared_version() {
 void StorageImpl::free_data() {
   if (CRESSET_UNLIKELY(foreign_ != nullptr)) {
     if (foreign_->deleter) foreign_->deleter(data_);
+    if (foreign_->mode) foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));
     delete foreign_;
     foreign_ = nullptr;
   } else if (CRESSET_LIKELY(device_.is_cpu())) {
@@ -40,7 +63,12 @@ void StorageImpl::free_data() {
 void StorageImpl::resize(size_t nbytes) {
   CRESSET_CHECK(resizable(), "resize: the storage wraps memory it does not own (", nbytes_, " bytes) and cannot become ", nbytes,
                 " bytes; clone the tensor first");
-  if (device_.is_meta()) { nbytes_ = nbytes; return; }
+  if (is_fake()) {
+    foreign_->mode->count(device_, static_cast<int64_t>(nbytes));
+    foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));
+    foreign_->constant.reset();
+  }
+  if (device_.is_meta() || is_fake()) { nbytes_ = nbytes; return; }
   if (!device_.is_cpu()) {
     Allocator& allocator = *get_allocator(device_.type());
     void* fresh = allocator.allocate(nbytes, device_);

@@ -13,12 +13,16 @@ struct VersionCounter : RefCounted {
   std::atomic<uint32_t> value{0};
 };
 
+class FakeMode;
+
 class CRESSET_API StorageImpl final : public RefCounted {
  public:
   // Allocates from the device's allocator.
   StorageImpl(size_t nbytes, Device device);
   // Wraps memory that is given back by `deleter` (may be empty).
   StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter);
+  // Has a size and no memory (`cresset/core/fake_mode.h`).
+  StorageImpl(size_t nbytes, Device device, FakeMode& mode);
   ~StorageImpl() override;
 
   static void* operator new(size_t n) { return cpu_allocate(n); }
@@ -27,7 +31,12 @@ class CRESSET_API StorageImpl final : public RefCounted {
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return !foreign_; }
+  bool resizable() const { return !foreign_ || is_fake(); }
+  bool is_fake() const { return CRESSET_UNLIKELY(foreign_ != nullptr) && fake_mode() != nullptr; }
+  FakeMode* fake_mode() const;
+  // The bytes of a fake storage where they are known all the same; it must not be written.
+  intrusive_ptr<StorageImpl> constant() const;
+  void set_constant(intrusive_ptr<StorageImpl> bytes);
   // Keeps the first min(old, new) bytes. Errors: memory that was wrapped.
   void resize(size_t nbytes);
   std::atomic<uint32_t>& version() { return CRESSET_UNLIKELY(shared_version_.defined()) ? shared_version_->value : version_; }
@@ -38,7 +47,7 @@ class CRESSET_API StorageImpl final : public RefCounted {
   void release_resources() override { free_data(); }
 
  private:
-  struct Foreign { std::function<void(void*)> deleter; };
+  struct Foreign;
   void free_data();
 
   void* data_ = nullptr;

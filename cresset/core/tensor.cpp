@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cresset/core/fake_mode.h"
+
 namespace cresset {
 
 void Tensor::throw_undefined() const {
@@ -18,6 +20,7 @@ void Tensor::throw_dim(int64_t d) const {
 
 void Tensor::check_dtype(ScalarType wanted) const {
   CRESSET_CHECK(layout() == Layout::Strided, "data_ptr: a tensor of layout ", layout(), " has no memory of its own; see its values");
+  CRESSET_CHECK_AS(MixedFakeError, !is_fake(*impl_) || numel() == 0, "data_ptr: a fake tensor has no memory");
   CRESSET_CHECK(scalar_type() == wanted, "data_ptr: expected a tensor of dtype ", wanted, ", got ", scalar_type());
 }
 

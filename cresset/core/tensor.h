@@ -70,6 +70,8 @@ class CRESSET_API Tensor {
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
+  // Fake and meta tensors, which have a shape and no memory.
+  bool lacks_data() const { const uint8_t b = checked().backend(); return b == kMetaBackend || b == kFakeBackend; }
   bool is_sparse() const { return layout() == Layout::Sparse; }
   bool is_sparse_csr() const { return layout() == Layout::SparseCsr; }
   bool is_floating_point() const { return is_floating_type(scalar_type()); }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/core/object_hook.h"
 
 namespace cresset {
@@ -57,6 +58,7 @@ void set_backend_of(DeviceType type, Layout layout, uint8_t backend) {
 TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, Layout layout)
     : storage_(std::move(storage)), dtype_(dtype), device_(device), layout_(layout) {
   if (CRESSET_UNLIKELY(!device.is_cpu() || layout != Layout::Strided)) backend_ = backend_of(device.type(), layout);
+  if (CRESSET_UNLIKELY(storage_ && storage_->is_fake())) backend_ = kFakeBackend;
   if (CRESSET_UNLIKELY(is_storage_type(dtype))) set_lazy_layer();
   is_inference_ = layer_state().inference_mode;
   geometry_.set_dim(1);
@@ -192,10 +194,23 @@ void TensorImpl::shallow_copy_from(const TensorImpl& o) {
   set_neg(o.is_neg_);
 }
 
+namespace {
+
+// Memory for a new tensor on the device, which is completed: an accelerator's first, or that of the backend without data that runs.
+intrusive_ptr<StorageImpl> fresh_storage(size_t bytes, Device& device) {
+  const LayerState& state = layer_state();
+  if (CRESSET_UNLIKELY(state.no_data == NoData::Meta)) device = Device(kMeta);
+  if (CRESSET_UNLIKELY(!device.is_cpu() && !device.is_meta() && !device.has_index())) device = Device(device.type(), 0);
+  if (CRESSET_UNLIKELY(state.no_data == NoData::Fake)) return make_intrusive<StorageImpl>(bytes, device, *state.fake_mode);
+  return make_intrusive<StorageImpl>(bytes, device);
+}
+
+}  // namespace
+
 intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device) {
   const size_t bytes = checked_bytes(checked_numel(sizes), dtype, sizes);
-  if (CRESSET_UNLIKELY(!device.is_cpu() && !device.is_meta() && !device.has_index())) device = Device(device.type(), 0);
-  auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(bytes, device), dtype, device);
+  auto storage = fresh_storage(bytes, device);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), dtype, device);
   impl->set_contiguous_sizes(sizes);
   return impl;
 }
@@ -211,8 +226,8 @@ intrusive_ptr<TensorImpl> make_strided(IntArrayRef sizes, IntArrayRef strides, S
     CRESSET_CHECK(fits, "empty_strided: sizes ", sizes, " and strides ", strides, " reach beyond 64 bits");
   }
   const size_t bytes = numel == 0 ? 0 : checked_bytes(last + 1, dtype, sizes);
-  if (CRESSET_UNLIKELY(!device.is_cpu() && !device.is_meta() && !device.has_index())) device = Device(device.type(), 0);
-  auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(bytes, device), dtype, device);
+  auto storage = fresh_storage(bytes, device);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), dtype, device);
   impl->set_geometry(sizes, strides, 0);
   return impl;
 }

@@ -128,7 +128,7 @@ class CRESSET_API TensorImpl : public RefCounted {
 
   uint8_t layers() const { return layers_; }
   void set_layer(Layer l, bool on) { layers_ = static_cast<uint8_t>(on ? layers_ | layer_bit(l) : layers_ & ~layer_bit(l)); }
-  // 0 CPU strided, 1 meta, 2 and 3 sparse on the CPU, others as registered at run time for (device type, layout).
+  // 0 CPU strided, 1 meta, 2 and 3 sparse on the CPU, 255 fake on any device, others as registered at run time for (device type, layout).
   uint8_t backend() const { return backend_; }
   void set_backend(uint8_t b) { backend_ = b; }
 
@@ -201,7 +201,7 @@ class CRESSET_API TensorImpl : public RefCounted {
 // Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.
 CRESSET_API uint8_t backend_of(DeviceType type, Layout layout);
 CRESSET_API void set_backend_of(DeviceType type, Layout layout, uint8_t backend);
-constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kSparseBackend = 2, kSparseCompressedBackend = 3, kNoBackend = 255;
+constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kSparseBackend = 2, kSparseCompressedBackend = 3, kNoBackend = 254, kFakeBackend = 255;
 
 // A fresh, uninitialised dense tensor; the short path behind every factory and output.
 CRESSET_API intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device);

@@ -9,6 +9,7 @@ namespace {
 const BoxedFn kDerived = derived_from_functional;
 const BoxedFn kNoFormula = autograd_without_formula;
 const BoxedFn kLazyMath = compute_lazy_math;
+const BoxedFn kFake = run_fake;
 
 Target target_of(const Kernel& k, const std::type_info* signature, bool registered) {
   if (signature && k.typed && k.signature && *k.signature == *signature) return {k.typed, nullptr, registered};
@@ -34,12 +35,6 @@ std::string registered_backends(const OpEntry& op) {
   return s.empty() ? "none" : s;
 }
 
-// Ops that only look at geometry, or call others, take lazy tensors as they are.
-bool needs_computed_values(const OpEntry& op) {
-  const bool resizes = (op.flags & kAnyDeviceOp) && (op.flags & kInplaceOp);
-  return !resizes && !(op.flags & (kViewOp | kCompositeOp));
-}
-
 const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
   const Extension* e = op.extension.load(std::memory_order_acquire);
   if (is_sparse_backend(backend))
@@ -49,6 +44,21 @@ const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
 
 }  // namespace
 
+bool needs_computed_values(const OpEntry& op) {
+  const bool resizes = (op.flags & kAnyDeviceOp) && (op.flags & kInplaceOp);
+  return !resizes && !(op.flags & (kViewOp | kCompositeOp));
+}
+
+Target kernel_without_data(const OpEntry& op) {
+  if (const Kernel* k = backend_kernel(op, kMetaBackend)) return {nullptr, &k->boxed, true, NoData::Fake};
+  if (const AnyFn fn = op.slot(OpEntry::meta_slot)) return {fn, nullptr, false, NoData::Fake};
+  if (op.flags & (kViewOp | kAnyDeviceOp)) return {op.slot(OpEntry::cpu_slot), nullptr, false, NoData::Fake};
+  const Extension* extension = op.extension.load(std::memory_order_acquire);
+  if (extension)
+    if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return {nullptr, &k->boxed};
+  return {op.slot(OpEntry::decomposition_slot)};
+}
+
 Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake, uint8_t backend) {
   const Extension* extension = op.extension.load(std::memory_order_acquire);
   for (int l = kNumLayers - 1; l >= 0; l--) {
@@ -56,18 +66,31 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
     if (extension)
       if (const Kernel* k = extension->layers[l].load(std::memory_order_acquire)) return target_of(*k, signature, false);
     if (l == static_cast<int>(Layer::Autograd)) {
+      if (backend == kFakeBackend && (op.flags & kCompositeOp)) return {nullptr, &kFake, false};
       if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return from_slot(fn, op, signature);
       if (!op.signature && !(extension && extension->composite.load(std::memory_order_acquire))) return {nullptr, &kNoFormula, false};
     } else if (l == static_cast<int>(Layer::LazyMath)) {
+      if (backend == kFakeBackend || layer_state().fake_mode) return {nullptr, &kFake, false};
       if (needs_computed_values(op)) return {nullptr, &kLazyMath, false};
     } else if (const BoxedFn* function = layer_function(l, op)) {
       return {nullptr, function, false};
     }
   }
-  if (extension)
-    if (const Kernel* k = extension->backends[backend].load(std::memory_order_acquire)) return target_of(*k, signature, true);
+  if (backend == kFakeBackend) return {nullptr, &kFake, false};
+  const NoData no_data = backend == kMetaBackend && !(op.flags & kCompositeOp) ? NoData::Meta : NoData::None;
+  if (extension) {
+    if (const Kernel* k = extension->backends[backend].load(std::memory_order_acquire)) {
+      Target target = target_of(*k, signature, true);
+      target.no_data = no_data;
+      return target;
+    }
+  }
   if (backend == kCpuBackend || backend == kMetaBackend) {
-    if (const AnyFn fn = op.slot(backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) return from_slot(fn, op, signature);
+    if (const AnyFn fn = op.slot(backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) {
+      Target target = from_slot(fn, op, signature);
+      target.no_data = no_data;
+      return target;
+    }
   } else if (backend == kNoBackend) {
     CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
                                   "the operator is registered for: ", registered_backends(op));
@@ -109,6 +132,7 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded & layers);
   const Target target = resolve(op, nullptr, awake, key.backend);
+  const NoDataScope scope(target.no_data);
   WrittenVersions versions;
   for (size_t i = 0; target.registered && i < n; i++)
     if (schema.arguments[i].writes && stack[stack.size() - n + i].is_tensor()) versions.add(stack[stack.size() - n + i].to_tensor_ref());

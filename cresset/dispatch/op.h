@@ -102,6 +102,7 @@ struct Target {
   AnyFn typed = nullptr;
   const BoxedFn* boxed = nullptr;
   bool registered = false;  // at run time, for a backend
+  NoData no_data = NoData::None;  // whether it is one of a backend without data
 };
 // The kernel for the topmost awake layer, or for the backend. Errors: none, naming op, backend and the registered ones.
 CRESSET_API Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake, uint8_t backend);
@@ -124,6 +125,7 @@ class CRESSET_API WrittenVersions {
 template <class R, class... A>
 CRESSET_NOINLINE R call_resolved(const OpEntry& op, uint8_t awake, uint8_t backend, A... args) {
   const Target target = resolve(op, &typeid(R(A...)), awake, backend);
+  const NoDataScope scope(target.no_data);
   if constexpr ((std::is_same_v<A, Tensor&> || ...)) {
     WrittenVersions versions;
     if (target.registered) (versions.add(static_cast<A>(args)), ...);
@@ -140,14 +142,14 @@ CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, TypeIdentity<A>... 
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
   if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
-  if (awake == kAutogradLayer && op.autograd && !op.extension.load(std::memory_order_relaxed)) return op.autograd(static_cast<A>(args)...);
+  if (awake == kAutogradLayer && key.backend != kFakeBackend && op.autograd && !op.extension.load(std::memory_order_relaxed)) return op.autograd(static_cast<A>(args)...);
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }
 
 // What the autograd layer calls: the layer below it if that is awake, else the backend's kernel.
 template <class R, class... A>
 CRESSET_ALWAYS_INLINE R call_below_autograd(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
-  const uint8_t awake = key.layers & kLazyMathLayer;
+  const uint8_t awake = (key.layers | layer_state().included) & kLazyMathLayer;
   if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }

@@ -60,6 +60,12 @@ void compute_lazy_math(const OpEntry& op, Stack& stack);
 // The built-in kernel of a sparse backend (kSparseBackend, kSparseCompressedBackend), or null; defined in the ops room.
 const Kernel* sparse_kernel(const OpEntry& op, uint8_t backend);
 inline bool is_sparse_backend(uint8_t backend) { return backend == kSparseBackend || backend == kSparseCompressedBackend; }
+// Whether lazy tensors have to be computed first: an op that only looks at geometry, or calls others, takes them as they are.
+bool needs_computed_values(const OpEntry& op);
+// Calls on fake tensors: the meta kernel, with outputs that are fake.
+void run_fake(const OpEntry& op, Stack& stack);
+// Empty: there is none. `no_data` is None for a body over other ops.
+Target kernel_without_data(const OpEntry& op);
 
 // Runs the functional form and copies its results into the written arguments: in-place and out= for a backend without kernels for them.
 void derived_from_functional(const OpEntry& op, Stack& stack);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/io/zip.h"
 #include "cresset/tensor.h"
 
@@ -206,6 +207,7 @@ void save_npz(const NamedTensors& tensors, const std::string& path) {
 
 Tensor read_npy(const ByteSource& source, const std::string& name, bool use_mmap) {
   const Header h = read_header(source, name);
+  const FakeModeScope off(nullptr);
   std::vector<int64_t> shape = h.shape;
   if (h.fortran) std::reverse(shape.begin(), shape.end());
   Tensor t;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/io/zip.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -204,6 +205,7 @@ SafetensorsContent read_safetensors(const ByteSource& source, const std::string&
   source.read(8, text.data(), length);
   const uint64_t data_at = 8 + length;
   Header header = parse_header(name, text.data(), length, source.size() - data_at);
+  const FakeModeScope off(nullptr);
   SafetensorsContent content;
   content.metadata = std::move(header.metadata);
   const std::shared_ptr<char> mapped = use_mmap ? source.map() : nullptr;

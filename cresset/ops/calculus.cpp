@@ -190,7 +190,7 @@ Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::opt
   constexpr std::string_view kModes[] = {"linear", "lower", "higher", "midpoint", "nearest"};
   CRESSET_CHECK(std::find(std::begin(kModes), std::end(kModes), interpolation) != std::end(kModes), op,
                 ": interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", std::string(interpolation));
-  CRESSET_CHECK(q.is_meta() || physical(q).ge(0).logical_and(physical(q).le(1)).all().item<bool>(), op, ": q values must be in the range [0, 1]");
+  CRESSET_CHECK(physical(q).lacks_data() || physical(q).ge(0).logical_and(physical(q).le(1)).all().item<bool>(), op, ": q values must be in the range [0, 1]");
   const int64_t d = dim ? wrap_dim(*dim, self.dim()) : 0;
   const Tensor rows = !dim ? self.reshape({-1}) : self.dim() == 0 ? self.unsqueeze(0) : self.movedim(d, -1);
   const Tensor sorted = std::get<0>(rows.sort(-1));

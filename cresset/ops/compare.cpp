@@ -106,7 +106,7 @@ Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   CRESSET_CHECK(value.dim() == 0, "masked_fill: only supports a 0-dimensional value tensor, got a tensor with ", value.dim(), " dimensions");
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
-  if (!value.is_meta()) check_fits(self, value.item());
+  if (!value.lacks_data()) check_fits(self, value.item());
   return cresset::where(mask, value.to(self.scalar_type()), self);
 }
 

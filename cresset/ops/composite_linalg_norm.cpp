@@ -103,7 +103,7 @@ Tensor matrix_exp(const Tensor& self) {
   if (t == kHalf || t == kBFloat16) return cresset::matrix_exp(self.to(kFloat)).to(t);
   Tensor a = self, halvings;
   int64_t most = 0;
-  if (!self.is_meta()) {
+  if (!self.lacks_data()) {
     const double limit = to_real_type(t) == kDouble ? 0.75 : 2.0;
     const Tensor norm = self.detach().abs().sum(-2).amax(-1).to(kDouble);
     halvings = (norm / limit).log2().ceil().clamp(0, 1100);

@@ -129,7 +129,7 @@ Tensor pseudo_inverse(const Tensor& a, const std::optional<Tensor>& atol, const 
   if (a.numel() == 0) return a.adjoint().clone(MemoryFormat::Contiguous);
   const Tolerance tol = tolerance(a, atol, rtol);
   const Svd svd = decompose(a.detach(), hermitian);
-  if (differentiates(a) && !a.is_meta()) {
+  if (differentiates(a) && !a.lacks_data()) {
     const Svd ordered = hermitian ? sorted(svd) : svd;
     const Tensor whole = hermitian ? a.tril() + a.tril(-1).adjoint() : a;
     return differentiable_solution(whole, cresset::eye(a.size(-2), a.options()), ordered, above(ordered.s, tol)).contiguous();
@@ -242,7 +242,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   const Tensor matrix = a.expand(with_matrix(batch, m, n));
   const TensorOptions real = a.options().dtype(to_real_type(a.scalar_type()));
   Tensor rank = cresset::empty({0}, a.options().dtype(kLong)), values = cresset::empty({0}, real), residuals = cresset::empty({0}, real), x;
-  const bool by_rank = name != "gels", known = !a.is_meta();
+  const bool by_rank = name != "gels", known = !a.lacks_data();
   bool full_rank = true;
   if (matrix.numel() == 0 || right.numel() == 0) {
     x = matrix.adjoint().matmul(right);  // zeros, with a history

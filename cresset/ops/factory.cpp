@@ -64,12 +64,10 @@ int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar& step, 
 Tensor make(IntArrayRef size, const TensorOptions& options) { return cresset::empty(size, plain(options).memory_format(std::nullopt)); }
 
 Tensor sequence(int64_t n, const TensorOptions& options, FunctionRef<void(const kernels::Strided&)> fill) {
+  if (options.device().is_meta() || layer_state().no_data != NoData::None) return make(n, options);
   Tensor out = make(n, options.device(kCPU));
-  if (!options.device().is_meta()) {
-    if (n > 0) fill(array(out));
-    return options.device().is_cpu() ? out : out.to(options.device());
-  }
-  return make(n, options);
+  if (n > 0) fill(array(out));
+  return options.device().is_cpu() ? out : out.to(options.device());
 }
 
 MemoryFormat format_of(const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
@@ -182,7 +180,7 @@ namespace {
 
 Scalar bound(const char* op, const Tensor& t) {
   CRESSET_CHECK(t.dim() == 0, op, ": only 0-dimensional start and end tensors are supported, got shape ", t.sizes());
-  if (t.is_meta()) return is_complex_type(t.scalar_type()) ? Scalar(complex<double>(0, 0)) : Scalar(0.0);  // only the size is known
+  if (t.lacks_data()) return is_complex_type(t.scalar_type()) ? Scalar(complex<double>(0, 0)) : Scalar(0.0);  // only the size is known
   return t.item();
 }
 

@@ -1,5 +1,6 @@
 #include "cresset/ops/from_data.h"
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -50,6 +51,8 @@ TensorData::TensorData(const TensorData* list, size_t n) : sizes_{static_cast<in
 
 Tensor TensorData::make(const TensorOptions& options) const {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : dtype_ == ScalarType::Undefined ? get_default_dtype() : dtype_;
+  FakeMode* const mode = layer_state().fake_mode;
+  const FakeModeScope off(nullptr);
   Tensor t(make_dense(sizes_, compute_type(dtype), Device(kCPU)));
   switch (t.scalar_type()) {
 #define CRESSET_FILL(T, Name)                                                        \
@@ -61,7 +64,8 @@ Tensor TensorData::make(const TensorOptions& options) const {
     default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: not implemented for dtype ", dtype);
   }
   if (t.scalar_type() != dtype) t = t.to(dtype);
-  if (!options.device().is_cpu()) t = t.to(TensorOptions(options.device()));
+  if (mode) t = Tensor(mode->constant(*t.impl(), options.device()));
+  else if (!options.device().is_cpu()) t = t.to(TensorOptions(options.device()));
   if (options.requires_grad()) t.requires_grad_();
   return t;
 }

@@ -216,6 +216,12 @@ OutSpec index(const Tensor& self, ArrayRef<std::optional<Tensor>> indices) {
   return s;
 }
 OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, const Tensor& values, bool accumulate) {
+  for (const auto& mask : indices) {  // how many places it selects is not known, and the result does not depend on it
+    if (!mask || !mask->defined() || !mask->lacks_data() || (mask->scalar_type() != kBool && mask->scalar_type() != kByte)) continue;
+    OutSpec s = like(self);
+    s.strides = preserved_strides(self);
+    return s;
+  }
   const Indices i = broadcast_indices(self, indices);
   const bool fills = !accumulate && fills_mask(indices, values);
   CRESSET_CHECK(fills || i.keep.size() > 0, "index_put: a mask without dimensions can only be filled, with one value and without accumulate");
@@ -455,7 +461,7 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   CRESSET_CHECK(self.scalar_type() == kLong, "one_hot: only applicable to index tensors of dtype int64, got ", self.scalar_type());
   CRESSET_CHECK(self.numel() > 0 || num_classes > 0, "one_hot: cannot infer the number of classes from an empty tensor");
   int64_t classes = num_classes;
-  if (self.numel() > 0 && !self.is_meta()) {
+  if (self.numel() > 0 && !physical(self).lacks_data()) {
     const Tensor& all = classes == -1 ? self : physical(self);
     CRESSET_CHECK(all.min().item<int64_t>() >= 0, "one_hot: class values must be non-negative");
     const int64_t highest = all.max().item<int64_t>();

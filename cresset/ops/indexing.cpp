@@ -40,9 +40,9 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   for (const auto& i : indices) consumed += consumed_dims(i);
   CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
   Applied a{self, {}, false};
-  int64_t dim = 0;
+  int64_t dim = 0, behind = 0;  // masks that stay masks stand for several dimensions
   auto put_tensor = [&](Tensor t) {
-    while (static_cast<int64_t>(a.tensors.size()) < dim) a.tensors.emplace_back();
+    while (static_cast<int64_t>(a.tensors.size()) < dim - behind) a.tensors.emplace_back();
     a.tensors.emplace_back(std::move(t));
     a.any_tensor = true;
   };
@@ -96,6 +96,12 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
         if (!a.misfit)
           for (int64_t d = 0; d < t.dim(); d++)
             if (t.size(d) != a.view.size(dim + d)) a.misfit = Applied::Misfit{t, d, DimVector(a.view.sizes()), dim + d};
+        if (t.lacks_data()) {  // the operator says what it makes of it
+          put_tensor(t);
+          dim += t.dim();
+          behind += t.dim() - 1;
+          break;
+        }
         for (const Tensor& positions : t.nonzero().unbind(1)) {
           put_tensor(positions);
           dim++;
@@ -113,7 +119,7 @@ Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
   CRESSET_CHECK_INDEX(!a.misfit, "index: the shape of the mask ", a.misfit->mask.sizes(), " at index ", a.misfit->dim,
                       " does not match the shape of the indexed tensor ", a.misfit->sizes, " at index ", a.misfit->at);
   for (const auto& t : a.tensors)
-    CRESSET_CHECK_INDEX(!t || t->scalar_type() == kLong || t->scalar_type() == kInt, "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
+    CRESSET_CHECK_INDEX(!t || t->lacks_data() || t->scalar_type() == kLong || t->scalar_type() == kInt, "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
   return a;
 }
 

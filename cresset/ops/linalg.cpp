@@ -149,7 +149,7 @@ void check_same_kind(const char* op, const Tensor& a, const Tensor& b) {
 
 void check_info(const char* op, const Tensor& given, Failure failure) {
   const Tensor& info = physical(given);
-  if (info.is_meta() || info.numel() == 0) return;
+  if (info.lacks_data() || info.numel() == 0) return;
   const Tensor dense = info.contiguous();
   const auto* values = static_cast<const int32_t*>(dense.data_ptr());
   for (int64_t i = 0; i < dense.numel(); i++) {
@@ -185,7 +185,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
   DimVector sizes(pivots.sizes());
   sizes.back() = rows;
   const Tensor result = allocate({sizes, kLong, pivots.device()});
-  if (result.is_meta()) return result;
+  if (result.lacks_data()) return result;
   const Tensor exchanged = pivots.contiguous();
   const int64_t count = exchanged.numel() ? exchanged.numel() / k : result.numel() / std::max<int64_t>(rows, 1);
   for (int64_t i = 0; i < count; i++) {
@@ -200,7 +200,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
   return result;
 }
 
-bool known_any(const Tensor& mask) { return !mask.is_meta() && physical(mask).any().item().to<bool>(); }
+bool known_any(const Tensor& mask) { return !physical(mask).lacks_data() && physical(mask).any().item().to<bool>(); }
 
 namespace meta {
 

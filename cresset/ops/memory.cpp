@@ -1,5 +1,6 @@
 // Copies, casts, fills and resizing: ops/memory.toml.
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/copy.h"
 #include "cresset/ops/bodies_memory.h"
@@ -54,7 +55,7 @@ void copy_(Tensor& self, const Tensor& src, bool) {
   const bool fits = src.dim() <= self.dim() && broadcast_shapes(self.sizes(), src.sizes()) == DimVector(self.sizes());
   CRESSET_CHECK(fits, "copy_: the shape ", src.sizes(), " of the source cannot be broadcast to ", self.sizes());
   check_no_partial_overlap("copy_", self, src);
-  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_meta() || !src.is_meta(), "copy_: cannot copy out of a meta tensor, it holds no data");
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.lacks_data() || !src.lacks_data(), "copy_: cannot copy out of a meta tensor, it holds no data");
 }
 
 void fill_(Tensor&, const Tensor& value) {
@@ -95,6 +96,8 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
 }
 
 Tensor _to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat> memory_format) {
+  const bool leaves = self.is_meta() && options.has_device() && !options.device().is_meta() && !is_fake(*self.impl());
+  CRESSET_CHECK_NOT_IMPLEMENTED(!leaves, "copy_: cannot copy out of a meta tensor, it holds no data");
   return copy_of(self, options, memory_format.value_or(MemoryFormat::Preserve));
 }
 

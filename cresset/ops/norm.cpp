@@ -126,7 +126,8 @@ OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, co
   check_channels("batch_norm", "running_mean", running_mean, c);
   check_channels("batch_norm", "running_var", running_var, c);
   CRESSET_CHECK(training || (given(running_mean) && given(running_var)), "batch_norm: running_mean and running_var must be defined in evaluation mode");
-  const OutSpec stat{{training ? c : 0}, saved_dtype(input, weight, bias, running_mean), input.device()};
+  // On the meta device PyTorch says what an accelerator would save, which is never nothing.
+  const OutSpec stat{{training || input.is_meta() ? c : 0}, saved_dtype(input, weight, bias, running_mean), input.device()};
   return {image_like(input), stat, stat};
 }
 

@@ -165,7 +165,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   auto check = [&](const char* name, const Tensor& w) {
     CRESSET_CHECK(w.dim() <= 1, "cov: expected ", name, " to have one or fewer dimensions, got shape ", w.sizes());
     CRESSET_CHECK(w.numel() == n, "cov: expected ", name, " to have the same numel as there are observations in the input, got ", w.numel(), " and ", n);
-    CRESSET_CHECK(n == 0 || w.is_meta() || physical(w).min().ge(0).item<bool>(), "cov: ", name, " cannot be negative");
+    CRESSET_CHECK(n == 0 || physical(w).lacks_data() || physical(w).min().ge(0).item<bool>(), "cov: ", name, " cannot be negative");
   };
   if (given(fweights)) {
     CRESSET_CHECK(is_integral_type(fweights->scalar_type(), false), "cov: expected fweights to have integral dtype, got ", fweights->scalar_type());
@@ -178,7 +178,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
     weights = weights.defined() ? weights * *aweights : *aweights;
   }
   const Tensor total = weights.defined() ? weights.sum() : Tensor();
-  CRESSET_CHECK(!weights.defined() || n == 0 || weights.is_meta() || physical(total).ne(0).all().item<bool>(), "cov: weights sum to zero, can't be normalized");
+  CRESSET_CHECK(!weights.defined() || n == 0 || physical(weights).lacks_data() || physical(total).ne(0).all().item<bool>(), "cov: weights sum to zero, can't be normalized");
   const Tensor mean = weights.defined() ? (x * weights).sum(IntArrayRef(1)) / total : x.to(is_integral_type(x.scalar_type(), true) ? get_default_dtype() : x.scalar_type()).mean(IntArrayRef(1));
   Tensor factor;
   if (weights.defined()) factor = correction != 0 && given(aweights) ? total - correction * (weights * *aweights).sum() / total : total - correction;
@@ -223,8 +223,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
 Tensor pdist(const Tensor& self, double p) {
   check_pdist(self, p);
   const int64_t n = self.size(0);
-  const Tensor places = cresset::ones({n, n}, TensorOptions(kBool).device(self.device())).triu(1).nonzero();
-  return cresset::linalg_vector_norm(self.index_select(0, places.select(1, 0)) - self.index_select(0, places.select(1, 1)), p, IntArrayRef(-1));
+  const Tensor places = cresset::triu_indices(n, n, 1, TensorOptions(kLong).device(self.device()));
+  return cresset::linalg_vector_norm(self.index_select(0, places.select(0, 0)) - self.index_select(0, places.select(0, 1)), p, IntArrayRef(-1));
 }
 
 // The two counts in the dtype of self, without dimensions, or as a number for integers.

@@ -1,6 +1,7 @@
 // C++ operators of Tensor in terms of the ops.
 
 #include "cresset/core/batched.h"
+#include "cresset/core/fake_mode.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -48,6 +49,7 @@ Tensor Tensor::cuda() const { return to(options().device(kCUDA)); }
 Tensor Tensor::toType(ScalarType t) const { return to(t); }
 
 Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
+  const FakeModeScope off(nullptr);
   Tensor t = scalar_tensor(value, TensorOptions(value.type()).device(device.is_meta() ? device : Device(kCPU)));
   t.impl()->set_wrapped_number(true);
   return t;
@@ -57,6 +59,12 @@ Scalar Tensor::item() const {
   CRESSET_CHECK(!as_batched(*this), "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on ",
                 "a Tensor, please try to rewrite what you're doing with other operations");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
+  if (CRESSET_UNLIKELY(is_fake(*impl()))) {
+    const Tensor known(known_values(*impl()));
+    if (!known.defined()) throw DataDependentOutputError("aten._local_scalar_dense.default", "aten._local_scalar_dense.default: a fake tensor holds no data");
+    const FakeModeScope off(nullptr);
+    return known.item();
+  }
   CRESSET_CHECK(!is_meta(), "item: cannot be called on meta tensors, they hold no data");
   if (layout() != Layout::Strided) return to_dense().item();
   Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();

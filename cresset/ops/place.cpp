@@ -151,6 +151,10 @@ void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
   CRESSET_CHECK(repeats.dim() == 1, "repeat_interleave: only accepts a 1D vector as repeats, got shape ", repeats.sizes());
   CRESSET_CHECK(repeats.scalar_type() == kLong || repeats.scalar_type() == kInt, "repeat_interleave: repeats has to be int64 or int32, got ", repeats.scalar_type());
+  if (repeats.lacks_data()) {
+    if (!output_size) shape_depends_on_data("repeat_interleave", "Tensor", repeats);
+    return cresset::empty({*output_size}, repeats.options());
+  }
   const Tensor counts = repeats.to(kLong).contiguous();
   const int64_t* n = static_cast<const int64_t*>(counts.data_ptr());
   int64_t total = 0;
@@ -172,7 +176,7 @@ namespace composite {
 Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   CRESSET_CHECK(value.dim() == 0, "index_fill: only supports a 0-dimensional value tensor, got shape ", value.sizes());
   CRESSET_CHECK(!value.is_complex() || self.is_complex(), "index_fill: converting a complex value to ", self.scalar_type(), " is not supported");
-  if (!differentiates(value) && !value.is_meta()) return cresset::index_fill(self, dim, index, value.item());
+  if (!differentiates(value) && !value.lacks_data()) return cresset::index_fill(self, dim, index, value.item());
   // Chosen by a mask, so that places that are named twice count once in the value's gradient.
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   const int64_t d = wrap_dim(dim, self.dim());
@@ -229,6 +233,7 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
 
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   CRESSET_CHECK(size >= 0, "nonzero_static: size must be non-negative, got ", size);
+  if (self.lacks_data()) return cresset::empty({size, self.dim()}, TensorOptions(kLong).device(self.device()));
   const Tensor found = self.nonzero();
   const int64_t used = std::min(size, found.size(0));
   const Tensor rest = cresset::full({size - used, self.dim()}, fill_value, TensorOptions(kLong).device(self.device()));

@@ -226,7 +226,7 @@ bool try_direct_into(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* pa
 
 void run_into(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar* params, const Tensor& out) {
   begin_write(op, out);
-  if (!out.is_meta() && out.numel() > 0) run(op, p, args, params, out);
+  if (runs(out) && out.numel() > 0) run(op, p, args, params, out);
 }
 
 }  // namespace
@@ -292,7 +292,7 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
   const ScalarType computed = result_of(op, p.compute);
   Tensor out(keep && only->is_contiguous() ? make_dense(p.shape, computed, p.device)
                                            : make_strided(p.shape, keep ? DimVector(only->strides()) : dense_strides(p.shape, strides), computed, p.device));
-  if (!p.device.is_meta() && out.numel() > 0) run(op, p, args, params, out);
+  if (runs(out) && out.numel() > 0) run(op, p, args, params, out);
   return computed == p.result ? out : out.to(p.result);
 }
 

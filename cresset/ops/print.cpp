@@ -135,7 +135,7 @@ std::string Tensor::toString() const {
     s = std::string(!p.plain.defined() ? "indices" : rows ? "crow_indices" : "ccol_indices") + ":\n" + p.indices.toString() + "\n";
     if (p.plain.defined()) s += std::string(rows ? "col_indices" : "row_indices") + ":\n" + p.plain.toString() + "\n";
     s += "values:\n" + p.values.toString();
-  } else if (is_meta()) {
+  } else if (lacks_data()) {
     s = "...";
   } else {
     const Tensor t = detach().to(TensorOptions().device(kCPU)).resolve_conj().resolve_neg().contiguous();

@@ -128,7 +128,7 @@ Tensor randperm(int64_t n, const Gen& generator, const TensorOptions& options) {
   CRESSET_CHECK(n >= 0, "randperm: n must be non-negative, got ", n);
   const TensorOptions o = options.has_dtype() ? options : options.dtype(kLong);
   Tensor out = cresset::empty({n}, o.requires_grad(std::nullopt));
-  if (out.is_meta()) return out;
+  if (out.lacks_data()) return out;
   sample(out, generator, [&](RandomState& s, void* to) { kernels::randperm(s, to, out.scalar_type(), n); });
   return out;
 }
@@ -143,7 +143,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   DimVector shape(self.sizes());
   shape[shape.size() - 1] = num_samples;
   Tensor out = cresset::empty(shape, TensorOptions(kLong).device(self.device()));
-  if (out.is_meta() || out.numel() == 0) return out;
+  if (out.lacks_data() || out.numel() == 0) return out;
   const Tensor low = self.min();
   CRESSET_CHECK(self.isfinite().all().item<bool>() && low.item<double>() >= 0,
                 "multinomial: probability tensor contains either `inf`, `nan` or element < 0");
@@ -163,7 +163,7 @@ Tensor _bernoulli(const Tensor& self, std::optional<double> p, const Gen& genera
 
 // A sample of a distribution with given parameters: its derivatives are zero.
 Tensor _normal(const std::optional<Tensor>& mean, const std::optional<Tensor>& std, double mean_number, double std_number, const Gen& generator) {
-  if (std) CRESSET_CHECK(std->numel() == 0 || std->is_meta() || std->min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  if (std) CRESSET_CHECK(std->numel() == 0 || std->lacks_data() || std->min().item<double>() >= 0, "normal: expects all elements of std >= 0");
   else CRESSET_CHECK(std_number >= 0, "normal: expects std >= 0, got std=", std_number);
   const Tensor out = mean && std ? cresset::empty(broadcast_shapes(mean->sizes(), std->sizes()), mean->options()) : cresset::empty_like(mean ? *mean : *std, {}, MemoryFormat::Contiguous);
   out.normal_(0, 1, generator);
@@ -177,9 +177,9 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   const ScalarType dtype = input.scalar_type();
   CRESSET_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "dropout: not implemented for dtype ", dtype);
   // In the order of the input's memory, where it has no gaps.
-  const Tensor x = input.is_meta() || input.is_non_overlapping_and_dense() ? input : input.clone();
+  const Tensor x = input.lacks_data() || input.is_non_overlapping_and_dense() ? input : input.clone();
   const Tensor out = fresh(cresset::empty_like(x)), noise = fresh(cresset::empty_like(x));
-  if (out.is_meta() || out.numel() == 0) return {out, noise};
+  if (out.lacks_data() || out.numel() == 0) return {out, noise};
   if (!train.value_or(true) || p == 0) {
     noise.fill_(1);
     out.copy_(x);
@@ -266,7 +266,7 @@ Tensor apart_from(const Tensor& out, const Tensor& input) {
 }
 
 void check_deviations(const Tensor& std) {
-  CRESSET_CHECK(std.numel() == 0 || std.is_meta() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
+  CRESSET_CHECK(std.numel() == 0 || std.lacks_data() || std.min().item<double>() >= 0, "normal: expects all elements of std >= 0");
 }
 
 Tensor& sized(const char* op, Tensor& out, IntArrayRef size) {

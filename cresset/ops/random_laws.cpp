@@ -38,7 +38,7 @@ Tensor _sample_law(const Tensor& self, const std::optional<Tensor>& other, int64
   const Tensor x = (other ? self.expand(broadcast_shapes(self.sizes(), other->sizes())) : self).to(compute).contiguous();
   const Tensor y = other ? other->expand(x.sizes()).contiguous() : Tensor();
   const Tensor out(make_dense(x.sizes(), compute, x.device()));
-  if (!out.is_meta() && out.numel() > 0) {
+  if (!out.lacks_data() && out.numel() > 0) {
     GeneratorImpl& g = generator_or_default(generator.value_or(Generator()));
     std::lock_guard<std::mutex> lock(g.mutex);
     const int64_t n = out.numel();
@@ -60,7 +60,7 @@ Tensor _sample_slope(const Tensor& self, const Tensor& sample, const std::option
   DimVector shape = broadcast_shapes(self.sizes(), sample.sizes());
   if (total) shape = broadcast_shapes(shape, total->sizes());
   const Tensor out(make_dense(shape, self.scalar_type(), self.device()));
-  if (out.is_meta()) return out;
+  if (out.lacks_data()) return out;
   const auto packed = [&](const Tensor& t) { return t.to(kDouble).expand(shape).contiguous(); };
   const Tensor a = packed(self), x = packed(sample), t = total ? packed(*total) : Tensor();
   const Tensor slopes(make_dense(shape, kDouble, self.device()));

@@ -39,7 +39,7 @@ void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, 
   if (!given(sorter)) return;
   CRESSET_CHECK(sorter->sizes() == sequence.sizes(), op, ": sorter must have the same shape as sorted_sequence, got ", sequence.sizes(), " and ", sorter->sizes());
   CRESSET_CHECK(sorter->scalar_type() == kLong, op, ": sorter must be a tensor of dtype int64, got ", sorter->scalar_type());
-  CRESSET_CHECK(sorter->is_meta() || sorter->numel() == 0 || (sorter->min().item<int64_t>() >= 0 && sorter->max().item<int64_t>() < sequence.size(-1)), op,
+  CRESSET_CHECK(sorter->lacks_data() || sorter->numel() == 0 || (sorter->min().item<int64_t>() >= 0 && sorter->max().item<int64_t>() < sequence.size(-1)), op,
                 ": sorter index out of range");
 }
 

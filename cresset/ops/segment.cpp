@@ -32,7 +32,7 @@ Tensor bounds_of(const Tensor& data, const std::optional<Tensor>& lengths, const
     CRESSET_CHECK(numbers.size(-1) > 0, op, ": expected at least one offset");
     return numbers;
   }
-  if (!unsafe && !numbers.is_meta() && numbers.numel() > 0) {
+  if (!unsafe && !numbers.lacks_data() && numbers.numel() > 0) {
     CRESSET_CHECK(numbers.min().item<int64_t>() >= 0, op, ": lengths contains a negative value");
     CRESSET_CHECK((numbers.sum(IntArrayRef(-1)) == data.size(axis)).all().item<bool>(), op,
                   ": expected all rows of lengths along axis to sum to ", data.size(axis));

@@ -227,7 +227,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   const int64_t end = length ? start + *length : center ? total - n_fft / 2 : total;
   const int64_t stop = std::min(end, total), kept = std::max<int64_t>(stop - start, 0);
   const Tensor envelope = overlap_add((factors * factors).expand({1, frames, n_fft}), hop, total).narrow(1, start, kept);
-  if (!envelope.is_meta()) {
+  if (!envelope.lacks_data()) {
     CRESSET_CHECK(kept > 0, "istft: expected an output with elements, got a length of ", kept);
     const double least = physical(envelope).detach().abs().min().item().as<double>();
     CRESSET_CHECK(least > 1e-11, "istft: window overlap add min: ", least, ", so that not every sample can be told");

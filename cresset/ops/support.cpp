@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
@@ -11,6 +12,17 @@ namespace cresset::ops {
 Tensor fresh(Tensor t) {
   if (t.has_storage()) t.storage().impl()->version().store(0);
   return t;
+}
+
+bool runs_without_data(const Tensor& out) {
+  CRESSET_CHECK(out.lacks_data(), "expected all tensors to be on the same device, but found at least two devices, ", Device(kMeta), " and ", out.device());
+  return false;
+}
+
+void shape_depends_on_data(const std::string& op, const std::string& overload, const Tensor& t) {
+  const std::string name = "aten." + op + "." + overload;
+  if (is_fake(*t.impl())) throw DynamicOutputShapeError(name, name + ": the shape of the result depends on data, which fake tensors do not have");
+  throw Error(op + ": the shape of the result depends on data, which meta tensors do not have");
 }
 
 Tensor allocate(const OutSpec& spec) {

@@ -15,6 +15,13 @@ struct OutSpec {
 };
 using OutSpecs = SmallVector<OutSpec, 2>;
 
+// Whether a body is to write `out`. Not for tensors without data. Errors: beside those a tensor with data.
+bool runs_without_data(const Tensor& out);
+inline bool runs(const Tensor& out) { return CRESSET_LIKELY(layer_state().no_data == NoData::None && !out.lacks_data()) || runs_without_data(out); }
+
+// Errors: always. DynamicOutputShapeError for fake tensors.
+[[noreturn]] void shape_depends_on_data(const std::string& op, const std::string& overload, const Tensor& t);
+
 Tensor allocate(const OutSpec& spec);
 // Copies without counting a change: for bodies, whose callers count it.
 void overwrite(const Tensor& out, const Tensor& source);
@@ -63,7 +70,7 @@ class Written {
  public:
   Written(const Tensor& target, Tensor direct) : target_(&target), direct_(std::move(direct)) {}
   const Tensor& tensor() const { return direct_; }
-  bool runs() const { return !direct_.is_meta(); }
+  bool runs() const { return ops::runs(direct_); }
   void finish();
 
  private:

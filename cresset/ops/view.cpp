@@ -56,7 +56,7 @@ ViewSpec as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, st
     if (size[d] > 0) last += (size[d] - 1) * stride[d];
   }
   const int64_t available = static_cast<int64_t>(self.storage().nbytes() / self.element_size());
-  CRESSET_CHECK(empty || last < available, "as_strided: sizes ", size, ", strides ", stride, " and offset ", v.offset, " need ", last + 1,
+  CRESSET_CHECK(empty || last < available || self.lacks_data(), "as_strided: sizes ", size, ", strides ", stride, " and offset ", v.offset, " need ", last + 1,
                 " elements, the storage has ", available);
   return v;
 }

@@ -54,7 +54,7 @@ Tensor Adagrad::step(LossClosure closure) {
       state.step()++;
       const double rate = o.lr() / (1 + static_cast<double>(state.step() - 1) * o.lr_decay());
       if (detail::can_fuse(p, {&grad, &state.sum()})) {
-        kernels::adagrad_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), state.sum().data_ptr(), {rate, o.eps(), o.weight_decay()});
+        kernels::adagrad_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.sum().data_ptr(), {rate, o.eps(), o.weight_decay()});
         p.impl()->bump_version();
         continue;
       }

@@ -51,7 +51,7 @@ void update(Tensor& p, AdamParamState& state, const Options& o, bool decoupled_d
   const int64_t step = ++state.step();
   const Tensor max = o.amsgrad() ? state.max_exp_avg_sq() : Tensor();
   if (detail::can_fuse(p, {&grad, &state.exp_avg(), &state.exp_avg_sq(), &max})) {
-    kernels::adam_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), state.exp_avg().data_ptr(), state.exp_avg_sq().data_ptr(),
+    kernels::adam_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.exp_avg().data_ptr(), state.exp_avg_sq().data_ptr(),
                        detail::pointer(max), {o.lr(), beta1, beta2, o.eps(), o.weight_decay(), step, decoupled_decay, false});
     p.impl()->bump_version();
     return;

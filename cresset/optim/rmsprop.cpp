@@ -64,7 +64,7 @@ Tensor RMSprop::step(LossClosure closure) {
       state.step()++;
       const Tensor buffer = o.momentum() > 0 ? state.momentum_buffer() : Tensor(), mean = o.centered() ? state.grad_avg() : Tensor();
       if (detail::can_fuse(p, {&grad, &state.square_avg(), &buffer, &mean})) {
-        kernels::rmsprop_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), state.square_avg().data_ptr(), detail::pointer(buffer),
+        kernels::rmsprop_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.square_avg().data_ptr(), detail::pointer(buffer),
                               detail::pointer(mean), {o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum()});
         p.impl()->bump_version();
         continue;

@@ -41,7 +41,7 @@ bool fused_step(Tensor& p, const Tensor& grad, Tensor* buffer, const SGDOptions&
   const bool first = buffer && !buffer->defined();
   if (!detail::can_fuse(p, {&grad}) || (buffer && !detail::can_fuse(p, {buffer}))) return false;
   if (first) *buffer = cresset::empty_like(p, MemoryFormat::Preserve);
-  kernels::sgd_step(p.scalar_type(), p.numel(), p.data_ptr(), grad.data_ptr(), buffer ? buffer->data_ptr() : nullptr,
+  kernels::sgd_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), buffer ? buffer->data_ptr() : nullptr,
                     {o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), false, first});
   p.impl()->bump_version();
   return true;

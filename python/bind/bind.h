@@ -45,6 +45,8 @@ inline Ref checked(PyObject* owned) {
 
 // Sets Python's error indicator from the C++ exception in flight.
 void set_python_error();
+// Sets it for an error of fake tensors; false for any other.
+bool set_fake_error(const std::exception& error);
 // Runs `body`; an exception becomes Python's and `failed` is returned.
 template <class F, class R = decltype(std::declval<F>()())>
 R guarded(F&& body, R failed) {
@@ -60,6 +62,8 @@ template <class F> PyObject* guarded(F&& body) { return guarded(std::forward<F>(
 extern PyTypeObject *tensor_type, *dtype_type, *device_type, *layout_type, *memory_format_type, *generator_type, *size_type, *op_type;
 // The package's Parameter: a subclass whose objects count as plain tensors. Null until the package names it.
 extern PyTypeObject* parameter_type;
+// The package's FakeTensor, of which all fake tensors are. Null until the package names it.
+extern PyTypeObject* fake_type;
 
 // A dtype, layout or memory format.
 struct ConstantObject {
@@ -129,6 +133,7 @@ bool add_optim(PyObject* module);
 bool add_autocast(PyObject* module);
 bool add_build_info(PyObject* module);
 bool add_distributed(PyObject* module);
+bool add_fake(PyObject* module);
 
 // `grad_fn` of a tensor as an object, or None.
 PyObject* wrap_grad_fn(const Tensor& t);

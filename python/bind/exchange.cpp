@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/ops/from_data.h"
 #include "python/bind/autograd.h"
 #include "python/bind/tensor.h"
@@ -126,6 +127,9 @@ template <class T> void store(T*& out, IntArrayRef sizes, size_t d, PyObject* da
   for (Py_ssize_t i = 0; i < n; i++) store(out, sizes, d + 1, PySequence_Fast_GET_ITEM(items.get(), i));
 }
 
+// What a mode that makes tensors fake gives for one made from numbers.
+Tensor in_mode(FakeMode* mode, const Tensor& real) { return mode ? Tensor(mode->constant(*real.impl(), real.device())) : real; }
+
 // from_nested(data, dtype or None): numbers, and sequences of sequences of them.
 PyObject* from_nested(PyObject*, PyObject* args) {
   PyObject *data, *dtype;
@@ -135,8 +139,10 @@ PyObject* from_nested(PyObject*, PyObject* args) {
     const std::vector<int64_t> sizes = sizes_of(data);
     const ScalarType type = dtype == Py_None ? inferred(data) : to_dtype(dtype);
     if (dtype != Py_None && PyBytes_Check(data)) inferred(data);
+    FakeMode* const fake = layer_state().fake_mode;
+    const FakeModeScope off(nullptr);
     const Tensor t = empty(sizes, compute_type(type));
-    if (t.numel() == 0 && !sizes.empty()) return wrap(t.to(type));
+    if (t.numel() == 0 && !sizes.empty()) return wrap(in_mode(fake, t.to(type)));
     switch (t.scalar_type()) {
 #define CRESSET_STORE(T, Name) \
   case ScalarType::Name: { T* out = static_cast<T*>(t.data_ptr()); store<T>(out, sizes, 0, data); break; }
@@ -144,7 +150,7 @@ PyObject* from_nested(PyObject*, PyObject* args) {
 #undef CRESSET_STORE
       default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: no such dtype as ", type);
     }
-    return wrap(t.to(type));
+    return wrap(in_mode(fake, t.to(type)));
   });
 }
 
@@ -157,7 +163,7 @@ Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, ScalarTyp
     const Gil gil;
     Py_DECREF(kept);
   };
-  return from_blob(data, sizes, strides, release, dtype);
+  return in_mode(layer_state().fake_mode, from_blob(data, sizes, strides, release, dtype));
 }
 
 // from_pointer(address, sizes, strides in elements, dtype, owner): memory of `owner`, which lives as long as the tensor.

@@ -11,6 +11,7 @@ namespace cresset::python {
 namespace {
 
 using optim::detail::can_fuse;
+using optim::detail::elements;
 using optim::detail::pointer;
 
 // Work above which other Python threads may run meanwhile.
@@ -32,7 +33,11 @@ Tensor entry(PyObject* state, PyObject* key) {
 bool is_counter(const Tensor& step) {
   return step.defined() && step.is_cpu() && step.scalar_type() == kFloat && step.numel() == 1;
 }
-int64_t advance(const Tensor& step) {
+int64_t advance(Tensor step) {
+  if (step.lacks_data()) {
+    step.add_(1);
+    return 1;
+  }
   float& count = *static_cast<float*>(step.data_ptr());
   count += 1;
   step.impl()->bump_version();
@@ -107,7 +112,7 @@ PyObject* fused_adam(PyObject*, PyObject* args) {
         [&](Job& job) {
           kernels::AdamStep options = o;
           options.step = job.step;
-          kernels::adam_step(job.param.scalar_type(), job.param.numel(), job.param.data_ptr(), job.grad.data_ptr(), job.first.data_ptr(),
+          kernels::adam_step(job.param.scalar_type(), elements(job.param), job.param.data_ptr(), job.grad.data_ptr(), job.first.data_ptr(),
                              job.second.data_ptr(), pointer(job.third), options);
         });
   });
@@ -141,7 +146,7 @@ PyObject* fused_sgd(PyObject*, PyObject* args) {
         [&](Job& job) {
           kernels::SgdStep options = o;
           options.first = job.fresh;
-          kernels::sgd_step(job.param.scalar_type(), job.param.numel(), job.param.data_ptr(), job.grad.data_ptr(), pointer(job.first), options);
+          kernels::sgd_step(job.param.scalar_type(), elements(job.param), job.param.data_ptr(), job.grad.data_ptr(), pointer(job.first), options);
         });
   });
 }
@@ -169,7 +174,7 @@ PyObject* fused_rmsprop(PyObject*, PyObject* args) {
           return true;
         },
         [&](Job& job) {
-          kernels::rmsprop_step(job.param.scalar_type(), job.param.numel(), job.param.data_ptr(), job.grad.data_ptr(), job.first.data_ptr(),
+          kernels::rmsprop_step(job.param.scalar_type(), elements(job.param), job.param.data_ptr(), job.grad.data_ptr(), job.first.data_ptr(),
                                 pointer(job.second), pointer(job.third), o);
         });
   });
@@ -196,7 +201,7 @@ PyObject* fused_adagrad(PyObject*, PyObject* args) {
         [&](Job& job) {
           kernels::AdagradStep options = o;
           options.rate = lr / (1 + static_cast<double>(job.step - 1) * lr_decay);
-          kernels::adagrad_step(job.param.scalar_type(), job.param.numel(), job.param.data_ptr(), job.grad.data_ptr(), job.first.data_ptr(), options);
+          kernels::adagrad_step(job.param.scalar_type(), elements(job.param), job.param.data_ptr(), job.grad.data_ptr(), job.first.data_ptr(), options);
         });
   });
 }

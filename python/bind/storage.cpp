@@ -86,6 +86,7 @@ PyObject* copy(PyObject* self, PyObject* source) {
 }
 PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] {
+    CRESSET_CHECK(!impl_of(self).is_fake(), "clone: the storage of a fake tensor has no bytes");
     auto fresh = make_intrusive<StorageImpl>(impl_of(self).nbytes(), impl_of(self).device());
     if (fresh->nbytes()) memcpy(fresh->data(), impl_of(self).data(), fresh->nbytes());
     return wrap(fresh);

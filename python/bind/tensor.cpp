@@ -276,6 +276,7 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("H", get_H, nullptr),
     CRESSET_PROPERTY("mH", get_mH, nullptr),
     CRESSET_PROPERTY("is_meta", flag_of<&Tensor::is_meta>, nullptr),
+    CRESSET_PROPERTY("_lacks_data", flag_of<&Tensor::lacks_data>, nullptr),
     CRESSET_PROPERTY("is_sparse", flag_of<&Tensor::is_sparse>, nullptr),
     CRESSET_PROPERTY("is_cuda", flag_of<&Tensor::is_cuda>, nullptr),
     CRESSET_PROPERTY("is_cpu", flag_of<&Tensor::is_cpu>, nullptr),
@@ -338,7 +339,7 @@ PyObject* wrap(Tensor t) {
     }
     return known;
   }
-  return new_object(tensor_type, std::move(t));
+  return new_object(CRESSET_UNLIKELY(impl->backend() == kFakeBackend) && fake_type ? fake_type : tensor_type, std::move(t));
 }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor t) { return new_object(type, std::move(t)); }

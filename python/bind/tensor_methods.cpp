@@ -5,6 +5,7 @@
 
 #include "cresset/autograd/generated_support.h"
 #include "cresset/core/batched.h"
+#include "cresset/core/fake_mode.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -121,7 +122,11 @@ PyObject* tolist(const Tensor& t) {
   Tensor plain = t.detach().resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
   CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: Cannot access data pointer of Tensor that doesn't have storage; use to_dense() first");
-  CRESSET_CHECK(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
+  if (CRESSET_UNLIKELY(is_fake(*plain.impl()))) {
+    if (t.dim() == 0) return wrap(t.item());
+    throw DataDependentOutputError("aten._local_scalar_dense.default", "tolist: a fake tensor has no values");
+  }
+  CRESSET_CHECK_NOT_IMPLEMENTED(!plain.is_meta(), "tolist: a tensor on the meta device has no values");
   return nested(plain, 0, static_cast<const char*>(plain.data_ptr()));
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "cresset/core/fake_mode.h"
 #include "python/bind/bind.h"
 
 #include <structmember.h>
@@ -273,6 +274,7 @@ PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
 PyObject* generator_get_state(PyObject* self, PyObject*) {
   return guarded([&] {
     const std::vector<uint8_t> state = generator_of(self).get_state();
+    const FakeModeScope off(nullptr);
     const Tensor t = empty({static_cast<int64_t>(state.size())}, kByte);
     memcpy(t.data_ptr(), state.data(), state.size());
     return wrap(t);
@@ -282,7 +284,7 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
   return guarded([&] {
     CRESSET_CHECK_TYPE(is_tensor(state), "set_state: expected a torch.ByteTensor, got ", Py_TYPE(state)->tp_name);
     const Tensor& t = tensor_of(state);
-    CRESSET_CHECK_TYPE(t.scalar_type() == kByte && t.is_cpu() && t.is_contiguous(), "set_state: expected a contiguous torch.ByteTensor, got ", t);
+    CRESSET_CHECK_TYPE(t.scalar_type() == kByte && t.is_cpu() && !t.lacks_data() && t.is_contiguous(), "set_state: expected a contiguous torch.ByteTensor, got ", t);
     const auto* bytes = static_cast<const uint8_t*>(t.data_ptr());
     generator_of(self).set_state(std::vector<uint8_t>(bytes, bytes + t.numel()));
     return Ref::share(self).release();

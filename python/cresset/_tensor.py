@@ -35,6 +35,8 @@ def numpy(self, *, force=False):
     """An array over the memory of the tensor; with `force` a copy where sharing is not possible."""
     if force:
         self = self.detach().cpu().resolve_conj().resolve_neg()
+    if self._lacks_data and not self.is_meta:
+        raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no values")
     if self.is_meta:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.layout is not torch.strided:
@@ -72,6 +74,9 @@ def float_power_(self, exponent):
 @_method
 def cuda(self, device=None, non_blocking=False, memory_format=torch.preserve_format):
     """The tensor on a CUDA device. Raises while none is built in."""
+    if _cresset._faking(self):
+        target = torch.device("cuda") if device is None else torch.device(device) if isinstance(device, str) else device
+        return self.to(device=target, non_blocking=non_blocking, memory_format=memory_format)
     from ._devices import refuse
 
     refuse("CUDA")

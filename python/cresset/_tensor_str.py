@@ -207,6 +207,16 @@ def _tangent(self):
     return [] if tangent is None else [f"tangent={tangent}"]
 
 
+def fake_str(self):
+    """`repr` of a fake tensor."""
+    suffixes = [f"device='{self.device}'"] if self.device.type != "cpu" else []
+    suffixes.append("size=" + str(tuple(self.shape)))
+    if self.dtype is not _cresset.get_default_dtype():
+        suffixes.append(f"dtype={self.dtype}")
+    text = _with_suffixes("FakeTensor(...", suffixes + _history(self), len("FakeTensor("))
+    return f"Parameter({text})" if getattr(self, "_is_param", False) else text
+
+
 def tensor_str(self, *, tensor_contents=None):
     """`repr` of a tensor, with other text in the place of its numbers where `tensor_contents` gives one."""
     before = _cresset._set_subclasses_off(True)

@@ -136,7 +136,7 @@ def deepcopy_tensor(self, memo):
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only tensors created by the user (leaves of the graph) can be copied deeply; use clone() or detach()")
-    if self.device.type == "meta" or self.is_conj() or self.is_neg() or self.layout is not cresset_layouts().strided:
+    if self._lacks_data or self.is_conj() or self.is_neg() or self.layout is not cresset_layouts().strided:
         out = self.detach().clone()
     else:
         storage = copy.deepcopy(self.untyped_storage(), memo)

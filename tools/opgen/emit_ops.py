@@ -126,7 +126,7 @@ class RowEmitter:
         body = [f"meta::{self.meta_name()}({op.names});"] if self.has_meta_function() else []
         body.append("self.impl()->check_writable();")
         body += [] if row.out_overlap else [f'check_no_internal_overlap("{self.name}", self);']
-        body += [f"if (!self.is_meta()) cpu::{self.body_name()}({op.names});",
+        body += [f"if (runs(self)) cpu::{self.body_name()}({op.names});",
                  "self.impl()->bump_version();", "return self;"]  # fmt: skip
         if row.is_direct:
             body = [f"return cpu::{self.body_name()}({op.names});"]
@@ -201,8 +201,8 @@ class RowEmitter:
 
         def run(outs: list[str]) -> list[str]:
             if not row.contiguous_out:
-                return [f"if (!{outs[0]}.is_meta()) {compute(outs)}"]
-            lines = [f"if (!{outs[0]}.is_meta()) {{", *(f"  const Dense dense_{out}({out});" for out in outs)]
+                return [f"if (runs({outs[0]})) {compute(outs)}"]
+            lines = [f"if (runs({outs[0]})) {{", *(f"  const Dense dense_{out}({out});" for out in outs)]
             return [*lines, f"  {compute([f'dense_{out}.tensor()' for out in outs])}", *(f"  dense_{out}.finish();" for out in outs), "}"]
 
         if op.form == "function":

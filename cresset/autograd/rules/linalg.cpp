@@ -27,7 +27,7 @@ Tensor without_diagonal(const Tensor& t) { return t.tril(-1) + t.triu(1); }
 
 // Vectors have a free phase: a loss that depends on it has no gradient. `phase` must vanish.
 void check_phase(const char* op, const Tensor& phase, const Tensor& scale) {
-  if (phase.is_meta() || phase.numel() == 0) return;
+  if (phase.lacks_data() || phase.numel() == 0) return;
   const double most = phase.abs().max().item().to<double>(), size = scale.abs().max().item().to<double>();
   CRESSET_CHECK(!(most > 1e-2 * std::max(size, 1.0)), op, ": in the complex case the vectors are specified up to multiplication by e^{i phi}; ",
                 "the loss depends on this phase, so its gradient is ill-defined, got a derivative by the phase of ", most);

@@ -55,6 +55,26 @@ def synchronize(device=None):
     """
 
 
+def memory_stats(device=None):
+    """What the CPU's allocator has handed out: `allocated_bytes` now, `peak_allocated_bytes` at most, `reserved_bytes` with what it keeps for later,
+    `num_allocs` calls, `num_system_allocs` of them that reached the operating system.
+
+    >>> before = torch.cpu.memory_stats()["allocated_bytes"]
+    >>> x = torch.empty(2**20)
+    >>> torch.cpu.memory_stats()["allocated_bytes"] - before >= 2**22
+    True
+    """
+    return _cresset._cpu_memory()
+
+
+def reset_peak_memory_stats(device=None):
+    """Starts `peak_allocated_bytes` from what is allocated now.
+
+    >>> torch.cpu.reset_peak_memory_stats()
+    """
+    _cresset._reset_cpu_peak()
+
+
 class Stream:
     """The one queue of the CPU. Work on it is done when a call returns.
 

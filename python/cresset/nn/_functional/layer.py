@@ -114,13 +114,15 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def _shorten_rows(weight, used, max_norm, norm_type):
     """Scale the rows that are used to norm `max_norm` at most, in place."""
+    if weight._lacks_data or used._lacks_data:
+        return
     with torch.no_grad():
         if _cresset.batched_parts(weight) or _cresset.batched_parts(used):
             mark = used.new_zeros(weight.shape[0], dtype=torch.bool).index_fill(0, used.reshape(-1), True).unsqueeze(1)
             norms = torch.norm(weight, norm_type, 1, keepdim=True)
             weight.copy_(torch.where(mark & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight))
             return
-        mark = torch.zeros(weight.shape[0], dtype=torch.bool)
+        mark = torch.zeros(weight.shape[0], dtype=torch.bool, device=weight.device)
         mark[used.reshape(-1)] = True
         rows = mark.nonzero().squeeze(1)
         norms = torch.norm(weight[rows], norm_type, 1, keepdim=True)
@@ -165,7 +167,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated as bags of one length")
-        offsets = torch.arange(0, input.numel(), max(input.shape[1], 1), dtype=input.dtype)[: input.shape[0]]
+        offsets = torch.arange(0, input.numel(), max(input.shape[1], 1), dtype=input.dtype, device=input.device)[: input.shape[0]]
         input = input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
         include_last_offset = False
@@ -184,9 +186,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         if not -weight.shape[0] <= padding_idx < weight.shape[0]:
             raise AssertionError(f"padding_idx must be within the number of embeddings, got {padding_idx}")
         padding_idx += weight.shape[0] if padding_idx < 0 else 0
-    if offsets.numel() and int(offsets[0]) != 0:
+    known = offsets.numel() and not offsets._lacks_data
+    if known and int(offsets[0]) != 0:
         raise RuntimeError(f"embedding_bag: offsets[0] has to be 0, got {int(offsets[0])}")
-    if offsets.numel() and int(offsets[-1]) > input.numel():
+    if known and int(offsets[-1]) > input.numel():
         raise RuntimeError(f"embedding_bag: offsets[-1] {int(offsets[-1])} is past the {input.numel()} numbers of the input")
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
@@ -194,17 +197,19 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
 
 def _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
-    count, bags = input.numel(), offsets.numel()
+    count, bags, device = input.numel(), offsets.numel(), input.device
     if count == 0 or bags == 0:
         return weight.new_zeros((bags, weight.shape[1])) + 0 * weight.sum()
-    starts = torch.zeros(count + 1, dtype=torch.int64).index_add_(0, offsets.to(torch.int64), torch.ones(bags, dtype=torch.int64))
+    each = torch.ones(bags, dtype=torch.int64, device=device)
+    starts = torch.zeros(count + 1, dtype=torch.int64, device=device).index_add_(0, offsets.to(torch.int64), each)
     bag = starts.cumsum(0)[:-1] - 1
     rows = ops["embedding"](weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else (input != padding_idx)
     if mode == "max":
-        place = torch.arange(count) - offsets.to(torch.int64)[bag]
-        table = rows.new_full((bags, int(place.max()) + 1, rows.shape[1]), float("-inf"))
-        if keep is not None:
+        place = torch.arange(count, device=device) - offsets.to(torch.int64)[bag]
+        longest = count if place._lacks_data else int(place.max()) + 1
+        table = rows.new_full((bags, longest, rows.shape[1]), float("-inf"))
+        if keep is not None and not keep._lacks_data:
             bag, place, rows = bag[keep], place[keep], rows[keep]
         best = table.index_put((bag, place), rows).max(1)[0]
         return torch.where(best == float("-inf"), torch.zeros_like(best), best)
@@ -214,6 +219,6 @@ def _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_w
         rows = rows * keep.to(rows.dtype).unsqueeze(1)
     out = rows.new_zeros((bags, rows.shape[1])).index_add(0, bag, rows)
     if mode == "mean":
-        each = torch.ones(count, dtype=rows.dtype) if keep is None else keep.to(rows.dtype)
-        out = out / torch.zeros(bags, dtype=rows.dtype).index_add_(0, bag, each).clamp_min(1).unsqueeze(1)
+        each = torch.ones(count, dtype=rows.dtype, device=device) if keep is None else keep.to(rows.dtype)
+        out = out / torch.zeros(bags, dtype=rows.dtype, device=device).index_add_(0, bag, each).clamp_min(1).unsqueeze(1)
     return out

@@ -296,7 +296,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     scores, classes = (input, target) if input.dim() > 1 else (input.reshape(1, -1), target.reshape(1, -1))
     named = (classes < 0).to(torch.int64).cumsum(1) == 0
     place = torch.where(named, classes, 0)
-    meant = torch.zeros(scores.shape, dtype=torch.int64).scatter_add(1, place, named.to(torch.int64)) > 0
+    meant = torch.zeros(scores.shape, dtype=torch.int64, device=scores.device).scatter_add(1, place, named.to(torch.int64)) > 0
     gaps = torch.clamp_min(1 - scores.gather(1, place).unsqueeze(2) + scores.unsqueeze(1), 0)
     counted = (named.unsqueeze(2) & ~meant.unsqueeze(1)).to(scores.dtype)
     loss = (gaps * counted).sum((1, 2)) / scores.shape[1]
@@ -338,6 +338,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         raise RuntimeError(f"ctc_loss: blank must be in label range, got {blank} of {classes}")
     if lengths_in.numel() != batch or lengths.numel() != batch:
         raise RuntimeError(f"ctc_loss: expected {batch} lengths, got {lengths_in.numel()} of inputs and {lengths.numel()} of targets")
+    if lp._lacks_data or targets._lacks_data or lengths_in._lacks_data or lengths._lacks_data:
+        return _ctc_reduced(lp.sum((0, 2)), lengths.to(lp.device), code, alone)
     if int(lengths_in.max()) > steps or int(lengths.min()) < 0 or int(lengths_in.min()) < 0:
         raise RuntimeError(f"ctc_loss: lengths of inputs must be 0 to {steps}, those of targets at least 0")
     longest = int(lengths.max())
@@ -380,6 +382,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     loss = loss + (mass - mass.detach())
     if zero_infinity:
         loss = torch.where(loss == float("inf"), torch.zeros_like(loss), loss)
+    return _ctc_reduced(loss, lengths, code, alone)
+
+
+def _ctc_reduced(loss, lengths, code, alone):
     if code == 1:
         return (loss / lengths.clamp_min(1).to(loss.dtype)).mean()
     return loss.sum() if code == 2 else loss.squeeze(0) if alone else loss

@@ -139,7 +139,7 @@ def _pooling(n):
         flat, where = input.flatten(-n), indices.flatten(-n)
         room = math.prod(output_size)
         every = _cresset.innermost_value(where)
-        if where.numel() and not 0 <= int(every.min()) <= int(every.max()) < room:
+        if where.numel() and not where._lacks_data and not 0 <= int(every.min()) <= int(every.max()) < room:
             raise RuntimeError(f"max_unpool{n}d: an index lies outside of the output of {room} elements")
         result = flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
         last = n == 2 and input.dim() == 4 and input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous()
@@ -202,7 +202,8 @@ def _fractional(n):
         wanted = _all(output_size, n)
         batched = input if input.dim() == n + 2 else input.unsqueeze(0)
         planes = batched.shape[:2]
-        samples = torch.rand((*planes, n), dtype=input.dtype) if _random_samples is None else _random_samples[: planes[0]]
+        device = input.device
+        samples = torch.rand((*planes, n), dtype=input.dtype, device=device) if _random_samples is None else _random_samples[: planes[0]]
         flat_index = samples.new_zeros((*planes, *[1] * n, *[1] * n), dtype=torch.int64)
         for d in range(n):
             size, out, k = sizes[d], wanted[d], kernel[d]
@@ -212,11 +213,11 @@ def _fractional(n):
             starts = samples.new_full((*planes, out), size - k, dtype=torch.int64)
             if out > 1:
                 alpha = (size - k) / (out - 1)
-                steps = torch.arange(out - 1, dtype=input.dtype)
+                steps = torch.arange(out - 1, dtype=input.dtype, device=device)
                 starts[..., :-1] = ((steps + sample) * alpha).to(torch.int64) - (sample * alpha).to(torch.int64)
             shape = [1] * (2 * n)
             shape[d] = out
-            offset = torch.arange(k).reshape([k if i == n + d else 1 for i in range(2 * n)])
+            offset = torch.arange(k, device=device).reshape([k if i == n + d else 1 for i in range(2 * n)])
             flat_index = flat_index * size + starts.reshape(*planes, *shape) + offset
         flat = batched.flatten(2)
         flat_index = flat_index.expand(*planes, *wanted, *kernel).reshape(*planes, math.prod(wanted), math.prod(kernel))

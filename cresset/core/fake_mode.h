@@ -1,0 +1,90 @@
+#pragma once
+// Fake tensors: shape, strides, dtype and device without data. docs/records/0008-fake-tensors.md says how they run.
+
+#include <mutex>
+#include <unordered_map>
+
+#include "cresset/base/error.h"
+#include "cresset/core/tensor_impl.h"
+
+namespace cresset {
+
+// What a fake tensor cannot answer because it has no data; `op` is the operator that was asked.
+class CRESSET_API UnsupportedFakeTensorError : public Error {
+ public:
+  UnsupportedFakeTensorError(std::string op, const std::string& message) : Error(message), op_(std::move(op)) {}
+  const std::string& op() const { return op_; }
+
+ private:
+  std::string op_;
+};
+// The result is a number that depends on data: item, equal.
+class CRESSET_API DataDependentOutputError : public UnsupportedFakeTensorError { using UnsupportedFakeTensorError::UnsupportedFakeTensorError; };
+// The shape of the result depends on data: nonzero, unique.
+class CRESSET_API DynamicOutputShapeError : public UnsupportedFakeTensorError { using UnsupportedFakeTensorError::UnsupportedFakeTensorError; };
+class CRESSET_API FakeDeviceMismatchError : public Error { using Error::Error; };
+// A real tensor, or one of another mode, beside a fake one.
+class CRESSET_API MixedFakeError : public Error { using Error::Error; };
+
+// What fake tensors belong to. It counts the bytes that they would take on each device.
+class CRESSET_API FakeMode final : public RefCounted {
+ public:
+  explicit FakeMode(bool allow_non_fake_inputs = false) : allow_non_fake_inputs_(allow_non_fake_inputs) {}
+
+  // Real tensors in a call count as fake ones of their device.
+  bool allow_non_fake_inputs() const { return allow_non_fake_inputs_; }
+
+  struct Memory {
+    int64_t allocated_bytes = 0;
+    int64_t peak_allocated_bytes = 0;
+  };
+  // What the storages of this mode would take, rounded up to 64 bytes each, as the allocators do.
+  Memory memory(Device device) const;
+  void reset_peak(Device device);
+  void count(Device device, int64_t bytes);
+
+  // A fake tensor of the geometry, dtype and device of a real one, without a history. Tensors that share memory get fakes that do.
+  intrusive_ptr<TensorImpl> fake_of(const TensorImpl& real);
+  // A fake tensor in place of one just made from numbers, for the device; one number stays known.
+  intrusive_ptr<TensorImpl> constant(const TensorImpl& real, Device device);
+  // The fake tensor that was made for this object and is still in use, or one that `make` makes now.
+  intrusive_ptr<TensorImpl> remembered(const intrusive_ptr<TensorImpl>& real, const std::function<intrusive_ptr<TensorImpl>()>& make);
+
+ private:
+  template <class T> struct Memo {
+    struct Pair { weak_intrusive_ptr<T> real, fake; };
+    std::unordered_map<const T*, Pair> pairs;
+    size_t limit = 64;
+    intrusive_ptr<T> find(const T* real) const;
+    void put(const intrusive_ptr<T>& real, const intrusive_ptr<T>& fake);
+  };
+  Memory& memory_of(Device device) const;
+
+  const bool allow_non_fake_inputs_;
+  mutable std::mutex mutex_;
+  mutable SmallVector<std::pair<Device, Memory>, 2> memory_;
+  Memo<StorageImpl> storages_;
+  Memo<TensorImpl> tensors_;
+};
+
+inline bool is_fake(const TensorImpl& t) { return t.backend() == kFakeBackend; }
+
+// The real tensor behind a fake one whose values are known, or null.
+CRESSET_API intrusive_ptr<TensorImpl> known_values(const TensorImpl& fake);
+
+// Makes every tensor of this thread fake that an operator creates in its scope; none does with a null mode.
+class CRESSET_API FakeModeScope {
+ public:
+  explicit FakeModeScope(FakeMode* mode);
+  ~FakeModeScope();
+  FakeModeScope(const FakeModeScope&) = delete;
+  FakeModeScope& operator=(const FakeModeScope&) = delete;
+
+ private:
+  FakeMode* saved_;
+  uint8_t included_;
+  NoData no_data_;
+  intrusive_ptr<FakeMode> kept_;
+};
+
+}  // namespace cresset

@@ -1,0 +1,156 @@
+// What runs in place of every kernel when a tensor of the call is fake, or the thread makes its tensors fake.
+
+#include <cstring>
+
+#include "cresset/core/fake_mode.h"
+#include "cresset/dispatch/registry.h"
+
+namespace cresset::dispatch {
+
+namespace {
+
+// "aten.add.Tensor", "aten.nonzero.default".
+std::string torch_name(const OpEntry& op) {
+  const FunctionSchema& schema = op.function_schema();
+  return (schema.ns == "cresset" ? "aten" : schema.ns) + "." + schema.name + "." + (schema.overload.empty() ? "default" : schema.overload);
+}
+
+std::string described(const Tensor& t) {
+  return str(is_fake(*t.impl()) ? "FakeTensor(..., " : "tensor([...], ", "device=", t.device().str(), ", size=", t.sizes(), ")");
+}
+
+struct Call {
+  FakeMode* mode;
+  bool lazy = false, known = true, any = false;  // known: the values of all tensors are known
+};
+
+Call call_of(const OpEntry& op, const Value* arguments, size_t n) {
+  Call call{layer_state().fake_mode};
+  for (size_t i = 0; i < n; i++) {
+    for_each_tensor(arguments[i], [&](const Tensor& t) {
+      call.any = true;
+      call.lazy = call.lazy || t.impl()->is_lazy();
+      if (!is_fake(*t.impl())) {
+        call.known = call.known && t.impl()->is_wrapped_number();
+        return;
+      }
+      FakeMode* mode = t.impl()->has_storage() ? t.impl()->storage()->fake_mode() : nullptr;
+      if (mode && !call.mode) call.mode = mode;
+      CRESSET_CHECK_AS(MixedFakeError, !mode || mode == call.mode, "Mixing fake modes NYI: ", op.name, " got ", described(t), " of another mode");
+      call.known = call.known && known_values(*t.impl());
+    });
+    call.known = call.known && op.function_schema().arguments[i].type.kind != TypeKind::Generator;
+  }
+  return call;
+}
+
+// The argument with real tensors made fake.
+Value made_fake(const OpEntry& op, const Call& call, const Value& argument, bool writes) {
+  return map_tensors(argument, [&](const Tensor& t) -> Tensor {
+    if (is_fake(*t.impl())) return t;
+    const bool number = t.impl()->is_wrapped_number();
+    CRESSET_CHECK_AS(MixedFakeError, number || (call.mode->allow_non_fake_inputs() && !writes),
+                     "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in ",
+                     torch_name(op), writes ? ", which writes " : ": ", described(t));
+    Tensor fake(call.mode->fake_of(*t.impl()));
+    if (number) fake.impl()->storage()->set_constant(t.impl()->storage());
+    return fake;
+  });
+}
+
+// Operators that take tensors of several devices.
+bool mixes_devices(const OpEntry& op) {
+  for (const char* name : {"copy_", "index.Tensor", "index_put", "index_put_", "_pack_padded_sequence"})
+    if (!std::strcmp(op.name, name)) return true;
+  return false;
+}
+
+void check_devices(const OpEntry& op, const Value* arguments, size_t n) {
+  if (mixes_devices(op)) return;
+  const Tensor* first = nullptr;
+  for (size_t i = 0; i < n; i++) {
+    for_each_tensor(arguments[i], [&](const Tensor& t) {
+      if (t.dim() == 0 && t.is_cpu()) return;
+      CRESSET_CHECK_AS(FakeDeviceMismatchError, !first || first->device() == t.device(), op.name,
+                       ": Expected all tensors to be on the same device, but found at least two devices, ", first->device().str(), " and ", t.device().str(), "!");
+      if (!first) first = &t;
+    });
+  }
+}
+
+// Takes the values of single elements along, as long as they follow from known ones.
+void compute_known(const OpEntry& op, Stack& inputs, const Stack& results) {
+  for (const Value& v : results) {
+    bool single = true;
+    for_each_tensor(v, [&](const Tensor& t) { single = single && t.numel() == 1 && is_fake(*t.impl()) && t.is_cpu(); });
+    if (!single) return;
+  }
+  const FakeModeScope off(nullptr);
+  for (Value& v : inputs) v = map_tensors(v, [](const Tensor& t) { return Tensor(known_values(*t.impl())); });
+  call_boxed(op, inputs);
+  for (size_t i = 0; i < results.size() && i < inputs.size(); i++) {
+    if (!results[i].is_tensor() || !inputs[i].is_tensor() || !inputs[i].to_tensor().defined()) continue;
+    const Tensor &fake = results[i].to_tensor(), &real = inputs[i].to_tensor();
+    if (real.is_contiguous() && real.storage_offset() == 0 && fake.storage_offset() == 0 && !real.impl()->is_lazy()) fake.impl()->storage()->set_constant(real.impl()->storage());
+  }
+}
+
+void run(const Target& target, const OpEntry& op, Stack& stack) {
+  if (target.typed) op.call_typed(target.typed, stack);
+  else (*target.boxed)(op, stack);
+}
+
+}  // namespace
+
+void run_fake(const OpEntry& op, Stack& stack) {
+  const FunctionSchema& schema = op.function_schema();
+  const size_t n = schema.arguments.size();
+  Value* arguments = stack.data() + (stack.size() - n);
+  const Call call = call_of(op, arguments, n);
+  const FakeModeScope mode(call.mode);
+  if (op.flags & kCompositeOp) {
+    const AnyFn body = op.slot(OpEntry::autograd_slot);
+    op.call_typed(body ? body : op.slot(OpEntry::cpu_slot), stack);
+    return;
+  }
+  if (call.lazy && needs_computed_values(op)) {
+    const NoDataScope fake(NoData::Fake);
+    compute_lazy_math(op, stack);
+    return;
+  }
+  const Target target = kernel_without_data(op);
+  if (!target.typed && !target.boxed) {
+    bool tensors = false;
+    for (const Argument& a : schema.returns) tensors = tensors || a.type.kind == TypeKind::Tensor;
+    const std::string name = torch_name(op);
+    if (tensors) throw DynamicOutputShapeError(name, name + ": the shape of the result depends on data, which fake tensors do not have");
+    throw DataDependentOutputError(name, name + ": the result depends on data, which fake tensors do not have");
+  }
+  if (target.no_data == NoData::None) {  // a body over other operators
+    run(target, op, stack);
+    return;
+  }
+  bool writes = false;
+  for (size_t i = 0; i < n; i++) {
+    arguments[i] = made_fake(op, call, arguments[i], schema.arguments[i].writes);
+    writes = writes || schema.arguments[i].writes;
+  }
+  check_devices(op, arguments, n);
+  const bool follow = call.any && call.known && !(op.flags & kViewOp);
+  Stack inputs;
+  if (follow) inputs.assign(arguments, arguments + n);
+  if (writes && !follow) {
+    for (size_t i = 0; i < n; i++) {
+      if (!schema.arguments[i].writes) continue;
+      for_each_tensor(arguments[i], [](const Tensor& t) { if (t.impl()->has_storage()) t.impl()->storage()->set_constant({}); });
+    }
+  }
+  const size_t below = stack.size() - n;
+  {
+    const NoDataScope fake(NoData::Fake);
+    run(target, op, stack);
+  }
+  if (follow) compute_known(op, inputs, Stack(stack.begin() + static_cast<int64_t>(below), stack.end()));
+}
+
+}  // namespace cresset::dispatch

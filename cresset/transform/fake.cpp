@@ -1,0 +1,47 @@
+#include "cresset/transform/fake.h"
+
+#include "cresset/ops/functions.h"
+
+namespace cresset {
+
+intrusive_ptr<FakeMode> make_fake_mode(bool allow_non_fake_inputs) { return make_intrusive<FakeMode>(allow_non_fake_inputs); }
+
+intrusive_ptr<FakeMode> fake_mode_of(const Tensor& t) {
+  return is_fake(t) && t.has_storage() ? intrusive_ptr<FakeMode>::share(t.impl()->storage()->fake_mode()) : nullptr;
+}
+
+namespace {
+
+Tensor made_like(FakeMode& mode, const Tensor& t) {
+  Tensor fake(mode.fake_of(*t.impl()));
+  if (!t.requires_grad()) return fake;
+  fake.requires_grad_();
+  if (t.is_leaf()) return fake;
+  const FakeModeScope scope(&mode);
+  return fake.view_as(fake);  // has a history, as `t` has
+}
+
+}  // namespace
+
+Tensor fake_like(FakeMode& mode, const Tensor& t) {
+  CRESSET_CHECK(t.defined(), "fake_like: the input is an undefined tensor");
+  if (is_fake(t)) {
+    CRESSET_CHECK_AS(MixedFakeError, fake_mode_of(t).get() == &mode, "Mixing fake modes NYI: fake_like got ", t, " of another mode");
+    return t;
+  }
+  CRESSET_CHECK_NOT_IMPLEMENTED(t.layout() == kStrided, "fake_like: layout ", t.layout(), " has no fake tensors");
+  const Tensor fake(mode.remembered(intrusive_ptr<TensorImpl>::share(t.impl()), [&] {
+    const Tensor made = made_like(mode, t);
+    return intrusive_ptr<TensorImpl>::share(made.impl());
+  }));
+  if (t.is_leaf() && t.requires_grad() && t.grad().defined() && !fake.grad().defined()) fake.mutable_grad() = fake_like(mode, t.grad());
+  return fake;
+}
+
+Tensor fake_on(FakeMode& mode, const Tensor& meta, Device device) {
+  CRESSET_CHECK(meta.is_meta(), "fake_on: expected a tensor on the meta device, got one on ", meta.device());
+  const FakeModeScope scope(&mode);
+  return cresset::empty_strided(meta.sizes(), meta.strides(), TensorOptions(meta.scalar_type()).device(device));
+}
+
+}  // namespace cresset

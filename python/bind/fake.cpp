@@ -1,0 +1,153 @@
+// Fake tensors for `torch._subclasses.fake_tensor`: a mode is a capsule, tensors that belong to one are objects of a class that the package
+// names, and errors are those of the package.
+
+#include "cresset/transform/fake.h"
+#include "python/bind/bind.h"
+
+namespace cresset::python {
+
+PyTypeObject* fake_type;
+
+namespace {
+
+constexpr const char* kName = "cresset.FakeMode";
+PyObject *data_dependent, *dynamic_shape, *device_mismatch;
+
+FakeMode& mode_of(PyObject* capsule) {
+  auto* mode = static_cast<FakeMode*>(PyCapsule_GetPointer(capsule, kName));
+  if (!mode) throw PythonError();
+  return *mode;
+}
+
+PyObject* capsule_of(FakeMode* mode) {
+  if (!mode) Py_RETURN_NONE;
+  mode->retain();
+  PyObject* capsule = PyCapsule_New(mode, kName, [](PyObject* c) { static_cast<FakeMode*>(PyCapsule_GetPointer(c, kName))->release(); });
+  if (!capsule) mode->release();
+  return capsule;
+}
+
+PyObject* make(PyObject*, PyObject* allow) {
+  return guarded([&] {
+    const auto mode = make_intrusive<FakeMode>(PyObject_IsTrue(allow) == 1);
+    return capsule_of(mode.get());
+  });
+}
+
+// swap(mode or None): what makes tensors fake in this thread from now on. Returns what did. The caller keeps the mode.
+PyObject* swap(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    FakeMode* const mode = capsule == Py_None ? nullptr : &mode_of(capsule);
+    LayerState& state = layer_state();
+    const Ref before = checked(capsule_of(state.fake_mode));
+    state.fake_mode = mode;
+    state.included = static_cast<uint8_t>(mode ? state.included | kLazyMathLayer : state.included & ~kLazyMathLayer);
+    return Ref::share(before.get()).release();
+  });
+}
+
+// from_tensor(mode, tensor)
+PyObject* from_tensor(PyObject*, PyObject* args) {
+  PyObject *capsule, *tensor;
+  if (!PyArg_ParseTuple(args, "OO!", &capsule, tensor_type, &tensor)) return nullptr;
+  return guarded([&] { return wrap(fake_like(mode_of(capsule), tensor_of(tensor))); });
+}
+
+// from_meta(mode, meta tensor, device)
+PyObject* from_meta(PyObject*, PyObject* args) {
+  PyObject *capsule, *tensor, *device;
+  if (!PyArg_ParseTuple(args, "OO!O", &capsule, tensor_type, &tensor, &device)) return nullptr;
+  return guarded([&] { return wrap(fake_on(mode_of(capsule), tensor_of(tensor), to_device(device))); });
+}
+
+// mode(tensor): None for real ones.
+PyObject* mode(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    CRESSET_CHECK_TYPE(is_tensor(tensor), "fake mode: expected a tensor, got ", Py_TYPE(tensor)->tp_name);
+    return capsule_of(fake_mode_of(tensor_of(tensor)).get());
+  });
+}
+
+// faking(tensor): whether what is made of it now is fake.
+PyObject* faking(PyObject*, PyObject* tensor) {
+  return PyBool_FromLong(layer_state().fake_mode != nullptr || (is_tensor(tensor) && is_fake(tensor_of(tensor))));
+}
+
+PyObject* address(PyObject*, PyObject* capsule) {
+  return guarded([&] { return PyLong_FromVoidPtr(&mode_of(capsule)); });
+}
+
+// memory(mode, device): bytes in use and their peak.
+PyObject* memory(PyObject*, PyObject* args) {
+  PyObject *capsule, *device;
+  if (!PyArg_ParseTuple(args, "OO", &capsule, &device)) return nullptr;
+  return guarded([&] {
+    const FakeMode::Memory m = mode_of(capsule).memory(to_device(device));
+    return Py_BuildValue("LL", static_cast<long long>(m.allocated_bytes), static_cast<long long>(m.peak_allocated_bytes));
+  });
+}
+
+PyObject* reset_peak(PyObject*, PyObject* args) {
+  PyObject *capsule, *device;
+  if (!PyArg_ParseTuple(args, "OO", &capsule, &device)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    mode_of(capsule).reset_peak(to_device(device));
+    Py_RETURN_NONE;
+  });
+}
+
+// What the allocator of real memory says, for comparison.
+PyObject* cpu_memory(PyObject*, PyObject*) {
+  const AllocatorStats s = cpu_allocator_stats();
+  return Py_BuildValue("{sLsLsLsLsL}", "allocated_bytes", static_cast<long long>(s.allocated_bytes), "peak_allocated_bytes", static_cast<long long>(s.peak_allocated_bytes),
+                       "reserved_bytes", static_cast<long long>(s.reserved_bytes), "num_allocs", static_cast<long long>(s.num_allocs), "num_system_allocs",
+                       static_cast<long long>(s.num_system_allocs));
+}
+PyObject* reset_cpu_peak(PyObject*, PyObject*) {
+  reset_cpu_allocator_peak();
+  Py_RETURN_NONE;
+}
+
+// set_names(FakeTensor, DataDependentOutputException, DynamicOutputShapeException, FakeTensorDeviceMismatchError)
+PyObject* set_names(PyObject*, PyObject* args) {
+  PyObject *type, *data, *shape, *device;
+  if (!PyArg_ParseTuple(args, "O!OOO", &PyType_Type, &type, &data, &shape, &device)) return nullptr;
+  fake_type = reinterpret_cast<PyTypeObject*>(Ref::share(type).release());
+  data_dependent = Ref::share(data).release();
+  dynamic_shape = Ref::share(shape).release();
+  device_mismatch = Ref::share(device).release();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
+                           {"_fake_swap", swap, METH_O, nullptr},
+                           {"_fake_from_tensor", from_tensor, METH_VARARGS, nullptr},
+                           {"_fake_from_meta", from_meta, METH_VARARGS, nullptr},
+                           {"_fake_mode_of", mode, METH_O, nullptr},
+                           {"_faking", faking, METH_O, nullptr},
+                           {"_fake_address", address, METH_O, nullptr},
+                           {"_fake_memory", memory, METH_VARARGS, nullptr},
+                           {"_fake_reset_peak", reset_peak, METH_VARARGS, nullptr},
+                           {"_cpu_memory", cpu_memory, METH_NOARGS, nullptr},
+                           {"_reset_cpu_peak", reset_cpu_peak, METH_NOARGS, nullptr},
+                           {"_set_fake_names", set_names, METH_VARARGS, nullptr},
+                           {}};
+
+}  // namespace
+
+bool set_fake_error(const std::exception& error) {
+  const auto* unsupported = dynamic_cast<const UnsupportedFakeTensorError*>(&error);
+  if (unsupported && data_dependent) {
+    const Ref made(PyObject_CallFunction(dynamic_cast<const DataDependentOutputError*>(&error) ? data_dependent : dynamic_shape, "s", unsupported->op().c_str()));
+    if (made) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.get())), made.get());
+    return true;
+  }
+  const bool mixed = dynamic_cast<const MixedFakeError*>(&error) != nullptr;
+  const bool devices = device_mismatch && dynamic_cast<const FakeDeviceMismatchError*>(&error) != nullptr;
+  if (mixed || devices) PyErr_SetString(mixed ? PyExc_AssertionError : device_mismatch, error.what());
+  return mixed || devices;
+}
+
+bool add_fake(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python

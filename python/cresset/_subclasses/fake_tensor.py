@@ -1,0 +1,273 @@
+"""Fake tensors: shape, strides, dtype and device without data, on devices that need not be there.
+
+Operators compute what their results would be like, autograd records and runs, and nothing is allocated. `FakeTensorMode` makes every tensor
+fake that is made in its scope.
+"""
+
+import contextlib
+import weakref
+
+import _cresset
+from _cresset import Tensor, _disabled_torch_function_impl
+
+__all__ = [
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorDeviceMismatchError",
+    "FakeTensorMode",
+    "UnsupportedFakeTensorException",
+    "UnsupportedOperatorException",
+    "is_fake",
+    "maybe_get_fake_mode",
+    "unset_fake_temporarily",
+]
+
+
+class UnsupportedFakeTensorException(RuntimeError):
+    """What a fake tensor cannot do."""
+
+
+class _OfOperator(UnsupportedFakeTensorException):
+    def __init__(self, func):
+        super().__init__(str(func))
+        self._func = func
+
+    @property
+    def func(self):
+        """The operator: `torch.ops.aten.nonzero.default`; its name where there is no such object."""
+        found = _find(self._func)
+        return self._func if found is None else found
+
+
+def _find(name):
+    from cresset import ops
+
+    found = ops
+    for part in str(name).split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            return None
+    return found
+
+
+class DataDependentOutputException(_OfOperator):
+    """The result is a number that depends on data, as that of `item`. `func` is the operator.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> with fake.FakeTensorMode():
+    ...     x = torch.ones(3)
+    >>> try:
+    ...     x.sum().item()
+    ... except fake.DataDependentOutputException as error:
+    ...     print(error)
+    aten._local_scalar_dense.default
+    """
+
+
+class DynamicOutputShapeException(_OfOperator):
+    """The shape of the result depends on data, as that of `nonzero`. `func` is the operator.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> with fake.FakeTensorMode():
+    ...     x = torch.ones(3)
+    >>> try:
+    ...     x.nonzero()
+    ... except fake.DynamicOutputShapeException as error:
+    ...     print(error)
+    aten.nonzero.default
+    """
+
+
+class UnsupportedOperatorException(_OfOperator):
+    """An operator that knows no shapes without data."""
+
+
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """Tensors of one call are on several devices."""
+
+
+class _FakeMeta(type(Tensor)):
+    def __instancecheck__(cls, instance):
+        # Parameters and other subclasses over fake tensors count too.
+        return type.__instancecheck__(cls, instance) or (cls is FakeTensor and isinstance(instance, Tensor) and is_fake(instance))
+
+
+class FakeTensor(Tensor, metaclass=_FakeMeta):
+    """A tensor of a `FakeTensorMode`: made in its scope, by `from_tensor`, or from a meta tensor and the device that it claims to be on.
+
+    AssertionError where real tensors, or those of another mode, stand beside fake ones; `DataDependentOutputException` and
+    `DynamicOutputShapeException` for what depends on data.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> x = fake.FakeTensor(fake.FakeTensorMode(), torch.empty(2, 3, device="meta"), "cuda")
+    >>> x.t() @ x
+    FakeTensor(..., device='cuda:0', size=(3, 3))
+    """
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    def __new__(cls, fake_mode_or_elem=None, elem=None, device=None):
+        if not isinstance(fake_mode_or_elem, FakeTensorMode):
+            raise TypeError(f"FakeTensor: expected a FakeTensorMode, got {type(fake_mode_or_elem).__name__}")
+        if not isinstance(elem, Tensor) or elem.device.type != "meta":
+            raise AssertionError(f"elem.device.type must be 'meta', got {elem.device.type if isinstance(elem, Tensor) else type(elem).__name__}")
+        out = _cresset._fake_from_meta(fake_mode_or_elem._handle, elem, device if device is not None else "cpu")
+        return out.requires_grad_(True) if elem.requires_grad else out
+
+    @staticmethod
+    def from_tensor(t, fake_mode):
+        """`fake_mode.from_tensor(t)`."""
+        return fake_mode.from_tensor(t)
+
+    @property
+    def fake_mode(self):
+        """The mode that the tensor belongs to."""
+        return maybe_get_fake_mode(self)
+
+    @property
+    def fake_device(self):
+        """The device that it claims to be on."""
+        return self.device
+
+    @property
+    def constant(self):
+        """None: what values are known of stays inside."""
+        return None
+
+    def __repr__(self, *, tensor_contents=None):
+        from cresset import _tensor_str
+
+        return _tensor_str.fake_str(self)
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("a FakeTensor has no data to be saved")
+
+
+class FakeTensorMode:
+    """Makes the tensors fake that are made in its scope, on any device.
+
+    With `allow_non_fake_inputs` real tensors may stand beside fake ones, and count as fake; without it that is an AssertionError.
+    `from_tensor` makes fake ones of real tensors, and `memory_stats` tells what the tensors of the mode would take.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> with fake.FakeTensorMode() as mode:
+    ...     layer = nn.Linear(10**6, 10**6, device="cuda")
+    ...     y = layer(torch.randn(8, 10**6, device="cuda"))
+    >>> y
+    FakeTensor(..., device='cuda:0', size=(8, 1000000), grad_fn=<AddmmBackward0>)
+    >>> mode.memory_stats("cuda")["allocated_bytes"] // 10**9
+    4000
+    """
+
+    _known = weakref.WeakValueDictionary()
+
+    def __init__(self, *, allow_fallback_kernels=True, allow_non_fake_inputs=False, shape_env=None, static_shapes=None, export=False):
+        if shape_env is not None or static_shapes is False:
+            raise NotImplementedError("FakeTensorMode: shapes are numbers here; there are no symbolic ones")
+        self.allow_fallback_kernels = allow_fallback_kernels
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.shape_env, self.static_shapes, self.export = None, True, export
+        self._bind(_cresset._fake_mode(allow_non_fake_inputs))
+
+    def _bind(self, handle):
+        self._handle, self._before = handle, []
+        FakeTensorMode._known[_cresset._fake_address(handle)] = self
+
+    @classmethod
+    def _of(cls, handle):
+        known = cls._known.get(_cresset._fake_address(handle))
+        if known is None:
+            known = cls.__new__(cls)
+            known.allow_fallback_kernels, known.allow_non_fake_inputs = True, False
+            known.shape_env, known.static_shapes, known.export = None, True, False
+            known._bind(handle)
+        return known
+
+    def __enter__(self):
+        self._before.append(_cresset._fake_swap(self._handle))
+        return self
+
+    def __exit__(self, *error):
+        _cresset._fake_swap(self._before.pop())
+
+    def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True):
+        """A fake tensor like `tensor`; the same one for the same tensor. Parameters stay parameters, and shared memory is shared.
+
+        >>> fake = torch._subclasses.fake_tensor
+        >>> fake.FakeTensorMode().from_tensor(nn.Parameter(torch.ones(2)))
+        Parameter(FakeTensor(..., size=(2,), requires_grad=True))
+        """
+        out = _cresset._fake_from_tensor(self._handle, tensor)
+        if out is not tensor:
+            from cresset import nn
+
+            if isinstance(tensor, nn.Parameter):
+                out._is_param = True
+            if isinstance(tensor, nn.Buffer):
+                out._is_buffer, out.persistent = True, tensor.persistent
+        return out
+
+    def memory_stats(self, device="cpu"):
+        """The bytes that the tensors of the mode would take on `device`, now and at most so far: `allocated_bytes`, `peak_allocated_bytes`.
+
+        >>> fake = torch._subclasses.fake_tensor
+        >>> with fake.FakeTensorMode() as mode:
+        ...     x = torch.ones(1024) * 2 + 1
+        >>> mode.memory_stats()
+        {'allocated_bytes': 4096, 'peak_allocated_bytes': 8192}
+        """
+        allocated, peak = _cresset._fake_memory(self._handle, device)
+        return {"allocated_bytes": allocated, "peak_allocated_bytes": peak}
+
+    def reset_peak_memory_stats(self, device="cpu"):
+        """Starts `peak_allocated_bytes` from what is allocated now.
+
+        >>> fake = torch._subclasses.fake_tensor
+        >>> mode = fake.FakeTensorMode()
+        >>> mode.reset_peak_memory_stats()
+        >>> mode.memory_stats()["peak_allocated_bytes"]
+        0
+        """
+        _cresset._fake_reset_peak(self._handle, device)
+
+
+def is_fake(x):
+    """Whether `x` is a fake tensor.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> fake.is_fake(torch.ones(1))
+    False
+    """
+    return isinstance(x, Tensor) and _cresset._fake_mode_of(x) is not None
+
+
+def maybe_get_fake_mode(t):
+    """The mode of a fake tensor; None for anything else.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> with fake.FakeTensorMode() as mode:
+    ...     fake.maybe_get_fake_mode(torch.ones(1)) is mode
+    True
+    """
+    handle = _cresset._fake_mode_of(t) if isinstance(t, Tensor) else None
+    return None if handle is None else FakeTensorMode._of(handle)
+
+
+@contextlib.contextmanager
+def unset_fake_temporarily():
+    """In its scope tensors are made with data, whatever mode is active; yields that mode.
+
+    >>> fake = torch._subclasses.fake_tensor
+    >>> with fake.FakeTensorMode(), fake.unset_fake_temporarily():
+    ...     torch.ones(2)
+    tensor([1., 1.])
+    """
+    before = _cresset._fake_swap(None)
+    try:
+        yield None if before is None else FakeTensorMode._of(before)
+    finally:
+        _cresset._fake_swap(before)
+
+
+_cresset._set_fake_names(FakeTensor, DataDependentOutputException, DynamicOutputShapeException, FakeTensorDeviceMismatchError)
