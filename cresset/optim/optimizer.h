@@ -55,7 +55,8 @@ class OptimizerCloneableOptions : public OptimizerOptions {
 // Parameters that share options; without options of its own a group takes the optimizer's defaults.
 class CRESSET_API OptimizerParamGroup {
  public:
-  OptimizerParamGroup(const OptimizerParamGroup& o) : params_(o.params_), options_(o.options_ ? o.options_->clone() : nullptr) {}
+  OptimizerParamGroup(const OptimizerParamGroup& o)
+      : params_(o.params_), options_(o.options_ ? o.options_->clone() : nullptr), initial_lr_(o.initial_lr_) {}
   OptimizerParamGroup(OptimizerParamGroup&&) noexcept = default;
   OptimizerParamGroup& operator=(const OptimizerParamGroup& o) { return *this = OptimizerParamGroup(o); }
   OptimizerParamGroup& operator=(OptimizerParamGroup&&) noexcept = default;
@@ -70,10 +71,14 @@ class CRESSET_API OptimizerParamGroup {
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
   std::vector<Tensor>& params() { return params_; }
   const std::vector<Tensor>& params() const { return params_; }
+  // The rate before any schedule: the first scheduler notes it, and all begin with it.
+  std::optional<double>& initial_lr() { return initial_lr_; }
+  const std::optional<double>& initial_lr() const { return initial_lr_; }
 
  private:
   std::vector<Tensor> params_;
   std::unique_ptr<OptimizerOptions> options_;
+  std::optional<double> initial_lr_;
 };
 
 class CRESSET_API Optimizer {

@@ -22,6 +22,21 @@ CASES = {
     "Adagrad": lambda p: optim.Adagrad(p, lr=0.3),
     "AdagradDecay": lambda p: optim.Adagrad(p, lr=0.3, lr_decay=0.1, weight_decay=0.05, initial_accumulator_value=0.2, eps=1e-6),
     "Groups": lambda p: optim.SGD([{"params": [p[0]]}, {"params": [p[1]], "lr": 0.05}], lr=0.02, momentum=0.5),
+    "Adamax": lambda p: optim.Adamax(p, lr=0.05),
+    "AdamaxDecay": lambda p: optim.Adamax(p, lr=0.05, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1),
+    "NAdam": lambda p: optim.NAdam(p, lr=0.05),
+    "NAdamDecoupled": lambda p: optim.NAdam(p, lr=0.05, weight_decay=0.1, momentum_decay=0.01, decoupled_weight_decay=True),
+    "RAdam": lambda p: optim.RAdam(p, lr=0.05),
+    "RAdamDecay": lambda p: optim.RAdam(p, lr=0.05, betas=(0.7, 0.9), weight_decay=0.1),
+    "Adadelta": lambda p: optim.Adadelta(p, lr=1.0),
+    "AdadeltaDecay": lambda p: optim.Adadelta(p, lr=2.0, rho=0.8, eps=1e-4, weight_decay=0.05),
+    "Rprop": lambda p: optim.Rprop(p, lr=0.02),
+    "RpropBounds": lambda p: optim.Rprop(p, lr=0.02, etas=(0.4, 1.3), step_sizes=(1e-3, 0.05)),
+    "ASGD": lambda p: optim.ASGD(p, lr=0.05),
+    "ASGDAverage": lambda p: optim.ASGD(p, lr=0.05, lambd=0.01, alpha=0.6, t0=3, weight_decay=0.05),
+    "Adafactor": lambda p: optim.Adafactor(p, lr=0.1),
+    "AdafactorClip": lambda p: optim.Adafactor(p, lr=0.2, beta2_decay=-0.5, eps=(1e-6, 1e-2), d=1.5, weight_decay=0.1),
+    "Muon": lambda p: optim.Muon([p[0]], lr=0.05),
     "LBFGS": lambda p: optim.LBFGS(p, lr=0.3, max_iter=4, history_size=3),
     "LBFGSStrongWolfe": lambda p: optim.LBFGS(p, max_iter=7, line_search_fn="strong_wolfe"),
 }
@@ -32,7 +47,7 @@ def loss_of(a, b):
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum() / 50
 
 
-def run(make, dtype):
+def run(make, dtype, steps=8):
     a = torch.tensor([[0.5, -0.3], [1.2, 0.1], [-0.7, 0.4]], dtype=dtype, requires_grad=True)
     b = torch.tensor([0.9, -1.1, 0.2, 0.6], dtype=dtype, requires_grad=True)
     optimizer = make([a, b])
@@ -43,7 +58,7 @@ def run(make, dtype):
         loss.backward()
         return loss
 
-    for _ in range(8):
+    for _ in range(steps):
         if isinstance(optimizer, optim.LBFGS):
             optimizer.step(closure)
         else:
@@ -57,6 +72,8 @@ def main():
     for name, make in CASES.items():
         lines.append(f'{{"{name} double", {{{", ".join(f"{v:.17g}" for v in run(make, torch.float64))}}}}},')
         lines.append(f'{{"{name} float", {{{", ".join(f"{v:.9g}" for v in run(make, torch.float32))}}}}},')
+        if not name.startswith(("LBFGS", "Muon")):
+            lines.append(f'{{"{name} long", {{{", ".join(f"{v:.17g}" for v in run(make, torch.float64, 200))}}}}},')
     pathlib.Path(__file__).with_name("golden_optim.inc").write_text("\n".join(lines) + "\n")
 
 
