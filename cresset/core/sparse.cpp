@@ -47,6 +47,12 @@ Tensor make_compressed(Layout layout, IntArrayRef sizes, const Tensor& compresse
   return wrap(layout, sizes, values, std::move(parts));
 }
 
+Tensor with_values(const Tensor& pattern, const Tensor& values) {
+  const SparseParts& p = sparse_parts(pattern);
+  if (p.plain.defined()) return make_compressed(pattern.layout(), pattern.sizes(), p.indices, p.plain, values);
+  return make_coo(pattern.sizes(), p.indices, values, p.coalesced);
+}
+
 void take_parts(const Tensor& t, const Tensor& source) {
   TensorImpl& to = *t.impl();
   const TensorImpl& from = *source.impl();

@@ -35,6 +35,8 @@ CRESSET_API const SparseParts& sparse_parts(const Tensor& t);
 // Unchecked. `values` gives dtype and device; both lose their history.
 CRESSET_API Tensor make_coo(IntArrayRef sizes, const Tensor& indices, const Tensor& values, bool coalesced);
 CRESSET_API Tensor make_compressed(Layout layout, IntArrayRef sizes, const Tensor& compressed, const Tensor& plain, const Tensor& values);
+// The same positions, shared, with other values.
+CRESSET_API Tensor with_values(const Tensor& pattern, const Tensor& values);
 // Gives `t` what `source` holds: parts, sizes, dtype and layout. The caller counts the change.
 CRESSET_API void take_parts(const Tensor& t, const Tensor& source);
 

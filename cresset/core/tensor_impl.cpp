@@ -46,7 +46,7 @@ uint8_t backend_of(DeviceType type, Layout layout) {
     if (type == DeviceType::CPU) return kCpuBackend;
     if (type == DeviceType::Meta) return kMetaBackend;
   }
-  if (type == DeviceType::CPU && layout != Layout::Mkldnn) return layout == Layout::Sparse ? kSparseBackend : kSparseCompressedBackend;
+  if ((type == DeviceType::CPU || type == DeviceType::Meta) && layout != Layout::Mkldnn && layout != Layout::Strided) return layout == Layout::Sparse ? kSparseBackend : kSparseCompressedBackend;
   const uint8_t stored = g_backends[static_cast<int>(type)][static_cast<int>(layout)].load(std::memory_order_acquire);
   return stored ? static_cast<uint8_t>(stored - 1) : kNoBackend;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cresset/core/result_type.h"
+#include "cresset/core/sparse.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -56,6 +57,7 @@ Tensor stored(const Tensor& t) {
 // The same values in another dtype, without a history.
 Tensor in_dtype(const Tensor& t, ScalarType dtype) {
   if (t.scalar_type() == dtype) return t;
+  if (t.layout() != Layout::Strided) return with_values(t, in_dtype(sparse_parts(t).values, dtype));
   Tensor out(t.impl()->is_non_overlapping_and_dense() ? make_strided(t.sizes(), t.strides(), dtype, t.device()) : make_dense(t.sizes(), dtype, t.device()));
   if (out.numel() > 0) copy_into(out, t);
   return out;

@@ -58,7 +58,7 @@ BoxedFn autograd_with_formula(BoxedFn backward);
 void compute_lazy_math(const OpEntry& op, Stack& stack);
 
 // The built-in kernel of a sparse backend (kSparseBackend, kSparseCompressedBackend), or null; defined in the ops room.
-const Kernel* sparse_kernel(const OpEntry& op, uint8_t backend);
+CRESSET_API const Kernel* sparse_kernel(const OpEntry& op, uint8_t backend);
 inline bool is_sparse_backend(uint8_t backend) { return backend == kSparseBackend || backend == kSparseCompressedBackend; }
 // Whether lazy tensors have to be computed first: an op that only looks at geometry, or calls others, takes them as they are.
 bool needs_computed_values(const OpEntry& op);

@@ -37,7 +37,12 @@ void check_size(const char* op, IntArrayRef size) {
   product(size);
 }
 
+void check_data(const Tensor& t) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "sparse: the positions or values of ", t, " are needed, but meta tensors hold no data");
+}
+
 Tensor flat_positions(const Tensor& positions, IntArrayRef sizes) {
+  check_data(positions);
   const Tensor rows = positions.to(kLong).contiguous();
   Tensor flat = cresset::empty({rows.size(1)}, TensorOptions(kLong));
   const bool in_range = kernels::flatten_positions(flat.data_ptr<int64_t>(), rows.data_ptr<int64_t>(), rows.size(1), sizes);
@@ -46,6 +51,7 @@ Tensor flat_positions(const Tensor& positions, IntArrayRef sizes) {
 }
 
 Tensor positions_of(const Tensor& flat, IntArrayRef sizes) {
+  check_data(flat);
   const Tensor dense = flat.contiguous();
   Tensor rows = cresset::empty({static_cast<int64_t>(sizes.size()), dense.numel()}, TensorOptions(kLong));
   kernels::unflatten_positions(rows.data_ptr<int64_t>(), dense.data_ptr<int64_t>(), dense.numel(), sizes);
@@ -53,6 +59,7 @@ Tensor positions_of(const Tensor& flat, IntArrayRef sizes) {
 }
 
 Tensor expanded(const Tensor& pointers, int64_t nnz) {
+  check_data(pointers);
   const Tensor dense = pointers.contiguous();
   const int64_t n = dense.size(-1) - 1;
   DimVector sizes(dense.sizes());
@@ -106,6 +113,8 @@ Tensor cloned(const Tensor& t) {
 Tensor coalesced(const Tensor& coo) {
   const SparseParts& p = sparse_parts(coo);
   const int64_t nnz = p.nnz();
+  check_data(p.indices);
+  check_data(p.values);
   if (nnz < 2) return make_coo(coo.sizes(), p.indices.clone(), p.values.clone(), true);
   const IntArrayRef sizes = first(coo.sizes(), p.sparse_dim);
   const Tensor flat = flat_positions(p.indices, sizes);
@@ -319,6 +328,7 @@ Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const Tens
   if (positions.size(1) == 0) {
     size.resize(static_cast<size_t>(positions.size(0)), 0);
   } else {
+    check_data(positions);
     const Tensor least = positions.amin(1), most = positions.amax(1);
     for (int64_t d = 0; d < positions.size(0); d++) {
       const int64_t low = least.data_ptr<int64_t>()[d];
@@ -362,7 +372,7 @@ void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& value
   check_counts(indices, data);
   const DimVector expected = joined({data.size(0)}, behind(size, sparse_dim));
   CRESSET_CHECK(IntArrayRef(expected) == data.sizes(), "values has incorrect size, expected ", IntArrayRef(expected), ", got ", data.sizes());
-  if (indices.size(1) == 0) return;
+  if (indices.size(1) == 0 || indices.is_meta()) return;
   const Tensor positions = as_positions(indices), least = positions.amin(1), most = positions.amax(1);
   for (int64_t d = 0; d < sparse_dim; d++) {
     const int64_t low = least.data_ptr<int64_t>()[d], high = most.data_ptr<int64_t>()[d];
@@ -411,6 +421,7 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
                 plain.scalar_type(), ", respectively");
   CRESSET_CHECK(pointers.scalar_type() == kLong || pointers.scalar_type() == kInt, p, " and ", q, " must be an int32 or int64 type, but got ",
                 pointers.scalar_type());
+  if (pointers.is_meta() || plain.is_meta()) return;
   const Tensor dense_pointers = pointers.contiguous(), dense_plain = plain.contiguous();
   const char* minor = is_by_rows(layout) ? (block ? "ncolblocks" : "ncols") : (block ? "nrowblocks" : "nrows");
   const char* majors = is_by_rows(layout) ? (block ? "nrowblocks" : "nrows") : (block ? "ncolblocks" : "ncols");

@@ -43,6 +43,8 @@ Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions
 // A matrix by rows: itself where it is CSR; its values without a history.
 Tensor by_rows(const Tensor& matrix);
 
+// Errors: the tensor, or its parts, hold no data.
+void check_data(const Tensor& t);
 // A vector of int64.
 Tensor longs(IntArrayRef numbers);
 void check_size(const char* op, IntArrayRef size);

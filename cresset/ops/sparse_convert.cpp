@@ -15,6 +15,9 @@ void check_in_range(const Tensor& t, int64_t n_major, int64_t n_minor) {
   const SparseParts& p = sparse_parts(t);
   const int64_t version = static_cast<int64_t>(p.indices.impl()->version()) + p.plain.impl()->version();
   if (__atomic_load_n(&p.checked_version, __ATOMIC_RELAXED) == version) return;
+  check_data(t);
+  check_data(p.indices);
+  check_data(p.plain);
   const Tensor pointers = p.indices.contiguous(), plain = p.plain.contiguous();
   const auto fault = kernels::check_pointers(pointers.data_ptr(), plain.data_ptr(), pointers.scalar_type(), 1, n_major, n_minor, p.nnz());
   CRESSET_CHECK(fault == kernels::PointerFault::none || fault == kernels::PointerFault::order, "sparse: ", is_by_rows(t.layout()) ? "crow_indices or col_indices" : "ccol_indices or row_indices",
@@ -25,6 +28,7 @@ void check_in_range(const Tensor& t, int64_t n_major, int64_t n_minor) {
 }  // namespace
 
 Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& given, IntArrayRef blocksize, ScalarType index_dtype) {
+  check_data(positions);
   const int64_t batch = positions.size(0) - 2, batches = product(first(sizes, batch));
   const int64_t b0 = blocksize.empty() ? 1 : blocksize[0], b1 = blocksize.empty() ? 1 : blocksize[1];
   const int64_t rows = sizes[static_cast<size_t>(batch)] / b0, columns = sizes[static_cast<size_t>(batch) + 1] / b1;
@@ -234,6 +238,7 @@ Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::option
 Tensor to_dense_by_values(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
   CRESSET_CHECK(is_sparse(self.layout()), "to_dense expected sparse tensor layout but got ", title(self.layout()));
   const SparseParts& p = sparse_parts(self);
+  if (self.is_meta()) return cresset::empty(self.sizes(), TensorOptions(dtype.value_or(self.scalar_type())).device(self.device()));
   // Added where positions are repeated.
   const Tensor values = element_values(self, p.plain.defined() || p.coalesced ? self.values() : p.values), positions = element_positions(self);
   const IntArrayRef lead = first(self.sizes(), positions.size(0));

@@ -10,13 +10,6 @@ namespace cresset::ops::sparse {
 
 namespace {
 
-// The same positions, not copied, with other values; no history.
-Tensor same_positions(const Tensor& pattern, const Tensor& values) {
-  const SparseParts& p = sparse_parts(pattern);
-  if (p.plain.defined()) return make_compressed(pattern.layout(), pattern.sizes(), p.indices, p.plain, values);
-  return make_coo(pattern.sizes(), p.indices, values, p.coalesced);
-}
-
 bool is_sparse(const Tensor& t) { return cresset::is_sparse(t.layout()); }
 
 // Positions of a tensor in COO layout, whatever its own is.
@@ -47,7 +40,7 @@ Tensor add_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   check_same_sizes("add", a, b, " (sparse-sparse addition does not currently support broadcasting)");
   const ScalarType dtype = common_dtype(a, b);
   const SparseParts &p = sparse_parts(a), &q = sparse_parts(b);
-  if (same_pattern(a, b)) return same_positions(a, p.values.add(q.values, alpha));
+  if (same_pattern(a, b)) return cresset::with_values(a, p.values.add(q.values, alpha));
   const Tensor x = as_coo(a), y = as_coo(b);
   const SparseParts &r = sparse_parts(x), &s = sparse_parts(y);
   CRESSET_CHECK(r.sparse_dim == s.sparse_dim, "add: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", r.sparse_dim,
@@ -79,14 +72,14 @@ void add_into(const Tensor& dense, const Tensor& sparse, const Scalar& alpha) {
 
 Tensor on_number(const Tensor& self, const Tensor& number, bool divides) {
   const SparseParts& p = sparse_parts(self);
-  return same_positions(self, divides ? p.values.div(number) : p.values.mul(number));
+  return cresset::with_values(self, divides ? p.values.div(number) : p.values.mul(number));
 }
 
 // The product of two tensors of one shape has the positions that both have.
 Tensor mul_sparse(const Tensor& a, const Tensor& b) {
   check_same_sizes("mul", a, b, "");
   const ScalarType dtype = common_dtype(a, b);
-  if (same_pattern(a, b) && (is_compressed(a.layout()) || sparse_parts(a).coalesced)) return same_positions(a, sparse_parts(a).values.mul(sparse_parts(b).values));
+  if (same_pattern(a, b) && (is_compressed(a.layout()) || sparse_parts(a).coalesced)) return cresset::with_values(a, sparse_parts(a).values.mul(sparse_parts(b).values));
   const Tensor x = as_coo(a), y = as_coo(b).coalesce();
   const SparseParts &p = sparse_parts(x), &q = sparse_parts(y);
   CRESSET_CHECK(p.sparse_dim == q.sparse_dim, "mul: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", p.sparse_dim,
@@ -106,7 +99,7 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
 Tensor mul_dense(const Tensor& sparse, const Tensor& dense) {
   const DimVector sizes = broadcast_shapes(sparse.sizes(), dense.sizes());
   CRESSET_CHECK(IntArrayRef(sizes) == sparse.sizes(), "mul: a sparse tensor of shape ", sparse.sizes(), " cannot be broadcast to ", sizes);
-  return same_positions(sparse, sparse_parts(sparse).values.mul(values_like(dense.expand(sizes), sparse)));
+  return cresset::with_values(sparse, sparse_parts(sparse).values.mul(values_like(dense.expand(sizes), sparse)));
 }
 
 }  // namespace
@@ -154,7 +147,7 @@ Tensor mul(const Tensor& self, const Tensor& other) {
   if (is_sparse(self) && is_sparse(other)) return mul_sparse(self, other);
   return is_sparse(self) ? mul_dense(self, other) : mul_dense(other, self);
 }
-Tensor mul_number(const Tensor& self, const Scalar& other) { return same_positions(self, sparse_parts(self).values.mul(other)); }
+Tensor mul_number(const Tensor& self, const Scalar& other) { return cresset::with_values(self, sparse_parts(self).values.mul(other)); }
 
 Tensor div(const Tensor& self, const Tensor& other) { return div_mode(self, other, std::nullopt); }
 Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
@@ -162,13 +155,13 @@ Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::stri
                 " for divisor)");
   // Sums of rounded parts are not the rounded sum.
   const Tensor whole = rounding_mode && self.layout() == Layout::Sparse ? self.coalesce() : self;
-  return same_positions(whole, sparse_parts(whole).values.div(other, rounding_mode));
+  return cresset::with_values(whole, sparse_parts(whole).values.div(other, rounding_mode));
 }
 
-Tensor div_number(const Tensor& self, const Scalar& other) { return same_positions(self, sparse_parts(self).values.div(other)); }
+Tensor div_number(const Tensor& self, const Scalar& other) { return cresset::with_values(self, sparse_parts(self).values.div(other)); }
 Tensor div_number_mode(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
   const Tensor whole = rounding_mode && self.layout() == Layout::Sparse ? self.coalesce() : self;
-  return same_positions(whole, sparse_parts(whole).values.div(other, rounding_mode));
+  return cresset::with_values(whole, sparse_parts(whole).values.div(other, rounding_mode));
 }
 
 Tensor floor_divide(const Tensor& self, const Tensor& other) { return div_mode(self, other, "floor"); }
@@ -177,7 +170,7 @@ Tensor floor_divide_number(const Tensor& self, const Scalar& other) { return div
 Tensor pow(const Tensor& self, const Scalar& exponent) {
   CRESSET_CHECK(exponent.isComplex() || exponent.as<double>() != 0, "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense");
   const Tensor whole = self.layout() == Layout::Sparse ? self.coalesce() : self;
-  return same_positions(whole, sparse_parts(whole).values.pow(exponent));
+  return cresset::with_values(whole, sparse_parts(whole).values.pow(exponent));
 }
 
 void on_values(const dispatch::OpEntry& op, dispatch::Stack& stack) {
@@ -187,7 +180,7 @@ void on_values(const dispatch::OpEntry& op, dispatch::Stack& stack) {
   const Tensor whole = given.layout() == Layout::Sparse ? given.coalesce() : given;
   stack[at] = dispatch::Value(sparse_parts(whole).values);
   dispatch::call_boxed(op, stack);
-  stack.back() = dispatch::Value(same_positions(whole, stack.back().to_tensor()));
+  stack.back() = dispatch::Value(cresset::with_values(whole, stack.back().to_tensor()));
 }
 
 // ---- Sums
@@ -248,11 +241,17 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
 
 Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat>) {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : self.scalar_type();
-  CRESSET_CHECK_NOT_IMPLEMENTED(!options.has_device() || options.device().is_cpu(), "to: sparse tensors are on the CPU, got ", options.device());
+  if (options.has_device() && options.device().type() != self.device().type()) {
+    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && options.device().is_meta(), "to: ", title(self.layout()), " tensors cannot be moved to ", options.device());
+    const SparseParts& p = sparse_parts(self);
+    if (!is_blocked(self.layout())) return empty_of(self.sizes(), self.options().dtype(dtype).device(options.device()), p.dense_dim);
+    const Tensor values = p.values.to(TensorOptions(dtype).device(options.device())), indices = p.indices.to(options.device());
+    return make_compressed(self.layout(), self.sizes(), indices, p.plain.to(options.device()), values);
+  }
   if (!is_sparse(self)) return self.to(dtype).to_sparse(options.layout());
   if (options.has_layout() && options.layout() == Layout::Strided) return self.to_dense(dtype);
   const Tensor copy = cloned(self);
-  const Tensor cast = same_positions(copy, sparse_parts(copy).values.to(dtype));
+  const Tensor cast = cresset::with_values(copy, sparse_parts(copy).values.to(dtype));
   return options.has_layout() && options.layout() != self.layout() ? cast.to_sparse(options.layout()) : cast;
 }
 
@@ -267,14 +266,14 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool) {
     CRESSET_CHECK(src.layout() == Layout::Sparse, "copy_: expected a Sparse tensor, got ", title(src.layout()));
   }
   const Tensor copy = cloned(src);
-  take_parts(self, self.scalar_type() == src.scalar_type() ? copy : same_positions(copy, sparse_parts(copy).values.to(self.scalar_type())));
+  take_parts(self, self.scalar_type() == src.scalar_type() ? copy : cresset::with_values(copy, sparse_parts(copy).values.to(self.scalar_type())));
   return self;
 }
 
 Tensor& zero_(Tensor& self) {
   if (is_blocked(self.layout())) {
     const SparseParts& p = sparse_parts(self);
-    take_parts(self, same_positions(self, cresset::zeros_like(p.values)));
+    take_parts(self, cresset::with_values(self, cresset::zeros_like(p.values)));
     return self;
   }
   take_parts(self, empty_of(self.sizes(), self.options(), sparse_parts(self).dense_dim));

@@ -27,6 +27,8 @@ void check_product(const char* op, const Tensor& a, const Tensor& b) {
 
 // out = beta * out + alpha * (sparse x dense); `out` contiguous.
 void times_dense(const Tensor& out, const Tensor& a, const Tensor& dense, const Scalar& beta, const Scalar& alpha) {
+  check_data(dense);
+  check_data(out);
   const Tensor csr = by_rows(a);
   const bool in_rows = dense.stride(1) == 1 && dense.stride(0) >= dense.size(1);
   const Tensor right = in_rows || dense.numel() == 0 ? dense : dense.contiguous();
@@ -151,6 +153,8 @@ Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor
                 mat2.size(1), ")");
   CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(), " and (",
                 mat1.size(0), ", ", mat2.size(1), ")");
+  check_data(mat1);
+  check_data(mat2);
   const Tensor csr = by_rows(self);
   const SparseParts& p = sparse_parts(csr);
   const Tensor values = p.values.clone(), left = mat1.contiguous(), right = mat2.t().contiguous();

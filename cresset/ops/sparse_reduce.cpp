@@ -101,6 +101,7 @@ Tensor _spdiags(const Tensor& given, const Tensor& offsets, IntArrayRef shape, s
   const Layout wanted = layout.value_or(Layout::Sparse);
   CRESSET_CHECK(wanted == Layout::Sparse || wanted == Layout::SparseCsr || wanted == Layout::SparseCsc, "spdiags: only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got ",
                 title(wanted));
+  check_data(starts);
   std::vector<int64_t> rows, columns, from;
   for (int64_t k = 0; k < starts.numel(); k++) {
     const int64_t offset = starts.data_ptr<int64_t>()[k];

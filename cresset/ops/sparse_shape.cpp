@@ -158,6 +158,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
   CRESSET_CHECK_INDEX(index.dim() <= 1 && index.layout() == Layout::Strided, "index_select(): index must be a dense vector, got shape ", index.sizes());
   CRESSET_CHECK_INDEX(index.scalar_type() == kLong || index.scalar_type() == kInt, "index_select(): expected an index of dtype int64 or int32, got ", index.scalar_type());
+  check_data(index);
   const Tensor wanted = index.to(kLong).reshape({-1}).contiguous();
   for (int64_t k = 0; k < wanted.numel(); k++) {
     const int64_t i = wanted.data_ptr<int64_t>()[k];

@@ -180,7 +180,10 @@ def _sparse_text(self, indent):
     for name, part in parts.items():
         head = name + "=tensor("
         part = part.detach()
-        body = "[], size=" + str(tuple(part.shape)) if part.numel() == 0 else _text(part, indent + len(head))
+        if part.is_meta or part.numel() == 0:
+            body = ("..." if part.is_meta else "[]") + ", size=" + str(tuple(part.shape))
+        else:
+            body = _text(part, indent + len(head))
         texts.append(head + body + ")")
     return (",\n" + " " * indent).join(texts)
 
@@ -245,7 +248,7 @@ def _tensor_str(self, contents):
         suffixes.append(f"device='{self.device}'")
     size = "size=" + str(tuple(self.shape))
     if self.layout is not _cresset.strided:
-        suffixes += [size, f"nnz={self._nnz()}"]
+        suffixes += [size] if self.is_meta else [size, f"nnz={self._nnz()}"]
         if self.dtype not in usual:
             suffixes.append(f"dtype={self.dtype}")
         suffixes.append(f"layout={self.layout}")

@@ -149,6 +149,18 @@ class Text(unittest.TestCase):
         self.check(x.to_sparse().values(), "tensor([1., 2.], grad_fn=<ValuesBackward0>)")
 
 
+    def test_without_data(self):
+        x = A.to_sparse().to("meta")
+        self.check(x, "tensor(indices=tensor(..., size=(2, 0)),\n       values=tensor(..., size=(0,)),\n       device='meta', size=(2, 3), layout=torch.sparse_coo)")
+        self.assertTrue(x.to_dense().is_meta)
+        for use in (lambda: A.to("meta").to_sparse(), lambda: A.to("meta") @ A.t().to_sparse(), lambda: x @ A.t(), lambda: x.coalesce().indices().tolist()):
+            with self.assertRaises(RuntimeError):
+                use()
+        narrow = A.to(torch.float8_e5m2)
+        self.assertEqual(narrow.to_sparse_csr().to_dense().float().tolist(), A.tolist())
+        self.assertIs(narrow.to_sparse().dtype, torch.float8_e5m2)
+
+
 class Arithmetic(Base):
     def setUp(self):
         self.x, self.y = A.to_sparse(), B.to_sparse()
