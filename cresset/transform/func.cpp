@@ -5,6 +5,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/forward_mode.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/vmap.h"
 
 namespace cresset::func {
 
@@ -16,7 +17,8 @@ Tensor zeros_of(const Tensor& t) { return cresset::zeros(t.sizes(), t.options())
 struct Watch {
   explicit Watch(const Tensors& primals) : outside(GradMode::is_enabled()) {
     const AutoGradMode record(true);
-    for (const Tensor& t : primals) {
+    for (const Tensor& primal : primals) {
+      const Tensor t = batched_at_all_levels(primal);
       leaves.push_back(t.requires_grad() ? cresset::alias(t) : autograd::without_history(t).requires_grad_());
       if (leaves.back().is_leaf()) own.push_back(leaves.back());
     }
@@ -70,11 +72,11 @@ const Tensor& only(const char* op, const Tensors& results) {
   return results[0];
 }
 
-// Zeros like `t` with a one at the flat position `i`.
-Tensor basis(const Tensor& t, int64_t i) {
-  Tensor flat = cresset::zeros({t.numel()}, t.options());
-  flat.narrow(0, i, 1).fill_(1);
-  return flat.view(t.sizes());
+// All numbers of `t` as unit vectors: (numel, shape of t).
+Tensor basis(const Tensor& t) {
+  DimVector sizes(t.sizes());
+  sizes.insert(sizes.begin(), t.numel());
+  return cresset::eye(t.numel(), t.options()).view(sizes);
 }
 
 DimVector joined(IntArrayRef a, IntArrayRef b) {
@@ -147,37 +149,45 @@ ValueAndDerivative linearize(const Function& f, const Tensors& primals) {
           }};
 }
 
-Tensors jacrev(const Function& f, const Tensors& primals) {
+Tensors jacrev(const Function& f, const Tensors& primals, int64_t chunk_size) {
   const ValueAndPullback at = vjp(f, primals);
   const Tensor& out = only("jacrev", at.value);
-  std::vector<Tensors> rows(primals.size());
-  for (int64_t i = 0; i < out.numel(); i++) {
-    const Tensors row = at.pullback({basis(out, i)});
-    for (size_t p = 0; p < row.size(); p++) rows[p].push_back(row[p]);
-  }
+  VmapOptions options;
+  options.chunk_size = chunk_size;
   Tensors blocks;
+  if (out.numel() > 0) blocks = vmap(at.pullback, options)({basis(out)});
   for (size_t p = 0; p < primals.size(); p++) {
     const DimVector sizes = joined(out.sizes(), primals[p].sizes());
-    blocks.push_back(rows[p].empty() ? cresset::zeros(sizes, out.options()) : cresset::stack(rows[p]).reshape(sizes));
+    if (out.numel() > 0)
+      blocks[p] = blocks[p].reshape(sizes);
+    else
+      blocks.push_back(cresset::zeros(sizes, out.options()));
   }
   return blocks;
 }
 
-Tensors jacfwd(const Function& f, const Tensors& primals) {
-  Tensors blocks(primals.size());
+Tensors jacfwd(const Function& f, const Tensors& primals, int64_t chunk_size) {
+  Tensors blocks;
   for (size_t p = 0; p < primals.size(); p++) {
-    Tensors columns, tangents;
-    for (const Tensor& t : primals) tangents.push_back(zeros_of(t));
-    Tensor out;
-    for (int64_t i = 0; i < primals[p].numel(); i++) {
-      tangents[p] = basis(primals[p], i);
-      const ValueAndTangent at = jvp(f, primals, tangents);
-      out = only("jacfwd", at.value);
-      columns.push_back(at.tangent[0]);
+    Tensor columns, out;
+    if (primals[p].numel() > 0) {
+      Tensors tangents;
+      for (const Tensor& t : primals) tangents.push_back(zeros_of(t));
+      const auto along = [&](const Tensors& direction) {
+        tangents[p] = direction[0];
+        const ValueAndTangent at = jvp(f, primals, tangents);
+        out = only("jacfwd", at.value);
+        return at.tangent;
+      };
+      VmapOptions options;
+      options.chunk_size = chunk_size;
+      options.out_dims = {-1};
+      columns = vmap(along, options)({basis(primals[p])})[0];
+    } else {
+      out = only("jacfwd", f(primals));
+      columns = cresset::zeros(joined(out.sizes(), {0}), out.options());
     }
-    if (!out.defined()) out = only("jacfwd", f(primals));
-    const DimVector sizes = joined(out.sizes(), primals[p].sizes());
-    blocks[p] = columns.empty() ? cresset::zeros(sizes, out.options()) : cresset::stack(columns, -1).reshape(sizes);
+    blocks.push_back(columns.reshape(joined(out.sizes(), primals[p].sizes())));
   }
   return blocks;
 }

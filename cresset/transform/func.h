@@ -45,9 +45,10 @@ struct CRESSET_API ValueAndDerivative {
 CRESSET_API ValueAndDerivative linearize(const Function& f, const Tensors& primals);
 
 // Jacobians of a function with one result, by each primal, of shape result + primal: in reverse mode with a pass for each number of
-// the result, in forward mode for each number of the primals. Errors: several results.
-CRESSET_API Tensors jacrev(const Function& f, const Tensors& primals);
-CRESSET_API Tensors jacfwd(const Function& f, const Tensors& primals);
+// the result, in forward mode for each number of the primals; `chunk_size` of them, or all (0), run as one batch. Errors: several
+// results.
+CRESSET_API Tensors jacrev(const Function& f, const Tensors& primals, int64_t chunk_size = 0);
+CRESSET_API Tensors jacfwd(const Function& f, const Tensors& primals, int64_t chunk_size = 0);
 // Second derivatives of a function whose only result is one number: [i][j] by primal i and primal j.
 CRESSET_API std::vector<Tensors> hessian(const Function& f, const Tensors& primals);
 
