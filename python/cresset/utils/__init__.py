@@ -2,7 +2,7 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks", "tensorboard")
+_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name):
