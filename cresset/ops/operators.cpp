@@ -14,7 +14,7 @@ namespace cresset {
 CRESSET_DEFINE_OPERATOR(+, add, add(b, a))
 CRESSET_DEFINE_OPERATOR(-, sub, rsub(b, a))
 CRESSET_DEFINE_OPERATOR(*, mul, mul(b, a))
-CRESSET_DEFINE_OPERATOR(/, div, div(wrapped_scalar_tensor(a, b.device()), b))
+CRESSET_DEFINE_OPERATOR(/, div, mul(reciprocal(b), a))  // as LibTorch and Python have it, to the bit
 CRESSET_DEFINE_OPERATOR(%, remainder, remainder(wrapped_scalar_tensor(a, b.device()), b))
 CRESSET_DEFINE_OPERATOR(==, eq, eq(b, a))
 CRESSET_DEFINE_OPERATOR(!=, ne, ne(b, a))

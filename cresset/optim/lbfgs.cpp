@@ -127,10 +127,10 @@ Tensor two_loop_direction(LBFGSParamState& state, const Tensor& grad) {
   Tensor q = grad.neg();
   for (size_t i = dirs.size(); i-- > 0;) {
     alpha[i] = steps[i].dot(q) * ro[i];
-    q.sub_(dirs[i] * alpha[i]);
+    q.add_(dirs[i], -alpha[i].item<double>());
   }
   Tensor r = q.mul(state.H_diag());
-  for (size_t i = 0; i < dirs.size(); i++) r.add_(steps[i] * (alpha[i] - dirs[i].dot(r) * ro[i]));
+  for (size_t i = 0; i < dirs.size(); i++) r.add_(steps[i], (alpha[i] - dirs[i].dot(r) * ro[i]).item<double>());
   return r;
 }
 
@@ -182,7 +182,11 @@ Tensor LBFGS::step(LossClosure closure) {
     state.prev_flat_grad(grad.clone());
     state.prev_loss(loss);
 
-    t = state.n_iter() == 1 ? std::min(1.0, 1.0 / grad.abs().sum().item<double>()) * o.lr() : o.lr();
+    t = o.lr();
+    if (state.n_iter() == 1) {
+      const Tensor first = 1.0 / grad.abs().sum();
+      if (first.item<double>() < 1) t = (first * o.lr()).item<double>();
+    }
     const double slope = grad.dot(d).item<double>();
     if (slope > -o.tolerance_change()) break;
 

@@ -36,6 +36,11 @@ struct Problem {
     const Tensor head = x.narrow(0, 0, 9), tail = x.narrow(0, 1, 9);
     return (100 * (tail - head.square()).square() + (1 - head).square()).sum() / 50;
   }
+  // Without a valley in which last digits grow: for many steps.
+  Tensor bowl() const {
+    const TensorOptions like = a.options();
+    return (linspace(0.2, 2, 10, like) * (cat({a.reshape({-1}), b}) - linspace(-1, 1, 10, like)).square()).sum();
+  }
   Tensor values() const { return cat({a.detach().reshape({-1}), b.detach()}); }
   Tensor a, b;
 };
@@ -50,7 +55,7 @@ void run(Problem& problem, optim::Optimizer& optimizer, int steps, const std::fu
   for (int i = 0; i < steps; i++) {
     const auto closure = [&] {
       optimizer.zero_grad();
-      const Tensor loss = problem.loss();
+      const Tensor loss = steps > 50 ? problem.bowl() : problem.loss();
       loss.backward();
       return loss;
     };
@@ -73,7 +78,7 @@ const std::vector<std::pair<std::string, Make>>& cases() {
       {"RMSpropCentered", with<RMSprop>(RMSpropOptions(0.02).alpha(0.9).momentum(0.5).centered(true).weight_decay(0.05))},
       {"Adagrad", with<Adagrad>(AdagradOptions(0.3))},
       {"Adamax", with<Adamax>(AdamaxOptions(0.05))},
-      {"AdamaxDecay", with<Adamax>(AdamaxOptions(0.05).betas({0.8, 0.95}).eps(1e-6).weight_decay(0.1))},
+      {"AdamaxDecay", with<Adamax>(AdamaxOptions(0.05).betas({0.8, 0.998}).eps(1e-6).weight_decay(0.1))},
       {"NAdam", with<NAdam>(NAdamOptions(0.05))},
       {"NAdamDecoupled", with<NAdam>(NAdamOptions(0.05).weight_decay(0.1).momentum_decay(0.01).decoupled_weight_decay(true))},
       {"RAdam", with<RAdam>(RAdamOptions(0.05))},
@@ -87,20 +92,19 @@ const std::vector<std::pair<std::string, Make>>& cases() {
       {"Adafactor", with<Adafactor>(AdafactorOptions(0.1))},
       {"AdafactorClip", with<Adafactor>(AdafactorOptions(0.2).beta2_decay(-0.5).eps1(1e-6).eps2(1e-2).d(1.5).weight_decay(0.1))},
       {"Muon", [](const Problem& p) { return std::make_unique<Muon>(std::vector<Tensor>{p.a}, MuonOptions(0.05)); }},
-      {"LBFGSStrongWolfe", with<LBFGS>(LBFGSOptions(1).max_iter(7).line_search_fn("strong_wolfe"))},
+      {"LBFGS", with<LBFGS>(LBFGSOptions(0.3).max_iter(4).history_size(3))},
   };
   return all;
 }
 
 TEST(MoreOptimizers, StepsArePyTorchs) {
   for (const auto& [name, make] : cases()) {
-    // Muon computes in bfloat16, whose sums depend on their order; centred RMSprop takes a difference of nearly equal numbers at each of 200 steps.
-    const bool coarse = name == "Muon", search = name == "LBFGSStrongWolfe";
+    // Muon computes in bfloat16, whose sums depend on their order.
+    const bool coarse = name == "Muon", search = name == "LBFGS";
     for (const auto& [row, dtype, steps, tolerance] :
-         {std::tuple(" double", kDouble, 8, coarse ? 2e-2 : 1e-12), {" float", kFloat, 8, coarse ? 2e-2 : 2e-6}, {" long", kDouble, 200, 1e-8}}) {
+         {std::tuple(" double", kDouble, 8, coarse ? 2e-2 : 1e-12), {" float", kFloat, 8, coarse ? 2e-2 : search ? 1e-4 : 2e-6}, {" long", kDouble, 200, 1e-9}}) {
       const auto found = golden().find(name + row);
-      // What a search takes for enough depends on the last bits of single precision.
-      if ((steps == 200 && coarse) || (search && (steps == 200 || dtype == kFloat))) continue;
+      if (steps == 200 && (coarse || search)) continue;
       ASSERT_NE(found, golden().end()) << name << row;
       Problem problem(dtype);
       run(problem, *make(problem), steps);
@@ -113,7 +117,7 @@ TEST(MoreOptimizers, StepsArePyTorchs) {
 
 TEST(MoreOptimizers, ResumeFromAFile) {
   for (const auto& [name, make] : cases()) {
-    if (name == "LBFGSStrongWolfe") continue;
+    if (name == "LBFGS") continue;
     Problem whole(kDouble), parts(kDouble);
     run(whole, *make(whole), 6);
     std::stringstream file;
