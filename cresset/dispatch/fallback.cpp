@@ -162,7 +162,11 @@ void cpu_fallback(const OpEntry& op, Stack& stack) {
   }
   for (const Value& v : arguments) on_cpu.push_back(v.is<Device>() ? Value(Device(kCPU)) : map_tensors(v, [](const Tensor& t) { return moved(t, kCPU); }));
   Stack inner = on_cpu;
-  call_boxed(op, inner);
+  {
+    // A region of mixed precision on the CPU is not one on the device.
+    const ExcludeLayers below(layer_bit(Layer::Autocast));
+    call_boxed(op, inner);
+  }
   SmallVector<std::pair<const TensorImpl*, Tensor>, 2> written;  // the CPU copy and what it stands for
   for (size_t i = 0; i < arguments.size(); i++) {
     if (!schema.arguments[i].writes || !arguments[i].is_tensor()) continue;

@@ -52,7 +52,7 @@ const CastRow kCastRows[] = {
     {"binary_cross_entropy", S, R},
     // Of its modes, circular padding is a composite of PyTorch's.
     {"_pad_mode", S, A, is_not_circular},
-    {"matrix_exp", N, N}, {"linalg_matrix_exp", N, N},
+    {"matrix_exp", N, N},
 };
 const int kNumCastRows = sizeof(kCastRows) / sizeof(CastRow);
 

@@ -20,8 +20,8 @@ struct CastRow {
   CastPolicy cpu, other;
   bool (*applies)(const dispatch::Stack& arguments) = nullptr;
 };
-extern const CastRow kCastRows[];
-extern const int kNumCastRows;
+extern CRESSET_API const CastRow kCastRows[];
+extern CRESSET_API const int kNumCastRows;
 
 }  // namespace amp
 }  // namespace cresset
