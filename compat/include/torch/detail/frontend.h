@@ -2,12 +2,19 @@
 // torch::nn, torch::optim, torch::data, torch::autograd and what belongs to them.
 
 #include "cresset/cresset.h"
+#include "cresset/optim/all.h"
+#include "cresset/transform/autocast.h"
 #include "torch/detail/tensor.h"
 
 namespace torch {
 
+using cresset::autocast;
 using cresset::load;
 using cresset::save;
+namespace amp {
+using namespace cresset::amp;
+using cresset::autocast;
+}
 
 namespace autograd {
 using namespace cresset::autograd;
