@@ -150,7 +150,10 @@ std::vector<Weights> group_weights(const Network& net, TensorList flat, bool pro
 
 // One layer in one direction over packed rows: all states in their order, and the last ones.
 std::pair<Tensor, States> run_layer(RnnKind kind, const Weights& w, const Tensor& rows, const States& s, IntArrayRef batch_sizes, bool reverse) {
-  const bool fused = !w.projection.defined() && rows.is_cpu() && (rows.scalar_type() == kFloat || rows.scalar_type() == kDouble) &&
+  // A region of mixed precision casts what the linear maps take, and the states that they meet stay as they are.
+  const LayerState& layers = layer_state();
+  const bool mixes = layers.included & ~layers.excluded & layer_bit(Layer::Autocast);
+  const bool fused = !mixes && !w.projection.defined() && rows.is_cpu() && (rows.scalar_type() == kFloat || rows.scalar_type() == kDouble) &&
                      w.ih.scalar_type() == rows.scalar_type() && w.hh.scalar_type() == rows.scalar_type() && s.hidden.scalar_type() == rows.scalar_type();
   const int64_t number = static_cast<int64_t>(kind);
   const bool is_lstm = kind == RnnKind::lstm;

@@ -21,7 +21,7 @@ const CastRow kCastRows[] = {
     {"addbmm", L, L}, {"linear", L, L}, {"matmul", L, L}, {"linalg_vecdot", L, L}, {"prelu", L, L},
     {"scaled_dot_product_attention", L, L},
     {"addmv", A, L}, {"addr", A, L}, {"mv", A, L}, {"chain_matmul", A, L}, {"linalg_multi_dot", A, L}, {"lstm_cell", A, L},
-    {"gru_cell", A, L}, {"rnn_tanh_cell", A, L}, {"rnn_relu_cell", A, L}, {"lstm", A, L}, {"gru", A, L}, {"rnn_tanh", A, L},
+    {"gru_cell", A, L}, {"rnn_tanh_cell", A, L}, {"rnn_relu_cell", A, L}, {"lstm", L, L}, {"gru", A, L}, {"rnn_tanh", A, L},
     {"rnn_relu", A, L},
     {"binary_cross_entropy_with_logits", S, S}, {"cosine_embedding_loss", S, S}, {"cross_entropy_loss", S, S},
     {"hinge_embedding_loss", S, S}, {"huber_loss", S, S}, {"kl_div", S, S}, {"l1_loss", S, S}, {"margin_ranking_loss", S, S},

@@ -16,6 +16,11 @@ def ones(*size, dtype=SINGLE, **options):
     return torch.ones(*size, dtype=dtype, **options)
 
 
+def net_in_region(net, x):
+    with torch.autocast("cpu"):
+        return net(x)[0].float()
+
+
 class Lists(unittest.TestCase):
     """Which operators a region changes; PyTorch's choices, as its documentation and its results have them."""
 
@@ -86,6 +91,25 @@ class Lists(unittest.TestCase):
         self.assertIs(self.result(a.addmm_, a, a), SINGLE)
         with self.assertRaises(RuntimeError):
             self.result(a.addmm_, a, a.bfloat16())
+
+    def test_recurrent_networks(self):
+        x, row = ones(3, 2, 4), ones(2, 4)
+        for name, dtypes in (("LSTM", [BF16] * 3), ("GRU", [SINGLE] * 2), ("RNN", [BF16] * 2)):
+            net = getattr(nn, name)(4, 4, 2)
+            for given in (x, x.bfloat16()):
+                with torch.autocast("cpu"):
+                    out, last = net(given)
+                last = last if isinstance(last, tuple) else (last,)
+                expected = [BF16] * len(dtypes) if given.dtype is BF16 else dtypes
+                self.assertEqual([t.dtype for t in (out, *last)], expected, name)
+            full, _ = net(x)
+            self.assertLess((net_in_region(net, x) - full).abs().max().item(), 0.02)
+            net_in_region(net, x).sum().backward()
+            self.assertIs(net.weight_hh_l0.grad.dtype, SINGLE)
+        for name, dtype in (("LSTMCell", SINGLE), ("GRUCell", SINGLE), ("RNNCell", BF16)):
+            with torch.autocast("cpu"):
+                out = getattr(nn, name)(4, 4)(row)
+            self.assertIs((out[0] if isinstance(out, tuple) else out).dtype, dtype)
 
     def test_values_are_those_of_the_cast_inputs(self):
         torch.manual_seed(0)

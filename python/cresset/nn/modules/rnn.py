@@ -107,7 +107,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """ValueError or RuntimeError for an input of another dtype, number of dimensions or size."""
         weight = self._flat_weights[0]
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and not torch.is_autocast_enabled(input.device.type):
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                              f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})")  # fmt: skip
         expected = 2 if batch_sizes is not None else 3
