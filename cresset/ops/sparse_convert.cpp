@@ -245,8 +245,10 @@ Tensor to_dense_by_values(const Tensor& self, std::optional<ScalarType> dtype, s
   const DimVector rest(behind(self.sizes(), positions.size(0)));
   const ScalarType out = dtype.value_or(self.scalar_type());
   const Tensor zeros = cresset::zeros(joined({product(lead)}, rest), values.options());
-  const Tensor dense = values.numel() == 0 ? zeros : zeros.index_add(0, flat_positions(positions, lead), values);
-  return dense.view(self.sizes()).to(out);
+  if (values.numel() == 0) return zeros.view(self.sizes()).to(out);
+  const Tensor flat = flat_positions(positions, lead);
+  const bool differ = p.plain.defined() || p.coalesced;
+  return (differ ? zeros.index_copy(0, flat, values) : zeros.index_add(0, flat, values)).view(self.sizes()).to(out);
 }
 
 Tensor to_dense_backward(const Tensor& grad, const Tensor& input, std::optional<bool> masked_grad) {

@@ -46,9 +46,13 @@ class SparseAdam(Elementwise):
         check_range(eps > 0.0, "epsilon value", eps)
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        sparse = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"]) if p.is_sparse]
-        if sparse:
-            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        for kind, wrong, text in (
+            ("Sparse", lambda p: p.is_sparse, "SparseAdam requires dense parameter tensors"),
+            ("Complex", lambda p: p.is_complex(), "SparseAdam does not support complex parameters"),
+        ):
+            found = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"]) if wrong(p)]
+            if found:
+                raise ValueError(f"{kind} params at indices {found}: {text}")
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -60,6 +64,10 @@ class SparseAdam(Elementwise):
         if not p.grad.is_sparse:
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         state["step"], state["exp_avg"], state["exp_avg_sq"] = 0, zeros_like(p), zeros_like(p)
+
+    def _step_group(self, group):
+        self._rate = group["lr"]
+        super()._step_group(group)
 
     def _update(self, p, grad, state, o):
         if not grad.is_sparse:
@@ -77,5 +85,6 @@ class SparseAdam(Elementwise):
         first_change, second_change = (values - first) * (1 - beta1), (values * values - second) * (1 - beta2)
         move(state["exp_avg"], first_change)
         move(state["exp_avg_sq"], second_change)
-        rate = o["lr"] * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        # A tensor of a rate is computed with in its own precision.
+        rate = self._rate * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
         move(p, (first + first_change) / ((second + second_change).sqrt() + o["eps"]) * -rate)

@@ -105,6 +105,8 @@ class Making(Base):
             with self.assertRaisesRegex(RuntimeError, "sparse_dim argument must be in"):
                 x.to_sparse(d)
         self.assertIs(A.to_dense(), A)
+        odd = torch.tensor([complex(-float("inf"), 14.0), 0.0])
+        self.assertEqual(str(odd.to_sparse().to_dense()), str(odd))
 
     def test_resizing(self):
         x = A.to_sparse().sparse_resize_((4, 5), 2, 0)

@@ -178,6 +178,8 @@ class Optimizers(Base):
             torch.optim.SparseAdam([w]).step()
         with self.assertRaisesRegex(ValueError, "SparseAdam requires dense parameter tensors"):
             torch.optim.SparseAdam([torch.eye(2).to_sparse().requires_grad_()])
+        with self.assertRaisesRegex(ValueError, "SparseAdam does not support complex parameters"):
+            torch.optim.SparseAdam([torch.ones(2, dtype=torch.complex64, requires_grad=True)])
         for options in ({"lr": -1}, {"eps": 0}, {"betas": (1.0, 0.9)}):
             with self.assertRaisesRegex(ValueError, "Invalid"):
                 torch.optim.SparseAdam([w], **options)
