@@ -208,7 +208,14 @@ void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, 
               if constexpr (std::is_same_v<Sum, bool>) sums[c] = sums[c] || (va[k] && vb[j]);
               else sums[c] = static_cast<Sum>(sums[c] + static_cast<Sum>(va[k]) * static_cast<Sum>(vb[j]));
             }
-          std::sort(mine, mine + count);
+          // A row that is full enough is in order by its marks.
+          if (count > columns / 16) {
+            count = 0;
+            for (int64_t c = 0; c < columns; c++)
+              if (seen[static_cast<size_t>(c)] == i) mine[count++] = c;
+          } else {
+            std::sort(mine, mine + count);
+          }
           for (int64_t k = 0; k < count; k++) out[pointers[i] + k] = static_cast<T>(sums[static_cast<size_t>(mine[k])]);
         }
       });

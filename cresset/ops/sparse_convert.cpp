@@ -165,6 +165,16 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
     CRESSET_CHECK(p.sparse_dim == 2, name, ": conversion from Sparse to ", title(layout), " for input tensors with sparse_dim()!=2 is not supported");
     const Tensor coo = p.coalesced ? self : sparse::coalesced(self);
     const SparseParts& q = sparse_parts(coo);
+    if (layout == Layout::SparseCsr) {
+      const int64_t rows = self.size(0);
+      Tensor pointers = cresset::empty({rows + 1}, TensorOptions(kLong));
+      const Tensor majors = q.indices.select(0, 0).contiguous();
+      check_data(majors);
+      kernels::compress_positions(pointers.data_ptr(), majors.data_ptr(), kLong, 1, rows, q.nnz());
+      CRESSET_CHECK_INDEX(pointers.data_ptr<int64_t>()[rows] == q.nnz(), "sparse: the rows of a coalesced tensor of shape ", self.sizes(),
+                          " are out of range or not sorted");
+      return make_compressed(layout, self.sizes(), pointers, q.indices.select(0, 1), q.values);
+    }
     return compressed_from(layout, self.sizes(), q.indices, q.values, given, kLong);
   }
   const bool same_blocks = is_blocked(self.layout()) && blocked && block_of(self) == std::pair<int64_t, int64_t>(given[0], given[1]);

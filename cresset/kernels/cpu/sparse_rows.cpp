@@ -1,70 +1,67 @@
 #include "cresset/kernels/cpu/sparse_rows.h"
 
-#include <algorithm>
 #include <type_traits>
 
 #include "cresset/kernels/common/strided.h"
+#include "cresset/kernels/cpu/simd.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T> struct SumOf { using type = T; };
-template <> struct SumOf<Half> { using type = float; };
-template <> struct SumOf<BFloat16> { using type = float; };
-
-// Columns [0, kWidth) of one row: sums in registers, values and positions read once for each group of columns.
-template <class T, class I, int kWidth>
-void row_group(typename SumOf<T>::type* sums, const T* values, const I* plain, int64_t n, const T* dense, int64_t stride) {
-  using Sum = typename SumOf<T>::type;
-  Sum local[kWidth] = {};
-  for (int64_t k = 0; k < n; k++) {
-    const Sum v = static_cast<Sum>(values[k]);
-    const T* row = dense + static_cast<int64_t>(plain[k]) * stride;
-    for (int c = 0; c < kWidth; c++) local[c] = static_cast<Sum>(local[c] + v * static_cast<Sum>(row[c]));
-  }
-  for (int c = 0; c < kWidth; c++) sums[c] = local[c];
-}
-
-template <class T, class Sum>
-void store(T* out, const Sum* sums, int64_t n, Sum alpha, Sum beta, bool keeps) {
-  if (!keeps) {
-    for (int64_t c = 0; c < n; c++) out[c] = static_cast<T>(static_cast<Sum>(alpha * sums[c]));
-    return;
-  }
-  for (int64_t c = 0; c < n; c++) out[c] = static_cast<T>(static_cast<Sum>(beta * static_cast<Sum>(out[c]) + alpha * sums[c]));
-}
-
 template <class T, class I>
-void rows_of(T* out, const SparseRows& a, const T* dense, int64_t stride, int64_t columns, typename SumOf<T>::type beta, typename SumOf<T>::type alpha, bool keeps,
-             int64_t begin, int64_t end) {
-  using Sum = typename SumOf<T>::type;
-  const I *pointers = static_cast<const I*>(a.pointers), *plain = static_cast<const I*>(a.plain);
-  const T* values = static_cast<const T*>(a.values);
-  constexpr int kWide = 64, kMiddle = 16, kNarrow = 4;
-  for (int64_t i = begin; i < end; i++) {
-    const int64_t from = pointers[i], n = static_cast<int64_t>(pointers[i + 1]) - from;
-    T* to = out + i * columns;
-    Sum sums[kWide];
+class Row {
+ public:
+  using Sum = Compute<T>;
+  Row(const SparseRows& a, const T* dense, int64_t stride, Sum beta, Sum alpha, bool keeps)
+      : pointers_(static_cast<const I*>(a.pointers)), plain_(static_cast<const I*>(a.plain)), values_(static_cast<const T*>(a.values)), dense_(dense), stride_(stride),
+        beta_(beta), alpha_(alpha), keeps_(keeps) {}
+
+  void run(int64_t i, T* to, int64_t columns) const {
+    const int64_t from = pointers_[i], n = static_cast<int64_t>(pointers_[i + 1]) - from;
     int64_t c = 0;
-    for (; c + kWide <= columns; c += kWide) {
-      row_group<T, I, kWide>(sums, values + from, plain + from, n, dense + c, stride);
-      store(to + c, sums, kWide, alpha, beta, keeps);
-    }
-    for (; c + kMiddle <= columns; c += kMiddle) {
-      row_group<T, I, kMiddle>(sums, values + from, plain + from, n, dense + c, stride);
-      store(to + c, sums, kMiddle, alpha, beta, keeps);
-    }
-    for (; c + kNarrow <= columns; c += kNarrow) {
-      row_group<T, I, kNarrow>(sums, values + from, plain + from, n, dense + c, stride);
-      store(to + c, sums, kNarrow, alpha, beta, keeps);
+    if constexpr (std::is_floating_point_v<Sum>) {
+      c = vectors<8>(from, n, to, c, columns);
+      c = vectors<4>(from, n, to, c, columns);
+      c = vectors<1>(from, n, to, c, columns);
     }
     for (; c < columns; c++) {
-      row_group<T, I, 1>(sums, values + from, plain + from, n, dense + c, stride);
-      store(to + c, sums, 1, alpha, beta, keeps);
+      Sum sum{};
+      for (int64_t k = from; k < from + n; k++) sum = static_cast<Sum>(sum + static_cast<Sum>(values_[k]) * static_cast<Sum>(dense_[place(k) + c]));
+      to[c] = static_cast<T>(static_cast<Sum>(keeps_ ? static_cast<Sum>(beta_ * static_cast<Sum>(to[c]) + alpha_ * sum) : static_cast<Sum>(alpha_ * sum)));
     }
   }
-}
+
+ private:
+  int64_t place(int64_t k) const { return static_cast<int64_t>(plain_[k]) * stride_; }
+
+  // Groups of kCount vectors: sums stay in registers, values and positions are read once for each group.
+  template <int kCount>
+  int64_t vectors(int64_t from, int64_t n, T* to, int64_t c, int64_t columns) const {
+    constexpr int kStep = kCount * kLanes<Sum>;
+    for (; c + kStep <= columns; c += kStep) {
+      Vec<Sum> sums[kCount] = {};
+      for (int64_t k = from; k < from + n; k++) {
+        const T* row = dense_ + place(k) + c;
+        const Vec<Sum> v = splat(static_cast<Sum>(values_[k]));
+#pragma GCC unroll 8
+        for (int j = 0; j < kCount; j++) sums[j] += v * load<Sum>(row + j * kLanes<Sum>);
+      }
+#pragma GCC unroll 8
+      for (int j = 0; j < kCount; j++) {
+        T* out = to + c + j * kLanes<Sum>;
+        store(out, keeps_ ? splat(beta_) * load<Sum>(out) + splat(alpha_) * sums[j] : splat(alpha_) * sums[j]);
+      }
+    }
+    return c;
+  }
+
+  const I *pointers_, *plain_;
+  const T *values_, *dense_;
+  int64_t stride_;
+  Sum beta_, alpha_;
+  bool keeps_;
+};
 
 template <class F>
 void visit_number(ScalarType t, F&& f) {
@@ -81,10 +78,10 @@ void sparse_dense_rows(void* out, const SparseRows& a, const void* dense, int64_
                        int64_t begin, int64_t end) {
   visit_number(a.dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Sum = typename SumOf<T>::type;
+    using Sum = Compute<T>;
     visit_index(a.index_dtype, "sparse product", [&](auto izero) {
-      rows_of<T, decltype(izero)>(static_cast<T*>(out), a, static_cast<const T*>(dense), dense_stride, columns, beta.as<Sum>(), alpha.as<Sum>(),
-                                  beta.isComplex() || beta.as<double>() != 0, begin, end);
+      const Row<T, decltype(izero)> row(a, static_cast<const T*>(dense), dense_stride, beta.as<Sum>(), alpha.as<Sum>(), beta.isComplex() || beta.as<double>() != 0);
+      for (int64_t i = begin; i < end; i++) row.run(i, static_cast<T*>(out) + i * columns, columns);
     });
   });
 }
@@ -93,7 +90,7 @@ void sampled_rows(void* values, const SparseRows& pattern, const void* a, const 
                   int64_t end) {
   visit_number(pattern.dtype, [&](auto zero) {
     using T = decltype(zero);
-    using Sum = typename SumOf<T>::type;
+    using Sum = Compute<T>;
     visit_index(pattern.index_dtype, "sparse product", [&](auto izero) {
       using I = decltype(izero);
       const I *pointers = static_cast<const I*>(pattern.pointers), *plain = static_cast<const I*>(pattern.plain);
