@@ -1,5 +1,6 @@
 // Checks, direct bodies and composites of ops/compare.toml.
 
+#include "cresset/core/batched.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/pointwise.h"
 #include "cresset/ops/bodies_compare.h"
@@ -106,7 +107,7 @@ Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   CRESSET_CHECK(value.dim() == 0, "masked_fill: only supports a 0-dimensional value tensor, got a tensor with ", value.dim(), " dimensions");
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill: only supports boolean masks, got dtype ", mask.scalar_type());
-  if (!value.lacks_data()) check_fits(self, value.item());
+  if (!value.lacks_data() && !as_batched(value)) check_fits(self, value.item());
   return cresset::where(mask, value.to(self.scalar_type()), self);
 }
 

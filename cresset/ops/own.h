@@ -1,6 +1,7 @@
 #pragma once
 // Results that were reshaped on the way out.
 
+#include "cresset/core/batched.h"
 #include "cresset/tensor.h"
 
 namespace cresset::ops {
@@ -9,7 +10,8 @@ namespace cresset::ops {
 inline Tensor own(Tensor view) {
   TensorImpl& t = *view.impl();
   t.clear_view();
-  if (!t.autograd()) t.set_layer(Layer::Autograd, false);
+  // An element of a batch asks its value for its history.
+  if (!t.autograd() && !as_batched(view)) t.set_layer(Layer::Autograd, false);
   return view;
 }
 

@@ -283,7 +283,7 @@ void class_loss(BatchCall& c) {
   if (reduction != kNone) out = out.reshape({c.size, -1}).sum(1);
   if (reduction == kMean) out = out / total;
   c.give(out);
-  c.give(total);
+  reduction == kNone ? c.give_plain(found[1]) : c.give(total);
   for (size_t i = 2; i < found.size(); i++)
     c.give(has_examples ? unfolded(c, found[i].to_tensor(), 0, self.size(0)) : found[i].to_tensor());
 }
