@@ -9,6 +9,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward_layer.h"
+#include "cresset/core/functional.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/ops/functions.h"
 
@@ -198,9 +199,13 @@ Tensor without_history(const Tensor& t) {
 }
 
 bool depends_on_others(const variable_list& given, const variable_list& given_own) {
+  const auto behind = [](const Tensor& t) {
+    FunctionalImpl* f = as_functional(physical(t));
+    return f ? physical(f->value()) : physical(t);
+  };
   variable_list tensors, own;
-  for (const Tensor& t : given) tensors.push_back(physical(t));
-  for (const Tensor& t : given_own) own.push_back(physical(t));
+  for (const Tensor& t : given) tensors.push_back(behind(t));
+  for (const Tensor& t : given_own) own.push_back(behind(t));
   std::unordered_set<const Node*> seen;
   for (const Tensor& t : own)
     if (const auto accumulator = impl::try_get_grad_accumulator(t)) seen.insert(accumulator.get());

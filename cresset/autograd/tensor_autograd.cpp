@@ -4,6 +4,7 @@
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/core/functional.h"
 
 namespace cresset {
 
@@ -21,6 +22,14 @@ const Tensor& no_tensor() {
 // A tensor under vmap is made again around another value of the same geometry.
 Tensor around(const BatchedImpl& like, Tensor value) { return make_batched(std::move(value), like.batch_dim(), like.level()); }
 
+// Another tensor over the memory that a functional one stands for.
+Tensor same_memory(FunctionalImpl& f, FunctionalImpl::View view) {
+  const Tensor value = view(f.value());
+  std::vector<FunctionalImpl::View> views = f.views();
+  views.push_back(std::move(view));
+  return Tensor(make_intrusive<FunctionalImpl>(f.base(), std::move(views), value));
+}
+
 void check_hook_position(size_t position, size_t count, const char* op) {
   CRESSET_CHECK_INDEX(position < count, op, ": no hook at position ", position, ", ", count, " have been registered");
 }
@@ -35,6 +44,10 @@ const Tensor& Tensor::requires_grad_(bool on) const {
     // What was passed to the transform stays as it is.
     if (on && !b->value().requires_grad() && !as_batched(b->value())) b->adopt(autograd::without_history(b->value()), b->batch_dim());
     b->value().requires_grad_(on);
+    return *this;
+  }
+  if (FunctionalImpl* f = as_functional(*this)) {
+    f->value().requires_grad_(on);
     return *this;
   }
   if (!on) {
@@ -54,14 +67,18 @@ const Tensor& Tensor::requires_grad_(bool on) const {
 // Of a view whose base has changed since, the history as it was last seen.
 bool Tensor::is_leaf() const {
   const AutogradMeta* meta = get_autograd_meta(checked());
-  if (!meta)
+  if (!meta) {
     if (const BatchedImpl* b = as_batched(*this)) return b->value().is_leaf();
+    if (FunctionalImpl* f = as_functional(*this)) return f->value().is_leaf();
+  }
   return !meta || !meta->grad_fn_;
 }
 
 const intrusive_ptr<autograd::Node>& Tensor::grad_fn() const {
   checked();
-  return autograd::impl::grad_fn(*physical(*this).impl());
+  const Tensor& t = physical(*this);
+  if (FunctionalImpl* f = as_functional(t)) return f->value().grad_fn();
+  return autograd::impl::grad_fn(*t.impl());
 }
 
 int64_t Tensor::output_nr() const {
@@ -85,6 +102,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 
 Tensor Tensor::detach() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().detach());
+  if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.detach(); });
   return Tensor(checked().alias(true));
 }
 
@@ -155,17 +173,20 @@ const Tensor& Tensor::_base() const {
 
 Tensor Tensor::variable_data() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().variable_data());
+  if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.variable_data(); });
   return Tensor(checked().alias(false));
 }
 Tensor Tensor::tensor_data() const {
   if (const BatchedImpl* b = as_batched(*this)) return around(*b, b->value().tensor_data());
+  if (FunctionalImpl* f = as_functional(*this)) return same_memory(*f, [](const Tensor& t) { return t.tensor_data(); });
   return Tensor(checked().alias(true));
 }
 
 void Tensor::set_data(const Tensor& other) const {
   TensorImpl& t = checked();
   const TensorImpl& from = other.checked();
-  CRESSET_CHECK(!as_batched(*this) && !as_batched(other), "set_data: the data of a tensor cannot be exchanged under vmap");
+  CRESSET_CHECK(!as_batched(*this) && !as_batched(other) && !as_functional(*this) && !as_functional(other),
+                "set_data: the data of a tensor cannot be exchanged under vmap or functionalize");
   CRESSET_CHECK(t.layout() == from.layout(), "set_data: incompatible tensors, got layout ", from.layout(), ", expected ", t.layout());
   CRESSET_CHECK(!requires_grad() || is_differentiable_type(from.dtype()),
                 "set_data: data of a tensor that requires gradients must be of floating point or complex dtype, got ", from.dtype());

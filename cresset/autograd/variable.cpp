@@ -5,6 +5,7 @@
 #include "cresset/autograd/accumulate_grad.h"
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/core/functional.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -66,8 +67,10 @@ bool requires_grad_slow(const TensorImpl& t) {
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta && meta->requires_grad()) return true;
   if (t.is_view()) return requires_grad(*t.view_base());
-  const BatchedImpl* b = meta ? nullptr : as_batched_slow(t);
-  return b && requires_grad(*b->value().impl());
+  if (meta) return false;
+  if (const BatchedImpl* b = as_batched_slow(t)) return requires_grad(*b->value().impl());
+  FunctionalImpl* f = as_functional_slow(t);
+  return f && requires_grad(*f->value().impl());
 }
 
 // A view that is changed through another name after it was made gets its history from its base again.
@@ -132,6 +135,7 @@ Edge gradient_edge(const Tensor& t) {
   if (!t.defined() || !(t.impl()->layers() & kAutogradLayer)) return Edge();
   if (const intrusive_ptr<Node>& node = grad_fn(*t.impl())) return Edge(node, get_autograd_meta(t)->output_nr_);
   if (const BatchedImpl* b = as_batched(t)) return gradient_edge(b->value());
+  if (FunctionalImpl* f = as_functional(t)) return gradient_edge(f->value());
   return Edge(grad_accumulator(t), 0);
 }
 

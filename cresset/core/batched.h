@@ -35,7 +35,7 @@ inline BatchedImpl* as_batched(const Tensor& t) {
 CRESSET_API const Tensor& physical(const Tensor& t);
 // Errors: a level that is not above those of `value`.
 CRESSET_API Tensor make_batched(Tensor value, int64_t batch_dim, uint64_t level);
-// Errors: `t` is one of a batch and has no memory of its own.
+// Errors: `t` is one of a batch, or under functionalize, and has no memory of its own.
 CRESSET_API void check_has_memory(const Tensor& t);
 
 }  // namespace cresset

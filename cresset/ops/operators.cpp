@@ -2,6 +2,7 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/functional.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -56,6 +57,7 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
 }
 
 Scalar Tensor::item() const {
+  if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
   CRESSET_CHECK(!as_batched(*this), "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on ",
                 "a Tensor, please try to rewrite what you're doing with other operations");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");

@@ -206,10 +206,11 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
     CRESSET_CHECK(!given || PySequence_Fast_GET_SIZE(given.get()) == n, op, ": got ", n, " tensors and ",
                   given ? PySequence_Fast_GET_SIZE(given.get()) : 0, " gradients");
     edge_list roots, wanted;
-    variable_list grads;
+    variable_list grads, batched;
     for (Py_ssize_t i = 0; i < n; i++) {
       PyObject* grad = given ? PySequence_Fast_GET_ITEM(given.get(), i) : Py_None;
       PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
+      if (is_tensor(output) && as_batched(tensor_of(output))) batched.push_back(tensor_of(output));
       CRESSET_CHECK(!accumulate || !is_tensor(output) || !as_batched(tensor_of(output)), op, ": cannot be called inside of a function ",
                     "under vmap; use func.grad or func.vjp there, or call backward() outside");
       add_root(op, i, output, grad, create != 0, roots, grads);
@@ -228,9 +229,7 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
           const Tensor& t = tensor_of(input);
           CRESSET_CHECK(t.requires_grad(), op, ": one of the differentiated tensors does not require grad, input ",
                         static_cast<long long>(i));
-          for (Py_ssize_t k = 0; k < n; k++)
-            if (is_tensor(PySequence_Fast_GET_ITEM(outputs.get(), k)))
-              autograd::check_batched_as(op, {tensor_of(PySequence_Fast_GET_ITEM(outputs.get(), k))}, t);
+          autograd::check_batched_as(op, batched, t);
           like.resize(place.size());
           like.push_back(t);
           if (accumulate) t.retain_grad();

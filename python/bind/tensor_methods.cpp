@@ -6,6 +6,7 @@
 #include "cresset/autograd/generated_support.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/functional.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -103,7 +104,7 @@ PyObject* value_at(const char* p, ScalarType type) {
 
 PyObject* item(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && !as_batched(t)))
+  if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
   CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   return wrap(t.item());
@@ -118,6 +119,7 @@ PyObject* nested(const Tensor& t, size_t d, const char* p) {
   return list.release();
 }
 PyObject* tolist(const Tensor& t) {
+  if (FunctionalImpl* f = as_functional(t)) return tolist(f->value());
   check_has_memory(t);
   Tensor plain = t.detach().resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
@@ -246,6 +248,7 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:set_", const_cast<char**>(names), &source, &offset, &size, &stride)) return nullptr;
   return guarded([&] {
     const Tensor& t = tensor_of(self);
+    check_has_memory(t);
     TensorImpl& impl = *t.impl();
     const Tensor from_graph = source && is_tensor(source) ? tensor_of(source) : Tensor();
     const bool recorded = autograd::any_requires_grad(t, from_graph);

@@ -3,6 +3,8 @@
 #include "cresset/transform/vmap.h"
 
 #include "cresset/core/batched.h"
+#include "cresset/core/functional.h"
+#include "cresset/transform/functionalize.h"
 #include "python/bind/autograd.h"
 
 namespace cresset::python {
@@ -118,7 +120,42 @@ PyObject* innermost_value(PyObject*, PyObject* t) {
   return guarded([&] { return wrap(Tensor(physical(tensor_argument(t)))); });
 }
 
-PyMethodDef functions[] = {{"innermost_value", innermost_value, METH_O, nullptr},
+// ---- functionalize
+
+// enter_functional(views are copies): a scope, for exit_functional
+PyObject* enter_functional(PyObject*, PyObject* copies) {
+  return guarded([&] {
+    const int truth = PyObject_IsTrue(copies);
+    if (truth < 0) throw PythonError();
+    return PyLong_FromVoidPtr(new func::FunctionalScope(truth ? func::Remove::MutationsAndViews : func::Remove::Mutations));
+  });
+}
+PyObject* exit_functional(PyObject*, PyObject* scope) {
+  return guarded([&]() -> PyObject* {
+    delete static_cast<func::FunctionalScope*>(PyLong_AsVoidPtr(scope));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* to_functional(PyObject*, PyObject* t) {
+  return guarded([&] { return wrap(func::to_functional(tensor_argument(t))); });
+}
+PyObject* from_functional(PyObject*, PyObject* t) {
+  return guarded([&] { return wrap(func::from_functional(tensor_argument(t))); });
+}
+PyObject* is_functional(PyObject*, PyObject* t) {
+  return guarded([&] { return PyBool_FromLong(as_functional(tensor_argument(t)) != nullptr); });
+}
+PyObject* is_changed(PyObject*, PyObject* t) {
+  return guarded([&] { return PyBool_FromLong(func::is_changed(tensor_argument(t))); });
+}
+
+PyMethodDef functions[] = {{"enter_functional", enter_functional, METH_O, nullptr},
+                           {"exit_functional", exit_functional, METH_O, nullptr},
+                           {"to_functional", to_functional, METH_O, nullptr},
+                           {"from_functional", from_functional, METH_O, nullptr},
+                           {"is_functional", is_functional, METH_O, nullptr},
+                           {"is_changed", is_changed, METH_O, nullptr},
+                           {"innermost_value", innermost_value, METH_O, nullptr},
                            {"vmap_randomness", vmap_randomness, METH_O, nullptr},
                            {"leave_vmap", leave_vmap, METH_O, nullptr},
                            {"return_to_vmap", return_to_vmap, METH_O, nullptr},

@@ -33,6 +33,8 @@ Tensor.__array_priority__ = 1000
 @_method
 def numpy(self, *, force=False):
     """An array over the memory of the tensor; with `force` a copy where sharing is not possible."""
+    if _cresset.is_functional(self):
+        self = _cresset.from_functional(self)
     if force:
         self = self.detach().cpu().resolve_conj().resolve_neg()
     if self._lacks_data and not self.is_meta:

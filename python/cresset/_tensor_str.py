@@ -235,6 +235,8 @@ def _batched_str(depth, dim, value):
 
 
 def _tensor_str(self, contents):
+    if _cresset.is_functional(self):
+        self = _cresset.from_functional(self)
     batched = _cresset.batched_parts(self)
     if batched is not None:
         return _batched_str(*batched[:3])

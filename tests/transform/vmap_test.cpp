@@ -93,9 +93,12 @@ TEST(Vmap, Mistakes) {
     return error_of([&] { func::vmap(f)({x}); }).find(text) != std::string::npos;
   };
   EXPECT_TRUE(says([](const Tensors& t) { return Tensors{t[0] * t[0].sum().item()}; }, "calling .item() on a Tensor"));
-  EXPECT_TRUE(says([](const Tensors& t) { return Tensors{cresset::zeros({3}, TensorOptions(kDouble)).add_(t[0])}; }, "inplace arithmetic"));
+  EXPECT_TRUE(
+      says([](const Tensors& t) { return Tensors{cresset::zeros({3}, TensorOptions(kDouble)).add_(t[0])}; }, "inplace arithmetic"));
   EXPECT_TRUE(says([](const Tensors& t) { return Tensors{t[0].nonzero()}; }, "dynamic shape"));
-  EXPECT_NE(error_of([&] { func::vmap([](const Tensors& t) { return t; })({x, x.t()}); }).find("same size in the mapped dimension"),
+  EXPECT_NE(error_of([&] {
+              func::vmap([](const Tensors& t) { return t; })({x, x.t()});
+            }).find("same size in the mapped dimension"),
             std::string::npos);
   // No level is left open.
   EXPECT_EQ(func::current_vmap(), nullptr);

@@ -1,0 +1,64 @@
+#include "cresset/core/functional.h"
+
+#include <typeinfo>
+
+namespace cresset {
+
+FunctionalImpl::FunctionalImpl(intrusive_ptr<FunctionalBase> base, std::vector<View> views, Tensor value)
+    : TensorImpl({}, value.scalar_type(), value.device(), value.layout()), base_(std::move(base)), views_(std::move(views)) {
+  set_layer(Layer::Functionalize, true);
+  set_layer(Layer::Autograd, true);
+  follow(value);
+}
+
+void FunctionalImpl::follow(const Tensor& value) {
+  const TensorImpl& t = *value.impl();
+  set_geometry(t.sizes(), t.strides(), t.storage_offset());
+  set_dtype(t.dtype());
+  set_conj(t.is_conj());
+  set_neg(t.is_neg());
+  set_inference(t.is_inference());
+  set_backend(t.backend());
+  share_version_of(t);
+  value_ = value;
+  seen_ = base_->changes;
+}
+
+const Tensor& FunctionalImpl::value() {
+  if (seen_ != base_->changes) {
+    Tensor t = base_->value;
+    for (const View& view : views_) t = view(t);
+    follow(t);
+  }
+  return value_;
+}
+
+void FunctionalImpl::set_value(Tensor value) {
+  base_->value = std::move(value);
+  base_->changes++;
+  follow(base_->value);
+}
+
+void FunctionalImpl::set_base(Tensor base) {
+  base_->value = std::move(base);
+  base_->changes++;
+  value();
+}
+
+void FunctionalImpl::become(const FunctionalImpl& other) {
+  views_ = other.views_;
+  follow(other.value_);
+}
+
+void FunctionalImpl::release_resources() {
+  TensorImpl::release_resources();
+  base_.reset();
+  views_.clear();
+  value_.reset();
+}
+
+FunctionalImpl* as_functional_slow(const TensorImpl& t) {
+  return typeid(t) == typeid(FunctionalImpl) ? static_cast<FunctionalImpl*>(const_cast<TensorImpl*>(&t)) : nullptr;
+}
+
+}  // namespace cresset

@@ -1,0 +1,53 @@
+#pragma once
+// A tensor whose changes in place are made into new values: what functions see under functionalize.
+
+#include "cresset/core/tensor.h"
+
+namespace cresset {
+
+// What a wrapper and its views share. Views know how they come from the base, and look again when it has changed.
+struct CRESSET_API FunctionalBase final : RefCounted {
+  explicit FunctionalBase(Tensor v) : value(std::move(v)) {}
+  Tensor value;
+  uint64_t changes = 0;
+
+ protected:
+  void release_resources() override { value.reset(); }
+};
+
+class CRESSET_API FunctionalImpl final : public TensorImpl {
+ public:
+  using View = std::function<Tensor(const Tensor&)>;
+  // A tensor of its own, or a view of one: `views` lead from the base to `value`.
+  FunctionalImpl(intrusive_ptr<FunctionalBase> base, std::vector<View> views, Tensor value);
+  // The value, after all changes up to now.
+  const Tensor& value();
+  const intrusive_ptr<FunctionalBase>& base() const { return base_; }
+  const std::vector<View>& views() const { return views_; }
+  // The value from now on, for a tensor that is no view.
+  void set_value(Tensor value);
+  // Takes the place of another view of the same base.
+  void become(const FunctionalImpl& other);
+  // A new base whose part that is this view has been written has come about.
+  void set_base(Tensor base);
+
+ protected:
+  void release_resources() override;
+
+ private:
+  void follow(const Tensor& value);
+
+  intrusive_ptr<FunctionalBase> base_;
+  std::vector<View> views_;
+  Tensor value_;
+  uint64_t seen_ = 0;
+};
+
+CRESSET_API FunctionalImpl* as_functional_slow(const TensorImpl& t);
+// The wrapper that `t` is, or null.
+inline FunctionalImpl* as_functional(const Tensor& t) {
+  return CRESSET_UNLIKELY(t.defined() && (t.impl()->layers() & layer_bit(Layer::Functionalize))) ? as_functional_slow(*t.impl())
+                                                                                                 : nullptr;
+}
+
+}  // namespace cresset

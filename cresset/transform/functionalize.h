@@ -1,0 +1,33 @@
+#pragma once
+// functionalize: the same function without changes in place. docs/records/0006-vmap.md.
+
+#include "cresset/transform/func.h"
+
+namespace cresset {
+namespace func {
+
+enum class Remove : uint8_t { Mutations, MutationsAndViews };
+
+// The function with every change in place made into a new value; arguments that it changes are written once, at its end. With
+// MutationsAndViews its views are copies, too.
+CRESSET_API Function functionalize(Function f, Remove remove = Remove::Mutations);
+
+// What functionalize is made of: in its scope tensors that operators make are wrappers.
+class CRESSET_API FunctionalScope {
+ public:
+  explicit FunctionalScope(Remove remove);
+  ~FunctionalScope();
+  FunctionalScope(const FunctionalScope&) = delete;
+  FunctionalScope& operator=(const FunctionalScope&) = delete;
+
+ private:
+  uint8_t saved_mode_, saved_layers_;
+};
+// A wrapper of `t`; and the value behind a wrapper, `t` itself if it is none.
+CRESSET_API Tensor to_functional(const Tensor& t);
+CRESSET_API Tensor from_functional(const Tensor& t);
+// Whether the tensor behind the wrapper has been changed since it was made.
+CRESSET_API bool is_changed(const Tensor& wrapper);
+
+}  // namespace func
+}  // namespace cresset

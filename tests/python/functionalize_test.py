@@ -1,0 +1,147 @@
+"""torch.func.functionalize: the same results, without changes in place."""
+
+import random
+import unittest
+
+import cresset as torch
+from cresset.func import functionalize, grad, jvp, vmap
+from cresset.utils._pytree import tree_leaves
+
+X = torch.arange(8.0).view(4, 2)
+REMOVE = ("mutations", "mutations_and_views")
+
+
+class Case(unittest.TestCase):
+    def same(self, got, expected):
+        for a, b in zip(tree_leaves(got), tree_leaves(expected), strict=True):
+            self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
+            self.assertTrue(torch.allclose(a, b), f"{a} is not {b}")
+
+    def check(self, f, *args):
+        for remove in REMOVE:
+            one, other = [a.clone() for a in args], [a.clone() for a in args]
+            self.same(functionalize(f, remove=remove)(*one), f(*other))
+            self.same(one, other)
+
+
+class Functionalize(Case):
+    def test_views_see_changes_of_their_base_and_the_other_way_round(self):
+        def f(x):
+            y = x.clone()
+            row, flat = y[1], y.view(-1)
+            row.add_(10)
+            flat[0] = 9
+            a, b = y.chunk(2)
+            a.mul_(b)
+            y.diagonal().zero_()
+            parts = y.unbind(1)
+            parts[1].sub_(1)
+            return y, row, flat, a, b, parts[0]
+
+        self.check(f, X)
+
+    def test_geometry_in_place_and_out(self):
+        def f(x):
+            y = x.clone()
+            y.t_()
+            y.unsqueeze_(0)
+            out = torch.empty(2)
+            torch.sum(y[0], 1, out=out)
+            z = torch.zeros(3)
+            z[:2].copy_(out)
+            z.fill_(2).add_(1)
+            return y, out, z
+
+        self.check(f, X)
+
+    def test_arguments_are_written_once_and_returned_as_they_are(self):
+        def f(x, y):
+            x.add_(1)
+            y[0].mul_(x[0])
+            return x, y.sum()
+
+        self.check(f, X, X * 2)
+        x = X.clone()
+        self.assertIs(functionalize(lambda x: x.add_(1))(x), x)
+        self.same(x, X + 1)
+        # The same tensor twice is one tensor.
+        x = X.clone()
+        self.same(functionalize(lambda a, b: a.add_(1) + b)(x, x), (X + 1) * 2)
+
+    def test_values_are_there(self):
+        def f(x):
+            x = x * 2
+            x.add_(1)
+            self.assertEqual((x[0, 0].item(), x.tolist()[0], bool(x[0, 0] > 0), x.numpy()[0, 1]), (1.0, [1.0, 3.0], True, 3.0))
+            self.assertTrue(repr(x).startswith("tensor([[ 1.,  3.],"))
+            return x
+
+        self.check(f, X)
+
+    def test_with_other_transforms(self):
+        def f(x):
+            y = torch.zeros(2)
+            y.copy_(x.sin())
+            y[0] *= x[1]
+            return y.sum()
+
+        x = torch.tensor([1.0, 2.0])
+        expected = grad(f)(x)
+        for got in (grad(functionalize(f))(x), functionalize(grad(f))(x)):
+            self.same(got, expected)
+            self.assertFalse(got.requires_grad)
+        self.same(jvp(functionalize(f), (x,), (x,)), jvp(f, (x,), (x,)))
+        # Into a tensor that is the same for the whole batch.
+        self.same(vmap(functionalize(f))(X), torch.stack([f(row) for row in X]))
+        self.same(vmap(grad(functionalize(f)))(X), torch.stack([grad(f)(row) for row in X]))
+        self.same(functionalize(vmap(lambda a: a.clone().mul_(2)))(X), X * 2)
+        with self.assertRaisesRegex(RuntimeError, "vmap: inplace arithmetic"):
+            vmap(f)(X)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(RuntimeError, "valid options for remove"):
+            functionalize(lambda x: x, remove="all")
+
+    def test_random_programs(self):
+        views = (
+            lambda t, r: t[r.randrange(t.shape[0])] if t.dim() > 1 else t[:],
+            lambda t, r: t.transpose(0, -1),
+            lambda t, r: t.narrow(0, 0, max(t.shape[0] - 1, 1)),
+            lambda t, r: t.unsqueeze(r.randrange(t.dim() + 1)),
+            lambda t, r: t.chunk(2, -1)[0],
+            lambda t, r: t.reshape(-1),
+            lambda t, r: t.flip(0),
+            lambda t, r: t.expand(t.shape),
+        )
+        changes = (
+            lambda t, o, r: t.add_(o.sum()),
+            lambda t, o, r: t.mul_(0.5),
+            lambda t, o, r: t.copy_(o.sum()),
+            lambda t, o, r: t.clamp_(-3, 3),
+            lambda t, o, r: t.__setitem__(0, 2.0),
+            lambda t, o, r: t.sub_(t.mean()),
+            lambda t, o, r: t.masked_fill_(t > 1, 1.5),
+            lambda t, o, r: torch.neg(t.clone(), out=t),
+        )
+
+        def program(seed):
+            def run(x, y):
+                r = random.Random(seed)
+                tensors = [x, y, x.clone(), torch.ones(3)]
+                for _ in range(12):
+                    t = r.choice(tensors)
+                    if r.random() < 0.5:
+                        tensors.append(r.choice(views)(t, r))
+                    else:
+                        r.choice(changes)(t, r.choice(tensors), r)
+                return tensors
+
+            return run
+
+        for seed in range(300):
+            with self.subTest(seed=seed):
+                self.check(program(seed), X, torch.linspace(-2, 2, 12).view(2, 3, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
