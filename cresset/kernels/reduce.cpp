@@ -9,6 +9,7 @@
 #include "cresset/base/small_vector.h"
 #include "cresset/kernels/common/reduce_plan.h"
 #include "cresset/kernels/cpu/convert.h"
+#include "cresset/kernels/expr/complex_math.h"
 
 namespace cresset::kernels {
 
@@ -165,7 +166,7 @@ void reduce_norm(const ReduceArgs& args) {
     const Converted in(args.in, args.in_dtype, wanted, args.shape, args.in_strides);
     return reduce_with(call(norm_kernel_for_stub)(fn, wanted), ReduceOp::norm, in.data(), wanted, in.strides(), args, f);
   }
-  // The magnitudes, in the real dtype.
+  // The magnitudes, in the real dtype and to the bit those of abs: the gradient of the largest looks for it.
   Converted in(args.in, args.in_dtype, args.in_dtype, args.shape, args.in_strides);
   const Numels n = numels(args.shape, args.reduce_mask);
   const int64_t size = static_cast<int64_t>(element_size(wide));
@@ -173,10 +174,10 @@ void reduce_norm(const ReduceArgs& args) {
   for (int64_t i = 0; i < n.kept * n.reduced; i++) {
     if (wide == ScalarType::Float) {
       const float* z = reinterpret_cast<const float*>(in.data()) + 2 * i;
-      reinterpret_cast<float*>(magnitudes.get())[i] = std::hypot(z[0], z[1]);
+      reinterpret_cast<float*>(magnitudes.get())[i] = expr::hypot(z[0], z[1]);
     } else {
       const double* z = reinterpret_cast<const double*>(in.data()) + 2 * i;
-      reinterpret_cast<double*>(magnitudes.get())[i] = std::hypot(z[0], z[1]);
+      reinterpret_cast<double*>(magnitudes.get())[i] = expr::hypot(z[0], z[1]);
     }
   }
   DimVector strides(in.strides());

@@ -108,6 +108,11 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
     values = values.masked_fill(valid.logical_not().unsqueeze(1), 0);
     sum = sum.defined() ? sum + values : values;
   }
+  // The nearest point does not move with the grid, whose gradient is zero.
+  if (mode == kNearest && layer_state().grad_mode && grid.requires_grad()) {
+    const Tensor x = grid.select(-1, 0);
+    sum = sum + cresset::where(cresset::zeros_like(x, TensorOptions(kBool)), x, 0).unsqueeze(1);
+  }
   return sum;
 }
 

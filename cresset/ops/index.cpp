@@ -186,7 +186,7 @@ OutSpec index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   check_index_dtype("index_select", index);
   CRESSET_CHECK_INDEX(index.dim() <= 1, "index_select: index is supposed to be a vector, got shape ", index.sizes());
   CRESSET_CHECK(self.dim() > 0 || index.numel() == 1, "index_select: an index into a 0-d tensor can have one value only, got ", index.numel());
-  CRESSET_CHECK(size_or_one(self, d) > 0 || index.numel() == 0, "index_select: dimension ", d, " of self has size 0, got ", index.numel(), " indices");
+  CRESSET_CHECK_INDEX(size_or_one(self, d) > 0 || index.numel() == 0, "index_select: dimension ", d, " of self has size 0, got ", index.numel(), " indices");
   OutSpec s = like(self);
   if (self.dim() > 0) s.sizes[d] = index.numel();
   return s;

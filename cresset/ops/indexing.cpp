@@ -169,6 +169,8 @@ Tensor strip_leading_ones(const Tensor& value, int64_t dims) {
 // Broadcast to where it goes, so that memory shared with a value that is repeated is no reason to refuse.
 void assign(const Tensor& target, const Tensor& value) {
   const Tensor v = strip_leading_ones(value, target.dim());
+  // A single element is read before anything is written.
+  if (v.dim() == 0 && target.dim() > 0 && v.device().is_cpu() && target.device().is_cpu()) return static_cast<void>(Tensor(target).fill_(v));
   target.copy_(v.sizes() == target.sizes() ? v : v.expand(target.sizes()));
 }
 

@@ -304,9 +304,10 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
 
 Tensor pdist(const Tensor& self, double p) {
   check_pdist(self, p);
-  if (!has_distance_kernel(self)) return composite::pdist(self, p);
   const int64_t n = self.size(0);
+  if (!self.is_meta() && !has_distance_kernel(self)) return composite::pdist(self, p);
   const Tensor out = cresset::empty({n * (n - 1) / 2}, self.options());
+  if (self.is_meta()) return out;
   kernels::pair_distances(self.scalar_type(), self.contiguous().data_ptr(), n, self.size(1), p, out.data_ptr());
   return out;
 }

@@ -134,6 +134,7 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   if (index.numel() > 0) kernels::index_copy(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(given));
 }
 void index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, const Tensor& out) {
+  CRESSET_CHECK_INDEX(index.numel() == 0 || self.dim() == 0 || self.size(dim) > 0, "index_fill: index out of range for dimension ", dim, " of size 0");
   start_from(self, out);
   if (index.numel() > 0 && out.numel() > 0) kernels::index_fill(view_of(out), wrap_dim(dim, self.dim()), view_of(index), value);
 }

@@ -18,7 +18,6 @@ struct Plan {
   ScalarType compute, result;
   Device device = Device(kCPU);
   DimVector shape;
-  bool uniform = true;  // every dimensioned tensor has the result's shape
 };
 
 ScalarType result_of(const PointwiseOp& op, ScalarType compute) {
@@ -51,7 +50,6 @@ Plan make_plan(const PointwiseOp& op, ArrayRef<Arg> args) {
       p.shape = impl.sizes();
       have_shape = true;
     } else if (impl.sizes() != IntArrayRef(p.shape)) {
-      p.uniform = false;
       const IntArrayRef other = impl.sizes();
       if (impl.dim() != 0) {
         try {
@@ -146,6 +144,16 @@ void run(const PointwiseOp& op, const Plan& p, ArrayRef<Arg> args, const Scalar*
   kernels::run_nd(p.shape, {operands, n}, 1, {loop_dtypes, n}, loop_of(op, p.compute), params);
 }
 
+// Whether the strides of a contiguous tensor are those of a new one, and it has elements.
+CRESSET_ALWAYS_INLINE bool has_plain_strides(const TensorImpl& t) {
+  int64_t step = 1;
+  for (size_t d = t.sizes().size(); d-- > 0;) {
+    if (t.strides()[d] != step) return false;
+    step *= t.sizes()[d];
+  }
+  return step != 0;
+}
+
 // The common case, straight to the loop: every tensor plain, contiguous, of one shape and of the compute dtype.
 struct Direct {
   const TensorImpl* first = nullptr;
@@ -169,8 +177,8 @@ struct Direct {
     const int64_t size = static_cast<int64_t>(element_size(dtype));
     for (size_t i = 0; i < args.size(); i++) {
       if (const Scalar* s = args[i].scalar) {
-        // A number of a higher kind would change the dtype.
-        if (!is_floating_type(dtype) || s->isComplex()) return false;
+        // A number of a higher kind would change the dtype; beside a number the order of dimensions without extent shows in the strides.
+        if (!is_floating_type(dtype) || s->isComplex() || !has_plain_strides(*first)) return false;
         store_number(&cells[i], *s, dtype);
         data[i + 1] = reinterpret_cast<char*>(cells[i].bytes);
         strides[i + 1] = 0;
@@ -286,12 +294,17 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
     const bool mask = op.mask >= 0 && &a == args.begin() + op.mask;
     strides.push_back(read_strides(*a.tensor, mask ? kBool : p.compute, p.shape));
   }
-  // Inputs of one shape that agree on dense strides hand them on as they are.
-  bool keep = p.uniform && only && only->is_non_overlapping_and_dense();
-  for (const Arg& a : args) keep = keep && (!a.tensor || a.tensor->strides() == only->strides());
+  // Inputs of one shape that are contiguous, or agree on dense strides, hand that on as it is.
+  bool same = true, contiguous = true, agree = only && only->is_non_overlapping_and_dense();
+  for (const Arg& a : args) {
+    same = same && a.tensor && a.tensor->sizes() == IntArrayRef(p.shape);
+    if (!same) break;
+    contiguous = contiguous && a.tensor->is_contiguous();
+    agree = agree && a.tensor->strides() == only->strides();
+  }
   const ScalarType computed = result_of(op, p.compute);
-  Tensor out(keep && only->is_contiguous() ? make_dense(p.shape, computed, p.device)
-                                           : make_strided(p.shape, keep ? DimVector(only->strides()) : dense_strides(p.shape, strides), computed, p.device));
+  Tensor out(same && contiguous ? make_dense(p.shape, computed, p.device)
+                                : make_strided(p.shape, same && agree ? DimVector(only->strides()) : dense_strides(p.shape, strides), computed, p.device));
   if (runs(out) && out.numel() > 0) run(op, p, args, params, out);
   return computed == p.result ? out : out.to(p.result);
 }

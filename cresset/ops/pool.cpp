@@ -288,7 +288,10 @@ Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor&
   shape[shape.size() - 1] = p.out[2];
   CRESSET_CHECK(indices.sizes() == IntArrayRef(shape), "max_pool2d_with_indices_backward: expected indices of shape ",
                 IntArrayRef(shape), ", got ", indices.sizes());
-  return cresset::_pool_backward_by_index(grad_output, indices, self.sizes(), 2);
+  const Tensor grad = cresset::_pool_backward_by_index(grad_output, indices, self.sizes(), 2).contiguous(self.suggest_memory_format());
+  // A constant of self, with a gradient of zeros.
+  if (!layer_state().grad_mode || !self.requires_grad()) return grad;
+  return grad + cresset::where(cresset::zeros_like(self, TensorOptions(kBool)), self, 0);
 }
 
 Tensor lp_pool(const Tensor& self, double norm_type, IntArrayRef kernel_size, IntArrayRef stride, bool ceil_mode) {

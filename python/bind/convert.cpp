@@ -29,8 +29,10 @@ bool read_int(PyObject* given, int64_t& out) {
     out = tensor_of(given).item().toLong();
     return true;
   }
-  const Ref o = plain_number(given);
-  if (!is_index(o.get())) return false;
+  Ref o = plain_number(given);
+  if (!PyLong_Check(o.get()) && PyIndex_Check(o.get())) o = Ref(PyNumber_Index(o.get()));
+  if (!o) PyErr_Clear();
+  if (!o || !is_index(o.get())) return false;
   out = PyLong_AsLongLong(o.get());
   if (out == -1 && PyErr_Occurred()) {
     PyErr_Clear();

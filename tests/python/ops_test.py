@@ -90,5 +90,82 @@ class Private(unittest.TestCase):
             torch._scaled_mm_v2(a, b, [one], [4], [0], [one], [0], [0], None, torch.float32)
 
 
+class SharedMemory(unittest.TestCase):
+    """What is written may not be a part of what is read, as it is when the writing begins."""
+
+    def test_an_output_that_is_resized_is_looked_at_afterwards(self):
+        m = torch.arange(6.0)
+        torch.gather(m[1:], 0, torch.tensor([2]), out=m[:2])
+        self.assertEqual(m.tolist(), [3, 1, 2, 3, 4, 5])
+        with self.assertRaises(RuntimeError):
+            torch.gather(m[1:], 0, torch.tensor([2, 3]), out=m[:2])
+
+    def test_an_output_without_elements_shares_nothing(self):
+        m = torch.arange(6.0)
+        torch.index_select(m[1:2], 0, torch.tensor([0]), out=m[:0])
+        self.assertEqual(m.tolist(), [1, 1, 2, 3, 4, 5])
+
+    def test_a_source_that_is_what_is_written(self):
+        m = torch.arange(6.0)
+        with self.assertRaises(RuntimeError):
+            m[:1].index_copy_(0, torch.tensor([0]), m[0:][:1])
+
+    def test_an_element_assigned_to_a_view_of_itself(self):
+        m = torch.arange(3.0)
+        element = m[1]
+        element.unsqueeze(0)[...] = element
+        m[:2] = m[2]
+        self.assertEqual(m.tolist(), [2, 2, 2])
+
+
+class Nothing(unittest.TestCase):
+    def test_indices_into_nothing_are_out_of_range(self):
+        for call in (lambda: torch.empty(0).index_select(0, torch.tensor([0])), lambda: torch.empty(0).index_fill_(0, torch.tensor([0]), 1)):
+            with self.assertRaises(IndexError):
+                call()
+        self.assertEqual(torch.empty(0).index_fill_(0, torch.tensor([], dtype=torch.int64), 1).shape, (0,))
+
+
+class StridesOfResults(unittest.TestCase):
+    """Of dimensions without extent, as PyTorch 2.13 leaves them."""
+
+    def test_beside_a_number(self):
+        self.assertEqual((torch.empty(0, 1) * 1).stride(), (1, 0))
+        self.assertEqual((torch.empty(0, 1) * torch.empty(0, 1)).stride(), (1, 1))
+        x = torch.arange(2).reshape(1, 2, 1).permute(2, 0, 1)
+        self.assertEqual(torch.where(x == 1, x, 0).stride(), (1, 2, 1))
+        self.assertEqual((torch.empty(3, 1, 4) + 1).stride(), (4, 4, 1))
+
+    def test_of_contiguous_tensors(self):
+        x = torch.ones(4, 1, 4).unfold(1, 1, 1)
+        self.assertEqual((x * torch.ones(4, 1, 4, 1, dtype=torch.float64)).stride(), (4, 4, 1, 1))
+
+
+class GradientsOfWhatDoesNotChange(unittest.TestCase):
+    def test_the_nearest_point_and_its_place(self):
+        grid = torch.zeros(1, 1, 1, 2, requires_grad=True)
+        out = torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), grid, mode="nearest", align_corners=False)
+        self.assertEqual(torch.autograd.grad(out.sum(), grid)[0].flatten().tolist(), [0, 0])
+        x = torch.rand(1, 1, 4, 4, requires_grad=True)
+        y, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+        back = torch.ops.aten.max_pool2d_with_indices_backward(y.detach(), x, [2, 2], [2, 2], [0, 0], [1, 1], False, places)
+        self.assertEqual(torch.autograd.grad(back.sum(), x)[0].abs().sum().item(), 0)
+
+    def test_the_largest_of_complex_numbers_is_found_again(self):
+        x = torch.view_as_complex(torch.rand(200, 5, 2, dtype=torch.float64) + 0.1).requires_grad_()
+        self.assertFalse(torch.autograd.grad(torch.linalg.vector_norm(x, float("inf"), 1).sum(), x)[0].isnan().any().item())
+
+
+class Integers(unittest.TestCase):
+    def test_whatever_has_an_index_is_one(self):
+        class One:
+            def __index__(self):
+                return 1
+
+        self.assertEqual(torch.ones(2, 3).sum([One()]).tolist(), [3, 3])
+        with self.assertRaises(TypeError):
+            torch.ones(2, 3).sum([1.0])
+
+
 if __name__ == "__main__":
     unittest.main()
