@@ -110,19 +110,57 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of (N, C, ...) over the batches of all processes; as there is one process, of its batch. See BatchNorm1d.
+    """Batch normalisation of (N, C, ...) over the batches of all processes of a group, by default all; without several, of its batch. See BatchNorm1d.
 
-    ValueError for fewer than two dimensions, and for a `process_group`, as there are none.
+    Errors: ValueError for fewer than two dimensions.
 
     >>> nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm2d(3))
     SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None, dtype=None, *, bias=True):
-        if process_group is not None:
-            raise ValueError(f"SyncBatchNorm: there are no process groups, got {process_group!r}")
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
+
+    def forward(self, input):
+        group = self._several()
+        of_batch = self.training or (self.running_mean is None and self.running_var is None)
+        if group is None or not of_batch:
+            return super().forward(input)
+        self._check_input_dim(input)
+        from cresset.distributed.nn.functional import all_reduce
+
+        work = torch.promote_types(input.dtype, torch.float32)
+        x = input.to(work)
+        dims = [d for d in range(x.dim()) if d != 1]
+        shape = [-1 if d == 1 else 1 for d in range(x.dim())]
+        own = x.new_full((1,), float(x.numel() // max(x.shape[1], 1)))
+        totals = all_reduce(torch.cat([x.sum(dims), own]), group=group)
+        count = totals[-1].detach()
+        mean = totals[:-1] / count
+        centred = x - mean.view(shape)
+        var = all_reduce((centred * centred).sum(dims), group=group) / count
+        if self.training and self.track_running_stats:
+            self._track(mean.detach(), var.detach() * (count / (count - 1)))
+        out = centred * (var + self.eps).rsqrt().view(shape)
+        out = out if self.weight is None else out * self.weight.view(shape)
+        out = out if self.bias is None else out + self.bias.view(shape)
+        return out.to(input.dtype)
+
+    def _several(self):
+        """The group whose processes normalise together; None where it has one."""
+        dist = torch.distributed
+        if not dist.is_initialized():
+            return None
+        group = dist.group.WORLD if self.process_group is None else self.process_group
+        return group if dist.get_world_size(group) > 1 else None
+
+    def _track(self, mean, var):
+        self.num_batches_tracked.add_(1)
+        factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        with torch.no_grad():
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
+            self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 
     def _check_input_dim(self, input):
         if input.dim() < 2:

@@ -16,8 +16,8 @@ class DistributedSampler(Sampler):
 
     Args:
         dataset: whose length counts.
-        num_replicas: the number of processes.
-        rank: which of them this is, from 0.
+        num_replicas: the number of processes; by default those of `torch.distributed`.
+        rank: which of them this is, from 0; by default its number there.
         shuffle: whether indices come in random order, the same in all processes; `set_epoch` changes it.
         seed: of the order.
         drop_last: leave out the last indices where they do not divide evenly, instead of repeating the first.
@@ -32,8 +32,8 @@ class DistributedSampler(Sampler):
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
-        if num_replicas is None or rank is None:
-            raise ValueError("Default process group has not been initialized, please give num_replicas and rank.")
+        num_replicas = torch.distributed.get_world_size() if num_replicas is None else num_replicas
+        rank = torch.distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.epoch, self.drop_last = dataset, num_replicas, rank, 0, drop_last
