@@ -63,7 +63,7 @@ from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, sparse as sparse, special as special, storage as storage, testing as testing
 from . import types as types, utils as utils, version as version
 from .func import vmap as vmap
-from . import futures as futures
+from . import futures as futures, multiprocessing as multiprocessing
 from .storage import TypedStorage as TypedStorage
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
 from .amp import autocast as autocast
@@ -107,6 +107,12 @@ class ByteStorage(TypedStorage): ...
 class BoolStorage(TypedStorage): ...
 class ComplexFloatStorage(TypedStorage): ...
 class ComplexDoubleStorage(TypedStorage): ...
+
+def compile(
+    model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: _str | Callable[..., Any] | None = None,
+    mode: _str | None = None, options: dict[_str, Any] | None = None, disable: _bool = False, name: _str | None = None,
+    recompile_limit: _int | None = None, isolate_recompiles: _bool | None = None, shapes_spec: Any = None,
+) -> Any: ...
 
 # Files.
 def save(

@@ -263,5 +263,16 @@ class Lazy(unittest.TestCase):
             layer.weight.shape
 
 
+class Compiled(unittest.TestCase):
+    def test_only_without_a_compiler(self):
+        net = nn.Linear(2, 1)
+        self.assertIs(torch.compile(net, backend="eager"), net)
+        self.assertEqual(torch.compile(backend="eager")(torch.sin)(torch.zeros(1)).item(), 0)
+        net.compile(backend="eager")
+        for call in (lambda: torch.compile(net), net.compile, lambda: torch.compile(net, mode="a", options={}, backend="eager")):
+            self.assertRaises(RuntimeError, call)
+        self.assertRaises(TypeError, torch.compile, 3, disable=True)
+
+
 if __name__ == "__main__":
     unittest.main()

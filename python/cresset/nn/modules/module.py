@@ -2,6 +2,7 @@
 
 import warnings
 from collections import OrderedDict, namedtuple
+from typing import Any, TypeVar
 
 import cresset as torch
 from cresset import Tensor
@@ -181,6 +182,7 @@ class Module(StateMixin):
     [2.0, 2.0]
     """
 
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
     dump_patches = False
     _version = 1
     call_super_init = False
@@ -593,6 +595,10 @@ class Module(StateMixin):
     def eval(self):
         """The same as `train(False)`."""
         return self.train(False)
+
+    def compile(self, *args, **kwargs):
+        """Compile the module in place, as `torch.compile` does with these arguments; raises what that raises."""
+        torch.compile(self.forward, *args, **kwargs)
 
     def requires_grad_(self, requires_grad=True):
         """Set whether gradients are wanted of every parameter."""

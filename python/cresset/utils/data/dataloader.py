@@ -124,9 +124,16 @@ class DataLoader(Generic[T_co]):
     def __setattr__(self, name, value):
         if self._initialized and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
-        if name == "multiprocessing_context":
-            value = self._context_of(value)
         super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self):
+        """How worker processes start: a context of `multiprocessing`, "thread", or None."""
+        return self._multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, value):
+        self._multiprocessing_context = self._context_of(value)
 
     def _context_of(self, value):
         if value is None:

@@ -1,0 +1,54 @@
+"""torch.multiprocessing: Python's `multiprocessing`, and processes that begin together and end together.
+
+Tensors go through queues and pipes by value: the other process gets a copy.
+
+    >>> ctx = torch.multiprocessing.get_context("spawn")
+    >>> torch.multiprocessing.get_sharing_strategy()
+    'file_descriptor'
+"""
+
+import multiprocessing as _multiprocessing
+from multiprocessing import *  # noqa: F403
+from multiprocessing import reduction as reducer  # noqa: F401
+
+from .spawn import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn, start_processes
+
+__all__ = [*_multiprocessing.__all__, "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+           "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
+
+_strategy = "file_descriptor"
+
+
+def get_all_sharing_strategies():
+    """The names of the ways in which PyTorch shares memory between processes.
+
+    >>> sorted(torch.multiprocessing.get_all_sharing_strategies())
+    ['file_descriptor', 'file_system']
+    """
+    return {"file_descriptor", "file_system"}
+
+
+def get_sharing_strategy():
+    """The name that was set. Tensors are sent by value whatever it is.
+
+    >>> torch.multiprocessing.get_sharing_strategy()
+    'file_descriptor'
+    """
+    return _strategy
+
+
+def set_sharing_strategy(new_strategy):
+    """Sets the name. AssertionError for one that is not there.
+
+    >>> torch.multiprocessing.set_sharing_strategy("file_descriptor")
+    """
+    global _strategy
+    if new_strategy not in get_all_sharing_strategies():
+        raise AssertionError(f"set_sharing_strategy: expected one of {sorted(get_all_sharing_strategies())}, got {new_strategy!r}")
+    _strategy = new_strategy
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)

@@ -1,0 +1,64 @@
+"""Processes that begin together: results, errors and exits of theirs."""
+
+import os
+import signal
+import time
+import unittest
+
+import cresset as torch
+import cresset.multiprocessing as mp
+
+
+def put(i, queue):
+    queue.put((i, torch.full((3,), float(i))))
+
+
+def fail(i, which):
+    if i == which:
+        raise ValueError(f"number {i} does not want to")
+    time.sleep(30)
+
+
+def leave(i, how):
+    if i == 1:
+        os.kill(os.getpid(), signal.SIGTERM) if how == "signal" else os._exit(how)
+    time.sleep(30)
+
+
+class Processes(unittest.TestCase):
+    def test_tensors_come_back(self):
+        for method in ("spawn", "fork"):
+            queue = mp.get_context(method).Queue()
+            running = mp.start_processes(put, (queue,), nprocs=2, join=False, start_method=method)
+            found = dict(queue.get(timeout=60) for _ in range(2))
+            self.assertEqual({i: t.tolist() for i, t in found.items()}, {0: [0, 0, 0], 1: [1, 1, 1]})
+            while not running.join():
+                pass
+            self.assertEqual(len(running.pids()), 2)
+
+    def test_an_exception_ends_all(self):
+        begun = time.monotonic()
+        with self.assertRaisesRegex(mp.ProcessRaisedException, r"(?s)Process 1 terminated with the following error:.*ValueError: number 1 does not") as caught:
+            mp.start_processes(fail, (1,), nprocs=2, start_method="fork")
+        self.assertEqual(caught.exception.error_index, 1)
+        self.assertLess(time.monotonic() - begun, 25)
+
+    def test_exits(self):
+        with self.assertRaisesRegex(mp.ProcessExitedException, "signal SIGTERM") as caught:
+            mp.start_processes(leave, ("signal",), nprocs=2, start_method="fork")
+        self.assertEqual((caught.exception.signal_name, caught.exception.exit_code), ("SIGTERM", -signal.SIGTERM))
+        with self.assertRaisesRegex(mp.ProcessExitedException, "exit code 7"):
+            mp.start_processes(leave, (7,), nprocs=2, start_method="fork")
+
+    def test_names(self):
+        self.assertIs(mp.Process, __import__("multiprocessing").Process)
+        mp.set_sharing_strategy("file_system")
+        self.assertEqual(mp.get_sharing_strategy(), "file_system")
+        mp.set_sharing_strategy("file_descriptor")
+        self.assertRaises(AssertionError, mp.set_sharing_strategy, "telepathy")
+        with self.assertWarns(FutureWarning):
+            mp.spawn(print, nprocs=0, start_method="fork")
+
+
+if __name__ == "__main__":
+    unittest.main()
