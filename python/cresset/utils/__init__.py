@@ -2,10 +2,28 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
+_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "tensorboard", "throughput_benchmark")
+
+
+def set_module(obj, mod):
+    """Says which module a function or class belongs to. TypeError for what is no text.
+
+    >>> def f():
+    ...     pass
+    >>> torch.utils.set_module(f, "elsewhere")
+    >>> f.__module__
+    'elsewhere'
+    """
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
 
 
 def __getattr__(name):
+    if name == "ThroughputBenchmark":
+        from .throughput_benchmark import ThroughputBenchmark
+
+        return ThroughputBenchmark
     if name in _SUBMODULES:
         try:
             return _importlib.import_module(f"{__name__}.{name}")
