@@ -73,6 +73,9 @@ class _Namespace(_types.ModuleType):
 
     def __getattr__(self, name):
         entries = None if name.startswith("__") else self.__dict__["_entries"].get(name)
+        defined = _defined.get(self.__name__.rpartition(".")[2], {})
+        if entries is None and name in defined:
+            return defined[name]
         if entries is None:
             raise AttributeError(f"'_OpNamespace' '{self.__name__.rpartition('.')[2]}' object has no attribute '{name}'", name=name, obj=self)
         found = self.__dict__[name] = _Packet(name, entries)
@@ -89,6 +92,7 @@ def _entries():
     return found
 
 
+_defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
 
 

@@ -258,7 +258,7 @@ class _OfDtype(type):
 
 
 def _named(name, dtype):
-    def __new__(cls, *args, wrap_storage=None, dtype=None, device=None):
+    def __new__(cls, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
         if dtype not in (None, cls._dtype):
             raise RuntimeError(f"{name}: its elements are {cls._dtype}, got dtype={dtype}")
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls._dtype, device=device)

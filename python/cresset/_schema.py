@@ -1,0 +1,240 @@
+"""Schemas of operators that programs define: text read into arguments, calls bound to them, and text made of annotations."""
+
+import collections.abc
+import dataclasses
+import inspect
+import re
+import types
+import typing
+
+import cresset as torch
+
+_KINDS = {
+    "Tensor": torch.Tensor, "int": int, "SymInt": int, "float": (float, int), "bool": bool, "str": str, "Scalar": (int, float, bool, complex),
+    "ScalarType": torch.dtype, "Device": (torch.device, str), "Layout": torch.layout, "MemoryFormat": torch.memory_format, "Generator": torch.Generator,
+}  # fmt: skip
+_NOTHING = object()
+
+
+@dataclasses.dataclass
+class Argument:
+    """One argument: its type is `base`, or a list of it, with None allowed outside or inside."""
+
+    name: str
+    base: str
+    listed: bool
+    optional: bool
+    optional_items: bool
+    mutated: bool
+    keyword: bool
+    default: object = _NOTHING
+
+    @property
+    def type(self):
+        inner = self.base + ("?" if self.optional_items else "")
+        return inner + ("[]" if self.listed else "") + ("?" if self.optional else "")
+
+    def accepts(self, value):
+        if value is None:
+            return self.optional
+        if self.listed:
+            if isinstance(value, int) and not isinstance(value, bool) and self.base in ("int", "SymInt"):
+                return True
+            return isinstance(value, (list, tuple)) and all((v is None and self.optional_items) or self._one(v) for v in value)
+        return self._one(value)
+
+    def _one(self, value):
+        if isinstance(value, bool) and self.base in ("int", "SymInt", "float"):
+            return self.base != "float"
+        return isinstance(value, _KINDS[self.base])
+
+
+@dataclasses.dataclass
+class Schema:
+    """name(arguments) -> returns, as text and in parts."""
+
+    name: str
+    overload: str
+    arguments: list
+    returns: list
+    text: str
+
+    def __str__(self):
+        return self.text
+
+    def bind(self, args, kwargs, title):
+        """The values of all arguments, in order. RuntimeError for those that do not fit."""
+        places = [a for a in self.arguments if not a.keyword]
+        if len(args) > len(places):
+            raise RuntimeError(f"{title}() expected at most {len(places)} argument(s) but received {len(args)} argument(s). Declaration: {self.text}")
+        given = dict(zip((a.name for a in places), args))
+        for name, value in kwargs.items():
+            if name in given:
+                raise RuntimeError(f"{title}() got the argument '{name}' twice. Declaration: {self.text}")
+            if all(a.name != name for a in self.arguments):
+                raise RuntimeError(f"Unknown keyword argument '{name}' for operator '{title}'. Schema: {self.text}")
+            given[name] = value
+        values = []
+        for place, argument in enumerate(self.arguments):
+            value = given.get(argument.name, argument.default)
+            if value is _NOTHING:
+                raise RuntimeError(f"{title}() is missing value for argument '{argument.name}'. Declaration: {self.text}")
+            if not argument.accepts(value):
+                raise RuntimeError(
+                    f"{title}() Expected a value of type '{argument.type}' for argument '{argument.name}' but instead found type '{type(value).__name__}'.\n"
+                    f"Position: {place}\nValue: {value!r}\nDeclaration: {self.text}"
+                )
+            values.append(value)
+        return values
+
+
+_HEAD = re.compile(r"\s*(?:([\w.]+::)?([\w]+)(?:\.([\w]+))?)?\s*\((.*)\)\s*->\s*(.+?)\s*$", re.DOTALL)
+_ARGUMENT = re.compile(r"([\w.]+)(\([^)]*\))?(\?)?(\[\d*\])?(\([^)]*\))?(\?)?\s+(\w+)\s*(?:=\s*(.+))?$", re.DOTALL)
+
+
+def _split(text):
+    """The parts between commas that stand outside of brackets and quotes."""
+    parts, depth, start, quote = [], 0, 0, None
+    for i, c in enumerate(text):
+        if quote:
+            quote = None if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def _default(text, base, listed):
+    if text == "None":
+        return None
+    if text in ("True", "False"):
+        return text == "True"
+    if text[0] in "\"'":
+        return text[1:-1]
+    if text[0] == "[":
+        return [_default(part, base, False) for part in _split(text[1:-1])]
+    if base == "ScalarType" and hasattr(torch, text):
+        return getattr(torch, text)
+    try:
+        return float(text) if base in ("float",) or re.search(r"[.e]|inf|nan", text) else int(text)
+    except ValueError:
+        raise RuntimeError(f"schema: cannot read the default {text!r}") from None
+
+
+def parse(text, namespace=None):
+    """The parts of a schema's text. RuntimeError for what cannot be read."""
+    match = _HEAD.match(text)
+    if match is None:
+        raise RuntimeError(f"schema: expected name(arguments) -> returns, got {text!r}")
+    owner, name, overload, inside, outside = match.groups()
+    arguments, keyword = [], False
+    for part in _split(inside):
+        if part == "*":
+            keyword = True
+            continue
+        found = _ARGUMENT.match(part)
+        if found is None or found[1] not in _KINDS:
+            raise RuntimeError(f"schema: cannot read the argument {part!r} of {text!r}; types are {', '.join(_KINDS)}")
+        base, alias, first, listed, other_alias, second, argument, default = found.groups()
+        alias = alias or other_alias
+        items, whole = (first, second) if listed else (None, first or second)
+        made = Argument(argument, base, bool(listed), bool(whole), bool(items), bool(alias and "!" in alias), keyword)
+        if default is not None:
+            made.default = _default(default.strip(), base, bool(listed))
+        arguments.append(made)
+    outside = outside.strip()
+    returns = _split(outside[1:-1]) if outside.startswith("(") and outside.endswith(")") else [outside]
+    title = f"{owner or (namespace + '::' if namespace else '')}{name or ''}{'.' + overload if overload else ''}"
+    return Schema(name or "", overload or "default", arguments, returns, f"{title}({inside.strip()}) -> {outside}")
+
+
+# ---- of annotations -------------------------------------------------------------------------------------------------------
+
+_PLAIN = {torch.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", torch.dtype: "ScalarType", torch.device: "Device"}
+
+
+def _type_text(hint):
+    """The schema's type of an annotation, or None."""
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if set(args) in ({int, float, bool}, {int, float}, {int, float, bool, complex}):
+            return "Scalar"
+        rest = [a for a in args if a is not type(None)]
+        if len(rest) == len(args) - 1:
+            inner = _type_text(rest[0]) if len(rest) == 1 else _type_text(typing.Union[tuple(rest)])
+            return None if inner is None or inner.endswith("?") else inner + "?"
+        return None
+    if origin in (list, collections.abc.Sequence) and len(args) == 1:
+        inner = _type_text(args[0])
+        return None if inner is None or "[" in inner else inner + "[]"
+    return None
+
+
+def _returned(hint, fail):
+    if hint is None or hint is type(None):
+        return "()"
+    if typing.get_origin(hint) is tuple:
+        parts = [_type_text(a) for a in typing.get_args(hint)]
+        if None not in parts and parts:
+            return f"({', '.join(parts)})"
+    elif _type_text(hint) in ("Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar"):
+        return _type_text(hint)
+    raise fail(f"Return has unsupported type {hint}. The valid types are: Tensor, List[Tensor], int, float, bool, Number, and tuples of them.")
+
+
+def _written(value, fail, name):
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, torch.device):
+        return f'"{value}"'
+    raise fail(f"Parameter {name} has an unsupported default value type {type(value)}.")
+
+
+def inferred(function, mutates_args, op_name=None):
+    """The schema's text of a function with annotations."""
+    signature = inspect.signature(function)
+
+    def fail(text):
+        return ValueError(f"infer_schema(func): {text} Got func with signature {signature})")
+
+    try:
+        hints = typing.get_type_hints(function)
+    except NameError as error:
+        raise fail(f"Unsupported type annotation: {error}.") from None
+    parts, keyword, seen = [], False, set()
+    for place, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise fail("We do not support positional-only args, varargs, or varkwargs.")
+        if parameter.kind == parameter.KEYWORD_ONLY and not keyword:
+            keyword = True
+            parts.append("*")
+        if name not in hints:
+            raise fail(f"Parameter {name} must have a type annotation.")
+        text = _type_text(hints[name])
+        if text is None:
+            raise fail(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them.")
+        mutated = name in mutates_args if mutates_args != "unknown" else text.startswith("Tensor")
+        if mutated:
+            if not text.startswith("Tensor"):
+                raise fail(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+            text = f"Tensor(a{place}!){text[6:]}"
+        seen.add(name)
+        parts.append(f"{text} {name}" + ("" if parameter.default is parameter.empty else f"={_written(parameter.default, fail, name)}"))
+    unknown = set() if mutates_args == "unknown" else set(mutates_args) - seen
+    if unknown:
+        raise fail(f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
+    if "return" not in hints:
+        raise fail("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {_returned(hints['return'], fail)}"

@@ -1,0 +1,203 @@
+"""Operators that programs define: schemas, functions by kind of device, gradients, refusals. Texts are PyTorch 2.13's."""
+
+import unittest
+from typing import List, Optional, Sequence, Tuple, Union
+
+import cresset as torch
+from cresset import Tensor, library
+
+
+class Schemas(unittest.TestCase):
+    def test_annotations(self):
+        def a(x: Tensor, y: Optional[Tensor], n: int, l: Sequence[int], b: bool, d: torch.dtype, ts: List[Tensor], s: str = "q", f: float = 1e-5, m: int = -1, *,
+              kw: float = 2.0, o: Optional[int] = None, ob: Optional[bool] = True, dd: torch.dtype = torch.float32) -> Tuple[Tensor, int]: ...  # fmt: skip
+
+        def b(x: Tensor, u: Union[int, float, bool], dev: torch.device, sl: List[float], oo: Optional[List[float]], ot: List[Optional[Tensor]]) -> List[Tensor]: ...
+
+        def c(x: Tensor | None, n: list[int], m: int | None = 3) -> None: ...
+
+        self.assertEqual(library.infer_schema(a, mutates_args=()),
+                         '(Tensor x, Tensor? y, SymInt n, SymInt[] l, bool b, ScalarType d, Tensor[] ts, str s="q", float f=1e-05, SymInt m=-1, *, '
+                         "float kw=2.0, SymInt? o=None, bool? ob=True, ScalarType dd=float32) -> (Tensor, SymInt)")  # fmt: skip
+        self.assertEqual(library.infer_schema(b, mutates_args={"x", "ot"}), "(Tensor(a0!) x, Scalar u, Device dev, float[] sl, float[]? oo, Tensor(a5!)?[] ot) -> Tensor[]")
+        self.assertEqual(library.infer_schema(b, mutates_args="unknown"), library.infer_schema(b, mutates_args={"x", "ot"}))
+        self.assertEqual(library.infer_schema(c, mutates_args=(), op_name="q"), "q(Tensor? x, SymInt[] n, SymInt? m=3) -> ()")
+
+        def no_return(x: Tensor): ...
+        def no_type(x) -> Tensor: ...
+        def other_type(x: dict) -> Tensor: ...
+        def many(x: Tensor, *rest: int) -> Tensor: ...
+        def endless(x: Tensor) -> Tuple[Tensor, ...]: ...
+        def default(x: Tensor, n: Sequence[int] = (1,)) -> Tensor: ...
+
+        for function in (no_return, no_type, other_type, many, endless, default):
+            self.assertRaises(ValueError, library.infer_schema, function, mutates_args=())
+        self.assertRaises(ValueError, library.infer_schema, c, mutates_args={"n"})
+        self.assertRaises(ValueError, library.infer_schema, c, mutates_args={"z"})
+
+    def test_texts(self):
+        from cresset._schema import parse
+
+        schema = parse('ns::f.over(Tensor(a!) x, Tensor?[] y, int[2] n=[1, 2], str s="a,b", *, float? e=1e-3, ScalarType t=int64) -> (Tensor, Tensor)')
+        self.assertEqual((schema.name, schema.overload, schema.returns), ("f", "over", ["Tensor", "Tensor"]))
+        self.assertEqual([a.type for a in schema.arguments], ["Tensor", "Tensor?[]", "int[]", "str", "float?", "ScalarType"])
+        self.assertEqual([a.default for a in schema.arguments[2:]], [[1, 2], "a,b", 1e-3, torch.int64])
+        self.assertEqual(([a.mutated for a in schema.arguments][:2], [a.keyword for a in schema.arguments][3:]), ([True, False], [False, True, True]))
+        for text in ("bad(", "f(Tensor) -> Tensor", "f(Thing x) -> Tensor"):
+            self.assertRaises(RuntimeError, parse, text)
+
+
+class Custom(unittest.TestCase):
+    def test_calls(self):
+        @library.custom_op("test_custom::scaled", mutates_args=())
+        def scaled(x: Tensor, k: float = 1.0) -> Tensor:
+            return (x * k).sin()
+
+        x = torch.ones(2)
+        for call in (scaled, torch.ops.test_custom.scaled, torch.ops.test_custom.scaled.default):
+            self.assertTrue(torch.equal(call(x, 2.0), (x * 2).sin()))
+            self.assertTrue(torch.equal(call(x, k=2), (x * 2).sin()))
+        self.assertEqual((repr(scaled), str(scaled._opoverload), scaled._opoverload.name()), ("<CustomOpDef(test_custom::scaled)>", "test_custom.scaled.default", "test_custom::scaled"))
+        for args, named in (((3,), {}), ((), {}), ((x,), {"z": 1}), ((x, 1.0, 2), {}), ((x, "a"), {}), ((x,), {"x": x})):
+            self.assertRaises(RuntimeError, scaled, *args, **named)
+        self.assertRaises(NotImplementedError, scaled, x.to("meta"))
+        scaled.register_fake(lambda x, k=1.0: torch.empty_like(x))
+        self.assertEqual(scaled(x.to("meta")).shape, (2,))
+
+    def test_gradients(self):
+        @library.custom_op("test_custom::sine", mutates_args=())
+        def sine(x: Tensor, k: float) -> Tensor:
+            return (x * k).sin()
+
+        x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+        with self.assertRaisesRegex(RuntimeError, "no autograd formula was registered"):
+            sine(x, 2.0).sum().backward()
+
+        def keep(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.k, ctx.needs = inputs[1], ctx.needs_input_grad
+
+        seen = []
+
+        def formula(ctx, grad):
+            seen.append(ctx.needs)
+            return grad * (ctx.saved_tensors[0] * ctx.k).cos() * ctx.k, None
+
+        sine.register_autograd(formula, setup_context=keep)
+        self.assertTrue(torch.autograd.gradcheck(lambda t: sine(t, 2.0), x))
+        self.assertEqual(set(seen), {(True, False)})
+        with torch.no_grad():
+            self.assertFalse(sine(x, 2.0).requires_grad)
+
+    def test_lists_and_named_arguments(self):
+        @library.custom_op("test_custom::both", mutates_args=(), schema="(Tensor x, Tensor[] ys, *, int n=2) -> (Tensor, Tensor)")
+        def both(x, ys, *, n=2):
+            return x * n + sum(ys), x * 2
+
+        def keep(ctx, inputs, keyword_only_inputs, output):
+            ctx.count, ctx.n = len(inputs[1]), keyword_only_inputs["n"]
+
+        both.register_autograd(lambda ctx, a, b: (ctx.n * a + 2 * b, [a] * ctx.count), setup_context=keep)
+        x, y = (torch.ones(1, requires_grad=True) for _ in range(2))
+        sum(both(x, [y, y], n=5)).backward()
+        self.assertEqual((x.grad.item(), y.grad.item()), (7, 2))
+
+    def test_changes_in_place(self):
+        @library.custom_op("test_custom::add_in", mutates_args={"x"})
+        def add_in(x: Tensor, y: Tensor) -> None:
+            x.add_(y)
+
+        x = torch.zeros(2)
+        before = x._version
+        self.assertIsNone(add_in(x, torch.ones(2)))
+        self.assertEqual(x.tolist(), [1, 1])
+        self.assertGreater(x._version, before)
+        self.assertEqual(str(torch.ops.test_custom.add_in.default._schema), "test_custom::add_in(Tensor(a0!) x, Tensor y) -> ()")
+
+    def test_results_are_new(self):
+        same = library.custom_op("test_custom::same", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor")
+        part = library.custom_op("test_custom::part", lambda x: x[:1], mutates_args=(), schema="(Tensor x) -> Tensor")
+        self.assertRaises(RuntimeError, same, torch.ones(2))
+        self.assertRaises(RuntimeError, part, torch.ones(2))
+        self.assertRaises(ValueError, library.custom_op, "noname", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor")
+
+    def test_modes_and_classes_take_calls_over(self):
+        op = library.custom_op("test_custom::seen", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+        calls = []
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                calls.append(function)
+                return function(*args, **(kwargs or {}))
+
+        with Mode():
+            op(torch.ones(1))
+        self.assertIn(torch.ops.test_custom.seen.default, calls)
+
+
+class Libraries(unittest.TestCase):
+    def test_pieces(self):
+        lib = library.Library("test_lib", "DEF")
+        self.addCleanup(lib._destroy)
+        self.assertEqual(lib.define("foo(Tensor x, int n=2) -> Tensor"), "foo")
+        x = torch.ones(2)
+        with self.assertRaisesRegex(NotImplementedError, "Could not run 'test_lib::foo'"):
+            torch.ops.test_lib.foo(x)
+        lib.impl("foo", lambda x, n=2: x * n, "CPU")
+        self.assertEqual(torch.ops.test_lib.foo(x, 3).tolist(), [3, 3])
+        self.assertEqual(lib.define("foo.two(Tensor x, Tensor y) -> Tensor"), "foo.two")
+        library.Library("test_lib", "IMPL", "CPU").impl("foo.two", lambda x, y: x + y)
+        self.assertEqual((torch.ops.test_lib.foo(x, x).tolist(), torch.ops.test_lib.foo.overloads()), ([2, 2], ["default", "two"]))
+        for kind, call in ((RuntimeError, lambda: lib.define("foo(Tensor x) -> Tensor")), (RuntimeError, lambda: lib.define("bad(")), (RuntimeError, lambda: library.Library("test_lib", "DEF")),
+                           (RuntimeError, lambda: library.Library("aten", "DEF")), (ValueError, lambda: library.Library("a", "b")), (AttributeError, lambda: torch.ops.test_lib.none),
+                           (RuntimeError, lambda: lib.impl("none", abs)), (RuntimeError, lambda: lib.impl("foo", abs, "Abacus")), (TypeError, lambda: lib.impl("foo", 3))):  # fmt: skip
+            self.assertRaises(kind, call)
+
+    def test_composites_are_recorded(self):
+        lib = library.Library("test_lib2", "FRAGMENT")
+        self.addCleanup(lib._destroy)
+        lib.define("cube(Tensor x) -> Tensor")
+        lib.impl("cube", lambda x: x * x * x, "CompositeImplicitAutograd")
+        x = torch.tensor([2.0], requires_grad=True)
+        torch.ops.test_lib2.cube(x).backward()
+        self.assertEqual(x.grad.item(), 12)
+
+    def test_by_names(self):
+        library.define("test_named::bar", "(Tensor x) -> Tensor")
+
+        @library.impl("test_named::bar", ["cpu", "cuda"])
+        def bar(x):
+            return x + 1
+
+        library.register_fake("test_named::bar", lambda x: torch.empty_like(x))
+        library.register_autograd("test_named::bar", lambda ctx, grad: grad * 7)
+        x = torch.ones(2, requires_grad=True)
+        torch.ops.test_named.bar(x).sum().backward()
+        self.assertEqual((x.grad.tolist(), torch.ops.test_named.bar(x.detach().to("meta")).shape), ([7, 7], (2,)))
+        self.assertRaises(RuntimeError, library.register_fake, "test_named::none", abs)
+        self.assertRaises(ValueError, library.define, "test_named::other", "Tensor x")
+
+
+class Checks(unittest.TestCase):
+    def test_what_is_wrong_is_found(self):
+        def make(name, function, **named):
+            return library.custom_op(f"test_check::{name}", function, mutates_args=(), schema="(Tensor x) -> Tensor", **named)
+
+        good = make("good", lambda x: x * 2)
+        good.register_fake(lambda x: torch.empty_like(x))
+        good.register_autograd(lambda ctx, grad: grad * 2)
+        x = torch.ones(2, requires_grad=True)
+        self.assertEqual(library.opcheck(good, (x,)), dict.fromkeys(("test_schema", "test_autograd_registration", "test_faketensor"), "SUCCESS"))
+        sneaky = make("sneaky", lambda x: x.add_(1) * 1)
+        with self.assertRaisesRegex(library.OpCheckError, "x is not defined as mutable"):
+            library.opcheck(sneaky, (torch.ones(2),))
+        wrong = make("wrong", lambda x: x.sum(0))
+        wrong.register_fake(lambda x: torch.empty_like(x))
+        found = library.opcheck(wrong, (x,), raise_exception=False)
+        self.assertIsInstance(found["test_autograd_registration"], AssertionError)
+        self.assertIsInstance(found["test_faketensor"], AssertionError)
+        self.assertRaises(ValueError, library.opcheck, good, (x,), test_utils="test_luck")
+
+
+if __name__ == "__main__":
+    unittest.main()
