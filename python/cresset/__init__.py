@@ -62,14 +62,14 @@ def _operator_method(name):
     return _methods[name]
 
 
-from . import _creation, _functions, _missing, _modes, _overridable, _symbolic, _tensor, _utils  # noqa: E402
+from . import _creation, _functions, _missing, _modes, _overridable, _spellings, _symbolic, _tensor, _utils  # noqa: E402
 from . import _removed  # noqa: E402  isort: skip
 
 _named = dict(vars(_functions))
 _overridable.replace(_named, __name__, but=("broadcast_shapes",))
 _overridable.replace_methods()
 globals().update(
-    {name: value for home in (vars(_creation), _named, vars(_modes), vars(_symbolic)) for name, value in home.items() if not name.startswith("_")}
+    {name: value for home in (vars(_creation), _named, vars(_modes), vars(_symbolic), vars(_spellings)) for name, value in home.items() if not name.startswith("_")}
 )
 
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy

@@ -135,6 +135,55 @@ class Functions(unittest.TestCase):
         self.assertEqual((torch.finfo(torch.float32).bits, torch.iinfo(torch.int16).max), (32, 32767))
 
 
+class Spellings(unittest.TestCase):
+    def test_of_nn_functional(self):
+        F = torch.nn.functional
+        x, w, b = torch.rand(5, 2, 3), torch.rand(2, 3, 4), torch.rand(4)
+        self.assertTrue(torch.equal(torch.conv_tbc(x, w, b, 1), F.conv_tbc(x, w, b, 1)))
+        scores = torch.rand(4, 2, 3).log_softmax(2)
+        args = (scores, torch.tensor([[1, 2], [2, 1]]), torch.tensor([4, 4]), torch.tensor([2, 1]))
+        for code, name in enumerate(("none", "mean", "sum")):
+            self.assertTrue(torch.equal(torch.ctc_loss(*args, reduction=code), F.ctc_loss(*args, reduction=name)))
+        self.assertRaises(ValueError, torch.ctc_loss, *args, reduction=3)
+        self.assertTrue(torch.equal(torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), False), F.affine_grid(torch.eye(2, 3)[None], (1, 1, 2, 2), align_corners=False)))
+
+    def test_renormalised_rows(self):
+        weight = torch.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
+        self.assertIs(torch.embedding_renorm_(weight, torch.tensor([[0, 1], [0, 1]]), 1.0, 2.0), weight)
+        self.assertEqual([round(v, 5) for v in weight.flatten().tolist()], [0.6, 0.8, 0.3, 0.4, 6, 8])
+
+    def test_copies_of_views(self):
+        z = torch.tensor([1 + 2j])
+        real = torch.view_as_real_copy(z)
+        real.zero_()
+        self.assertEqual((z.item(), torch.view_as_complex_copy(torch.tensor([[1.0, 2.0]])).item()), (1 + 2j, 1 + 2j))
+        self.assertEqual(torch.view_as_real_copy(z, out=torch.empty(0)).tolist(), [[1, 2]])
+
+    def test_control_flow(self):
+        x = torch.ones(1, requires_grad=True)
+        torch.cond(torch.tensor(True), lambda t: t * 3, lambda t: t * 5, (x,)).backward()
+        self.assertEqual(x.grad.item(), 3)
+        for args in ((3, abs, abs), (True, 3, abs), (True, abs, abs, x), (torch.ones(2).bool(), abs, abs)):
+            self.assertRaises(RuntimeError, torch.cond, *args)
+        i, total = torch.while_loop(lambda i, t: i < 4, lambda i, t: (i + 1, t + i), (torch.tensor(0), torch.tensor(0)))
+        self.assertEqual((i.item(), total.item()), (4, 6))
+        self.assertRaises(RuntimeError, torch.while_loop, lambda t: t.sum() < 9, lambda t: torch.cat([t, t]), (torch.ones(1),))
+
+    def test_modes_of_autograd(self):
+        torch.set_anomaly_enabled(True, False)
+        self.assertEqual((torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()), (True, False))
+        torch.set_anomaly_enabled(False)
+        with torch.autograd.set_multithreading_enabled(False) as _:
+            self.assertFalse(torch.autograd.grad_mode.set_multithreading_enabled._enabled)
+        self.assertTrue(torch.autograd.grad_mode.set_multithreading_enabled._enabled)
+
+    def test_old_assertions(self):
+        with self.assertWarns(FutureWarning):
+            torch.testing.assert_allclose(torch.tensor([1.0]), torch.tensor([1.00009]))
+        with self.assertWarns(FutureWarning), self.assertRaises(AssertionError):
+            torch.testing.assert_allclose(torch.tensor([1.0]), torch.tensor([1.0002]))
+
+
 class Storages(unittest.TestCase):
     def test_classes(self):
         self.assertEqual((torch.FloatStorage(3).size(), torch.FloatStorage([1, 2]).tolist(), torch.LongStorage(2).dtype), (3, [1.0, 2.0], torch.int64))

@@ -7,13 +7,14 @@ import _cresset
 
 from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 from . import _tensor, anomaly_mode, function, grad_mode, graph  # noqa: F401
+from .grad_mode import set_multithreading_enabled
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .function import Function  # noqa: F401
 from .gradcheck import gradcheck, gradgradcheck  # noqa: F401
 from .variable import Variable  # noqa: F401
 
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
-           "no_grad", "set_detect_anomaly", "set_grad_enabled", "variable"]  # fmt: skip
+           "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable"]  # fmt: skip
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):

@@ -1,5 +1,33 @@
 """Whether operators record the graph: the contexts of `torch.no_grad` and its like."""
 
 from .. import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .._modes import _Context
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+
+
+class set_multithreading_enabled(_Context):
+    """Whether backward may run in several threads, for devices of different kinds. On the CPU it runs in the calling thread either way.
+
+    >>> with torch.autograd.set_multithreading_enabled(False):
+    ...     torch.ones(1, requires_grad=True).sum().backward()
+    """
+
+    _enabled = True
+
+    def __init__(self, mode):
+        self.mode, self._before = mode, set_multithreading_enabled._enabled
+        set_multithreading_enabled._enabled = mode
+
+    def _again(self):
+        return type(self)(self.mode)
+
+    def clone(self):
+        """Another one of the same mode."""
+        return self._again()
+
+    def __enter__(self):
+        set_multithreading_enabled._enabled = self.mode
+
+    def __exit__(self, *_):
+        set_multithreading_enabled._enabled = self._before

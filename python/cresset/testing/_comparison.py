@@ -3,6 +3,7 @@
 import cmath
 import collections.abc
 import numbers
+import warnings
 
 import cresset as torch
 
@@ -51,6 +52,25 @@ def assert_close(
     if msg is not None:
         text = msg(text) if callable(msg) else msg
     raise AssertionError(text)
+
+
+_OLD_TOLERANCES = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), torch.float64: (1e-5, 1e-8)}
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """An old form of `assert_close`, with other tolerances, which compares neither dtypes nor devices.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     torch.testing.assert_allclose(torch.tensor([1.0]), [1])
+    """
+    warnings.warn("assert_allclose is deprecated; use assert_close", FutureWarning, stacklevel=2)
+    actual = actual if isinstance(actual, torch.Tensor) else torch.tensor(actual)
+    expected = expected if isinstance(expected, torch.Tensor) else torch.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        rtol, atol = (max(pair) for pair in zip(*(_OLD_TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (actual, expected))))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=False, check_dtype=False, msg=msg or None)
 
 
 class _Comparison:
