@@ -54,6 +54,7 @@ void copy_(Tensor& self, const Tensor& src, bool) {
   CRESSET_CHECK(src.defined(), "copy_: the source is an undefined tensor");
   const bool fits = src.dim() <= self.dim() && broadcast_shapes(self.sizes(), src.sizes()) == DimVector(self.sizes());
   CRESSET_CHECK(fits, "copy_: the shape ", src.sizes(), " of the source cannot be broadcast to ", self.sizes());
+  if (!self.is_same(src)) check_no_internal_overlap("copy_", self);
   check_no_partial_overlap("copy_", self, src);
   CRESSET_CHECK_NOT_IMPLEMENTED(self.lacks_data() || !src.lacks_data(), "copy_: cannot copy out of a meta tensor, it holds no data");
 }

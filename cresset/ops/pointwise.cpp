@@ -274,10 +274,13 @@ DimVector dense_strides(IntArrayRef shape, ArrayRef<DimVector> inputs) {
     }
   }
   DimVector strides(static_cast<size_t>(n));
+  // In their plain order they have the strides of a new tensor, also without elements.
+  bool plain = true;
+  for (int i = 0; i < n; i++) plain = plain && order[i] == n - 1 - i;
   int64_t step = 1;
   for (const int d : order) {
     strides[d] = step;
-    step *= shape[d];
+    step *= plain && shape[d] == 0 ? 1 : shape[d];
   }
   return strides;
 }

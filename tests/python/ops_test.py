@@ -110,6 +110,12 @@ class SharedMemory(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             m[:1].index_copy_(0, torch.tensor([0]), m[0:][:1])
 
+    def test_a_repeated_element_may_be_copied_to_itself_only(self):
+        x = torch.ones(1).expand(3)
+        self.assertIs(x.copy_(x), x)
+        with self.assertRaises(RuntimeError):
+            x.copy_(torch.ones(3))
+
     def test_an_element_assigned_to_a_view_of_itself(self):
         m = torch.arange(3.0)
         element = m[1]
@@ -131,6 +137,7 @@ class StridesOfResults(unittest.TestCase):
 
     def test_beside_a_number(self):
         self.assertEqual((torch.empty(0, 1) * 1).stride(), (1, 0))
+        self.assertEqual((torch.empty(1, 0) * 1).stride(), (1, 1))
         self.assertEqual((torch.empty(0, 1) * torch.empty(0, 1)).stride(), (1, 1))
         x = torch.arange(2).reshape(1, 2, 1).permute(2, 0, 1)
         self.assertEqual(torch.where(x == 1, x, 0).stride(), (1, 2, 1))
