@@ -189,6 +189,7 @@ Tensor sum(const Tensor& self, std::optional<ScalarType> dtype) { return sparse_
 
 Tensor sum_dims(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const SparseParts& p = sparse_parts(self);
+  if (self.dim() == 0) return p.values.sum(dtype);
   DimVector dims;
   if (dim.has_value())
     for (const int64_t d : dim.value()) dims.push_back(wrap_dim(d, self.dim()));

@@ -81,8 +81,8 @@ from . import autograd, fft, linalg, special  # noqa: E402,F401
 from . import sparse  # noqa: E402,F401
 from .sparse import _make as _sparse_make  # noqa: E402
 
-for _name in ("coo", "compressed", "csr", "csc", "bsr", "bsc"):
-    globals()[f"sparse_{_name}_tensor"] = _overridable.overridable(getattr(_sparse_make, f"sparse_{_name}_tensor"), __name__)
+for _name in ("spmm", "dsmm", "hsmm", "saddmm", *(f"sparse_{kind}_tensor" for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc"))):
+    globals()[_name] = _overridable.overridable(getattr(_sparse_make, _name), __name__)
 
 # Submodules that load at first use, and names that live in them.
 _lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}

@@ -135,4 +135,30 @@ def as_sparse_gradcheck(gradcheck):
     return checked
 
 
+class _SparseType(type):
+    """The class of PyTorch's old types: COO tensors of one dtype."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, torch.Tensor) and instance.is_sparse and instance.dtype is cls.dtype
+
+    def __call__(cls, *args):
+        if not args:
+            return torch.sparse_coo_tensor((0,), dtype=cls.dtype)
+        if all(isinstance(n, int) for n in args):
+            return torch.sparse_coo_tensor(args, dtype=cls.dtype)
+        return torch.sparse_coo_tensor(*args, dtype=cls.dtype)
+
+
+for _name, _dtype in {
+    "BFloat16": torch.bfloat16, "Byte": torch.uint8, "Char": torch.int8, "Double": torch.float64, "Float": torch.float32, "Half": torch.float16,
+    "Int": torch.int32, "Long": torch.int64, "Short": torch.int16,
+}.items():  # fmt: skip
+    _text = f"""PyTorch's old type of {_dtype} COO tensors: calling it makes one, of sizes or of positions, values and sizes.
+
+    >>> isinstance(torch.sparse.{_name}Tensor(2, 3), torch.sparse.{_name}Tensor)
+    True
+    """
+    globals()[_name + "Tensor"] = _SparseType(_name + "Tensor", (), {"dtype": _dtype, "is_cuda": False, "is_sparse": True, "__module__": __name__, "__doc__": _text})
+
+
 torch._overridable.replace(globals(), __name__, but=("as_sparse_gradcheck",))

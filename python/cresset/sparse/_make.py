@@ -184,6 +184,46 @@ def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=Non
     return _compressed("sparse_bsc_tensor", ccol_indices, row_indices, values, size, dtype, layout, device, requires_grad, check_invariants)
 
 
+def spmm(input, mat2):
+    """The same as `mm`: the product of two matrices, of which any may be sparse.
+
+    >>> torch.spmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return _ops["mm"](input, mat2)
+
+
+def dsmm(input, mat2):
+    """The same as `mm`.
+
+    >>> torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return _ops["mm"](input, mat2)
+
+
+def hsmm(input, mat2):
+    """The same as `hspmm`: the product of a sparse and a dense matrix, with sparse rows.
+
+    >>> torch.hsmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).to_dense()
+    tensor([[1.],
+            [1.]])
+    """
+    return _ops["hspmm"](input, mat2)
+
+
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """The same as `addmm`.
+
+    >>> torch.saddmm(torch.ones(2, 1), torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[2.],
+            [2.]])
+    """
+    return _ops["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
+
+
 def _rebuild_sparse_tensor(layout, data):
     """What pickled sparse tensors are rebuilt with."""
     if layout is torch.sparse_coo:

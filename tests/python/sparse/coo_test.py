@@ -43,6 +43,16 @@ class Making(Base):
         self.assertEqual(values.tolist(), [3, 6])
         self.assertEqual(x.detach().to_dense().tolist(), [3, 6])
 
+    def test_old_types(self):
+        x = torch.sparse.FloatTensor(torch.tensor([[0, 1]]), torch.tensor([1.0, 2.0]), torch.Size([3]))
+        self.same(x, torch.tensor([1.0, 2.0, 0.0]))
+        self.assertIsInstance(x, torch.sparse.FloatTensor)
+        self.assertNotIsInstance(x, torch.sparse.DoubleTensor)
+        self.assertNotIsInstance(A, torch.sparse.FloatTensor)
+        self.assertEqual((x.type(), x.double().type()), ("torch.sparse.FloatTensor", "torch.sparse.DoubleTensor"))
+        self.assertIs(x.type("torch.sparse.IntTensor").dtype, torch.int32)
+        self.assertEqual(tuple(torch.sparse.LongTensor(2, 3).shape), (2, 3))
+
     def test_sizes_are_counted(self):
         self.assertEqual(tuple(torch.sparse_coo_tensor([[0, 4], [1, 2]], [1, 2]).shape), (5, 3))
         self.assertEqual(tuple(torch.sparse_coo_tensor([[0, 4]], [[1.0, 2.0], [3.0, 4.0]]).shape), (5, 2))
@@ -252,6 +262,7 @@ class Arithmetic(Base):
         self.assertIs(torch.sparse.sum(self.x, dtype=torch.float64).dtype, torch.float64)
         self.assertAlmostEqual(self.x.norm().item(), A.norm().item(), 5)
         self.assertTrue(self.x.any().item())
+        self.assertEqual([torch.tensor(3.0).to_sparse().sum(0).item(), torch.tensor(3.0).to_sparse().sum().item()], [3, 3])
 
     def test_dtypes_and_copies(self):
         for dtype in (torch.float64, torch.int32, torch.bool, torch.float16):

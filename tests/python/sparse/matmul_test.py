@@ -44,6 +44,9 @@ class Products(Base):
         x = A.to_sparse()
         self.same(torch.smm(x, B.t()), A @ B.t())
         self.same(torch.hspmm(x, B.t()), A @ B.t())
+        self.same(torch.hsmm(x, B.t()), A @ B.t())
+        for out in (torch.spmm(x, B.t()), torch.dsmm(x, B.t()), torch.saddmm(torch.zeros(2, 2), x, B.t())):
+            self.assertTrue(torch.equal(out, A @ B.t()))
         self.same(torch.sspaddmm(torch.eye(2).to_sparse(), x, B.t(), beta=2, alpha=3), 2 * torch.eye(2) + 3 * A @ B.t())
         c, m, n = B.to_sparse_csr(), torch.arange(4.0).reshape(2, 2), torch.arange(6.0).reshape(2, 3)
         self.same(torch.sparse.sampled_addmm(c, m, n, beta=2, alpha=3), (2 * B + 3 * m @ n) * (B != 0), torch.sparse_csr)
