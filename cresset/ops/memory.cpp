@@ -83,11 +83,8 @@ void fill_(Tensor& self, const Scalar& value) {
   check_number_fits(self, value);
   if (self.numel() > 0) kernels::fill_strided(array(self), value);
 }
-// A tensor's number is cast as copy_ casts: a complex one keeps its real part.
-void fill_(Tensor& self, const Tensor& value) {
-  const Scalar number = value.item();
-  cpu::fill_(self, number.isComplex() && !self.is_complex() && self.scalar_type() != kBool ? Scalar(number.toComplexDouble().real()) : number);
-}
+// A tensor's number is cast as copy_ casts it, whether it fits or not.
+void fill_(Tensor& self, const Tensor& value) { cpu::copy_(self, value, false); }
 void zero_(Tensor& self) {
   if (self.numel() > 0) kernels::fill_strided(array(self), 0);
 }
