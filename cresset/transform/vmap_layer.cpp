@@ -200,7 +200,7 @@ constexpr const char* kByElement[] = {"block_diag",
 const BatchRow* find_batch_row(const OpEntry& op) {
   static const auto* const table = [] {
     auto* made = new std::unordered_map<const OpEntry*, BatchRow>;
-    for (size_t i = 0; i < kNumPointwiseOps; i++) made->emplace(kPointwiseOps[i], BatchRow{kPointwiseOps[i]->name, run_pointwise});
+    for (const OpEntry* const* p = autograd::kPointwiseOps; *p; p++) made->emplace(*p, BatchRow{(*p)->name, run_pointwise});
     for (const BatchRows& rows : {view_rules(), memory_rules(), reduce_rules(), matmul_rules(), index_rules(), nn_rules()})
       for (size_t i = 0; i < rows.count; i++) (*made)[&dispatch::find_op(rows.rows[i].name).entry()] = rows.rows[i];
     for (const char* name : kByElement) (*made)[&dispatch::find_op(name).entry()] = {name, run_by_element};

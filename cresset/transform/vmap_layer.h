@@ -105,8 +105,4 @@ const BatchRow* find_batch_row(const OpEntry& op);
 // Runs a random operator by the mode of the innermost vmap, if there is one.
 bool run_random(const OpEntry& op, Stack& stack);
 
-// Element by element; generated.
-extern const OpEntry* const kPointwiseOps[];
-extern const size_t kNumPointwiseOps;
-
 }  // namespace cresset::func
