@@ -228,6 +228,16 @@ class Doubled(torch.autograd.Function):
         return 3 * x_t
 
 
+class Checkpoints(Case):
+    def test_recomputation(self):
+        from cresset.utils.checkpoint import checkpoint
+
+        w = X[0] + 1
+        f = lambda a, b: checkpoint(lambda a, b: (a * b).sin() * a, a, b, use_reentrant=False).sum()  # noqa: E731
+        g = lambda a, b: ((a * b).sin() * a).sum()  # noqa: E731
+        self.same(vmap(grad(f, argnums=(0, 1)), in_dims=(0, None))(X, w), vmap(grad(g, argnums=(0, 1)), in_dims=(0, None))(X, w))
+
+
 class CustomFunctions(Case):
     def test_a_rule_made_of_the_methods(self):
         w = X[0] + 2

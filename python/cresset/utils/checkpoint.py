@@ -6,6 +6,7 @@ import contextlib
 import traceback
 import warnings
 
+import _cresset
 import cresset as torch
 from cresset.amp._state import kept_regions
 from cresset.autograd.graph import saved_tensors_hooks
@@ -311,7 +312,8 @@ class _Inputs(torch.autograd.Function):
 def _kept(args):
     """A function that gives the arguments again."""
     places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
-    if not places:
+    # An element of a batch has no versions of its own.
+    if not places or any(_cresset.batched_parts(args[i]) for i in places):
         return lambda: args
     node = _Inputs.apply(torch.empty(0, requires_grad=True), *(args[i] for i in places)).grad_fn
     others = [None if isinstance(x, torch.Tensor) else x for x in args]
