@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cresset/core/batched.h"
 #include "cresset/core/generator_impl.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
@@ -320,7 +321,7 @@ Tensor channel_noise(const Tensor& input) {
   CRESSET_CHECK(input.dim() >= 2, "feature_dropout: requires at least 2 dimensions in the input, got shape ", input.sizes());
   DimVector shape(input.sizes());
   for (size_t d = 2; d < shape.size(); d++) shape[d] = 1;
-  return cresset::empty(shape, input.options());
+  return as_batched(input) ? input.new_empty(shape) : cresset::empty(shape, input.options());
 }
 
 // Keeps mean and variance of a self-normalising network (Klambauer et al., 2017).

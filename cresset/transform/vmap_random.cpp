@@ -16,18 +16,36 @@ namespace {
 
 // sized: the batch goes before the sizes asked for. element: one call for each element. batched: one call on the whole batch of
 // arguments. in_place: the same, written. mask: like batched, and with the same numbers for all it is drawn for one element.
-enum class Draw : uint8_t { sized, element, batched, in_place, mask };
+// composite: by its body, but one call for each element where nothing is batched.
+enum class Draw : uint8_t { sized, element, batched, in_place, mask, composite };
 struct RandomRow {
   const char* name;  // without the overload
   Draw draw;
 };
-constexpr RandomRow kRandom[] = {{"rand", Draw::sized},          {"randn", Draw::sized},          {"randint", Draw::sized},
-                                 {"normal", Draw::sized},        {"randperm", Draw::element},     {"rand_like", Draw::mask},
-                                 {"randn_like", Draw::mask},     {"randint_like", Draw::mask},    {"uniform_", Draw::in_place},
-                                 {"normal_", Draw::in_place},    {"log_normal_", Draw::in_place}, {"exponential_", Draw::in_place},
-                                 {"cauchy_", Draw::in_place},    {"geometric_", Draw::in_place},  {"bernoulli_", Draw::in_place},
-                                 {"_random_", Draw::in_place},   {"_normal", Draw::batched},      {"_bernoulli", Draw::batched},
-                                 {"multinomial", Draw::batched}, {"native_dropout", Draw::mask},  {"_sample_law", Draw::batched},
+constexpr RandomRow kRandom[] = {{"rand", Draw::sized},
+                                 {"randn", Draw::sized},
+                                 {"randint", Draw::sized},
+                                 {"normal", Draw::sized},
+                                 {"randperm", Draw::element},
+                                 {"rand_like", Draw::mask},
+                                 {"randn_like", Draw::mask},
+                                 {"randint_like", Draw::mask},
+                                 {"uniform_", Draw::in_place},
+                                 {"normal_", Draw::in_place},
+                                 {"log_normal_", Draw::in_place},
+                                 {"exponential_", Draw::in_place},
+                                 {"cauchy_", Draw::in_place},
+                                 {"geometric_", Draw::in_place},
+                                 {"bernoulli_", Draw::in_place},
+                                 {"_random_", Draw::in_place},
+                                 {"_normal", Draw::batched},
+                                 {"_bernoulli", Draw::batched},
+                                 {"multinomial", Draw::batched},
+                                 {"native_dropout", Draw::mask},
+                                 {"_sample_law", Draw::batched},
+                                 {"alpha_dropout", Draw::composite},
+                                 {"feature_dropout", Draw::composite},
+                                 {"feature_alpha_dropout", Draw::composite},
                                  {"_rrelu_noise", Draw::batched}};
 
 const RandomRow* random_row(const dispatch::FunctionSchema& schema, const OpEntry& op) {
@@ -141,6 +159,12 @@ bool run_random(const OpEntry& op, Stack& stack) {
   // Dropout that draws nothing.
   const size_t first = stack.size() - schema.arguments.size();
   if (schema.name == "native_dropout" && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
+  if (row->draw == Draw::composite) {
+    bool batched = level.randomness() != Randomness::Different;
+    for (size_t i = first; i < stack.size(); i++)
+      for_each_tensor(stack[i], [&](const Tensor& t) { batched = batched || as_batched(t); });
+    if (batched) return false;
+  }
   CRESSET_CHECK(level.randomness() != Randomness::Error,
                 "vmap: called random operation while in randomness error mode. Please either use ",
                 "the 'same' or 'different' randomness flags on vmap or perform the randomness operation out of vmap");
@@ -157,7 +181,7 @@ bool run_random(const OpEntry& op, Stack& stack) {
     found = d.run(d.arguments);
   } else if (row->draw == Draw::sized) {
     found = draw_sized(d);
-  } else if (row->draw == Draw::element) {
+  } else if (row->draw == Draw::element || row->draw == Draw::composite) {
     found = draw_each(d);
   } else {
     found = d.wrapped(d.run(d.fronts()));

@@ -143,6 +143,16 @@ class Randomness(Case):
         self.assertFalse(torch.equal(different[0], different[3]))
         self.same(vmap(lambda a: F.dropout(a, 0.5, training=False))(ones), ones)
 
+    def test_dropout_of_channels(self):
+        for f in (F.dropout1d, F.alpha_dropout, F.feature_alpha_dropout):
+            for x in (torch.ones(4, 1, 40, 2), torch.ones(1, 40, 2)):
+                batched = x.dim() == 4
+                call = lambda a, b: f(a if batched else x, 0.5, True)  # noqa: E731, B023
+                different = vmap(call, randomness="different")(torch.ones(4, 1, 40, 2), torch.ones(4))
+                self.assertFalse(torch.equal(different[0], different[3]))
+                same = vmap(call, randomness="same")(torch.ones(4, 1, 40, 2), torch.ones(4))
+                self.assertTrue(torch.equal(same[0], same[3]))
+
     def test_nested(self):
         inner = vmap(lambda a: torch.randn(()), randomness="different")
         got = vmap(inner, randomness="same")(X)
