@@ -55,7 +55,11 @@ Tensor slice_copy(const Tensor& self, int64_t dim, std::optional<int64_t> start,
 }
 Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   CRESSET_CHECK(dim < self.dim(), "narrow_copy: dimension out of range, got ", dim, " for shape ", self.sizes());
-  if (self.layout() != Layout::Strided) return sparse::narrow_copy(self, dim, start, length);
+  if (self.layout() != Layout::Strided) {
+    if (!layer_state().grad_mode || !self.requires_grad()) return sparse::narrow_copy(self, dim, start, length);
+    const int64_t first = start < 0 ? start + self.size(dim) : start;
+    return self.index_select(dim, cresset::arange(first, first + length, TensorOptions(kLong)));
+  }
   return separate(self.narrow(dim, start, length));
 }
 std::vector<Tensor> unbind_copy(const Tensor& self, int64_t dim) { return separate(self.unbind(dim)); }

@@ -173,6 +173,12 @@ Tensor pow(const Tensor& self, const Scalar& exponent) {
   return cresset::with_values(whole, sparse_parts(whole).values.pow(exponent));
 }
 
+Tensor threshold_backward(const Tensor& grad, const Tensor& self, const Scalar& threshold) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self), "Could not run 'aten::threshold_backward' with a sparse gradient of a dense tensor; use to_dense()");
+  const Tensor whole = self.layout() == Layout::Sparse ? self.coalesce() : self;
+  return cresset::with_values(whole, cresset::threshold_backward(values_like(grad, whole), sparse_parts(whole).values, threshold));
+}
+
 void on_values(const dispatch::OpEntry& op, dispatch::Stack& stack) {
   const size_t n = op.function_schema().arguments.size(), at = stack.size() - n;
   const Tensor given = stack[at].to_tensor();

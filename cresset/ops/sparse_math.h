@@ -31,6 +31,7 @@ Tensor t(const Tensor& self);
 Tensor permute(const Tensor& self, IntArrayRef dims);
 Tensor unsqueeze(const Tensor& self, int64_t dim);
 Tensor select(const Tensor& self, int64_t dim, int64_t index);
+Tensor squeeze(const Tensor& self, int64_t dim);
 std::vector<Tensor> unbind(const Tensor& self, int64_t dim);
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index);
 Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length);
@@ -48,6 +49,8 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking);
 Tensor& zero_(Tensor& self);
 Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format);
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format);
+
+Tensor threshold_backward(const Tensor& grad, const Tensor& self, const Scalar& threshold);
 
 // Any op of one tensor that keeps zeros, on the values alone.
 void on_values(const dispatch::OpEntry& op, dispatch::Stack& stack);

@@ -147,6 +147,15 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   return make_coo(sizes, row_without(p.indices, d).index_select(1, kept), values, p.coalesced);
 }
 
+Tensor squeeze(const Tensor& self, int64_t dim) {
+  const SparseParts& p = coo("squeeze", self);
+  const int64_t d = wrap_dim(dim, self.dim());
+  if (self.dim() == 0 || self.size(d) != 1) return self.detach();
+  const DimVector sizes = without(self.sizes(), d);
+  if (d >= p.sparse_dim) return make_coo(sizes, p.indices, p.values.squeeze(d - p.sparse_dim + 1), p.coalesced);
+  return make_coo(sizes, row_without(p.indices, d), p.values, p.coalesced);
+}
+
 std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   std::vector<Tensor> slices;
   for (int64_t i = 0; i < self.size(dim); i++) slices.push_back(sparse::select(self, dim, i));

@@ -68,6 +68,8 @@ Table::Table() {
   both("transpose.int", &sparse::transpose);
   both("t", &sparse::t);
   both("permute", &sparse::permute);
+  both("threshold_backward", &sparse::threshold_backward);
+  coo("squeeze.dim", &sparse::squeeze);
   coo("unsqueeze", &sparse::unsqueeze);
   both("select.int", &sparse::select);
   both("unbind.int", &sparse::unbind);

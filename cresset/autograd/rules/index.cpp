@@ -33,7 +33,8 @@ Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& in
 
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
   if (sizes.empty()) return grad.reshape({-1}).sum().reshape({});
-  return cresset::zeros(sizes, grad.options()).index_add(dim, index.reshape({-1}), grad);
+  const Tensor dense = grad.to_dense();
+  return cresset::zeros(sizes, dense.options()).index_add(dim, index.reshape({-1}), dense);
 }
 
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
@@ -57,7 +58,7 @@ std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector
       parts.push_back(cresset::zeros({0}, grad.options()));
       continue;
     }
-    parts.push_back(grad.narrow(d, at, s[d]));
+    parts.push_back(grad.layout() == Layout::Strided ? grad.narrow(d, at, s[d]) : grad.narrow_copy(d, at, s[d]));
     at += s[d];
   }
   return parts;

@@ -14,6 +14,8 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
 }
 
 Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  // The parts of a sparse tensor are no views of it that could be written through.
+  if (grad.layout() != Layout::Strided) return select_backward(grad.to_dense(), sizes, dim, index);
   Tensor full = ops::zeros_for(grad, sizes);
   full.select(dim, index).copy_(grad);
   return full;

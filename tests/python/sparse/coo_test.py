@@ -353,6 +353,19 @@ class Gradients(Base):
         self.assertTrue(torch.allclose(x.grad * (A != 0), p.grad * (A != 0)))
         self.assertTrue(torch.allclose(y.grad, q.grad * (B != 0)))
 
+    def test_shapes(self):
+        weight = torch.arange(6.0).reshape(2, 3) + 1
+        for f in (
+            lambda t: t[1], lambda t: t.select(1, 2), lambda t: t[1, 2] * 2, lambda t: t.unbind(0)[1], lambda t: t.unsqueeze(1), lambda t: t.t(),
+            lambda t: torch.cat([t, t * 2]), lambda t: torch.stack([t, t]), lambda t: t.index_select(0, torch.tensor([1, 1])), lambda t: t.narrow_copy(1, 1, 2),
+            lambda t: t.relu(), lambda t: torch.sparse.sum(t, 1) if t.is_sparse else t.sum(1), lambda t: t.mv(torch.ones(3)), lambda t: t * weight,
+        ):  # fmt: skip
+            s, x = A.to_sparse().requires_grad_(), A.clone().requires_grad_()
+            for t in (s, x):
+                out = f(t).to_dense()
+                (out * (torch.arange(float(out.numel())).reshape(out.shape) + 1)).sum().backward()
+            self.assertTrue(torch.equal(s.grad.to_dense() * (A != 0), x.grad * (A != 0)))
+
     def test_mask(self):
         x = B.clone().requires_grad_()
         x.sparse_mask(A.to_sparse()).values().pow(2).sum().backward()
