@@ -58,19 +58,31 @@ int64_t segment_starts(int64_t* starts, const int64_t* sorted, int64_t n) {
 
 namespace {
 
-template <class T> struct SumOf { using type = T; };
-template <> struct SumOf<Half> { using type = float; };
-template <> struct SumOf<BFloat16> { using type = float; };
+template <class T>
+struct SumOf {
+  using type = T;
+};
+template <>
+struct SumOf<Half> {
+  using type = float;
+};
+template <>
+struct SumOf<BFloat16> {
+  using type = float;
+};
 
 template <class T>
 void add_to(T& sum, const T& x) {
-  if constexpr (std::is_same_v<T, bool>) sum = sum || x;
-  else sum = static_cast<T>(sum + x);
+  if constexpr (std::is_same_v<T, bool>)
+    sum = sum || x;
+  else
+    sum = static_cast<T>(sum + x);
 }
 
 }  // namespace
 
-void segment_sum(void* out, const void* values, ScalarType dtype, int64_t width, const int64_t* order, const int64_t* starts, int64_t segments) {
+void segment_sum(void* out, const void* values, ScalarType dtype, int64_t width, const int64_t* order, const int64_t* starts,
+                 int64_t segments) {
   visit_dtype(dtype, "coalesce", [&](auto zero) {
     using T = decltype(zero);
     using Sum = typename SumOf<T>::type;
@@ -128,7 +140,8 @@ void expand_pointers(void* majors, const void* pointers, ScalarType index_dtype,
   });
 }
 
-PointerFault check_pointers(const void* pointers, const void* plain, ScalarType index_dtype, int64_t batches, int64_t n_major, int64_t n_minor, int64_t nnz) {
+PointerFault check_pointers(const void* pointers, const void* plain, ScalarType index_dtype, int64_t batches, int64_t n_major,
+                            int64_t n_minor, int64_t nnz) {
   return visit_index(index_dtype, "sparse", [&](auto zero) {
     using I = decltype(zero);
     for (int64_t b = 0; b < batches; b++) {
@@ -148,15 +161,18 @@ PointerFault check_pointers(const void* pointers, const void* plain, ScalarType 
   });
 }
 
-void sparse_times_dense(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns, const Scalar& beta, const Scalar& alpha) {
+void sparse_times_dense(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns,
+                        const Scalar& beta, const Scalar& alpha) {
   if (columns == 0) return;
   parallel_for(0, a.rows, std::max<int64_t>(1, 4096 / columns), [&](int64_t begin, int64_t end) {
     call(sparse_dense_rows_stub)(out, a, dense, dense_stride, columns, beta, alpha, begin, end);
   });
 }
 
-void sampled_product(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta, const Scalar& alpha) {
-  parallel_for(0, pattern.rows, 64, [&](int64_t begin, int64_t end) { call(sampled_rows_stub)(values, pattern, a, b, depth, beta, alpha, begin, end); });
+void sampled_product(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta,
+                     const Scalar& alpha) {
+  parallel_for(0, pattern.rows, 64,
+               [&](int64_t begin, int64_t end) { call(sampled_rows_stub)(values, pattern, a, b, depth, beta, alpha, begin, end); });
 }
 
 void sparse_product_count(int64_t* pointers, const SparseRows& a, const SparseRows& b, int64_t columns) {
@@ -172,7 +188,10 @@ void sparse_product_count(int64_t* pointers, const SparseRows& a, const SparseRo
         for (int64_t k = pa[i]; k < pa[i + 1]; k++)
           for (int64_t j = pb[ca[k]]; j < pb[ca[k] + 1]; j++) {
             int64_t& mark = seen[static_cast<size_t>(cb[j])];
-            if (mark != i) { mark = i; count++; }
+            if (mark != i) {
+              mark = i;
+              count++;
+            }
           }
         pointers[i + 1] = count;
       }
@@ -181,7 +200,8 @@ void sparse_product_count(int64_t* pointers, const SparseRows& a, const SparseRo
   for (int64_t i = 0; i < a.rows; i++) pointers[i + 1] += pointers[i];
 }
 
-void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, const SparseRows& a, const SparseRows& b, int64_t columns) {
+void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, const SparseRows& a, const SparseRows& b,
+                         int64_t columns) {
   visit_index(a.index_dtype, "sparse", [&](auto izero) {
     using I = decltype(izero);
     const I *pa = static_cast<const I*>(a.pointers), *ca = static_cast<const I*>(a.plain);
@@ -205,8 +225,10 @@ void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, 
                 sums[c] = Sum{};
                 mine[count++] = static_cast<int64_t>(c);
               }
-              if constexpr (std::is_same_v<Sum, bool>) sums[c] = sums[c] || (va[k] && vb[j]);
-              else sums[c] = static_cast<Sum>(sums[c] + static_cast<Sum>(va[k]) * static_cast<Sum>(vb[j]));
+              if constexpr (std::is_same_v<Sum, bool>)
+                sums[c] = sums[c] || (va[k] && vb[j]);
+              else
+                sums[c] = static_cast<Sum>(sums[c] + static_cast<Sum>(va[k]) * static_cast<Sum>(vb[j]));
             }
           // A row that is full enough is in order by its marks.
           if (count > columns / 16) {

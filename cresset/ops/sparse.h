@@ -18,7 +18,8 @@ Tensor flat_positions(const Tensor& positions, IntArrayRef sizes);
 Tensor positions_of(const Tensor& flat, IntArrayRef sizes);
 // The majors (batch..., nnz) of pointers (batch..., n + 1).
 Tensor expanded(const Tensor& pointers, int64_t nnz);
-// Positions of all stored elements, in their order: (sparse_dim, nnz), or (batch_dim + 2, elements) with those of one block together.
+// Positions of all stored elements, in their order: (sparse_dim, nnz), or (batch_dim + 2, elements) with those of one block
+// together.
 Tensor element_positions(const Tensor& t);
 // Values in the order of element_positions, of shape (elements, dense sizes...).
 Tensor element_values(const Tensor& t, const Tensor& values);
@@ -39,7 +40,8 @@ Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_di
 Tensor empty_like(const Tensor& self, const TensorOptions& options);
 
 // To a compressed layout from positions (batch_dim + 2, n) and values (n, dense sizes...); `blocksize` empty: no blocks.
-Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& values, IntArrayRef blocksize, ScalarType index_dtype);
+Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& values, IntArrayRef blocksize,
+                       ScalarType index_dtype);
 // A matrix by rows: itself where it is CSR; its values without a history.
 Tensor by_rows(const Tensor& matrix);
 

@@ -14,8 +14,14 @@ class Row {
  public:
   using Sum = Compute<T>;
   Row(const SparseRows& a, const T* dense, int64_t stride, Sum beta, Sum alpha, bool keeps)
-      : pointers_(static_cast<const I*>(a.pointers)), plain_(static_cast<const I*>(a.plain)), values_(static_cast<const T*>(a.values)), dense_(dense), stride_(stride),
-        beta_(beta), alpha_(alpha), keeps_(keeps) {}
+      : pointers_(static_cast<const I*>(a.pointers)),
+        plain_(static_cast<const I*>(a.plain)),
+        values_(static_cast<const T*>(a.values)),
+        dense_(dense),
+        stride_(stride),
+        beta_(beta),
+        alpha_(alpha),
+        keeps_(keeps) {}
 
   void run(int64_t i, T* to, int64_t columns) const {
     const int64_t from = pointers_[i], n = static_cast<int64_t>(pointers_[i + 1]) - from;
@@ -27,8 +33,10 @@ class Row {
     }
     for (; c < columns; c++) {
       Sum sum{};
-      for (int64_t k = from; k < from + n; k++) sum = static_cast<Sum>(sum + static_cast<Sum>(values_[k]) * static_cast<Sum>(dense_[place(k) + c]));
-      to[c] = static_cast<T>(static_cast<Sum>(keeps_ ? static_cast<Sum>(beta_ * static_cast<Sum>(to[c]) + alpha_ * sum) : static_cast<Sum>(alpha_ * sum)));
+      for (int64_t k = from; k < from + n; k++)
+        sum = static_cast<Sum>(sum + static_cast<Sum>(values_[k]) * static_cast<Sum>(dense_[place(k) + c]));
+      to[c] = static_cast<T>(static_cast<Sum>(keeps_ ? static_cast<Sum>(beta_ * static_cast<Sum>(to[c]) + alpha_ * sum)
+                                                     : static_cast<Sum>(alpha_ * sum)));
     }
   }
 
@@ -67,27 +75,30 @@ template <class F>
 void visit_number(ScalarType t, F&& f) {
   visit_dtype(t, "sparse product", [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, bool>) CRESSET_CHECK_NOT_IMPLEMENTED(false, "sparse product: not implemented for bool");
-    else f(zero);
+    if constexpr (std::is_same_v<T, bool>)
+      CRESSET_CHECK_NOT_IMPLEMENTED(false, "sparse product: not implemented for bool");
+    else
+      f(zero);
   });
 }
 
 }  // namespace
 
-void sparse_dense_rows(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns, const Scalar& beta, const Scalar& alpha,
-                       int64_t begin, int64_t end) {
+void sparse_dense_rows(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns, const Scalar& beta,
+                       const Scalar& alpha, int64_t begin, int64_t end) {
   visit_number(a.dtype, [&](auto zero) {
     using T = decltype(zero);
     using Sum = Compute<T>;
     visit_index(a.index_dtype, "sparse product", [&](auto izero) {
-      const Row<T, decltype(izero)> row(a, static_cast<const T*>(dense), dense_stride, beta.as<Sum>(), alpha.as<Sum>(), beta.isComplex() || beta.as<double>() != 0);
+      const Row<T, decltype(izero)> row(a, static_cast<const T*>(dense), dense_stride, beta.as<Sum>(), alpha.as<Sum>(),
+                                        beta.isComplex() || beta.as<double>() != 0);
       for (int64_t i = begin; i < end; i++) row.run(i, static_cast<T*>(out) + i * columns, columns);
     });
   });
 }
 
-void sampled_rows(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta, const Scalar& alpha, int64_t begin,
-                  int64_t end) {
+void sampled_rows(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta,
+                  const Scalar& alpha, int64_t begin, int64_t end) {
   visit_number(pattern.dtype, [&](auto zero) {
     using T = decltype(zero);
     using Sum = Compute<T>;
@@ -105,7 +116,8 @@ void sampled_rows(void* values, const SparseRows& pattern, const void* a, const 
           Sum part[8] = {};
           int64_t c = 0;
           for (; c + 8 <= depth; c += 8)
-            for (int j = 0; j < 8; j++) part[j] = static_cast<Sum>(part[j] + static_cast<Sum>(left[c + j]) * static_cast<Sum>(right[c + j]));
+            for (int j = 0; j < 8; j++)
+              part[j] = static_cast<Sum>(part[j] + static_cast<Sum>(left[c + j]) * static_cast<Sum>(right[c + j]));
           for (; c < depth; c++) part[0] = static_cast<Sum>(part[0] + static_cast<Sum>(left[c]) * static_cast<Sum>(right[c]));
           for (int j = 4; j > 0; j /= 2)
             for (int m = 0; m < j; m++) part[m] = static_cast<Sum>(part[m] + part[m + j]);
