@@ -40,14 +40,24 @@ int64_t distinct(T* values, int64_t* inverse, int64_t* counts, const T* x, int64
 }
 
 // The first place in [0, n) whose element is not before the value; comparisons with NaN count as before.
-template <class T>
-int64_t insertion_point(const T* row, const int64_t* order, int64_t n, T value, bool right) {
+template <class T, class At>
+int64_t insertion_point(At at, int64_t n, T value, bool right) {
+  auto before = [&](int64_t i) { return right ? !(at(i) > value) : !(at(i) >= value); };
   int64_t low = 0, high = n;
+  if (n > 0 && at(n - 1) == at(n - 1)) {
+    // Without branches, whose outcomes nobody can foresee.
+    for (int64_t count = n; count > 1;) {
+      const int64_t half = count / 2;
+      low += before(low + half - 1) ? half : 0;
+      count -= half;
+    }
+    return low + before(low);
+  }
+  // NaN at the end is in no order with the rest: the halves in their usual succession.
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    const T at = row[order ? order[middle] : middle];
-    if (right ? at > value : at >= value) high = middle;
-    else low = middle + 1;
+    if (before(middle)) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -94,7 +104,9 @@ void searchsorted(const Strided& out, const Strided& sorted, const Strided& valu
     parallel_for(0, values.numel(), 2048, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const int64_t start = sorted.dim() == 1 ? 0 : i / per_row * n;
-        found[static_cast<size_t>(i)] = insertion_point(row + start, order ? order + start : nullptr, n, value[i], right);
+        const T* from = row + start;
+        found[static_cast<size_t>(i)] = order ? insertion_point([&](int64_t k) { return from[order[start + k]]; }, n, value[i], right)
+                                              : insertion_point([&](int64_t k) { return from[k]; }, n, value[i], right);
       }
     });
   });

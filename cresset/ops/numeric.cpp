@@ -152,6 +152,9 @@ Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, co
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
   CRESSET_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: expected 1-D argument vec1 and vec2, got shapes ", vec1.sizes(), " and ", vec2.sizes());
   const DimVector shape{vec1.size(0), vec2.size(0)};
+  if (self.is_floating_point() && self.scalar_type() == vec1.scalar_type() && vec1.scalar_type() == vec2.scalar_type() && beta.equal(1) &&
+      self.scalar_type() != kHalf && self.scalar_type() != kBFloat16)
+    return cresset::addcmul(self.expand(shape), vec1.unsqueeze(1), vec2, alpha);
   const Tensor sum = blended(self.expand(shape), cresset::outer(vec1, vec2), beta, alpha);
   return self.scalar_type() == kBool && vec1.scalar_type() == kBool && vec2.scalar_type() == kBool ? sum.to(kBool) : sum;
 }

@@ -511,5 +511,22 @@ class CumulativeProducts(unittest.TestCase):
             close(torch.autograd.grad((x.cumprod(1) * weights).sum(), x, create_graph=True)[0], expected)
 
 
+class Searching(unittest.TestCase):
+    def test_every_length_and_both_sides(self):
+        for n in range(20):
+            row, values = np.sort(random(n).round(1)), random(50, seed=1).round(1)
+            order = np.random.default_rng(2).permutation(n)
+            for right in (False, True):
+                expected = np.searchsorted(row, values, side="right" if right else "left").tolist()
+                self.assertEqual(torch.searchsorted(torch.tensor(row), torch.tensor(values), right=right).tolist(), expected)
+                sorter = torch.tensor(np.argsort(order))
+                self.assertEqual(torch.searchsorted(torch.tensor(row[order]), torch.tensor(values), right=right, sorter=sorter).tolist(), expected)
+
+    def test_not_a_number_as_in_pytorch(self):
+        row, values = torch.tensor([1.0, 2.0, 3.0, 4.0, NAN]), torch.tensor([0.0, 2.0, 3.5, 9.0, NAN])
+        self.assertEqual(torch.searchsorted(row, values).tolist(), [0, 1, 5, 5, 5])
+        self.assertEqual(torch.searchsorted(row, values, right=True).tolist(), [0, 2, 5, 5, 5])
+
+
 if __name__ == "__main__":
     unittest.main()

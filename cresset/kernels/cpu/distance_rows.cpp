@@ -119,6 +119,25 @@ CRESSET_ALWAYS_INLINE V slope(V d, V distance) {
   else return absolute(d) == distance ? sign : d * 0;
 }
 
+// `across` vectors of the result, summed side by side.
+template <Norm norm, int across, class T>
+CRESSET_ALWAYS_INLINE void gradient_at(const DistanceGradRow& row, int64_t m) {
+  const T *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance), *weights = static_cast<const T*>(row.weights);
+  constexpr int lanes = kLanes<T>;
+  Vec<T> own[across], total[across] = {};
+  for (int u = 0; u < across; u++) own[u] = load_raw<Vec<T>>(static_cast<const T*>(row.row) + m + u * lanes);
+  for (int64_t j0 = 0; j0 < row.count; j0 += kChain) {
+    Vec<T> sum[across] = {};
+    for (int64_t j = j0; j < std::min(row.count, j0 + kChain); j++)
+      for (int u = 0; u < across; u++) {
+        const Vec<T> d = own[u] - load_raw<Vec<T>>(others + j * row.columns + m + u * lanes);
+        sum[u] = fma(splat(weights[j]), slope<norm>(d, splat(distance[j])), sum[u]);
+      }
+    for (int u = 0; u < across; u++) total[u] += sum[u];
+  }
+  for (int u = 0; u < across; u++) store_raw(static_cast<T*>(row.out) + m + u * lanes, total[u]);
+}
+
 template <Norm norm, class T>
 void gradient_of(const DistanceGradRow& row) {
   const T *x = static_cast<const T*>(row.row), *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance);
@@ -126,19 +145,8 @@ void gradient_of(const DistanceGradRow& row) {
   T* out = static_cast<T*>(row.out);
   constexpr int lanes = kLanes<T>;
   int64_t m = 0;
-  for (; m + lanes <= row.columns; m += lanes) {
-    const Vec<T> own = load_raw<Vec<T>>(x + m);
-    Vec<T> total = {};
-    for (int64_t j0 = 0; j0 < row.count; j0 += kChain) {
-      Vec<T> sum = {};
-      for (int64_t j = j0; j < std::min(row.count, j0 + kChain); j++) {
-        const Vec<T> d = own - load_raw<Vec<T>>(others + j * row.columns + m);
-        sum = fma(splat(weights[j]), slope<norm>(d, splat(distance[j])), sum);
-      }
-      total += sum;
-    }
-    store_raw(out + m, total);
-  }
+  for (; m + 4 * lanes <= row.columns; m += 4 * lanes) gradient_at<norm, 4, T>(row, m);
+  for (; m + lanes <= row.columns; m += lanes) gradient_at<norm, 1, T>(row, m);
   for (; m < row.columns; m++) {
     T total = 0;
     for (int64_t j = 0; j < row.count; j++) {
