@@ -511,7 +511,7 @@ class CumulativeProducts(unittest.TestCase):
             close(torch.autograd.grad((x.cumprod(1) * weights).sum(), x, create_graph=True)[0], expected)
 
 
-class Searching(unittest.TestCase):
+class BinarySearch(unittest.TestCase):
     def test_every_length_and_both_sides(self):
         for n in range(20):
             row, values = np.sort(random(n).round(1)), random(50, seed=1).round(1)
