@@ -1,7 +1,12 @@
 // Reading images and volumes at coordinates between their points.
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "cresset/base/parallel.h"
+#include "cresset/dispatch/op.h"
+#include "cresset/kernels/cpu/sampled_planes.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 
@@ -61,6 +66,29 @@ std::vector<Tap> taps_of(const Tensor& coordinate, int64_t size, int64_t mode, i
   return taps;
 }
 
+// The weighted sums of planes (N, C, points) at the taps, with nothing to record.
+Tensor summed(const Tensor& flat, const std::vector<Tap>& taps, IntArrayRef shape) {
+  const Tensor out = cresset::empty(shape, flat.options());
+  const int64_t channels = flat.size(1), size = flat.size(2), points = shape.empty() ? 1 : out.numel() / std::max<int64_t>(1, shape[0] * channels);
+  if (out.numel() == 0) return out;
+  const auto item = static_cast<int64_t>(flat.element_size());
+  parallel_for(0, shape[0] * channels, std::max<int64_t>(1, 32768 / (points * static_cast<int64_t>(taps.size()))), [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end;) {
+      const int64_t image = plane / channels, count = std::min(end, (image + 1) * channels) - plane;
+      std::vector<kernels::SampledTap> at;
+      for (const Tap& tap : taps)
+        at.push_back({static_cast<const int64_t*>(tap.place.data_ptr()) + image * points,
+                      tap.weight.defined() ? static_cast<const char*>(tap.weight.data_ptr()) + image * points * item : nullptr,
+                      static_cast<const bool*>(tap.valid.data_ptr()) + image * points});
+      kernels::call(kernels::sampled_planes_stub)({flat.scalar_type(), static_cast<const char*>(flat.data_ptr()) + plane * size * item,
+                                                   static_cast<char*>(out.data_ptr()) + plane * points * item, count, size, points, at.data(),
+                                                   static_cast<int>(at.size())});
+      plane += count;
+    }
+  });
+  return out;
+}
+
 Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
   const int64_t n = input.dim() - 2;
   CRESSET_CHECK((n == 2 || n == 3) && grid.dim() == input.dim(), op,
@@ -90,7 +118,12 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
   }
   DimVector shape(input.sizes().slice(0, 2));
   for (int64_t d = 1; d <= n; d++) shape.push_back(grid.size(d));
+  const dispatch::Key key = dispatch::key_of(input, grid);
+  const LayerState& state = layer_state();
+  const bool direct = (((key.layers | state.included) & ~state.excluded) | key.backend) == 0 && (input.scalar_type() == kFloat || input.scalar_type() == kDouble) &&
+                      input.numel() < (int64_t{1} << 31);
   const Tensor flat = input.flatten(2);
+  std::vector<Tap> points;
   Tensor sum;
   for (int64_t c = 0; c < combinations; c++) {
     Tensor place, weight, valid;
@@ -102,12 +135,17 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
       valid = valid.defined() ? valid.logical_and(tap.valid) : tap.valid;
       if (tap.weight.defined()) weight = weight.defined() ? weight * tap.weight : tap.weight;
     }
-    const Tensor row = place.reshape({input.size(0), 1, -1}).expand({input.size(0), input.size(1), -1});
+    if (direct) {
+      points.push_back({place.contiguous(), weight.defined() ? weight.contiguous() : weight, valid.contiguous()});
+      continue;
+    }
+    const Tensor row = place.flatten(1).unsqueeze(1).expand({input.size(0), input.size(1), -1});
     Tensor values = flat.gather(2, row).view(shape);
     if (weight.defined()) values = values * weight.unsqueeze(1);
     values = values.masked_fill(valid.logical_not().unsqueeze(1), 0);
     sum = sum.defined() ? sum + values : values;
   }
+  if (direct) return summed(flat.contiguous(), points, shape);
   // The nearest point does not move with the grid, whose gradient is zero.
   if (mode == kNearest && layer_state().grad_mode && grid.requires_grad()) {
     const Tensor x = grid.select(-1, 0);

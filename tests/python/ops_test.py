@@ -174,5 +174,27 @@ class Integers(unittest.TestCase):
             torch.ones(2, 3).sum([1.0])
 
 
+class SampledGrids(unittest.TestCase):
+    def test_the_kernel_and_the_recorded_ops_agree(self):
+        rng = np.random.default_rng(0)
+        for sizes, places in (((5, 6), (37, 9)), ((4, 5, 6), (3, 7, 5))):
+            for mode in ("bilinear", "nearest", "bicubic")[: 5 - len(sizes)]:
+                for padding in ("zeros", "border", "reflection"):
+                    x = torch.tensor(rng.normal(size=(2, 3, *sizes)))
+                    grid = torch.tensor(rng.uniform(-1.5, 1.5, size=(2, *places, len(sizes))))
+                    plain = F.grid_sample(x, grid, mode, padding, align_corners=False)
+                    recorded = F.grid_sample(x.clone().requires_grad_(), grid, mode, padding, align_corners=False)
+                    np.testing.assert_allclose(plain.numpy(), recorded.detach().numpy(), rtol=1e-12, atol=1e-12)
+
+    def test_points_outside_are_zero_whatever_the_image_holds(self):
+        image = torch.full((1, 1, 2, 2), float("inf"))
+        self.assertEqual(F.grid_sample(image, torch.full((1, 1, 3, 2), 5.0), align_corners=False).flatten().tolist(), [0, 0, 0])
+
+    def test_no_images(self):
+        for recorded in (False, True):
+            out = F.grid_sample(torch.ones(0, 3, 2, 2, requires_grad=recorded), torch.zeros(0, 4, 5, 2), align_corners=False)
+            self.assertEqual(out.shape, (0, 3, 4, 5))
+
+
 if __name__ == "__main__":
     unittest.main()
