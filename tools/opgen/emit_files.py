@@ -73,16 +73,8 @@ def namespaces_h(rows: list[Row]) -> str:
                     plain = re.sub(r"<[^<>]*>", "", plain)
                 names = ", ".join(part.split()[-1].lstrip("&") for part in plain.split(",") if part)
                 lines.append(f"inline {match[1]}{match[2]}({match[3]}) {{ return cresset::{home}_{match[2]}({names}); }}")
-                # Beside a number a literal would be as good a bool as a string; options may follow what must be given.
-                if re.search(r"std::string_view ord\b", match[3]):
-                    literal = re.sub(r'std::string_view ord( = "[^"]*")?', "const char* ord", match[3])
-                    if not re.search(r"= [^,]*, [^=]*const char", literal):
-                        lines.append(f"inline {match[1]}{match[2]}({literal}) {{ return cresset::{home}_{match[2]}({names.replace('ord', 'std::string_view(ord)')}); }}")
-                if spacing := re.search(r", double d = (\S+), const TensorOptions&", match[3]):
-                    given = match[3].replace(f", double d = {spacing[1]}", "").replace("& options = {}", "& options")
-                    lines.append(f"inline {match[1]}{match[2]}({given}) {{ return cresset::{home}_{match[2]}({names.replace(' d,', f' {spacing[1]},')}); }}")
         lines += [f"}}  // namespace cresset::{home}", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, '#include "cresset/ops/namespace_overloads.h"', ""])
 
 
 def tensor_methods(rows: list[Row]) -> str:
