@@ -12,6 +12,7 @@ void AdagradOptions::serialize(serialize::OutputArchive& archive) const {
   detail::write(archive, "weight_decay", weight_decay());
   detail::write(archive, "initial_accumulator_value", initial_accumulator_value());
   detail::write(archive, "eps", eps());
+  detail::write_choice(archive, "maximize", maximize());
 }
 void AdagradOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "lr", lr());
@@ -19,6 +20,7 @@ void AdagradOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "weight_decay", weight_decay());
   detail::read(archive, "initial_accumulator_value", initial_accumulator_value());
   detail::read(archive, "eps", eps());
+  detail::read_choice(archive, "maximize", maximize());
 }
 
 void AdagradParamState::serialize(serialize::OutputArchive& archive) const {
@@ -48,7 +50,7 @@ Tensor Adagrad::step(LossClosure closure) {
     const auto& o = static_cast<const AdagradOptions&>(group.options());
     for (Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      Tensor grad = p.grad();
+      Tensor grad = o.maximize() ? p.grad().neg() : p.grad();
       auto& state = state_of<AdagradParamState>(p);
       if (!state.sum().defined()) state.sum(cresset::full_like(p, o.initial_accumulator_value(), {}, MemoryFormat::Preserve));
       state.step()++;

@@ -12,6 +12,7 @@ struct CRESSET_API AdagradOptions : public OptimizerCloneableOptions<AdagradOpti
   CRESSET_ARG(double, weight_decay) = 0;
   CRESSET_ARG(double, initial_accumulator_value) = 0;
   CRESSET_ARG(double, eps) = 1e-10;
+  CRESSET_ARG(bool, maximize) = false;
 
  public:
   void serialize(serialize::InputArchive& archive) override;

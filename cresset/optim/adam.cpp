@@ -18,6 +18,7 @@ void write_options(const Options& o, serialize::OutputArchive& archive) {
   detail::write(archive, "eps", o.eps());
   detail::write(archive, "weight_decay", o.weight_decay());
   detail::write(archive, "amsgrad", o.amsgrad());
+  detail::write_choice(archive, "maximize", o.maximize());
 }
 
 template <class Options>
@@ -28,6 +29,7 @@ void read_options(Options& o, serialize::InputArchive& archive) {
   detail::read(archive, "eps", o.eps());
   detail::read(archive, "weight_decay", o.weight_decay());
   detail::read(archive, "amsgrad", o.amsgrad());
+  detail::read_choice(archive, "maximize", o.maximize());
 }
 
 template <class Options>
@@ -43,7 +45,7 @@ void check_options(const char* name, const Options& o) {
 template <class Options>
 void update(Tensor& p, AdamParamState& state, const Options& o, bool decoupled_decay) {
   const auto [beta1, beta2] = o.betas();
-  Tensor grad = p.grad();
+  Tensor grad = o.maximize() ? p.grad().neg() : p.grad();
   if (!state.exp_avg().defined()) {
     state.exp_avg(cresset::zeros_like(p, MemoryFormat::Preserve)).exp_avg_sq(cresset::zeros_like(p, MemoryFormat::Preserve));
     if (o.amsgrad()) state.max_exp_avg_sq(cresset::zeros_like(p, MemoryFormat::Preserve));

@@ -16,6 +16,7 @@ struct CRESSET_API AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
   // Added to the gradient.
   CRESSET_ARG(double, weight_decay) = 0;
   CRESSET_ARG(bool, amsgrad) = false;
+  CRESSET_ARG(bool, maximize) = false;
 
  public:
   void serialize(serialize::InputArchive& archive) override;
@@ -33,6 +34,7 @@ struct CRESSET_API AdamWOptions : public OptimizerCloneableOptions<AdamWOptions>
   // Shrinks the parameter itself.
   CRESSET_ARG(double, weight_decay) = 1e-2;
   CRESSET_ARG(bool, amsgrad) = false;
+  CRESSET_ARG(bool, maximize) = false;
 
  public:
   void serialize(serialize::InputArchive& archive) override;

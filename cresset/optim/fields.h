@@ -30,4 +30,13 @@ inline void read(serialize::InputArchive& archive, const std::string& key, bool&
 inline void read(serialize::InputArchive& archive, const std::string& key, int64_t& value) { value = read_value(archive, key).to_int(); }
 inline void read(serialize::InputArchive& archive, const std::string& key, double& value) { value = read_value(archive, key).to_double(); }
 
+// A choice that LibTorch's files do not have: written only where it is made.
+inline void write_choice(serialize::OutputArchive& archive, const std::string& key, bool value) {
+  if (value) write(archive, key, value);
+}
+inline void read_choice(serialize::InputArchive& archive, const std::string& key, bool& value) {
+  serialize::ArchiveValue stored;
+  value = archive.try_read(key, stored) && stored.to_bool();
+}
+
 }  // namespace cresset::optim::detail

@@ -13,6 +13,7 @@ void RMSpropOptions::serialize(serialize::OutputArchive& archive) const {
   detail::write(archive, "weight_decay", weight_decay());
   detail::write(archive, "momentum", momentum());
   detail::write(archive, "centered", centered());
+  detail::write_choice(archive, "maximize", maximize());
 }
 void RMSpropOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "lr", lr());
@@ -21,6 +22,7 @@ void RMSpropOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "weight_decay", weight_decay());
   detail::read(archive, "momentum", momentum());
   detail::read(archive, "centered", centered());
+  detail::read_choice(archive, "maximize", maximize());
 }
 
 void RMSpropParamState::serialize(serialize::OutputArchive& archive) const {
@@ -54,7 +56,7 @@ Tensor RMSprop::step(LossClosure closure) {
     const auto& o = static_cast<const RMSpropOptions&>(group.options());
     for (Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      Tensor grad = p.grad();
+      Tensor grad = o.maximize() ? p.grad().neg() : p.grad();
       auto& state = state_of<RMSpropParamState>(p);
       if (!state.square_avg().defined()) {
         state.square_avg(cresset::zeros_like(p, MemoryFormat::Preserve));

@@ -14,6 +14,7 @@ struct CRESSET_API RMSpropOptions : public OptimizerCloneableOptions<RMSpropOpti
   CRESSET_ARG(double, momentum) = 0;
   // Divides by the running standard deviation instead.
   CRESSET_ARG(bool, centered) = false;
+  CRESSET_ARG(bool, maximize) = false;
 
  public:
   void serialize(serialize::InputArchive& archive) override;

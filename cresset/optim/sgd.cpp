@@ -12,6 +12,7 @@ void SGDOptions::serialize(serialize::OutputArchive& archive) const {
   detail::write(archive, "dampening", dampening());
   detail::write(archive, "weight_decay", weight_decay());
   detail::write(archive, "nesterov", nesterov());
+  detail::write_choice(archive, "maximize", maximize());
 }
 void SGDOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "lr", lr());
@@ -19,6 +20,7 @@ void SGDOptions::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "dampening", dampening());
   detail::read(archive, "weight_decay", weight_decay());
   detail::read(archive, "nesterov", nesterov());
+  detail::read_choice(archive, "maximize", maximize());
 }
 
 void SGDParamState::serialize(serialize::OutputArchive& archive) const { detail::write(archive, "momentum_buffer", momentum_buffer()); }
@@ -56,7 +58,7 @@ Tensor SGD::step(LossClosure closure) {
     const auto& o = static_cast<const SGDOptions&>(group.options());
     for (Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      Tensor d = p.grad();
+      Tensor d = o.maximize() ? p.grad().neg() : p.grad();
       Tensor* const momentum_buffer = o.momentum() != 0 ? &state_of<SGDParamState>(p).momentum_buffer() : nullptr;
       if (fused_step(p, d, momentum_buffer, o)) continue;
       if (o.weight_decay() != 0) d = d.add(p, o.weight_decay());

@@ -12,6 +12,7 @@ struct CRESSET_API SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   CRESSET_ARG(double, dampening) = 0;
   CRESSET_ARG(double, weight_decay) = 0;
   CRESSET_ARG(bool, nesterov) = false;
+  CRESSET_ARG(bool, maximize) = false;
 
  public:
   void serialize(serialize::InputArchive& archive) override;

@@ -58,6 +58,37 @@ PyObject* clear(PyObject*, PyObject*) {
 }
 PyObject* increment(PyObject*, PyObject*) { return PyLong_FromLong(amp::increment_nesting()); }
 PyObject* decrement(PyObject*, PyObject*) { return PyLong_FromLong(amp::decrement_nesting()); }
+// _autocast_enter(device, enabled, dtype, cache_enabled): opens a region; returns what _autocast_exit takes after the device to close it.
+PyObject* enter(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject* dtype;
+  int enabled, cache_enabled;
+  if (!PyArg_ParseTuple(args, "spOp", &name, &enabled, &dtype, &cache_enabled)) return nullptr;
+  return guarded([&] {
+    const DeviceType device = device_type(name);
+    const ScalarType to = to_dtype(dtype);
+    PyObject* before = Py_BuildValue("(iOi)", amp::is_autocast_enabled(device), constant(amp::get_autocast_dtype(device)), amp::is_autocast_cache_enabled());
+    amp::set_autocast_dtype(device, to);
+    amp::set_autocast_enabled(device, enabled);
+    amp::set_autocast_cache_enabled(cache_enabled);
+    amp::increment_nesting();
+    return before;
+  });
+}
+PyObject* leave(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject* dtype;
+  int enabled, cache_enabled;
+  if (!PyArg_ParseTuple(args, "s(iOi)", &name, &enabled, &dtype, &cache_enabled)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const DeviceType device = device_type(name);
+    if (amp::decrement_nesting() == 0) amp::clear_cache();
+    amp::set_autocast_enabled(device, enabled);
+    amp::set_autocast_dtype(device, to_dtype(dtype));
+    amp::set_autocast_cache_enabled(cache_enabled);
+    Py_RETURN_NONE;
+  });
+}
 // Whether any operator of this thread could be changed.
 PyObject* is_awake(PyObject*, PyObject*) {
   const LayerState& state = layer_state();
@@ -80,6 +111,8 @@ PyMethodDef functions[] = {{"_autocast_available", is_available, METH_VARARGS, n
                            {"_clear_autocast_cache", clear, METH_NOARGS, nullptr},
                            {"_autocast_increment_nesting", increment, METH_NOARGS, nullptr},
                            {"_autocast_decrement_nesting", decrement, METH_NOARGS, nullptr},
+                           {"_autocast_enter", enter, METH_VARARGS, nullptr},
+                           {"_autocast_exit", leave, METH_VARARGS, nullptr},
                            {"_autocast_awake", is_awake, METH_NOARGS, nullptr},
                            {"_autocast_cast", cached_cast, METH_VARARGS, nullptr},
                            {}};

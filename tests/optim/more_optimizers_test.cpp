@@ -151,6 +151,54 @@ TEST(MoreOptimizers, ComplexParametersArePairsAndMaximizeClimbs) {
   EXPECT_TRUE(equal(view_as_real(z.detach()), x.detach()));
 }
 
+template <class Optimizer, class Options> void expect_climbs(Options options) {
+  Tensor down = tensor({1.0, -2.0}).to(kDouble).requires_grad_(), up = down.detach().clone().requires_grad_();
+  Optimizer first({down}, options), second({up}, Options(options).maximize(true));
+  for (int i = 0; i < 4; i++) {
+    first.zero_grad();
+    second.zero_grad();
+    down.square().sum().backward();
+    up.square().sum().neg().backward();
+    first.step();
+    second.step();
+  }
+  EXPECT_TRUE(equal(down.detach(), up.detach()));
+  std::stringstream file;
+  serialize::OutputArchive out;
+  second.save(out);
+  out.save_to(file);
+  serialize::InputArchive in;
+  in.load_from(file);
+  first.load(in);
+  EXPECT_TRUE(static_cast<Options&>(first.param_groups()[0].options()).maximize());
+}
+TEST(MoreOptimizers, MaximizeOfLibTorchsOwn) {
+  expect_climbs<optim::SGD>(optim::SGDOptions(0.1).momentum(0.9));
+  expect_climbs<optim::Adam>(optim::AdamOptions(0.1));
+  expect_climbs<optim::AdamW>(optim::AdamWOptions(0.1));
+  expect_climbs<optim::RMSprop>(optim::RMSpropOptions(0.1).centered(true));
+  expect_climbs<optim::Adagrad>(optim::AdagradOptions(0.1));
+}
+
+TEST(MoreOptimizers, AnotherOptimizersStateChangesNothing) {
+  Problem problem(kDouble);
+  optim::SGD sgd({problem.a, problem.b}, optim::SGDOptions(0.05).momentum(0.9));
+  optim::Adam adam({problem.a, problem.b}, optim::AdamOptions(0.05)), other({problem.a}, optim::AdamOptions(0.05));
+  run(problem, sgd, 2);
+  run(problem, adam, 2);
+  std::stringstream file;
+  serialize::OutputArchive out;
+  sgd.save(out);
+  out.save_to(file);
+  serialize::InputArchive in;
+  in.load_from(file);
+  EXPECT_NE(error_of([&] { adam.load(in); }).find("beta1"), std::string::npos);
+  EXPECT_NE(error_of([&] { other.load(in); }).find("size of parameter group 0"), std::string::npos);
+  EXPECT_EQ(static_cast<optim::AdamOptions&>(adam.param_groups()[0].options()).lr(), 0.05);
+  EXPECT_EQ(adam.state().size(), 2u);
+  run(problem, adam, 1);
+}
+
 TEST(MoreOptimizers, OptionsOutOfRangeAreRefused) {
   const std::vector<Tensor> params{ones({2, 2}).requires_grad_()};
   EXPECT_THROW(optim::Adamax(params, optim::AdamaxOptions(-1)), ValueError);

@@ -92,22 +92,18 @@ class autocast:
         self._before = []
 
     def __enter__(self):
-        device = self.device
-        self._before.append((_state.is_autocast_enabled(device), _state.get_autocast_dtype(device), _state.is_autocast_cache_enabled()))
-        _state.set_autocast_dtype(device, self.fast_dtype)
-        _state.set_autocast_enabled(device, bool(self._enabled))
-        _state.autocast_increment_nesting()
-        _state.set_autocast_cache_enabled(bool(self._cache_enabled))
+        self._before.append(_cresset._autocast_enter(*self._region()))
         return self
 
     def __exit__(self, exc_type, exc_val, exc_tb):
-        enabled, dtype, cache_enabled = self._before.pop()
-        if _state.autocast_decrement_nesting() == 0:
-            _state.clear_autocast_cache()
-        _state.set_autocast_enabled(self.device, enabled)
-        _state.set_autocast_dtype(self.device, dtype)
-        _state.set_autocast_cache_enabled(cache_enabled)
+        _cresset._autocast_exit(self._region()[0], self._before.pop())
         return False
+
+    def _region(self):
+        # A device that is not there has no state: the region changes the cache's alone.
+        if _state.is_absent(self.device):
+            return "cpu", _cresset._autocast_enabled("cpu"), _cresset._autocast_dtype("cpu"), self._cache_enabled
+        return self.device, self._enabled, self.fast_dtype, self._cache_enabled
 
     def __call__(self, func):
         return autocast_decorator(self, func)
