@@ -88,7 +88,7 @@ for _name in ("spmm", "dsmm", "hsmm", "saddmm", *(f"sparse_{kind}_tensor" for ki
 _lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
 _lazy.update({name: None for name in ("_subclasses", "accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "__config__")})
-_lazy.update(amp=None, autocast="amp.autocast_mode")
+_lazy.update(amp=None, autocast="amp.autocast_mode", GradScaler="amp.grad_scaler")
 _lazy.update(
     {name: "amp._state"
      for name in ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype", "is_autocast_cache_enabled",

@@ -66,7 +66,7 @@ from .func import vmap as vmap
 from . import futures as futures, hub as hub, library as library, multiprocessing as multiprocessing
 from .storage import TypedStorage as TypedStorage
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
-from .amp import autocast as autocast
+from .amp import GradScaler as GradScaler, autocast as autocast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Operand: TypeAlias = Tensor | _Number

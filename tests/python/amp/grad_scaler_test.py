@@ -179,6 +179,7 @@ class State(unittest.TestCase):
             pickle.dumps(s)
 
     def test_off(self):
+        self.assertIs(torch.GradScaler, torch.amp.GradScaler)
         w = weight(1.0)
         s = torch.amp.GradScaler("cpu", enabled=False)
         optimizer = torch.optim.SGD([w], lr=0.5)
