@@ -144,7 +144,7 @@ bool aligned(const void* p, ScalarType type) { return reinterpret_cast<uintptr_t
 
 }  // namespace
 
-void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, const std::function<void(const void*, size_t)>& write) {
+void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, FunctionRef<void(const void*, size_t)> write) {
   std::vector<std::pair<std::string, Tensor>> sorted;
   for (const auto& item : tensors) {
     const Tensor& t = item.value();
@@ -194,6 +194,7 @@ NamedTensors state_of(const nn::Module& module) {
 
 }  // namespace
 
+void save_safetensors(const NamedTensors& tensors, const std::string& path) { save_safetensors(tensors, path, {{"format", "pt"}}); }
 void save_safetensors(const nn::Module& module, const std::string& path) { save_safetensors(state_of(module), path); }
 
 SafetensorsContent read_safetensors(const ByteSource& source, const std::string& name, bool use_mmap) {

@@ -1,11 +1,11 @@
 #pragma once
 // Files of named tensors in the safetensors format (8 bytes of header length, a JSON header, the bytes of all tensors): data, never code.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "cresset/base/function_ref.h"
 #include "cresset/nn/module.h"
 
 namespace cresset::io {
@@ -22,11 +22,13 @@ struct SafetensorsContent {
 
 // Replaces `path` in one step, after everything has reached the disk.
 // Errors: a dtype that the format does not know (complex128), a tensor that is sparse or without data, a disk that is full.
-CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {{"format", "pt"}});
+CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata);
+// With the metadata that PyTorch's writers put into files: format = pt.
+CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path);
 // Parameters and buffers of a module by their full names.
 CRESSET_API void save_safetensors(const nn::Module& module, const std::string& path);
 // The same bytes to any sink.
-CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, const std::function<void(const void*, size_t)>& write);
+CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, FunctionRef<void(const void*, size_t)> write);
 
 // With `use_mmap` tensors share pages with the file until they are written to; writing does not change the file.
 // Errors: a missing, truncated or malformed file, by name.

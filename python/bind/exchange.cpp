@@ -141,6 +141,8 @@ PyObject* from_nested(PyObject*, PyObject* args) {
     if (dtype != Py_None && PyBytes_Check(data)) inferred(data);
     FakeMode* const fake = layer_state().fake_mode;
     const FakeModeScope off(nullptr);
+    // Memory of its own to write to, whatever calls are made into.
+    const ExcludeLayers none(layer_bit(Layer::Functionalize));
     const Tensor t = empty(sizes, compute_type(type));
     if (t.numel() == 0 && !sizes.empty()) return wrap(in_mode(fake, t.to(type)));
     switch (t.scalar_type()) {

@@ -55,6 +55,7 @@ class Program:
             self.arrays.append(data)
             self.tensors.append(torch.tensor(data.tolist(), dtype=getattr(torch, dtype)).reshape(shape))
         self.inputs = len(self.arrays)
+        self.given = [array.copy() for array in self.arrays]
 
     # ---- views ----
 
@@ -184,14 +185,34 @@ class Program:
             self.check()
 
 
+    def again(self, transform):
+        """The values at the end and the inputs after it, of the program run as one function."""
+        first = [torch.tensor(a.tolist(), dtype=getattr(torch, str(a.dtype))).reshape(a.shape) for a in self.given]
+
+        def function(*inputs):
+            scope = {"torch": torch, **{f"x{i}": x for i, x in enumerate(inputs)}}
+            for line in self.lines[self.inputs :]:
+                exec(line, scope)
+            return tuple(scope[f"x{i}"] for i in range(self.inputs, len(self.arrays)))
+
+        return [*transform(function)(*first), *first]
+
+    def check_functionalised(self):
+        for i, (got, expected) in enumerate(zip(self.again(torch.func.functionalize), self.again(lambda f: f))):
+            same = got.dtype == expected.dtype and got.shape == expected.shape and numpy.array_equal(got.numpy(), expected.numpy(), equal_nan=got.is_floating_point())
+            if not same:
+                raise AssertionError(f"value {i}: expected {expected}, got {got}\n" + "\n".join(self.lines))
+
+
 class Programs(unittest.TestCase):
-    def test_agree_with_numpy(self):
+    def test_agree_with_numpy_and_functionalised(self):
         statements = 0
         for seed in range(SEED, SEED + COUNT):
             program = Program(seed)
             with self.subTest(seed=seed):
                 try:
                     program.run()
+                    program.check_functionalised()
                 except AssertionError:
                     raise
                 except Exception as error:
