@@ -140,12 +140,12 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   if (rule.memory != OutMemory::any) {
     check_no_internal_overlap(op, out);
   }
-  // What is resized is checked afterwards, unless it began without elements.
-  const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes);
-  if (rule.memory == OutMemory::apart && !nothing && !resized) check_apart(op, out, inputs);
+  // What is resized is checked afterwards, unless it began without elements; index_select looks only before, as in PyTorch.
+  const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes), early = !resized || std::string_view(op) == "index_select";
+  if (rule.memory == OutMemory::apart && !nothing && early) check_apart(op, out, inputs);
   resize_output(out, spec.sizes, spec.strides);
   if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);
-  else if (rule.memory == OutMemory::apart && resized && !nothing) check_apart(op, out, inputs);
+  else if (rule.memory == OutMemory::apart && !early && !nothing) check_apart(op, out, inputs);
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());

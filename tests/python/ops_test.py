@@ -104,6 +104,8 @@ class SharedMemory(unittest.TestCase):
         m = torch.arange(6.0)
         torch.index_select(m[1:2], 0, torch.tensor([0]), out=m[:0])
         self.assertEqual(m.tolist(), [1, 1, 2, 3, 4, 5])
+        with self.assertRaises(RuntimeError):
+            torch.index_select(m[1:], 0, torch.tensor([0]), out=m[:2])
 
     def test_a_source_that_is_what_is_written(self):
         m = torch.arange(6.0)
