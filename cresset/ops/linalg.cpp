@@ -271,7 +271,7 @@ OutSpecs _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v) {
 OutSpecs _linalg_eig(const Tensor& a, bool compute_v) {
   check_square("linalg.eig", a);
   check_inexact("linalg.eig", a);
-  OutSpec vectors = compute_v ? by_columns(a.sizes(), a) : plain(IntArrayRef(0), a.scalar_type(), a);
+  OutSpec vectors = compute_v ? a.is_meta() ? plain(a.sizes(), a.scalar_type(), a) : by_columns(a.sizes(), a) : plain(IntArrayRef(0), a.scalar_type(), a);
   vectors.dtype = to_complex_type(a.scalar_type());
   return {plain(vector_sizes(a, a.size(-1)), vectors.dtype, a), vectors};
 }
@@ -283,7 +283,9 @@ OutSpecs _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::
   const int64_t m = a.size(-2), n = a.size(-1), k = least(a);
   const OutSpec none = plain(IntArrayRef(0), a.scalar_type(), a), values = plain(vector_sizes(a, k), to_real_type(a.scalar_type()), a);
   if (!compute_uv) return {none, values, none};
-  return {by_columns(with_matrix(batch_of(a), m, full_matrices ? m : k), a), values, by_columns(with_matrix(batch_of(a), full_matrices ? n : k, n), a)};
+  const DimVector rows = with_matrix(batch_of(a), full_matrices ? n : k, n);
+  // On the meta device PyTorch says what an accelerator's library would give.
+  return {by_columns(with_matrix(batch_of(a), m, full_matrices ? m : k), a), values, a.is_meta() ? plain(rows, a.scalar_type(), a) : by_columns(rows, a)};
 }
 
 }  // namespace meta

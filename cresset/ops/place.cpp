@@ -234,7 +234,10 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
 
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   CRESSET_CHECK(size >= 0, "nonzero_static: size must be non-negative, got ", size);
-  if (self.lacks_data()) return cresset::empty({size, self.dim()}, TensorOptions(kLong).device(self.device()));
+  if (self.lacks_data()) {
+    const TensorOptions options = TensorOptions(kLong).device(self.device());
+    return self.is_meta() ? cresset::empty({self.dim(), size}, options).t() : cresset::empty({size, self.dim()}, options);
+  }
   const Tensor found = self.nonzero();
   const int64_t used = std::min(size, found.size(0));
   const Tensor rest = cresset::full({size - used, self.dim()}, fill_value, TensorOptions(kLong).device(self.device()));

@@ -142,7 +142,7 @@ def _pooling(n):
         if where.numel() and not where._lacks_data and not 0 <= int(every.min()) <= int(every.max()) < room:
             raise RuntimeError(f"max_unpool{n}d: an index lies outside of the output of {room} elements")
         result = flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
-        last = n == 2 and input.dim() == 4 and input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous()
+        last = n == 2 and input.dim() == 4 and not input.is_meta and input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous()
         return result.contiguous(memory_format=torch.channels_last) if last else result
 
     return (
