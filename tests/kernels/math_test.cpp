@@ -98,7 +98,7 @@ TEST(Math, FloatFunctionsAreWithinAFewUlps) {
   check<float>(log2_kernel, F(log2), kEverywhere, 2);
   check<float>(log10_kernel, F(log10), kEverywhere, 2);
   check<float>(log1p_kernel, F(log1p), kEverywhere, 2);
-  check<float>(tanh_kernel, F(tanh), kEverywhere, 2.5);
+  check<float>(tanh_kernel, F(tanh), kEverywhere, 2.2);
   check<float>(sinh_kernel, F(sinh), kEverywhere, 2);
   check<float>(cosh_kernel, F(cosh), kEverywhere, 2);
   check<float>(asinh_kernel, F(asinh), kEverywhere, 2);
@@ -107,7 +107,7 @@ TEST(Math, FloatFunctionsAreWithinAFewUlps) {
   check<float>(sin_kernel, F(sin), kEverywhere, 2);
   check<float>(cos_kernel, F(cos), kEverywhere, 2);
   check<float>(tan_kernel, F(tan), kEverywhere, 2);
-  check<float>(asin_kernel, F(asin), kEverywhere, 2.5);
+  check<float>(asin_kernel, F(asin), kEverywhere, 2);
   check<float>(acos_kernel, F(acos), kEverywhere, 2);
   check<float>(atan_kernel, F(atan), kEverywhere, 2);
   check<float>(erf_kernel, F(erf), kEverywhere, 2);
@@ -116,7 +116,7 @@ TEST(Math, FloatFunctionsAreWithinAFewUlps) {
 TEST(Math, FloatActivationsAreWithinAFewUlps) {
   // Below, the result (or an intermediate) is subnormal and flushed to 0 or to the sign of 0, as PyTorch does.
   check<float>(sigmoid_kernel, sigmoid, {-87, INFINITY}, 2);
-  check<float>(erfc_kernel, F(erfc), {-INFINITY, 9.1}, 5);
+  check<float>(erfc_kernel, F(erfc), {-INFINITY, 9.1}, 2);
   check<float>(gelu_kernel, gelu, {-12.9, 3e38}, 5);
   check<float>(silu_kernel, silu, {-86, 3e38}, 2.5);
   check<float>(mish_kernel, mish, {-86, 3e38}, 4);

@@ -14,7 +14,6 @@ struct Erf : Signature<1, 0, kFloats> {
 };
 struct Erfc : Signature<1, 0, kFloats> {
   static constexpr bool heavy = true;
-  template <class T> static constexpr bool simd = std::is_same_v<T, float>;
   template <class T> CRESSET_EXPR T operator()(T a) const { return math::erfc(a); }
 };
 struct Erfinv : Signature<1, 0, kFloats> {

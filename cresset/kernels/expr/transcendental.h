@@ -131,8 +131,9 @@ struct Logaddexp : Signature<2, 0, kFloats | kComplexes> {
 struct Logaddexp2 : Signature<2, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T a, T b) const {
     if (is_inf(a) && a == b) return a;
-    const T distance = a > b ? b - a : a - b;
-    return (a > b || is_nan(a) ? a : b) + math::log1p(math::exp2(distance)) * T(1.44269504088896340736);
+    // In double, as the two parts may cancel.
+    const double high = a > b || is_nan(a) ? a : b, low = a > b ? b : a;
+    return static_cast<T>(high + math::log(1.0 + math::exp2(low - high)) * 1.44269504088896340736);
   }
 };
 
