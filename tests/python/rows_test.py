@@ -186,6 +186,8 @@ class Rows(unittest.TestCase):
                     if not isinstance(real[0], torch.Tensor):
                         self.assertEqual(real, meta)
                         continue
+                    if row.name == "native_batch_norm" and not args[5]:  # on meta as on an accelerator, which saves statistics here too
+                        real, meta = real[:1], meta[:1]
                     facts = [[(t.shape, t.dtype, t.stride()) for t in side] for side in (real, meta)]
                     self.assertEqual(facts[0], facts[1], (dtype, case))
                     self.assertTrue(all(str(t.device) == "meta" for t in meta))
