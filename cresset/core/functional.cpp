@@ -26,6 +26,8 @@ void FunctionalImpl::follow(const Tensor& value) {
 
 const Tensor& FunctionalImpl::value() {
   if (seen_ != base_->changes) {
+    // Whoever looks at a value: views of it are computed below the layer, as they were made.
+    const ExcludeLayers below(layer_bit(Layer::Functionalize));
     Tensor t = base_->value;
     for (const View& view : views_) t = view(t);
     follow(t);
