@@ -91,6 +91,9 @@ void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDt
 
 namespace {
 
+constexpr const char* kSharesMemory =
+    ": some elements of the input tensor and the written-to tensor refer to a single memory location; clone() the tensor before performing the operation";
+
 // Whether two tensors share memory; tensors with gaps count as apart.
 enum class Overlap : uint8_t { none, partial, full };
 Overlap overlap_of(const Tensor& out, const Tensor& input) {
@@ -106,9 +109,7 @@ Overlap overlap_of(const Tensor& out, const Tensor& input) {
 }  // namespace
 
 void check_no_partial_overlap(const char* op, const Tensor& out, const Tensor& input) {
-  CRESSET_CHECK(out.impl() == input.impl() || overlap_of(out, input) != Overlap::partial, op,
-                ": some elements of the input tensor and the written-to tensor refer to a single memory location;"
-                " clone() the tensor before performing the operation");
+  CRESSET_CHECK(out.impl() == input.impl() || overlap_of(out, input) != Overlap::partial, op, kSharesMemory);
 }
 
 void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& inputs) {
@@ -116,9 +117,7 @@ void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& i
 }
 
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs) {
-  for (const Tensor* t : inputs)
-    CRESSET_CHECK(out.impl() != t->impl() && overlap_of(out, *t) == Overlap::none, op, ": some elements of the input tensor and the written-to tensor refer to a single memory"
-                  " location; clone() the tensor before performing the operation");
+  for (const Tensor* t : inputs) CRESSET_CHECK(out.impl() != t->impl() && overlap_of(out, *t) == Overlap::none, op, kSharesMemory);
 }
 
 DimVector format_strides(const Tensor& like, IntArrayRef sizes) {
@@ -140,12 +139,15 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   if (rule.memory != OutMemory::any) {
     check_no_internal_overlap(op, out);
   }
-  // What is resized is checked afterwards, unless it began without elements; index_select looks only before, as in PyTorch.
-  const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes), early = !resized || std::string_view(op) == "index_select";
-  if (rule.memory == OutMemory::apart && !nothing && early) check_apart(op, out, inputs);
+  // What is resized is checked afterwards, unless it began without elements; but never is it an input.
+  const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes);
+  const bool apart = rule.memory == OutMemory::apart || rule.memory == OutMemory::apart_before, early = !resized || rule.memory == OutMemory::apart_before;
+  const bool stays_empty = nothing && std::find(spec.sizes.begin(), spec.sizes.end(), 0) != spec.sizes.end();
+  for (const Tensor* t : inputs) CRESSET_CHECK(!apart || !resized || stays_empty || out.impl() != t->impl(), op, kSharesMemory);
+  if (apart && !nothing && early) check_apart(op, out, inputs);
   resize_output(out, spec.sizes, spec.strides);
   if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);
-  else if (rule.memory == OutMemory::apart && !early && !nothing) check_apart(op, out, inputs);
+  else if (apart && !nothing && !early) check_apart(op, out, inputs);
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());

@@ -84,7 +84,9 @@ enum class OutDtype : uint8_t {
   exact,    // the result's, or uint8 for truth values
   any,      // any at all: the body computes in it
 };
-enum class OutMemory : uint8_t { same, apart, any };  // `same`: an input may be the very memory that is written
+// same: an input may be the very memory that is written; apart: no input shares memory with what is written, after it was resized;
+// apart_before: or before.
+enum class OutMemory : uint8_t { same, apart, apart_before, any };
 struct OutRule { bool contiguous; OutDtype dtype; OutMemory memory; };
 // Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to or that is not the result's,
 // elements that share memory with each other or with an input.

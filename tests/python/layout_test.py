@@ -89,6 +89,16 @@ class SharedMemory(unittest.TestCase):
             scalar = torch.tensor(1.0)
             torch.where(torch.tensor([True, False]), scalar, scalar, out=scalar)
 
+    def test_an_input_is_not_resized_as_the_output(self):
+        y = torch.ones(4, 6)
+        for x in (torch.zeros(0), torch.zeros(0, 6), torch.zeros(2, 6)):
+            before = x.clone()
+            with self.assertRaisesRegex(RuntimeError, "single memory location"):
+                torch.cat([x, y], out=x)
+            self.assertTrue(torch.equal(x, before))
+        x = torch.zeros(0, 6)
+        self.assertIs(torch.cat([torch.zeros(0, 6), x], out=x), x)
+
     def test_an_output_does_not_grow_over_what_is_read(self):
         index = torch.tensor([0, 1, 0])
         with self.assertRaisesRegex(RuntimeError, "single memory location"):

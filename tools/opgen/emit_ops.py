@@ -193,7 +193,7 @@ class RowEmitter:
         inputs = [p.name for p in op.inputs]
         n = len(row.schema.returns)
         spec = f"meta::{self.meta_name()}({', '.join(inputs)})"
-        memory = "apart" if row.out_apart else "any" if row.out_overlap else "same"
+        memory = {True: "apart", "before": "apart_before"}.get(row.out_apart) or ("any" if row.out_overlap else "same")
         rule = f"OutRule{{{str(row.contiguous_out).lower()}, OutDtype::{row.out_rule}, OutMemory::{memory}}}"
 
         def compute(outs: list[str]) -> str:

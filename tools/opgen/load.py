@@ -12,7 +12,7 @@ from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
-    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": bool, "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "any_layout": bool, "inplace_safe": bool,
+    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": (bool, str), "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "any_layout": bool, "inplace_safe": bool,
     "output_differentiability": list, "aliases": list, "python": str, "jvp": str, "batch": str, "test": dict, "doc": str, "example": str,
 }  # fmt: skip
 

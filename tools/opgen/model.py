@@ -180,7 +180,7 @@ class Row:
     out_overload: str | None = None
     contiguous_out: bool = False
     out_dtype: str | None = None
-    out_apart: bool = False
+    out_apart: bool | str = False
     out_same: bool = False
     out_overlap: bool = False
     out_body: bool = False
