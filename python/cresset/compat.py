@@ -1,4 +1,4 @@
-"""The alias: `import torch` and `from torch.x import y` bind to Cresset, in this process, until `uninstall()`.
+"""The alias: `import torch` and `from torch.x import y` bind to Cresset, and `torchvision` to `cresset.vision`, in this process, until `uninstall()`.
 
     >>> import cresset, sys
     >>> cresset.compat.install()
@@ -17,12 +17,17 @@ import importlib.machinery
 import importlib.util
 import sys
 
-_OURS, _THEIRS = __package__, "torch"
+_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision"}
 _PROGRESS = "docs/parity.md tells what is there"
 
 
+def _is_theirs(name):
+    return name.partition(".")[0] in _BOUND
+
+
 def _ours(name):
-    return _OURS + name[len(_THEIRS) :]
+    root = name.partition(".")[0]
+    return _BOUND[root] + name[len(root) :]
 
 
 class _Loader(importlib.abc.Loader):
@@ -81,7 +86,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             if spec is not None:
                 spec.loader = _SpawnLoader(spec.loader)
             return spec
-        if name != _THEIRS and not name.startswith(_THEIRS + "."):
+        if not _is_theirs(name):
             return None
         try:
             module = importlib.import_module(_ours(name))
@@ -93,11 +98,11 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 _finder = _Finder()
-_replaced = {}  # modules of a real PyTorch, from before install()
+_replaced = {}  # modules of a real PyTorch and torchvision, from before install()
 
 
 def _aliases():
-    return [name for name in sys.modules if name == _THEIRS or name.startswith(_THEIRS + ".")]
+    return [name for name in sys.modules if _is_theirs(name)]
 
 
 def is_installed():
@@ -110,7 +115,7 @@ def is_installed():
 
 
 def install():
-    """Binds `torch` and all its submodules to Cresset. Modules that were imported before keep what they have.
+    """Binds `torch`, `torchvision` and all their submodules to Cresset. Modules that were imported before keep what they have.
 
     >>> torch.compat.install()
     >>> import torch as named
