@@ -9,7 +9,7 @@ import importlib as _importlib
 
 from cresset import __version__  # noqa: F401
 
-_SUBMODULES = ("models", "ops")
+_SUBMODULES = ("datasets", "models", "ops", "transforms", "utils")
 
 
 def __getattr__(name):

@@ -1,0 +1,213 @@
+"""Grids and files of images, and datasets of local files: written here byte by byte, read back; damaged and absent ones."""
+
+import gzip
+import io
+import os
+import pickle
+import struct
+import tempfile
+import unittest
+import zlib
+
+import numpy as np
+
+import cresset as torch
+from cresset.vision import datasets, transforms, utils
+
+
+def pixels_of(data):
+    """The bytes (H, W, 3) of a PNG whose rows have no filter."""
+    width, height, depth, color = struct.unpack(">IIBB", data[16:26])
+    assert (depth, color) == (8, 2)
+    at, packed = 8, b""
+    while at < len(data):
+        (size,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        assert zlib.crc32(data[at + 4 : at + 8 + size]) == struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0]
+        packed += data[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + 3 * width)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(height, width, 3)
+
+
+class Pictures(unittest.TestCase):
+    def test_grids(self):
+        x = torch.arange(1, 6.0).view(5, 1, 1, 1).expand(5, 3, 1, 1)
+        self.assertEqual(utils.make_grid(x, nrow=3, padding=1, pad_value=9)[0].tolist(),
+                         [[9, 9, 9, 9, 9, 9, 9], [9, 1, 9, 2, 9, 3, 9], [9, 9, 9, 9, 9, 9, 9], [9, 4, 9, 5, 9, 9, 9], [9, 9, 9, 9, 9, 9, 9]])  # fmt: skip
+        self.assertEqual(utils.make_grid(list(x), nrow=5, padding=0, normalize=True)[0].tolist(), [[0, 0.25, 0.5, 0.75, 1]])
+        self.assertEqual(utils.make_grid(x, nrow=5, padding=0, normalize=True, value_range=(2, 3))[0].tolist(), [[0, 0, 1, 1, 1]])
+        self.assertEqual(x.flatten()[0], 1)
+        pair = torch.tensor([[[[0.0, 2.0]]], [[[0.0, 4.0]]]])
+        self.assertEqual(utils.make_grid(pair, padding=0, normalize=True, scale_each=True)[0].tolist(), [[0, 1, 0, 1]])
+        self.assertEqual([utils.make_grid(torch.ones(*shape)).shape for shape in ((4, 5), (1, 4, 5), (3, 4, 5), (1, 2, 4, 5))], [(3, 4, 5)] * 3 + [(2, 4, 5)])
+        for error, arguments in ((TypeError, (3,)), (TypeError, ([3],)), (ValueError, (torch.ones(2),))):
+            self.assertRaises(error, utils.make_grid, *arguments)
+
+    def test_files(self):
+        x = torch.rand(3, 4, 5, generator=torch.Generator().manual_seed(0))
+        expected = x.mul(255).add(0.5).clamp(0, 255).to(torch.uint8).permute(1, 2, 0).numpy()
+        file = io.BytesIO()
+        utils.save_image(x, file)
+        self.assertTrue((pixels_of(file.getvalue()) == expected).all())
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.png")
+            utils.save_image([x, x], path, nrow=1, padding=0)
+            with open(path, "rb") as file:
+                self.assertTrue((pixels_of(file.read()) == np.concatenate([expected] * 2)).all())
+
+    def test_range(self):
+        file = io.BytesIO()
+        utils.save_image(torch.tensor([[[-1.0, 2.0]]]), file)
+        self.assertEqual(pixels_of(file.getvalue())[0, :, 0].tolist(), [0, 255])
+
+
+class Fake(unittest.TestCase):
+    def test_images_are_those_of_torchvision(self):
+        data = datasets.FakeData(3, (3, 2, 2), 10, transforms.Lambda(np.array), random_offset=2)
+        state = torch.get_rng_state()
+        self.assertEqual(data[1][0].transpose(2, 0, 1).tolist(), [[[204, 44], [22, 100]], [[11, 164], [86, 1]], [[147, 249], [133, 59]]])
+        self.assertEqual([data[i][1] for i in (1, 2)], [2, 2])
+        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        self.assertRaises(IndexError, lambda: data[3])
+        self.assertEqual(len(list(torch.utils.data.DataLoader(datasets.FakeData(5, (1, 2, 2), transform=transforms.ToTensor()), 2))), 3)
+
+
+def idx(array, kind=8):
+    return bytes([0, 0, kind, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.root = holder.name
+
+    def write(self, name, data):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+
+class Mnist(Folder):
+    images = np.random.RandomState(0).randint(0, 256, (3, 28, 28)).astype(np.uint8)
+
+    def test_plain_and_zipped(self):
+        labels = idx(np.array([5, 0, 4], np.uint8))
+        self.write("MNIST/raw/train-images-idx3-ubyte", idx(self.images))
+        self.write("MNIST/raw/train-labels-idx1-ubyte.gz", gzip.compress(labels))
+        self.write("t10k-images-idx3-ubyte.gz", gzip.compress(idx(self.images[:1])))
+        self.write("t10k-labels-idx1-ubyte", idx(np.array([9], np.uint8)))
+        data = datasets.MNIST(self.root, transform=transforms.ToTensor(), target_transform=lambda y: y + 100)
+        x, y = data[2]
+        self.assertEqual((x.mul(255).round().to(torch.uint8)[0].tolist(), y, len(data)), (self.images[2].tolist(), 104, 3))
+        self.assertEqual((data.data.dtype, data.targets.tolist(), data.class_to_idx["4 - four"]), (torch.uint8, [5, 0, 4], 4))
+        self.assertIn("Number of datapoints: 3\n    Root location: ", repr(data))
+        self.assertIn("Split: Train\n    StandardTransform\n    Transform: ToTensor()", repr(data))
+        self.assertEqual(datasets.MNIST(self.root, train=False)[0][1], 9)
+
+    def test_relatives(self):
+        for name, kwargs, stem in (("FashionMNIST", {}, "train-{}-idx{}-ubyte"), ("KMNIST", {}, "train-{}-idx{}-ubyte"),
+                                   ("EMNIST", {"split": "letters"}, "emnist-letters-train-{}-idx{}-ubyte")):  # fmt: skip
+            self.write(f"{name}/raw/{stem.format('images', 3)}", idx(self.images))
+            self.write(f"{name}/raw/{stem.format('labels', 1)}", idx(np.array([1, 2, 3], np.uint8)))
+            data = getattr(datasets, name)(self.root, **kwargs)
+            self.assertEqual([data[i][1] for i in range(3)], [1, 2, 3])
+        self.assertEqual(data.classes[1], "a")
+        self.write("QMNIST/raw/qmnist-train-images-idx3-ubyte", idx(self.images))
+        self.write("QMNIST/raw/qmnist-train-labels-idx2-int", idx(np.arange(24, dtype=">i4").reshape(3, 8), 12))
+        self.assertEqual(datasets.QMNIST(self.root)[1][1], 8)
+        self.assertEqual(datasets.QMNIST(self.root, compat=False)[2][1].tolist(), list(range(16, 24)))
+
+    def test_absent(self):
+        with self.assertRaisesRegex(RuntimeError, "train-images-idx3-ubyte.*MNIST/raw"):
+            datasets.MNIST(os.path.join(self.root, "none"))
+        with self.assertRaisesRegex(RuntimeError, "downloads no datasets"):
+            datasets.MNIST(self.root, download=True)
+
+    def test_damaged(self):
+        good = idx(self.images)
+        self.write("train-labels-idx1-ubyte", idx(np.array([5, 0, 4], np.uint8)))
+        huge = bytes([0, 0, 8, 3]) + struct.pack(">3I", 2**32 - 1, 2**32 - 1, 2**32 - 1)
+        for data in (b"", good[:3], good[:9], good[:-1], good + b"x", b"\1" + good, bytes([0, 0, 7, 3]) + good[4:], huge, idx(self.images[:2]),
+                     gzip.compress(good)[:-9], gzip.compress(good)[:200] + b"?" * 50, idx(self.images[0])):  # fmt: skip
+            self.write("train-images-idx3-ubyte", data)
+            self.assertRaises(ValueError, datasets.MNIST, self.root)
+
+
+class Cifar(Folder):
+    def batch(self, name, **entries):
+        self.write(name, pickle.dumps(entries, protocol=2))
+
+    def test_ten(self):
+        pixels = np.random.RandomState(1).randint(0, 256, (2, 3072)).astype(np.uint8)
+        for i in range(1, 6):
+            self.batch(f"cifar-10-batches-py/data_batch_{i}", data=pixels, labels=[i, 0])
+        self.batch("cifar-10-batches-py/batches.meta", label_names=["plane", "car"])
+        data = datasets.CIFAR10(self.root, transform=transforms.ToTensor())
+        self.assertEqual((len(data), data.targets[:4], data.class_to_idx), (10, [1, 0, 2, 0], {"plane": 0, "car": 1}))
+        self.assertEqual(data[1][0].mul(255).round().flatten().to(torch.uint8).tolist(), pixels[1].tolist())
+        with self.assertRaisesRegex(RuntimeError, "test_batch; nothing is downloaded"):
+            datasets.CIFAR10(self.root, train=False)
+
+    def test_hundred(self):
+        self.batch("cifar-100-python/test", data=np.zeros((1, 3072), np.uint8), fine_labels=[77], coarse_labels=[3])
+        self.batch("cifar-100-python/meta", fine_label_names=["apple"])
+        self.assertEqual(datasets.CIFAR100(self.root, train=False)[0][1], 77)
+
+    def test_files_run_no_code(self):
+        class Trick:
+            def __reduce__(self):
+                return os.mkdir, (os.path.join(folder, "made"),)
+
+        folder = self.root
+        self.batch("cifar-10-batches-py/test_batch", data=Trick())
+        with self.assertRaisesRegex(ValueError, "refused to load posix.mkdir"):
+            datasets.CIFAR10(self.root, train=False)
+        self.assertFalse(os.path.exists(os.path.join(folder, "made")))
+
+    def test_damaged(self):
+        good = pickle.dumps({"data": np.zeros((1, 3072), np.uint8), "labels": [1]}, protocol=2)
+        for data in (b"", good[:-5], good[:40], pickle.dumps([1]), pickle.dumps({"data": np.zeros((1, 5), np.uint8), "labels": [1]}),
+                     pickle.dumps({"data": np.zeros((2, 3072), np.uint8), "labels": [1]})):  # fmt: skip
+            self.write("cifar-10-batches-py/test_batch", data)
+            self.assertRaises(ValueError, datasets.CIFAR10, self.root, train=False)
+
+
+class Folders(Folder):
+    def test_files_in_order(self):
+        for name in ("b/2.TXT", "b/1.txt", "a/deep/er/3.txt", "a/0.txt", "a/no.bin", "c/x.txt"):
+            self.write(name, name.encode())
+        data = datasets.DatasetFolder(self.root, lambda path: open(path).read(), ".txt", transform=str.upper, target_transform=lambda y: -y)
+        self.assertEqual([data[i] for i in range(len(data))], [("A/0.TXT", 0), ("A/DEEP/ER/3.TXT", 0), ("B/1.TXT", -1), ("B/2.TXT", -1), ("C/X.TXT", -2)])
+        self.assertEqual((data.classes, data.targets), (["a", "b", "c"], [0, 0, 1, 1, 2]))
+        data = datasets.DatasetFolder(self.root, str, is_valid_file=lambda path: path.endswith("bin"), allow_empty=True)
+        self.assertEqual(len(data), 1)
+
+    def test_images(self):
+        utils.save_image(torch.ones(3, 4, 4), os.path.join(self.root, "a.png"))
+        self.assertRaises(FileNotFoundError, datasets.ImageFolder, self.root)
+        os.mkdir(os.path.join(self.root, "empty"))
+        with self.assertRaisesRegex(FileNotFoundError, "classes empty"):
+            datasets.ImageFolder(self.root)
+        self.write("empty/a.jpg", b"none")
+        data = datasets.ImageFolder(self.root, loader=lambda path: os.path.basename(path))
+        self.assertEqual((data[0], data.imgs), (("a.jpg", 0), data.samples))
+        try:
+            import PIL
+        except ImportError:
+            PIL = None
+        with self.assertRaises(ImportError if PIL is None else PIL.UnidentifiedImageError):
+            datasets.ImageFolder(self.root)[0]
+
+    def test_mistakes(self):
+        self.assertRaises(FileNotFoundError, datasets.ImageFolder, os.path.join(self.root, "none"))
+        self.assertRaises(ValueError, datasets.folder.make_dataset, self.root)
+        self.assertRaises(ValueError, datasets.folder.make_dataset, self.root, {}, ".png")
+        self.assertRaises(ValueError, datasets.VisionDataset, self.root, transforms=str, transform=str)
+
+
+if __name__ == "__main__":
+    unittest.main()
