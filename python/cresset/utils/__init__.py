@@ -2,7 +2,7 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "tensorboard", "throughput_benchmark")
+_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "model_summary", "tensorboard", "throughput_benchmark")
 
 
 def set_module(obj, mod):
@@ -24,6 +24,10 @@ def __getattr__(name):
         from .throughput_benchmark import ThroughputBenchmark
 
         return ThroughputBenchmark
+    if name == "summary":
+        from .model_summary import summary
+
+        return summary
     if name in _SUBMODULES:
         try:
             return _importlib.import_module(f"{__name__}.{name}")

@@ -1,3 +1,5 @@
 """torch.utils: hook handles, recomputation and data loading."""
 
 from . import checkpoint as checkpoint, data as data, hooks as hooks, tensorboard as tensorboard
+from . import model_summary as model_summary
+from .model_summary import summary as summary
