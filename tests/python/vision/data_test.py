@@ -134,7 +134,8 @@ class Mnist(Folder):
         for data in (b"", good[:3], good[:9], good[:-1], good + b"x", b"\1" + good, bytes([0, 0, 7, 3]) + good[4:], huge, idx(self.images[:2]),
                      gzip.compress(good)[:-9], gzip.compress(good)[:200] + b"?" * 50, idx(self.images[0])):  # fmt: skip
             self.write("train-images-idx3-ubyte", data)
-            self.assertRaises(ValueError, datasets.MNIST, self.root)
+            with self.assertRaisesRegex(ValueError, "train-images-idx3-ubyte: |MNIST: expected bytes"):
+                datasets.MNIST(self.root)
 
 
 class Cifar(Folder):
