@@ -258,16 +258,17 @@ def circle_in_context():
     out.grad_fn.mine = out
 
 
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise KeyError("x")
+
+
 def failing_backward():
-    class Fails(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            raise KeyError("x")
-
     Fails.apply(leaf()).sum().backward()
 
 
