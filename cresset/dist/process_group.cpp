@@ -201,7 +201,7 @@ struct ProcessGroup::State {
   int next() const { return (rank() + 1) % size(); }
   int previous() const { return (rank() + size() - 1) % size(); }
 
-  // row[begin..] of every rank is reduced into this rank's, with what comes from `from` first.
+  // Sends `out` to the next rank, slice by slice, while what the previous one sends is reduced into `in_out`.
   void exchange_and_combine(const Tensor& out, Tensor in_out, Tensor& buffer, ReduceOp op) {
     const auto element = static_cast<int64_t>(in_out.element_size());
     const int64_t step = kSliceBytes / element;

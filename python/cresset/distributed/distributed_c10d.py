@@ -505,12 +505,16 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
 
 
 def barrier(group=None, async_op=False, device_ids=None, timeout=None):
-    """Waits until all ranks have come here.
+    """Waits until all ranks have come here. Errors: DistBackendError where that takes longer than `timeout`, a timedelta.
 
     >>> dist.barrier()
     """
     g = _resolve(group)
-    return None if g is None else _run(g._impl.barrier, async_op=async_op)
+    if g is None or timeout is None:
+        return None if g is None else _run(g._impl.barrier, async_op=async_op)
+    work = _run(g._impl.barrier, async_op=True)
+    work.wait(timeout)
+    return work if async_op else None
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):

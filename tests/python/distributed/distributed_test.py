@@ -176,6 +176,20 @@ class Meeting(unittest.TestCase):
         """)  # fmt: skip
         self.assertIn("rank 1", out[0])
 
+    def test_a_barrier_gives_up_in_time(self):
+        out = run_ranks(2, """
+            import time
+            if rank == 1:
+                time.sleep(1.5); dist.barrier()
+            else:
+                try:
+                    dist.barrier(timeout=datetime.timedelta(milliseconds=50))
+                except dist.DistBackendError as error:
+                    print(error)
+            dist.barrier()
+        """)  # fmt: skip
+        self.assertIn("after 50 ms", out[0])
+
     def test_stores_wait_and_give_up(self):
         import datetime
 
