@@ -41,7 +41,8 @@ set_source_files_properties(${kernel_fused} PROPERTIES COMPILE_OPTIONS -ffp-cont
 # and norms of columns are written out as vectors, which -O3 only repeats.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 set(is_lean $<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,cresset_kernels_baseline>>>)
-foreach(lean conv_low convert distance_rows index_rows norm_columns pointwise_bessel pointwise_compare pool_avg pool_max reduce_logic reduce_norm reduce_order reduce_sum sparse_rows)
+foreach(lean conv_low convert distance_rows index_rows norm_columns pointwise_bessel pointwise_compare pool_avg pool_max reduce_logic reduce_norm reduce_order reduce_sum scan_order
+             sort_rows sparse_rows)
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/${lean}.cpp APPEND PROPERTY COMPILE_OPTIONS
                "$<${is_lean}:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 endforeach()
