@@ -61,8 +61,8 @@ void StorageImpl::free_data() {
 }
 
 void StorageImpl::resize(size_t nbytes) {
-  CRESSET_CHECK(resizable(), "resize: the storage wraps memory it does not own (", nbytes_, " bytes) and cannot become ", nbytes,
-                " bytes; clone the tensor first");
+  CRESSET_CHECK(resizable(), "resize: Trying to resize storage that is not resizable: its ", nbytes_, " bytes are ",
+                foreign_ ? "not its own" : "lent, to a NumPy array for instance,", " and cannot become ", nbytes, "; clone the tensor first");
   if (is_fake()) {
     foreign_->mode->count(device_, static_cast<int64_t>(nbytes));
     foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));

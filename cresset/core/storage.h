@@ -31,13 +31,16 @@ class CRESSET_API StorageImpl final : public RefCounted {
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return !foreign_ || is_fake(); }
+  bool resizable() const { return (!foreign_ && lent_.load(std::memory_order_relaxed) == 0) || is_fake(); }
+  // Memory that is lent (to a NumPy array, say) stays where it is until it is returned.
+  void lend() { lent_.fetch_add(1, std::memory_order_relaxed); }
+  void take_back() { lent_.fetch_sub(1, std::memory_order_relaxed); }
   bool is_fake() const { return CRESSET_UNLIKELY(foreign_ != nullptr) && fake_mode() != nullptr; }
   FakeMode* fake_mode() const;
   // The bytes of a fake storage where they are known all the same; it must not be written.
   intrusive_ptr<StorageImpl> constant() const;
   void set_constant(intrusive_ptr<StorageImpl> bytes);
-  // Keeps the first min(old, new) bytes. Errors: memory that was wrapped.
+  // Keeps the first min(old, new) bytes. Errors: memory that was wrapped or is lent.
   void resize(size_t nbytes);
   std::atomic<uint32_t>& version() { return CRESSET_UNLIKELY(shared_version_.defined()) ? shared_version_->value : version_; }
   // The counter as an object that may outlive the storage: a tensor that leaves for other memory still counts with those it leaves behind.
@@ -56,6 +59,7 @@ class CRESSET_API StorageImpl final : public RefCounted {
   intrusive_ptr<VersionCounter> shared_version_;
   std::atomic<uint32_t> version_{0};
   Device device_;
+  std::atomic<uint32_t> lent_{0};
 };
 
 class CRESSET_API Storage {

@@ -113,7 +113,7 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   const size_t needed = static_cast<size_t>(numel == 0 ? 0 : numel + self.storage_offset()) * self.element_size();
   StorageImpl& storage = *self.impl()->storage();
   if (storage.nbytes() < needed) {
-    CRESSET_CHECK(storage.resizable(), "resize_: the tensor uses memory that it does not own; it cannot grow to ", size);
+    CRESSET_CHECK(storage.resizable(), "resize_: Trying to resize storage that is not resizable (memory of others, or lent to a NumPy array for instance) to ", size, "; clone the tensor first");
     storage.resize(needed);
   }
   self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());

@@ -208,6 +208,65 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
   });
 }
 
+// ---- the buffer protocol: a tensor's memory for memoryview, NumPy, hashlib, files -----------------------------------------
+
+// What lies behind a Py_buffer: the storage, whatever becomes of the tensor, and the geometry at the time.
+struct LentMemory {
+  explicit LentMemory(const Tensor& t) : storage(t.impl()->storage()), shape(t.sizes().begin(), t.sizes().end()) {
+    const auto item = static_cast<Py_ssize_t>(t.element_size());
+    for (const int64_t s : t.strides()) strides.push_back(t.numel() ? s * item : 0);
+    storage->lend();
+  }
+  ~LentMemory() { storage->take_back(); }
+  LentMemory(const LentMemory&) = delete;
+  LentMemory& operator=(const LentMemory&) = delete;
+
+  intrusive_ptr<StorageImpl> storage;
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+// Of PEP 3118; null where it has no code for the dtype.
+const char* buffer_format(ScalarType t) {
+  switch (t) {
+    case kBool: return "?";
+    case kByte: return "B";
+    case kChar: return "b";
+    case kShort: return "h";
+    case kUInt16: return "H";
+    case kInt: return "i";
+    case kUInt32: return "I";
+    case kLong: return "l";
+    case kUInt64: return "L";
+    case kHalf: return "e";
+    case kFloat: return "f";
+    case kDouble: return "d";
+    case kComplexFloat: return "Zf";
+    case kComplexDouble: return "Zd";
+    default: return nullptr;
+  }
+}
+static_assert(sizeof(long) == 8, "the codes l and L stand for 64 bits");
+
+bool is_column_major(const Tensor& t) {
+  int64_t dense = 1;
+  for (int64_t d = 0; d < t.dim(); d++) {
+    if (t.size(d) != 1 && t.stride(d) != dense) return t.numel() == 0;
+    dense *= t.size(d);
+  }
+  return true;
+}
+
+// A subclass that says itself what NumPy gets, or watches what is called on it, does not lend its memory behind its own back.
+bool is_plain(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (type == tensor_type) return true;
+  for (const char* name : {"__array__", "__torch_function__", "__torch_dispatch__"}) {
+    const Ref key = checked(PyUnicode_InternFromString(name));
+    if (_PyType_Lookup(type, key.get()) != _PyType_Lookup(tensor_type, key.get())) return false;
+  }
+  return true;
+}
+
 // ---- DLPack ------------------------------------------------------------------------------------------------------------
 
 // The protocol's layout of structures: version 1, and version 0, whose capsules say nothing of versions.
@@ -242,9 +301,12 @@ template <class Managed> constexpr const char* kCapsule = "dltensor";
 template <> constexpr const char* kCapsule<DLManagedTensorVersioned> = "dltensor_versioned";
 
 template <class Managed> struct Exported {
+  explicit Exported(const Tensor& t) : tensor(t.detach()), lent(t), shape(t.sizes().vec()), strides(t.strides().vec()) {}
+
   Tensor tensor;
+  LentMemory lent;
   std::vector<int64_t> shape, strides;
-  Managed managed;
+  Managed managed{};
 };
 
 DLDataType to_dlpack_type(ScalarType t) {
@@ -269,7 +331,7 @@ template <class Managed> void drop_capsule(PyObject* capsule) {
 }
 
 template <class Managed> PyObject* capsule_of(const Tensor& t, uint64_t flags) {
-  auto* exported = new Exported<Managed>{t.detach(), t.sizes().vec(), t.strides().vec(), {}};
+  auto* exported = new Exported<Managed>(t);
   Managed& m = exported->managed;
   m.tensor = {t.data_ptr(), {kDLCpu, 0}, static_cast<int32_t>(t.dim()), to_dlpack_type(t.scalar_type()), exported->shape.data(), exported->strides.data(), 0};
   m.context = exported;
@@ -333,6 +395,38 @@ PyMethodDef functions[] = {
     {}};
 
 }  // namespace
+
+int lend_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    const char* format = buffer_format(t.scalar_type());
+    const auto refuse = [](const std::string& why) { raise(PyExc_BufferError, "the memory of a tensor cannot be lent as a buffer: " + why); };
+    if (!is_plain(self)) refuse(std::string("the class ") + Py_TYPE(self)->tp_name + " has methods of its own for it");
+    if (t.impl()->backend() != kCpuBackend || t.impl()->is_conj() || t.impl()->is_neg()) refuse("its values do not lie in the memory of the CPU as they are");
+    if (t.requires_grad()) refuse("it requires grad. Use tensor.detach()");
+    if (!format) refuse(str("there is no format for ", t.scalar_type()));
+    const bool rows = t.is_contiguous(), columns = is_column_major(t);
+    const auto wants = [flags](int flag) { return (flags & flag) == flag; };
+    if (wants(PyBUF_C_CONTIGUOUS) ? !rows : wants(PyBUF_F_CONTIGUOUS) ? !columns : wants(PyBUF_ANY_CONTIGUOUS) ? !rows && !columns : !wants(PyBUF_STRIDES) && !rows)
+      refuse(str("it is not contiguous, strides ", t.strides()));
+    auto lent = std::make_unique<LentMemory>(t);
+    static char nothing[16];
+    view->buf = t.numel() ? t.data_ptr() : nothing;
+    view->itemsize = static_cast<Py_ssize_t>(t.element_size());
+    view->len = static_cast<Py_ssize_t>(t.numel()) * view->itemsize;
+    view->readonly = 0;
+    view->ndim = static_cast<int>(t.dim());
+    view->format = wants(PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+    view->shape = wants(PyBUF_ND) ? lent->shape.data() : nullptr;
+    view->strides = wants(PyBUF_STRIDES) ? lent->strides.data() : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = lent.release();
+    view->obj = Ref::share(self).release();
+    return 0;
+  }, -1);
+}
+void return_buffer(PyObject*, Py_buffer* view) { delete static_cast<LentMemory*>(view->internal); }
 
 bool add_exchange(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
 

@@ -323,6 +323,8 @@ PyType_Slot tensor_slots[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
                               {Py_mp_length, reinterpret_cast<void*>(tensor_length)},
                               {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
                               {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+                              {Py_bf_getbuffer, reinterpret_cast<void*>(lend_buffer)},
+                              {Py_bf_releasebuffer, reinterpret_cast<void*>(return_buffer)},
                               {}};
 
 }  // namespace

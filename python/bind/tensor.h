@@ -8,6 +8,9 @@ namespace cresset::python {
 extern PyMethodDef tensor_methods[];
 extern PyType_Slot conversion_slots[];
 Py_ssize_t tensor_length(PyObject* self);
+// The buffer protocol. Errors: BufferError where the values do not lie in memory as they are.
+int lend_buffer(PyObject* self, Py_buffer* view, int flags);
+void return_buffer(PyObject* self, Py_buffer* view);
 
 PyObject* wrap(const intrusive_ptr<StorageImpl>& storage);
 bool is_storage(PyObject* o);

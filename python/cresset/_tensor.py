@@ -55,9 +55,7 @@ def numpy(self, *, force=False):
         raise TypeError(f"Got unsupported ScalarType {self.dtype}")
     import numpy
 
-    if not self.numel():
-        return numpy.ndarray(tuple(self.shape), _NUMPY_CODES[self.dtype], bytearray(16), strides=(0,) * self.dim())
-    return numpy.asarray(_Memory(self))
+    return numpy.asarray(memoryview(self if type(self) is torch.Tensor else self.as_subclass(torch.Tensor)))
 
 
 @_method
@@ -110,18 +108,6 @@ def is_pinned(self, device=None):
     return False
 
 
-class _Memory:
-    """A tensor's memory as NumPy's array interface describes it."""
-
-    def __init__(self, owner):
-        self.owner = owner.detach()
-        item = owner.element_size()
-        self.__array_interface__ = {
-            "version": 3, "data": (owner.data_ptr() or 16, False), "shape": tuple(owner.shape), "typestr": _NUMPY_CODES[owner.dtype],
-            "strides": tuple(s * item for s in owner.stride()),
-        }  # fmt: skip
-
-
 @_method
 def __array__(self, dtype=None, copy=None):
     array = self.numpy()
@@ -130,6 +116,13 @@ def __array__(self, dtype=None, copy=None):
             raise ValueError("__array__: another dtype needs a copy")
         return array.astype(dtype)
     return array.copy(order="K") if copy else array
+
+
+@_method
+def __bytes__(self):
+    # Not the memory: to bytes() PyTorch's tensors are a count or a sequence of numbers.
+    counts = self.numel() == 1 and not self.is_floating_point() and not self.is_complex()
+    return bytes(self.item() if counts else list(self))
 
 
 @_method

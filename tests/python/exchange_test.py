@@ -50,6 +50,79 @@ class Arrays(unittest.TestCase):
         self.assertEqual(torch.tensor([np.uint8(200), np.bool_(False)], dtype=torch.bool).tolist(), [True, False])
 
 
+class Buffers(unittest.TestCase):
+    """The buffer protocol, which PyTorch's tensors lack."""
+
+    def test_a_view_has_the_shape_and_the_memory_of_the_tensor(self):
+        for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float16, torch.float32, torch.float64):
+            x = torch.arange(6).reshape(2, 3).to(dtype)
+            view = memoryview(x)
+            self.assertEqual((view.shape, view.itemsize, view.readonly), ((2, 3), x.element_size(), False))
+            array = np.asarray(view)
+            self.assertEqual((array.tolist(), array.dtype), (x.tolist(), x.numpy().dtype))
+            array[1, 2] = 0
+            self.assertEqual(x[1, 2], 0)
+            self.assertEqual(np.frombuffer(x.T.contiguous(), x.numpy().dtype).tolist(), x.T.reshape(-1).tolist())
+        for dtype in (torch.complex64, torch.complex128):
+            self.assertEqual(np.asarray(memoryview(torch.tensor([1 + 2j], dtype=dtype))).tolist(), [1 + 2j])
+
+    def test_strides_are_kept(self):
+        x = torch.arange(12.0).reshape(3, 4)
+        self.assertEqual(memoryview(x.T[::2]).strides, (8, 16))
+        self.assertEqual(memoryview(x.T).tolist(), x.T.tolist())
+        self.assertEqual(memoryview(x[0, 1]).shape, ())
+        self.assertEqual(memoryview(torch.zeros(0, 3)).nbytes, 0)
+
+    def test_readers_of_bytes_take_dense_tensors_only(self):
+        x = torch.arange(4, dtype=torch.int16).reshape(2, 2)
+        file = io.BytesIO()
+        file.write(x)
+        self.assertEqual(file.getvalue(), b"\0\0\1\0\2\0\3\0")
+        with self.assertRaisesRegex(BufferError, "not contiguous"):
+            file.write(x[:, 0])
+
+    def test_what_does_not_lie_in_memory_is_refused(self):
+        class Watched(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        class Plain(torch.Tensor):
+            pass
+
+        x = torch.ones(2)
+        refused = {"requires grad": x.clone().requires_grad_(), "as they are": torch.tensor([1j]).conj(), "format": x.bfloat16(), "methods of its own": x.as_subclass(Watched)}
+        refused |= {"as they are ": x.to("meta"), " as they are": x.to_sparse()}
+        for text, tensor in refused.items():
+            with self.assertRaisesRegex(BufferError, text.strip()):
+                memoryview(tensor)
+        self.assertEqual(memoryview(x.as_subclass(Plain)).tolist(), [1, 1])
+        self.assertEqual(x.as_subclass(Watched).numpy().tolist(), [1, 1])
+
+    def test_bytes_stays_what_pytorch_makes_of_it(self):
+        self.assertEqual([bytes(torch.tensor(v)) for v in ([1, 2], 3, [True], [])], [b"\1\2", b"\0\0\0", b"\0", b""])
+        for value in (1.5, [1.0, 2.0]):
+            with self.assertRaises(TypeError):
+                bytes(torch.tensor(value))
+
+    def test_lent_memory_stays_where_it_is(self):
+        for lend in (memoryview, torch.Tensor.numpy, np.asarray, np.from_dlpack):
+            x = torch.arange(3)
+            lent = lend(x)
+            with self.assertRaisesRegex(RuntimeError, "storage that is not resizable"):
+                x.resize_(1000000)
+            with self.assertRaisesRegex(RuntimeError, "storage that is not resizable"):
+                x.untyped_storage().resize_(0)
+            self.assertEqual((x.tolist(), lent.tolist()), ([0, 1, 2], [0, 1, 2]))
+            del lent
+            self.assertEqual(x.resize_(4)[:3].tolist(), [0, 1, 2])
+        x = torch.arange(3)
+        lent = memoryview(x)
+        x.data = torch.zeros(1)
+        del x
+        self.assertEqual(lent.tolist(), [0, 1, 2])
+
+
 versioned = unittest.skipIf(int(np.__version__.split(".")[0]) < 2, "NumPy 1 does not know versions of DLPack")
 
 

@@ -333,6 +333,7 @@ EXCHANGE = {
     "frombuffer": lambda: torch.frombuffer(bytearray(16), dtype=torch.float32, offset=4),
     "buffer": lambda: memoryview(torch.ones(3).numpy()).tobytes(),
     "memoryview": lambda: torch.tensor(memoryview(bytearray(8))),
+    "lent": lambda: memoryview(torch.ones(3)).tolist(),
     "DLPack": lambda: torch.from_dlpack(torch.ones(3)),
     "a capsule": lambda: torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(torch.ones(3))),
     "an unused capsule": lambda: torch.ones(3).__dlpack__(),
