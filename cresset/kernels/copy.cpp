@@ -30,7 +30,7 @@ void copy_bytes(char* dst, const char* src, int64_t bytes) {
 
 // The dimension along which the source is dense while the destination is dense along dimension 0, or 0.
 int transposed_dim(const Walk& w, int64_t dst_size, int64_t src_size) {
-  if (w.strides[0][0] != dst_size || w.strides[0][1] == src_size || w.sizes[0] < 4) return 0;
+  if (w.strides[0][0] != dst_size || w.strides[0][1] == src_size || w.strides[0][1] == 0 || w.sizes[0] < 4) return 0;
   for (int d = 1; d < w.dims; d++)
     if (w.strides[d][1] == src_size && w.sizes[d] >= 4) return d;
   return 0;

@@ -7,6 +7,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/index_check.h"
+#include "cresset/kernels/cpu/transpose.h"
 #include "cresset/kernels/index.h"
 
 namespace cresset::kernels {
@@ -72,9 +73,24 @@ void triangle_of(const char* op, const Strided& out, const Strided& self, int64_
   visit_size(out.dtype, [&](auto tag) { triangle<decltype(tag), kLower>(out, self, k); });
 }
 
+// Two dense arrays of a last dimension of 1 side by side: pairs, as complex numbers are.
+bool join_pairs(const Strided& out, ArrayRef<Strided> inputs, int64_t dim) {
+  const int64_t item = out.item();
+  if (inputs.size() != 2 || dim != out.dim() - 1 || item > 8 || !out.is_contiguous()) return false;
+  for (const Strided& in : inputs)
+    if (in.dim() != out.dim() || in.sizes.back() != 1 || !in.is_contiguous() || 2 * in.numel() != out.numel()) return false;
+  const auto kernel = call(transpose_stub);
+  const char *first = static_cast<const char*>(inputs[0].data), *second = static_cast<const char*>(inputs[1].data);
+  parallel_for(0, inputs[0].numel(), 32768, [&](int64_t begin, int64_t end) {
+    kernel(offset_by(out, 2 * begin), 2 * item, first + begin * item, second - first, end - begin, 2, item, false);
+  });
+  return true;
+}
+
 }  // namespace
 
 void cat(const Strided& out, ArrayRef<Strided> inputs, int64_t dim) {
+  if (join_pairs(out, inputs, dim)) return;
   int64_t start = 0;
   for (const Strided& in : inputs) {
     if (in.dim() == 1 && in.sizes[0] == 0) continue;

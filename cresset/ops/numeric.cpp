@@ -65,7 +65,25 @@ Tensor kron(const Tensor& self, const Tensor& other) {
     b.push_back(q);
     shape.push_back(p * q);
   }
-  return own((self.reshape(a) * other.reshape(b)).reshape(shape));
+  Tensor left = self.reshape(a), right = other.reshape(b);
+  // Rows of the product are short runs of one number each: both sides are spread to its rows first where they are small beside it.
+  if (n > 1) {
+    const int64_t p = a[a.size() - 2], q = b.back(), width = p * q;
+    if (p > 1 && q < 256 && self.numel() >= 4 * p && other.numel() >= 4 * q) {
+      DimVector pieces(a), tiled(b);
+      pieces.back() = q;
+      tiled[tiled.size() - 2] = p;
+      left = left.expand(pieces);
+      right = right.expand(tiled);
+      for (DimVector* sizes : {&pieces, &tiled}) {
+        sizes->pop_back();
+        sizes->back() = width;
+      }
+      left = left.reshape(pieces);
+      right = right.reshape(tiled);
+    }
+  }
+  return own((left * right).reshape(shape));
 }
 
 Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {

@@ -106,8 +106,21 @@ void plain(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, i
           *reinterpret_cast<const T*>(src + c * src_stride + r * static_cast<int64_t>(sizeof(T)));
 }
 
+// Two arrays become the columns of a dense matrix.
+template <class T>
+void interleave(char* dst, const char* first, const char* second, int64_t rows) {
+  T* out = reinterpret_cast<T*>(dst);
+  const T *a = reinterpret_cast<const T*>(first), *b = reinterpret_cast<const T*>(second);
+#pragma GCC ivdep
+  for (int64_t r = 0; r < rows; r++) {
+    out[2 * r] = a[r];
+    out[2 * r + 1] = b[r];
+  }
+}
+
 template <class T, int lanes, bool stream>
 void tiles(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns) {
+  if (columns == 2 && dst_stride == 2 * sizeof(T)) return interleave<T>(dst, src, src + src_stride, rows);
   using Square = Tile<T, lanes>;
   constexpr int64_t w = Square::kWidth, size = sizeof(T);
   const int64_t whole_rows = rows / w * w, whole_columns = columns / w * w;

@@ -51,11 +51,16 @@ struct Mish : Signature<1, 0, kFloats> {
   template <class T> static constexpr bool simd = true;
   template <class T> CRESSET_EXPR T operator()(T x) const { return x * math::tanh_softplus(x); }
 };
+// x clamped to [0, 6]: with bounds that are numbers, two comparisons that a NaN fails do, and no masks are made.
+template <class T> CRESSET_EXPR T between_0_and_6(T x) {
+  const T low = x < T(0) ? T(0) : x;
+  return low > T(6) ? T(6) : low;
+}
 struct Hardsigmoid : Signature<1, 0, kFloats> {
-  template <class T> CRESSET_EXPR T operator()(T x) const { return minimum(maximum(x + T(3), T(0)), T(6)) / T(6); }
+  template <class T> CRESSET_EXPR T operator()(T x) const { return between_0_and_6(x + T(3)) / T(6); }
 };
 struct Hardswish : Signature<1, 0, kFloats> {
-  template <class T> CRESSET_EXPR T operator()(T x) const { return x * minimum(maximum(x + T(3), T(0)), T(6)) / T(6); }
+  template <class T> CRESSET_EXPR T operator()(T x) const { return x * between_0_and_6(x + T(3)) / T(6); }
 };
 struct Hardshrink : Signature<1, 1, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T x, T lambda) const { return x >= -lambda && x <= lambda ? T(0) : x; }

@@ -1,0 +1,202 @@
+"""Paths of kernels and composites that only some shapes take, against NumPy."""
+
+import unittest
+
+import numpy as np
+
+import cresset as torch
+
+rng = np.random.default_rng(7)
+DTYPES = (np.uint8, np.int16, np.int32, np.int64, np.float32, np.float64, np.complex64, np.complex128)
+
+
+def numbers(shape, dtype=np.float32):
+    x = rng.standard_normal(shape) * 9
+    return (x + 1j * rng.standard_normal(shape)).astype(dtype) if np.issubdtype(dtype, np.complexfloating) else x.astype(dtype)
+
+
+def same(test, got, want):
+    test.assertEqual(tuple(got.shape), want.shape)
+    np.testing.assert_array_equal(got.numpy(), want)
+
+
+def on_threads(f):
+    """The same result on one and on two threads, which is returned."""
+    results = []
+    before = torch.get_num_threads()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        results.append(f())
+    torch.set_num_threads(before)
+    assert torch.equal(results[0], results[1]) or bool((results[0] != results[0]).any())
+    return results[0]
+
+
+class Copies(unittest.TestCase):
+    def test_column_spread_over_rows(self):
+        for dtype in DTYPES:
+            x = numbers(300, dtype)
+            same(self, on_threads(lambda: torch.tensor(x)[:, None].expand(300, 257).contiguous()), np.repeat(x[:, None], 257, 1))  # noqa: B023
+
+    def test_pairs_side_by_side(self):
+        for dtype in DTYPES:
+            x, y = numbers((70, 1000), dtype), numbers((70, 1000), dtype)
+            a, b = torch.tensor(x), torch.tensor(y)
+            same(self, on_threads(lambda: torch.stack((a, b), -1)), np.stack((x, y), -1))  # noqa: B023
+            same(self, torch.stack((a.t(), b.t()), -1), np.stack((x.T, y.T), -1))
+            same(self, torch.cat((a.unsqueeze(-1), b.unsqueeze(-1), a.unsqueeze(-1)), -1), np.stack((x, y, x), -1))
+            same(self, torch.stack((a[:1, :3], b[:1, :3]), -1), np.stack((x[:1, :3], y[:1, :3]), -1))
+
+    def test_complex_of_parts(self):
+        x, y = numbers((33, 1025)), numbers((33, 1025))
+        same(self, torch.complex(torch.tensor(x), torch.tensor(y)), x + 1j * y)
+        same(self, torch.complex(torch.tensor(x), torch.tensor(y[0])), x + 1j * y[0])
+
+
+class Kron(unittest.TestCase):
+    def test_shapes(self):
+        shapes = [((8, 8), (8, 8)), ((5, 7, 3), (6, 4)), ((9, 4), (4, 5, 300)), ((6,), (4, 9)), ((5, 1), (6, 3)), ((40,), (30,)), ((4, 0), (4, 4)), ((3, 4, 5, 2), (2, 3, 5, 6)), ((8, 3), ())]
+        for a, b in shapes:
+            x, y = numbers(a), numbers(b)
+            with self.subTest(a=a, b=b):
+                got = torch.kron(torch.tensor(x), torch.tensor(y))
+                same(self, got, np.kron(x, y).astype(np.float32))
+                self.assertTrue(got.is_contiguous())
+
+    def test_gradients_of_spread_sides(self):
+        x, y = torch.tensor(numbers((5, 6), np.float64), requires_grad=True), torch.tensor(numbers((7, 4), np.float64), requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(torch.kron, (x, y)))
+
+
+class Activations(unittest.TestCase):
+    def test_hardswish_and_hardsigmoid_at_their_corners(self):
+        x = np.array([-np.inf, -4, -3, -0.0, 0, 1, 3, 4, np.inf, np.nan] * 5, np.float32)
+        clamped = np.clip(x + np.float32(3), 0, 6)
+        with np.errstate(invalid="ignore"):
+            same(self, torch.nn.functional.hardswish(torch.tensor(x)), x * clamped / np.float32(6))
+        same(self, torch.nn.functional.hardsigmoid(torch.tensor(x)), clamped / np.float32(6))
+
+
+class Slices(unittest.TestCase):
+    def test_index_fill_of_rows_and_columns(self):
+        for dtype in DTYPES:
+            x = numbers((40, 50, 30), dtype)
+            for dim in range(3):
+                index = np.array([3, 0, 3, -1, 7])
+                want = x.copy()
+                np.moveaxis(want, dim, 0)[index] = 5
+                same(self, torch.tensor(x).index_fill(dim, torch.tensor(index), 5), want)
+                turned = torch.tensor(x).transpose(0, 2)
+                want = np.swapaxes(x, 0, 2).copy()
+                np.moveaxis(want, dim, 0)[index] = 5
+                same(self, turned.clone().index_fill_(dim, torch.tensor(index), 5), want)
+
+    def test_index_reduce_takes_whole_rows(self):
+        reductions = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply}
+        for dtype in DTYPES:
+            if np.issubdtype(dtype, np.complexfloating):
+                continue
+            x, y = numbers((20, 3, 50), dtype), numbers((64, 3, 50), dtype)
+            if dtype in (np.float32, np.float64):
+                x[3, 1, 4] = y[5, 0, 6] = np.nan
+            index = rng.integers(0, 20, 64)
+            for name, f in reductions.items():
+                want = x.copy()
+                with np.errstate(all="ignore"):
+                    for k, i in enumerate(index):
+                        want[i] = f(want[i], y[k])
+                with self.subTest(dtype=dtype, name=name):
+                    same(self, on_threads(lambda: torch.tensor(x).index_reduce(0, torch.tensor(index), torch.tensor(y), name)), want)  # noqa: B023
+
+    def test_scatter_reduce_of_scattered_numbers(self):
+        for dtype in (np.int32, np.int64, np.float32, np.float64):
+            x, y, index = numbers((30, 40), dtype), numbers((30, 40), dtype), rng.integers(0, 30, (30, 40))
+            if dtype == np.float32:
+                x[2, 3] = y[4, 5] = np.nan
+            columns = np.broadcast_to(np.arange(40), (30, 40))
+            for include in (True, False):
+                sums, counts, most = x.copy(), np.ones((30, 40), np.int64), x.copy()
+                if not include:
+                    touched = np.zeros((30, 40), bool)
+                    touched[index, columns] = True
+                    sums[touched], counts[touched] = 0, 0
+                    most[touched] = np.iinfo(dtype).min if np.issubdtype(dtype, np.integer) else -np.inf
+                for r in range(30):
+                    for c in range(40):
+                        sums[index[r, c], c] += y[r, c]
+                        counts[index[r, c], c] += 1
+                        most[index[r, c], c] = np.maximum(most[index[r, c], c], y[r, c])
+                counts = np.maximum(counts, 1)
+                mean = sums // counts if np.issubdtype(dtype, np.integer) else (sums / counts).astype(dtype)
+                t, i, s = torch.tensor(x), torch.tensor(index), torch.tensor(y)
+                with self.subTest(dtype=dtype, include=include):
+                    same(self, t.scatter_reduce(0, i, s, "mean", include_self=include), mean)
+                    same(self, t.t().contiguous().t().scatter_reduce_(0, i, s, "mean", include_self=include), mean)
+                    same(self, t.scatter_reduce(0, i, s, "amax", include_self=include), most)
+
+
+class Bags(unittest.TestCase):
+    def bags(self, weight, index, offsets, mode, padding=None, scale=None):
+        rows = []
+        for b, first in enumerate(offsets):
+            last = offsets[b + 1] if b + 1 < len(offsets) else len(index)
+            kept = [k for k in range(first, last) if index[k] != padding]
+            total = sum((weight[index[k]] * (1 if scale is None else scale[k]) for k in kept), np.zeros(weight.shape[1], weight.dtype))
+            rows.append(total / max(len(kept), 1) if mode == "mean" else total)
+        return np.stack(rows)
+
+    def test_sums_and_means(self):
+        weight = numbers((50, 24), np.float64)
+        index, offsets = rng.integers(0, 50, 40), [0, 5, 5, 17, 39, 40]
+        scale = numbers(40, np.float64)
+        for kind in (torch.int64, torch.int32):
+            i, o, w = torch.tensor(index, dtype=kind), torch.tensor(offsets, dtype=kind), torch.tensor(weight)
+            for padding in (None, int(index[6])):
+                for mode in ("sum", "mean"):
+                    got = torch.nn.functional.embedding_bag(i, w, o, mode=mode, padding_idx=padding)
+                    np.testing.assert_allclose(got.numpy(), self.bags(weight, index, offsets, mode, padding), rtol=1e-13, atol=1e-13)
+                got = torch.nn.functional.embedding_bag(i, w, o, mode="sum", padding_idx=padding, per_sample_weights=torch.tensor(scale))
+                np.testing.assert_allclose(got.numpy(), self.bags(weight, index, offsets, "sum", padding, scale), rtol=1e-13, atol=1e-13)
+
+    def test_gradients_equal_those_of_picked_rows(self):
+        index, offsets = torch.tensor(rng.integers(0, 9, (6, 5))), torch.arange(0, 30, 5)
+        w = torch.tensor(numbers((9, 4), np.float64), requires_grad=True)
+        for mode in ("sum", "mean"):
+            self.assertTrue(torch.autograd.gradcheck(lambda t: torch.nn.functional.embedding_bag(index, t, mode=mode), (w,)))  # noqa: B023
+            self.assertTrue(torch.autograd.gradgradcheck(lambda t: torch.nn.functional.embedding_bag(index, t, mode=mode), (w,)))  # noqa: B023
+        scale = torch.tensor(numbers(30, np.float64), requires_grad=True)
+        bag = lambda t, s: torch.nn.functional.embedding_bag(index.flatten(), t, offsets, mode="sum", per_sample_weights=s)  # noqa: E731
+        self.assertTrue(torch.autograd.gradcheck(bag, (w, scale), check_forward_ad=True))
+        self.assertTrue(torch.autograd.gradgradcheck(bag, (w, scale)))
+
+    def test_a_bag_longer_than_the_table(self):
+        w = torch.tensor(numbers((3, 4), np.float64), requires_grad=True)
+        index = torch.tensor([[0, 1, 1, 1, 1, 0, 1], [2, 2, 2, 2, 2, 2, 1]])
+        f = lambda t: torch.nn.functional.embedding_bag(index, t, mode="sum")  # noqa: E731
+        np.testing.assert_allclose(f(w).detach().numpy(), w.detach().numpy()[index.numpy()].sum(1), rtol=1e-13)
+        self.assertTrue(torch.autograd.gradcheck(f, (w,)))
+
+    def test_numbers_out_of_range(self):
+        for bad in (9, -1):
+            with self.assertRaises((IndexError, RuntimeError)):
+                torch.nn.functional.embedding_bag(torch.tensor([[0, bad]]), torch.ones(9, 4))
+
+
+class MultilabelMargin(unittest.TestCase):
+    def test_rows_that_name_few_classes(self):
+        x = numbers((6, 12), np.float64)
+        target = np.full((6, 12), -1)
+        for row, names in enumerate(([3, 0], [], [11, 4, 5], [2], [1, 7], [0])):
+            target[row, : len(names)] = names
+        target[3, 2] = 8  # after a -1: not meant
+        want = []
+        for row in range(6):
+            meant = target[row][: list(target[row]).index(-1)]
+            others = [c for c in range(12) if c not in meant]
+            want.append(sum(max(0.0, 1 - x[row, j] + x[row, c]) for j in meant for c in others) / 12)
+        got = torch.nn.functional.multilabel_margin_loss(torch.tensor(x), torch.tensor(target), reduction="none")
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-13)
+
+
+if __name__ == "__main__":
+    unittest.main()
