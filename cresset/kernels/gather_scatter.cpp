@@ -1,11 +1,13 @@
 // gather, scatter and its reducing forms.
 
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "cresset/kernels/common/index_check.h"
 #include "cresset/kernels/common/index_tables.h"
 #include "cresset/kernels/index.h"
+#include "cresset/kernels/pointwise.h"
 
 namespace cresset::kernels {
 
@@ -29,9 +31,10 @@ void check_dims(const char* op, const Strided& self, const Strided& index, int64
   CRESSET_CHECK_INDEX(dim >= 0 && dim < self.dim(), op, ": dimension out of range, got ", dim, " for self ", self.sizes);
 }
 
-// Calls f(target, source) in the walk's order: target is self's element that the index names, source is src's.
+// Calls f(target, source) in the walk's order: target is self's element that the index names, source is src's. `whole` does the
+// same for dense runs that one index names.
 template <class A, class T, class F>
-void for_each_target(const Strided& self, int64_t dim, const Strided& index, const Strided& src, F f) {
+void for_each_target(const Strided& self, int64_t dim, const Strided& index, const Strided& src, F f, Loop whole = nullptr) {
   const Along a = along(self, dim);
   StridedWalk walk(index.sizes);
   walk.add(src);
@@ -40,11 +43,17 @@ void for_each_target(const Strided& self, int64_t dim, const Strided& index, con
   walk.mark_ordered(dim);
   walk.plan();
   const int64_t step = a.step;
-  walk.run([step, f](char* const* p, const int64_t* s, int64_t n) {
+  walk.run([step, f, whole](char* const* p, const int64_t* s, int64_t n) {
     const char *from = p[0], *ix = p[2];
     char* to = p[1];
     if (s[2] == 0 && s[1] == sizeof(A) && s[0] == sizeof(T)) {
       A* row = reinterpret_cast<A*>(to + *reinterpret_cast<const int64_t*>(ix) * step);
+      if (whole) {
+        char* both[] = {reinterpret_cast<char*>(row), reinterpret_cast<char*>(row), const_cast<char*>(from)};
+        const int64_t steps[] = {s[1], s[1], s[0]};
+        const Scalar one = 1;
+        return whole(both, steps, n, &one);
+      }
       for (int64_t i = 0; i < n; i++) f(row[i], reinterpret_cast<const T*>(from)[i]);
       return;
     }
@@ -71,25 +80,32 @@ struct Combine {
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     else return a * b;
   }
-  // NaN wins.
-  static T max(T a, T b) { return b > a || b != b ? b : a; }
-  static T min(T a, T b) { return b < a || b != b ? b : a; }
+  // NaN wins. What is larger is chosen without a branch, which random numbers would have it mispredict.
+  static T max(T a, T b) {
+    const T larger = b > a ? b : a;
+    return b != b ? b : larger;
+  }
+  static T min(T a, T b) {
+    const T smaller = b < a ? b : a;
+    return b != b ? b : smaller;
+  }
 };
 
 template <class A, class T>
 void apply(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce) {
   using C = Combine<A>;
+  const auto whole = [&](const PointwiseKernel& kernel) { return std::is_same_v<A, T> && !is_complex<T>::value ? kernel.loop(self.dtype) : nullptr; };
   switch (reduce) {
     case ScatterReduce::prod:
-      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::mul(a, static_cast<A>(b)); });
+      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::mul(a, static_cast<A>(b)); }, whole(mul_kernel));
     case ScatterReduce::sum: case ScatterReduce::mean:
-      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::add(a, static_cast<A>(b)); });
+      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::add(a, static_cast<A>(b)); }, whole(add_kernel));
     default: break;
   }
   if constexpr (!is_complex<T>::value) {
     if (reduce == ScatterReduce::amax)
-      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::max(a, static_cast<A>(b)); });
-    for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::min(a, static_cast<A>(b)); });
+      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::max(a, static_cast<A>(b)); }, whole(maximum_kernel));
+    for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::min(a, static_cast<A>(b)); }, whole(minimum_kernel));
   }
 }
 
@@ -133,12 +149,19 @@ void reduce_into(const Strided& self, int64_t dim, const Strided& index, const S
                  bool include_self) {
   // `src` is only walked along here.
   if (!include_self) for_each_target<A, T>(self, dim, index, src, [v = identity<A>(reduce)](A& a, T) { a = v; });
-  apply<A, T>(self, dim, index, src, reduce);
-  if (reduce != ScatterReduce::mean) return;
+  if (reduce != ScatterReduce::mean) return apply<A, T>(self, dim, index, src, reduce);
   std::vector<int32_t> counts(static_cast<size_t>(self.numel()), include_self ? 1 : 0);
   const DimVector strides = contiguous_strides(self.sizes);
   const Strided count(counts.data(), ScalarType::Int, self.sizes, strides);
-  for_each_target<int32_t, T>(count, dim, index, src, [](int32_t& c, T) { c++; });
+  if (self.is_contiguous()) {
+    for_each_target<A, T>(self, dim, index, src, [first = static_cast<const A*>(self.data), c = counts.data()](A& a, T b) {
+      a = Combine<A>::add(a, static_cast<A>(b));
+      c[&a - first]++;
+    });
+  } else {
+    apply<A, T>(self, dim, index, src, reduce);
+    for_each_target<int32_t, T>(count, dim, index, src, [](int32_t& c, T) { c++; });
+  }
   StridedWalk walk(self.sizes);
   walk.add(self);
   walk.add(count);
@@ -147,7 +170,7 @@ void reduce_into(const Strided& self, int64_t dim, const Strided& index, const S
     for (int64_t i = 0; i < n; i++) {
       const int32_t c = *reinterpret_cast<const int32_t*>(p[1] + i * s[1]);
       A& a = *reinterpret_cast<A*>(p[0] + i * s[0]);
-      if (c > 1) a = mean_of(a, c);
+      a = mean_of(a, c > 1 ? c : 1);  // a branch on random counts would cost more than the division
     }
   });
 }

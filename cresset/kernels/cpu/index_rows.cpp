@@ -1,5 +1,6 @@
 #include "cresset/kernels/cpu/index_rows.h"
 #include "cresset/kernels/cpu/item.h"
+#include "cresset/kernels/cpu/layout_rows.h"
 
 #include <cstring>
 #include <type_traits>
@@ -149,6 +150,15 @@ void gather_table(int64_t item, int64_t index_item, const IndexTable& t) {
 }
 
 void scatter_table(int64_t item, int64_t index_item, const IndexTable& t) {
+  // One element into whole slices.
+  if (t.index_step == 0 && t.dense_step == 0 && t.base_step == item) {
+    for (int64_t r = 0; r < t.rows; r++) {
+      const char* index = t.index + r * t.index_row;
+      const int64_t to = index_item == 8 ? place<int64_t>(index, t.wrap) : place<int32_t>(index, t.wrap);
+      fill_table(item, {t.base + r * t.base_row + to * t.step, t.dense + r * t.dense_row, item, 0, 0, 0, t.n, 1});
+    }
+    return;
+  }
   visit_item(item, [&](auto tag) {
     using T = decltype(tag);
     const auto move = [](const T& dense, T& base) { base = dense; };
