@@ -149,10 +149,14 @@ PointerFault check_pointers(const void* pointers, const void* plain, ScalarType 
       const I* q = static_cast<const I*>(plain) + b * nnz;
       if (p[0] != 0) return PointerFault::first;
       if (p[n_major] != nnz) return PointerFault::last;
-      for (int64_t i = 0; i < n_major; i++)
-        if (p[i + 1] < p[i] || p[i + 1] - p[i] > n_minor) return PointerFault::steps;
+      bool crowded = false;
+      for (int64_t i = 0; i < n_major; i++) {
+        if (p[i + 1] < p[i]) return PointerFault::steps;
+        crowded |= p[i + 1] - p[i] > n_minor;
+      }
       for (int64_t k = 0; k < nnz; k++)
-        if (q[k] < 0 || q[k] >= n_minor) return PointerFault::range;
+        if (q[k] < 0 || q[k] >= n_minor) return crowded ? PointerFault::steps : PointerFault::range;
+      if (crowded) return PointerFault::crowded;
       for (int64_t i = 0; i < n_major; i++)
         for (int64_t k = p[i] + 1; k < p[i + 1]; k++)
           if (q[k] <= q[k - 1]) return PointerFault::order;

@@ -23,8 +23,9 @@ void segment_sum(void* out, const void* values, ScalarType dtype, int64_t width,
 void compress_positions(void* pointers, const void* majors, ScalarType index_dtype, int64_t batches, int64_t n, int64_t nnz);
 void expand_pointers(void* majors, const void* pointers, ScalarType index_dtype, int64_t batches, int64_t n, int64_t nnz);
 
-// The checks of compressed layouts over all batches; each names the first thing that does not hold.
-enum class PointerFault { none, first, last, steps, range, order };
+// The checks of compressed layouts over all batches; each names the first thing that does not hold. Crowded: some row stores more
+// than it has columns.
+enum class PointerFault { none, first, last, steps, range, crowded, order };
 PointerFault check_pointers(const void* pointers, const void* plain, ScalarType index_dtype, int64_t batches, int64_t n_major,
                             int64_t n_minor, int64_t nnz);
 

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "cresset/core/batched.h"
 #include "cresset/nn/init.h"
 
 namespace cresset::nn {
@@ -22,6 +23,14 @@ void renormalise(const Tensor& weight, const Tensor& indices, double max_norm, d
   const Tensor norms = weight.norm(norm_type, 1, false);
   const Tensor scale = cresset::where(used.logical_and(norms > max_norm), max_norm / (norms + 1e-7), cresset::ones_like(norms));
   weight.detach().mul_(scale.unsqueeze(1));
+}
+
+// Whether the bags' sums may be the product of a sparse matrix with `weight`, which needs no rows picked: there is something to sum, of
+// one dtype, without derivatives, and every index names a row.
+bool multiplies(const Tensor& indices, const Tensor& weight, const Tensor& scale) {
+  if (GradMode::is_enabled() && (weight.requires_grad() || (scale.defined() && scale.requires_grad()))) return false;
+  if (indices.numel() == 0 || as_batched(weight) || !weight.is_floating_point() || (scale.defined() && scale.scalar_type() != weight.scalar_type())) return false;
+  return indices.min().item<int64_t>() >= 0 && indices.max().item<int64_t>() < weight.size(0);
 }
 
 template <class Options>
@@ -191,12 +200,19 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
     indices = indices.index_select(0, kept);
     bag_of = bag_of.index_select(0, kept);
   }
-  Tensor rows = cresset::embedding(weight, indices, -1, o.scale_grad_by_freq(), o.sparse());
+  Tensor scale;
   if (weights.defined()) {
-    Tensor scale = weights.reshape({-1});
+    scale = weights.reshape({-1});
     if (padding_idx >= 0) scale = scale.index_select(0, input.reshape({-1}).ne(padding_idx).nonzero().squeeze(1));
-    rows = rows * scale.unsqueeze(1);
   }
+  if (!maximum && !o.scale_grad_by_freq() && !o.sparse() && multiplies(indices, weight, scale)) {
+    const Tensor pointers = cresset::cat({cresset::zeros({1}, kLong), cresset::bincount(bag_of, {}, bags).cumsum(0)});
+    const Tensor values = scale.defined() ? scale : cresset::ones({indices.size(0)}, TensorOptions(weight.scalar_type()));
+    const Tensor sums = cresset::_sparse_csr_tensor_unsafe(pointers, indices.to(kLong), values, {bags, weight.size(0)}, TensorOptions(weight.scalar_type())).mm(weight);
+    return summing ? sums : sums / pointers.diff().clamp_min(1).unsqueeze(1).to(sums.scalar_type());
+  }
+  Tensor rows = cresset::embedding(weight, indices, -1, o.scale_grad_by_freq(), o.sparse());
+  if (scale.defined()) rows = rows * scale.unsqueeze(1);
   const TensorOptions options = rows.options().requires_grad(false);
   if (maximum) {
     std::vector<Tensor> maxima;

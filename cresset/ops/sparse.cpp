@@ -475,7 +475,7 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
     case PointerFault::last:
       CRESSET_CHECK(false, "`", p, "[..., -1] == nnz` is not satisfied.");
       break;
-    case PointerFault::steps:
+    case PointerFault::steps: case PointerFault::crowded:
       CRESSET_CHECK(false, "`0 <= ", p, "[..., 1:] - ", p, "[..., :-1] <= ", minor, "` is not satisfied.");
       break;
     case PointerFault::range:

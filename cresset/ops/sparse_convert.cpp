@@ -10,7 +10,7 @@ namespace sparse {
 
 namespace {
 
-// Pointers and positions in range, whatever their order: what loops over rows rely on.
+// Pointers and positions in range, whatever their order and however often they come: what loops over rows rely on.
 void check_in_range(const Tensor& t, int64_t n_major, int64_t n_minor) {
   const SparseParts& p = sparse_parts(t);
   const int64_t version = static_cast<int64_t>(p.indices.impl()->version()) + p.plain.impl()->version();
@@ -21,7 +21,7 @@ void check_in_range(const Tensor& t, int64_t n_major, int64_t n_minor) {
   const Tensor pointers = p.indices.contiguous(), plain = p.plain.contiguous();
   const auto fault =
       kernels::check_pointers(pointers.data_ptr(), plain.data_ptr(), pointers.scalar_type(), 1, n_major, n_minor, p.nnz());
-  CRESSET_CHECK(fault == kernels::PointerFault::none || fault == kernels::PointerFault::order,
+  CRESSET_CHECK(fault == kernels::PointerFault::none || fault == kernels::PointerFault::order || fault == kernels::PointerFault::crowded,
                 "sparse: ", is_by_rows(t.layout()) ? "crow_indices or col_indices" : "ccol_indices or row_indices", " of a ",
                 title(t.layout()), " tensor of shape ", t.sizes(), " are out of range");
   __atomic_store_n(&p.checked_version, version, __ATOMIC_RELAXED);

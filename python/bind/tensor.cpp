@@ -1,6 +1,7 @@
 // The Tensor type: its objects' life and identity, construction, properties.
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/core/batched.h"
 #include "cresset/core/object_hook.h"
 #include "python/bind/objects.h"
 #include "python/bind/op.h"
@@ -223,6 +224,7 @@ template <Tensor (*Part)(const Tensor&)> int set_part(PyObject* self, PyObject* 
 }
 PyObject* get_real(const Tensor& t) { return wrap(real(t)); }
 PyObject* get_imag(const Tensor& t) { return wrap(imag(t)); }
+PyObject* get_is_batched(const Tensor& t) { return PyBool_FromLong(as_batched(t) != nullptr); }
 Tensor reversed(const Tensor& t) {
   std::vector<int64_t> order;
   for (int64_t d = t.dim(); d-- > 0;) order.push_back(d);
@@ -277,6 +279,7 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("mH", get_mH, nullptr),
     CRESSET_PROPERTY("is_meta", flag_of<&Tensor::is_meta>, nullptr),
     CRESSET_PROPERTY("_lacks_data", flag_of<&Tensor::lacks_data>, nullptr),
+    CRESSET_PROPERTY("_is_batched", get_is_batched, nullptr),
     CRESSET_PROPERTY("is_sparse", flag_of<&Tensor::is_sparse>, nullptr),
     CRESSET_PROPERTY("is_cuda", flag_of<&Tensor::is_cuda>, nullptr),
     CRESSET_PROPERTY("is_cpu", flag_of<&Tensor::is_cpu>, nullptr),

@@ -196,10 +196,65 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     return _bags(input, weight, offsets[:-1] if include_last_offset else offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
 
 
+class _BagSums(torch.autograd.Function):
+    """Sums of bags of rows of `weight` by a sparse matrix of bags by rows, in which a bag may name a row twice."""
+
+    @staticmethod
+    def matrix_of(values, weight, ends, index):
+        return torch.sparse_csr_tensor(ends, index, values, (ends.numel() - 1, weight.shape[0]), check_invariants=False)
+
+    @staticmethod
+    def forward(ctx, weight, values, ends, index):
+        ctx.save_for_backward(weight, values, ends, index)
+        ctx.save_for_forward(weight, values, ends, index)
+        return _BagSums.matrix_of(values, weight, ends, index).mm(weight)
+
+    @staticmethod
+    def backward(ctx, grad):
+        weight, values, ends, index = ctx.saved_tensors
+        if not (torch.is_grad_enabled() or grad._is_batched or ctx.needs_input_grad[1]):
+            return _BagSums.matrix_of(values, weight, ends, index).t().mm(grad), None, None, None
+        # What may be differentiated again keeps to dense rows.
+        rows = grad[torch.repeat_interleave(torch.arange(ends.numel() - 1), ends.diff())]
+        by_weight = ops["embedding_dense_backward"](rows * values.unsqueeze(1), index, weight.shape[0], -1, False) if ctx.needs_input_grad[0] else None
+        return by_weight, (rows * weight[index]).sum(1) if ctx.needs_input_grad[1] else None, None, None
+
+    @staticmethod
+    def jvp(ctx, by_weight, by_values, *_):
+        weight, values, ends, index = ctx.saved_tensors
+        by_weight = _BagSums.matrix_of(values, weight, ends, index).mm(by_weight)
+        return by_weight if by_values is None else by_weight + _BagSums.matrix_of(by_values, weight, ends, index).mm(weight)
+
+
+def _product_of_bags(input, weight, offsets, per_sample_weights, padding_idx):
+    """The sums of the bags and their lengths, as the product of a sparse matrix with `weight`; None where that cannot be."""
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        return None
+    given = (input, weight, offsets) if per_sample_weights is None else (input, weight, offsets, per_sample_weights)
+    if any(t._lacks_data or t._is_batched for t in given) or not weight.is_floating_point():
+        return None
+    least, most = input.aminmax()
+    ends = torch.cat((offsets.to(torch.int64), torch.tensor([input.numel()])))
+    if int(least) < 0 or int(most) >= weight.shape[0] or bool((ends.diff() < 0).any()):
+        return None
+    if padding_idx is not None:
+        keep = input != padding_idx
+        input = input[keep]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
+        ends = torch.cat((torch.tensor([0]), keep.cumsum(0)))[ends]
+    values = torch.ones(input.numel(), dtype=weight.dtype) if per_sample_weights is None else per_sample_weights
+    return _BagSums.apply(weight, values, ends, input.to(torch.int64)), ends.diff()
+
+
 def _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
     count, bags, device = input.numel(), offsets.numel(), input.device
     if count == 0 or bags == 0:
         return weight.new_zeros((bags, weight.shape[1])) + 0 * weight.sum()
+    if mode != "max" and not sparse and not scale_grad_by_freq:
+        product = _product_of_bags(input, weight, offsets, per_sample_weights, padding_idx)
+        if product is not None:
+            sums, lengths = product
+            return sums if mode == "sum" else sums / lengths.clamp_min(1).unsqueeze(1).to(sums.dtype)
     each = torch.ones(bags, dtype=torch.int64, device=device)
     starts = torch.zeros(count + 1, dtype=torch.int64, device=device).index_add_(0, offsets.to(torch.int64), each)
     bag = starts.cumsum(0)[:-1] - 1
@@ -220,5 +275,5 @@ def _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_w
     out = rows.new_zeros((bags, rows.shape[1])).index_add(0, bag, rows)
     if mode == "mean":
         each = torch.ones(count, dtype=rows.dtype, device=device) if keep is None else keep.to(rows.dtype)
-        out = out / torch.zeros(bags, dtype=rows.dtype, device=device).index_add_(0, bag, each).clamp_min(1).unsqueeze(1)
+        out = out / torch.zeros(bags, dtype=rows.dtype, device=device).index_add(0, bag, each).clamp_min(1).unsqueeze(1)
     return out
