@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "cresset/core/batched.h"
 #include "cresset/nn/distance.h"
 
 namespace cresset::nn {
@@ -102,8 +103,13 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const M
   const Tensor x = input.dim() == 2 ? input : input.unsqueeze(0), y = input.dim() == 2 ? target : target.unsqueeze(0);
   const int64_t classes = x.size(1);
   // Labels count up to the first -1 of a row.
-  const Tensor valid = (y < 0).to(kLong).cumsum(1) == 0;
-  const Tensor labels = y.clamp_min(0);
+  Tensor valid = (y < 0).to(kLong).cumsum(1) == 0, labels = y.clamp_min(0);
+  if (y.numel() > 0 && !y.lacks_data() && !as_batched(y)) {
+    // As many columns as the row with most of them.
+    const int64_t longest = valid.sum(1).max().item<int64_t>();
+    valid = valid.narrow(1, 0, longest);
+    labels = labels.narrow(1, 0, longest);
+  }
   const Tensor is_label =
       cresset::zeros({x.size(0), classes}, y.options().dtype(kLong)).scatter_add(1, labels, valid.to(kLong)) > 0;
   const Tensor pairs = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0);

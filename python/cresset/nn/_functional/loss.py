@@ -295,6 +295,10 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         raise RuntimeError(f"multilabel_margin_loss: expected a vector or a matrix that is not empty but for its batch, got {tuple(input.shape)}")
     scores, classes = (input, target) if input.dim() > 1 else (input.reshape(1, -1), target.reshape(1, -1))
     named = (classes < 0).to(torch.int64).cumsum(1) == 0
+    if classes.numel() and not (classes._lacks_data or classes._is_batched):
+        # As many columns as the row that names most classes.
+        longest = int(named.sum(1).max())
+        named, classes = named[:, :longest], classes[:, :longest]
     place = torch.where(named, classes, 0)
     meant = torch.zeros(scores.shape, dtype=torch.int64, device=scores.device).scatter_add(1, place, named.to(torch.int64)) > 0
     gaps = torch.clamp_min(1 - scores.gather(1, place).unsqueeze(2) + scores.unsqueeze(1), 0)
