@@ -13,7 +13,7 @@ add_library(Cresset::compat ALIAS cresset_compat)
 
 install(TARGETS cresset cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Opened from the folder that the library lies in.
-foreach(provider cresset_onednn cresset_lapack)
+foreach(provider cresset_onednn cresset_lapack cresset_image)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cresset/kernels/isa.h"
+#include "cresset/kernels/providers/library.h"
 
 namespace cresset::kernels {
 
@@ -34,18 +35,6 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-// Beside the object that holds this function, else wherever the loader finds it.
-void* open_library() {
-  Dl_info self;
-  if (dladdr(reinterpret_cast<const void*>(&open_library), &self) && self.dli_fname) {
-    const std::string path = self.dli_fname;
-    const size_t slash = path.rfind('/');
-    if (slash != std::string::npos)
-      if (void* handle = dlopen((path.substr(0, slash + 1) + kLibrary).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-  }
-  return dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-}
-
 const LapackTable* table_of(void* handle) {
   using Entry = const LapackTable* (*)();
   const auto entry = handle ? reinterpret_cast<Entry>(dlsym(handle, "cresset_lapack_table")) : nullptr;
@@ -65,12 +54,12 @@ const LapackTable* load() {
   if (wanted && !std::strcmp(wanted, "0")) return nullptr;
   // One pool of threads is awake, ours: OpenBLAS starts none.
   const Environment one_thread("OPENBLAS_NUM_THREADS", "1");
-  void* handle = open_library();
+  void* handle = open_provider(kLibrary);
   const LapackTable* table = table_of(handle);
   if (table && underrated(table->core) && active_isa() != static_cast<int>(Isa::baseline) && !std::getenv("OPENBLAS_CORETYPE")) {
     const Environment core("OPENBLAS_CORETYPE", active_isa() == static_cast<int>(Isa::avx512) ? "SkylakeX" : "Haswell");
     dlclose(handle);
-    table = table_of(open_library());
+    table = table_of(open_provider(kLibrary));
   }
   return table;
 }

@@ -1,4 +1,4 @@
-"""torchvision's names: models, transforms, datasets and pictures. `python -m cresset` and `compat.install()` bind `torchvision` to this package.
+"""torchvision's names: models, transforms, datasets, files of images and pictures. `python -m cresset` and `compat.install()` bind `torchvision` to this package.
 
     >>> model = torch.vision.models.resnet18(num_classes=10).eval()
     >>> model(torch.ones(1, 3, 32, 32)).shape
@@ -9,7 +9,7 @@ import importlib as _importlib
 
 from cresset import __version__  # noqa: F401
 
-_SUBMODULES = ("datasets", "models", "ops", "transforms", "utils")
+_SUBMODULES = ("datasets", "io", "models", "ops", "transforms", "utils")
 
 
 def __getattr__(name):
