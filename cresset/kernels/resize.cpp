@@ -243,6 +243,24 @@ struct ByteAxis {
   }
 };
 
+void resize_bytes(uint8_t* out, const uint8_t* in, const Shape3& s, int channels, const ResizeOptions& options) {
+  const ByteAxis y(s.in[1], s.out[1], options, 0), x(s.in[2], s.out[2], options, 1);
+  const ResizeAxis<int32_t> axes[] = {y.axis.view(), x.axis.view()};
+  const int shifts[] = {y.shift, x.shift};
+  const int64_t work = std::max(s.in_plane(), s.out_plane()) * channels;
+  parallel_for(0, s.planes / channels, 1 + 32768 / work, [&](int64_t begin, int64_t end) {
+    call(resize_planes_bytes_stub)(out + begin * s.out_plane() * channels, in + begin * s.in_plane() * channels, end - begin, channels, axes, shifts);
+  });
+}
+
+// Images (N, C, H, W) whose pixels lie together.
+bool is_channels_last(const Strided& a) {
+  const int64_t c = a.sizes[1], expected[] = {a.sizes[2] * a.sizes[3] * c, 1, a.sizes[3] * c, c};
+  for (size_t d = 0; d < 4; d++)
+    if (a.sizes[d] != 1 && a.strides[d] != expected[d]) return false;
+  return true;
+}
+
 bool is_nearest(const ResizeOptions& options) { return options.mode == ResizeMode::nearest || options.mode == ResizeMode::nearest_exact; }
 
 }  // namespace
@@ -250,6 +268,9 @@ bool is_nearest(const ResizeOptions& options) { return options.mode == ResizeMod
 void resize(const Strided& out, const Strided& self, const ResizeOptions& options) {
   const Shape3 s = shape_of("interpolate", self, out);
   if (s.planes == 0) return;
+  const bool is_bytes = self.dtype == ScalarType::Byte && s.first == 1 && !is_nearest(options);
+  if (is_bytes && (self.sizes[1] == 3 || self.sizes[1] == 4) && is_channels_last(self) && is_channels_last(out))
+    return resize_bytes(static_cast<uint8_t*>(out.data), static_cast<const uint8_t*>(self.data), s, static_cast<int>(self.sizes[1]), options);
   const DenseInput in(self);
   const DenseOutput to(out);
   const int64_t in_bytes = s.in_plane() * self.item(), out_bytes = s.out_plane() * self.item();
@@ -261,17 +282,9 @@ void resize(const Strided& out, const Strided& self, const ResizeOptions& option
   if (is_nearest(options)) {
     const NearestAxes axes(s, options);
     visit_size(self.dtype, [&](auto tag) { nearest_forward(to.as<decltype(tag)>(), in.as<decltype(tag)>(), s, axes); });
+  } else if (is_bytes) {
+    resize_bytes(to.as<uint8_t>(), in.as<uint8_t>(), s, 1, options);
   } else {
-    if (self.dtype == ScalarType::Byte && s.first == 1) {
-      const ByteAxis y(s.in[1], s.out[1], options, 0), x(s.in[2], s.out[2], options, 1);
-      const ResizeAxis<int32_t> axes[] = {y.axis.view(), x.axis.view()};
-      const int shifts[] = {y.shift, x.shift};
-      for_planes(s, [&](int64_t begin, int64_t end) {
-        call(resize_planes_bytes_stub)(to.as<uint8_t>() + begin * out_bytes, in.as<uint8_t>() + begin * in_bytes, end - begin, axes, shifts);
-      });
-      to.finish();
-      return;
-    }
     CRESSET_CHECK_NOT_IMPLEMENTED(is_floating_type(self.dtype) || self.dtype == ScalarType::Byte, "interpolate: not implemented for ", self.dtype);
     if (self.dtype == ScalarType::Double) run(call(resize_planes_double_stub), WeightedAxes<double>(s, options).views);
     else run(call(resize_planes_float_stub), WeightedAxes<float>(s, options).views);

@@ -22,5 +22,7 @@ CRESSET_DECLARE_KERNEL(void, resize_planes_float, (ScalarType t, void* out, cons
 CRESSET_DECLARE_KERNEL(void, resize_planes_double, (ScalarType t, void* out, const void* in, int64_t planes, const ResizeAxis<double>* axes))
 CRESSET_DECLARE_KERNEL(void, resize_planes_backward_float, (ScalarType t, void* grad_in, const void* grad, int64_t planes, const ResizeAxis<float>* axes))
 CRESSET_DECLARE_KERNEL(void, resize_planes_backward_double, (ScalarType t, void* grad_in, const void* grad, int64_t planes, const ResizeAxis<double>* axes))
-// uint8 images: along the rows, then across them, each rounded to bytes. axes and shifts: height and width; an axis of no taps is kept.
-CRESSET_DECLARE_KERNEL(void, resize_planes_bytes, (uint8_t* out, const uint8_t* in, int64_t planes, const ResizeAxis<int32_t>* axes, const int* shifts))
+// uint8 images of pixels of 1, 3 or 4 bytes: along the rows, then across them, each rounded to bytes. axes and shifts: height and width; an
+// axis of no taps is kept. Weights fit 16 bits; the places of one output follow each other, but for repeats at the ends.
+CRESSET_DECLARE_KERNEL(void, resize_planes_bytes,
+                       (uint8_t* out, const uint8_t* in, int64_t planes, int channels, const ResizeAxis<int32_t>* axes, const int* shifts))

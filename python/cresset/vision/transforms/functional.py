@@ -277,12 +277,14 @@ def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size=None, a
         raise ValueError(f"resize: tensors have no interpolation {mode}, expected nearest, nearest-exact, bilinear or bicubic")
     smooth = mode in ("bilinear", "bicubic")
     batch = img.reshape(-1, get_image_num_channels(img), height, width)
-    if img.dtype not in (torch.float32, torch.float64):
+    # Bytes are resized as bytes, as images of PIL are.
+    in_bytes = img.dtype == torch.uint8 and antialias and smooth
+    if img.dtype not in (torch.float32, torch.float64) and not in_bytes:
         batch = batch.to(torch.float32)
     batch = torch.nn.functional.interpolate(batch, size=size, mode=mode, align_corners=False if smooth else None, antialias=bool(antialias) and smooth)
-    if mode == "bicubic" and img.dtype == torch.uint8:
+    if mode == "bicubic" and img.dtype == torch.uint8 and not in_bytes:
         batch = batch.clamp(0, 255)
-    if not img.is_floating_point():
+    if not img.is_floating_point() and not in_bytes:
         batch = batch.round()
     return batch.to(img.dtype).reshape(*img.shape[:-2], *size)
 
