@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cresset/base/parallel.h"
 #include "cresset/core/sparse.h"
+#include "cresset/io/crc.h"
 #include "cresset/tensor.h"
 
 namespace cresset::io {
@@ -11,6 +13,8 @@ namespace cresset::io {
 namespace {
 
 constexpr size_t kMaxPickle = size_t{1} << 31;
+// A piece is summed while it is in the cache.
+constexpr uint64_t kPiece = uint64_t{1} << 19;
 // The first pickles of the format before zip archives.
 constexpr std::string_view kLegacyMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kLegacyVersion = 1001;
@@ -56,6 +60,7 @@ void Checkpoint::read_zip() {
     CRESSET_CHECK(data, "load: '", options_.file, "' has no entry '", key, "'");
     zip.check_stored(*data);
     locate(i, data->data_offset, data->size);
+    if (data->size == document_.storages[i].nbytes) document_.storages[i].crc = data->crc;
   }
 }
 
@@ -123,6 +128,24 @@ void Checkpoint::read_legacy() {
   CRESSET_CHECK(located == document_.storages.size(), "load: '", options_.file, "' has ", located, " storages, expected ", document_.storages.size());
 }
 
+void Checkpoint::read_bytes(const StorageRecord& s, char* to) const {
+  const bool verify = options_.verify && s.crc != 0;
+  const int64_t pieces = static_cast<int64_t>((s.nbytes + kPiece - 1) / kPiece);
+  std::vector<uint32_t> sums(static_cast<size_t>(pieces));
+  auto length = [&](int64_t i) { return static_cast<size_t>(std::min(kPiece, s.nbytes - static_cast<uint64_t>(i) * kPiece)); };
+  parallel_for(0, pieces, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const uint64_t at = static_cast<uint64_t>(i) * kPiece;
+      source_->read(s.offset + at, to + at, length(i));
+      if (verify) sums[static_cast<size_t>(i)] = add_to_crc(0, to + at, length(i));
+    }
+  });
+  if (!verify) return;
+  uint32_t sum = 0;
+  for (int64_t i = 0; i < pieces; i++) sum = join_crc(sum, sums[static_cast<size_t>(i)], length(i));
+  CRESSET_CHECK(sum == s.crc, "load: '", options_.file, "' is damaged: the checksum of storage '", std::string(s.key), "' is wrong");
+}
+
 intrusive_ptr<StorageImpl> Checkpoint::read_storage(size_t index) const {
   const StorageRecord& s = document_.storages[index];
   const size_t nbytes = static_cast<size_t>(s.nbytes);
@@ -131,7 +154,7 @@ intrusive_ptr<StorageImpl> Checkpoint::read_storage(size_t index) const {
     if (mapped_) return make_intrusive<StorageImpl>(mapped_.get() + s.offset, nbytes, Device(kCPU), [keep = mapped_](void*) {});
   }
   auto storage = make_intrusive<StorageImpl>(nbytes, Device(kCPU));
-  if (nbytes > 0) source_->read(s.offset, storage->data(), nbytes);
+  if (nbytes > 0) read_bytes(s, static_cast<char*>(storage->data()));
   if (swap_bytes_ && s.swap_bytes > 1) reverse_each(static_cast<char*>(storage->data()), nbytes, s.swap_bytes);
   return storage;
 }
@@ -182,7 +205,9 @@ void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, Scalar
   CRESSET_CHECK(known == dtype || dtype == ScalarType::Undefined, "save: tensors of ", known, " and ", dtype,
                 " share the same memory, which the format cannot express; clone() one of them");
   const Device d = storage->device();
-  pickler_.storage(found->second, dtype, storage->nbytes(), d.is_cpu() ? "cpu" : d.str());
+  CRESSET_CHECK(!legacy_ || storage_class(known), "save: the format before zip archives cannot hold ", known == ScalarType::Undefined ? "storages without a dtype" : "tensors of ",
+                known == ScalarType::Undefined ? "" : dtype_name(known));
+  pickler_.storage(found->second, dtype, storage->nbytes(), d.is_cpu() ? "cpu" : d.str(), legacy_);
 }
 
 void CheckpointWriter::tensor_function(const Tensor& t) {
@@ -255,31 +280,61 @@ void CheckpointWriter::tensor(const Tensor& t, bool is_parameter) {
   p.op('R');
 }
 
-void CheckpointWriter::write(const WriteBytes& write, const std::string& folder, bool checksums) {
+void CheckpointWriter::write(const WriteBytes& write, const std::string& folder, ZipOptions options) {
   ZipWriter zip(write, folder);
   const std::string& pickle = pickler_.finish();
-  zip.add("data.pkl", pickle.data(), pickle.size(), checksums);
+  zip.add("data.pkl", pickle.data(), pickle.size(), options.checksums);
   zip.add(".format_version", "1");
   zip.add(".storage_alignment", "64");
-  zip.add("byteorder", "little");
+  if (options.byte_order) zip.add("byteorder", "little");
   for (size_t i = 0; i < storages_.size(); i++) {
-    const StorageImpl& s = *storages_[i];
-    const std::string name = "data/" + std::to_string(i);
-    if (s.device().is_cpu()) {
-      zip.add(name, s.data(), s.nbytes(), checksums);
-      continue;
-    }
-    const auto n = static_cast<int64_t>(s.nbytes());
-    Tensor bytes(make_intrusive<TensorImpl>(storages_[i], kByte, s.device()));
-    bytes.impl()->set_contiguous_sizes(n);
-    const Tensor here = bytes.to(Device(kCPU));
-    zip.add(name, here.data_ptr(), s.nbytes(), checksums);
+    with_bytes(i, [&](const void* data, size_t size) { zip.add("data/" + std::to_string(i), data, size, options.checksums); });
   }
   zip.add("version", "3\n");
   std::string id = std::to_string(pickle.size()) + std::to_string(zip.checksum());
   id.insert(0, id.size() < 40 ? 40 - id.size() : 0, '0');
   zip.add(".data/serialization_id", id);
   zip.finish();
+}
+
+void CheckpointWriter::write_legacy(const WriteBytes& write) {
+  auto put = [&](const std::string& bytes) { write(bytes.data(), bytes.size()); };
+  Pickler magic, version, facts, keys;
+  magic.big_integer(kLegacyMagic);
+  version.integer(kLegacyVersion);
+  facts.op('}');
+  facts.mark();
+  facts.text("protocol_version");
+  facts.integer(kLegacyVersion);
+  facts.text("little_endian");
+  facts.boolean(true);
+  facts.text("type_sizes");
+  facts.op('}');
+  facts.mark();
+  for (const auto& [name, size] : {std::pair("short", 2), std::pair("int", 4), std::pair("long", 4)}) {
+    facts.text(name);
+    facts.integer(size);
+  }
+  facts.op('u');
+  facts.op('u');
+  keys.op(']');
+  keys.mark();
+  for (size_t i = 0; i < storages_.size(); i++) keys.text(std::to_string(i));
+  keys.op('e');
+  for (Pickler* p : {&magic, &version, &facts, &pickler_, &keys}) put(p->finish());
+  for (size_t i = 0; i < storages_.size(); i++) {
+    const int64_t count = static_cast<int64_t>(storages_[i]->nbytes() / element_size(dtypes_[i]));
+    write(&count, sizeof count);
+    with_bytes(i, [&](const void* data, size_t) { write(data, static_cast<size_t>(count) * element_size(dtypes_[i])); });
+  }
+}
+
+void CheckpointWriter::with_bytes(size_t index, FunctionRef<void(const void*, size_t)> with) const {
+  const StorageImpl& s = *storages_[index];
+  if (s.device().is_cpu()) return with(s.data(), s.nbytes());
+  Tensor bytes(make_intrusive<TensorImpl>(storages_[index], kByte, s.device()));
+  bytes.impl()->set_contiguous_sizes(static_cast<int64_t>(s.nbytes()));
+  with(bytes.to(Device(kCPU)).data_ptr(), s.nbytes());
 }
 
 std::string archive_folder(const std::string& path) {

@@ -16,6 +16,8 @@ struct CheckpointOptions : UnpickleOptions {
   bool mmap = false;
   // Bytes of a file without a `byteorder` entry are those of a big-endian machine.
   bool big_endian = false;
+  // The checksums of storages are compared, except where they are mapped.
+  bool verify = true;
 };
 
 class CRESSET_API Checkpoint {
@@ -40,6 +42,7 @@ class CRESSET_API Checkpoint {
   void read_legacy();
   Tensor make_sparse(const TensorRecord& record, StorageOf storage) const;
   void locate(size_t index, uint64_t offset, uint64_t size);
+  void read_bytes(const StorageRecord& storage, char* to) const;
 
   std::shared_ptr<const ByteSource> source_;
   CheckpointOptions options_;
@@ -52,6 +55,8 @@ class CRESSET_API Checkpoint {
 
 class CRESSET_API CheckpointWriter {
  public:
+  // With `legacy` for the format before zip archives, which `write_legacy` then writes.
+  explicit CheckpointWriter(bool legacy = false) : legacy_(legacy) {}
   Pickler& pickler() { return pickler_; }
   // Puts a tensor on top; storages that several tensors share are written once.
   // Errors: an undefined tensor, one without dense memory.
@@ -61,9 +66,18 @@ class CRESSET_API CheckpointWriter {
   void tensor_arguments(const Tensor& t);
   void storage(const intrusive_ptr<StorageImpl>& storage, ScalarType dtype);
   // The archive, with what the pickler holds. `folder` is the name that all entries begin with.
-  void write(const WriteBytes& write, const std::string& folder, bool checksums = true);
+  struct ZipOptions {
+    bool checksums = true, byte_order = true;
+  };
+  void write(const WriteBytes& write, const std::string& folder, ZipOptions options);
+  void write(const WriteBytes& sink, const std::string& folder) { write(sink, folder, ZipOptions()); }
+  void write_legacy(const WriteBytes& write);
 
  private:
+  // Calls `with` with the bytes of a storage, copied to the CPU if they lie elsewhere.
+  void with_bytes(size_t index, FunctionRef<void(const void*, size_t)> with) const;
+
+  const bool legacy_;
   Pickler pickler_;
   std::vector<intrusive_ptr<StorageImpl>> storages_;
   std::vector<ScalarType> dtypes_;

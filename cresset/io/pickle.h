@@ -61,6 +61,7 @@ struct StorageRecord {
   uint32_t class_bytes = 1;  // of an element of the class that it was first seen with
   uint32_t swap_bytes = 1;   // of a number, which files of the other byte order hold back to front
   uint64_t offset = 0;       // within the file, once known
+  uint32_t crc = 0;          // zero where the file has none
 };
 
 struct TensorRecord {
@@ -130,8 +131,9 @@ class CRESSET_API Pickler {
   void recall(uint32_t number);
   void integers(const int64_t* values, size_t n);
   void dtype(ScalarType t);
-  // A reference to storage number `key` of `nbytes` bytes, as the class of `t`, or as plain bytes.
-  void storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_view location);
+  // A reference to storage number `key` of `nbytes` bytes, as the class of `t`, or as plain bytes. The format before zip archives has a slot
+  // more, for views of storages, which stays empty.
+  void storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_view location, bool view_slot = false);
   void ordered_dict() { global("collections", "OrderedDict"), op(')'), op('R'); }
   // The pickle, which ends here.
   const std::string& finish() { return op('.'), out_; }

@@ -137,7 +137,7 @@ void Pickler::integers(const int64_t* values, size_t n) {
 
 void Pickler::dtype(ScalarType t) { global("torch", dtype_name(t)); }
 
-void Pickler::storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_view location) {
+void Pickler::storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_view location, bool view_slot) {
   const char* name = storage_class(t);
   mark();
   text("storage");
@@ -146,6 +146,7 @@ void Pickler::storage(uint64_t key, ScalarType t, uint64_t nbytes, std::string_v
   text(std::to_string(key));
   text(location);
   integer(static_cast<int64_t>(name ? nbytes / element_size(t) : nbytes));
+  if (view_slot) none();
   op('t');
   op('Q');
 }

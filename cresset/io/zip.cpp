@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cresset/base/error.h"
-#include "cresset/base/parallel.h"
+#include "cresset/io/crc.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the readers and writers of files assume little-endian numbers"
@@ -23,8 +23,8 @@ constexpr uint16_t kZip64Field = 1, kPaddingField = 0x4246;
 constexpr uint16_t kFlags = 0x0808;  // sizes follow the data; names are UTF-8
 constexpr uint16_t kDate = 0x21;     // 1980-01-01
 constexpr size_t kAlignment = 64;
-// A part is written before the next is summed, so that it is still in the cache; it is summed in pieces by all threads.
-constexpr size_t kPart = size_t{4} << 20, kPiece = size_t{1} << 19;
+// A part is summed and then written, so that it is still in the cache.
+constexpr size_t kPart = size_t{1} << 19;
 
 template <class... Fields>
 void append(std::string& to, Fields... fields) {
@@ -35,21 +35,6 @@ T field(const char* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
-}
-
-uint32_t add_to_crc(uint32_t crc, const void* data, size_t size) {
-  return static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), size));
-}
-
-uint32_t crc_of_part(uint32_t before, const char* data, size_t size) {
-  uint32_t pieces[kPart / kPiece];
-  const int64_t n = static_cast<int64_t>((size + kPiece - 1) / kPiece);
-  auto length = [&](int64_t i) { return std::min(kPiece, size - static_cast<size_t>(i) * kPiece); };
-  parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) pieces[i] = add_to_crc(0, data + static_cast<size_t>(i) * kPiece, length(i));
-  });
-  for (int64_t i = 0; i < n; i++) before = static_cast<uint32_t>(crc32_combine(before, pieces[i], static_cast<z_off_t>(length(i))));
-  return before;
 }
 
 }  // namespace
@@ -85,7 +70,7 @@ void ZipWriter::add(std::string_view name, const void* data, size_t size, bool c
   for (size_t done = 0; done < size;) {
     const size_t n = std::min(kPart, size - done);
     const char* part = static_cast<const char*>(data) + done;
-    if (checksum) entry.crc = crc_of_part(entry.crc, part, n);
+    if (checksum) entry.crc = add_to_crc(entry.crc, part, n);
     put(part, n);
     done += n;
   }

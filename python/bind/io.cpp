@@ -338,17 +338,18 @@ std::shared_ptr<io::ByteSource> source_of(PyObject* from, const std::string& nam
 }
 
 namespace {
-// load(descriptor or bytes, name, mmap, big_endian, allow, resolve, place)
+// load(descriptor or bytes, name, mmap, big_endian, verify, allow, resolve, place)
 PyObject* io_load(PyObject*, PyObject* args) {
   PyObject *from, *allow, *resolve, *place;
   const char* name;
-  int mmap, big_endian;
-  if (!PyArg_ParseTuple(args, "OsppOOO", &from, &name, &mmap, &big_endian, &allow, &resolve, &place)) return nullptr;
+  int mmap, big_endian, verify;
+  if (!PyArg_ParseTuple(args, "OspppOOO", &from, &name, &mmap, &big_endian, &verify, &allow, &resolve, &place)) return nullptr;
   return io_guarded([&] {
     io::CheckpointOptions options;
     options.file = name;
     options.mmap = mmap;
     options.big_endian = big_endian;
+    options.verify = verify;
     if (allow != Py_None) {
       options.allow = [&](std::string_view module, std::string_view global) {
         const Ref answer = call(allow, text(module).get(), text(global).get());
@@ -366,17 +367,18 @@ io::Checkpoint& checkpoint_of(PyObject* capsule) {
   return *static_cast<io::Checkpoint*>(p);
 }
 
-// open(descriptor or bytes, name, mmap, big_endian): a handle on the file and the bytes of its pickle, for Python's own reader.
+// open(descriptor or bytes, name, mmap, big_endian, verify): a handle on the file and the bytes of its pickle, for Python's own reader.
 PyObject* io_open(PyObject*, PyObject* args) {
   PyObject* from;
   const char* name;
-  int mmap, big_endian;
-  if (!PyArg_ParseTuple(args, "Ospp", &from, &name, &mmap, &big_endian)) return nullptr;
+  int mmap, big_endian, verify;
+  if (!PyArg_ParseTuple(args, "Osppp", &from, &name, &mmap, &big_endian, &verify)) return nullptr;
   return io_guarded([&] {
     io::CheckpointOptions options;
     options.file = name;
     options.mmap = mmap;
     options.big_endian = big_endian;
+    options.verify = verify;
     options.any = true;
     auto checkpoint = std::make_unique<io::Checkpoint>(source_of(from, name), std::move(options));
     const std::string& pickle = checkpoint->pickle();

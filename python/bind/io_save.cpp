@@ -328,16 +328,19 @@ void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& pr
   io::write_file_atomically(path, produce);
 }
 
-// save(object, path or function of bytes, folder, checksums)
+// save(object, path or function of bytes, folder, checksums, record of the byte order, legacy)
 PyObject* io_save(PyObject*, PyObject* args) {
   PyObject *object, *to;
   const char* folder;
-  int checksums;
-  if (!PyArg_ParseTuple(args, "OOsp", &object, &to, &folder, &checksums)) return nullptr;
+  int checksums, byte_order, legacy;
+  if (!PyArg_ParseTuple(args, "OOsppp", &object, &to, &folder, &checksums, &byte_order, &legacy)) return nullptr;
   return io_guarded([&]() -> PyObject* {
-    io::CheckpointWriter writer;
+    io::CheckpointWriter writer(legacy);
     Saver(writer).save(object);
-    write_to(to, [&](const io::WriteBytes& write) { writer.write(write, folder, checksums); });
+    write_to(to, [&](const io::WriteBytes& write) {
+      if (legacy) writer.write_legacy(write);
+      else writer.write(write, folder, {checksums != 0, byte_order != 0});
+    });
     Py_RETURN_NONE;
   });
 }

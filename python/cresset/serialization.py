@@ -410,7 +410,7 @@ def mkdtemp():
 
 
 def get_crc32_options():
-    """Whether `save` computes checksums.
+    """Whether `save` computes checksums and `load` compares them.
 
     >>> torch.serialization.get_crc32_options()
     True
@@ -419,7 +419,7 @@ def get_crc32_options():
 
 
 def set_crc32_options(compute_crc32):
-    """Whether `save` computes checksums; without them damage to a file is not noticed.
+    """Whether `save` computes checksums and `load` compares them; without them damage to a file is not noticed.
 
     >>> torch.serialization.set_crc32_options(False)
     >>> torch.serialization.get_crc32_options()
@@ -510,7 +510,8 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
     """Write `obj` to a file, a path or an object with `write`, so that PyTorch and both of Cresset's front ends can read it.
 
     Tensors that share memory share it in the file; views keep their strides. A path is replaced in one step once everything is on disk.
-    Classes of your own are written by name, as pickle does; `load` reads those only if they are allowed.
+    Classes of your own are written by name, as pickle does; `load` reads those only if they are allowed. With
+    `_use_new_zipfile_serialization=False` the file has the format before zip archives, without checksums.
 
     Raises RuntimeError for a folder that does not exist or tensors of different dtypes over the same memory, AttributeError or
     pickle.PicklingError for objects that cannot be found by name, TypeError for objects that cannot be pickled.
@@ -523,21 +524,20 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
     >>> list(torch.load(buffer))
     ['weight', 'bias']
     """
-    if not _use_new_zipfile_serialization:
-        raise RuntimeError("save: the format before zip archives is only read, not written")
     if pickle_protocol != DEFAULT_PROTOCOL:
         raise ValueError(f"save: only pickles of protocol 2 are written, got pickle_protocol={pickle_protocol}")
+    options = get_crc32_options(), not _disable_byteorder_record, not _use_new_zipfile_serialization
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         folder = os.path.dirname(path)
         if folder and not os.path.isdir(folder):
             raise RuntimeError(f"save: the folder {folder} does not exist")
         name = os.path.splitext(os.path.basename(os.fsdecode(path)))[0] or "archive"
-        _cresset._io_save(obj, path, name.encode("utf-8", "replace").decode(), get_crc32_options())
+        _cresset._io_save(obj, path, name.encode("utf-8", "replace").decode(), *options)
         return
     if not hasattr(f, "write"):
         raise AttributeError("save: expected 'f' to be a path or a file-like object with a 'write' attribute")
-    _cresset._io_save(obj, f.write, "archive", get_crc32_options())
+    _cresset._io_save(obj, f.write, "archive", *options)
 
 
 def _reduce(value):
@@ -642,7 +642,7 @@ def _load(source, name, map_location, pickle_module, weights_only, mmap, pickle_
         return names[full] if full in names else _known_global(module, wanted)
 
     allow = (lambda module, wanted: f"{_plain(module)}.{wanted}" in names) if names else None
-    return _cresset._io_load(source, name, mmap, big, allow, resolve, place)
+    return _cresset._io_load(source, name, mmap, big, get_crc32_options(), allow, resolve, place)
 
 
 def _plain(module):
@@ -666,7 +666,7 @@ def _find_global(module, name):
 
 def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
     """Python's own pickle over the archive's data.pkl; storages come by their persistent ids."""
-    archive, content = _cresset._io_open(source, name, mmap, big)
+    archive, content = _cresset._io_open(source, name, mmap, big, get_crc32_options())
     storages = {}
 
     class Unpickler(pickle_module.Unpickler):
