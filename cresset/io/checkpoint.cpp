@@ -12,12 +12,8 @@ namespace cresset::io {
 
 namespace {
 
-constexpr size_t kMaxPickle = size_t{1} << 31;
 // A piece is summed while it is in the cache.
 constexpr uint64_t kPiece = uint64_t{1} << 19;
-// The first pickles of the format before zip archives.
-constexpr std::string_view kLegacyMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
-constexpr int64_t kLegacyVersion = 1001;
 
 void reverse_each(char* data, size_t nbytes, size_t element) {
   for (size_t i = 0; i + element <= nbytes; i += element) std::reverse(data + i, data + i + element);
@@ -27,6 +23,7 @@ void reverse_each(char* data, size_t nbytes, size_t element) {
 
 Checkpoint::Checkpoint(std::shared_ptr<const ByteSource> source, CheckpointOptions options) : source_(std::move(source)), options_(std::move(options)) {
   if (ZipReader::looks_like_zip(*source_)) read_zip();
+  else if (looks_like_tar()) read_tar();
   else read_legacy();
 }
 
@@ -43,7 +40,7 @@ void Checkpoint::read_zip() {
   CRESSET_CHECK(pickle, "load: '", options_.file, "' is a zip archive, but no checkpoint: it has no data.pkl");
   CRESSET_CHECK(options_.script || !zip.find("constants.pkl"), "load: '", options_.file,
                 "' is a TorchScript archive, which holds code beside its data; save the state_dict of the model and load that");
-  CRESSET_CHECK(pickle->size <= kMaxPickle, "load: the pickle in '", options_.file, "' has ", pickle->size, " bytes, at most ", kMaxPickle, " are allowed");
+  CRESSET_CHECK(pickle->size <= kMaxPickleBytes, "load: the pickle in '", options_.file, "' has ", pickle->size, " bytes, at most ", kMaxPickleBytes, " are allowed");
   bool big = options_.big_endian;
   if (const ZipEntry* order = zip.find("byteorder")) {
     const std::string text = order->size <= 16 ? zip.read(*order) : "";
@@ -62,70 +59,6 @@ void Checkpoint::read_zip() {
     locate(i, data->data_offset, data->size);
     if (data->size == document_.storages[i].nbytes) document_.storages[i].crc = data->crc;
   }
-}
-
-// Five pickles: a magic number, a version, facts on the machine, the object, the list of storages; then each storage's length and bytes.
-void Checkpoint::read_legacy() {
-  CRESSET_CHECK(source_->size() <= (uint64_t{1} << 40), "load: '", options_.file, "' is too large");
-  // The pickles lie at the front; how far they reach is only known by reading them.
-  std::string bytes;
-  size_t window = size_t{1} << 20;
-  auto fail = [&] {
-    cresset::detail::throw_error<UnpicklingError>(
-        cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the format before it"));
-  };
-  char start[16] = {};
-  source_->read(0, start, static_cast<size_t>(std::min<uint64_t>(source_->size(), sizeof start)));
-  if (std::string_view(start + 4, kLegacyMagic.size()) != kLegacyMagic && std::string_view(start + 2, kLegacyMagic.size()) != kLegacyMagic) fail();
-  NodeId keys = 0;
-  size_t consumed = 0;
-  for (;; window *= 8) {
-    const size_t n = static_cast<size_t>(std::min<uint64_t>(source_->size(), std::min(window, kMaxPickle)));
-    bytes.resize(n);
-    source_->read(0, bytes.data(), n);
-    document_ = Document();
-    std::string_view rest = bytes;
-    try {
-      unpickle(document_, rest, options_);
-      const NodeId version = unpickle(document_, rest, options_);
-      CRESSET_CHECK(document_[version].kind == Kind::Int && document_[version].integer == kLegacyVersion, "load: '", options_.file,
-                    "' has an unknown version of the format");
-      const NodeId facts = unpickle(document_, rest, options_);
-      if (document_[facts].kind == Kind::Dict) {
-        const auto& items = document_.children(facts);
-        for (size_t i = 0; i + 1 < items.size(); i += 2)
-          if (document_[items[i]].kind == Kind::Text && document_[items[i]].text == "little_endian") swap_bytes_ = document_[items[i + 1]].kind == Kind::Bool && !document_[items[i + 1]].flag;
-      }
-      const std::string_view before = rest;
-      root_ = unpickle(document_, rest, options_);
-      pickle_ = std::string(before.substr(0, before.size() - rest.size()));
-      keys = unpickle(document_, rest, options_);
-    } catch (const UnpicklingError&) {
-      if (n == source_->size() || window >= kMaxPickle) throw;
-      continue;
-    }
-    consumed = n - rest.size();
-    break;
-  }
-  CRESSET_CHECK(document_[keys].kind == Kind::List, "load: '", options_.file, "' has no list of storages");
-  uint64_t at = consumed;
-  size_t located = 0;
-  for (const NodeId key : document_.children(keys)) {
-    const auto found = document_[key].kind == Kind::Text ? document_.storage_index.find(document_[key].text) : document_.storage_index.end();
-    CRESSET_CHECK(found != document_.storage_index.end() && document_.storages[found->second].offset == 0, "load: '", options_.file,
-                  "' lists a storage that nothing refers to, or twice");
-    StorageRecord& s = document_.storages[found->second];
-    int64_t count;
-    source_->read(at, &count, sizeof count);
-    if (swap_bytes_) reverse_each(reinterpret_cast<char*>(&count), 8, 8);
-    at += sizeof count;
-    const uint64_t each = s.class_bytes;
-    CRESSET_CHECK(count >= 0 && static_cast<uint64_t>(count) <= (source_->size() - at) / each, "load: '", options_.file, "' is truncated within its storages");
-    locate(found->second, at, static_cast<uint64_t>(count) * each);
-    at += static_cast<uint64_t>(count) * each;
-    located++;
-  }
-  CRESSET_CHECK(located == document_.storages.size(), "load: '", options_.file, "' has ", located, " storages, expected ", document_.storages.size());
 }
 
 void Checkpoint::read_bytes(const StorageRecord& s, char* to) const {
@@ -295,38 +228,6 @@ void CheckpointWriter::write(const WriteBytes& write, const std::string& folder,
   id.insert(0, id.size() < 40 ? 40 - id.size() : 0, '0');
   zip.add(".data/serialization_id", id);
   zip.finish();
-}
-
-void CheckpointWriter::write_legacy(const WriteBytes& write) {
-  auto put = [&](const std::string& bytes) { write(bytes.data(), bytes.size()); };
-  Pickler magic, version, facts, keys;
-  magic.big_integer(kLegacyMagic);
-  version.integer(kLegacyVersion);
-  facts.op('}');
-  facts.mark();
-  facts.text("protocol_version");
-  facts.integer(kLegacyVersion);
-  facts.text("little_endian");
-  facts.boolean(true);
-  facts.text("type_sizes");
-  facts.op('}');
-  facts.mark();
-  for (const auto& [name, size] : {std::pair("short", 2), std::pair("int", 4), std::pair("long", 4)}) {
-    facts.text(name);
-    facts.integer(size);
-  }
-  facts.op('u');
-  facts.op('u');
-  keys.op(']');
-  keys.mark();
-  for (size_t i = 0; i < storages_.size(); i++) keys.text(std::to_string(i));
-  keys.op('e');
-  for (Pickler* p : {&magic, &version, &facts, &pickler_, &keys}) put(p->finish());
-  for (size_t i = 0; i < storages_.size(); i++) {
-    const int64_t count = static_cast<int64_t>(storages_[i]->nbytes() / element_size(dtypes_[i]));
-    write(&count, sizeof count);
-    with_bytes(i, [&](const void* data, size_t) { write(data, static_cast<size_t>(count) * element_size(dtypes_[i])); });
-  }
 }
 
 void CheckpointWriter::with_bytes(size_t index, FunctionRef<void(const void*, size_t)> with) const {

@@ -1,5 +1,5 @@
 #pragma once
-// PyTorch's checkpoint files: a pickle and the storages that it refers to, in a zip archive; reading also of the format before it.
+// PyTorch's checkpoint files: a pickle and the storages that it refers to, in a zip archive or in the two formats before it.
 // Both front ends go through here, so both write the same file.
 
 #include <memory>
@@ -10,6 +10,8 @@
 #include "cresset/io/zip.h"
 
 namespace cresset::io {
+
+constexpr size_t kMaxPickleBytes = size_t{1} << 31;
 
 struct CheckpointOptions : UnpickleOptions {
   // Storages share pages with the file until they are written to; writing does not change the file.
@@ -29,6 +31,8 @@ class CRESSET_API Checkpoint {
   NodeId root() const { return root_; }
   // The bytes of the object's pickle.
   const std::string& pickle() const { return pickle_; }
+  // What the numbers in the pickle of a tar archive refer to: storages and tensors.
+  const std::unordered_map<std::string, NodeId>& references() const { return references_; }
   size_t num_storages() const { return document_.storages.size(); }
   // The bytes in memory of their own, or mapped.
   intrusive_ptr<StorageImpl> read_storage(size_t index) const;
@@ -40,6 +44,8 @@ class CRESSET_API Checkpoint {
  private:
   void read_zip();
   void read_legacy();
+  bool looks_like_tar() const;
+  void read_tar();
   Tensor make_sparse(const TensorRecord& record, StorageOf storage) const;
   void locate(size_t index, uint64_t offset, uint64_t size);
   void read_bytes(const StorageRecord& storage, char* to) const;
@@ -49,6 +55,7 @@ class CRESSET_API Checkpoint {
   Document document_;
   std::string pickle_;
   NodeId root_ = 0;
+  std::unordered_map<std::string, NodeId> references_;
   bool swap_bytes_ = false;
   mutable std::shared_ptr<char> mapped_;
 };

@@ -46,7 +46,7 @@ struct Node {
   uint32_t place = 0;
   union {
     bool flag;
-    int64_t integer;
+    int64_t integer;    // of an Int; of a Storage that is part of another the element that it starts at
     double real;
     NodeId attributes;  // of an OrderedDict; kNoNode without
   };
@@ -101,12 +101,18 @@ struct UnpickleOptions {
   bool any = false;
   // Names of classes that TorchScript generated are Global nodes too.
   bool script = false;
+  // So are the classes of tensors that files of 2016 name.
+  bool tensor_classes = false;
+  // What a persistent id stands for, where not for a storage.
+  std::function<NodeId(NodeId)> reference;
   std::string file = "<memory>";
 };
 
 // Reads one pickle from the front of `bytes`, returns its node and moves `bytes` behind it. The bytes are copied into the document.
 // Errors: UnpicklingError for damaged bytes, unknown operations, names outside the list, arguments that do not fit.
 CRESSET_API NodeId unpickle(Document& document, std::string_view& bytes, const UnpickleOptions& options);
+// The node of a tensor over a storage, `geometry` being its sizes and then its strides. Errors: one that reaches beyond the storage.
+NodeId add_tensor(Document& document, NodeId storage, int64_t offset, const std::vector<int64_t>& geometry, const UnpickleOptions& options);
 
 // Writes the operations of a pickle of protocol 2, those that PyTorch's data-only reader knows.
 class CRESSET_API Pickler {

@@ -58,6 +58,7 @@ class Machine {
     }
   }
   NodeId run();
+  NodeId tensor_over(NodeId storage, int64_t offset, const std::vector<int64_t>& geometry);
   size_t consumed() const { return static_cast<size_t>(at_ - start_); }
 
  private:
@@ -231,6 +232,7 @@ NodeId Machine::global(std::string_view module, std::string_view name) {
     }
   }
   if (module == "torch.storage" && name == "UntypedStorage") known = Known::StorageClass;
+  if (options_.tensor_classes && module == "torch" && name.size() > 6 && name.substr(name.size() - 6) == "Tensor") known = Known::TensorClass;
   if (known == Known::Unknown && options_.script && module.substr(0, 9) == "__torch__") known = Known::Script;
   if (known == Known::Unknown && !(options_.allow && options_.allow(module, name)) && !options_.any)
     fail("it asks for `", std::string(module), ".", std::string(name),
@@ -275,7 +277,7 @@ NodeId Machine::tensor(const Name& callable, const std::vector<NodeId>& a) {
     need(a.size() >= (callable.known == Known::RebuildTensor ? 4u : 6u) && is(a[0], Kind::Storage), what);
     t.storage = node(a[0]).place;
     t.dtype = node(a[0]).dtype;
-    t.offset = integer(a[1], what);
+    need(!__builtin_add_overflow(node(a[0]).integer, integer(a[1], what), &t.offset), what);
     t.sizes = integers(a[2], what);
     t.strides = integers(a[3], what);
     if (a.size() > 4) t.requires_grad = flag(a[4], what);
@@ -519,13 +521,23 @@ void Machine::build(NodeId to, NodeId state) {
 }
 
 NodeId Machine::persistent(NodeId id) {
+  if (options_.reference) return options_.reference(id);
   const char* what = "a storage";
   need(is(id, Kind::Tuple), what);
   const auto& a = d_.children(id);
+  // A class with its source text, which stands for the class.
+  if (a.size() == 4 && is(a[0], Kind::Text) && node(a[0]).text == "module") return a[1];
   need(a.size() >= 5 && a.size() <= 6 && is(a[0], Kind::Text) && node(a[0]).text == "storage" && is(a[1], Kind::Global) &&
            node(a[1]).known == Known::StorageClass && is(a[2], Kind::Text) && is(a[3], Kind::Text) && is(a[4], Kind::Int),
        what);
-  if (a.size() == 6 && !is(a[5], Kind::None)) fail("views of storages, as files before 2017 have them, are not supported");
+  // Part of the storage: its own number, where it starts, how long it is.
+  int64_t start = 0;
+  if (a.size() == 6 && !is(a[5], Kind::None)) {
+    need(is(a[5], Kind::Tuple) && d_.children(a[5]).size() == 3, what);
+    const NodeId first = d_.children(a[5])[1];
+    need(is(first, Kind::Int) && node(first).integer >= 0, what);
+    start = node(first).integer;
+  }
   const ScalarType dtype = node(a[1]).dtype;
   const int64_t count = node(a[4]).integer;
   const uint32_t each = dtype == ScalarType::Undefined ? 1 : static_cast<uint32_t>(element_size(dtype));
@@ -539,7 +551,16 @@ NodeId Machine::persistent(NodeId id) {
   const NodeId made = add(Kind::Storage);
   d_.nodes[made].place = place;
   d_.nodes[made].dtype = dtype;
+  d_.nodes[made].integer = start;
   return made;
+}
+
+NodeId Machine::tensor_over(NodeId storage, int64_t offset, const std::vector<int64_t>& geometry) {
+  std::vector<NodeId> numbers;
+  for (const int64_t v : geometry) numbers.push_back(add_int(v));
+  const auto middle = numbers.begin() + static_cast<int64_t>(numbers.size() / 2);
+  const NodeId sizes = add_container(Kind::Tuple, {numbers.begin(), middle}), strides = add_container(Kind::Tuple, {middle, numbers.end()});
+  return tensor({"torch._utils", "_rebuild_tensor", Known::RebuildTensor}, {storage, add_int(offset), sizes, strides});
 }
 
 NodeId Machine::run() {
@@ -686,6 +707,10 @@ std::vector<int64_t> Document::integers(NodeId id) const {
   std::vector<int64_t> values;
   for (const NodeId item : children(id)) values.push_back(nodes[item].integer);
   return values;
+}
+
+NodeId add_tensor(Document& document, NodeId storage, int64_t offset, const std::vector<int64_t>& geometry, const UnpickleOptions& options) {
+  return Machine(document, {}, options).tensor_over(storage, offset, geometry);
 }
 
 NodeId unpickle(Document& document, std::string_view& bytes, const UnpickleOptions& options) {

@@ -210,6 +210,7 @@ class Builder {
       }
       case Kind::Storage: {
         CRESSET_CHECK(storages_[n.place], "load: a storage cannot go to the meta device on its own");
+        CRESSET_CHECK(n.integer == 0, "load: the file uses part of a storage outside a tensor");
         o = checked(wrap(storages_[n.place]));
         break;
       }
@@ -409,6 +410,32 @@ PyObject* io_storage(PyObject*, PyObject* args) {
   });
 }
 
+// reference(handle, text): what the pickle of a tar archive refers to: the key of a storage, its dtype (None for bytes), and of a tensor
+// also its offset, sizes and strides.
+PyObject* io_reference(PyObject*, PyObject* args) {
+  PyObject* capsule;
+  const char* key;
+  if (!PyArg_ParseTuple(args, "Os", &capsule, &key)) return nullptr;
+  return io_guarded([&] {
+    const io::Checkpoint& checkpoint = checkpoint_of(capsule);
+    const io::Document& d = checkpoint.document();
+    const auto found = checkpoint.references().find(key);
+    CRESSET_CHECK(found != checkpoint.references().end(), "load: the file has no object '", key, "'");
+    const Node& node = d[found->second];
+    auto numbers = [](const std::vector<int64_t>& values) {
+      Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+      for (size_t i = 0; i < values.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(values[i])).release());
+      return tuple;
+    };
+    const io::TensorRecord* tensor = node.kind == Kind::Tensor ? &d.tensors[node.place] : nullptr;
+    const Ref storage = text(d.storages[tensor ? tensor->storage : node.place].key);
+    const Ref dtype = Ref::share(node.kind == Kind::Storage && node.dtype == ScalarType::Undefined ? Py_None : constant(tensor ? tensor->dtype : node.dtype));
+    if (!tensor) return PyTuple_Pack(2, storage.get(), dtype.get());
+    const Ref offset = checked(PyLong_FromLongLong(tensor->offset)), sizes = numbers(d.integers(tensor->sizes)), strides = numbers(d.integers(tensor->strides));
+    return PyTuple_Pack(5, storage.get(), dtype.get(), offset.get(), sizes.get(), strides.get());
+  });
+}
+
 // scan(descriptor or bytes, name, note): calls `note` with module and name of what is outside the list.
 PyObject* io_scan(PyObject*, PyObject* args) {
   PyObject *from, *note;
@@ -434,6 +461,7 @@ bool add_io(PyObject* module) {
                                     {"_io_load", io_load, METH_VARARGS, nullptr},
                                     {"_io_open", io_open, METH_VARARGS, nullptr},
                                     {"_io_storage", io_storage, METH_VARARGS, nullptr},
+                                    {"_io_reference", io_reference, METH_VARARGS, nullptr},
                                     {"_io_scan", io_scan, METH_VARARGS, nullptr},
                                     {"_io_save", io_save, METH_VARARGS, nullptr},
                                     {}};

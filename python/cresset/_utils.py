@@ -15,12 +15,15 @@ def _rebuild_storage(data):
 def _rebuild_tensor(storage, storage_offset, size, stride, dtype=None):
     import cresset
 
+    if hasattr(storage, "_untyped_storage"):
+        storage_offset += getattr(storage, "_start", 0)
+        storage, dtype = storage._untyped_storage, dtype or storage.dtype
     out = cresset.empty(0, dtype=dtype or cresset.get_default_dtype(), device=storage.device)
     return out.set_(storage, storage_offset, size, stride)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
-    out = _rebuild_tensor(*storage_and_dtype(storage)[:1], storage_offset, size, stride, storage_and_dtype(storage)[1])
+    out = _rebuild_tensor(storage if hasattr(storage, "_untyped_storage") else storage[0], storage_offset, size, stride, *storage_and_dtype(storage)[1:])
     return _finish(out, requires_grad, metadata)
 
 

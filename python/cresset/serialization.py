@@ -228,8 +228,8 @@ def _known_global(module, name):
 class _LoadedStorage:
     """A storage read from a file with the dtype that its class there stands for, on its way into tensors."""
 
-    def __init__(self, storage, dtype):
-        self._untyped_storage, self.dtype, self.device = storage, dtype, storage.device
+    def __init__(self, storage, dtype, start=0):
+        self._untyped_storage, self.dtype, self.device, self._start = storage, dtype, storage.device, start
 
 
 _package_registry: list = []
@@ -683,17 +683,27 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
                 raise AttributeError(f"load: the file uses `{module}.{wanted}`, which Cresset does not have") from None
 
         def persistent_load(self, saved):
-            kind, storage_class, key, location, count = saved[:5]
-            if kind != "storage":
-                raise pickle.UnpicklingError(f"load: expected the id of a storage, got {kind!r}")
-            dtype = getattr(storage_class, "_dtype", None)
-            if not isinstance(storage_class, StorageType):
-                dtype = None
-            if key not in storages:
-                device = torch.device("cpu") if place is None else place(location, len(storages))
-                data = _cresset._io_storage(archive, key)
-                storages[key] = (data.to(device) if device.type != "cpu" else data).untyped_storage()
-            return _LoadedStorage(storages[key], dtype)
+            if not isinstance(saved, tuple):
+                return referred(str(saved))
+            if saved[0] == "storage":
+                storage_class, key, location, _, *part = saved[1:]
+                dtype = storage_class._dtype if isinstance(storage_class, StorageType) else None
+                start = part[0][1] if part and part[0] is not None else 0
+                return _LoadedStorage(storage(key, location), dtype, start)
+            # A class with its source text stands for the class.
+            return saved[1] if saved[0] == "module" else saved[0]
+
+    def storage(key, location):
+        if key not in storages:
+            device = torch.device("cpu") if place is None else place(location, len(storages))
+            data = _cresset._io_storage(archive, key)
+            storages[key] = (data.to(device) if device.type != "cpu" else data).untyped_storage()
+        return storages[key]
+
+    def referred(key):
+        storage_key, dtype, *geometry = _cresset._io_reference(archive, key)
+        loaded = _LoadedStorage(storage(storage_key, "cpu"), dtype)
+        return _utils._rebuild_tensor(loaded._untyped_storage, *geometry, dtype) if geometry else loaded
 
     return Unpickler(io.BytesIO(content), **{"encoding": "utf-8", **pickle_load_args}).load()
 
