@@ -21,6 +21,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr int kMaxDepth = 64;
+const std::string kIndexEnding = ".index.json";
 
 struct FormatDtype {
   const char* name;
@@ -85,11 +87,13 @@ Entry parse_entry(const std::string& file, const std::string& name, const Json& 
   return entry;
 }
 
-Header parse_header(const std::string& file, const char* text, size_t size, uint64_t data_size) {
+// An object whose keys at `unique_depth` appear once each.
+Json parse_json(const std::string& file, const char* text, size_t size, int unique_depth) {
   std::set<std::string> seen;
   std::string repeated;
   auto note_keys = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second) repeated = parsed.get<std::string>();
+    if (depth == unique_depth && event == Json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second) repeated = parsed.get<std::string>();
+    if (depth > kMaxDepth) malformed(file, "the header nests too deep");
     return true;
   };
   Json json;
@@ -102,6 +106,11 @@ Header parse_header(const std::string& file, const char* text, size_t size, uint
   }
   if (!json.is_object()) malformed(file, "the header is not a JSON object");
   if (!repeated.empty()) malformed(file, "the name '", repeated, "' appears twice");
+  return json;
+}
+
+Header parse_header(const std::string& file, const char* text, size_t size, uint64_t data_size) {
+  const Json json = parse_json(file, text, size, 1);
   Header header;
   for (const auto& item : json.items()) {
     if (item.key() != "__metadata__") {
@@ -226,7 +235,41 @@ SafetensorsContent read_safetensors(const ByteSource& source, const std::string&
 SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name) {
   return read_safetensors(MemorySource(data, size), name, false);
 }
-SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) { return read_safetensors(FileSource(path), path, use_mmap); }
+
+std::vector<std::pair<std::string, std::string>> read_safetensors_index(const ByteSource& source, const std::string& name) {
+  if (source.size() > kMaxHeader) malformed(name, "an index of ", source.size(), " bytes is too large");
+  std::string text(static_cast<size_t>(source.size()), 0);
+  source.read(0, text.data(), text.size());
+  const Json json = parse_json(name, text.data(), text.size(), 2);
+  const auto map = json.find("weight_map");
+  if (map == json.end() || !map->is_object()) malformed(name, "it has no weight_map");
+  std::vector<std::pair<std::string, std::string>> shards;
+  for (const auto& item : map->items()) {
+    if (!item.value().is_string()) malformed(name, "the file of '", item.key(), "' is not text");
+    const std::string file = item.value().get<std::string>();
+    if (file.empty() || file == "." || file == ".." || file.find_first_of(std::string("/\\\0", 3)) != std::string::npos) malformed(name, "the file of '", item.key(), "' is not the name of a file beside it");
+    shards.emplace_back(item.key(), file);
+  }
+  return shards;
+}
+
+SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) {
+  const bool is_index = path.size() > kIndexEnding.size() && path.compare(path.size() - kIndexEnding.size(), kIndexEnding.size(), kIndexEnding) == 0;
+  if (!is_index) return read_safetensors(FileSource(path), path, use_mmap);
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  std::map<std::string, SafetensorsContent> files;
+  SafetensorsContent all;
+  for (const auto& [name, file] : read_safetensors_index(FileSource(path), path)) {
+    if (!files.count(file)) files.emplace(file, read_safetensors(FileSource(folder + file), folder + file, use_mmap));
+    const SafetensorsContent& content = files.at(file);
+    const Tensor* tensor = content.tensors.find(name);
+    if (!tensor) malformed(path, "'", file, "' has no tensor '", name, "'");
+    all.tensors.insert(name, *tensor);
+    all.metadata.insert(content.metadata.begin(), content.metadata.end());
+  }
+  return all;
+}
 
 void load_safetensors(nn::Module& module, const std::string& path, bool strict) {
   const SafetensorsContent content = load_safetensors(path);

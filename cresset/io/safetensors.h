@@ -31,9 +31,12 @@ CRESSET_API void save_safetensors(const nn::Module& module, const std::string& p
 CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, FunctionRef<void(const void*, size_t)> write);
 
 // With `use_mmap` tensors share pages with the file until they are written to; writing does not change the file.
+// A path that ends in ".index.json" names several files of one model, beside it, which are read as one.
 // Errors: a missing, truncated or malformed file, by name.
 CRESSET_API SafetensorsContent load_safetensors(const std::string& path, bool use_mmap = false);
 CRESSET_API SafetensorsContent read_safetensors(const ByteSource& source, const std::string& name, bool use_mmap = false);
+// Of an index the file that each tensor is in. Errors: malformed JSON, files elsewhere than beside the index, names that appear twice.
+CRESSET_API std::vector<std::pair<std::string, std::string>> read_safetensors_index(const ByteSource& source, const std::string& name);
 // Copies the values into the parameters and buffers. Errors: names or shapes that differ; then the module is unchanged.
 CRESSET_API void load_safetensors(nn::Module& module, const std::string& path, bool strict = true);
 CRESSET_API SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name = "<memory>");

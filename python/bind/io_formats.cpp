@@ -1,5 +1,6 @@
-// safetensors, npy and npz between Python's dicts of tensors and files.
+// safetensors, npy, npz and GGUF between Python's dicts of tensors and files.
 
+#include "cresset/io/gguf.h"
 #include "cresset/io/npy.h"
 #include "cresset/io/safetensors.h"
 #include "python/bind/io.h"
@@ -14,6 +15,8 @@ std::string utf8(PyObject* text, const char* what) {
   if (!s) throw PythonError();
   return s;
 }
+
+Ref text_of(const std::string& s) { return checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape")); }
 
 io::NamedTensors named_tensors(PyObject* dict) {
   io::NamedTensors tensors("Tensor");
@@ -31,7 +34,7 @@ io::NamedTensors named_tensors(PyObject* dict) {
 Ref dict_of(const io::NamedTensors& tensors) {
   Ref dict = checked(PyDict_New());
   for (const auto& item : tensors) {
-    const Ref key = checked(PyUnicode_DecodeUTF8(item.key().data(), static_cast<Py_ssize_t>(item.key().size()), "surrogateescape"));
+    const Ref key = text_of(item.key());
     const Ref value = checked(wrap(item.value()));
     if (PyDict_SetItem(dict.get(), key.get(), value.get())) throw PythonError();
   }
@@ -131,6 +134,78 @@ PyObject* load_npz(PyObject*, PyObject* args) {
   });
 }
 
+Ref object_of(const io::GgufValue& value) {
+  if (const bool* v = std::get_if<bool>(&value)) return Ref::share(*v ? Py_True : Py_False);
+  if (const int64_t* v = std::get_if<int64_t>(&value)) return checked(PyLong_FromLongLong(*v));
+  if (const uint64_t* v = std::get_if<uint64_t>(&value)) return checked(PyLong_FromUnsignedLongLong(*v));
+  if (const double* v = std::get_if<double>(&value)) return checked(PyFloat_FromDouble(*v));
+  if (const std::string* v = std::get_if<std::string>(&value)) return text_of(*v);
+  if (const Tensor* v = std::get_if<Tensor>(&value)) return checked(wrap(*v));
+  const auto& texts = std::get<std::vector<std::string>>(value);
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(texts.size())));
+  for (size_t i = 0; i < texts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), text_of(texts[i]).release());
+  return list;
+}
+
+io::GgufFile& gguf_of(PyObject* capsule) {
+  void* p = PyCapsule_GetPointer(capsule, "cresset.gguf");
+  if (!p) throw PythonError();
+  return *static_cast<io::GgufFile*>(p);
+}
+
+// (descriptor or bytes, name): a handle, the facts, and of each tensor name, shape, type, offset and bytes
+PyObject* open_gguf(PyObject*, PyObject* args) {
+  PyObject* from;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "Os", &from, &name)) return nullptr;
+  return guarded([&] {
+    auto file = std::make_unique<io::GgufFile>(source_of(from, name), name);
+    const Ref facts = checked(PyDict_New()), rows = checked(PyList_New(0));
+    for (const auto& [key, value] : file->metadata())
+      if (PyDict_SetItem(facts.get(), text_of(key).get(), object_of(value).get())) throw PythonError();
+    for (const io::GgufTensor& t : file->tensors()) {
+      const Ref shape = checked(PyTuple_New(static_cast<Py_ssize_t>(t.shape.size())));
+      for (size_t i = 0; i < t.shape.size(); i++) PyTuple_SET_ITEM(shape.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(t.shape[i])).release());
+      const Ref row = checked(Py_BuildValue("(OOsKK)", text_of(t.name).get(), shape.get(), t.type->name, static_cast<unsigned long long>(t.offset),
+                                            static_cast<unsigned long long>(t.nbytes)));
+      if (PyList_Append(rows.get(), row.get())) throw PythonError();
+    }
+    const Ref capsule = checked(PyCapsule_New(file.get(), "cresset.gguf", [](PyObject* c) { delete &gguf_of(c); }));
+    file.release();
+    return PyTuple_Pack(3, capsule.get(), facts.get(), rows.get());
+  });
+}
+
+// (handle, number of the tensor, mmap)
+PyObject* read_gguf(PyObject*, PyObject* args) {
+  PyObject* capsule;
+  Py_ssize_t index;
+  int mmap;
+  if (!PyArg_ParseTuple(args, "Onp", &capsule, &index, &mmap)) return nullptr;
+  return guarded([&] {
+    const io::GgufFile& file = gguf_of(capsule);
+    Tensor t;
+    {
+      WithoutGil released;
+      t = file.read(file.tensors().at(static_cast<size_t>(index)), mmap);
+    }
+    return wrap(t);
+  });
+}
+
+// (descriptor or bytes of an index, name): which file each tensor is in
+PyObject* read_shards(PyObject*, PyObject* args) {
+  PyObject* from;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "Os", &from, &name)) return nullptr;
+  return guarded([&] {
+    Ref dict = checked(PyDict_New());
+    for (const auto& [tensor, file] : io::read_safetensors_index(*source_of(from, name), name))
+      if (PyDict_SetItem(dict.get(), text_of(tensor).get(), text_of(file).get())) throw PythonError();
+    return dict.release();
+  });
+}
+
 }  // namespace
 
 bool add_io_formats(PyObject* module) {
@@ -139,6 +214,9 @@ bool add_io_formats(PyObject* module) {
                                     {"_io_save_npy", save_npy, METH_VARARGS, nullptr},
                                     {"_io_save_npz", save_npz, METH_VARARGS, nullptr},
                                     {"_io_load_npy", load_npy, METH_VARARGS, nullptr},
+                                    {"_io_open_gguf", open_gguf, METH_VARARGS, nullptr},
+                                    {"_io_read_gguf", read_gguf, METH_VARARGS, nullptr},
+                                    {"_io_shards", read_shards, METH_VARARGS, nullptr},
                                     {"_io_load_npz", load_npz, METH_VARARGS, nullptr},
                                     {}};
   return PyModule_AddFunctions(module, functions) == 0;

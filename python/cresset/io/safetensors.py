@@ -5,6 +5,8 @@
 [1.0, 1.0]
 """
 
+import os
+
 import _cresset
 import cresset as torch
 
@@ -73,9 +75,24 @@ def save_file(tensors, filename, metadata=None):
 def _read(f, mmap):
     with source(f) as (data, name):
         try:
+            if name.endswith(".index.json") and isinstance(f, (str, os.PathLike)):
+                return _read_shards(os.path.dirname(name), name, _cresset._io_shards(data, name), mmap)
             return _cresset._io_load_safetensors(data, name, mmap)
         except RuntimeError as error:
             raise SafetensorError(str(error)) from None
+
+
+def _read_shards(folder, index, places, mmap):
+    files, tensors, facts = {}, {}, {}
+    for name, file in places.items():
+        if file not in files:
+            with source(os.path.join(folder, file)) as (data, path):
+                files[file] = _cresset._io_load_safetensors(data, path, mmap)
+            facts.update(files[file][1] or {})
+        if name not in files[file][0]:
+            raise SafetensorError(f"load_file: {file!r} has no tensor {name!r}, which {index!r} says it has")
+        tensors[name] = files[file][0][name]
+    return tensors, facts or None
 
 
 def load(data):
@@ -89,6 +106,7 @@ def load(data):
 
 def load_file(filename, device="cpu"):
     """The tensors of a file by name. On the CPU they share pages with the file until they are written to; the file does not change.
+    A name that ends in `.index.json`, as `model.safetensors.index.json`, stands for all the files of a model that it lists.
 
     Raises FileNotFoundError and its kin, SafetensorError for damaged files.
 

@@ -168,5 +168,43 @@ class Safetensors(unittest.TestCase):
         self.assertEqual(second[1].weight.tolist(), first[0].weight.tolist())
 
 
+class Shards(unittest.TestCase):
+    """A model in several files with an index."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        st.save_file({"a": torch.ones(2), "b": torch.zeros(1)}, self.folder / "model-1.safetensors", {"format": "pt"})
+        st.save_file({"c": torch.arange(3)}, self.folder / "model-2.safetensors")
+        self.index = {"a": "model-1.safetensors", "b": "model-1.safetensors", "c": "model-2.safetensors"}
+
+    def write(self, index):
+        path = self.folder / "model.safetensors.index.json"
+        path.write_text(index if isinstance(index, str) else json.dumps({"metadata": {"total_size": 36}, "weight_map": index}))
+        return path
+
+    def test_all_files_are_one(self):
+        path = self.write(self.index)
+        self.assertEqual({name: tensor.tolist() for name, tensor in st.load_file(path).items()}, {"a": [1, 1], "b": [0], "c": [0, 1, 2]})
+        with st.safe_open(path, "pt") as file:
+            self.assertEqual((file.keys(), file.metadata(), file.get_tensor("c").tolist()), (["a", "b", "c"], {"format": "pt"}, [0, 1, 2]))
+        self.assertEqual(list(st.load_file(self.write({"a": "model-1.safetensors"}))), ["a"])
+
+    def test_lies(self):
+        for file in ("../model-1.safetensors", "/etc/passwd", "..", "", "sub/model-1.safetensors", "a\0b"):
+            with self.assertRaisesRegex(st.SafetensorError, "beside"):
+                st.load_file(self.write({"a": file}))
+        with self.assertRaisesRegex(st.SafetensorError, "no tensor 'z'"):
+            st.load_file(self.write({"z": "model-1.safetensors"}))
+        with self.assertRaises(FileNotFoundError):
+            st.load_file(self.write({"a": "nowhere.safetensors"}))
+        with self.assertRaisesRegex(st.SafetensorError, "malformed"):
+            st.load_file(self.write({"a": "model.safetensors.index.json"}))
+        for index in ("", "[]", "{}", '{"weight_map": 1}', '{"weight_map": {"a": 1}}', "[" * 100_000, '{"weight_map": {"a": "x", "a": "y"}}'):
+            with self.assertRaisesRegex(st.SafetensorError, "malformed"):
+                st.load_file(self.write(index))
+
+
 if __name__ == "__main__":
     unittest.main()
