@@ -126,7 +126,8 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-Header read_header(const ByteSource& source, const std::string& file) {
+// `total`: the bytes of the file, of which the source may hold only the front.
+Header read_header(const ByteSource& source, const std::string& file, uint64_t total) {
   char start[12];
   if (source.size() < sizeof start) malformed(file, "got ", source.size(), " bytes");
   source.read(0, start, sizeof start);
@@ -141,7 +142,7 @@ Header read_header(const ByteSource& source, const std::string& file) {
   source.read(text_at, text.data(), length);
   Header h = HeaderParser(file, text).parse();
   h.data_at = text_at + length;
-  if (h.nbytes > source.size() - h.data_at) malformed(file, "it is truncated, got ", source.size() - h.data_at, " bytes of data, expected ", h.nbytes);
+  if (h.nbytes > total - h.data_at) malformed(file, "it is truncated, got ", total - h.data_at, " bytes of data, expected ", h.nbytes);
   return h;
 }
 
@@ -206,7 +207,7 @@ void save_npz(const NamedTensors& tensors, const std::string& path) {
 }
 
 Tensor read_npy(const ByteSource& source, const std::string& name, bool use_mmap) {
-  const Header h = read_header(source, name);
+  const Header h = read_header(source, name, source.size());
   const FakeModeScope off(nullptr);
   std::vector<int64_t> shape = h.shape;
   if (h.fortran) std::reverse(shape.begin(), shape.end());
@@ -229,17 +230,35 @@ Tensor read_npy(const ByteSource& source, const std::string& name, bool use_mmap
 
 Tensor load_npy(const std::string& path, bool use_mmap) { return read_npy(FileSource(path), path, use_mmap); }
 
+namespace {
+const std::string kEnding = ".npy";
+std::string key_of(const ZipEntry& entry) {
+  const bool named = entry.name.size() > kEnding.size() && entry.name.compare(entry.name.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
+  return named ? entry.name.substr(0, entry.name.size() - kEnding.size()) : entry.name;
+}
+NpyInfo info_of(const Header& h, const std::string& name, bool compressed) { return {name, h.dtype, h.shape, h.nbytes, h.fortran, h.swap, compressed}; }
+}  // namespace
+
 NamedTensors read_npz(const ByteSource& source, const std::string& name) {
   const ZipReader zip(source, name);
   NamedTensors tensors("Tensor");
   for (const ZipEntry& entry : zip.entries()) {
-    const std::string ending = ".npy";
-    const bool named = entry.name.size() > ending.size() && entry.name.compare(entry.name.size() - ending.size(), ending.size(), ending) == 0;
-    const std::string key = named ? entry.name.substr(0, entry.name.size() - ending.size()) : entry.name;
     const std::string bytes = zip.read(entry, true);
-    tensors.insert(key, read_npy(MemorySource(bytes.data(), bytes.size()), name + "/" + entry.name));
+    tensors.insert(key_of(entry), read_npy(MemorySource(bytes.data(), bytes.size()), name + "/" + entry.name));
   }
   return tensors;
+}
+
+NpyInfo inspect_npy(const ByteSource& source, const std::string& name) { return info_of(read_header(source, name, source.size()), "", false); }
+
+std::vector<NpyInfo> inspect_npz(const ByteSource& source, const std::string& name) {
+  const ZipReader zip(source, name);
+  std::vector<NpyInfo> arrays;
+  for (const ZipEntry& entry : zip.entries()) {
+    const std::string bytes = zip.head(entry, kMaxHeader + 12);
+    arrays.push_back(info_of(read_header(MemorySource(bytes.data(), bytes.size()), name + "/" + entry.name, entry.full_size), key_of(entry), !entry.stored));
+  }
+  return arrays;
 }
 
 NamedTensors load_npz(const std::string& path) { return read_npz(FileSource(path), path); }

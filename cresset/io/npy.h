@@ -22,4 +22,15 @@ CRESSET_API Tensor read_npy(const ByteSource& source, const std::string& name, b
 CRESSET_API NamedTensors load_npz(const std::string& path);
 CRESSET_API NamedTensors read_npz(const ByteSource& source, const std::string& name);
 
+// What the front of an array says.
+struct NpyInfo {
+  std::string name;  // of an array in an archive
+  ScalarType dtype;
+  std::vector<int64_t> shape;
+  uint64_t nbytes;
+  bool fortran, big_endian, compressed;
+};
+CRESSET_API NpyInfo inspect_npy(const ByteSource& source, const std::string& name);
+CRESSET_API std::vector<NpyInfo> inspect_npz(const ByteSource& source, const std::string& name);
+
 }  // namespace cresset::io

@@ -230,15 +230,16 @@ void ZipReader::check_stored(const ZipEntry& entry) const {
 }
 
 namespace {
-// The output grows with what comes out, so a small entry that claims to be large does not take memory for its claim.
-std::string inflated(const std::string& packed, uint64_t size, const std::string& file, const std::string& name) {
+// The output grows with what comes out, so a small entry that claims to be large does not take memory for its claim. Ends early once there
+// are `enough` bytes.
+std::string inflated(const std::string& packed, uint64_t size, size_t enough, const std::string& file, const std::string& name) {
   std::string bytes;
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   size_t taken = 0;
   int result = Z_OK;
   char chunk[1 << 14];
-  while (result == Z_OK) {
+  while (result == Z_OK && bytes.size() < enough) {
     if (stream.avail_in == 0) {
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + taken));
       stream.avail_in = static_cast<uInt>(std::min<size_t>(packed.size() - taken, size_t{1} << 30));
@@ -251,17 +252,29 @@ std::string inflated(const std::string& packed, uint64_t size, const std::string
     if (bytes.size() > size) result = Z_DATA_ERROR;
   }
   inflateEnd(&stream);
+  if (bytes.size() >= enough && result == Z_OK) return bytes;
   if (result != Z_STREAM_END || bytes.size() != size) damaged(file, "'", name, "' cannot be decompressed");
   return bytes;
 }
 }  // namespace
+
+std::string ZipReader::head(const ZipEntry& entry, size_t size) const {
+  if (!entry.deflated) check_stored(entry);
+  // Deflate does not make its input larger than by a few bytes.
+  std::string bytes(static_cast<size_t>(std::min<uint64_t>(entry.size, entry.deflated ? size + 1024 : size)), 0);
+  source_.read(entry.data_offset, bytes.data(), bytes.size());
+  if (!entry.deflated) return bytes;
+  bytes = inflated(bytes, entry.full_size, static_cast<size_t>(std::min<uint64_t>(size, entry.full_size)), file_, entry.name);
+  bytes.resize(std::min(bytes.size(), size));
+  return bytes;
+}
 
 std::string ZipReader::read(const ZipEntry& entry, bool inflate) const {
   const bool packed = inflate && entry.deflated;
   if (!packed) check_stored(entry);
   std::string bytes(static_cast<size_t>(entry.size), 0);
   source_.read(entry.data_offset, bytes.data(), bytes.size());
-  if (packed) bytes = inflated(bytes, entry.full_size, file_, entry.name);
+  if (packed) bytes = inflated(bytes, entry.full_size, SIZE_MAX, file_, entry.name);
   if (entry.crc != 0 && add_to_crc(0, bytes.data(), bytes.size()) != entry.crc) damaged(file_, "the checksum of '", entry.name, "' is wrong");
   return bytes;
 }

@@ -97,6 +97,8 @@ class CRESSET_API ZipReader {
   // The content. Errors: it is compressed (with `inflate` only otherwise than by deflate) or its checksum is wrong.
   std::string read(const ZipEntry& entry, bool inflate = false) const;
   void check_stored(const ZipEntry& entry) const;
+  // The first bytes of the content, as many as there are up to `size`, without a look at the checksum.
+  std::string head(const ZipEntry& entry, size_t size) const;
 
  private:
   void read_directory(uint64_t offset, uint64_t size, uint64_t count);

@@ -465,7 +465,7 @@ bool add_io(PyObject* module) {
                                     {"_io_scan", io_scan, METH_VARARGS, nullptr},
                                     {"_io_save", io_save, METH_VARARGS, nullptr},
                                     {}};
-  return PyModule_AddFunctions(module, functions) == 0 && add_io_formats(module) && add_io_image(module);
+  return PyModule_AddFunctions(module, functions) == 0 && add_io_formats(module) && add_io_image(module) && add_io_inspect(module);
 }
 
 }  // namespace cresset::python

@@ -34,6 +34,7 @@ PyObject* io_save(PyObject*, PyObject* args);
 bool add_io(PyObject* module);
 bool add_io_formats(PyObject* module);
 bool add_io_image(PyObject* module);
+bool add_io_inspect(PyObject* module);
 // Calls `produce` with a sink into `to`: a path (text or bytes), replaced in one step, or a function of bytes.
 void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& produce);
 

@@ -1,8 +1,8 @@
 """Files of tensors in formats other than PyTorch's: `safetensors`, NumPy's (`npy`) and `gguf`. Checkpoints are `torch.save` and `torch.load`.
 `python -m cresset.io inspect FILE` lists what any of them holds."""
 
-from . import gguf, npy, safetensors
+from . import gguf, inspect, npy, safetensors
 from .gguf import load_gguf
 from .npy import load_npy, load_npz, save_npy, save_npz
 
-__all__ = ["gguf", "safetensors", "npy", "load_gguf", "load_npy", "load_npz", "save_npy", "save_npz"]
+__all__ = ["gguf", "inspect", "safetensors", "npy", "load_gguf", "load_npy", "load_npz", "save_npy", "save_npz"]
