@@ -55,7 +55,7 @@ def numpy(self, *, force=False):
         raise TypeError(f"Got unsupported ScalarType {self.dtype}")
     import numpy
 
-    return numpy.asarray(memoryview(self if type(self) is torch.Tensor else self.as_subclass(torch.Tensor)))
+    return numpy.asarray(memoryview(self if _kind(self) is torch.Tensor else self.as_subclass(torch.Tensor)))
 
 
 @_method
