@@ -67,6 +67,8 @@ def peer() -> Side | None:
 def rows_of(output: str) -> dict[str, tuple[float, str]]:
     rows = {}
     for line in output.splitlines():
+        if line.startswith("#"):
+            continue
         name, value, unit = line.split("\t")
         rows[name] = (float(value), unit)
     return rows

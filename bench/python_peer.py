@@ -3,7 +3,8 @@
 
 Rows: `a + b` on one element (and NumPy's), Linear(4, 4) with gradient, a training step of a 64-64-64-64 MLP with AdamW, LSTM(64, 128)
 over 32 steps with its gradient, the step of every program in examples/python and linear algebra with one thread and with two, and what
-`import` costs over bare Python. Ours and the peer's run in one interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or
+`import` costs over bare Python. `--only optim_`: a step of AdamW with 100 M parameters beside what memory allows, and of every optimizer with
+the small MLP. `--only models`: the examples, and the suite of training steps in ../shared/bench where it is. Ours and the peer's run in one interpreter each, the peer's being $PEER, $CRESSET_PARITY_PYTHON or
 build/venv/bin/python. A ratio is the median over the pairs; above 1 is ours better.
 """
 
@@ -16,13 +17,17 @@ import subprocess
 import sys
 import time
 
-from peer import BUILD, ROOT, report
+from peer import BUILD, ROOT, report, rows_of
 
 CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw", "lstm_b1", "lstm_b32", "lstm_b32_2layers_bidirectional")
 EXAMPLES = ("linear_regression", "mnist", "char_gpt", "vae", "names_lstm")
 # One matrix of 16, 128 and 512 rows; 1000 of 4, 200 of 16 and 32 of 64.
 LINALG = tuple(f"linalg_{op}_{shape}" for op in ("svd", "eigh", "solve", "cholesky", "qr", "inv", "det") for shape in ("16", "128", "512", "1000x4", "200x16", "32x64"))
+OPTIM = ("optim_100M_adamw_fused", "optim_100M_adamw_default",
+         *(f"optim_mlp64_{kind}" for kind in ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "Adafactor", "RMSprop", "Rprop", "ASGD", "Muon", "LBFGS")))  # fmt: skip
 THREADED = (*EXAMPLES, *LINALG)
+# Rows that are measured only where --only names their group.
+APART = ("optim_",)
 
 
 def environment(threads: int = 1) -> dict[str, str]:
@@ -95,6 +100,24 @@ def start_up(python: str, modules: list[str], pairs: int) -> None:
     report(turns)
 
 
+def suite(python: str, modules: list[str], pairs: int) -> None:
+    """The training steps and inferences of ../shared/bench/train.py, the geometric mean of their ratios last."""
+    program = ROOT.parent / "shared" / "bench" / "train.py"
+    if not program.exists():
+        print(f"# the suite of training steps is skipped: there is no {program}")
+        return
+    turns: list[list[dict[str, tuple[float, str]]]] = [[] for _ in modules]
+    for _ in range(pairs):
+        for turn, module in zip(turns, modules, strict=True):
+            rows = rows_of(subprocess.run([python, str(program), "--module", module], check=True, capture_output=True, text=True, env=environment()).stdout)
+            turn.append({f"suite_{name}": value for name, value in rows.items() if value[1] in ("ms/step", "ms/call") or "rss" in name})
+    report(turns)
+    steps = [name for name, (_, unit) in turns[0][0].items() if unit == "ms/step"]
+    if len(turns) > 1:
+        ratios = [math.log(theirs[name][0] / ours[name][0]) for ours, theirs in zip(*turns, strict=True) for name in steps]
+        print(f"suite_geomean.ratio\t{math.exp(sum(ratios) / len(ratios)):.3g}\tx ({len(steps)} rows)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=5, help="turns of ours and the peer's (5)")
@@ -104,11 +127,17 @@ def main() -> None:
     print(f"# load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
     python, has_torch = interpreter()
     modules = ["cresset", *(["torch"] if has_torch and not options.no_peer else [])]
-    wanted = [n for n in (*CALLS, *THREADED) if options.only in n]
+    wanted = [n for n in (*CALLS, *THREADED, *OPTIM) if options.only in n and (options.only or not n.startswith(APART))]
+    if options.only == "models":
+        wanted = list(EXAMPLES)
     if options.only in "import":
         start_up(python, modules, options.pairs)
     if wanted:
         alternate(python, modules, wanted, options.pairs, 1)
+    if options.only == "models":
+        suite(python, modules, min(options.pairs, 3))
+    if options.only.startswith("optim_") and (limit := BUILD / "bench" / "limit_bench").exists():
+        print(subprocess.run([limit], check=True, capture_output=True, text=True).stdout, end="")
     if threaded := [n for n in wanted if n in THREADED]:
         alternate(python, modules, threaded, options.pairs, 2)
 

@@ -68,6 +68,39 @@ def calls() -> dict:
     return found
 
 
+def small_optimizer(kind: str) -> float:
+    """Nanoseconds of a training step of a 64-64-64-64 MLP, 32 rows, with the optimizer's defaults."""
+    nn = torch.nn
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+    parameters = [p for p in model.parameters() if p.dim() == 2 or kind != "Muon"]
+    optimizer, batch = getattr(torch.optim, kind)(parameters), torch.randn(32, 64)
+
+    def loss():
+        optimizer.zero_grad()
+        value = model(batch).square().mean()
+        value.backward()
+        return value
+
+    def step():
+        if kind == "LBFGS":
+            optimizer.step(loss)
+        else:
+            loss()
+            optimizer.step()
+
+    return nanoseconds(step, 10 if kind == "LBFGS" else 100)
+
+
+def large_adamw(options: dict) -> float:
+    """Nanoseconds of a step of AdamW with 100 M parameters in one tensor."""
+    parameter = torch.nn.Parameter(torch.randn(100_000_000))
+    parameter.grad = torch.randn(100_000_000)
+    optimizer = torch.optim.AdamW([parameter], **options)
+    optimizer.step()
+    return nanoseconds(optimizer.step, 1, 5)
+
+
 def linear_algebra(op: str, shape: str) -> float:
     """Nanoseconds of torch.linalg's `op` of a positive-definite matrix, or of several, as "512" or "1000x4" say."""
     *batch, n = (int(size) for size in shape.split("x"))
@@ -113,6 +146,10 @@ def main() -> None:
             value, unit = nanoseconds(*small[name]), "ns"
         elif name.startswith("linalg_"):
             value, unit = linear_algebra(*name.split("_")[1:]) / 1e3, "us"
+        elif name.startswith("optim_100M_adamw"):
+            value, unit = large_adamw({"fused": True} if name.endswith("fused") else {}) / 1e6, "ms"
+        elif name.startswith("optim_mlp64_"):
+            value, unit = small_optimizer(name.removeprefix("optim_mlp64_")) / 1e3, "us"
         elif name in STEPS:
             value, unit = step_time(name) * 1e3, "ms"
         else:
