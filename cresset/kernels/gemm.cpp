@@ -11,7 +11,7 @@ namespace {
 
 using SerialGemm = void (*)(const GemmProblem&);
 
-constexpr int64_t kSmallProduct = 32 * 32 * 32, kThin = 16, kFewRows = 4;
+constexpr int64_t kSmallProduct = 32 * 32 * 32, kThin = 16, kFewRows = 4, kLong = 64;
 
 SerialGemm serial_gemm(ScalarType dtype) {
   switch (dtype) {
@@ -30,11 +30,13 @@ SerialGemm serial_gemm(ScalarType dtype) {
 }
 
 // The path of a product. On one core of an AMD Zen 5, float32, GFLOP/s packed -> chosen: 4x4x4: 2 -> 4, 32x32x32: 156 -> 225 (small);
-// 1x4096x4096 with B transposed: 6 -> 20, 8x768x768: 48 -> 143, 128x10x512: 75 -> 165 (dot); 1x4096x4096: 5 -> 21 (few rows).
+// 1x4096x4096 with B transposed: 6 -> 20, 8x768x768: 48 -> 143, 128x10x512: 75 -> 165 (dot); 1x4096x4096: 5 -> 21 (few rows);
+// 1x1x12480: 1.7 as a small product -> 17 (dot).
 GemmPath choose_path(ScalarType dtype, const GemmProblem& p) {
   if (!is_floating_type(dtype)) return GemmPath::packed;
   const bool low_precision = element_size(dtype) == 2;
-  if (!low_precision && p.m * p.n * p.k <= kSmallProduct) return GemmPath::small;
+  const bool few_long_sums = p.k >= kLong && (p.trans_b ? p.n <= kFewRows && p.m <= kThin : p.n == 1 && !p.trans_a);
+  if (!low_precision && !few_long_sums && p.m * p.n * p.k <= kSmallProduct) return GemmPath::small;
   if (p.k >= 32) {
     if (p.trans_b && p.m <= kThin) return GemmPath::dot_rows;
     if (!p.trans_a && p.n <= kThin) return GemmPath::dot_columns;

@@ -135,7 +135,15 @@ namespace cpu {
 void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) { product(self, mat2, 1, 0, out); }
 void bmm(const Tensor& self, const Tensor& mat2, const Tensor& out) { batched_product(self, mat2, 1, 0, out); }
 void mv(const Tensor& self, const Tensor& vec, const Tensor& out) { product(self, vec.unsqueeze(1), 1, 0, out); }
-void dot(const Tensor& self, const Tensor& tensor, const Tensor& out) { product(self.unsqueeze(0), tensor.unsqueeze(1), 1, 0, out); }
+void dot(const Tensor& self, const Tensor& tensor, const Tensor& out) {
+  // Tiles of a matrix product are as good as empty with one row and column; those of floating dtypes have a path of their own.
+  constexpr int64_t kLong = 64;
+  if (!is_floating_type(self.scalar_type()) && self.numel() >= kLong) {
+    out.copy_(self.mul(tensor).sum());
+    return;
+  }
+  product(self.unsqueeze(0), tensor.unsqueeze(1), 1, 0, out);
+}
 
 void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, const Tensor& out) {
   if (beta.equal(1) && self.dim() == 1 && self.size(0) == mat2.size(1) && self.is_contiguous() && !out.is_same(self)) {

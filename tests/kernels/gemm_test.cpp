@@ -144,6 +144,9 @@ TYPED_TEST(GemmTest, SizesAcrossBlocks) {
       check<TypeParam>({ta, tb, 5, 1100, 9});
       check<TypeParam>({ta, tb, 530, 37, 20});
       check<TypeParam>({ta, tb, 20, 20, 1300});
+      for (int64_t k : {64, 67, 300})
+        for (int64_t m : {1, 7, 16, 17})
+          for (int64_t n : {1, 2, 4, 5}) check<TypeParam>({ta, tb, m, n, k});
     }
 }
 

@@ -483,6 +483,18 @@ class Norms(Case):
 
 
 class Provider(unittest.TestCase):
+    def test_dot_of_every_length_and_dtype(self):
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.complex64, torch.complex128, torch.uint8, torch.int32, torch.int64):
+            for n in (0, 1, 63, 64, 65, 1000):
+                a, b = (torch.arange(n).remainder(m).to(dtype) for m in (5, 3))
+                if dtype.is_complex:
+                    a = a * (1 + 2j)
+                expected = (np.asarray(a.tolist()) @ np.asarray(b.tolist())) if n else 0
+                self.assertEqual(torch.dot(a, b).item(), expected % 256 if dtype == torch.uint8 else torch.tensor(expected).to(dtype).item(), (dtype, n))
+                out = torch.empty((), dtype=dtype)
+                self.assertEqual(torch.dot(a, b, out=out).item(), out.item())
+                self.assertEqual(out.item(), torch.mv(b[None], a).item())
+
     def test_without_lapack_a_sentence_says_what_to_install(self):
         code = "import cresset as torch\ntry: torch.linalg.inv(torch.eye(2))\nexcept RuntimeError as e: print(e)"
         said = subprocess.run([sys.executable, "-c", code], env={**os.environ, "CRESSET_LAPACK": "0"}, capture_output=True, text=True, check=True).stdout
