@@ -9,6 +9,7 @@
 #include "cresset/kernels/conv_onednn.h"
 #include "cresset/kernels/cpu/conv.h"
 #include "cresset/kernels/cpu/conv_few_pixels.h"
+#include "cresset/kernels/cpu/conv_volumes.h"
 #include "cresset/kernels/cpu/conv_winograd.h"
 #include "cresset/kernels/gemm.h"
 #include "cresset/kernels/providers/onednn.h"
@@ -225,8 +226,9 @@ CRESSET_CONV_KERNELS(BFloat16, bfloat16)
 //   1x1 32->64   32^2 b32             179 |  86          120 | 104          131 |  88
 //   depthwise 128 16^2 b32              9 |  52           10 |  46            5 |  56
 //   3x3 128->128 28^2 b8, 32 groups    42 |  39           42 |  41           29 |  12
+//   depthwise 3x3x3 8 40^3 b1           - |   4            - |   4            - |   2   volumes: 46 forward
 //   3x3 64->64   56^2 b1, bfloat16    198 | 400          195 | 401          169 | 329
-enum class Path { own, winograd, few_pixels, onednn };
+enum class Path { own, winograd, few_pixels, volumes, onednn };
 
 bool winograd_fits(ConvKind kind, const ConvShape& s) {
   const bool three_by_three = s.kernel[0] == 1 && s.kernel[1] == 3 && s.kernel[2] == 3 && s.in[0] == 1 && s.padding[0] == 0;
@@ -249,7 +251,8 @@ Path choose_path(ConvKind kind, ScalarType dtype, const ConvShape& s) {
   if (few_pixels_fit(kind, s)) return Path::few_pixels;
   const auto onednn_if = [](bool better) { return better ? Path::onednn : Path::own; };
   const bool depthwise = s.in_per_group == 1 && s.groups > 1;
-  if (depthwise) return Path::onednn;
+  if (s.groups > 1 && s.in[0] > 1 && s.unit_stride() && s.in_per_group <= kVolumeChannels && s.out_per_group <= kVolumeChannels) return Path::volumes;
+  if (depthwise) return onednn_if(s.in[0] == 1);
   if (s.groups > 1) return onednn_if(s.in_per_group >= 16 && s.out_per_group >= 16);
   switch (kind) {
     case ConvKind::forward: return onednn_if(s.pointwise() ? s.in_per_group >= 64 : s.taps >= 32);
@@ -297,6 +300,7 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
     if constexpr (std::is_same_v<T, float>) {
       if (path == Path::winograd) return call(conv_winograd_forward_stub)(s, x, w, false, b, y);
       if (path == Path::few_pixels) return call(conv_forward_few_pixels_stub)(s, x, w, b, y);
+      if (path == Path::volumes) return call(conv_volumes_forward_stub)(s, x, w, false, b, y);
     }
     if (path == Path::onednn && onednn_conv_forward(dtype, params, x, w, b, y)) return;
     if constexpr (FloatingKernels<T>::available)
@@ -316,8 +320,10 @@ void conv_backward_input(ScalarType dtype, const ConvParams& params, const void*
     if (s.input_count() == 0) return;
     if (s.out_per_group == 0) return fill_channels(x, s.batch, params.in_channels, s.in_pixels, b);
     const Path path = choose_path(ConvKind::backward_input, dtype, s);
-    if constexpr (std::is_same_v<T, float>)
+    if constexpr (std::is_same_v<T, float>) {
       if (path == Path::winograd) return call(conv_winograd_forward_stub)(s.transposed(), g, w, true, b, x);
+      if (path == Path::volumes) return call(conv_volumes_forward_stub)(s.transposed(), g, w, true, b, x);
+    }
     if (!b && path == Path::onednn && onednn_conv_backward_input(dtype, params, g, w, x)) return;
     if constexpr (FloatingKernels<T>::available)
       FloatingKernels<T>::backward_input()(s, g, w, b, x);
@@ -341,8 +347,9 @@ void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void
     const Path path = choose_path(ConvKind::backward_weight, dtype, s);
     if (s.weight_count() > 0 && path == Path::onednn && onednn_conv_backward_weight(dtype, params, x, g, w, b)) return;
     if constexpr (std::is_same_v<T, float>)
-      if (path == Path::winograd) {
-        call(conv_winograd_backward_weight_stub)(s, x, g, w);
+      if (path == Path::winograd || path == Path::volumes) {
+        if (path == Path::winograd) call(conv_winograd_backward_weight_stub)(s, x, g, w);
+        else call(conv_volumes_backward_weight_stub)(s, x, g, w);
         if (b) call(conv_backward_bias_float_stub)(s, g, b);
         return;
       }

@@ -250,6 +250,25 @@ TYPED_TEST(ConvTest, Pointwise) {
   check<TypeParam>(conv2d(2, 3, 4, 6, 1, 1, 1));
 }
 
+// Groups of one to four channels, uneven sides, padding less and more than the kernel reaches, one thread and two.
+TEST(ConvVolumes, MatchesTheDefinition) {
+  for (const auto& p : {conv3d(2, 3, 3, 5, 3, 1, 0, 1, 3), conv3d(1, 4, 8, 9, 3, 1, 1, 1, 4), conv3d(2, 6, 4, 7, 2, 1, 3, 1, 2), conv3d(1, 8, 8, 6, 3, 1, 2, 2, 2),
+                        conv3d(1, 3, 12, 17, 5, 1, 6, 1, 3), conv3d(1, 2, 2, 20, 3, 1, 1, 3, 2), conv3d(3, 5, 5, 4, 1, 1, 0, 1, 5), conv3d(2, 10, 10, 4, 3, 1, 1, 1, 2)})
+    check<float>(p);
+  const auto p = conv3d(2, 6, 6, 12, 3, 1, 1, 1, 3);
+  const std::vector<float> x = random_values<float>(2 * 6 * 12 * 13 * 14, 1), w = random_values<float>(6 * 2 * 27, 2);
+  std::vector<float> results[2];
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    std::vector<float>& y = results[threads - 1];
+    y.resize(2 * x.size() + w.size());
+    conv_forward(ScalarType::Float, p, x.data(), w.data(), nullptr, y.data());
+    conv_backward_input(ScalarType::Float, p, x.data(), w.data(), nullptr, y.data() + x.size());
+    conv_backward_weight(ScalarType::Float, p, x.data(), x.data(), y.data() + 2 * x.size(), nullptr);
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
 // Every cut of few pixels into vectors and dot products, taps in one block and in several, images together.
 TEST(ConvFewPixels, MatchesTheDefinition) {
   for (const int64_t pixels : {1, 3, 16, 17, 19, 20, 33, 49, 64, 66, 100, 127}) check<float>(conv1d(1, 70, 64, pixels, 1));
