@@ -170,7 +170,8 @@ Two linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_erro
   broadcast_shapes(batch_of(a), batch_of(right));
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   if (check_errors) check_info("linalg.solve_ex", info, Failure::singular_solve);
-  const Tensor x = solve_by(lu, permutation_of(pivots, a.size(-1)), right, left, false);
+  Tensor x = left ? small_solution(lu, pivots, right) : Tensor();
+  if (!x.defined()) x = solve_by(lu, permutation_of(pivots, a.size(-1)), right, left, false);
   if (!vector) return {x, info};
   // Vectors of a batch lie as the columns of one matrix, as in PyTorch.
   const Tensor vectors = x.squeeze(-1);
@@ -196,6 +197,7 @@ Two linalg_inv_ex(const Tensor& a, bool check_errors) {
   check_inexact("linalg.inv", a);
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   if (check_errors) check_info("linalg.inv_ex", info, Failure::singular_inverse);
+  if (const Tensor x = small_solution(lu, pivots); x.defined()) return {x, info};
   return {solve_by(lu, permutation_of(pivots, a.size(-1)), cresset::eye(a.size(-1), a.options()), true, false), info};
 }
 

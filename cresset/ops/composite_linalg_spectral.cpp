@@ -93,6 +93,14 @@ Tensor apply_pseudo_inverse(const Tensor& a, const Tensor& b, const Svd& svd, in
   return q2.matmul(triangular(r2.adjoint(), inner, false));
 }
 
+// Whether all singular values of every matrix are above rcond times its largest, told by the triangle of its QR factorisation: with
+// Frobenius norms 1 / |R^-1| is at most the least of them, and |R| at least the largest. Where this says no they are to be computed.
+bool surely_full_rank(const Tensor& r, double rcond) {
+  const Tensor inverse = triangular(r, cresset::eye(r.size(-1), r.options()), true);
+  const auto norm = [](const Tensor& t) { return cresset::linalg_vector_norm(t, 2, IntArrayRef({-2, -1})); };
+  return !known_any((norm(r) * norm(inverse) * std::max(rcond, 0.0)).lt(0.5).logical_not());
+}
+
 // The largest values first, so that narrow() takes those above a tolerance.
 Svd sorted(const Svd& svd) {
   const Tensor order = svd.s.argsort(-1, true);
@@ -254,9 +262,18 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
     }
   } else {
     const bool graph = known && (differentiates(a) || differentiates(b));
-    if (by_rank) {
+    const double least = rcond.value_or(epsilon(a) * static_cast<double>(std::max(m, n)));
+    // Most matrices are of full rank by far, which is told without their singular values.
+    const Tensor upright = m >= n ? matrix : matrix.adjoint();
+    const bool plain = name == "gelsy" && known && !graph && !(a.impl()->layers() & layer_bit(Layer::Vmap));
+    Tensor q, r;
+    if (plain) std::tie(q, r) = cresset::_linalg_qr(upright);
+    if (plain && surely_full_rank(r, least)) {
+      rank = cresset::full(batch, std::min(m, n), rank.options());
+      x = m >= n ? triangular(r, q.adjoint().matmul(right), true) : q.matmul(triangular(r.adjoint(), right, false));
+    } else if (by_rank) {
       const Svd svd = decompose(matrix.detach(), false);
-      const Tensor kept = above(svd.s, {number(a, 0), number(a, rcond.value_or(epsilon(a) * static_cast<double>(std::max(m, n))))});
+      const Tensor kept = above(svd.s, {number(a, 0), number(a, least)});
       rank = kept.sum(-1);
       full_rank = !known_any(rank.ne(std::min(m, n)));
       if (name != "gelsy") values = svd.s;

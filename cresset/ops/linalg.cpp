@@ -10,6 +10,7 @@
 #include "cresset/core/batched.h"
 #include "cresset/kernels/cpu/small_matrices.h"
 #include "cresset/kernels/providers/lapack.h"
+#include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
@@ -198,6 +199,31 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
     }
   }
   return result;
+}
+
+Tensor small_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b) {
+  const int64_t n = lu.size(-1), columns = b.defined() ? b.size(-1) : n;
+  if (differentiates(lu) || differentiates(b) || lu.lacks_data() || (b.defined() && b.lacks_data())) return {};
+  if (n * n * columns > kernels::kSmallSystem || !lies_by_columns(lu) || !pivots.is_contiguous()) return {};
+  if (b.defined() && batch_of(b) != batch_of(lu)) return {};
+  const Tensor x = allocate(by_columns(with_matrix(batch_of(lu), n, columns), lu));
+  Tensor right;
+  int64_t strides[3] = {};
+  if (b.defined()) {
+    right = b.resolve_conj().resolve_neg();
+    if (b.dim() > 3) right = right.contiguous();
+    strides[0] = right.stride(-2);
+    strides[1] = right.stride(-1);
+    strides[2] = b.dim() == 3 ? right.stride(0) : n * columns;
+  }
+  const auto size = static_cast<int64_t>(x.element_size());
+  for_matrices(lu, [&](int64_t begin, int64_t end) {
+    const auto matrices = [&](const Tensor& t, int64_t step) { return static_cast<char*>(t.data_ptr()) + begin * step * size; };
+    kernels::call(kernels::small_lu_solve_stub)(x.scalar_type(), end - begin, static_cast<int>(n), static_cast<int>(columns), matrices(lu, n * n),
+                                                static_cast<const int32_t*>(pivots.data_ptr()) + begin * n, b.defined() ? matrices(right, strides[2]) : nullptr,
+                                                strides, matrices(x, n * columns));
+  });
+  return x;
 }
 
 bool known_any(const Tensor& mask) { return !physical(mask).lacks_data() && physical(mask).any().item().to<bool>(); }

@@ -198,5 +198,63 @@ class MultilabelMargin(unittest.TestCase):
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-13)
 
 
+class SmallMatrices(unittest.TestCase):
+    def test_solutions_and_inverses(self):
+        for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+            exact = np.complex128 if np.issubdtype(dtype, np.complexfloating) else np.float64
+            near = {"rtol": 1e-3, "atol": 1e-3} if np.dtype(dtype).itemsize <= (8 if exact is np.complex128 else 4) else {"rtol": 1e-9, "atol": 1e-9}
+            for n in range(7):
+                for batch in ((), (5,), (3, 2), (0,)):
+                    a = numbers((*batch, n, n), dtype) + 20 * np.eye(n, dtype=dtype)[rng.permutation(n)]
+                    t = torch.tensor(a)
+                    with self.subTest(dtype=dtype, n=n, batch=batch):
+                        np.testing.assert_allclose(torch.linalg.inv(t).numpy(), np.linalg.inv(a.astype(exact)), **near)
+                        for columns in (0, 1, n, 9):
+                            b = numbers((*batch, columns, n), dtype)
+                            for right, want in ((torch.tensor(b).mT, np.swapaxes(b, -1, -2)), (torch.tensor(b).mH, np.swapaxes(b.conj(), -1, -2))):
+                                got = torch.linalg.solve(t, right)
+                                np.testing.assert_allclose(got.numpy(), np.linalg.solve(a.astype(exact), want.astype(exact)), **near)
+                                self.assertTrue(got.mT.is_contiguous())
+                        one = numbers((n, 2), dtype)
+                        np.testing.assert_allclose(torch.linalg.solve(t, torch.tensor(one)).numpy(), np.linalg.solve(a.astype(exact), np.broadcast_to(one, (*batch, n, 2)).astype(exact)), **near)
+
+    def test_singular_matrices_are_named(self):
+        a = torch.eye(3).repeat(4, 1, 1)
+        a[2, 1, 1] = 0
+        for f in (torch.linalg.inv, lambda t: torch.linalg.solve(t, t)):
+            with self.assertRaisesRegex(torch.linalg.LinAlgError, "Batch element 2.*2"):
+                f(a)
+
+
+class LeastSquares(unittest.TestCase):
+    def check(self, a, b, **options):
+        got, _, rank, _ = torch.linalg.lstsq(torch.tensor(a), torch.tensor(b), **options)
+        for i in np.ndindex(a.shape[:-2]):
+            want, _, found, _ = np.linalg.lstsq(a[i], b[i], rcond=options.get("rcond", np.finfo(a.dtype).eps * max(a.shape[-2:])))
+            np.testing.assert_allclose(got.numpy()[i], want, rtol=1e-8, atol=1e-8)
+            self.assertEqual(int(rank[i]), found)
+
+    def test_ranks_and_shapes(self):
+        for m, n in ((6, 6), (9, 4), (4, 9), (1, 3), (3, 1)):
+            a, b = numbers((3, 2, m, n), np.float64), numbers((3, 2, m, 2), np.float64)
+            self.check(a, b)
+            if min(m, n) > 1:
+                a[1, 1, :, 1:] = a[1, 1, :, :1]  # one of the batch is of rank 1
+                self.check(a, b)
+        self.check(np.zeros((2, 3, 3)), np.ones((2, 3, 2)))
+
+    def test_small_singular_values_are_cut(self):
+        left, right = np.linalg.qr(numbers((5, 5), np.float64))[0], np.linalg.qr(numbers((5, 5), np.float64))[0]
+        a, b = left @ np.diag([1, 0.1, 0.01, 0.001, 0.0001]) @ right, numbers((5, 3), np.float64)
+        for rcond in (0.00001, 0.00005, 0.0005, 0.05, 0.5):
+            self.check(a, b, rcond=rcond)
+
+    def test_what_is_not_finite(self):
+        a = np.ones((3, 3))
+        a[1, 1] = np.nan
+        with self.assertRaises(RuntimeError):
+            torch.linalg.lstsq(torch.tensor(a), torch.ones(3, 1, dtype=torch.float64))
+
+
 if __name__ == "__main__":
     unittest.main()

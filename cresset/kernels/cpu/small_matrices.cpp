@@ -127,6 +127,26 @@ CRESSET_ALWAYS_INLINE void triangular(bool upper, bool unit, int n, int columns,
   }
 }
 
+// Right sides lie row by row meanwhile, so that a row of the triangles acts on all of them at once.
+template <class T>
+CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, const T* lu, const int32_t* pivots, const T* b, const int64_t* strides, T* x) {
+  T rows[kSmallSystem];
+  int from[kSmallSystem];
+  for (int r = 0; r < n; r++) from[r] = r;
+  for (int r = 0; r < n; r++) std::swap(from[r], from[pivots[r] - 1]);
+  for (int r = 0; r < n; r++)
+    for (int c = 0; c < columns; c++) rows[r * columns + c] = b ? b[from[r] * strides[0] + c * strides[1]] : T(from[r] == c);
+  for (int k = 0; k < n; k++)
+    for (int i = k + 1; i < n; i++) subtract(columns, rows + i * columns, rows + k * columns, lu[k * n + i]);
+  for (int k = n - 1; k >= 0; k--) {
+    const T factor = T(1) / lu[k * n + k];
+    for (int c = 0; c < columns; c++) rows[k * columns + c] = rows[k * columns + c] * factor;
+    for (int i = 0; i < k; i++) subtract(columns, rows + i * columns, rows + k * columns, lu[k * n + i]);
+  }
+  for (int c = 0; c < columns; c++)
+    for (int r = 0; r < n; r++) x[c * n + r] = rows[r * columns + c];
+}
+
 // f(n), where the compiler knows the smallest n and unrolls their loops.
 template <class F>
 CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
@@ -157,6 +177,18 @@ void small_lu(ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* p
     by_order(m == n ? n : 0, [&](auto order) {
       const int rows = order ? order : m, columns = order ? order : n;
       for (int64_t i = 0; i < count; i++) info[i] = lu(rows, columns, static_cast<T*>(a) + i * size, pivots + i * k);
+    });
+  });
+}
+
+void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b, const int64_t* b_strides, void* x) {
+  by_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    by_order(n == columns ? n : 0, [&](auto order) {
+      const int rows = order ? order : n, sides = order ? order : columns;
+      for (int64_t i = 0; i < count; i++)
+        solve_by_lu(rows, sides, static_cast<const T*>(lu) + i * rows * rows, pivots + i * rows, b ? static_cast<const T*>(b) + i * b_strides[2] : nullptr, b_strides,
+                    static_cast<T*>(x) + i * rows * sides);
     });
   });
 }

@@ -20,6 +20,10 @@ constexpr int64_t kSmallSystem = 256;
 
 // LAPACK's getrf of `count` matrices: pivots from 1, `info` 0 or from 1 the first zero on the diagonal of U.
 CRESSET_DECLARE_KERNEL(void, small_lu, (ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* pivots, int32_t* info))
+// x with A x = b from small_lu's results, of the orders and columns that kSmallSystem allows: n by columns, in x column by column. b has
+// strides in elements along its rows, columns and matrices; null is the identity.
+CRESSET_DECLARE_KERNEL(void, small_lu_solve, (ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b,
+                                              const int64_t* b_strides, void* x))
 // LAPACK's potrf: the other triangle stays; `info` is 0 or the order of the first leading minor that is not positive.
 CRESSET_DECLARE_KERNEL(void, small_cholesky, (ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info))
 // x with a x = b in the place of b, n by columns, for one triangular matrix. Strides are in elements.
