@@ -198,6 +198,21 @@ class MultilabelMargin(unittest.TestCase):
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-13)
 
 
+class IncompleteGamma(unittest.TestCase):
+    def test_single_precision_rounds_the_double_result(self):
+        a = np.exp(rng.uniform(-12, 11, 20000)).astype(np.float32)
+        x = (a * np.exp(rng.normal(0, 1, 20000))).astype(np.float32)
+        edges = np.array([1e-30, 1e-6, 0.5, 1, 4.999, 5, 5.001, 7, 98.99, 99.99, 100, 100.01, 9999, 10000, 10001, 99999, 1e5, 3e6], np.float32)
+        corner = np.array([0, 1e-38, 0.3, 1, 2, 5.5, 5.999, 6, 6.001, 30, 99.5, 101, 1e4, 99999.5, 1e5, 1e6, np.inf, np.nan, -1], np.float32)
+        a = np.concatenate((a, np.repeat(edges, corner.size), np.repeat(corner, edges.size)))
+        x = np.concatenate((x, np.tile(corner, edges.size), np.tile(edges, corner.size)))
+        for f in (torch.igamma, torch.igammac):
+            got, want = f(torch.tensor(a), torch.tensor(x)).numpy(), f(torch.tensor(a.astype(np.float64)), torch.tensor(x.astype(np.float64))).numpy()
+            known = (want > 1e-35) & (np.minimum(want, 1 - want) > 1e-9)
+            self.assertLess(np.max(np.abs(got - want)[known] / np.spacing(want[known].astype(np.float32))), 0.6)
+            np.testing.assert_allclose(got, want, rtol=2e-7, atol=1e-12)
+
+
 class SmallMatrices(unittest.TestCase):
     def test_solutions_and_inverses(self):
         for dtype in (np.float32, np.float64, np.complex64, np.complex128):
