@@ -37,15 +37,12 @@ void distances_backward(const DistanceGradArgs& args, void* out) {
   const auto item = static_cast<int64_t>(element_size(of.dtype));
   parallel_for(0, of.batches * of.rows1, grain_of(of.rows2 * of.columns), [&](int64_t begin, int64_t end) {
     const std::unique_ptr<char[]> weights(new char[std::max<int64_t>(1, of.rows2) * item * 2]);
-    char* distance = weights.get() + of.rows2 * item;
-    for (int64_t r = begin; r < end; r++) {
-      const int64_t b = r / of.rows1, i = r % of.rows1, first = b * of.rows1 * of.rows2 + i * args.row_step;
-      for (int64_t j = 0; j < of.rows2; j++) {
-        std::copy_n(at(args.grad, first + j * args.column_step, item), item, weights.get() + j * item);
-        std::copy_n(at(args.distance, first + j * args.column_step, item), item, distance + j * item);
-      }
-      call(distance_grad_row_stub)({of.dtype, at(of.x1, b * of.batch1 + i * of.columns, item), at(of.x2, b * of.batch2, item), of.rows2, of.columns, of.p,
-                                    weights.get(), distance, at(out, r * of.columns, item)});
+    for (int64_t r = begin, rows; r < end; r += rows) {
+      const int64_t b = r / of.rows1, i = r % of.rows1;
+      rows = i + 2 <= of.rows1 && r + 2 <= end ? 2 : 1;
+      std::copy_n(at(args.grad, r * of.rows2, item), rows * of.rows2 * item, weights.get());
+      call(distance_grad_row_stub)({of.dtype, at(of.x1, b * of.batch1 + i * of.columns, item), at(of.x2, b * of.batch2, item), rows, of.rows2, of.columns, of.p,
+                                    weights.get(), at(args.distance, r * of.rows2, item), at(out, r * of.columns, item)});
     }
   });
 }
@@ -54,6 +51,12 @@ namespace {
 
 // Where the pairs (i, i + 1), ... start.
 int64_t first_pair(int64_t i, int64_t rows) { return i * (2 * rows - i - 1) / 2; }
+
+// A float or a double.
+void copy_one(const char* from, int64_t item, char* to) {
+  if (item == 4) __builtin_memcpy(to, from, 4);
+  else __builtin_memcpy(to, from, 8);
+}
 
 }  // namespace
 
@@ -88,10 +91,10 @@ void pair_distances_backward(ScalarType dtype, const void* x, const void* grad, 
           std::fill_n(row_distance + j * item, item, char{0});
           continue;
         }
-        std::copy_n(at(grad, pair, item), item, weights.get() + j * item);
-        std::copy_n(at(distance, pair, item), item, row_distance + j * item);
+        copy_one(at(grad, pair, item), item, weights.get() + j * item);
+        copy_one(at(distance, pair, item), item, row_distance + j * item);
       }
-      call(distance_grad_row_stub)({dtype, at(x, i * columns, item), x, rows, columns, p, weights.get(), row_distance, at(out, i * columns, item)});
+      call(distance_grad_row_stub)({dtype, at(x, i * columns, item), x, 1, rows, columns, p, weights.get(), row_distance, at(out, i * columns, item)});
     }
   });
 }

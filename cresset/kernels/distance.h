@@ -18,13 +18,11 @@ struct DistanceArgs {
 // out[b][i][j] = |x1[b][i] - x2[b][j]|_p.
 void distances(const DistanceArgs& args, void* out);
 
-// The gradient with respect to x1, contiguous, from that of the distances and these, of which row i, column j is at
-// (b rows1 rows2 + i row_step + j column_step). As in PyTorch a distance of 0 has the gradient 0, and all largest differences count in full for
-// p = infinity.
+// The gradient with respect to x1 from that of the distances and these, all contiguous. As in PyTorch a distance of 0 has the gradient 0, and
+// all largest differences count in full for p = infinity.
 struct DistanceGradArgs {
   DistanceArgs of;
   const void *grad = nullptr, *distance = nullptr;
-  int64_t row_step = 0, column_step = 1;
 };
 void distances_backward(const DistanceGradArgs& args, void* out);
 

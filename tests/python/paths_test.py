@@ -1,5 +1,6 @@
 """Paths of kernels and composites that only some shapes take, against NumPy."""
 
+import itertools
 import unittest
 
 import numpy as np
@@ -211,6 +212,39 @@ class IncompleteGamma(unittest.TestCase):
             known = (want > 1e-35) & (np.minimum(want, 1 - want) > 1e-9)
             self.assertLess(np.max(np.abs(got - want)[known] / np.spacing(want[known].astype(np.float32))), 0.6)
             np.testing.assert_allclose(got, want, rtol=2e-7, atol=1e-12)
+
+
+class Logaddexp2(unittest.TestCase):
+    def test_single_precision(self):
+        a, b = (rng.standard_normal((2, 5000)) * 20).astype(np.float32)
+        b[::3] = a[::3]
+        got, want = torch.logaddexp2(torch.tensor(a), torch.tensor(b)).numpy(), np.logaddexp2(a.astype(np.float64), b.astype(np.float64))
+        self.assertLess(np.max(np.abs(got - want) / np.spacing(np.maximum(np.abs(want), 1).astype(np.float32))), 1.5)
+        corners = np.array([-np.inf, -1e30, -1, 0, 1, 200, 1e30, np.inf, np.nan], np.float32)
+        a, b = np.repeat(corners, corners.size), np.tile(corners, corners.size)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_allclose(torch.logaddexp2(torch.tensor(a), torch.tensor(b)).numpy(), np.logaddexp2(a, b), rtol=2e-7)
+
+
+class Distances(unittest.TestCase):
+    def test_gradients_of_rows_alone_and_in_twos(self):
+        for p, rows, others, columns in itertools.product((0.0, 1.0, 2.0, 2.5, float("inf")), (1, 2, 5), (1, 3), (2, 37)):
+            x, y = numbers((2, rows, columns), np.float64), numbers((2, others, columns), np.float64)
+            y[:, 0] = x[:, 0]  # at a distance of 0
+            g = numbers((2, rows, others), np.float64)
+            d = x[:, :, None] - y[:, None]
+            norm = np.linalg.norm(d, p, -1) if p != 2.5 else (np.abs(d) ** p).sum(-1) ** (1 / p)
+            safe = np.where(norm == 0, 1, norm)[..., None]
+            if p == 0:
+                each = 0 * d
+            elif p == float("inf"):
+                each = np.sign(d) * (np.abs(d) == norm[..., None])
+            else:
+                each = np.sign(d) * (np.abs(d) / safe) ** (p - 1)
+            wanted = [(g[..., None] * each).sum(2), -(g[..., None] * each).sum(1)]
+            leaves = [torch.tensor(t, requires_grad=True) for t in (x, y)]
+            for got, want in zip(torch.autograd.grad(torch.cdist(*leaves, p), leaves, torch.tensor(g)), wanted, strict=True):
+                np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
 
 
 class SmallMatrices(unittest.TestCase):

@@ -53,13 +53,9 @@ Tensor cdist_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
   args.of.batch1 = args.of.rows1 * args.of.columns;
   args.of.batch2 = args.of.rows2 * args.of.columns;
   args.of.p = p;
-  // The transposed result of the other argument's rule is read as it lies.
-  const bool flipped = !result.is_contiguous();
-  const Tensor g = flipped ? grad.mT().contiguous() : grad.contiguous(), distance = flipped ? result.mT().contiguous() : result.contiguous();
+  const Tensor g = grad.contiguous(), distance = result.contiguous();
   args.grad = g.data_ptr();
   args.distance = distance.data_ptr();
-  args.row_step = flipped ? 1 : args.of.rows2;
-  args.column_step = flipped ? args.of.rows1 : 1;
   const Tensor out = cresset::empty(a.sizes(), a.options());
   kernels::distances_backward(args, out.data_ptr());
   return out;

@@ -119,42 +119,53 @@ CRESSET_ALWAYS_INLINE V slope(V d, V distance) {
   else return absolute(d) == distance ? sign : d * 0;
 }
 
-// `across` vectors of the result, summed side by side.
-template <Norm norm, int across, class T>
+// `across` vectors of the results, summed side by side. Two rows share what is read of the others.
+template <Norm norm, int across, int rows, class T>
 CRESSET_ALWAYS_INLINE void gradient_at(const DistanceGradRow& row, int64_t m) {
   const T *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance), *weights = static_cast<const T*>(row.weights);
   constexpr int lanes = kLanes<T>;
-  Vec<T> own[across], total[across] = {};
-  for (int u = 0; u < across; u++) own[u] = load_raw<Vec<T>>(static_cast<const T*>(row.row) + m + u * lanes);
+  Vec<T> own[rows][across], total[rows][across] = {};
+  for (int r = 0; r < rows; r++)
+    for (int u = 0; u < across; u++) own[r][u] = load_raw<Vec<T>>(static_cast<const T*>(row.row) + r * row.columns + m + u * lanes);
   for (int64_t j0 = 0; j0 < row.count; j0 += kChain) {
-    Vec<T> sum[across] = {};
-    for (int64_t j = j0; j < std::min(row.count, j0 + kChain); j++)
+    Vec<T> sum[rows][across] = {};
+    const int64_t end = std::min(row.count, j0 + kChain);
+    for (int64_t j = j0; j < end; j++)
       for (int u = 0; u < across; u++) {
-        const Vec<T> d = own[u] - load_raw<Vec<T>>(others + j * row.columns + m + u * lanes);
-        sum[u] = fma(splat(weights[j]), slope<norm>(d, splat(distance[j])), sum[u]);
+        const Vec<T> other = load_raw<Vec<T>>(others + j * row.columns + m + u * lanes);
+        for (int r = 0; r < rows; r++)
+          sum[r][u] = fma(splat(weights[r * row.count + j]), slope<norm>(own[r][u] - other, splat(distance[r * row.count + j])), sum[r][u]);
       }
-    for (int u = 0; u < across; u++) total[u] += sum[u];
+    for (int r = 0; r < rows; r++)
+      for (int u = 0; u < across; u++) total[r][u] += sum[r][u];
   }
-  for (int u = 0; u < across; u++) store_raw(static_cast<T*>(row.out) + m + u * lanes, total[u]);
+  for (int r = 0; r < rows; r++)
+    for (int u = 0; u < across; u++) store_raw(static_cast<T*>(row.out) + r * row.columns + m + u * lanes, total[r][u]);
 }
 
-template <Norm norm, class T>
+template <Norm norm, int rows, class T>
 void gradient_of(const DistanceGradRow& row) {
   const T *x = static_cast<const T*>(row.row), *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance);
   const T* weights = static_cast<const T*>(row.weights);
   T* out = static_cast<T*>(row.out);
   constexpr int lanes = kLanes<T>;
   int64_t m = 0;
-  for (; m + 4 * lanes <= row.columns; m += 4 * lanes) gradient_at<norm, 4, T>(row, m);
-  for (; m + lanes <= row.columns; m += lanes) gradient_at<norm, 1, T>(row, m);
-  for (; m < row.columns; m++) {
-    T total = 0;
-    for (int64_t j = 0; j < row.count; j++) {
-      const T d = x[m] - others[j * row.columns + m], sign = d > 0 ? T(1) : d < 0 ? T(-1) : d;
-      total += weights[j] * (norm == Norm::two ? d : norm == Norm::one || std::fabs(d) == distance[j] ? sign : T(0));
+  for (; m + 4 * lanes <= row.columns; m += 4 * lanes) gradient_at<norm, 4, rows, T>(row, m);
+  for (; m + lanes <= row.columns; m += lanes) gradient_at<norm, 1, rows, T>(row, m);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t k = m; k < row.columns; k++) {
+      T total = 0;
+      for (int64_t j = 0; j < row.count; j++) {
+        const T d = x[r * row.columns + k] - others[j * row.columns + k], sign = d > 0 ? T(1) : d < 0 ? T(-1) : d;
+        total += weights[r * row.count + j] * (norm == Norm::two ? d : norm == Norm::one || std::fabs(d) == distance[r * row.count + j] ? sign : T(0));
+      }
+      out[r * row.columns + k] = total;
     }
-    out[m] = total;
-  }
+}
+template <Norm norm, class T>
+void gradient_of(const DistanceGradRow& row) {
+  if (row.rows == 2) gradient_of<norm, 2, T>(row);
+  else gradient_of<norm, 1, T>(row);
 }
 
 template <class T>
@@ -184,9 +195,9 @@ void grad_row_of(const DistanceGradRow& row) {
   const Norm norm = norm_of(row.p);
   const T* distance = static_cast<const T*>(row.distance);
   T* weights = static_cast<T*>(row.weights);
-  if (norm == Norm::zero) return void(std::fill_n(static_cast<T*>(row.out), row.columns, T(0)));
+  if (norm == Norm::zero) return void(std::fill_n(static_cast<T*>(row.out), row.rows * row.columns, T(0)));
   if (norm == Norm::two || norm == Norm::other)
-    for (int64_t j = 0; j < row.count; j++) {
+    for (int64_t j = 0; j < row.rows * row.count; j++) {
       const T divisor = norm == Norm::two ? distance[j] : static_cast<T>(std::pow(distance[j], row.p - 1));
       weights[j] = distance[j] == 0 ? T(0) : weights[j] / divisor;
     }
@@ -194,7 +205,14 @@ void grad_row_of(const DistanceGradRow& row) {
     case Norm::one: return gradient_of<Norm::one, T>(row);
     case Norm::two: return gradient_of<Norm::two, T>(row);
     case Norm::most: return gradient_of<Norm::most, T>(row);
-    default: return power_gradient_of<T>(row);
+    default: break;
+  }
+  for (int64_t r = 0; r < row.rows; r++) {
+    DistanceGradRow one = row;
+    one.row = static_cast<const T*>(row.row) + r * row.columns;
+    one.weights = weights + r * row.count;
+    one.out = static_cast<T*>(row.out) + r * row.columns;
+    power_gradient_of<T>(one);
   }
 }
 

@@ -23,12 +23,12 @@ struct DistanceBlock {
 
 struct DistanceGradRow {
   ScalarType dtype;
-  const void *row, *others;
-  int64_t count, columns;     // of others
+  const void *row, *others;   // `rows` (1 or 2) rows and `count` others, `columns` numbers each
+  int64_t rows, count, columns;
   double p;
-  void* weights;              // the gradient with respect to every distance; overwritten
+  void* weights;              // the gradients with respect to every distance, row by row; overwritten
   const void* distance;
-  void* out;                  // `columns` numbers
+  void* out;                  // like `row`
 };
 
 }  // namespace cresset::kernels
