@@ -7,22 +7,24 @@ add_library(cresset_compat INTERFACE)
 set_target_properties(cresset_compat PROPERTIES EXPORT_NAME compat)
 target_include_directories(cresset_compat INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/compat/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/compat>
                                                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/cresset-compat>)
-target_link_libraries(cresset_compat INTERFACE cresset)
+# Programs that use no distributions are linked without them.
+target_link_libraries(cresset_compat INTERFACE cresset -Wl,--push-state,--as-needed cresset_distributions -Wl,--pop-state)
 add_library(Cresset::cresset ALIAS cresset)
 add_library(Cresset::compat ALIAS cresset_compat)
+add_library(Cresset::distributions ALIAS cresset_distributions)
 
-install(TARGETS cresset cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cresset cresset_distributions cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Opened from the folder that the library lies in.
 foreach(provider cresset_onednn cresset_lapack cresset_image)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
-foreach(room base core dispatch ops autograd autograd/rules nn optim data data/datasets io dist transform)
+foreach(room base core dispatch ops autograd autograd/rules nn optim data data/datasets io dist transform distributions)
   file(GLOB room_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.h)
   install(FILES ${room_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/${room})
 endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/sparse.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h
+install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/distributions.h ${CMAKE_SOURCE_DIR}/cresset/sparse.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/cresset/ops/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset/ops
         FILES_MATCHING PATTERN "functions.h" PATTERN "namespaces.h" PATTERN "*.inc")

@@ -55,7 +55,8 @@ class Binomial(_ProbsOrLogits, Distribution):
             self._validate_sample(value)
         n = self.total_count
         choices = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        softplus = self.logits.clamp(min=0) + torch.log1p(torch.exp(-self.logits.abs()))
+        above = (self.logits.clamp(min=0) + self.logits - self.logits.clamp(max=0)) / 2  # max(logits, 0), with a slope of 1/2 at 0
+        softplus = above + torch.log1p(torch.exp(-self.logits.abs()))
         return value * self.logits - n * softplus + choices
 
     def _count(self, asked_by):

@@ -1,0 +1,33 @@
+"""Writes golden_laws.inc: samples under a seed and the other numbers of PyTorch's laws in float64, for laws_test.cpp.
+
+Run with an interpreter that has torch 2.13:  python golden_laws.py
+"""
+
+import pathlib
+import sys
+import warnings
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "python" / "distributions"))
+import every_law  # noqa: E402
+
+
+def number(x):
+    return {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY"}.get(str(x), f"{x:.9g}")
+
+
+def row(name, value):
+    numbers = ", ".join(number(x) for x in value.detach().double().flatten().tolist())
+    return f'{{"{name}", {{{", ".join(map(str, value.shape))}}}, {{{numbers}}}}},\n'
+
+
+warnings.simplefilter("ignore")
+with open(pathlib.Path(__file__).with_name("golden_laws.inc"), "w") as out:
+    out.write(f"// From PyTorch {torch.__version__.split('+')[0]} by golden_laws.py.\n")
+    for law, make in every_law.laws(torch).items():
+        dtype = torch.float32 if law.startswith("GeneralizedPareto") else torch.float64  # PyTorch's one law that has no float64
+        for method, value in every_law.numbers_of(torch, make, dtype).items():
+            out.write(row(f"{law} {method}", value))
+    for pair, value in every_law.divergences(torch, torch.float64).items():
+        out.write(row(f"KL {pair}", value))

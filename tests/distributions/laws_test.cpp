@@ -1,0 +1,107 @@
+// Every method of every law and every divergence gives PyTorch's numbers (golden_laws.inc), and Python's to the bit, which
+// tests/python/distributions/front_ends_test.py looks at in what is written here.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "distributions/laws.h"
+
+namespace cresset::distributions {
+namespace {
+
+struct Row {
+  const char* name;
+  std::vector<int64_t> shape;
+  std::vector<double> numbers;
+};
+// Derivatives of gamma variables by their shape are approximations in PyTorch, off by parts in 10,000.
+const std::set<std::string> kThroughGamma = {"Beta", "Chi2", "Dirichlet", "DirichletCorner", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"};
+
+const Row kGolden[] = {
+#include "distributions/golden_laws.inc"
+};
+
+std::vector<double> doubles(const Tensor& t) {
+  const Tensor plain = t.detach().to(ScalarType::Double).contiguous();
+  return std::vector<double>(plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel());
+}
+
+// KL(p || q) of all pairs of laws that have a rule and fit each other.
+std::map<std::string, Tensor> divergences(ScalarType dtype) {
+  std::map<std::string, Tensor> found;
+  for (const auto& [p, make_p] : laws())
+    for (const auto& [q, make_q] : laws()) {
+      Leaves leaves(dtype);
+      try {
+        found[p + " " + q] = kl_divergence(make_p(leaves), make_q(leaves));
+      } catch (const Error&) {
+      }
+    }
+  return found;
+}
+
+std::map<std::string, Tensor> everything(ScalarType dtype) {
+  std::map<std::string, Tensor> all;
+  for (const auto& [name, make] : laws())
+    for (auto& [method, value] : numbers_of(make, dtype)) all[name + " " + method] = value;
+  for (auto& [pair, value] : divergences(dtype)) all["KL " + pair] = value;
+  return all;
+}
+
+TEST(Laws, PyTorchsNumbers) {
+  const std::map<std::string, Tensor> ours = everything(ScalarType::Double), singles = everything(ScalarType::Float);
+  std::set<std::string> known;
+  for (const Row& row : kGolden) {
+    known.insert(row.name);
+    // PyTorch differentiates by what stands above the diagonal of a Cholesky factor, and is not read.
+    if (std::strcmp(row.name, "WishartTril log_prob.grad1") == 0) continue;
+    const std::string law(row.name, std::strcspn(row.name, " "));
+    const bool single = law.rfind("GeneralizedPareto", 0) == 0;  // of which PyTorch has no float64
+    const bool rough = kThroughGamma.count(law) && std::strstr(row.name, "rsample.grad");
+    const double tolerance = rough ? 5e-4 : single ? 1e-5 : 1e-7;
+    const auto& from = single ? singles : ours;
+    const auto at = from.find(row.name);
+    if (at == from.end()) {
+      ADD_FAILURE() << row.name << " is missing";
+      continue;
+    }
+    EXPECT_EQ(at->second.sizes().vec(), row.shape) << row.name;
+    const std::vector<double> numbers = doubles(at->second);
+    ASSERT_EQ(numbers.size(), row.numbers.size()) << row.name;
+    for (size_t i = 0; i < numbers.size(); i++) {
+      const double a = numbers[i], b = row.numbers[i];
+      if (std::isnan(a) && std::isnan(b)) continue;
+      if (a == b) continue;
+      EXPECT_NEAR(a, b, tolerance * std::max(1.0, std::fabs(b))) << row.name << ", number " << i;
+    }
+  }
+  // PyTorch gives no gradient of a Wishart sample.
+  for (const auto& [name, value] : ours)
+    EXPECT_TRUE(known.count(name) || name.rfind("Wishart rsample.grad", 0) == 0 || name.rfind("WishartTril rsample.grad", 0) == 0)
+        << name << " has no golden numbers";
+}
+
+// Writes all numbers, for the comparison with Python.
+TEST(Laws, Written) {
+  const char* path = std::getenv("CRESSET_LAWS");
+  if (!path) GTEST_SKIP() << "only run by front_ends_test.py";
+  std::FILE* file = std::fopen(path, "w");
+  ASSERT_TRUE(file);
+  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double})
+    for (const auto& [name, value] : everything(dtype)) {
+      std::fprintf(file, "%s|%s|%s|", name.c_str(), dtype_name(dtype), dtype_name(value.scalar_type()));
+      for (const int64_t size : value.sizes()) std::fprintf(file, "%lld ", static_cast<long long>(size));
+      std::fputc('|', file);
+      for (const double x : doubles(value)) std::fprintf(file, "%a ", x);
+      std::fputc('\n', file);
+    }
+  std::fclose(file);
+}
+
+}  // namespace
+}  // namespace cresset::distributions
