@@ -56,13 +56,15 @@ struct ContinuousBernoulliLaw final : LawOf<ContinuousBernoulliLaw, ContinuousBe
   Tensor log_norm() const {
     const Tensor cut = cut_probs();
     const Tensor below = where(cut <= 0.5, cut, zeros_like(cut)), above = where(cut >= 0.5, cut, ones_like(cut));
-    const Tensor exact = log(abs(log1p(-cut) - log(cut))) - where(cut <= 0.5, log1p(-2.0 * below), log(2.0 * above - 1.0));
+    const Tensor log0 = log1p(-cut), width = log(abs(log0 - log(cut))), lower = log1p(-2.0 * below);
+    const Tensor exact = width - where(cut <= 0.5, lower, log(2.0 * above - 1.0));
     const Tensor x = (probs() - 0.5).square();
     return where(stable(), exact, std::log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x);
   }
   Tensor mean() const override {
     const Tensor cut = cut_probs();
-    const Tensor exact = cut / (2.0 * cut - 1.0) + 1.0 / (log1p(-cut) - log(cut));
+    const Tensor ratio = cut / (2.0 * cut - 1.0), log0 = log1p(-cut);
+    const Tensor exact = ratio + 1.0 / (log0 - log(cut));
     const Tensor x = probs() - 0.5;
     return where(stable(), exact, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.square()) * x);
   }
@@ -86,13 +88,17 @@ struct ContinuousBernoulliLaw final : LawOf<ContinuousBernoulliLaw, ContinuousBe
     return where(value <= 0.0, zeros_like(value), where(value >= 1.0, ones_like(value), inside));
   }
   Tensor icdf(const Tensor& value) const override {
-    const Tensor cut = cut_probs();
-    const Tensor exact = (log1p(-cut + value * (2.0 * cut - 1.0)) - log1p(-cut)) / (log(cut) - log1p(-cut));
+    const Tensor cut = cut_probs(), minus = -cut;
+    Tensor above = log1p(minus + value * (2.0 * cut - 1.0));
+    above = above - log1p(-cut);
+    const Tensor logit = log(cut);
+    const Tensor exact = above / (logit - log1p(-cut));
     return where(stable(), exact, value);
   }
   Tensor entropy() const override {
-    const Tensor log0 = log1p(-probs()), log1 = log(probs());
-    return mean() * (log0 - log1) - log_norm() - log0;
+    const Tensor log0 = log1p(-probs()), log1 = log(probs()), mean = this->mean();
+    const Tensor first = mean * (log0 - log1);
+    return first - log_norm() - log0;
   }
   double mean_carrier_measure() const override { return 0; }
   std::vector<Tensor> natural_params() const override { return {logits()}; }
@@ -129,9 +135,10 @@ struct BinomialLaw final : LawOf<BinomialLaw, Binomial, BinaryImpl<DistributionI
     const Tensor& n = total_count();
     const Tensor choices = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1);
     const Tensor x = logits();
-    const Tensor above = (x.clamp(Scalar(0)) + x - x.clamp({}, Scalar(0))) / 2;  // max(x, 0), with a slope of 1/2 at 0
-    const Tensor softplus = above + log1p(exp(-x.abs()));
-    return value * x - n * softplus + choices;
+    Tensor above = x.clamp(Scalar(0)) + x;
+    above = (above - x.clamp({}, Scalar(0))) / 2;  // max(x, 0), with a slope of 1/2 at 0
+    const Tensor softplus = above + log1p(exp(-x.abs())), powers = value * x;
+    return powers - n * softplus + choices;
   }
   // The number of trials, one for the whole batch.
   int64_t count(const char* asked_by) const {

@@ -253,19 +253,25 @@ struct WishartLaw final : LawOf<WishartLaw, Wishart, CovarianceImpl<ExponentialF
     check(value);
     const Tensor &nu = df(), log_det = half_log_det(factor());
     const Tensor trace = cholesky_solve(value, factor()).diagonal(0, -2, -1).sum(-1);
-    const Tensor norm = nu * (static_cast<double>(p()) * std::log(2.0) / 2 + log_det) + mvlgamma(nu / 2, p());
-    return (nu - p() - 1) / 2 * std::get<1>(linalg_slogdet(value)) - trace / 2 - norm;
+    Tensor norm = nu * (static_cast<double>(p()) * std::log(2.0) / 2 + log_det);
+    norm = norm + mvlgamma(nu / 2, p());
+    const Tensor power = (nu - p() - 1) / 2;
+    return power * std::get<1>(linalg_slogdet(value)) - trace / 2 - norm;
   }
   Tensor entropy() const override {
     const Tensor &nu = df(), log_det = half_log_det(factor());
-    const Tensor digammas = (nu - p() - 1) / 2 * mvdigamma(nu / 2, p());
-    return (p() + 1) * (static_cast<double>(p()) * std::log(2.0) / 2 + log_det) + mvlgamma(nu / 2, p()) - digammas + nu * p() / 2;
+    const Tensor half = (nu - p() - 1) / 2;
+    const Tensor digammas = half * mvdigamma(nu / 2, p());
+    Tensor entropy = (p() + 1) * (static_cast<double>(p()) * std::log(2.0) / 2 + log_det);
+    entropy = entropy + mvlgamma(nu / 2, p());
+    return entropy - digammas + nu * p() / 2;
   }
   double mean_carrier_measure() const override { return 0; }
   std::vector<Tensor> natural_params() const override { return {-slot(2) / 2, (df() - p() - 1) / 2}; }
   Tensor log_normalizer(const std::vector<Tensor>& n) const override {
     const Tensor half = n[1] + static_cast<double>(p() + 1) / 2;
-    return half * (-std::get<1>(linalg_slogdet(-2 * n[0])) + std::log(2.0) * static_cast<double>(p())) + mvlgamma(half, p());
+    const Tensor first = half * (-std::get<1>(linalg_slogdet(-2 * n[0])) + std::log(2.0) * static_cast<double>(p()));
+    return first + mvlgamma(half, p());
   }
 };
 

@@ -126,7 +126,8 @@ struct InverseGammaLaw final : LawOf<InverseGammaLaw, InverseGamma, OfBase> {
   }
   Tensor entropy() const override {
     const Tensor c = concentration();
-    return c + rate().log() + c.lgamma() - (1 + c) * c.digamma();
+    const Tensor start = c + rate().log(), norm = start + c.lgamma(), more = 1 + c;
+    return norm - more * c.digamma();
   }
 };
 

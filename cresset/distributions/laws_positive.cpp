@@ -55,7 +55,8 @@ struct GammaLaw : LawOf<GammaLaw, Gamma, PlainFamilyImpl> {
     const Tensor value = given.to(rate().options());
     check(value);
     const Tensor& c = concentration();
-    return xlogy(c, rate()) + xlogy(c - 1, value) - rate() * value - lgamma(c);
+    const Tensor first = xlogy(c, rate()), second = xlogy(c - 1, value), third = rate() * value;
+    return first + second - third - lgamma(c);
   }
   Tensor cdf(const Tensor& value) const override {
     check(value);
@@ -63,7 +64,8 @@ struct GammaLaw : LawOf<GammaLaw, Gamma, PlainFamilyImpl> {
   }
   Tensor entropy() const override {
     const Tensor& c = concentration();
-    return c - log(rate()) + lgamma(c) + (1.0 - c) * digamma(c);
+    const Tensor start = c - log(rate()), more = start + lgamma(c), rest = 1.0 - c;
+    return more + rest * digamma(c);
   }
   double mean_carrier_measure() const override { return 0; }
   std::vector<Tensor> natural_params() const override { return {concentration() - 1, -rate()}; }
@@ -119,8 +121,13 @@ struct FisherSnedecorLaw final : LawOf<FisherSnedecorLaw, FisherSnedecor, PlainI
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     const Tensor h1 = df1() * 0.5, h2 = df2() * 0.5, ratio = df1() / df2();
-    const Tensor norm = (h1 + h2).lgamma() - h1.lgamma() - h2.lgamma();
-    return norm + h1 * ratio.log() + (h1 - 1) * log(value) - (h1 + h2) * log1p(ratio * value);
+    Tensor norm = (h1 + h2).lgamma();
+    norm = norm - h1.lgamma();
+    norm = norm - h2.lgamma();
+    norm = norm + h1 * ratio.log();
+    norm = norm + (h1 - 1) * log(value);
+    const Tensor both = h1 + h2;
+    return norm - both * log1p(ratio * value);
   }
 };
 
@@ -173,11 +180,14 @@ struct DirichletLaw final : LawOf<DirichletLaw, Dirichlet, ExponentialFamilyImpl
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     const Tensor& c = concentration();
-    return xlogy(c - 1.0, value).sum(-1) + lgamma(c.sum(-1)) - lgamma(c).sum(-1);
+    const Tensor powers = xlogy(c - 1.0, value).sum(-1), norm = lgamma(c.sum(-1));
+    return powers + norm - lgamma(c).sum(-1);
   }
   Tensor entropy() const override {
     const Tensor &c = concentration(), total = c.sum(-1);
-    return lgamma(c).sum(-1) - lgamma(total) - (c.size(-1) - total) * digamma(total) - ((c - 1.0) * digamma(c)).sum(-1);
+    const Tensor norm = lgamma(c).sum(-1) - lgamma(total), rest = c.size(-1) - total, start = norm - rest * digamma(total);
+    const Tensor less = c - 1.0;
+    return start - (less * digamma(c)).sum(-1);
   }
   std::vector<Tensor> natural_params() const override { return {concentration()}; }
   Tensor log_normalizer(const std::vector<Tensor>& n) const override { return n[0].lgamma().sum(-1) - lgamma(n[0].sum(-1)); }

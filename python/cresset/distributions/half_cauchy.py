@@ -17,6 +17,8 @@ class HalfCauchy(Half):
     tensor(0.5000)
     """
 
+    _kept = {}
+
     def __init__(self, scale, validate_args=None):
         super().__init__(Cauchy, scale, validate_args)
 

@@ -15,6 +15,8 @@ class HalfNormal(Half):
     tensor(0.7979)
     """
 
+    _kept = {}
+
     def __init__(self, scale, validate_args=None):
         super().__init__(Normal, scale, validate_args)
 

@@ -352,5 +352,20 @@ class Divergences(unittest.TestCase):
                 self.assertAlmostEqual(float(D.ExponentialFamily.entropy(law)), expected, 9)
 
 
+
+class Faults(unittest.TestCase):
+    def test_the_halves_expand(self):
+        for kind in (torch.distributions.HalfNormal, torch.distributions.HalfCauchy):
+            law = kind(torch.tensor([0.5, 2.0])).expand((3, 2))
+            self.assertIs(type(law), kind)
+            self.assertEqual(law.scale.shape, (3, 2))
+            self.assertEqual(law.sample((4,)).shape, (4, 3, 2))
+
+    def test_gradient_of_a_binomial_at_one_half(self):
+        p = torch.tensor([0.4, 0.5, 0.6], dtype=torch.float64, requires_grad=True)
+        value = torch.tensor(2.0, dtype=torch.float64)
+        torch.distributions.Binomial(5, p).log_prob(value).sum().backward()
+        torch.testing.assert_close(p.grad, 2 / p.detach() - 3 / (1 - p.detach()))  # of x log p + (n - x) log(1 - p)
+
 if __name__ == "__main__":
     unittest.main()

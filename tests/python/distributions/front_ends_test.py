@@ -1,0 +1,61 @@
+"""C++ and Python give the same numbers: every method of every law and every divergence, bit for bit."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+import warnings
+
+import _cresset
+
+import cresset as torch
+
+from . import every_law
+
+PROGRAM = os.path.join(os.path.dirname(_cresset.__file__), "..", "tests", "distributions_test")  # of the same build
+
+
+def written(value):
+    """Dtype, shape and numbers, as the program writes them."""
+    return str(value.dtype).removeprefix("torch."), tuple(value.shape), [x.hex() for x in value.detach().double().flatten().tolist()]
+
+
+@unittest.skipUnless(os.path.exists(PROGRAM), "the C++ tests are not built")
+class FrontEnds(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "laws")
+            done = subprocess.run([PROGRAM, "--gtest_filter=Laws.Written"], capture_output=True, text=True, env={**os.environ, "CRESSET_LAWS": path})
+            if done.returncode:
+                raise AssertionError(done.stdout + done.stderr)
+            with open(path) as file:
+                rows = [line.rstrip("\n").split("|") for line in file]
+        cls.rows = {
+            (name, kind): (dtype, tuple(int(n) for n in shape.split()), [float.fromhex(x).hex() for x in numbers.split()])
+            for name, kind, dtype, shape, numbers in rows
+        }
+
+    def ours(self, kind):
+        dtype = getattr(torch, kind)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for law, make in every_law.laws(torch).items():
+                for method, value in every_law.numbers_of(torch, make, dtype).items():
+                    yield f"{law} {method}", value
+            for pair, value in every_law.divergences(torch, dtype).items():
+                yield f"KL {pair}", value
+
+    def test_every_number(self):
+        for kind in ("float32", "float64"):
+            names = set()
+            for name, value in self.ours(kind):
+                names.add(name)
+                with self.subTest(f"{name} {kind}"):
+                    self.assertEqual(self.rows.get((name, kind)), written(value))
+            self.assertEqual({name for name, k in self.rows if k == kind}, names)
+            self.assertGreater(len(names), 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
