@@ -16,7 +16,10 @@ Tensor under(const Tensor& value, const TensorOrNumber& bound) { return bound.is
 Tensor whole(const Tensor& value) { return value % 1 == 0; }
 Tensor zero_or_one(const Tensor& value) { return (value == 0) | (value == 1); }
 Tensor is_lower(const Tensor& value) { return (value.tril() == value).flatten(-2).all(-1); }
-Tensor is_cholesky(const Tensor& value) { return is_lower(value) & (value.diagonal(0, -2, -1) > 0).all(-1); }
+Tensor is_cholesky(const Tensor& value) {
+  const Tensor lower = is_lower(value);
+  return lower & (value.diagonal(0, -2, -1) > 0).all(-1);
+}
 Tensor is_square(const Tensor& value) {
   const IntArrayRef s = value.sizes();
   CRESSET_CHECK_INDEX(s.size() >= 2, "square: expected matrices, got a tensor of shape ", s);
@@ -65,7 +68,8 @@ Tensor ConstraintImpl::check(const Tensor& value) const {
     case Region::lower_cholesky: return is_cholesky(value);
     case Region::corr_cholesky: {
       const double tolerance = finfo(value.scalar_type()).eps * static_cast<double>(value.size(-1)) * 10;  // as wide as PyTorch takes it
-      return ((value.square().sum(-1).sqrt() - 1).abs() < tolerance).all(-1) & is_cholesky(value);
+      const Tensor unit = ((value.square().sum(-1).sqrt() - 1).abs() < tolerance).all(-1);
+      return unit & is_cholesky(value);
     }
     case Region::square: return is_square(value);
     case Region::symmetric: return is_symmetric(value);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "distributions/laws.h"
+#include "distributions/texts.h"
 
 namespace cresset::distributions {
 namespace {
@@ -98,6 +99,12 @@ TEST(Laws, Written) {
       for (const int64_t size : value.sizes()) std::fprintf(file, "%lld ", static_cast<long long>(size));
       std::fputc('|', file);
       for (const double x : doubles(value)) std::fprintf(file, "%a ", x);
+      std::fputc('\n', file);
+    }
+  for (const Texts& texts : {mistakes(), selves(), checks(), transformed()})
+    for (const auto& [name, text] : texts) {
+      std::fprintf(file, "%s|text|", name.c_str());
+      for (const char c : text) c == '\n' ? std::fputs("\\n", file) : std::fputc(c, file);
       std::fputc('\n', file);
     }
   std::fclose(file);

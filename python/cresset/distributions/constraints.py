@@ -386,6 +386,8 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value):
+        if value.dim() < 2:
+            raise IndexError(f"square: expected matrices, got a tensor of shape {list(value.shape)}")
         return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=torch.bool, device=value.device)
 
 

@@ -1,4 +1,4 @@
-"""C++ and Python give the same numbers: every method of every law and every divergence, bit for bit."""
+"""C++ and Python say the same: every method of every law, every divergence and transform bit for bit, and all texts."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import _cresset
 
 import cresset as torch
 
-from . import every_law
+from . import every_law, every_text
 
 PROGRAM = os.path.join(os.path.dirname(_cresset.__file__), "..", "tests", "distributions_test")  # of the same build
 
@@ -30,7 +30,10 @@ class FrontEnds(unittest.TestCase):
             if done.returncode:
                 raise AssertionError(done.stdout + done.stderr)
             with open(path) as file:
-                rows = [line.rstrip("\n").split("|") for line in file]
+                lines = [line.rstrip("\n") for line in file]
+        texts = [line.split("|text|", 1) for line in lines if "|text|" in line]
+        cls.texts = {name: text.replace("\\n", "\n") for name, text in texts}
+        rows = [line.split("|") for line in lines if "|text|" not in line]
         cls.rows = {
             (name, kind): (dtype, tuple(int(n) for n in shape.split()), [float.fromhex(x).hex() for x in numbers.split()])
             for name, kind, dtype, shape, numbers in rows
@@ -55,6 +58,14 @@ class FrontEnds(unittest.TestCase):
                     self.assertEqual(self.rows.get((name, kind)), written(value))
             self.assertEqual({name for name, k in self.rows if k == kind}, names)
             self.assertGreater(len(names), 1000)
+
+    def test_every_text(self):
+        ours = every_text.texts()
+        for name, text in ours.items():
+            with self.subTest(name):
+                self.assertEqual(self.texts.get(name), text)
+        self.assertEqual(set(self.texts), set(ours))
+        self.assertGreater(len(ours), 1900)
 
 
 if __name__ == "__main__":
