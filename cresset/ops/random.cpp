@@ -32,7 +32,8 @@ void sample(const Tensor& self, const Gen& generator, Draw&& draw) {
 }
 
 void check_floating(const char* op, const Tensor& self) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), op, ": not implemented for dtype ", self.scalar_type());
+  const bool sampled = self.is_complex() || (self.is_floating_point() && !is_storage_type(self.scalar_type()));
+  CRESSET_CHECK_NOT_IMPLEMENTED(sampled, op, ": not implemented for dtype ", self.scalar_type());
 }
 
 TensorOptions like(const Tensor& self, const TensorOptions& options) { return self.options().merge_in(options); }

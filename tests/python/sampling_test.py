@@ -135,6 +135,15 @@ class Places(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             torch.rand(3, out=torch.zeros(1).expand(3))
 
+    def test_no_samples_are_drawn_into_dtypes_of_8_bits(self):
+        for kind in (torch.float8_e4m3fn, torch.float8_e5m2):
+            for law in ("normal_", "uniform_"):
+                x = torch.ones(64).to(kind)
+                with self.assertRaises(NotImplementedError):
+                    getattr(x, law)()
+                self.assertTrue((x.float() == 1).all())
+        self.assertEqual(torch.empty(8, dtype=torch.complex32).uniform_().dtype, torch.complex32)
+
     def test_like_takes_a_generator_and_a_tensor_as_bound(self):
         x = torch.zeros(4, 5)
         one = [torch.Generator().manual_seed(3) for _ in range(2)]
