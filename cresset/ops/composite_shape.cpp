@@ -7,6 +7,7 @@
 namespace cresset::ops::composite {
 
 Tensor reshape(const Tensor& self, IntArrayRef shape) {
+  CRESSET_CHECK(self.layout() == Layout::Strided, "reshape: not implemented for sparse tensors, got layout ", self.layout(), "; use to_dense() first");
   const DimVector sizes = infer_size(shape, self.numel());
   if (view_strides(self.sizes(), self.strides(), sizes)) return self.view(sizes);
   return own(self.clone(MemoryFormat::Contiguous).view(sizes));

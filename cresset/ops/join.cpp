@@ -149,7 +149,7 @@ std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef spli
   return unwatched(self.split_with_sizes(split_sizes, dim));
 }
 
-Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
+Tensor ravel(const Tensor& self) { return self.contiguous().reshape({-1}); }
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {
   CRESSET_CHECK(dims.size() == 2, "rot90: expected total rotation dims == 2, got dims ", dims);
   CRESSET_CHECK(self.dim() >= 2, "rot90: expected total dims >= 2, got ", self.dim());

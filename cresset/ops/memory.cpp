@@ -1,5 +1,7 @@
 // Copies, casts, fills and resizing: ops/memory.toml.
 
+#include <algorithm>
+
 #include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/copy.h"
@@ -28,6 +30,45 @@ kernels::Operand operand(const Tensor& t, const DimVector& strides) {
 
 bool share_memory(const Tensor& a, const Tensor& b) { return a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage()); }
 
+// Whether `src`, broadcast to `self`, is the very memory of `self`.
+bool is_copy_of_itself(const Tensor& self, const Tensor& src) {
+  if (self.is_same(src)) return true;
+  return share_memory(self, src) && self.storage_offset() == src.storage_offset() && self.scalar_type() == src.scalar_type() &&
+         byte_strides(self, self.sizes()) == byte_strides(src, self.sizes());
+}
+
+// Whether several elements may lie at one address.
+bool writes_twice(const Tensor& t) {
+  SmallVector<std::pair<int64_t, int64_t>, 5> dims;  // stride, last index
+  for (int64_t d = 0; d < t.dim(); d++)
+    if (t.sizes()[d] > 1) dims.emplace_back(t.strides()[d], t.sizes()[d] - 1);
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, last] : dims) {
+    if (stride <= reach) return true;
+    reach += stride * last;
+  }
+  return false;
+}
+
+// Element by element in row-major order: where places are written twice and read again, the order is the result.
+void copy_in_order(const Tensor& self, const Tensor& src) {
+  const DimVector to = byte_strides(self, self.sizes()), from = byte_strides(src, self.sizes());
+  DimVector at(self.sizes().size(), 0);
+  kernels::Operand target = operand(self, to), source = operand(src, from);
+  for (int64_t n = self.numel(); n > 0; n--) {
+    kernels::copy_strided({}, target, source);
+    for (size_t d = at.size(); d-- > 0;) {
+      target.data += to[d];
+      source.data += from[d];
+      if (++at[d] < self.sizes()[d]) break;
+      target.data -= to[d] * at[d];
+      source.data -= from[d] * at[d];
+      at[d] = 0;
+    }
+  }
+}
+
 Tensor copy_of(const Tensor& self, const TensorOptions& options, MemoryFormat format) {
   Tensor out = cresset::empty_like(self, options, format);
   out.copy_(self);
@@ -54,7 +95,8 @@ void copy_(Tensor& self, const Tensor& src, bool) {
   CRESSET_CHECK(src.defined(), "copy_: the source is an undefined tensor");
   const bool fits = src.dim() <= self.dim() && broadcast_shapes(self.sizes(), src.sizes()) == DimVector(self.sizes());
   CRESSET_CHECK(fits, "copy_: the shape ", src.sizes(), " of the source cannot be broadcast to ", self.sizes());
-  if (!self.is_same(src)) check_no_internal_overlap("copy_", self);
+  if (is_copy_of_itself(self, src)) return;
+  check_no_internal_overlap("copy_", self);
   check_no_partial_overlap("copy_", self, src);
   CRESSET_CHECK_NOT_IMPLEMENTED(self.lacks_data() || !src.lacks_data(), "copy_: cannot copy out of a meta tensor, it holds no data");
 }
@@ -68,13 +110,8 @@ void fill_(Tensor&, const Tensor& value) {
 namespace cpu {
 
 void copy_(Tensor& self, const Tensor& src, bool) {
-  if (self.numel() == 0 || self.is_same(src)) return;
-  if (share_memory(self, src)) {
-    if (self.storage_offset() == src.storage_offset() && self.sizes() == src.sizes() && self.strides() == src.strides() &&
-        self.scalar_type() == src.scalar_type())
-      return;
-    return cpu::copy_(self, src.clone(), false);
-  }
+  if (self.numel() == 0 || is_copy_of_itself(self, src)) return;
+  if (share_memory(self, src)) return writes_twice(self) ? copy_in_order(self, src) : cpu::copy_(self, src.clone(), false);
   const DimVector to = byte_strides(self, self.sizes()), from = byte_strides(src, self.sizes());
   kernels::copy_strided(self.sizes(), operand(self, to), operand(src, from));
 }

@@ -256,6 +256,10 @@ Tensor formatted(const Tensor& t, const Tensor& like) {
   return format == MemoryFormat::Contiguous ? t : t.clone(format);
 }
 
+void check_planes(const char* op, const Tensor& self) {
+  CRESSET_CHECK(self.suggest_memory_format() != MemoryFormat::ChannelsLast3d, op, ": supports the memory formats channels_last and contiguous only, got channels_last_3d");
+}
+
 // The product of all dims before the last three.
 int64_t leading_size(const Tensor& t) {
   int64_t n = 1;
@@ -267,6 +271,7 @@ int64_t leading_size(const Tensor& t) {
 
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_shuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
+  check_planes("pixel_shuffle", self);
   const int64_t r = upscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
   CRESSET_CHECK(r > 0 && c % (r * r) == 0, "pixel_shuffle: expects its input's 'channel' dimension to be divisible by the square of upscale_factor, got ",
                 c, " channels and upscale_factor ", r);
@@ -277,6 +282,7 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
 }
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_unshuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
+  check_planes("pixel_unshuffle", self);
   const int64_t r = downscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
   CRESSET_CHECK(r > 0 && h % r == 0 && w % r == 0, "pixel_unshuffle: expects height and width to be divisible by downscale_factor ", r, ", got ", h,
                 " and ", w);

@@ -141,6 +141,40 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(torch.sum(m[:3], 0, keepdim=True, out=m[:0]).tolist(), [6])
 
 
+    def test_a_copy_of_the_very_same_memory_does_nothing(self):
+        x = torch.arange(2).reshape(1, 2).transpose(1, 0)
+        wide = x.expand(1, -1, 2)
+        wide[...] = torch.atleast_2d(x)
+        self.assertEqual(x.flatten().tolist(), [0, 1])
+        with self.assertRaisesRegex(RuntimeError, "more than one element"):
+            wide.copy_(torch.ones(1, 2, 2, dtype=torch.int64))
+
+    def test_places_written_twice_are_written_in_order(self):
+        def after(size, source):
+            m = torch.arange(6.0)
+            m.as_strided(size, (1, 1)).copy_(source(m))
+            return m.tolist()
+
+        self.assertEqual(after((2, 2), lambda m: m[:2]), [0, 0, 0, 3, 4, 5])
+        self.assertEqual(after((2, 3), lambda m: m[:3]), [0, 0, 0, 0, 4, 5])
+        self.assertEqual(after((2, 3), lambda m: m.view(2, 3)), [0, 3, 4, 5, 4, 5])
+        self.assertEqual(after((2, 2), lambda m: m[2:].double().view(2, 2)), [2, 4, 5, 3, 4, 5])
+
+    def test_pixels_are_shuffled_in_planes_only(self):
+        volume = torch.ones(1, 4, 4, 2, 2).to(memory_format=torch.channels_last_3d)
+        for shuffle in (torch.pixel_shuffle, torch.pixel_unshuffle):
+            with self.assertRaisesRegex(RuntimeError, "channels_last_3d"):
+                shuffle(volume, 2)
+            self.assertEqual(shuffle(volume.contiguous(), 2).numel(), 64)
+
+    def test_sparse_tensors_have_no_other_shape(self):
+        for sparse in (torch.ones(2, 3).to_sparse(), torch.ones(2, 3).to_sparse_csr()):
+            for call in (lambda x: x.reshape(6), lambda x: x.flatten(), lambda x: x.ravel()):
+                with self.assertRaisesRegex(RuntimeError, "reshape: not implemented for sparse tensors") as caught:
+                    call(sparse)
+                self.assertIs(type(caught.exception), RuntimeError)
+
+
 class EqualValues(unittest.TestCase):
     def test_which_of_them_is_the_kth(self):
         nan = float("nan")
