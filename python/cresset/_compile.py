@@ -14,6 +14,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     >>> doubled(torch.ones(1))
     tensor([2.])
     """
+    if model is not None and not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     backend = "inductor" if backend is None else backend
@@ -21,6 +23,4 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         raise RuntimeError(f"torch.compile: this build has no compiler for the backend {backend!r}; backend='eager' runs the function as it is")
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
-    if not callable(model):
-        raise TypeError(f"torch.compile: expected a function or a module, got {type(model).__name__}")
     return model
