@@ -73,7 +73,15 @@ struct StoredMath {
   ScalarType computing(ScalarType stored) const { return beside_wider && stored == kComplexHalf ? kComplexDouble : compute_type(stored); }
 };
 
-StoredMath stored_math_of(const Stack& arguments) {
+// where(condition, self, other, out=) asks for the very dtype of the result, which the computing dtypes no longer tell.
+void check_chosen_dtype(const Stack& arguments) {
+  ResultType types;
+  for (size_t i = 1; i + 1 < arguments.size(); i++) types.add(*arguments[i].to_tensor().impl());
+  const ScalarType out = arguments.back().to_tensor().scalar_type();
+  CRESSET_CHECK(types.get() == out, "where: expected out tensor to have dtype ", types.get(), ", but got ", out, " instead");
+}
+
+StoredMath stored_math_of(const Stack& arguments, bool checked) {
   StoredMath math;
   ResultType types;
   bool half = false, single = false;
@@ -90,7 +98,7 @@ StoredMath stored_math_of(const Stack& arguments) {
       if (!is_integral_type(t.scalar_type(), true)) types.add(*t.impl());
     });
   }
-  math.beside_wider = half && single;
+  math.beside_wider = half && single && !checked;
   const ScalarType t = types.get();
   if (is_storage_type(t) || (math.beside_wider && t == kComplexFloat)) math.result = t;
   return math;
@@ -183,7 +191,9 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
   const Stack arguments = take_arguments(stack, schema.arguments.size());
   // Kernels that read and write stored dtypes themselves.
   const bool reads_stored = !std::strcmp(op.name, "copy_") || !std::strcmp(op.name, "uniform_") || !std::strcmp(op.name, "normal_");
-  const StoredMath math = reads_stored ? StoredMath() : stored_math_of(arguments);
+  const bool chosen = (op.flags & kOutOp) && !std::strcmp(op.name, "where.self_out");
+  if (chosen) check_chosen_dtype(arguments);
+  const StoredMath math = reads_stored ? StoredMath() : stored_math_of(arguments, chosen);
   Stack inner;
   SmallVector<std::pair<const TensorImpl*, Tensor>, 2> stand_ins;  // one for a tensor that is passed twice
   for (const Value& v : arguments) {

@@ -316,7 +316,9 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
   if (try_direct_into(op, args, params, out)) return;
   const Plan p = make_plan(op, args);
   CRESSET_CHECK(out.device() == p.device, op.name, ": expected out to be on ", p.device, ", got ", out.device());
-  check_out_dtype(op.name, p.result, out, op.exact_out && !(op.kernel.out == kernels::Out::real && is_complex_type(p.compute)) ? OutDtype::exact : OutDtype::cast);
+  const bool real_part = op.kernel.out == kernels::Out::real && is_complex_type(p.compute);
+  check_out_dtype(op.name, p.result, out, op.exact_out && !real_part ? OutDtype::exact : OutDtype::cast);
+  CRESSET_CHECK(!real_part || !out.is_complex() || out.scalar_type() == p.compute, op.name, ": found dtype ", out.scalar_type(), " but expected ", p.compute);
   check_no_internal_overlap(op.name, out);
   check_memory(op, args, out);
   if (out.sizes() != IntArrayRef(p.shape)) {
@@ -335,11 +337,23 @@ void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* 
                 " doesn't match the broadcast shape ", p.shape);
   CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ", p.device);
   check_castable(op.name, p.result, self.scalar_type());
+  CRESSET_CHECK(op.kernel.out != kernels::Out::real || !is_complex_type(p.compute), op.name, ": in place it is not supported for complex tensors, got dtype ", p.compute);
   // Filling (masked_fill) may write a place twice.
   if (op.promote != Promote::first) check_no_internal_overlap(op.name, self);
   check_memory(op, args, self);
   loop_of(op, p.compute);
   run_into(op, p, args, params, self);
+}
+
+void check_inplace_promotion(const char* op, const Tensor& self, const Inputs& others) {
+  SmallVector<Arg, 4> args{Arg(self)};
+  DimVector shape(self.sizes());
+  for (const Tensor* t : others) {
+    args.push_back(Arg(*t));
+    shape = broadcast_shapes(shape, t->sizes());
+  }
+  CRESSET_CHECK(self.sizes() == IntArrayRef(shape), op, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", shape);
+  check_castable(op, result_type(args), self.scalar_type());
 }
 
 }  // namespace cresset::ops

@@ -44,5 +44,7 @@ Tensor pointwise(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params
 void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& out);
 // Into `self`, usually the first argument, whose shape must be the result's.
 void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self);
+// Errors unless what `self` and the others promote and broadcast to fits into `self`: asked before it is known whether there is a kernel.
+void check_inplace_promotion(const char* op, const Tensor& self, const Inputs& others);
 
 }  // namespace cresset::ops

@@ -16,6 +16,43 @@ class Outputs(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             torch.mean(x, 0, out=torch.empty(0, dtype=torch.int32))
 
+    def test_abs_of_complex_numbers_writes_their_dtype_or_real_ones(self):
+        for kind in (torch.complex32, torch.complex64, torch.complex128):
+            x = torch.tensor([3 + 4j]).to(kind)
+            for out in (kind, torch.float16, torch.float32, torch.float64):
+                self.assertEqual(torch.abs(x, out=torch.empty(1, dtype=out)).item(), 5)
+            for out in {torch.complex32, torch.complex64, torch.complex128, torch.int64} - {kind}:
+                with self.assertRaises(RuntimeError):
+                    torch.abs(x, out=torch.empty(1, dtype=out))
+            with self.assertRaisesRegex(RuntimeError, "not supported for complex"):
+                x.abs_()
+
+    def test_where_writes_the_promoted_dtype_only(self):
+        kinds = (torch.complex32, torch.complex64, torch.complex128, torch.float32)
+        chosen = torch.tensor([True, False])
+        for a in kinds:
+            for b in kinds:
+                x, y = torch.tensor([1, 2]).to(a), torch.tensor([3, 4]).to(b)
+                for out in kinds:
+                    if out == torch.promote_types(a, b):
+                        self.assertEqual(torch.where(chosen, x, y, out=torch.empty(2, dtype=out)).tolist(), [1, 4])
+                        continue
+                    with self.assertRaisesRegex(RuntimeError, "expected out tensor to have dtype"):
+                        torch.where(chosen, x, y, out=torch.empty(2, dtype=out))
+
+    def test_in_place_a_result_that_does_not_fit_is_refused_before_a_missing_kernel(self):
+        def kind(call):
+            with self.assertRaises(RuntimeError) as caught:
+                call()
+            return type(caught.exception)
+
+        real, pair = torch.tensor([1.0, 2.0]), torch.tensor([1j, 2j])
+        self.assertIs(kind(lambda: real.div_(pair, rounding_mode="trunc")), RuntimeError)
+        self.assertIs(kind(lambda: real.clamp_(min=pair)), RuntimeError)
+        self.assertIs(kind(lambda: torch.tensor(1j).div_(real, rounding_mode="floor")), RuntimeError)
+        self.assertIs(kind(lambda: pair.div_(real, rounding_mode="floor")), NotImplementedError)
+        self.assertEqual(torch.tensor([7, 8]).div_(torch.tensor([2, 3]), rounding_mode="trunc").tolist(), [3, 2])
+
     def test_joining_into_a_dtype_that_does_not_fit_is_a_type_error(self):
         for join in (torch.cat, torch.stack):
             with self.assertRaises(TypeError):

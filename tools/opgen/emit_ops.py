@@ -153,7 +153,9 @@ class RowEmitter:
         """A derived form by computing the result first."""
         rule = f"OutDtype::{self.row.out_rule}"
         if op.form == "inplace":
-            return [*self.check_memory(op, "self"), f'return store_inplace("{op.schema.name}", self, {call});']
+            others = ", ".join(p.name for p in op.inputs if p.is_tensor and p.name != "self")
+            fits = [f'check_inplace_promotion("{op.schema.name}", self, inputs_of({others}));'] if self.row.inplace_promotes else []
+            return [*fits, *self.check_memory(op, "self"), f'return store_inplace("{op.schema.name}", self, {call});']
         if is_factory(self.row.schema):
             options = f"TensorOptions({op.outs[0].name}.scalar_type()).device({op.outs[0].name}.device())"
             names = ", ".join(options if p.is_options else p.name for p in self.base.params)

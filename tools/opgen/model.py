@@ -187,6 +187,7 @@ class Row:
     any_device: bool = False
     any_layout: bool = False
     inplace_safe: bool = False
+    inplace_promotes: bool = False
     output_differentiability: tuple[bool, ...] = ()
     aliases: tuple[str, ...] = ()
     python: str = "torch"
