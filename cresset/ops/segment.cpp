@@ -100,7 +100,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::op
     result = result / count.masked_fill(empty, 1).to(x.scalar_type());
     result = result.masked_fill(empty, initial ? *initial : Scalar(std::numeric_limits<double>::quiet_NaN()));
   }
-  return result.to(dtype);
+  return result.to(dtype).contiguous();
 }
 
 Tensor hash_tensor(const Tensor& self, IntArrayRef dim, bool keepdim, int64_t mode) {

@@ -160,6 +160,11 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(after((2, 3), lambda m: m.view(2, 3)), [0, 3, 4, 5, 4, 5])
         self.assertEqual(after((2, 2), lambda m: m[2:].double().view(2, 2)), [2, 4, 5, 3, 4, 5])
 
+    def test_segments_are_reduced_without_gaps(self):
+        for reduce in ("sum", "prod", "max", "min"):
+            y = torch.segment_reduce(torch.ones(5, 5), reduce, lengths=torch.ones(5, 4, dtype=torch.int64), axis=1, unsafe=True)
+            self.assertEqual(y.stride(), (4, 1))
+
     def test_pixels_are_shuffled_in_planes_only(self):
         volume = torch.ones(1, 4, 4, 2, 2).to(memory_format=torch.channels_last_3d)
         for shuffle in (torch.pixel_shuffle, torch.pixel_unshuffle):
