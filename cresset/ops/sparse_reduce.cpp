@@ -77,8 +77,8 @@ Tensor _sparse_log_softmax(const Tensor& self, int64_t dim, bool) { return softm
 
 namespace composite {
 
-Tensor _sparse_sum(const Tensor& self) { return checked_coo("coalesce", self).sum(); }
-Tensor _sparse_sum(const Tensor& self, ScalarType dtype) { return checked_coo("coalesce", self).sum(dtype); }
+Tensor _sparse_sum(const Tensor& self) { return checked_coo("coalesce", self).coalesce().values().sum(); }
+Tensor _sparse_sum(const Tensor& self, ScalarType dtype) { return checked_coo("coalesce", self).coalesce().values().sum(dtype); }
 Tensor _sparse_sum(const Tensor& self, IntArrayRef dim, ScalarType dtype) {
   return cresset::_sparse_sum(checked_coo("coalesce", self).to(dtype), dim);
 }

@@ -376,6 +376,12 @@ class Gradients(Base):
         (torch.sparse.sum(s, 0).to_dense() * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
         self.same(s.grad, torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]))
 
+    def test_the_gradient_of_a_sum_lies_where_the_values_are(self):
+        x = torch.sparse_coo_tensor([[0, 1]], [0.5, 2.0], (3,)).requires_grad_()
+        for f, slopes in ((torch.neg, [-1, -1, 0]), (torch.square, [1, 4, 0]), (torch.log1p, [1 / 1.5, 1 / 3, 0])):
+            (grad,) = torch.autograd.grad(torch.sparse.sum(f(x)), x)
+            self.same(grad, torch.tensor(slopes, dtype=torch.float32))
+
     def test_check(self):
         check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
         s = A.double().to_sparse().requires_grad_()
