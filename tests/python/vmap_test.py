@@ -92,6 +92,27 @@ class Structure(Case):
         torch.rand(2)
 
 
+class Examples(Case):
+    """What looks at numbers runs one example after another."""
+
+    def same(self, f, *batch):
+        expected = torch.stack([f(*(x[i] for x in batch)) for i in range(len(batch[0]))])
+        torch.testing.assert_close(vmap(f)(*batch), expected)
+
+    def test_ctc_loss_of_labels_and_lengths_of_their_own(self):
+        torch.manual_seed(0)
+        scores = torch.randn(3, 6, 2, 4).log_softmax(-1)
+        labels = torch.randint(1, 4, (3, 2, 3))
+        steps, lengths = torch.tensor([[6, 5], [6, 6], [4, 6]]), torch.tensor([[3, 1], [2, 2], [1, 3]])
+        for reduction in ("none", "mean", "sum"):
+            self.same(lambda s, l, n, m, reduction=reduction: F.ctc_loss(s, l, n, m, reduction=reduction), scores, labels, steps, lengths)
+
+    def test_bags_with_padding(self):
+        table, bags = torch.arange(10.0).reshape(5, 2), torch.tensor([[[0, 2, 2], [4, 1, 2]], [[2, 2, 2], [3, 2, 0]]])
+        for mode in ("sum", "mean", "max"):
+            self.same(lambda b, mode=mode: F.embedding_bag(b, table, padding_idx=2, mode=mode), bags)
+
+
 class InPlace(Case):
     def test_of_batched_tensors(self):
         def f(a):

@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import _cresset
+import cresset as torch
 from _cresset import Tensor
 
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
@@ -23,6 +24,16 @@ def _values(args, level):
         values.append(parts[2] if batched else a)
         dims.append(parts[1] if batched else None)
     return tuple(values), tuple(dims)
+
+
+def one_by_one(func, args):
+    """`func`, which gives one tensor, of each element of the batch in turn."""
+    level, size = _level_of(args)
+    values, dims = _values(args, level)
+    with _Outside(level):
+        results = [func(*(v if d is None else v.select(d, i) for v, d in zip(values, dims, strict=True))) for i in range(size)]
+        whole = torch.stack(results)
+    return _wrapped(whole, 0, level)
 
 
 def apply(cls, args):

@@ -264,8 +264,8 @@ def _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_w
         place = torch.arange(count, device=device) - offsets.to(torch.int64)[bag]
         longest = count if place._lacks_data else int(place.max()) + 1
         table = rows.new_full((bags, longest, rows.shape[1]), float("-inf"))
-        if keep is not None and not keep._lacks_data:
-            bag, place, rows = bag[keep], place[keep], rows[keep]
+        if keep is not None:
+            rows = torch.where(keep.unsqueeze(1), rows, float("-inf"))
         best = table.index_put((bag, place), rows).max(1)[0]
         return torch.where(best == float("-inf"), torch.zeros_like(best), best)
     if per_sample_weights is not None:

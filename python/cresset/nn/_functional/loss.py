@@ -3,11 +3,14 @@
 import math
 import warnings
 
+from _cresset import batched_parts as _batched_parts
+
 import cresset as torch
 
 from ... import _operators as ops
 from ...amp._state import in_float32 as _in_float32
 from ...amp._state import without as _without
+from ...autograd._function_vmap import one_by_one as _one_by_one
 
 _CODES = {"none": 0, "mean": 1, "sum": 2}
 
@@ -334,6 +337,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     8.0
     """
     code = _code(reduction)
+    if any(isinstance(n, torch.Tensor) and _batched_parts(n) for n in (targets, input_lengths, target_lengths)):
+        # Lengths and labels decide how much is computed.
+        inputs = (log_probs, targets, input_lengths, target_lengths)
+        return _one_by_one(lambda *each: ctc_loss(*each, blank, reduction, zero_infinity), inputs)
     alone = log_probs.dim() == 2
     lp = log_probs.unsqueeze(1) if alone else log_probs
     steps, batch, classes = lp.shape
