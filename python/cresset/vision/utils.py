@@ -9,6 +9,8 @@ import os
 
 import cresset as torch
 
+from .io.image import codecs_found, encode_jpeg
+
 __all__ = ["make_grid", "save_image"]
 
 
@@ -66,7 +68,7 @@ def save_image(tensor, fp, format=None, **kwargs):
     Args:
         tensor: as `make_grid` takes it.
         fp: a path or a file that is open for bytes.
-        format: "png", or a format of PIL where that is there; None: as the path ends, and png for a file.
+        format: "png", "jpeg", or another format of PIL where that is there; None: as the path ends, and png for a file.
         kwargs: for `make_grid`.
 
     >>> import io
@@ -80,13 +82,19 @@ def save_image(tensor, fp, format=None, **kwargs):
         pixels = grid.mul(255).add_(0.5).clamp_(0, 255).permute(1, 2, 0).to("cpu", torch.uint8).numpy()
     is_path = isinstance(fp, (str, os.PathLike))
     kind = (format or (os.path.splitext(os.fspath(fp))[1][1:] if is_path else "png")).lower()
+    if kind in ("jpg", "jpeg") and codecs_found():
+        _write(fp, bytes(encode_jpeg(torch.from_numpy(pixels).permute(2, 0, 1)).numpy()))
+        return
     if kind != "png":
         _save_by_pil(pixels, fp, format, kind)
         return
     from cresset.utils.tensorboard._images import png
 
-    data = png(pixels[None])
-    if not is_path:
+    _write(fp, png(pixels[None]))
+
+
+def _write(fp, data):
+    if hasattr(fp, "write"):
         fp.write(data)
         return
     with open(fp, "wb") as file:
@@ -97,5 +105,5 @@ def _save_by_pil(pixels, fp, format, kind):
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError(f"save_image: files of the format {kind!r} need PIL (pip install pillow); png does not") from None
+        raise ImportError(f"save_image: files of the format {kind!r} need PIL (pip install pillow); png and jpeg do not") from None
     Image.fromarray(pixels).save(fp, format=format)

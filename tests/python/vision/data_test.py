@@ -12,6 +12,7 @@ import zlib
 import numpy as np
 
 import cresset as torch
+from cresset import vision
 from cresset.vision import datasets, transforms, utils
 
 
@@ -56,6 +57,13 @@ class Pictures(unittest.TestCase):
             with open(path, "rb") as file:
                 self.assertTrue((pixels_of(file.read()) == np.concatenate([expected] * 2)).all())
 
+    def test_jpegs(self):
+        x = torch.full((3, 8, 8), 0.5)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.jpg")
+            utils.save_image(x, path)
+            self.assertTrue((vision.io.read_image(path) == 128).all())
+
     def test_range(self):
         file = io.BytesIO()
         utils.save_image(torch.tensor([[[-1.0, 2.0]]]), file)
@@ -64,9 +72,9 @@ class Pictures(unittest.TestCase):
 
 class Fake(unittest.TestCase):
     def test_images_are_those_of_torchvision(self):
-        data = datasets.FakeData(3, (3, 2, 2), 10, transforms.Lambda(np.array), random_offset=2)
+        data = datasets.FakeData(3, (3, 2, 2), 10, transforms.PILToTensor(), random_offset=2)
         state = torch.get_rng_state()
-        self.assertEqual(data[1][0].transpose(2, 0, 1).tolist(), [[[204, 44], [22, 100]], [[11, 164], [86, 1]], [[147, 249], [133, 59]]])
+        self.assertEqual(data[1][0].tolist(), [[[204, 44], [22, 100]], [[11, 164], [86, 1]], [[147, 249], [133, 59]]])
         self.assertEqual([data[i][1] for i in (1, 2)], [2, 2])
         self.assertTrue(torch.equal(torch.get_rng_state(), state))
         self.assertRaises(IndexError, lambda: data[3])
@@ -196,12 +204,28 @@ class Folders(Folder):
         self.write("empty/a.jpg", b"none")
         data = datasets.ImageFolder(self.root, loader=lambda path: os.path.basename(path))
         self.assertEqual((data[0], data.imgs), (("a.jpg", 0), data.samples))
-        try:
-            import PIL
-        except ImportError:
-            PIL = None
-        with self.assertRaises(ImportError if PIL is None else PIL.UnidentifiedImageError):
+        with self.assertRaises(Exception):
             datasets.ImageFolder(self.root)[0]
+
+    def test_images_are_tensors_where_that_is_asked_for(self):
+        picture = torch.arange(60, dtype=torch.uint8).view(3, 4, 5)
+        for name in ("cat/a.png", "dog/b.PNG"):
+            os.makedirs(os.path.join(self.root, os.path.dirname(name)))
+            vision.io.write_png(picture, os.path.join(self.root, name))
+        self.write("dog/c.jpg", b"none")
+        vision.set_image_backend("tensor")
+        try:
+            data = datasets.ImageFolder(self.root, transforms.Compose([transforms.Resize((4, 5)), transforms.RandomHorizontalFlip(0.0)]))
+            self.assertTrue(torch.equal(data[1][0], picture))
+            self.assertEqual(data[1][1], 1)
+            with self.assertRaisesRegex(RuntimeError, "dog/c.jpg"):
+                data[2]
+            self.assertEqual(datasets.FakeData(1, (1, 2, 3))[0][0].shape, (1, 2, 3))
+            batch, _ = next(iter(torch.utils.data.DataLoader(datasets.FakeData(4, (3, 2, 3)), 4)))
+            self.assertEqual((batch.shape, batch.dtype), ((4, 3, 2, 3), torch.uint8))
+        finally:
+            vision.set_image_backend(None)
+        self.assertRaises(ValueError, vision.set_image_backend, "accimage")
 
     def test_mistakes(self):
         self.assertRaises(FileNotFoundError, datasets.ImageFolder, os.path.join(self.root, "none"))

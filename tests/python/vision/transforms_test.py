@@ -141,7 +141,7 @@ class Mistakes(unittest.TestCase):
             (ValueError, lambda: F.resize(X, (5, 5), max_size=9)), (ValueError, lambda: F.pad(X, [1, 2, 3])), (ValueError, lambda: F.pad(X, 1, padding_mode="wrap")),
             (ValueError, lambda: F.pad(X, 1, fill=[1, 2])), (ValueError, lambda: F.five_crop(X, 7)), (TypeError, lambda: F.normalize(X, [0], [1])),
             (ValueError, lambda: F.normalize(torch.ones(1, 1, 1), [0], [0])), (ValueError, lambda: F.normalize(torch.ones(1, 1), [0], [1])),
-            (TypeError, lambda: F.to_tensor(X)), (ValueError, lambda: F.to_tensor(np.ones(3))), (ValueError, lambda: F.adjust_hue(X, 0.6)),
+            (TypeError, lambda: F.to_tensor([3])), (ValueError, lambda: F.to_tensor(np.ones(3))), (ValueError, lambda: F.adjust_hue(X, 0.6)),
             (ValueError, lambda: F.adjust_gamma(X, -1)), (TypeError, lambda: F.adjust_contrast(torch.ones(2, 3, 3), 1)), (ValueError, lambda: T.RandomCrop(9)(X)),
             (ValueError, lambda: T.ColorJitter(brightness=-1)), (ValueError, lambda: T.ColorJitter(hue=0.7)), (TypeError, lambda: T.ColorJitter(hue="x")),
             (ValueError, lambda: T.RandomErasing(p=2)), (ValueError, lambda: T.RandomErasing(1, value=[1, 2])(X)), (ValueError, lambda: T.RandomErasing(value="noise")),

@@ -17,7 +17,7 @@ class FakeData(VisionDataset):
         transform, target_transform: of images and classes.
         random_offset: added to an image's index makes the seed of its noise.
 
-    Images are PIL's, or arrays (H, W, C) of bytes where PIL is not there.
+    Images are PIL's, or tensors (C, H, W) of bytes where PIL is not there, or `vision.set_image_backend("tensor")` said so.
 
     >>> data = torch.vision.datasets.FakeData(4, (3, 8, 8), 10, torch.vision.transforms.ToTensor())
     >>> data[0][0].shape, len(data), bool((data[1][0] == data[1][0]).all())

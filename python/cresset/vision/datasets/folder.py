@@ -2,6 +2,8 @@
 
 import os
 
+from cresset import vision
+
 from .vision import VisionDataset
 
 __all__ = ["DatasetFolder", "ImageFolder"]
@@ -80,7 +82,7 @@ def make_dataset(directory, class_to_idx=None, extensions=None, is_valid_file=No
 
 
 def pil_loader(path):
-    """The image of a file, in colours. ImportError where PIL is not there.
+    """The image of a file, in colours, of PIL. ImportError where PIL is not there.
 
     >>> try:
     ...     torch.vision.datasets.folder.pil_loader("/nowhere.png")
@@ -91,12 +93,33 @@ def pil_loader(path):
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("ImageFolder: images are read by PIL, which is not installed: pip install pillow, or give a loader") from None
+        raise ImportError("pil_loader: images are read by PIL, which is not installed: pip install pillow") from None
     with open(path, "rb") as file:
         return Image.open(file).convert("RGB")
 
 
-default_loader = pil_loader
+def tensor_loader(path):
+    """The image of a PNG or JPEG, in colours: a tensor (3, H, W) of bytes. RuntimeError, which names the file, for others.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.png")
+    >>> torch.vision.io.write_png(torch.ones(1, 2, 3, dtype=torch.uint8), path)
+    >>> torch.vision.datasets.folder.tensor_loader(path).shape
+    torch.Size([3, 2, 3])
+    """
+    return vision.io.read_image(path, vision.io.ImageReadMode.RGB)
+
+
+def default_loader(path):
+    """The image of a file, in colours: of PIL, or a tensor, as `get_image_backend` says.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.png")
+    >>> torch.vision.io.write_png(torch.ones(1, 2, 3, dtype=torch.uint8), path)
+    >>> torch.vision.transforms.functional.get_image_size(torch.vision.datasets.folder.default_loader(path))
+    [3, 2]
+    """
+    return (pil_loader if vision.get_image_backend() == "PIL" else tensor_loader)(path)
 
 
 class DatasetFolder(VisionDataset):
@@ -145,15 +168,16 @@ class DatasetFolder(VisionDataset):
 
 
 class ImageFolder(DatasetFolder):
-    """Images in folders of classes: root/cat/1.png, root/dog/below/2.jpg. The loader needs PIL unless another one is given.
+    """Images in folders of classes: root/cat/1.png, root/dog/below/2.jpg. Without PIL they are tensors
+    (3, H, W) of bytes, of PNGs and JPEGs.
 
     >>> import os, tempfile
     >>> root = tempfile.mkdtemp()
     >>> os.mkdir(os.path.join(root, "cat"))
     >>> torch.vision.utils.save_image(torch.ones(3, 4, 4), os.path.join(root, "cat", "a.png"))
     >>> data = torch.vision.datasets.ImageFolder(root)
-    >>> len(data), data.class_to_idx
-    (1, {'cat': 0})
+    >>> len(data), data.class_to_idx, torch.vision.transforms.functional.get_dimensions(data[0][0])
+    (1, {'cat': 0}, [3, 4, 4])
     """
 
     def __init__(self, root, transform=None, target_transform=None, loader=default_loader, is_valid_file=None, allow_empty=False):

@@ -61,7 +61,7 @@ class MNIST(VisionDataset):
         transform, target_transform: of images and classes.
         download: False; nothing is downloaded.
 
-    Images are PIL's, or arrays (H, W) of bytes where PIL is not there; `ToTensor` takes both.
+    Images are PIL's, or tensors (C, H, W) of bytes where PIL is not there, or `vision.set_image_backend("tensor")` said so.
 
     Errors: RuntimeError where the files are not there, and names the folders; ValueError for files that are damaged.
 

@@ -2,6 +2,8 @@
 
 import os
 
+import cresset as torch
+from cresset import vision
 from cresset.utils.data import Dataset
 
 __all__ = ["StandardTransform", "VisionDataset"]
@@ -68,18 +70,19 @@ class VisionDataset(Dataset):
 
 
 def as_image(array):
-    """An image of PIL where that is there; the array else, which ToTensor takes as well.
+    """An array (H, W) or (H, W, C) of bytes as an image: of PIL, or a tensor (C, H, W), as `get_image_backend` says.
 
     >>> import numpy as np
     >>> from cresset.vision.datasets.vision import as_image
-    >>> np.array(as_image(np.zeros((2, 3), np.uint8))).shape
-    (2, 3)
+    >>> torch.vision.transforms.ToTensor()(as_image(np.zeros((2, 3), np.uint8))).shape
+    torch.Size([1, 2, 3])
     """
-    try:
+    if vision.get_image_backend() == "PIL":
         from PIL import Image
-    except ImportError:
-        return array
-    return Image.fromarray(array)
+
+        return Image.fromarray(array)
+    tensor = torch.from_numpy(array)
+    return tensor[None] if tensor.dim() == 2 else tensor.permute(2, 0, 1)
 
 
 def no_download(what):

@@ -14,6 +14,15 @@ MAX_IMAGE_PIXELS = 1 << 28
 _ANY, _JPEG, _PNG = range(3)
 
 
+def codecs_found():
+    """Whether libjpeg and libpng are there, in the build and now.
+
+    >>> torch.vision.io.image.codecs_found() in (True, False)
+    True
+    """
+    return _cresset._image_codecs_found()
+
+
 class ImageReadMode(enum.Enum):
     """The channels that come out of a file.
 

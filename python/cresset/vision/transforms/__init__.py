@@ -5,7 +5,7 @@
     torch.Size([3, 2, 2])
 """
 
-from . import functional, transforms
+from . import autoaugment, functional, transforms
 from .transforms import *  # noqa: F403
 
 __all__ = transforms.__all__

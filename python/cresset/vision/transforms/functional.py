@@ -12,10 +12,10 @@ import numpy as np
 
 import cresset as torch
 
-__all__ = ["InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "center_crop",
-           "convert_image_dtype", "crop", "erase", "five_crop", "get_dimensions", "get_image_num_channels", "get_image_size", "hflip", "invert",
-           "normalize", "pad", "pil_to_tensor", "resize", "resized_crop", "rgb_to_grayscale", "ten_crop", "to_grayscale", "to_pil_image",
-           "to_tensor", "vflip"]  # fmt: skip
+__all__ = ["InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "adjust_sharpness", "affine",
+           "autocontrast", "center_crop", "convert_image_dtype", "crop", "elastic_transform", "equalize", "erase", "five_crop", "gaussian_blur",
+           "get_dimensions", "get_image_num_channels", "get_image_size", "hflip", "invert", "normalize", "pad", "perspective", "pil_to_tensor", "posterize",
+           "resize", "resized_crop", "rgb_to_grayscale", "rotate", "solarize", "ten_crop", "to_grayscale", "to_pil_image", "to_tensor", "vflip"]  # fmt: skip
 
 
 class InterpolationMode(enum.Enum):
@@ -104,7 +104,8 @@ def get_image_num_channels(img):
 
 
 def to_tensor(pic):
-    """A tensor (C, H, W) of an array (H, W, C) or (H, W), or of an image of PIL. Bytes become floats from 0 to 1, other dtypes stay.
+    """A tensor (C, H, W) of an array (H, W, C) or (H, W), of an image of PIL, or of a tensor (C, H, W) as images of files are here.
+    Bytes become floats from 0 to 1, other dtypes stay.
 
     >>> import numpy as np
     >>> torch.vision.transforms.functional.to_tensor(np.array([[0, 51, 255]], np.uint8))
@@ -115,8 +116,10 @@ def to_tensor(pic):
             raise ValueError(f"to_tensor: expected an array of 2 or 3 dimensions, got {pic.ndim}")
         found = torch.from_numpy(np.ascontiguousarray((pic[:, :, None] if pic.ndim == 2 else pic).transpose(2, 0, 1)))
         return found.to(torch.get_default_dtype()).div(255) if found.dtype == torch.uint8 else found
+    if isinstance(pic, torch.Tensor):
+        return pic.to(torch.get_default_dtype()).div(255) if pic.dtype == torch.uint8 else pic
     if not _is_pil(pic):
-        raise TypeError(f"to_tensor: expected an array or an image of PIL, got {type(pic).__name__}")
+        raise TypeError(f"to_tensor: expected an array, an image of PIL or a tensor, got {type(pic).__name__}")
     found = pil_to_tensor(pic)
     if pic.mode == "1":
         return found.to(torch.get_default_dtype())
@@ -124,7 +127,7 @@ def to_tensor(pic):
 
 
 def pil_to_tensor(pic):
-    """A tensor (C, H, W) of the values of an image of PIL, as they are.
+    """A tensor (C, H, W) of the values of an image of PIL, as they are. A tensor is returned.
 
     >>> try:
     ...     torch.vision.transforms.functional.pil_to_tensor(3)
@@ -132,6 +135,8 @@ def pil_to_tensor(pic):
     ...     print(error)
     pil_to_tensor: expected an image of PIL, got int
     """
+    if isinstance(pic, torch.Tensor):
+        return pic
     if not _is_pil(pic):
         raise TypeError(f"pil_to_tensor: expected an image of PIL, got {type(pic).__name__}")
     array = np.array(pic, copy=True)
@@ -482,7 +487,7 @@ def _enhanced(kind, factor):
 
 
 def _blend(img, other, factor):
-    return (factor * img + (1.0 - factor) * other).clamp(0, _brightest(img.dtype)).to(img.dtype)
+    return (float(factor) * img + (1.0 - factor) * other).clamp(0, _brightest(img.dtype)).to(img.dtype)
 
 
 def _gray(img):
@@ -636,3 +641,7 @@ def to_grayscale(img, num_output_channels=1):
     torch.Size([1, 1, 1])
     """
     return rgb_to_grayscale(img, num_output_channels)
+
+
+from ._geometry import affine, elastic_transform, perspective, rotate  # noqa: E402, F401
+from ._tones import adjust_sharpness, autocontrast, equalize, gaussian_blur, posterize, solarize  # noqa: E402, F401

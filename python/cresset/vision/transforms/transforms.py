@@ -8,19 +8,16 @@ import cresset as torch
 from cresset import nn
 
 from . import functional as F
+from ._random import (ElasticTransform, GaussianBlur, LinearTransformation, RandomAdjustSharpness, RandomAffine, RandomAutocontrast,  # noqa: F401
+                      RandomEqualize, RandomPerspective, RandomPosterize, RandomRotation, RandomSolarize, WithProbability, _draw, _shown)  # fmt: skip
+from .autoaugment import AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide  # noqa: F401
 from .functional import InterpolationMode
 
-__all__ = ["CenterCrop", "ColorJitter", "Compose", "ConvertImageDtype", "FiveCrop", "Grayscale", "InterpolationMode", "Lambda", "Normalize",
-           "PILToTensor", "Pad", "RandomApply", "RandomChoice", "RandomCrop", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip",
-           "RandomInvert", "RandomOrder", "RandomResizedCrop", "RandomVerticalFlip", "Resize", "TenCrop", "ToPILImage", "ToTensor"]  # fmt: skip
-
-
-def _shown(transform, **values):
-    return f"{type(transform).__name__}({', '.join(f'{name}={value}' for name, value in values.items())})"
-
-
-def _draw(low, high):
-    return float(torch.empty(1).uniform_(low, high))
+__all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "CenterCrop", "ColorJitter", "Compose", "ConvertImageDtype", "ElasticTransform", "FiveCrop",
+           "GaussianBlur", "Grayscale", "InterpolationMode", "Lambda", "LinearTransformation", "Normalize", "PILToTensor", "Pad", "RandAugment",
+           "RandomAdjustSharpness", "RandomAffine", "RandomApply", "RandomAutocontrast", "RandomChoice", "RandomCrop", "RandomEqualize", "RandomErasing",
+           "RandomGrayscale", "RandomHorizontalFlip", "RandomInvert", "RandomOrder", "RandomPerspective", "RandomPosterize", "RandomResizedCrop",
+           "RandomRotation", "RandomSolarize", "RandomVerticalFlip", "Resize", "TenCrop", "ToPILImage", "ToTensor", "TrivialAugmentWide"]  # fmt: skip
 
 
 def _whole(end):
@@ -329,19 +326,7 @@ class Grayscale(nn.Module):
 # ---- random ones ----------------------------------------------------------------------------------------------------------
 
 
-class _WithProbability(nn.Module):
-    def __init__(self, p=0.5):
-        super().__init__()
-        self.p = p
-
-    def forward(self, img):
-        return self._changed(img) if torch.rand(1) < self.p else img
-
-    def __repr__(self):
-        return _shown(self, p=self.p)
-
-
-class RandomHorizontalFlip(_WithProbability):
+class RandomHorizontalFlip(WithProbability):
     """Left and right exchanged, with probability p.
 
     >>> torch.vision.transforms.RandomHorizontalFlip(p=1.0)(torch.tensor([[[1, 2]]]))
@@ -352,7 +337,7 @@ class RandomHorizontalFlip(_WithProbability):
         return F.hflip(img)
 
 
-class RandomVerticalFlip(_WithProbability):
+class RandomVerticalFlip(WithProbability):
     """Top and bottom exchanged, with probability p.
 
     >>> torch.vision.transforms.RandomVerticalFlip(p=1.0)(torch.tensor([[[1], [2]]])).flatten()
@@ -363,7 +348,7 @@ class RandomVerticalFlip(_WithProbability):
         return F.vflip(img)
 
 
-class RandomInvert(_WithProbability):
+class RandomInvert(WithProbability):
     """The negative, with probability p.
 
     >>> torch.vision.transforms.RandomInvert(p=1.0)(torch.ones(1, 1, 1))
@@ -374,7 +359,7 @@ class RandomInvert(_WithProbability):
         return F.invert(img)
 
 
-class RandomGrayscale(_WithProbability):
+class RandomGrayscale(WithProbability):
     """Gray in as many channels as before, with probability p.
 
     >>> torch.vision.transforms.RandomGrayscale(p=1.0)(torch.ones(3, 1, 1)).shape
