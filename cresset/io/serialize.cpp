@@ -181,13 +181,9 @@ class ArchiveReader {
     std::vector<std::pair<NodeId, std::string>> todo;
     const NodeId root = checkpoint_.root();
     if (!add_leaf(root, "0")) expand(root, "", todo);
-    // Keys are as long as the file nests deep: what all of them take is bounded.
-    size_t total = 0;
     while (!todo.empty()) {
       const auto [id, key] = std::move(todo.back());
       todo.pop_back();
-      total += key.size() + 1;
-      CRESSET_CHECK(total < (size_t{1} << 28), "load: the archive nests too deep");
       if (!add_leaf(id, key)) expand(id, key + ".", todo);
     }
     if (std::any_of(contents_.index.begin(), contents_.index.end(), [](const auto& entry) { return starts_with(entry.first, kGroups); })) as_optimizer();
@@ -239,7 +235,7 @@ class ArchiveReader {
     } else if (is_dict(n.kind)) {
       expand_dict(id, prefix, todo);
     } else {
-      for (size_t i = 0; i < items.size(); i++) todo.emplace_back(items[i], prefix + std::to_string(i));
+      for (size_t i = 0; i < items.size(); i++) add_key(todo, items[i], prefix, std::to_string(i));
     }
     std::reverse(todo.begin() + static_cast<int64_t>(before), todo.end());
   }
@@ -247,9 +243,15 @@ class ArchiveReader {
     const auto& items = d_.children(id);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
       const io::Node& key = d_[items[i]];
-      if (key.kind == Kind::Text) todo.emplace_back(items[i + 1], prefix + std::string(key.text));
-      else if (key.kind == Kind::Int) todo.emplace_back(items[i + 1], prefix + std::to_string(key.integer));
+      if (key.kind == Kind::Text) add_key(todo, items[i + 1], prefix, key.text);
+      else if (key.kind == Kind::Int) add_key(todo, items[i + 1], prefix, std::to_string(key.integer));
     }
+  }
+  // Keys are as long as the file nests deep: what all of them take is bounded.
+  void add_key(std::vector<std::pair<NodeId, std::string>>& todo, NodeId id, const std::string& prefix, std::string_view name) {
+    key_bytes_ += prefix.size() + name.size() + 1;
+    CRESSET_CHECK(key_bytes_ < (size_t{1} << 28), "load: the archive nests too deep, or its names are too long");
+    todo.emplace_back(id, prefix + std::string(name));
   }
 
   Tensor tensor(const io::TensorRecord& record) {
@@ -335,6 +337,7 @@ class ArchiveReader {
   const io::Document& d_;
   std::optional<Device> device_;
   std::vector<intrusive_ptr<StorageImpl>> storages_;
+  size_t key_bytes_ = 0;
   size_t budget_ = 1000;  // of elements that names lead to; one that several names lead to counts each time
   ArchiveContents contents_;
 };

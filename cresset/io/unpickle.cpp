@@ -43,6 +43,12 @@ ScalarType dtype_named(std::string_view name) {
   return ScalarType::Undefined;
 }
 
+bool is_layout(std::string_view name) {
+  for (const char* known : {"torch.strided", "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn", "torch.jagged"})
+    if (name == known) return true;
+  return false;
+}
+
 class Machine {
  public:
   Machine(Document& document, std::string_view bytes, const UnpickleOptions& options) : d_(document), options_(options), at_(bytes.data()), end_(at_ + bytes.size()) {
@@ -164,6 +170,9 @@ class Machine {
     return s;
   }
 
+  void check_key(NodeId id) {
+    if (is(id, Kind::List) || is_dict(id) || is(id, Kind::Set) || is(id, Kind::ByteArray)) fail("a list, dict or set cannot be a key or in a set");
+  }
   void extend(NodeId to, const std::vector<NodeId>& items);
   void set_items(NodeId to, const std::vector<NodeId>& items);
   NodeId global(std::string_view module, std::string_view name);
@@ -209,6 +218,7 @@ void Machine::set_items(NodeId to, const std::vector<NodeId>& items) {
     return;
   }
   if (!is_dict(to)) fail("it sets items of what is not a dict");
+  for (size_t i = 0; i < items.size(); i += 2) check_key(items[i]);
   auto& list = d_.lists[node(to).place];
   list.insert(list.end(), items.begin(), items.end());
 }
@@ -450,7 +460,7 @@ NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
       return made;
     }
     case Known::GetLayout:
-      need(a.size() == 1 && is(a[0], Kind::Text), what);
+      need(a.size() == 1 && is(a[0], Kind::Text) && is_layout(node(a[0]).text), what);
       return add_text(Kind::Layout, node(a[0]).text);
     case Known::Device: {
       need((a.size() == 1 || a.size() == 2) && is(a[0], Kind::Text) && (a.size() == 1 || is(a[1], Kind::Int)), what);
@@ -640,7 +650,12 @@ NodeId Machine::run() {
         set_items(top(), items);
         break;
       }
-      case 0x91: push(add_container(Kind::FrozenSet, pop_mark())); break;
+      case 0x91: {
+        std::vector<NodeId> items = pop_mark();
+        for (const NodeId item : items) check_key(item);
+        push(add_container(Kind::FrozenSet, std::move(items)));
+        break;
+      }
       case 'a': {
         const NodeId item = pop();
         extend(top(), {item});
@@ -654,6 +669,7 @@ NodeId Machine::run() {
       case 0x90: {
         const std::vector<NodeId> items = pop_mark();
         if (!is(top(), Kind::Set)) fail("it adds to what is not a set");
+        for (const NodeId item : items) check_key(item);
         auto& list = d_.lists[node(top()).place];
         list.insert(list.end(), items.begin(), items.end());
         break;

@@ -49,7 +49,7 @@ class Builder {
  public:
   Builder(const io::Checkpoint& checkpoint, PyObject* resolve, PyObject* place)
       : checkpoint_(checkpoint), d_(checkpoint.document()), resolve_(resolve), place_(place), storages_(checkpoint.num_storages()),
-        made_(d_.nodes.size()), filled_(d_.nodes.size()) {}
+        made_(d_.nodes.size()), filled_(d_.nodes.size()), depths_(d_.nodes.size()) {}
 
   Ref build() {
     reach();
@@ -155,6 +155,18 @@ class Builder {
     return o;
   }
 
+  // Python hashes tuples within tuples by recursion without an end of its own: keys and elements of sets may nest so deep.
+  static constexpr uint32_t kMaxHashed = 1000;
+  void note_depth(NodeId id) {
+    uint32_t deepest = 0;
+    for (const NodeId child : d_.lists[node(id).place]) deepest = std::max(deepest, depths_[child]);
+    depths_[id] = deepest + 1;
+  }
+  void check_hashed(NodeId id) {
+    if (depths_[id] > kMaxHashed)
+      cresset::detail::throw_error<io::UnpicklingError>(cresset::str("load: the pickle uses a tuple that nests ", depths_[id], " deep as a key, at most ", kMaxHashed, " are allowed"));
+  }
+
   Ref tuple_of(const std::vector<NodeId>& items) {
     Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
     for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Ref::share(of(items[i])).release());
@@ -192,13 +204,19 @@ class Builder {
       case Kind::Bytes: o = checked(PyBytes_FromStringAndSize(n.text.data(), static_cast<Py_ssize_t>(n.text.size()))); break;
       case Kind::ByteArray: o = checked(PyByteArray_FromStringAndSize(n.text.data(), static_cast<Py_ssize_t>(n.text.size()))); break;
       case Kind::List: o = checked(PyList_New(0)); break;
-      case Kind::Tuple: o = tuple_of(d_.lists[n.place]); break;
+      case Kind::Tuple:
+        o = tuple_of(d_.lists[n.place]);
+        note_depth(id);
+        break;
       case Kind::Dict: o = checked(PyDict_New()); break;
       case Kind::OrderedDict: o = call(names.ordered_dict); break;
       case Kind::Counter: o = call(names.counter); break;
       case Kind::DefaultDict: o = call(names.default_dict, of(static_cast<NodeId>(n.integer))); break;
       case Kind::Set: o = checked(PySet_New(nullptr)); break;
-      case Kind::FrozenSet: o = checked(PyFrozenSet_New(tuple_of(d_.lists[n.place]).get())); break;
+      case Kind::FrozenSet:
+        for (const NodeId item : d_.lists[n.place]) check_hashed(item);
+        o = checked(PyFrozenSet_New(tuple_of(d_.lists[n.place]).get()));
+        break;
       case Kind::Size: o = call(names.size, tuple_of(d_.lists[n.place]).get()); break;
       case Kind::DType: o = Ref::share(constant(n.dtype)); break;
       case Kind::Device: o = call(names.device_of, text(n.text).get(), n.place == kNoNode ? Py_None : of(n.place)); break;
@@ -266,7 +284,10 @@ class Builder {
         for (const NodeId item : items) succeed(PyList_Append(o, of(item)));
         break;
       case Kind::Set:
-        for (const NodeId item : items) succeed(PySet_Add(o, of(item)));
+        for (const NodeId item : items) {
+          check_hashed(item);
+          succeed(PySet_Add(o, of(item)));
+        }
         break;
       case Kind::Object:
         for (size_t i = 2; i < items.size();) {
@@ -277,7 +298,10 @@ class Builder {
         }
         break;
       default:
-        for (size_t i = 0; i + 1 < items.size(); i += 2) succeed(PyObject_SetItem(o, of(items[i]), of(items[i + 1])));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+          check_hashed(items[i]);
+          succeed(PyObject_SetItem(o, of(items[i]), of(items[i + 1])));
+        }
         if (n.kind == Kind::OrderedDict && n.attributes != kNoNode) {
           // The attributes may be further down in the list of what is to be filled.
           if (is_filled_later(n.attributes)) fill_one(n.attributes);
@@ -292,7 +316,10 @@ class Builder {
     const auto& items = d_.lists[node(id).place];
     if (node(id).kind == Kind::OrderedDict && node(id).attributes != kNoNode) return;
     filled_[id] = true;
-    for (size_t i = 0; i + 1 < items.size(); i += 2) succeed(PyObject_SetItem(of(id), of(items[i]), of(items[i + 1])));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+      check_hashed(items[i]);
+      succeed(PyObject_SetItem(of(id), of(items[i]), of(items[i + 1])));
+    }
   }
 
   const io::Checkpoint& checkpoint_;
@@ -301,6 +328,7 @@ class Builder {
   std::vector<intrusive_ptr<StorageImpl>> storages_;
   std::vector<Ref> made_;
   std::vector<bool> reached_, needed_, filled_;
+  std::vector<uint32_t> depths_;  // of tuples: how deep tuples nest in them
   std::vector<NodeId> open_;
 };
 
