@@ -1,5 +1,6 @@
 // Python objects to checkpoints: the operations of a pickle, without recursion however deep the objects nest.
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
@@ -315,8 +316,12 @@ class Saver {
 
 io::WriteBytes sink_of(PyObject* write) {
   return [write](const void* data, size_t size) {
-    const Ref bytes = checked(PyBytes_FromStringAndSize(static_cast<const char*>(data), static_cast<Py_ssize_t>(size)));
-    checked(PyObject_CallOneArg(write, bytes.get()));
+    // In parts, for each is copied.
+    constexpr size_t kPart = size_t{8} << 20;
+    for (size_t at = 0; at < size || at == 0; at += kPart) {
+      const Ref bytes = checked(PyBytes_FromStringAndSize(static_cast<const char*>(data) + at, static_cast<Py_ssize_t>(std::min(kPart, size - at))));
+      checked(PyObject_CallOneArg(write, bytes.get()));
+    }
   };
 }
 

@@ -1,0 +1,130 @@
+"""Writes the seeds of every fuzz target, from the files that the tests have: `python3 seeds.py FOLDER` fills FOLDER/zip, FOLDER/pickle and so on.
+
+Archives come once more without checksums, for a mutant whose checksum is wrong goes no further.
+"""
+
+import io
+import json
+import struct
+import sys
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parent / "io" / "data"
+sys.path[:0] = [str(DATA), str(HERE.parent / "python")]
+
+import hostile_pickles  # noqa: E402
+
+WORDS = {
+    "zip": ["PK\\x03\\x04", "PK\\x01\\x02", "PK\\x05\\x06", "PK\\x06\\x06", "PK\\x06\\x07", "PK\\x07\\x08", "data.pkl", "archive/", "\\xff\\xff\\xff\\xff"],
+    "pickle": ["ctorch._utils\\x0a_rebuild_tensor_v2\\x0a", "ctorch\\x0aFloatStorage\\x0a", "ccollections\\x0aOrderedDict\\x0a", "ctorch.serialization\\x0a_get_layout\\x0a", "ctorch._utils\\x0a_rebuild_sparse_tensor\\x0a",
+               "ctorch._utils\\x0a_rebuild_parameter\\x0a", "ctorch._tensor\\x0a_rebuild_from_type_v2\\x0a", "c_codecs\\x0aencode\\x0a", "ccollections\\x0adefaultdict\\x0a", "cbuiltins\\x0aset\\x0a",
+               "X\\x07\\x00\\x00\\x00storage", "(tQ", "R.", "\\x85", "\\x86", "h\\x00", "q\\x00", "ctorch\\x0afloat32\\x0a"],
+    "checkpoint": ["PK\\x01\\x02", "data/0", "\\x80\\x02", "storage", "ustar", "0000001", "byteorder", "big"],
+    "safetensors": ["\\\"dtype\\\":\\\"F32\\\"", "\\\"shape\\\":[", "\\\"data_offsets\\\":[0,", "__metadata__", "weight_map", "{", "}", "[[", "9223372036854775807", "-1", "1e400"],
+    "npy": ["\\x93NUMPY", "'descr':", "'fortran_order': True", "'shape': (", "'>f8'", "'|b1'", "<c16", "PK\\x01\\x02", ".npy", "L,"],
+    "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
+}  # fmt: skip
+
+
+def without_checksums(content):
+    content = bytearray(content)
+    at = content.find(b"PK\x01\x02")
+    while at >= 0:
+        content[at + 16 : at + 20] = bytes(4)
+        at = content.find(b"PK\x01\x02", at + 4)
+    return bytes(content)
+
+
+def archive(entries, compression=zipfile.ZIP_STORED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as file:
+        for name, content in entries.items():
+            file.writestr(name, content)
+    return out.getvalue()
+
+
+def safetensors(header, data=b""):
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def npy(descr, shape, data, version=1, fortran=False):
+    text = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
+
+
+def tar(files):
+    out = b""
+    for name, content in files.items():
+        head = bytearray(512)
+        head[: len(name)] = name.encode()
+        head[124:136] = f"{len(content):011o}\0".encode()
+        head[148:156] = b" " * 8
+        head[148:156] = f"{sum(head):06o}\0 ".encode()
+        out += bytes(head) + content + bytes(-len(content) % 512)
+    return out + bytes(1024)
+
+
+def gguf_pieces():
+    """The golden file is larger than mutants are: one of its kinds each."""
+    content = (DATA / "quantised.gguf").read_bytes()
+    yield content[:3000]
+    for kind, block, size in ((0, 1, 4), (1, 1, 2), (2, 32, 18), (3, 32, 20), (6, 32, 22), (7, 32, 24), (8, 32, 34), (10, 256, 84), (11, 256, 110), (12, 256, 144), (13, 256, 176), (14, 256, 210), (15, 256, 292), (30, 1, 2)):
+        facts = struct.pack("<Q1sIIQ2iQ1sIIQQ1sQ1sII", 1, b"n", 9, 5, 2, 1, -1, 1, b"t", 9, 8, 1, 1, b"x", 1, b"u", 4, 7)
+        head = struct.pack("<4sIQQ", b"GGUF", 3, 2, 3) + facts
+        for number in range(2):
+            head += struct.pack("<Q1sIQQIQ", 1, b"ab"[number : number + 1], 2, block, 2, kind, number * 1024)
+        yield head + bytes(-len(head) % 32) + bytes(range(256)) * 4 + bytes(2 * size)
+
+
+def seeds():
+    pickles = {title: code for title, code in hostile_pickles.zoo() if len(code) < 4096}
+    checkpoints = [path.read_bytes() for path in sorted(DATA.glob("*.pt"))]
+    for content in checkpoints:
+        yield from (("zip", content), ("checkpoint", content), ("zip", without_checksums(content)), ("checkpoint", without_checksums(content)))
+        if content.startswith(b"PK"):
+            file = zipfile.ZipFile(io.BytesIO(content))
+            yield "pickle", next(file.read(name) for name in file.namelist() if name.endswith("data.pkl"))
+    for title, code in pickles.items():
+        yield "pickle", code
+        if title.startswith(("size", "stride", "offset", "reference", "sparse", "view", "meta", "conj")):
+            yield "checkpoint", without_checksums(archive({"a/data.pkl": code, "a/data/0": bytes(16)}))
+    whole = hostile_pickles.tensor() + b"."
+    yield "pickle", whole
+    yield "checkpoint", without_checksums(archive({"a/data.pkl": whole, "a/data/0": bytes(16), "a/byteorder": b"big", "a/version": b"3"}))
+    floats = hostile_pickles.Raw(hostile_pickles.name("torch", "FloatStorage"))
+    tables = {
+        "sys_info": b"\x80\x02}.", "pickle": b"\x80\x02" + hostile_pickles.data("1") + b"Q.",
+        "storages": b"\x80\x02K\x01.\x80\x02" + hostile_pickles.data((10, "cpu", floats)) + b"." + struct.pack("<q4f", 4, 1, 2, 3, 4) + b"\x80\x02](" + hostile_pickles.data((11, 10, 1, 2)) + b"e.",
+        "tensors": b"\x80\x02K\x01.\x80\x02" + hostile_pickles.data((1, 11, floats)) + b"." + struct.pack("<i4xqqq", 1, 2, 1, 0),
+    }  # fmt: skip
+    yield "checkpoint", tar(tables)
+    for packing in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        arrays = {"a.npy": npy("<f4", (2, 3), bytes(24)), "b.npy": npy(">i8", (), bytes(8), 2), "c.npy": npy("|b1", (0, 3), b"", 3, True)}
+        yield "zip", archive(arrays, packing)
+        yield "npy", archive(arrays, packing)
+        yield "npy", without_checksums(archive(arrays, packing))
+    for descr, size in (("<f4", 24), (">f8", 48), ("|b1", 6), ("<c16", 96), ("<u2", 12), ("=i8", 48)):
+        yield "npy", npy(descr, (2, 3), bytes(size))
+        yield "npy", npy(descr, (3, 2), bytes(size), 2, True)
+    yield "safetensors", safetensors({"a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]}, "__metadata__": {"format": "pt"}}, bytes(26))
+    for kind, size in (("BOOL", 1), ("U8", 1), ("I16", 2), ("U32", 4), ("F64", 8), ("C64", 8), ("F16", 2)):
+        yield "safetensors", safetensors({"a": {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * size]}}, bytes(2 * size))
+    yield "safetensors", json.dumps({"metadata": {"total_size": 1}, "weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}).encode()
+    for content in gguf_pieces():
+        yield "gguf", content
+
+
+def main(folder):
+    for target, words in WORDS.items():
+        place = Path(folder) / target
+        place.mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"{target}.dict").write_text("".join(f'"{word}"\n' for word in words))
+        for number, content in enumerate(content for wanted, content in seeds() if wanted == target):
+            (place / f"seed-{number:04}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
