@@ -48,8 +48,8 @@ def interpreter() -> tuple[str, bool]:
 
 
 class Worker:
-    def __init__(self, python: str, module: str, threads: int) -> None:
-        command = [python, str(ROOT / "bench" / "programs" / "python_worker.py"), module, str(threads)]
+    def __init__(self, python: str, module: str, threads: int, program: str = "python_worker.py") -> None:
+        command = [python, str(ROOT / "bench" / "programs" / program), module, str(threads)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(threads))
 
     def measure(self, name: str) -> tuple[float, str] | None:
