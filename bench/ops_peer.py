@@ -52,7 +52,7 @@ def least(call: Callable[[], object], other: Callable[[], object], turns: int, n
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose name matches this expression")
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", "--pairs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--verbose", action="store_true", help="also print rows as they come")
     parser.add_argument("--below", type=float, default=float("inf"), help="print rows below this ratio only")

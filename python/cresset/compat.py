@@ -1,4 +1,5 @@
-"""The alias: `import torch` and `from torch.x import y` bind to Cresset, and `torchvision` to `cresset.vision`, in this process, until `uninstall()`.
+"""The alias: `import torch` and `from torch.x import y` bind to Cresset, `torchvision` to `cresset.vision` and `safetensors` to
+`cresset.io.safetensors`, in this process, until `uninstall()`.
 
     >>> import cresset, sys
     >>> cresset.compat.install()
@@ -17,7 +18,7 @@ import importlib.machinery
 import importlib.util
 import sys
 
-_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision"}
+_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "safetensors": f"{__package__}.io.safetensors"}
 _PROGRESS = "docs/parity.md tells what is there"
 
 
@@ -115,7 +116,7 @@ def is_installed():
 
 
 def install():
-    """Binds `torch`, `torchvision` and all their submodules to Cresset. Modules that were imported before keep what they have.
+    """Binds `torch`, `torchvision`, `safetensors` and all their submodules to Cresset. Modules that were imported before keep what they have.
 
     >>> torch.compat.install()
     >>> import torch as named

@@ -5,7 +5,10 @@ import json
 import os
 import random
 import struct
+import subprocess
+import sys
 import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -166,6 +169,26 @@ class Safetensors(unittest.TestCase):
             self.assertEqual(len(st.load_file(path)), 3)
             self.assertEqual(st.load_model(second, path), (set(), []))
         self.assertEqual(second[1].weight.tolist(), first[0].weight.tolist())
+
+
+class Alias(unittest.TestCase):
+    def test_programs_of_the_safetensors_package(self):
+        program = """
+            import torch
+            from safetensors import safe_open
+            from safetensors.torch import load_file, load_model, save_file, save_model
+            model = torch.nn.Linear(2, 1)
+            save_model(model, "a.safetensors")
+            load_model(model, "a.safetensors")
+            with safe_open("a.safetensors", framework="pt", device="cpu") as file:
+                print(sorted(file.keys()), tuple(file.get_tensor("weight").shape))
+            save_file({"x": torch.ones(2)}, "b.safetensors")
+            print(load_file("b.safetensors")["x"], load_file.__module__)
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "cresset", "-c", textwrap.dedent(program)]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+        self.assertEqual((done.stdout, done.stderr), ("['bias', 'weight'] (1, 2)\ntensor([1., 1.]) cresset.io.safetensors\n", ""))
 
 
 class Shards(unittest.TestCase):

@@ -8,9 +8,9 @@
 import os
 
 import _cresset
-import cresset as torch
+import cresset
 
-from ._files import source, target
+from .._files import source, target
 
 __all__ = ["SafetensorError", "save", "save_file", "load", "load_file", "safe_open", "save_model", "load_model"]
 
@@ -24,9 +24,9 @@ def _checked(tensors):
         raise ValueError(f"save: expected a dict of tensors, got {type(tensors).__name__}")
     places = {}
     for name, tensor in tensors.items():
-        if not isinstance(tensor, torch.Tensor):
+        if not isinstance(tensor, cresset.Tensor):
             raise ValueError(f"save: expected a tensor for {name!r}, got {type(tensor).__name__}")
-        if tensor.layout != torch.strided:
+        if tensor.layout != cresset.strided:
             raise ValueError(f"save: {name!r} is sparse, and the format holds only dense tensors")
         if not tensor.is_contiguous():
             raise ValueError(f"save: {name!r} is not contiguous; save tensor.contiguous()")
@@ -118,7 +118,7 @@ def load_file(filename, device="cpu"):
     {'w': tensor([1., 1.])}
     """
     tensors = _read(filename, True)[0]
-    return tensors if torch.device(device).type == "cpu" else {name: tensor.to(device) for name, tensor in tensors.items()}
+    return tensors if cresset.device(device).type == "cpu" else {name: tensor.to(device) for name, tensor in tensors.items()}
 
 
 class safe_open:
@@ -136,7 +136,7 @@ class safe_open:
     def __init__(self, filename, framework="pt", device="cpu"):
         if framework not in ("pt", "torch", "pytorch"):
             raise SafetensorError(f"safe_open: expected framework='pt', got {framework!r}")
-        self._device = torch.device(device)
+        self._device = cresset.device(device)
         self._tensors, self._metadata = _read(filename, True)
 
     def __enter__(self):
