@@ -82,6 +82,11 @@ void AutogradContext::mark_dirty(const variable_list& inputs) {
   for (const Tensor& t : inputs) marks_.dirty.push_back(t.impl());
 }
 
+std::vector<const TensorImpl*> AutogradContext::get_and_bump_dirty() const {
+  for (const TensorImpl* t : marks_.dirty) const_cast<TensorImpl*>(t)->bump_version();
+  return marks_.dirty;
+}
+
 void AutogradContext::mark_non_differentiable(const variable_list& outputs) {
   marks_.non_differentiable.clear();
   for (const Tensor& t : outputs) marks_.non_differentiable.push_back(t.impl());

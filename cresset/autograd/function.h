@@ -58,6 +58,9 @@ struct CRESSET_API AutogradContext {
   void mark_non_differentiable(const variable_list& outputs);
   // Whether backward sees zeros instead of undefined gradients; true unless told otherwise.
   void set_materialize_grads(bool value) { materialize_grads_ = value; }
+  // What was marked so; the first moves the versions of those tensors.
+  std::vector<const TensorImpl*> get_and_bump_dirty() const;
+  const std::vector<const TensorImpl*>& get_non_differentiable() const { return marks_.non_differentiable; }
 
   // Errors: changed in place since forward; freed by an earlier backward.
   variable_list get_saved_variables() const;
@@ -76,7 +79,7 @@ struct CRESSET_API AutogradContext {
 };
 
 // The node of a custom function. Which function it is comes in through three pointers, so that little is compiled for each.
-struct CRESSET_API CustomNode final : public Node {
+struct CRESSET_API CustomNode : public Node {
   using Backward = variable_list (*)(AutogradContext*, variable_list);
   CustomNode(Backward backward, const char* type_name) : backward_(backward), type_name_(type_name) {
     ctx_.node_ = this;
@@ -154,6 +157,7 @@ R from_list(variable_list&& list) {
 
 template <class T>
 struct Function {
+  static constexpr bool is_traceable = false;
   // Runs T::forward without recording and records T::backward as its gradient.
   template <class X = T, class... Args>
   static auto apply(Args&&... args) {

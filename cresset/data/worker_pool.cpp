@@ -1,4 +1,5 @@
 #include "cresset/core/generator_scope.h"
+#include "cresset/data/mutex.h"
 #include "cresset/data/worker_pool.h"
 
 #include <chrono>
@@ -152,6 +153,14 @@ uint64_t mix(uint64_t x) {
 BatchRandomScope::BatchRandomScope(uint64_t seed, uint64_t epoch, uint64_t batch)
     : state_(std::make_unique<State>(mix(mix(mix(seed) + epoch) + batch))) {}
 BatchRandomScope::~BatchRandomScope() = default;
+
+struct DataMutex::State {
+  std::mutex mutex;
+};
+DataMutex::DataMutex() : state_(std::make_unique<State>()) {}
+DataMutex::~DataMutex() = default;
+void DataMutex::lock() { state_->mutex.lock(); }
+void DataMutex::unlock() { state_->mutex.unlock(); }
 
 uint64_t current_default_seed() { return default_generator().current_seed(); }
 

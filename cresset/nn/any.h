@@ -102,9 +102,36 @@ struct ForwardDefaults {
 };
 
 template <class ModuleType, class Return, class... Args>
-struct AnyModuleHolder final : AnyModulePlaceholder {
+struct AnyModuleHolder : AnyModulePlaceholder {
   static constexpr bool kMapsTensor = std::is_same<Return, Tensor>::value && sizeof...(Args) == 1 &&
                                       (std::is_same<std::decay_t<Args>, Tensor>::value && ...);
+
+  // The argument number i. Errors: it has another type than forward takes.
+  struct CheckedGetter {
+    template <class T>
+    T&& get(size_t i) {
+      using Value = std::decay_t<T>;
+      static_assert(!std::is_lvalue_reference<T>::value, "AnyModule: forward may not take arguments by non-const reference");
+      Value* value = arguments[i].template try_get<Value>();
+      if (!value) throw_argument_type(module, i, typeid(Value), arguments[i].type_info());
+      return std::move(*value);
+    }
+    std::vector<AnyValue>& arguments;
+    const Module& module;
+  };
+  struct InvokeForward {
+    template <size_t... I>
+    AnyValue operator()(std::index_sequence<I...>) {
+      if constexpr (std::is_void<Return>::value) {
+        module.forward(getter.template get<std::remove_const_t<std::remove_reference_t<Args>>>(I)...);
+        return AnyValue(std::tuple<>());
+      } else {
+        return AnyValue(module.forward(getter.template get<std::remove_const_t<std::remove_reference_t<Args>>>(I)...));
+      }
+    }
+    ModuleType& module;
+    CheckedGetter getter;
+  };
 
   explicit AnyModuleHolder(std::shared_ptr<ModuleType> m) : AnyModulePlaceholder(typeid(ModuleType), kMapsTensor), module(std::move(m)) {}
 
@@ -117,10 +144,10 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
     } else if (arguments.size() != sizeof...(Args)) {
       throw_argument_count(*module, sizeof...(Args), sizeof...(Args), arguments.size());
     }
-    return call(arguments, std::index_sequence_for<Args...>());
+    return InvokeForward{*module, {arguments, *module}}(std::index_sequence_for<Args...>());
   }
   Tensor forward_tensor(const Tensor& input) override {
-    if constexpr (kMapsTensor) return module->forward(input);
+    if constexpr (kMapsTensor) return CRESSET_UNLIKELY(HookedCall::wanted(*module)) ? call_hooked<ModuleType, Tensor>(*module, input) : module->forward(input);
     else return forward(one_argument(input)).template get<Tensor>();
   }
   std::shared_ptr<Module> ptr() override { return module; }
@@ -136,24 +163,6 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
     std::vector<AnyValue> arguments;
     arguments.emplace_back(input);
     return arguments;
-  }
-  template <class T>
-  T&& argument(std::vector<AnyValue>& arguments, size_t i) {
-    using Value = std::decay_t<T>;
-    static_assert(!std::is_lvalue_reference<T>::value, "AnyModule: forward may not take arguments by non-const reference");
-    Value* value = arguments[i].template try_get<Value>();
-    if (!value) throw_argument_type(*module, i, typeid(Value), arguments[i].type_info());
-    return std::move(*value);
-  }
-  template <size_t... I>
-  AnyValue call(std::vector<AnyValue>& arguments, std::index_sequence<I...>) {
-    (void)arguments;
-    if constexpr (std::is_void<Return>::value) {
-      module->forward(argument<std::remove_const_t<std::remove_reference_t<Args>>>(arguments, I)...);
-      return AnyValue(std::tuple<>());
-    } else {
-      return AnyValue(module->forward(argument<std::remove_const_t<std::remove_reference_t<Args>>>(arguments, I)...));
-    }
   }
 };
 

@@ -122,12 +122,23 @@ void InputArchive::assign(ArchiveContents contents) {
   prefix_.clear();
 }
 
+bool InputArchive::look_only(LoadProblems* problems) {
+  if (problems && problems_) return false;
+  problems_ = problems;
+  return true;
+}
+
 bool InputArchive::try_read(const std::string& key, Tensor& tensor, bool is_buffer) {
   auto it = contents_->index.find(prefix_ + key);
   if (it == contents_->index.end() || it->second < 0) return false;
   const Tensor& stored = contents_->tensors[static_cast<size_t>(it->second)].second;
   if (!tensor.defined() || !stored.defined()) {
     tensor = stored;
+    return true;
+  }
+  if (problems_) {
+    if (tensor.sizes() != stored.sizes())
+      problems_->wrong.push_back(cresset::str(prefix_ + key, " is ", stored.sizes(), ", expected ", tensor.sizes()));
     return true;
   }
   CRESSET_CHECK(tensor.sizes() == stored.sizes(), "load: shape of '", prefix_ + key, "' does not match, got ", stored.sizes(), ", expected ",
@@ -163,13 +174,16 @@ bool InputArchive::try_read(const std::string& key, InputArchive& nested) {
     if (entry.first.compare(0, prefix.size(), prefix) != 0) continue;
     nested.contents_ = contents_;
     nested.prefix_ = prefix;
+    nested.problems_ = problems_;
     return true;
   }
   return false;
 }
 
 void InputArchive::read(const std::string& key, Tensor& tensor, bool is_buffer) {
-  CRESSET_CHECK(try_read(key, tensor, is_buffer), "load: no tensor named '", prefix_ + key, "' in the archive");
+  if (try_read(key, tensor, is_buffer)) return;
+  if (problems_) return problems_->missing.push_back(prefix_ + key);
+  CRESSET_CHECK(false, "load: no tensor named '", prefix_ + key, "' in the archive");
 }
 void InputArchive::read(const std::string& key, ArchiveValue& value) {
   CRESSET_CHECK(try_read(key, value), "load: no value named '", prefix_ + key, "' in the archive");
@@ -182,6 +196,7 @@ void InputArchive::read(const std::string& key, InputArchive& nested) {
   if (try_read(key, nested)) return;
   nested.contents_ = contents_;
   nested.prefix_ = prefix_ + key + ".";
+  nested.problems_ = problems_;
 }
 
 std::vector<std::pair<std::string, Tensor>> InputArchive::tensors() const {

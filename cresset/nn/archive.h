@@ -77,6 +77,11 @@ class CRESSET_API OutputArchive {
   std::unique_ptr<ArchiveContents> contents_;
 };
 
+// What a file lacks, or has in another shape.
+struct LoadProblems {
+  std::vector<std::string> missing, wrong;
+};
+
 class CRESSET_API InputArchive {
  public:
   InputArchive();
@@ -107,10 +112,13 @@ class CRESSET_API InputArchive {
 
   // Takes over what a file held.
   void assign(ArchiveContents contents);
+  // From here on reading tensors only notes what is wrong, and changes none; until null is given. False: that goes on already.
+  bool look_only(LoadProblems* problems);
 
  private:
   std::shared_ptr<const ArchiveContents> contents_;
   std::string prefix_;
+  LoadProblems* problems_ = nullptr;
 };
 
 }  // namespace cresset::serialize

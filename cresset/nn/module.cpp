@@ -6,6 +6,7 @@
 #include <ostream>
 #include <typeinfo>
 
+#include "cresset/nn/hooks.h"
 #include "cresset/nn/pimpl.h"
 
 namespace cresset {
@@ -84,6 +85,7 @@ void Module::clear_state() {
   parameters_.clear();
   buffers_.clear();
   children_.clear();
+  hooks_.reset();
 }
 
 void Module::copy_state_to(Module& copy, const std::optional<Device>& device) const {
@@ -262,6 +264,23 @@ void Module::save(serialize::OutputArchive& archive) const {
 }
 
 void Module::load(serialize::InputArchive& archive) {
+  // Everything is looked at first: the state of another model changes nothing.
+  serialize::LoadProblems problems;
+  if (archive.look_only(&problems)) {
+    read_state(archive);
+    archive.look_only(nullptr);
+    const auto listed = [](const char* what, const std::vector<std::string>& names) {
+      std::string text;
+      for (const std::string& name : names) text += (text.empty() ? what : ", ") + name;
+      return text;
+    };
+    CRESSET_CHECK(problems.missing.empty() && problems.wrong.empty(), "load: the archive is not the state of ", name(),
+                  listed("; missing: ", problems.missing), listed("; of another shape: ", problems.wrong));
+  }
+  read_state(archive);
+}
+
+void Module::read_state(serialize::InputArchive& archive) {
   for (auto& item : parameters_)
     if (item.value().defined()) archive.read(item.key(), item.value());
   for (auto& item : buffers_)
@@ -280,16 +299,19 @@ void Module::pretty_print(std::ostream& stream) const { stream << name(); }
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
   check_name("parameter", name);
   if (tensor.defined()) tensor.set_requires_grad(requires_grad);
+  detail::run_registration_hooks(*this, name, tensor, false);
   return parameters_.insert(std::move(name), std::move(tensor));
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor tensor) {
   check_name("buffer", name);
+  detail::run_registration_hooks(*this, name, tensor, true);
   return buffers_.insert(std::move(name), std::move(tensor));
 }
 
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name("submodule", name);
+  detail::run_registration_hooks(*this, name, module);
   if (module) module->registered_name_ = name;
   children_.insert(std::move(name), std::move(module));
 }

@@ -23,6 +23,8 @@ class Module;
 
 namespace detail {
 class CloneableBase;
+struct Hooks;
+struct HookedCall;
 // Puts the name under which `module` is registered before the message of an error that passes through it.
 CRESSET_API void add_module_path(Error& error, const Module& module);
 }  // namespace detail
@@ -32,6 +34,28 @@ CRESSET_API void add_module_path(Error& error, const Module& module);
 extern template class CRESSET_API OrderedDict<std::string, std::shared_ptr<nn::Module>>;
 
 namespace nn {
+
+// Takes a hook away again: remove().
+class CRESSET_API RemovableHandle {
+ public:
+  RemovableHandle();
+  explicit RemovableHandle(std::function<void()> remove);
+  RemovableHandle(const RemovableHandle&);
+  RemovableHandle& operator=(const RemovableHandle&);
+  ~RemovableHandle();
+  void remove();
+
+ private:
+  std::function<void()> remove_;
+};
+
+class Module;
+// Hooks see, and may replace, the tensors among what goes through a call of a module: by its holder, in a Sequential or an AnyModule.
+// A direct call of forward runs none.
+using ForwardPreHook = std::function<void(Module& module, std::vector<Tensor>& inputs)>;
+using ForwardHook = std::function<void(Module& module, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs)>;
+using BackwardPreHook = std::function<void(Module& module, std::vector<Tensor>& grad_outputs)>;
+using BackwardHook = std::function<void(Module& module, std::vector<Tensor>& grad_inputs, const std::vector<Tensor>& grad_outputs)>;
 
 class CRESSET_API Module : public std::enable_shared_from_this<Module> {
  public:
@@ -83,6 +107,7 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
   virtual void zero_grad(bool set_to_none = true);
 
   virtual void save(serialize::OutputArchive& archive) const;
+  // Errors: entries that are missing or have other shapes, all of them listed; nothing has been loaded then.
   virtual void load(serialize::InputArchive& archive);
   // Prints this module only; operator<< prints the tree.
   virtual void pretty_print(std::ostream& stream) const;
@@ -121,6 +146,13 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
   }
   void unregister_module(const std::string& name);
 
+  // Hooks run in the order of registration, those for all modules (cresset/nn/hooks.h) first. Those of backward get undefined tensors
+  // where there is no gradient. Copies of a module share none.
+  RemovableHandle register_forward_pre_hook(ForwardPreHook hook);
+  RemovableHandle register_forward_hook(ForwardHook hook);
+  RemovableHandle register_full_backward_pre_hook(BackwardPreHook hook);
+  RemovableHandle register_full_backward_hook(BackwardHook hook);
+
  protected:
   virtual void clone_(Module& other, const std::optional<Device>& device);
   // Makes `copy`, a fresh module of the same class after its reset(), equal to this one.
@@ -134,19 +166,73 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
 
  private:
   friend class detail::CloneableBase;
+  friend struct detail::HookedCall;
   friend CRESSET_API void detail::add_module_path(Error& error, const Module& module);
   friend CRESSET_API std::ostream& operator<<(std::ostream& stream, const Module& module);
 
   void add_child(std::string name, std::shared_ptr<Module> module);
   void set_child(const std::string& name, std::shared_ptr<Module> module);
   void visit_children(const std::string& prefix, const NamedModulePointerApplyFunction& function) const;
+  void read_state(serialize::InputArchive& archive);
   void print_tree(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> shared_self() const;
 
   mutable std::string name_;
   std::string registered_name_;
   bool is_training_ = true;
+  std::shared_ptr<void> hooks_;  // detail::Hooks
 };
+
+namespace detail {
+
+// One call of a module that has hooks.
+struct CRESSET_API HookedCall {
+  static bool wanted(const Module& module) { return module.hooks_ || any_global; }
+  explicit HookedCall(Module& m) : module(m) {}
+  void before();
+  void after();
+
+  Module& module;
+  std::vector<Tensor> inputs, outputs;
+
+  static bool any_global;
+
+ private:
+  std::shared_ptr<void> backward_;  // HookedBackward
+};
+
+inline void note_tensor(std::vector<Tensor>& list, const Tensor& t) { list.push_back(t); }
+template <class T>
+void note_tensor(std::vector<Tensor>&, const T&) {}
+template <class... T>
+void note_tensor(std::vector<Tensor>& list, const std::tuple<T...>& values) {
+  std::apply([&](const auto&... one) { (note_tensor(list, one), ...); }, values);
+}
+inline void replace_tensors(const std::vector<Tensor>& list, size_t& next, Tensor& value) { value = list[next++]; }
+template <class T>
+void replace_tensors(const std::vector<Tensor>&, size_t&, T&) {}
+template <class... T>
+void replace_tensors(const std::vector<Tensor>& list, size_t& next, std::tuple<T...>& values) {
+  std::apply([&](auto&... one) { (replace_tensors(list, next, one), ...); }, values);
+}
+
+// module.forward(args...), with the hooks of the module around it.
+template <class M, class... Args>
+auto call_hooked(M& module, Args... args) {
+  HookedCall call(module);
+  (note_tensor(call.inputs, args), ...);
+  call.before();
+  size_t next = 0;
+  (replace_tensors(call.inputs, next, args), ...);
+  auto output = module.forward(std::move(args)...);
+  note_tensor(call.outputs, output);
+  call.after();
+  next = 0;
+  replace_tensors(call.outputs, next, output);
+  return output;
+}
+
+}  // namespace detail
 
 CRESSET_API std::ostream& operator<<(std::ostream& stream, const Module& module);
 

@@ -6,8 +6,8 @@
 
 namespace cresset::nn {
 
-template <class Derived, class Options>
-void NormImplBase<Derived, Options>::reset() {
+template <size_t D, class Derived, class Options>
+void NormImplBase<D, Derived, Options>::reset() {
   if (options.affine()) {
     weight = this->register_parameter("weight", cresset::empty(options.num_features()));
     bias = this->register_parameter("bias", cresset::empty(options.num_features()));
@@ -27,16 +27,16 @@ void NormImplBase<Derived, Options>::reset() {
   reset_parameters();
 }
 
-template <class Derived, class Options>
-void NormImplBase<Derived, Options>::reset_running_stats() {
+template <size_t D, class Derived, class Options>
+void NormImplBase<D, Derived, Options>::reset_running_stats() {
   if (!options.track_running_stats()) return;
   running_mean.zero_();
   running_var.fill_(1);
   num_batches_tracked.zero_();
 }
 
-template <class Derived, class Options>
-void NormImplBase<Derived, Options>::reset_parameters() {
+template <size_t D, class Derived, class Options>
+void NormImplBase<D, Derived, Options>::reset_parameters() {
   reset_running_stats();
   if (!options.affine()) return;
   init::ones_(weight);
@@ -51,8 +51,8 @@ void print_momentum(std::ostream& stream, const std::optional<double>& momentum)
 void print_momentum(std::ostream& stream, double momentum) { stream << momentum; }
 }  // namespace
 
-template <class Derived, class Options>
-void NormImplBase<Derived, Options>::pretty_print(std::ostream& stream) const {
+template <size_t D, class Derived, class Options>
+void NormImplBase<D, Derived, Options>::pretty_print(std::ostream& stream) const {
   stream << std::boolalpha << "cresset::nn::" << class_name() << "(" << options.num_features() << ", eps=" << options.eps() << ", momentum=";
   print_momentum(stream, options.momentum());
   stream << ", affine=" << options.affine() << ", track_running_stats=" << options.track_running_stats() << ")";
@@ -60,14 +60,22 @@ void NormImplBase<Derived, Options>::pretty_print(std::ostream& stream) const {
 
 namespace {
 
-Tensor batch_norm_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
-                          Tensor& num_batches_tracked, const BatchNormOptions& options, bool training) {
+Tensor norm_forward(const BatchNormOptions& options, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                    const Tensor& running_var, Tensor& num_batches_tracked, bool training, int64_t) {
   double factor = options.momentum().value_or(0);
   if (training && options.track_running_stats() && num_batches_tracked.defined()) {
     num_batches_tracked.add_(1);
     if (!options.momentum()) factor = 1.0 / static_cast<double>(num_batches_tracked.item<int64_t>());
   }
   return cresset::batch_norm(input, weight, bias, running_mean, running_var, training || !running_mean.defined(), factor, options.eps(), false);
+}
+
+Tensor norm_forward(const InstanceNormOptions& options, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                    const Tensor& running_var, Tensor&, bool training, int64_t batched_dim) {
+  const bool batched = input.dim() == batched_dim;
+  const Tensor out = cresset::instance_norm(batched ? input : input.unsqueeze(0), weight, bias, running_mean, running_var,
+                                            training || !options.track_running_stats(), options.momentum(), options.eps(), false);
+  return batched ? out : out.squeeze(0);
 }
 
 void check_dims(const char* name, const Tensor& input, int64_t low, int64_t high) {
@@ -77,34 +85,23 @@ void check_dims(const char* name, const Tensor& input, int64_t low, int64_t high
 
 }  // namespace
 
-#define CRESSET_DEFINE_BATCH_NORM(D, low, high)                                                                                 \
-  template class NormImplBase<BatchNorm##D##dImpl, BatchNormOptions>;                                                           \
-  BatchNorm##D##dImpl::BatchNorm##D##dImpl(const BatchNormOptions& o) : NormImplBase(o) {}                                      \
-  void BatchNorm##D##dImpl::check_input(const Tensor& input) const { check_dims("BatchNorm" #D "d", input, low, high); }        \
-  const char* BatchNorm##D##dImpl::class_name() const { return "BatchNorm" #D "d"; }                                            \
-  Tensor BatchNorm##D##dImpl::forward(const Tensor& input) {                                                                    \
-    check_input(input);                                                                                                         \
-    return batch_norm_forward(input, weight, bias, running_mean, running_var, num_batches_tracked, options, is_training());     \
-  }
-CRESSET_DEFINE_BATCH_NORM(1, 2, 3)
-CRESSET_DEFINE_BATCH_NORM(2, 4, 4)
-CRESSET_DEFINE_BATCH_NORM(3, 5, 5)
+template <size_t D, class Derived, class Options>
+Tensor NormImplBase<D, Derived, Options>::forward(const Tensor& input) {
+  check_input(input);
+  return norm_forward(options, input, weight, bias, running_mean, running_var, num_batches_tracked, this->is_training(), D + 2);
+}
 
-#define CRESSET_DEFINE_INSTANCE_NORM(D, low, high)                                                                              \
-  template class NormImplBase<InstanceNorm##D##dImpl, InstanceNormOptions>;                                                     \
-  InstanceNorm##D##dImpl::InstanceNorm##D##dImpl(const InstanceNormOptions& o) : NormImplBase(o) {}                             \
-  void InstanceNorm##D##dImpl::check_input(const Tensor& input) const { check_dims("InstanceNorm" #D "d", input, low, high); }  \
-  const char* InstanceNorm##D##dImpl::class_name() const { return "InstanceNorm" #D "d"; }                                      \
-  Tensor InstanceNorm##D##dImpl::forward(const Tensor& input) {                                                                 \
-    check_input(input);                                                                                                         \
-    const bool batched = input.dim() == high;                                                                                   \
-    const Tensor out = cresset::instance_norm(batched ? input : input.unsqueeze(0), weight, bias, running_mean, running_var,    \
-                                              is_training() || !options.track_running_stats(), options.momentum(), options.eps(), false); \
-    return batched ? out : out.squeeze(0);                                                                                      \
-  }
-CRESSET_DEFINE_INSTANCE_NORM(1, 2, 3)
-CRESSET_DEFINE_INSTANCE_NORM(2, 3, 4)
-CRESSET_DEFINE_INSTANCE_NORM(3, 4, 5)
+#define CRESSET_DEFINE_NORM(Kind, D, low, high)                                                                                        \
+  template class NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                                                             \
+  Kind##Norm##D##dImpl::Kind##Norm##D##dImpl(const Kind##NormOptions& o) : NormImplBase(o) {}                                          \
+  void Kind##Norm##D##dImpl::check_input(const Tensor& input) const { check_dims(#Kind "Norm" #D "d", input, low, high); }             \
+  const char* Kind##Norm##D##dImpl::class_name() const { return #Kind "Norm" #D "d"; }
+CRESSET_DEFINE_NORM(Batch, 1, 2, 3)
+CRESSET_DEFINE_NORM(Batch, 2, 4, 4)
+CRESSET_DEFINE_NORM(Batch, 3, 5, 5)
+CRESSET_DEFINE_NORM(Instance, 1, 2, 3)
+CRESSET_DEFINE_NORM(Instance, 2, 3, 4)
+CRESSET_DEFINE_NORM(Instance, 3, 4, 5)
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { LayerNormImpl::reset(); }
 void LayerNormImpl::reset() {

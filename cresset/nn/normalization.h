@@ -55,7 +55,7 @@ struct CRESSET_API LocalResponseNormOptions {
 };
 
 // Affine parameters and running statistics over channels.
-template <class Derived, class Options>
+template <size_t D, class Derived, class Options>
 class CRESSET_API NormImplBase : public Cloneable<Derived> {
  public:
   explicit NormImplBase(const Options& o) : options(o) { NormImplBase::reset(); }
@@ -63,6 +63,7 @@ class CRESSET_API NormImplBase : public Cloneable<Derived> {
   void reset_running_stats();
   void reset_parameters();
   void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
 
   Options options;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
@@ -74,11 +75,10 @@ class CRESSET_API NormImplBase : public Cloneable<Derived> {
 
 #define CRESSET_DECLARE_NORM(Kind, D)                                                                   \
   class Kind##Norm##D##dImpl;                                                                           \
-  extern template class CRESSET_API NormImplBase<Kind##Norm##D##dImpl, Kind##NormOptions>;                          \
-  class CRESSET_API Kind##Norm##D##dImpl : public NormImplBase<Kind##Norm##D##dImpl, Kind##NormOptions> { \
+  extern template class CRESSET_API NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                          \
+  class CRESSET_API Kind##Norm##D##dImpl : public NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions> { \
    public:                                                                                              \
     explicit Kind##Norm##D##dImpl(const Kind##NormOptions& options);                                    \
-    Tensor forward(const Tensor& input);                                                                \
                                                                                                         \
    protected:                                                                                           \
     void check_input(const Tensor& input) const override;                                               \

@@ -85,11 +85,15 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   }
   bool is_empty() const noexcept { return impl_.get() == nullptr; }
 
-  // Calls forward.
+  // Calls forward, and the hooks of the module.
   template <class... Args, class M = Contained>
   auto operator()(Args&&... args) -> decltype(std::declval<M&>().forward(std::forward<Args>(args)...)) {
     M& module = *get();
     try {
+      if constexpr (!std::is_reference<decltype(module.forward(std::forward<Args>(args)...))>::value &&
+                    !std::is_void<decltype(module.forward(std::forward<Args>(args)...))>::value) {
+        if (CRESSET_UNLIKELY(detail::HookedCall::wanted(module))) return detail::call_hooked<M, std::decay_t<Args>...>(module, std::forward<Args>(args)...);
+      }
       return module.forward(std::forward<Args>(args)...);
     } catch (Error& error) {
       detail::add_module_path(error, module);

@@ -9,6 +9,10 @@
 
 namespace cresset::nn {
 
+namespace utils::rnn {
+class PackedSequence;
+}
+
 using rnn_nonlinearity_t = enumtype::OneOf<enumtype::kTanh, enumtype::kReLU>;
 
 struct CRESSET_API RNNOptions {
@@ -91,6 +95,8 @@ class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
   explicit RNNImpl(const RNNOptions& options);
   void pretty_print(std::ostream& stream) const override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
+  // cresset/nn/packed.h
+  std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
   RNNOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
 };
@@ -106,6 +112,9 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   void pretty_print(std::ostream& stream) const override;
   // Hidden and cell states in, outputs and both states out.
   std::tuple<Tensor, std::tuple<Tensor, Tensor>> forward(const Tensor& input, HiddenStates hx = std::nullopt);
+  // cresset/nn/packed.h
+  std::tuple<utils::rnn::PackedSequence, std::tuple<Tensor, Tensor>> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input,
+                                                                                              HiddenStates hx = std::nullopt);
   LSTMOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(HiddenStates())})
 };
@@ -119,6 +128,8 @@ class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
   explicit GRUImpl(const GRUOptions& options);
   void pretty_print(std::ostream& stream) const override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
+  // cresset/nn/packed.h
+  std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
   GRUOptions options;
   CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
 };

@@ -5,4 +5,5 @@
 #include "cresset/optim/lr_scheduler.h"
 #include "cresset/optim/matrix.h"
 #include "cresset/optim/optim.h"
+#include "cresset/optim/serialize.h"
 #include "cresset/optim/swa_utils.h"

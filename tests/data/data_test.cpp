@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cresset/cresset.h"
+#include "cresset/data/datasets/chunk.h"
 
 namespace {
 
@@ -473,6 +474,48 @@ TEST(DataLoader, SharedDatasetsAreNotCopied) {
   for (auto& batch : *loader) count += batch.size();
   EXPECT_EQ(count, 10u);
   EXPECT_EQ(shared->asked, 10u);
+}
+
+// Chunks of 3, 0, 4 and 2 numbers.
+struct NumberReader : data::datasets::ChunkDataReader<int> {
+  std::vector<int> read_chunk(size_t chunk_index) override {
+    static const std::vector<std::vector<int>> chunks = {{0, 1, 2}, {}, {3, 4, 5, 6}, {7, 8}};
+    return chunks.at(chunk_index);
+  }
+  size_t chunk_count() override { return 4; }
+  void reset() override {}
+};
+
+TEST(ChunkDataset, GivesEveryExampleOnceAnEpochInTheSamplersOrder) {
+  using Ordered = data::datasets::ChunkDataset<NumberReader, data::samplers::SequentialSampler, data::samplers::SequentialSampler>;
+  for (size_t threads : {1, 3}) {
+    for (size_t cache : {4, 2048}) {
+      Ordered dataset(NumberReader(), data::samplers::SequentialSampler(4), data::samplers::SequentialSampler(0),
+                      data::datasets::ChunkDatasetOptions(threads, 4, cache));
+      EXPECT_THROW(dataset.get_batch(4), Error);
+      for (int epoch = 0; epoch < 2; epoch++) {
+        dataset.reset();
+        std::vector<std::vector<int>> batches;
+        while (auto batch = dataset.get_batch()) batches.push_back(*batch);
+        EXPECT_EQ(batches, (std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8}}));
+      }
+    }
+  }
+}
+
+TEST(ChunkDataset, MixesChunksAndGoesThroughLoaders) {
+  using Mixed = data::datasets::ChunkDataset<NumberReader>;
+  int groups = 0;
+  auto loader = data::make_data_loader(Mixed(NumberReader(), data::samplers::RandomSampler(4), data::samplers::RandomSampler(0),
+                                             data::datasets::ChunkDatasetOptions(2, 4, 8, 2), [&](std::vector<int>&) { groups++; }),
+                                       data::DataLoaderOptions(4).workers(2));
+  for (int epoch = 1; epoch <= 2; epoch++) {
+    std::multiset<int> seen;
+    for (auto& batch : *loader) seen.insert(batch.begin(), batch.end());
+    EXPECT_EQ(seen, (std::multiset<int>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+    EXPECT_EQ(groups, 2 * epoch);
+  }
+  EXPECT_THROW(data::datasets::ChunkDatasetOptions(0, 4), ValueError);
 }
 
 }  // namespace

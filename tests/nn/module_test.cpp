@@ -181,7 +181,8 @@ TEST(Module, LoadRefusesAnotherShape) {
   nn::Linear linear(2, 2), larger(2, 3);
   std::stringstream file;
   save(linear, file);
-  EXPECT_EQ(message_of([&] { load(larger, file); }), "load: shape of 'weight' does not match, got [2, 2], expected [3, 2]");
+  EXPECT_EQ(message_of([&] { load(larger, file); }),
+            "load: the archive is not the state of cresset::nn::LinearImpl; of another shape: weight is [2, 2], expected [3, 2], bias is [2], expected [3]");
 }
 
 TEST(Module, ErrorsNameThePath) {

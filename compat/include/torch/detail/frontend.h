@@ -1,7 +1,10 @@
 #pragma once
 // torch::nn, torch::optim, torch::data, torch::autograd and what belongs to them.
 
+#include "cresset/autograd/function_parts.h"
 #include "cresset/cresset.h"
+#include "cresset/data/datasets/chunk.h"
+#include "cresset/nn/all.h"
 #include "cresset/optim/all.h"
 #include "cresset/transform/autocast.h"
 #include "torch/detail/tensor.h"
