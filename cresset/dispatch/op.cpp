@@ -66,6 +66,10 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
     if (extension)
       if (const Kernel* k = extension->layers[l].load(std::memory_order_acquire)) return target_of(*k, signature, false);
     if (l == static_cast<int>(Layer::Autograd)) {
+      // Opaque tensors have no history, and a composite's body would look into them.
+      if ((op.flags & kCompositeOp) && extension && backend == backend_of(DeviceType::CPU, Layout::Mkldnn) &&
+          extension->backends[backend].load(std::memory_order_acquire))
+        continue;
       if (backend == kFakeBackend && (op.flags & kCompositeOp)) return {nullptr, &kFake, false};
       if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return from_slot(fn, op, signature);
       if (!op.signature && !(extension && extension->composite.load(std::memory_order_acquire))) return {nullptr, &kNoFormula, false};

@@ -1,6 +1,7 @@
 // State of the process and of the thread: recording of gradients, default dtype, random numbers, threads, determinism.
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/ops/mkldnn.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -115,9 +116,17 @@ constexpr const char* kSetNumThreadsDoc = R"(Sets how many threads an operator m
 >>> torch.set_num_threads(before)
 )";
 
+// _to_mkldnn(tensor, dtype or None)
+PyObject* to_opaque(PyObject*, PyObject* args) {
+  PyObject *tensor, *dtype;
+  if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &dtype)) return nullptr;
+  return guarded([&] { return wrap(to_mkldnn(tensor_of(tensor), dtype == Py_None ? std::nullopt : std::optional(to_dtype(dtype)))); });
+}
+
 PyMethodDef functions[] = {
     {"can_cast", reinterpret_cast<PyCFunction>(of_two_dtypes<can_cast, kCastNames>), METH_VARARGS | METH_KEYWORDS, kCanCastDoc},
     {"promote_types", reinterpret_cast<PyCFunction>(of_two_dtypes<promote_types, kPromoteNames>), METH_VARARGS | METH_KEYWORDS, kPromoteTypesDoc},
+    {"_to_mkldnn", to_opaque, METH_VARARGS, nullptr},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, kIsGradEnabledDoc},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, kIsInferenceDoc},

@@ -3,6 +3,7 @@
 #include "cresset/autograd/autograd.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/object_hook.h"
+#include "cresset/ops/mkldnn.h"
 #include "python/bind/objects.h"
 #include "python/bind/op.h"
 #include "python/bind/tensor.h"
@@ -124,6 +125,7 @@ template <auto F> PyObject* property(PyObject* self, void* name) {
 }
 template <bool (Tensor::*F)() const> PyObject* flag_of(const Tensor& t) { return PyBool_FromLong((t.*F)()); }
 template <bool Value> PyObject* always(const Tensor&) { return PyBool_FromLong(Value); }
+PyObject* is_opaque(const Tensor& t) { return PyBool_FromLong(is_mkldnn(t)); }
 
 PyObject* get_dtype(const Tensor& t) { return Ref::share(constant(t.scalar_type())).release(); }
 PyObject* get_layout(const Tensor& t) { return Ref::share(constant(t.layout())).release(); }
@@ -286,7 +288,7 @@ PyGetSetDef tensor_properties[] = {
     CRESSET_PROPERTY("is_quantized", always<false>, nullptr),
     CRESSET_PROPERTY("is_mps", always<false>, nullptr),
     CRESSET_PROPERTY("is_xpu", always<false>, nullptr),
-    CRESSET_PROPERTY("is_mkldnn", always<false>, nullptr),
+    CRESSET_PROPERTY("is_mkldnn", is_opaque, nullptr),
     CRESSET_PROPERTY("is_nested", always<false>, nullptr),
     CRESSET_PROPERTY("is_sparse_csr", flag_of<&Tensor::is_sparse_csr>, nullptr),
     CRESSET_PROPERTY("volatile", always<false>, nullptr),

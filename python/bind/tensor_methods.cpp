@@ -7,6 +7,7 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
+#include "cresset/ops/mkldnn.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -56,7 +57,7 @@ template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* a
     CRESSET_CHECK_TYPE(n + named <= 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0),
                        Sizes ? "size" : "stride", ": expected at most one argument, `dim`, got ", n + named);
     const Tensor& t = tensor_of(self);
-    CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse, "Sparse CSR tensors do not have strides");
+    CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse, is_mkldnn(t) ? "tensors in the mkldnn layout do not have strides" : "Sparse CSR tensors do not have strides");
     if (n + named == 0 || args[0] == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap(t.strides());
     const int64_t d = to_index(args[0], "dim");
     return PyLong_FromLongLong(Sizes ? t.size(d) : t.stride(d));

@@ -24,6 +24,7 @@ globals().update({"float": float32, "int": int32})
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
+_mkldnn = _cresset._mkldnn
 has_lapack, has_mkl, has_openmp, has_spectral = True, False, False, True
 
 

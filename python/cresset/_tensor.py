@@ -42,7 +42,8 @@ def numpy(self, *, force=False):
     if self.is_meta:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.layout is not torch.strided:
-        title = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
+        title = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc",
+                 "_mkldnn": "Mkldnn"}  # fmt: skip
         name = title[str(self.layout).rpartition(".")[2]]
         raise TypeError(f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first.")
     if self.requires_grad:
@@ -232,6 +233,23 @@ def to_sparse_coo(self):
             [0, 1]])
     """
     return self.to_sparse()
+
+
+@_method
+def to_mkldnn(self, dtype=None):
+    """A copy in the opaque layout that PyTorch offers for inference: it has no strides and no storage, `to_dense()` gives it back.
+
+    It knows what an inference needs: convolutions, linear, activations, pooling, batch_norm, add, mul, softmax, reshape and transpose.
+    NotImplementedError for other operators, RuntimeError for a dtype that is not of 8 bits, float16, bfloat16 or float32, and for a tensor
+    whose gradient is recorded.
+
+    >>> x = torch.tensor([-1.0, 2.0]).to_mkldnn()
+    >>> x.relu()
+    tensor([0., 2.], layout=torch._mkldnn)
+    >>> x.is_mkldnn, x.to_dense().layout
+    (True, torch.strided)
+    """
+    return _cresset._to_mkldnn(self, dtype)
 
 
 @_method

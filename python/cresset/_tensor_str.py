@@ -249,6 +249,10 @@ def _tensor_str(self, contents):
     if self.device.type != "cpu":
         suffixes.append(f"device='{self.device}'")
     size = "size=" + str(tuple(self.shape))
+    if self.is_mkldnn:
+        suffixes += [] if self.dtype in usual else [f"dtype={self.dtype}"]
+        text = _text(self.to_dense(), indent) if contents is None else contents
+        return _with_suffixes(prefix + text, [*suffixes, f"layout={self.layout}"], indent)
     if self.layout is not _cresset.strided:
         suffixes += [size] if self.is_meta else [size, f"nnz={self._nnz()}"]
         if self.dtype not in usual:

@@ -2,7 +2,7 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "model_summary", "tensorboard", "throughput_benchmark")
+_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "mkldnn", "model_summary", "tensorboard", "throughput_benchmark")
 
 
 def set_module(obj, mod):

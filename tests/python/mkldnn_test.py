@@ -1,0 +1,182 @@
+"""The opaque layout of to_mkldnn: results are those of dense tensors; what PyTorch refuses on it is refused."""
+
+import copy
+import pickle
+import unittest
+
+import cresset as torch
+import cresset.nn.functional as F
+from cresset import nn
+from cresset.utils import mkldnn
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x = torch.randn(2, 3, 8, 8)
+        self.m = self.x.to_mkldnn()
+
+    def same(self, opaque, dense):
+        self.assertTrue(opaque.is_mkldnn)
+        self.assertIs(opaque.layout, torch._mkldnn)
+        self.assertIs(opaque.dtype, dense.dtype)
+        self.assertEqual(opaque.shape, dense.shape)
+        torch.testing.assert_close(opaque.to_dense(), dense)
+
+
+class Layout(Base):
+    def test_there_and_back(self):
+        self.same(self.m, self.x)
+        self.assertFalse(self.x.is_mkldnn)
+        self.assertTrue(self.m.to_dense().is_contiguous())
+        self.same(self.x.transpose(0, 1).to_mkldnn(), self.x.transpose(0, 1))
+        self.same(self.x.to_mkldnn(torch.bfloat16), self.x.bfloat16())
+        self.assertIs(self.m.to_dense(torch.float64).dtype, torch.float64)
+        self.same(torch.zeros(0, 2).to_mkldnn(), torch.zeros(0, 2))
+        self.same(torch.zeros(2, 3, layout=torch._mkldnn), torch.zeros(2, 3))
+
+    def test_it_is_a_copy_and_dense_gives_another(self):
+        dense = self.m.to_dense()
+        dense.zero_()
+        self.x.zero_()
+        self.assertGreater(self.m.to_dense().abs().sum().item(), 0)
+
+    def test_text(self):
+        self.assertEqual(repr(torch.ones(2).to_mkldnn()), "tensor([1., 1.], layout=torch._mkldnn)")
+        self.assertEqual(repr(torch.ones(1).bfloat16().to_mkldnn()), "tensor([1.], dtype=torch.bfloat16, layout=torch._mkldnn)")
+
+    def test_what_cannot_be_in_it(self):
+        for bad in (self.x.double(), self.x.int(), self.x.bool(), torch.tensor(1.0), self.x.clone().requires_grad_()):
+            with self.assertRaises(RuntimeError):
+                bad.to_mkldnn()
+        with self.assertRaises(NotImplementedError):
+            self.m.to_mkldnn()
+        with self.assertRaises(NotImplementedError):
+            torch.eye(2).to_sparse().to_mkldnn()
+        with torch.no_grad():
+            self.same(self.x.clone().requires_grad_().to_mkldnn(), self.x)
+
+    def test_memory_is_not_to_be_seen(self):
+        for look in ("data_ptr", "stride", "tolist", "item", "numpy", "untyped_storage"):
+            with self.assertRaises((RuntimeError, TypeError), msg=look):
+                getattr(self.m, look)()
+
+
+class Operators(Base):
+    def test_of_one_tensor(self):
+        for f in (
+            torch.relu, torch.sigmoid, torch.tanh, F.gelu, lambda t: F.softmax(t, 1), lambda t: t.softmax(-1), lambda t: F.max_pool2d(t, 2),
+            lambda t: F.max_pool2d(t, 3, 2, 1, ceil_mode=True), lambda t: F.avg_pool2d(t, 3, 2, 1), lambda t: F.adaptive_avg_pool2d(t, (1, 2)),
+            lambda t: t * 2, lambda t: t.reshape(2, -1), lambda t: t.flatten(1), lambda t: t.transpose(0, 1), torch.clone,
+            lambda t: t.detach(), lambda t: t.contiguous(), lambda t: F.dropout(t, 0.5, False), lambda t: t.float(),
+            lambda t: t.to("cpu"), lambda t: F.prelu(t, torch.full((1,), 0.1)),
+        ):  # fmt: skip
+            self.same(f(self.m), f(self.x))
+        self.same(F.max_pool3d(self.x[None].to_mkldnn(), 2), F.max_pool3d(self.x[None], 2))
+        self.same(F.avg_pool3d(self.x[None].to_mkldnn(), 2), F.avg_pool3d(self.x[None], 2))
+
+    def test_of_two(self):
+        y = torch.randn(2, 3, 8, 8)
+        n = y.to_mkldnn()
+        self.same(self.m + n, self.x + y)
+        self.same(self.m * n, self.x * y)
+        self.same(torch.add(self.m, n, alpha=2), torch.add(self.x, y, alpha=2))
+        out = torch.zeros(2, 3, 8, 8).to_mkldnn()
+        self.assertIs(torch.mul(self.m, n, out=out), out)
+        self.same(out, self.x * y)
+        for mixed in (lambda: self.m + y, lambda: y + self.m, lambda: self.m * y, lambda: y.copy_(self.m), lambda: self.m.copy_(y), lambda: self.m + 1):
+            with self.assertRaises(RuntimeError):
+                mixed()
+
+    def test_in_place(self):
+        for f in ("relu_", "sigmoid_", "tanh_", "zero_"):
+            m, x, before = self.x.to_mkldnn(), self.x.clone(), self.m._version
+            self.assertIs(getattr(m, f)(), m)
+            self.same(m, getattr(x, f)())
+        self.assertEqual(self.m._version, before)
+        alias = self.m.detach()
+        self.m.mul_(2).add_(self.x.to_mkldnn())
+        self.same(self.m, self.x * 3)
+        self.same(alias, self.x * 3)
+
+    def test_weights_may_be_dense(self):
+        for dims in (1, 2, 3):
+            x, w, b = torch.randn(2, 4, *[5] * dims), torch.randn(6, 2, *[3] * dims), torch.randn(6)
+            convolve = (F.conv1d, F.conv2d, F.conv3d)[dims - 1]
+            expected = convolve(x, w, b, 2, 1, 1, 2)
+            for weight, bias in ((w, b), (w.to_mkldnn(), b), (w.to_mkldnn(), b.to_mkldnn())):
+                self.same(convolve(x.to_mkldnn(), weight, bias, 2, 1, 1, 2), expected)
+            with self.assertRaises(RuntimeError):
+                convolve(x, w.to_mkldnn(), b, 2, 1, 1, 2)
+        # A view wakes the layer of gradients, which must not look into the values.
+        weight = torch.randn(3, 8, 8)[1]
+        self.same(F.linear(self.m, weight, weight[0]), F.linear(self.x, weight, weight[0]))
+        with self.assertRaisesRegex(RuntimeError, "inference"):
+            F.linear(self.m, weight.clone().requires_grad_())
+
+    def test_batch_norm_has_weights(self):
+        statistics = [torch.rand(3) + 1 for _ in range(4)]
+        self.same(F.batch_norm(self.m, *(s.to_mkldnn() for s in statistics)), F.batch_norm(self.x, *statistics))
+        with self.assertRaises(RuntimeError):
+            F.batch_norm(self.m, *statistics[:2])
+
+    def test_everything_else_is_refused(self):
+        x = self.m
+        for f in (
+            torch.exp, torch.sum, lambda t: t - t, lambda t: t / t, lambda t: t == t, lambda t: t[0], lambda t: t.permute(1, 0, 2, 3), lambda t: t.unsqueeze(0),
+            lambda t: t.squeeze(), lambda t: t.expand(2, 3, 8, 8), lambda t: t.view(2, -1), lambda t: torch.cat([t, t]), lambda t: t.split(1),
+            lambda t: t.fill_(1), torch.zeros_like, lambda t: t.double(), lambda t: t.matmul(t), F.silu, lambda t: F.pad(t, (1, 1)), lambda t: torch.equal(t, t),
+            lambda t: F.conv_transpose2d(t, torch.ones(3, 2, 2, 2)), lambda t: F.layer_norm(t, (8,)), lambda t: t.as_strided((2,), (1,)), lambda t: t.to_sparse(),
+            lambda t: t.view(torch.int32), lambda t: t.unfold(0, 1, 1), lambda t: t.resize_(1),
+        ):  # fmt: skip
+            with self.assertRaises(RuntimeError):
+                f(x)
+        self.same(x, self.x)
+
+
+class Modules(Base):
+    def net(self):
+        net = nn.Sequential(
+            nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1, groups=2), nn.PReLU(),
+            nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 5),
+        )  # fmt: skip
+        net(self.x)
+        return net.eval()
+
+    def test_a_network(self):
+        net = self.net()
+        expected = net(self.x).detach()
+        fast = mkldnn.to_mkldnn(net)
+        self.same(fast(self.m), expected)
+        self.assertEqual([type(m).__name__ for m in fast][:2] + [type(fast[8]).__name__], ["MkldnnConv2d", "MkldnnBatchNorm", "MkldnnLinear"])
+        self.assertEqual(list(fast.parameters()), [])
+        self.assertTrue(all(b.is_mkldnn for b in fast.buffers()))
+        self.assertEqual([type(m) for m in net][0], nn.Conv2d)
+        for copied in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+            self.same(copied(self.m), expected)
+
+    def test_dense_inputs_give_dense_results(self):
+        linear = nn.Linear(8, 4)
+        fast = mkldnn.to_mkldnn(linear)
+        self.assertIs(fast(self.x).layout, torch.strided)
+        torch.testing.assert_close(fast(self.x), linear(self.x).detach())
+        low = mkldnn.to_mkldnn(linear, torch.bfloat16)
+        self.assertIs(low.weight.dtype, torch.bfloat16)
+        self.assertIs(low.bias.dtype, torch.float32)
+        torch.testing.assert_close(low(self.x), linear(self.x).detach(), rtol=2e-2, atol=2e-2)
+        with self.assertRaises(RuntimeError):
+            mkldnn.to_mkldnn(nn.BatchNorm2d(3).eval())(self.x)
+
+    def test_what_cannot_be_converted(self):
+        for bad in (nn.BatchNorm2d(2), nn.BatchNorm2d(2, affine=False).eval(), nn.BatchNorm2d(2, track_running_stats=False).eval()):
+            with self.assertRaises(AssertionError):
+                mkldnn.to_mkldnn(bad)
+        with self.assertRaises(AssertionError):
+            mkldnn.to_mkldnn(nn.Linear(2, 2), torch.int32)
+        with self.assertRaises(TypeError):
+            mkldnn.to_mkldnn(nn.Conv2d(1, 2, 1, padding="same"))
+        self.assertIs(type(mkldnn.to_mkldnn(nn.BatchNorm1d(2).eval())), nn.BatchNorm1d)
+
+
+if __name__ == "__main__":
+    unittest.main()
