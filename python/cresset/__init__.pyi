@@ -176,6 +176,22 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _str = "ij") -> tupl
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]: ...
 def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: ...
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]: ...
+def lobpcg(
+    A: Tensor,
+    k: _int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: _int | None = None,
+    iK: Tensor | None = None,
+    niter: _int | None = None,
+    tol: _float | None = None,
+    largest: _bool | None = None,
+    method: _str | None = None,
+    tracker: Callable[[Any], None] | None = None,
+    ortho_iparams: dict[_str, _int] | None = None,
+    ortho_fparams: dict[_str, _float] | None = None,
+    ortho_bparams: dict[_str, _bool] | None = None,
+) -> tuple[Tensor, Tensor]: ...
 def einsum(equation: _str, *operands: Tensor | Sequence[Tensor]) -> Tensor: ...
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor: ...
 def norm(
