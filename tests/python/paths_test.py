@@ -247,6 +247,19 @@ class Distances(unittest.TestCase):
                 np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
 
 
+class GridSample(unittest.TestCase):
+    def test_many_channels_are_sampled_as_each_alone(self):
+        for dtype, mode, padding in itertools.product((np.float32, np.float64), ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")):
+            grid = torch.tensor(rng.uniform(-1.3, 1.3, (2, 9, 70, 2)).astype(dtype))
+            for channels in (3, 8, 17, 32):
+                x = numbers((2, channels, 13, 11), dtype)
+                x[0, 1, 2, 3] = np.inf
+                sample = lambda t: torch.nn.functional.grid_sample(t, grid, mode=mode, padding_mode=padding, align_corners=False)  # noqa: B023, E731
+                each = [sample(torch.tensor(x[:, c : c + 1])).numpy() for c in range(channels)]
+                got = on_threads(lambda: sample(torch.tensor(x)))  # noqa: B023
+                np.testing.assert_array_equal(got.numpy(), np.concatenate(each, 1))
+
+
 class SmallMatrices(unittest.TestCase):
     def test_solutions_and_inverses(self):
         for dtype in (np.float32, np.float64, np.complex64, np.complex128):
