@@ -31,6 +31,14 @@ void check_dims(const char* op, const Strided& self, const Strided& index, int64
   CRESSET_CHECK_INDEX(dim >= 0 && dim < self.dim(), op, ": dimension out of range, got ", dim, " for self ", self.sizes);
 }
 
+// row = kernel(row, from), both dense.
+[[gnu::noinline]] void run_whole(Loop kernel, void* row, const char* from, int64_t item, int64_t n) {
+  char* both[] = {static_cast<char*>(row), static_cast<char*>(row), const_cast<char*>(from)};
+  const int64_t steps[] = {item, item, item};
+  const Scalar one = 1;
+  kernel(both, steps, n, &one);
+}
+
 // Calls f(target, source) in the walk's order: target is self's element that the index names, source is src's. `whole` does the
 // same for dense runs that one index names.
 template <class A, class T, class F>
@@ -48,12 +56,8 @@ void for_each_target(const Strided& self, int64_t dim, const Strided& index, con
     char* to = p[1];
     if (s[2] == 0 && s[1] == sizeof(A) && s[0] == sizeof(T)) {
       A* row = reinterpret_cast<A*>(to + *reinterpret_cast<const int64_t*>(ix) * step);
-      if (whole) {
-        char* both[] = {reinterpret_cast<char*>(row), reinterpret_cast<char*>(row), const_cast<char*>(from)};
-        const int64_t steps[] = {s[1], s[1], s[0]};
-        const Scalar one = 1;
-        return whole(both, steps, n, &one);
-      }
+      if constexpr (std::is_same_v<A, T>)
+        if (whole) return run_whole(whole, row, from, sizeof(T), n);
       for (int64_t i = 0; i < n; i++) f(row[i], reinterpret_cast<const T*>(from)[i]);
       return;
     }

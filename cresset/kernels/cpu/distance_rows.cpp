@@ -143,6 +143,17 @@ CRESSET_ALWAYS_INLINE void gradient_at(const DistanceGradRow& row, int64_t m) {
     for (int u = 0; u < across; u++) store_raw(static_cast<T*>(row.out) + r * row.columns + m + u * lanes, total[r][u]);
 }
 
+// One of the rows alone.
+template <class T>
+DistanceGradRow row_of(DistanceGradRow row, int64_t r) {
+  row.rows = 1;
+  row.row = static_cast<const T*>(row.row) + r * row.columns;
+  row.weights = static_cast<T*>(row.weights) + r * row.count;
+  row.distance = static_cast<const T*>(row.distance) + r * row.count;
+  row.out = static_cast<T*>(row.out) + r * row.columns;
+  return row;
+}
+
 template <Norm norm, int rows, class T>
 void gradient_of(const DistanceGradRow& row) {
   const T *x = static_cast<const T*>(row.row), *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance);
@@ -164,8 +175,9 @@ void gradient_of(const DistanceGradRow& row) {
 }
 template <Norm norm, class T>
 void gradient_of(const DistanceGradRow& row) {
-  if (row.rows == 2) gradient_of<norm, 2, T>(row);
-  else gradient_of<norm, 1, T>(row);
+  if constexpr (norm == Norm::two)
+    if (row.rows == 2) return gradient_of<norm, 2, T>(row);
+  for (int64_t r = 0; r < row.rows; r++) gradient_of<norm, 1, T>(row_of<T>(row, r));
 }
 
 template <class T>
@@ -207,13 +219,7 @@ void grad_row_of(const DistanceGradRow& row) {
     case Norm::most: return gradient_of<Norm::most, T>(row);
     default: break;
   }
-  for (int64_t r = 0; r < row.rows; r++) {
-    DistanceGradRow one = row;
-    one.row = static_cast<const T*>(row.row) + r * row.columns;
-    one.weights = weights + r * row.count;
-    one.out = static_cast<T*>(row.out) + r * row.columns;
-    power_gradient_of<T>(one);
-  }
+  for (int64_t r = 0; r < row.rows; r++) power_gradient_of<T>(row_of<T>(row, r));
 }
 
 }  // namespace

@@ -147,10 +147,11 @@ CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, const T* lu, const in
     for (int r = 0; r < n; r++) x[c * n + r] = rows[r * columns + c];
 }
 
-// f(n), where the compiler knows the smallest n and unrolls their loops.
-template <class F>
+// f(n), where the compiler knows the smallest n and unrolls their loops. Complex numbers gain too little for their code.
+template <class T, class F>
 CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
-  switch (n) {
+  if constexpr (is_complex<T>::value) return f(n);
+  else switch (n) {
     case 2: return f(std::integral_constant<int, 2>());
     case 3: return f(std::integral_constant<int, 3>());
     case 4: return f(std::integral_constant<int, 4>());
@@ -174,7 +175,7 @@ void small_lu(ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* p
   by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     const int64_t k = m < n ? m : n, size = static_cast<int64_t>(m) * n;
-    by_order(m == n ? n : 0, [&](auto order) {
+    by_order<T>(m == n ? n : 0, [&](auto order) {
       const int rows = order ? order : m, columns = order ? order : n;
       for (int64_t i = 0; i < count; i++) info[i] = lu(rows, columns, static_cast<T*>(a) + i * size, pivots + i * k);
     });
@@ -184,7 +185,7 @@ void small_lu(ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* p
 void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b, const int64_t* b_strides, void* x) {
   by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    by_order(n == columns ? n : 0, [&](auto order) {
+    by_order<T>(n == columns ? n : 0, [&](auto order) {
       const int rows = order ? order : n, sides = order ? order : columns;
       for (int64_t i = 0; i < count; i++)
         solve_by_lu(rows, sides, static_cast<const T*>(lu) + i * rows * rows, pivots + i * rows, b ? static_cast<const T*>(b) + i * b_strides[2] : nullptr, b_strides,
@@ -196,7 +197,7 @@ void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const v
 void small_cholesky(ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info) {
   by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    by_order(n, [&](auto order) {
+    by_order<T>(n, [&](auto order) {
       for (int64_t i = 0; i < count; i++) info[i] = cholesky(upper, order, static_cast<T*>(a) + i * n * n);
     });
   });
@@ -206,7 +207,7 @@ void small_triangular(ScalarType dtype, bool upper, bool unit, int n, int column
                       int64_t b_column) {
   by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
-    by_order(n, [&](auto order) {
+    by_order<T>(n, [&](auto order) {
       if (a_row == 1 && b_row == 1) triangular(upper, unit, order, columns, static_cast<const T*>(a), 1, a_column, static_cast<T*>(b), 1, b_column);
       else triangular(upper, unit, order, columns, static_cast<const T*>(a), a_row, a_column, static_cast<T*>(b), b_row, b_column);
     });
