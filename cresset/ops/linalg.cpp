@@ -431,16 +431,20 @@ void linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, b
 void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const Tensor& r) {
   const auto& table = lapack("linalg.qr");
   const int64_t m = a.size(-2), n = a.size(-1), k = least(a);
+  const bool small = m <= kernels::kSmallQr && n <= kernels::kSmallQr && !a.is_complex();
+  const auto factor = [&, with = kernels::call(kernels::small_qr_stub)](kernels::LapackWork& memory, const Columns& at, int64_t i, void* tau) {
+    if (!small || !with(a.scalar_type(), at.rows(), at.columns(), at.at(i), tau)) table.geqrf(memory, a.scalar_type(), at.rows(), at.columns(), at.at(i), at.ld(), tau);
+  };
   if (mode == "raw") {
     const Columns vectors(q, a);
     const Dense tau(r);
-    for_each_matrix(vectors.tensor(), [&](int64_t i, kernels::LapackWork& memory) { table.geqrf(memory, a.scalar_type(), vectors.rows(), vectors.columns(), vectors.at(i), vectors.ld(), row_bytes(tau.tensor(), i)); });
+    for_each_matrix(vectors.tensor(), [&](int64_t i, kernels::LapackWork& memory) { factor(memory, vectors, i, row_bytes(tau.tensor(), i)); });
     vectors.finish();
     return tau.finish();
   }
   const Tensor vectors = scratch(a), tau = allocate(plain(vector_sizes(a, k), a.scalar_type(), a));
   const Columns work(vectors);
-  for_each_matrix(vectors, [&](int64_t i, kernels::LapackWork& memory) { table.geqrf(memory, a.scalar_type(), work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(tau, i)); });
+  for_each_matrix(vectors, [&](int64_t i, kernels::LapackWork& memory) { factor(memory, work, i, row_bytes(tau, i)); });
   const int64_t rank = r.size(-2);
   overwrite(r, rank <= m && rank == k ? vectors.narrow(-2, 0, rank).triu() : vectors.triu());
   if (mode == "r") return;
@@ -450,7 +454,8 @@ void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const T
   overwrite(target.narrow(-1, 0, given), vectors.narrow(-1, 0, given));
   if (given < target.size(-1)) target.narrow(-1, given, target.size(-1) - given).zero_();
   for_each_matrix(target, [&](int64_t i, kernels::LapackWork& memory) {
-    table.orgqr(memory, a.scalar_type(), product.rows(), product.columns(), static_cast<int>(k), product.at(i), product.ld(), row_bytes(tau, i));
+    if (small) kernels::call(kernels::small_q_stub)(a.scalar_type(), product.rows(), product.columns(), static_cast<int>(std::min<int64_t>(k, product.columns())), product.at(i), row_bytes(tau, i));
+    else table.orgqr(memory, a.scalar_type(), product.rows(), product.columns(), static_cast<int>(k), product.at(i), product.ld(), row_bytes(tau, i));
   });
   product.finish();
 }

@@ -280,6 +280,29 @@ class SmallMatrices(unittest.TestCase):
                         one = numbers((n, 2), dtype)
                         np.testing.assert_allclose(torch.linalg.solve(t, torch.tensor(one)).numpy(), np.linalg.solve(a.astype(exact), np.broadcast_to(one, (*batch, n, 2)).astype(exact)), **near)
 
+    def test_qr_is_that_of_lapack(self):
+        for dtype in (np.float32, np.float64):
+            near = {"rtol": 0, "atol": 3e-5 if dtype == np.float32 else 1e-13}
+            for m, n in itertools.product(range(9), range(9)):
+                a = numbers((3, m, n), dtype)
+                if min(m, n) > 2:
+                    a[1, :, 1] = a[1, :, 0]
+                    a[2] = 0
+                for mode in ("reduced", "complete", "r"):
+                    with self.subTest(dtype=dtype, m=m, n=n, mode=mode):
+                        q, r = torch.linalg.qr(torch.tensor(a), mode=mode)
+                        np.testing.assert_array_equal(np.tril(r.numpy(), -1), 0)
+                        if mode != "r":
+                            np.testing.assert_allclose((q @ r).numpy(), a, **near)
+                            np.testing.assert_allclose((q.mT @ q).numpy(), np.broadcast_to(np.eye(q.shape[-1]), (3, q.shape[-1], q.shape[-1])), **near)
+                        if n > 0 and m > 0:
+                            np.testing.assert_allclose(np.abs(r.numpy()[0]), np.abs(np.linalg.qr(a[0].astype(np.float64), mode="r" if mode == "r" else mode)[-1 if mode != "r" else slice(None)]), **near)
+                            self.assertEqual(float(r[0, 0, 0]) < 0, float(a[0, 0, 0]) > 0 if m > 1 else float(a[0, 0, 0]) < 0)
+            for scale in (1e-35, 1e37 / 30, float(np.finfo(dtype).max) / 100):
+                a = numbers((5, 4), dtype) * dtype(scale)
+                q, r = torch.linalg.qr(torch.tensor(a))
+                np.testing.assert_allclose((q.double() @ (r.double() / scale)).numpy(), a.astype(np.float64) / scale, **near)
+
     def test_singular_matrices_are_named(self):
         a = torch.eye(3).repeat(4, 1, 1)
         a[2, 1, 1] = 0

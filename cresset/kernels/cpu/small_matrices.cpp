@@ -147,6 +147,53 @@ CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, const T* lu, const in
     for (int r = 0; r < n; r++) x[c * n + r] = rows[r * columns + c];
 }
 
+// other -= tau v v^T other, for columns of v's length whose first element stands for 1.
+template <class T>
+void reflect(int length, const T* v, T tau, T* other) {
+  T sum = other[0];
+  for (int i = 1; i < length; i++) sum += v[i] * other[i];
+  other[0] -= tau * sum;
+  subtract(length - 1, other + 1, v + 1, tau * sum);
+}
+
+template <class T>
+bool householder(int m, int n, T* a, T* tau) {
+  T most = 0;
+  for (int i = 0; i < m * n; i++) {
+    if (!(std::fabs(a[i]) < T(1e37))) return false;
+    most = std::fabs(a[i]) > most ? std::fabs(a[i]) : most;
+  }
+  if (most < T(1e-30) && most > 0) return false;
+  for (int j = 0; j < (m < n ? m : n); j++) {
+    T* column = a + j * m + j;
+    const int length = m - j;
+    double rest = 0;
+    for (int i = 1; i < length; i++) rest += static_cast<double>(column[i]) * static_cast<double>(column[i]);
+    tau[j] = 0;
+    if (rest == 0) continue;
+    const double first = static_cast<double>(column[0]), beta = -std::copysign(std::sqrt(first * first + rest), first);
+    tau[j] = static_cast<T>((beta - first) / beta);
+    const T factor = static_cast<T>(1 / (first - beta));
+    for (int i = 1; i < length; i++) column[i] *= factor;
+    column[0] = static_cast<T>(beta);
+    for (int c = 1; c < n - j; c++) reflect(length, column, tau[j], column + c * m);
+  }
+  return true;
+}
+
+template <class T>
+void product_of_reflections(int m, int columns, int k, T* a, const T* tau) {
+  for (int j = k; j < columns; j++)
+    for (int i = 0; i < m; i++) a[j * m + i] = T(i == j);
+  for (int j = k - 1; j >= 0; j--) {
+    T* column = a + j * m + j;
+    for (int c = 1; c < columns - j; c++) reflect(m - j, column, tau[j], column + c * m);
+    for (int i = 1; i < m - j; i++) column[i] *= -tau[j];
+    column[0] = 1 - tau[j];
+    for (int i = 1; i <= j; i++) column[-i] = 0;
+  }
+}
+
 // f(n), where the compiler knows the smallest n and unrolls their loops. Complex numbers gain too little for their code.
 template <class T, class F>
 CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
@@ -192,6 +239,15 @@ void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const v
                     static_cast<T*>(x) + i * rows * sides);
     });
   });
+}
+
+bool small_qr(ScalarType dtype, int m, int n, void* a, void* tau) {
+  return dtype == ScalarType::Float ? householder(m, n, static_cast<float*>(a), static_cast<float*>(tau)) : householder(m, n, static_cast<double*>(a), static_cast<double*>(tau));
+}
+
+void small_q(ScalarType dtype, int m, int columns, int k, void* a, const void* tau) {
+  if (dtype == ScalarType::Float) product_of_reflections(m, columns, k, static_cast<float*>(a), static_cast<const float*>(tau));
+  else product_of_reflections(m, columns, k, static_cast<double*>(a), static_cast<const double*>(tau));
 }
 
 void small_cholesky(ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info) {
