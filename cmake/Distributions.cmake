@@ -5,6 +5,7 @@ set_target_properties(cresset_distributions PROPERTIES EXPORT_NAME distributions
 target_link_libraries(cresset_distributions PUBLIC cresset PRIVATE cresset_flags)
 # Their time goes into the ops that they call.
 target_compile_options(cresset_distributions PRIVATE $<$<CONFIG:Release>:-Os>)
+target_link_options(cresset_distributions PRIVATE -Wl,-Bsymbolic-functions)
 if(CRESSET_PACKED_RELOCATIONS)
   target_link_options(cresset_distributions PRIVATE -Wl,-z,pack-relative-relocs)
 endif()

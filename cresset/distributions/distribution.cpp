@@ -122,8 +122,8 @@ std::string str_of_parameter(const DistributionImpl& law, const char* name, cons
   return std::string("Expected parameter ") + name + " (Tensor of shape " + tuple_text(value.sizes()) + ") of distribution " + law.str() + " ";
 }
 
-Distribution::Distribution(DistributionImpl* fresh, std::optional<bool> validate_args) {
-  std::shared_ptr<DistributionImpl> impl(fresh);
+Distribution::Distribution(Fresh fresh, std::optional<bool> validate_args) {
+  std::shared_ptr<DistributionImpl> impl(fresh.impl);
   impl->validate_ = validate_args.value_or(default_validate.load(std::memory_order_relaxed));
   if (impl->validate_) impl->check_arguments();
   impl->finish();
@@ -153,7 +153,7 @@ Distribution Distribution::expand(IntArrayRef batch_shape) const {
   }
   copy->expand_to(batch_shape);
   copy->batch_shape_ = batch_shape.vec();
-  return Distribution(std::shared_ptr<const DistributionImpl>(std::move(copy)));
+  return Distribution(std::move(copy));
 }
 
 Tensor Distribution::argument(size_t i) const { return impl().parameter(impl().arguments()[i]); }

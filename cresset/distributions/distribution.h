@@ -102,7 +102,8 @@ class CRESSET_API Distribution {
   static const Kind kKind;
 
   Distribution() = default;
-  explicit Distribution(std::shared_ptr<const DistributionImpl> impl) : impl_(std::move(impl)) {}
+  template <class Impl>
+  explicit Distribution(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
   // Whether parameters and values of distributions made from now on are checked, where they do not say so themselves; on at first.
   static void set_default_validate_args(bool value);
@@ -151,8 +152,14 @@ class CRESSET_API Distribution {
   }
 
  protected:
-  // Takes a fresh law over and checks its arguments, where asked for.
-  Distribution(DistributionImpl* fresh, std::optional<bool> validate_args);
+  // A pointer to a law, which the number 0 is not.
+  struct Fresh {
+    template <class Impl>
+    Fresh(Impl* fresh) : impl(fresh) {}
+    DistributionImpl* impl;
+  };
+  // Takes a law fresh from `new` over and checks its arguments, where asked for.
+  Distribution(Fresh fresh, std::optional<bool> validate_args);
   Tensor slot(int i) const { return impl().slot(i); }
   Tensor argument(size_t i) const;
 
