@@ -1,3 +1,4 @@
+#include <torch/distributions.h>
 #include <torch/torch.h>
 
 #include <iostream>
@@ -5,5 +6,6 @@
 int main() {
   torch::Tensor x = torch::rand({2, 3});
   std::cout << x << std::endl;
-  return torch::nn::Linear(3, 4)(x).size(1) == 4 ? 0 : 1;
+  const torch::distributions::Normal law(x, 1.0);
+  return torch::nn::Linear(3, 4)(law.sample()).size(1) == 4 ? 0 : 1;
 }
