@@ -10,9 +10,32 @@ namespace cresset::distributions {
 class Constraint;
 
 enum class Region : uint8_t {
-  dependent, boolean, one_hot, integer_interval, integer_less_than, integer_greater_than, real, greater_than, greater_than_eq, less_than,
-  interval, half_open_interval, simplex, multinomial, lower_triangular, lower_cholesky, corr_cholesky, square, symmetric,
-  positive_semidefinite, positive_definite, independent, mixture_same_family, cat, stack, own
+  dependent,
+  boolean,
+  one_hot,
+  integer_interval,
+  integer_less_than,
+  integer_greater_than,
+  real,
+  greater_than,
+  greater_than_eq,
+  less_than,
+  interval,
+  half_open_interval,
+  simplex,
+  multinomial,
+  lower_triangular,
+  lower_cholesky,
+  corr_cholesky,
+  square,
+  symmetric,
+  positive_semidefinite,
+  positive_definite,
+  independent,
+  mixture_same_family,
+  cat,
+  stack,
+  own
 };
 
 // What stands behind a Constraint. A region of one's own derives from it, says Region::own, and overrides all four functions.
@@ -30,7 +53,7 @@ struct CRESSET_API ConstraintImpl {
   // Dimensions that belong to an event (independent), or the dimension that is cut (cat, stack).
   int64_t dim = 0;
   std::vector<int64_t> lengths;
-  std::optional<bool> known_discrete;       // of a dependent region
+  std::optional<bool> known_discrete;  // of a dependent region
   std::optional<int64_t> known_event_dim;
 };
 
@@ -57,6 +80,8 @@ class CRESSET_API Constraint {
  private:
   std::shared_ptr<const ConstraintImpl> impl_;
 };
+
+CRESSET_API std::ostream& operator<<(std::ostream& out, const Constraint& constraint);
 
 namespace constraints {
 

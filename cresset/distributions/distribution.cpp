@@ -66,7 +66,8 @@ const Distribution& DistributionImpl::part(size_t i) const { return parts_[i]; }
 void DistributionImpl::expand_to(IntArrayRef batch_shape) {
   const ArrayRef<int8_t> dims = slot_dims();
   for (size_t i = 0; i < slots_.size(); i++)
-    if (slots_[i].defined() && dims[i] != kKeep) slots_[i] = slots_[i].expand(join(batch_shape, last(slots_[i].sizes(), static_cast<size_t>(dims[i]))));
+    if (slots_[i].defined() && dims[i] != kKeep)
+      slots_[i] = slots_[i].expand(join(batch_shape, last(slots_[i].sizes(), static_cast<size_t>(dims[i]))));
   for (Distribution& part : parts_) part = part.expand(batch_shape);
 }
 
@@ -89,8 +90,8 @@ void DistributionImpl::check_arguments() const {
     if (constraints::is_dependent(wanted)) continue;
     const Tensor value = parameter(a);
     if (all_true(wanted.check(value))) continue;
-    throw ValueError(str_of_parameter(*this, a.name, value) + "to satisfy the constraint " + wanted.str() + ", but found invalid values:\n" +
-                     format_text(value));
+    throw ValueError(str_of_parameter(*this, a.name, value) + "to satisfy the constraint " + wanted.str() +
+                     ", but found invalid values:\n" + format_text(value));
   }
 }
 
@@ -99,7 +100,8 @@ void DistributionImpl::check_value(const Tensor& value) const {
   const IntArrayRef shape = value.sizes();
   // As Python slices: a value with too few dimensions is compared as a whole, from as far back as it goes.
   const size_t dims = event_shape_.size();
-  const IntArrayRef end = shape.size() >= dims ? last(shape, dims) : shape.slice(shape.size() - std::min(shape.size(), dims - shape.size()));
+  const IntArrayRef end =
+      shape.size() >= dims ? last(shape, dims) : shape.slice(shape.size() - std::min(shape.size(), dims - shape.size()));
   CRESSET_CHECK_VALUE(end == event_shape(), "The right-most size of value must match event_shape: ", size_text(shape), " vs ",
                       size_text(event_shape_), ".");
   const Shape expected = join(batch_shape_, event_shape_);
@@ -109,7 +111,8 @@ void DistributionImpl::check_value(const Tensor& value) const {
   try {
     found = support();
   } catch (const NotImplementedError&) {
-    return warn(std::string(kind().name) + " does not define `support` to enable sample validation. Please initialize the distribution with " +
+    return warn(std::string(kind().name) +
+                " does not define `support` to enable sample validation. Please initialize the distribution with " +
                 "`validate_args=False` to turn off validation.");
   }
   const Constraint& wanted = *found;
@@ -119,7 +122,8 @@ void DistributionImpl::check_value(const Tensor& value) const {
 }
 
 std::string str_of_parameter(const DistributionImpl& law, const char* name, const Tensor& value) {
-  return std::string("Expected parameter ") + name + " (Tensor of shape " + tuple_text(value.sizes()) + ") of distribution " + law.str() + " ";
+  return std::string("Expected parameter ") + name + " (Tensor of shape " + tuple_text(value.sizes()) + ") of distribution " +
+         law.str() + " ";
 }
 
 Distribution::Distribution(Fresh fresh, std::optional<bool> validate_args) {
@@ -181,7 +185,8 @@ Tensor ExponentialFamilyImpl::entropy() const {
   const double carrier = mean_carrier_measure();
   std::vector<Tensor> parameters, gradients;
   Tensor result = normalizer_with_gradients(parameters, gradients) + -carrier;
-  for (size_t i = 0; i < parameters.size(); i++) result = result - (parameters[i] * gradients[i]).reshape(join(batch_shape_, {-1})).sum(-1);
+  for (size_t i = 0; i < parameters.size(); i++)
+    result = result - (parameters[i] * gradients[i]).reshape(join(batch_shape_, {-1})).sum(-1);
   return result;
 }
 

@@ -71,7 +71,9 @@ class CRESSET_API DistributionImpl {
   Tensor parameter(const Argument& argument) const { return argument.slot >= 0 ? slot(argument.slot) : derived(argument); }
   const Distribution& part(size_t i) const;
   // Errors: ValueError for what cannot be a value of this law. Nothing is looked at unless the law validates.
-  void check(const Tensor& value) const { if (validate_) check_value(value); }
+  void check(const Tensor& value) const {
+    if (validate_) check_value(value);
+  }
   void check_value(const Tensor& value) const;
 
  protected:
@@ -138,9 +140,13 @@ class CRESSET_API Distribution {
   std::string str() const { return impl().str(); }
 
   const Kind& kind() const { return impl().kind(); }
-  template <class Law> bool is() const { return kind().is(Law::kKind); }
+  template <class Law>
+  bool is() const {
+    return kind().is(Law::kKind);
+  }
   // The handle of a more derived class. Errors: TypeError where this is not one.
-  template <class Law> Law as() const {
+  template <class Law>
+  Law as() const {
     check_is(Law::kKind);
     return Law(impl_);
   }
@@ -169,6 +175,8 @@ class CRESSET_API Distribution {
 
   std::shared_ptr<const DistributionImpl> impl_;
 };
+
+CRESSET_API std::ostream& operator<<(std::ostream& out, const Distribution& law);
 
 // A law with density exp(<t(x), theta> - F(theta) + k(x)): entropies and divergences follow from F and its gradient.
 class CRESSET_API ExponentialFamilyImpl : public DistributionImpl {

@@ -48,8 +48,8 @@ Tensor kl_divergence(const Distribution& p, const Distribution& q) {
     }
   CRESSET_CHECK_NOT_IMPLEMENTED(left, "No KL(p || q) is implemented for p type ", p.kind().name, " and q type ", q.kind().name);
   if (left->rule != right->rule)
-    warn(std::string("Ambiguous kl_divergence(") + p.kind().name + ", " + q.kind().name + "). Please register_kl(" + left->p->name + ", " +
-         right->q->name + ")");
+    warn(std::string("Ambiguous kl_divergence(") + p.kind().name + ", " + q.kind().name + "). Please register_kl(" + left->p->name +
+         ", " + right->q->name + ")");
   return left->rule(p, q);
 }
 

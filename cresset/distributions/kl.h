@@ -10,8 +10,8 @@ namespace cresset::distributions {
 CRESSET_API Tensor kl_divergence(const Distribution& p, const Distribution& q);
 
 using KlRule = Tensor (*)(const Distribution& p, const Distribution& q);
-// Makes a function the rule for laws of kind `p` from laws of kind `q` and what derives from them; the rule of the most derived kinds is
-// taken. Where that is not one rule, `kl_divergence` warns and goes by the first kind: register the pair itself to choose.
+// Makes a function the rule for laws of kind `p` from laws of kind `q` and what derives from them; the rule of the most derived
+// kinds is taken. Where that is not one rule, `kl_divergence` warns and goes by the first kind: register the pair itself to choose.
 CRESSET_API void register_kl(const Kind& p, const Kind& q, KlRule rule);
 
 }  // namespace cresset::distributions

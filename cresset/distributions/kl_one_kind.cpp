@@ -44,7 +44,8 @@ Tensor cauchy_cauchy(const Cauchy& p, const Cauchy& q) {
 }
 
 Tensor continuous_continuous(const ContinuousBernoulli& p, const ContinuousBernoulli& q) {
-  const Tensor constants = continuous_bernoulli_log_norm(p) + log1p(-p.probs()) - continuous_bernoulli_log_norm(q) - log1p(-q.probs());
+  const Tensor constants =
+      continuous_bernoulli_log_norm(p) + log1p(-p.probs()) - continuous_bernoulli_log_norm(q) - log1p(-q.probs());
   return p.mean() * (p.logits() - q.logits()) + constants;
 }
 
@@ -63,9 +64,11 @@ Tensor exponential_exponential(const Exponential& p, const Exponential& q) {
 
 // The Bregman divergence of the log normalizer.
 Tensor family_family(const ExponentialFamily& p, const ExponentialFamily& q) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(&p.kind() == &q.kind(),
-                                "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences");
-  const auto &law_p = static_cast<const ExponentialFamilyImpl&>(p.impl()), &law_q = static_cast<const ExponentialFamilyImpl&>(q.impl());
+  CRESSET_CHECK_NOT_IMPLEMENTED(
+      &p.kind() == &q.kind(),
+      "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences");
+  const auto &law_p = static_cast<const ExponentialFamilyImpl&>(p.impl()),
+             &law_q = static_cast<const ExponentialFamilyImpl&>(q.impl());
   std::vector<Tensor> mine, gradients;
   const Tensor normalizer = law_p.normalizer_with_gradients(mine, gradients);
   const std::vector<Tensor> theirs = law_q.natural_params();
@@ -87,7 +90,9 @@ Tensor gumbel_gumbel(const Gumbel& p, const Gumbel& q) {
   return -ratio.log() - start + end + ratio * kEuler + exp(start + (1 + ratio).lgamma() - end) - (1 + kEuler);
 }
 
-Tensor geometric_geometric(const Geometric& p, const Geometric& q) { return -p.entropy() - log1p(-q.probs()) / p.probs() - q.logits(); }
+Tensor geometric_geometric(const Geometric& p, const Geometric& q) {
+  return -p.entropy() - log1p(-q.probs()) / p.probs() - q.logits();
+}
 
 Tensor laplace_laplace(const Laplace& p, const Laplace& q) {
   const Tensor ratio = p.scale() / q.scale(), away = (p.loc() - q.loc()).abs();
@@ -99,18 +104,22 @@ Tensor normal_normal(const Normal& p, const Normal& q) {
   return 0.5 * (ratio + ((p.loc() - q.loc()) / q.scale()).pow(2) - 1 - ratio.log());
 }
 
-Tensor half_half(const HalfNormal& p, const HalfNormal& q) { return normal_normal(p.base_dist().as<Normal>(), q.base_dist().as<Normal>()); }
+Tensor half_half(const HalfNormal& p, const HalfNormal& q) {
+  return normal_normal(p.base_dist().as<Normal>(), q.base_dist().as<Normal>());
+}
 
 // tr(x x').
 Tensor trace_of_square(const Tensor& x) { return x.pow(2).sum({-2, -1}); }
 
 Tensor broadcast_solve(const Tensor& factor, const Tensor& matrix) {
   const Shape batch = broadcast_shapes({but_last(factor.sizes(), 2), but_last(matrix.sizes(), 2)});
-  return linalg_solve_triangular(factor.expand(join(batch, last(factor.sizes(), 2))), matrix.expand(join(batch, last(matrix.sizes(), 2))), false);
+  return linalg_solve_triangular(factor.expand(join(batch, last(factor.sizes(), 2))),
+                                 matrix.expand(join(batch, last(matrix.sizes(), 2))), false);
 }
 
 void same_size(const Distribution& p, const Distribution& q, const char* what) {
-  CRESSET_CHECK_VALUE(p.event_shape() == q.event_shape(), "KL-divergence between two ", what, " with different event shapes cannot be computed");
+  CRESSET_CHECK_VALUE(p.event_shape() == q.event_shape(), "KL-divergence between two ", what,
+                      " with different event shapes cannot be computed");
 }
 
 // The factor and the diagonal before they were broadcast, and the Cholesky factor of the capacitance.
@@ -165,11 +174,14 @@ Tensor pareto_pareto(const Pareto& p, const Pareto& q) {
   return where(p.scale() < q.scale(), kInfinity, q.alpha() * scales.log() - alphas.log() + alphas - 1);
 }
 
-Tensor poisson_poisson(const Poisson& p, const Poisson& q) { return p.rate() * (p.rate().log() - q.rate().log()) - (p.rate() - q.rate()); }
+Tensor poisson_poisson(const Poisson& p, const Poisson& q) {
+  return p.rate() * (p.rate().log() - q.rate().log()) - (p.rate() - q.rate());
+}
 
 Tensor transformed_transformed(const TransformedDistribution& p, const TransformedDistribution& q) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(p.transforms() == q.transforms() && p.event_shape() == q.event_shape(), "No KL(p || q) is implemented for p type ",
-                                p.kind().name, " and q type ", q.kind().name, " of different transforms or event shapes");
+  CRESSET_CHECK_NOT_IMPLEMENTED(p.transforms() == q.transforms() && p.event_shape() == q.event_shape(),
+                                "No KL(p || q) is implemented for p type ", p.kind().name, " and q type ", q.kind().name,
+                                " of different transforms or event shapes");
   return kl_divergence(p.base_dist(), q.base_dist());
 }
 

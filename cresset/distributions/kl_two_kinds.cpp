@@ -47,7 +47,9 @@ Tensor unit_uniform(const Distribution& p, const Distribution& other) {
   return where((q.low() > 0.0) | (q.high() < 1.0), kInfinity, result);
 }
 
-Tensor continuous_exponential(const ContinuousBernoulli& p, const Exponential& q) { return -p.entropy() - log(q.rate()) + q.rate() * p.mean(); }
+Tensor continuous_exponential(const ContinuousBernoulli& p, const Exponential& q) {
+  return -p.entropy() - log(q.rate()) + q.rate() * p.mean();
+}
 
 Tensor exponential_gamma(const Exponential& p, const Gamma& q) {
   const Tensor ratio = q.rate() / p.rate();
@@ -61,7 +63,9 @@ Tensor exponential_gumbel(const Exponential& p, const Gumbel& q) {
 
 Tensor exponential_normal(const Exponential& p, const Normal& q) { return p.rate().log() - 1 + cross_normal(p, q); }
 
-Tensor gamma_exponential(const Gamma& p, const Exponential& q) { return -p.entropy() - q.rate().log() + q.rate() * p.concentration() / p.rate(); }
+Tensor gamma_exponential(const Gamma& p, const Exponential& q) {
+  return -p.entropy() - q.rate().log() + q.rate() * p.concentration() / p.rate();
+}
 
 Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
   const Tensor product = p.rate() * q.scale(), shift = q.loc() / q.scale(), c = p.concentration();

@@ -42,7 +42,8 @@ class CRESSET_API StudentT : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit StudentT(const TensorOrNumber& df, const TensorOrNumber& loc = 0.0, const TensorOrNumber& scale = 1.0, Validate validate_args = {});
+  explicit StudentT(const TensorOrNumber& df, const TensorOrNumber& loc = 0.0, const TensorOrNumber& scale = 1.0,
+                    Validate validate_args = {});
   Tensor df() const { return slot(0); }
   Tensor loc() const { return slot(1); }
   Tensor scale() const { return slot(2); }
@@ -73,7 +74,8 @@ class CRESSET_API GeneralizedPareto : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration, Validate validate_args = {});
+  GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration,
+                    Validate validate_args = {});
   Tensor loc() const { return slot(0); }
   Tensor scale() const { return slot(1); }
   Tensor concentration() const { return slot(2); }
@@ -147,17 +149,20 @@ class CRESSET_API Bernoulli : public ExponentialFamily {
   explicit Bernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {}, Validate validate_args = {});
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// The law on [0, 1] of density proportional to probs^x (1 - probs)^(1 - x); between the two `lims` Taylor series replace formulas that cancel.
+// The law on [0, 1] of density proportional to probs^x (1 - probs)^(1 - x); between the two `lims` Taylor series replace formulas
+// that cancel.
 class CRESSET_API ContinuousBernoulli : public ExponentialFamily {
  public:
   static const Kind kKind;
   using ExponentialFamily::ExponentialFamily;
-  explicit ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {}, std::pair<double, double> lims = {0.499, 0.501},
-                               Validate validate_args = {});
+  explicit ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {},
+                               std::pair<double, double> lims = {0.499, 0.501}, Validate validate_args = {});
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // How many of `total_count` trials succeed, each with probability `probs` or log odds `logits`.
@@ -165,10 +170,12 @@ class CRESSET_API Binomial : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {}, Validate validate_args = {});
+  explicit Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {},
+                    Validate validate_args = {});
   Tensor total_count() const { return slot(2); }
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // How many trials fail before the first success.
@@ -191,6 +198,7 @@ class CRESSET_API NegativeBinomial : public Distribution {
   Tensor total_count() const { return slot(2); }
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // The number of events where `rate` are expected.
@@ -202,7 +210,8 @@ class CRESSET_API Poisson : public ExponentialFamily {
   Tensor rate() const { return slot(0); }
 };
 
-// One of the numbers 0 ... K-1; the last dimension of `probs`, brought to a sum of 1, or of the log weights `logits`, says how probable.
+// One of the numbers 0 ... K-1; the last dimension of `probs`, brought to a sum of 1, or of the log weights `logits`, says how
+// probable.
 class CRESSET_API Categorical : public Distribution {
  public:
   static const Kind kKind;
@@ -210,6 +219,7 @@ class CRESSET_API Categorical : public Distribution {
   explicit Categorical(const Tensor& probs, const Tensor& logits = {}, Validate validate_args = {});
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // As Categorical, with one-hot vectors as values.
@@ -220,6 +230,7 @@ class CRESSET_API OneHotCategorical : public Distribution {
   explicit OneHotCategorical(const Tensor& probs, const Tensor& logits = {}, Validate validate_args = {});
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // OneHotCategorical whose samples pass gradients on to the probabilities as they are.
@@ -239,9 +250,11 @@ class CRESSET_API Multinomial : public Distribution {
   int64_t total_count() const;
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// The normal law of vectors. Exactly one of `covariance_matrix`, its inverse and its Cholesky factor is given; the last costs least.
+// The normal law of vectors. Exactly one of `covariance_matrix`, its inverse and its Cholesky factor is given; the last costs
+// least.
 class CRESSET_API MultivariateNormal : public Distribution {
  public:
   static const Kind kKind;
@@ -254,7 +267,8 @@ class CRESSET_API MultivariateNormal : public Distribution {
   Tensor scale_tril() const { return slot(3); }
 };
 
-// The normal law of vectors of covariance `cov_factor` `cov_factor`' + diag(`cov_diag`); only a matrix of the rank's size is factored.
+// The normal law of vectors of covariance `cov_factor` `cov_factor`' + diag(`cov_diag`); only a matrix of the rank's size is
+// factored.
 class CRESSET_API LowRankMultivariateNormal : public Distribution {
  public:
   static const Kind kKind;
@@ -290,6 +304,7 @@ class CRESSET_API LKJCholesky : public Distribution {
   using Distribution::Distribution;
   explicit LKJCholesky(int64_t dim, const TensorOrNumber& concentration = 1.0, Validate validate_args = {});
   Tensor concentration() const { return slot(0); }
+  int64_t dim() const { return event_shape()[0]; }
 };
 
 // A law with the last `reinterpreted_batch_ndims` dimensions of its batch as parts of one event.
@@ -307,7 +322,8 @@ class CRESSET_API MixtureSameFamily : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution, Validate validate_args = {});
+  MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution,
+                    Validate validate_args = {});
   Categorical mixture_distribution() const;
   Distribution component_distribution() const { return impl().part(1); }
 };
@@ -318,7 +334,8 @@ class CRESSET_API TransformedDistribution : public Distribution {
   static const Kind kKind;
   using Distribution::Distribution;
   TransformedDistribution(const Distribution& base_distribution, const Transform& transform, Validate validate_args = {});
-  TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms, Validate validate_args = {});
+  TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms,
+                          Validate validate_args = {});
   Distribution base_dist() const { return impl().part(0); }
   std::vector<Transform> transforms() const;
 };
@@ -422,6 +439,7 @@ class CRESSET_API LogitRelaxedBernoulli : public Distribution {
   Tensor temperature() const { return slot(2); }
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // A law on (0, 1) that tends to Bernoulli(probs, logits) as `temperature` falls, and has gradients by its samples.
@@ -441,10 +459,12 @@ class CRESSET_API ExpRelaxedCategorical : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {}, Validate validate_args = {});
+  explicit ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {},
+                                 Validate validate_args = {});
   Tensor temperature() const { return slot(0); }
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }
+  Shape param_shape() const { return probs().sizes().vec(); }
 };
 
 // A law on the simplex that tends to OneHotCategorical(probs, logits) as `temperature` falls, and has gradients by its samples.
@@ -452,7 +472,8 @@ class CRESSET_API RelaxedOneHotCategorical : public TransformedDistribution {
  public:
   static const Kind kKind;
   using TransformedDistribution::TransformedDistribution;
-  explicit RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {}, Validate validate_args = {});
+  explicit RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {},
+                                    Validate validate_args = {});
   Tensor temperature() const { return impl().part(0).impl().slot(0); }
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }

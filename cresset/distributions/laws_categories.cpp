@@ -16,10 +16,13 @@ struct CategoricalLaw final : LawOf<CategoricalLaw, Categorical> {
   CategoricalLaw(const Tensor& probs, const Tensor& logits) {
     CRESSET_CHECK_VALUE(probs.defined() != logits.defined(), "Either `probs` or `logits` must be specified, but not both.");
     const Tensor& given = probs.defined() ? probs : logits;
-    CRESSET_CHECK_VALUE(given.dim() >= 1, "`", probs.defined() ? "probs" : "logits", "` parameter must be at least one-dimensional.");
+    CRESSET_CHECK_VALUE(given.dim() >= 1, "`", probs.defined() ? "probs" : "logits",
+                        "` parameter must be at least one-dimensional.");
     slots_ = {Tensor(), Tensor()};
-    if (probs.defined()) slots_[0] = probs / probs.sum(-1, true);
-    else slots_[1] = logits - logits.logsumexp({-1}, true);
+    if (probs.defined())
+      slots_[0] = probs / probs.sum(-1, true);
+    else
+      slots_[1] = logits - logits.logsumexp({-1}, true);
     batch_shape_ = but_last(given.sizes(), 1).vec();
     num_events = given.size(-1);
   }
@@ -170,12 +173,14 @@ Categorical::Categorical(const Tensor& probs, const Tensor& logits, Validate val
     : Distribution(new CategoricalLaw(probs, logits), validate_args) {}
 OneHotCategorical::OneHotCategorical(const Tensor& probs, const Tensor& logits, Validate validate_args)
     : Distribution(new OneHotLaw(probs, logits), validate_args) {}
-OneHotCategoricalStraightThrough::OneHotCategoricalStraightThrough(const Tensor& probs, const Tensor& logits, Validate validate_args)
+OneHotCategoricalStraightThrough::OneHotCategoricalStraightThrough(const Tensor& probs, const Tensor& logits,
+                                                                   Validate validate_args)
     : OneHotCategorical(new StraightThroughLaw(probs, logits), validate_args) {}
 Multinomial::Multinomial(int64_t total_count, const Tensor& probs, const Tensor& logits, Validate validate_args)
     : Distribution(new MultinomialLaw(total_count, probs, logits), validate_args) {}
 int64_t Multinomial::total_count() const { return static_cast<const MultinomialLaw&>(impl()).total_count; }
-ExpRelaxedCategorical::ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits, Validate validate_args)
+ExpRelaxedCategorical::ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits,
+                                             Validate validate_args)
     : Distribution(new ExpRelaxedLaw(temperature, probs, logits), validate_args) {}
 
 }  // namespace cresset::distributions

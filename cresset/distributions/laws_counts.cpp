@@ -39,10 +39,12 @@ struct BernoulliLaw final : LawOf<BernoulliLaw, Bernoulli, BinaryImpl<Exponentia
 };
 
 struct ContinuousBernoulliLaw final : LawOf<ContinuousBernoulliLaw, ContinuousBernoulli, BinaryImpl<ExponentialFamilyImpl>> {
-  ContinuousBernoulliLaw(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims, bool check_probs)
+  ContinuousBernoulliLaw(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims,
+                         bool check_probs)
       : LawOf(probs, logits), low(lims.first), high(lims.second) {
     if (!probs.is_given()) return;
-    CRESSET_CHECK_VALUE(!check_probs || all_true(constraints::unit_interval().check(kept(0))), "The parameter probs has invalid values");
+    CRESSET_CHECK_VALUE(!check_probs || all_true(constraints::unit_interval().check(kept(0))),
+                        "The parameter probs has invalid values");
     slots_[0] = clamp_probs(slots_[0]);
   }
   Tensor lazy(int slot) const override { return slot == 0 ? clamp_probs(BinaryImpl::lazy(0)) : BinaryImpl::lazy(slot); }
@@ -113,11 +115,13 @@ struct ContinuousBernoulliLaw final : LawOf<ContinuousBernoulliLaw, ContinuousBe
   double low, high;
 };
 
-constexpr Argument kBinomial[] = {{"total_count", 2, constraints::nonnegative_integer}, {"probs", 0, constraints::unit_interval},
+constexpr Argument kBinomial[] = {{"total_count", 2, constraints::nonnegative_integer},
+                                  {"probs", 0, constraints::unit_interval},
                                   {"logits", 1, constraints::real}};
 
 struct BinomialLaw final : LawOf<BinomialLaw, Binomial, BinaryImpl<DistributionImpl>> {
-  BinomialLaw(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits) : LawOf(probs, logits, count) {
+  BinomialLaw(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits)
+      : LawOf(probs, logits, count) {
     slots_[2] = slots_[2].type_as(param());
   }
   const Tensor& total_count() const { return kept(2); }
@@ -192,7 +196,8 @@ Constraint below_one() { return constraints::half_open_interval(0.0, 1.0); }
 constexpr Argument kNegativeBinomial[] = {{"total_count", 2, from_zero}, {"probs", 0, below_one}, {"logits", 1, constraints::real}};
 
 struct NegativeBinomialLaw final : LawOf<NegativeBinomialLaw, NegativeBinomial, BinaryImpl<DistributionImpl>> {
-  NegativeBinomialLaw(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits) : LawOf(probs, logits, count) {
+  NegativeBinomialLaw(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits)
+      : LawOf(probs, logits, count) {
     slots_[2] = slots_[2].type_as(param());
   }
   const Tensor& total_count() const { return kept(2); }
@@ -245,14 +250,19 @@ const Kind Poisson::kKind{"Poisson", &ExponentialFamily::kKind};
 
 Bernoulli::Bernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : ExponentialFamily(new BernoulliLaw(probs, logits), validate_args) {}
-ContinuousBernoulli::ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims, Validate validate_args)
+ContinuousBernoulli::ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims,
+                                         Validate validate_args)
     : ExponentialFamily(new ContinuousBernoulliLaw(probs, logits, lims, validate_args.has_value()), validate_args) {}
-Tensor continuous_bernoulli_log_norm(const Distribution& law) { return static_cast<const ContinuousBernoulliLaw&>(law.impl()).log_norm(); }
-Binomial::Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
+Tensor continuous_bernoulli_log_norm(const Distribution& law) {
+  return static_cast<const ContinuousBernoulliLaw&>(law.impl()).log_norm();
+}
+Binomial::Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits,
+                   Validate validate_args)
     : Distribution(new BinomialLaw(total_count, probs, logits), validate_args) {}
 Geometric::Geometric(const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : Distribution(new GeometricLaw(probs, logits), validate_args) {}
-NegativeBinomial::NegativeBinomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
+NegativeBinomial::NegativeBinomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits,
+                                   Validate validate_args)
     : Distribution(new NegativeBinomialLaw(total_count, probs, logits), validate_args) {}
 Poisson::Poisson(const TensorOrNumber& rate, Validate validate_args) : ExponentialFamily(new PoissonLaw{rate}, validate_args) {}
 

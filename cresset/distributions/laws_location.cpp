@@ -22,7 +22,9 @@ struct NormalLaw final : LawOf<NormalLaw, Normal, PlainFamilyImpl> {
     const Shape shape = extended(sample_shape);
     return cresset::normal(loc().expand(shape), scale().expand(shape));
   }
-  Tensor rsample(IntArrayRef sample_shape) const override { return loc() + standard_normal(extended(sample_shape), loc().options()) * scale(); }
+  Tensor rsample(IntArrayRef sample_shape) const override {
+    return loc() + standard_normal(extended(sample_shape), loc().options()) * scale();
+  }
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     return -((value - loc()).pow(2)) / (2 * scale().pow(2)) - scale().log() - std::log(std::sqrt(2 * kPi));
@@ -47,7 +49,9 @@ struct CauchyLaw final : LawOf<CauchyLaw, Cauchy, PlainImpl> {
   Tensor mean() const override { return full_like(loc(), kNan).expand(extended({})); }
   Tensor mode() const override { return loc(); }
   Tensor variance() const override { return full_like(loc(), kInfinity).expand(extended({})); }
-  Tensor rsample(IntArrayRef sample_shape) const override { return loc() + empty(extended(sample_shape), loc().options()).cauchy_() * scale(); }
+  Tensor rsample(IntArrayRef sample_shape) const override {
+    return loc() + empty(extended(sample_shape), loc().options()).cauchy_() * scale();
+  }
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     return -std::log(kPi) - scale().log() - ((value - loc()) / scale()).pow(2).log1p();
@@ -90,12 +94,15 @@ struct LaplaceLaw final : LawOf<LaplaceLaw, Laplace, PlainImpl> {
   Tensor entropy() const override { return 1 + log(2 * scale()); }
 };
 
-constexpr Argument kStudentT[] = {{"df", 0, constraints::positive}, {"loc", 1, constraints::real}, {"scale", 2, constraints::positive}};
+constexpr Argument kStudentT[] = {
+    {"df", 0, constraints::positive}, {"loc", 1, constraints::real}, {"scale", 2, constraints::positive}};
 
 constexpr double kLgammaHalf = 0.5723649429247004;  // math.lgamma(0.5) as Python has it, 3 units off in the last place
 
 struct StudentTLaw final : LawOf<StudentTLaw, StudentT, PlainImpl> {
-  StudentTLaw(const TensorOrNumber& df, const TensorOrNumber& loc, const TensorOrNumber& scale) : LawOf{df, loc, scale} { parts_ = {Chi2(kept(0))}; }
+  StudentTLaw(const TensorOrNumber& df, const TensorOrNumber& loc, const TensorOrNumber& scale) : LawOf{df, loc, scale} {
+    parts_ = {Chi2(kept(0))};
+  }
   const Tensor& df() const { return kept(0); }
   const Tensor& loc() const { return kept(1); }
   const Tensor& scale() const { return kept(2); }
@@ -200,7 +207,9 @@ struct UniformLaw final : LawOf<UniformLaw, Uniform, PlainImpl> {
   const Tensor& low() const { return kept(0); }
   const Tensor& high() const { return kept(1); }
   ArrayRef<Argument> arguments() const override { return kUniform; }
-  Constraint constraint_of(const Argument& a) const override { return a.slot == 0 ? constraints::less_than(high()) : constraints::greater_than(low()); }
+  Constraint constraint_of(const Argument& a) const override {
+    return a.slot == 0 ? constraints::less_than(high()) : constraints::greater_than(low());
+  }
   Constraint support() const override { return constraints::interval(low(), high()); }
   Tensor mean() const override { return (high() + low()) / 2; }
   Tensor mode() const override { return kNan * high(); }
@@ -223,7 +232,8 @@ struct UniformLaw final : LawOf<UniformLaw, Uniform, PlainImpl> {
   Tensor entropy() const override { return log(high() - low()); }
 };
 
-constexpr Argument kGeneralizedPareto[] = {{"loc", 0, constraints::real}, {"scale", 1, constraints::positive}, {"concentration", 2, constraints::real}};
+constexpr Argument kGeneralizedPareto[] = {
+    {"loc", 0, constraints::real}, {"scale", 1, constraints::positive}, {"concentration", 2, constraints::real}};
 
 struct GeneralizedParetoLaw final : LawOf<GeneralizedParetoLaw, GeneralizedPareto, PlainImpl> {
   using LawOf::LawOf;
@@ -288,11 +298,14 @@ VonMises::VonMises(const TensorOrNumber& loc, const TensorOrNumber& concentratio
     : Distribution(new VonMisesLaw{loc, concentration}, validate_args) {}
 Uniform::Uniform(const TensorOrNumber& low, const TensorOrNumber& high, Validate validate_args)
     : Distribution(new UniformLaw{low, high}, validate_args) {}
-GeneralizedPareto::GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration, Validate validate_args)
+GeneralizedPareto::GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration,
+                                     Validate validate_args)
     : Distribution(new GeneralizedParetoLaw{loc, scale, concentration}, validate_args) {}
 Tensor GeneralizedPareto::log_survival_function(const Tensor& value) const {
   return static_cast<const GeneralizedParetoLaw&>(impl()).log_survival(value);
 }
-Tensor GeneralizedPareto::log_cdf(const Tensor& value) const { return static_cast<const GeneralizedParetoLaw&>(impl()).log_cdf(value); }
+Tensor GeneralizedPareto::log_cdf(const Tensor& value) const {
+  return static_cast<const GeneralizedParetoLaw&>(impl()).log_cdf(value);
+}
 
 }  // namespace cresset::distributions

@@ -65,8 +65,10 @@ struct CovarianceImpl : Base {
   int place_ = 0;
 };
 
-constexpr Argument kMultivariateNormal[] = {{"loc", 0, constraints::real_vector}, {"covariance_matrix", 1, constraints::positive_definite},
-                                            {"precision_matrix", 2, constraints::positive_definite}, {"scale_tril", 3, constraints::lower_cholesky}};
+constexpr Argument kMultivariateNormal[] = {{"loc", 0, constraints::real_vector},
+                                            {"covariance_matrix", 1, constraints::positive_definite},
+                                            {"precision_matrix", 2, constraints::positive_definite},
+                                            {"scale_tril", 3, constraints::lower_cholesky}};
 
 struct MultivariateNormalLaw final : LawOf<MultivariateNormalLaw, MultivariateNormal, CovarianceImpl<DistributionImpl>> {
   MultivariateNormalLaw(const Tensor& loc, const Tensor& covariance, const Tensor& precision, const Tensor& tril) {
@@ -88,7 +90,9 @@ struct MultivariateNormalLaw final : LawOf<MultivariateNormalLaw, MultivariateNo
   Tensor mean() const override { return loc(); }
   Tensor mode() const override { return loc(); }
   Tensor variance() const override { return factor().pow(2).sum(-1).expand(extended({})); }
-  Tensor rsample(IntArrayRef sample_shape) const override { return loc() + batch_mv(factor(), standard_normal(extended(sample_shape), loc().options())); }
+  Tensor rsample(IntArrayRef sample_shape) const override {
+    return loc() + batch_mv(factor(), standard_normal(extended(sample_shape), loc().options()));
+  }
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     const Tensor distance = batch_mahalanobis(factor(), value - loc());
@@ -118,11 +122,16 @@ struct LowRankLaw final : LawOf<LowRankLaw, LowRankMultivariateNormal> {
     try {
       batch_shape_ = broadcast_shapes({but_last(loc.sizes(), 1), but_last(factor.sizes(), 2), but_last(diag.sizes(), 1)});
     } catch (const Error&) {
-      throw ValueError("Incompatible batch shapes: loc " + size_text(loc.sizes()) + ", cov_factor " + size_text(factor.sizes()) + ", cov_diag " +
-                       size_text(diag.sizes()));
+      throw ValueError("Incompatible batch shapes: loc " + size_text(loc.sizes()) + ", cov_factor " + size_text(factor.sizes()) +
+                       ", cov_diag " + size_text(diag.sizes()));
     }
     event_shape_ = {n};
-    slots_ = {loc.expand(extended({})), factor.expand(join(batch_shape_, last(factor.sizes(), 2))), diag.expand(extended({})), factor, diag, Tensor()};
+    slots_ = {loc.expand(extended({})),
+              factor.expand(join(batch_shape_, last(factor.sizes(), 2))),
+              diag.expand(extended({})),
+              factor,
+              diag,
+              Tensor()};
   }
   void finish() override {
     const Tensor weighted = W().mT() / D().unsqueeze(-2);
@@ -170,8 +179,10 @@ struct LowRankLaw final : LawOf<LowRankLaw, LowRankMultivariateNormal> {
   }
 };
 
-constexpr Argument kWishart[] = {{"covariance_matrix", 1, constraints::positive_definite}, {"precision_matrix", 2, constraints::positive_definite},
-                                 {"scale_tril", 3, constraints::lower_cholesky}, {"df", 0, nullptr}};
+constexpr Argument kWishart[] = {{"covariance_matrix", 1, constraints::positive_definite},
+                                 {"precision_matrix", 2, constraints::positive_definite},
+                                 {"scale_tril", 3, constraints::lower_cholesky},
+                                 {"df", 0, nullptr}};
 constexpr int8_t kWishartDims[] = {0, 2, 2, 2, DistributionImpl::kKeep};
 
 // The derivative of the logarithm of the multivariate gamma function.
@@ -187,12 +198,14 @@ struct WishartLaw final : LawOf<WishartLaw, Wishart, CovarianceImpl<ExponentialF
     if (df.is_tensor()) batch_shape_ = broadcast_shapes({batch_shape_, df.tensor().sizes()});
     slots_[0] = number_tensor(df, given.options()).expand(batch_shape_);
     event_shape_ = last(given.sizes(), 2).vec();
-    CRESSET_CHECK_VALUE(!kept(0).le(p() - 1).any().item<bool>(), "Value of df=", format_text(df), " expected to be greater than ndim - 1 = ", p() - 1, ".");
+    CRESSET_CHECK_VALUE(!kept(0).le(p() - 1).any().item<bool>(), "Value of df=", format_text(df),
+                        " expected to be greater than ndim - 1 = ", p() - 1, ".");
     slots_[static_cast<size_t>(place)] = given.expand(join(batch_shape_, {-1, -1}));
     keep_given(given, place);
   }
   void finish() override {
-    if (kept(0).lt(p()).any().item<bool>()) warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.");
+    if (kept(0).lt(p()).any().item<bool>())
+      warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.");
     CovarianceImpl::finish();
     parts_ = {chi2(batch_shape_)};
   }
@@ -209,7 +222,9 @@ struct WishartLaw final : LawOf<WishartLaw, Wishart, CovarianceImpl<ExponentialF
   int64_t p() const { return event_shape_.back(); }
   ArrayRef<int8_t> slot_dims() const override { return kWishartDims; }
   ArrayRef<Argument> arguments() const override { return kWishart; }
-  Constraint constraint_of(const Argument& a) const override { return a.slot == 0 ? constraints::greater_than(p() - 1) : a.constraint(); }
+  Constraint constraint_of(const Argument& a) const override {
+    return a.slot == 0 ? constraints::greater_than(p() - 1) : a.constraint();
+  }
   Constraint support() const override { return constraints::positive_definite(); }
   Tensor as_matrices(const Tensor& numbers) const { return numbers.view(join(batch_shape_, {1, 1})); }
   Tensor mean() const override { return as_matrices(df()) * slot(1); }
@@ -277,8 +292,8 @@ struct WishartLaw final : LawOf<WishartLaw, Wishart, CovarianceImpl<ExponentialF
 
 constexpr Argument kLkj[] = {{"concentration", 0, constraints::positive}};
 
-// Sampled by the onion method (Lewandowski, Kurowicka and Joe, "Generating random correlation matrices based on vines and extended onion
-// method", 2009, section 3).
+// Sampled by the onion method (Lewandowski, Kurowicka and Joe, "Generating random correlation matrices based on vines and extended
+// onion method", 2009, section 3).
 struct LkjLaw final : LawOf<LkjLaw, LKJCholesky> {
   LkjLaw(int64_t n, const TensorOrNumber& concentration) : dim(n) {
     CRESSET_CHECK_VALUE(n >= 2, "Expected dim to be an integer greater than or equal to 2. Found dim=", n, ".");
@@ -337,16 +352,17 @@ const Kind LowRankMultivariateNormal::kKind{"LowRankMultivariateNormal", &Distri
 const Kind Wishart::kKind{"Wishart", &ExponentialFamily::kKind, true};
 const Kind LKJCholesky::kKind{"LKJCholesky", &Distribution::kKind};
 
-MultivariateNormal::MultivariateNormal(const Tensor& loc, const Tensor& covariance_matrix, const Tensor& precision_matrix, const Tensor& scale_tril,
-                                       Validate validate_args)
+MultivariateNormal::MultivariateNormal(const Tensor& loc, const Tensor& covariance_matrix, const Tensor& precision_matrix,
+                                       const Tensor& scale_tril, Validate validate_args)
     : Distribution(new MultivariateNormalLaw(loc, covariance_matrix, precision_matrix, scale_tril), validate_args) {}
-LowRankMultivariateNormal::LowRankMultivariateNormal(const Tensor& loc, const Tensor& cov_factor, const Tensor& cov_diag, Validate validate_args)
+LowRankMultivariateNormal::LowRankMultivariateNormal(const Tensor& loc, const Tensor& cov_factor, const Tensor& cov_diag,
+                                                     Validate validate_args)
     : Distribution(new LowRankLaw(loc, cov_factor, cov_diag), validate_args) {}
 Tensor LowRankMultivariateNormal::covariance_matrix() const { return lowrank(*this).covariance_matrix(); }
 Tensor LowRankMultivariateNormal::precision_matrix() const { return lowrank(*this).precision_matrix(); }
 Tensor LowRankMultivariateNormal::scale_tril() const { return lowrank(*this).scale_tril(); }
-Wishart::Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix, const Tensor& precision_matrix, const Tensor& scale_tril,
-                 Validate validate_args)
+Wishart::Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix, const Tensor& precision_matrix,
+                 const Tensor& scale_tril, Validate validate_args)
     : ExponentialFamily(new WishartLaw(df, covariance_matrix, precision_matrix, scale_tril), validate_args) {}
 Tensor Wishart::rsample(IntArrayRef sample_shape, std::optional<int64_t> max_try_correction) const {
   return static_cast<const WishartLaw&>(impl()).rsample(sample_shape, max_try_correction.value_or(10));

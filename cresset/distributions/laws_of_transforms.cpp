@@ -19,14 +19,16 @@ struct OfBase : TransformedImpl {
 
 // With slots of its own, of one number for each place of the batch.
 struct WithSlots : TransformedImpl {
-  WithSlots(const std::vector<Tensor>& slots, Distribution base, std::vector<Transform> steps) : TransformedImpl(std::move(base), std::move(steps)) {
+  WithSlots(const std::vector<Tensor>& slots, Distribution base, std::vector<Transform> steps)
+      : TransformedImpl(std::move(base), std::move(steps)) {
     slots_ = slots;
   }
   ArrayRef<int8_t> slot_dims() const override { return {kScalars, slots_.size()}; }
 };
 
 struct LogNormalLaw final : LawOf<LogNormalLaw, LogNormal, OfBase> {
-  LogNormalLaw(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate v) : LawOf(Normal(loc, scale, v), std::vector<Transform>{ExpTransform()}) {}
+  LogNormalLaw(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate v)
+      : LawOf(Normal(loc, scale, v), std::vector<Transform>{ExpTransform()}) {}
   Tensor loc() const { return parameter_of_base(0); }
   Tensor scale() const { return parameter_of_base(1); }
   ArrayRef<Argument> arguments() const override { return kBaseLocScale; }
@@ -113,7 +115,8 @@ struct GumbelLaw final : LawOf<GumbelLaw, Gumbel, WithSlots> {
 constexpr Argument kInverseGamma[] = {{"concentration", -1, constraints::positive}, {"rate", -2, constraints::positive}};
 
 struct InverseGammaLaw final : LawOf<InverseGammaLaw, InverseGamma, OfBase> {
-  explicit InverseGammaLaw(const Gamma& gamma) : LawOf(gamma, std::vector<Transform>{PowerTransform(-ones({}, gamma.rate().options()))}) {}
+  explicit InverseGammaLaw(const Gamma& gamma)
+      : LawOf(gamma, std::vector<Transform>{PowerTransform(-ones({}, gamma.rate().options()))}) {}
   Tensor concentration() const { return parameter_of_base(0); }
   Tensor rate() const { return parameter_of_base(1); }
   ArrayRef<Argument> arguments() const override { return kInverseGamma; }
@@ -137,7 +140,8 @@ struct KumaraswamyLaw final : LawOf<KumaraswamyLaw, Kumaraswamy, WithSlots> {
   static std::vector<Transform> steps(const std::vector<Tensor>& p) {
     return {PowerTransform(p[1].reciprocal()), AffineTransform(1.0, -1.0), PowerTransform(p[0].reciprocal())};
   }
-  KumaraswamyLaw(const std::vector<Tensor>& p, Validate v) : LawOf(p, Uniform(full_like(p[1], 0), full_like(p[1], 1), v), steps(p)) {}
+  KumaraswamyLaw(const std::vector<Tensor>& p, Validate v)
+      : LawOf(p, Uniform(full_like(p[1], 0), full_like(p[1], 1), v), steps(p)) {}
   void remake_transforms() override { transforms = steps(slots_); }
   const Tensor& a() const { return kept(0); }
   const Tensor& b() const { return kept(1); }
@@ -205,7 +209,9 @@ constexpr Argument kBaseProbsLogits[] = {{"probs", -1, constraints::unit_interva
 constexpr int8_t kRelaxedDims[] = {0, 0, DistributionImpl::kKeep};
 
 struct LogitRelaxedLaw final : LawOf<LogitRelaxedLaw, LogitRelaxedBernoulli, BinaryImpl<DistributionImpl>> {
-  LogitRelaxedLaw(const Tensor& t, const TensorOrNumber& probs, const TensorOrNumber& logits) : LawOf(probs, logits) { slots_.push_back(t); }
+  LogitRelaxedLaw(const Tensor& t, const TensorOrNumber& probs, const TensorOrNumber& logits) : LawOf(probs, logits) {
+    slots_.push_back(t);
+  }
   const Tensor& temperature() const { return kept(2); }
   ArrayRef<int8_t> slot_dims() const override { return kRelaxedDims; }
   ArrayRef<Argument> arguments() const override { return kProbsLogits; }
@@ -277,12 +283,17 @@ Kumaraswamy::Kumaraswamy(const TensorOrNumber& concentration1, const TensorOrNum
 Pareto::Pareto(const TensorOrNumber& scale, const TensorOrNumber& alpha, Validate validate_args)
     : TransformedDistribution(new ParetoLaw(broadcast_all({scale, alpha}), validate_args), validate_args) {}
 Weibull::Weibull(const TensorOrNumber& scale, const TensorOrNumber& concentration, Validate validate_args)
-    : TransformedDistribution(new WeibullLaw(with_reciprocal(broadcast_all({scale, concentration})), validate_args), validate_args) {}
-LogitRelaxedBernoulli::LogitRelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
+    : TransformedDistribution(new WeibullLaw(with_reciprocal(broadcast_all({scale, concentration})), validate_args),
+                              validate_args) {}
+LogitRelaxedBernoulli::LogitRelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits,
+                                             Validate validate_args)
     : Distribution(new LogitRelaxedLaw(temperature, probs, logits), validate_args) {}
-RelaxedBernoulli::RelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
+RelaxedBernoulli::RelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits,
+                                   Validate validate_args)
     : TransformedDistribution(new RelaxedBernoulliLaw(LogitRelaxedBernoulli(temperature, probs, logits)), validate_args) {}
-RelaxedOneHotCategorical::RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits, Validate validate_args)
-    : TransformedDistribution(new RelaxedOneHotLaw(ExpRelaxedCategorical(temperature, probs, logits, validate_args)), validate_args) {}
+RelaxedOneHotCategorical::RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits,
+                                                   Validate validate_args)
+    : TransformedDistribution(new RelaxedOneHotLaw(ExpRelaxedCategorical(temperature, probs, logits, validate_args)),
+                              validate_args) {}
 
 }  // namespace cresset::distributions

@@ -18,7 +18,9 @@ struct ExponentialLaw final : LawOf<ExponentialLaw, Exponential, PlainFamilyImpl
   Tensor mode() const override { return zeros_like(rate()); }
   Tensor stddev() const override { return rate().reciprocal(); }
   Tensor variance() const override { return rate().pow(-2); }
-  Tensor rsample(IntArrayRef sample_shape) const override { return empty(extended(sample_shape), rate().options()).exponential_() / rate(); }
+  Tensor rsample(IntArrayRef sample_shape) const override {
+    return empty(extended(sample_shape), rate().options()).exponential_() / rate();
+  }
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     return rate().log() - rate() * value;
@@ -69,7 +71,9 @@ struct GammaLaw : LawOf<GammaLaw, Gamma, PlainFamilyImpl> {
   }
   double mean_carrier_measure() const override { return 0; }
   std::vector<Tensor> natural_params() const override { return {concentration() - 1, -rate()}; }
-  Tensor log_normalizer(const std::vector<Tensor>& n) const override { return lgamma(n[0] + 1) + (n[0] + 1) * log(-n[1].reciprocal()); }
+  Tensor log_normalizer(const std::vector<Tensor>& n) const override {
+    return lgamma(n[0] + 1) + (n[0] + 1) * log(-n[1].reciprocal());
+  }
 };
 
 constexpr Argument kDf[] = {{"df", -1, constraints::positive}};
@@ -176,7 +180,9 @@ struct DirichletLaw final : LawOf<DirichletLaw, Dirichlet, ExponentialFamilyImpl
     const Tensor &c = concentration(), total = c.sum(-1, true);
     return c * (total - c) / (total.pow(2) * (total + 1));
   }
-  Tensor rsample(IntArrayRef sample_shape) const override { return SampleDirichlet::apply(concentration().expand(extended(sample_shape))); }
+  Tensor rsample(IntArrayRef sample_shape) const override {
+    return SampleDirichlet::apply(concentration().expand(extended(sample_shape)));
+  }
   Tensor log_prob(const Tensor& value) const override {
     check(value);
     const Tensor& c = concentration();
@@ -231,13 +237,15 @@ const Kind FisherSnedecor::kKind{"FisherSnedecor", &Distribution::kKind, true};
 const Kind Dirichlet::kKind{"Dirichlet", &ExponentialFamily::kKind, true};
 const Kind Beta::kKind{"Beta", &ExponentialFamily::kKind, true};
 
-Exponential::Exponential(const TensorOrNumber& rate, Validate validate_args) : ExponentialFamily(new ExponentialLaw{rate}, validate_args) {}
+Exponential::Exponential(const TensorOrNumber& rate, Validate validate_args)
+    : ExponentialFamily(new ExponentialLaw{rate}, validate_args) {}
 Gamma::Gamma(const TensorOrNumber& concentration, const TensorOrNumber& rate, Validate validate_args)
     : ExponentialFamily(new GammaLaw{concentration, rate}, validate_args) {}
 Chi2::Chi2(const TensorOrNumber& df, Validate validate_args) : Gamma(new Chi2Law{half(df), 0.5}, validate_args) {}
 FisherSnedecor::FisherSnedecor(const TensorOrNumber& df1, const TensorOrNumber& df2, Validate validate_args)
     : Distribution(new FisherSnedecorLaw(df1, df2), validate_args) {}
-Dirichlet::Dirichlet(const Tensor& concentration, Validate validate_args) : ExponentialFamily(new DirichletLaw(concentration), validate_args) {}
+Dirichlet::Dirichlet(const Tensor& concentration, Validate validate_args)
+    : ExponentialFamily(new DirichletLaw(concentration), validate_args) {}
 Beta::Beta(const TensorOrNumber& concentration1, const TensorOrNumber& concentration0, Validate validate_args)
     : ExponentialFamily(new BetaLaw(concentration1, concentration0, validate_args), validate_args) {}
 

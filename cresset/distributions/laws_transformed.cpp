@@ -7,9 +7,10 @@ namespace cresset::distributions {
 TransformedImpl::TransformedImpl(Distribution base, std::vector<Transform> given) : transforms(std::move(given)) {
   const ComposeTransform transform(transforms);
   const Shape shape = join(base.batch_shape(), base.event_shape());
-  const int64_t base_dim = static_cast<int64_t>(base.event_shape().size()), in = transform.domain().event_dim(), out = transform.codomain().event_dim();
-  CRESSET_CHECK_VALUE(static_cast<int64_t>(shape.size()) >= in, "base_distribution needs to have shape with size at least ", in, ", but got ",
-                      size_text(shape), ".");
+  const int64_t base_dim = static_cast<int64_t>(base.event_shape().size()), in = transform.domain().event_dim(),
+                out = transform.codomain().event_dim();
+  CRESSET_CHECK_VALUE(static_cast<int64_t>(shape.size()) >= in, "base_distribution needs to have shape with size at least ", in,
+                      ", but got ", size_text(shape), ".");
   const Shape forward = transform.forward_shape(shape), wide = transform.inverse_shape(forward);
   if (shape != wide) base = base.expand(but_last(wide, static_cast<size_t>(base_dim)));
   if (in > base_dim) base = Independent(base, in - base_dim);
@@ -66,9 +67,12 @@ Tensor TransformedImpl::monotonize(const Tensor& value) const {
   Tensor signs;
   for (const Transform& t : transforms) {
     const TensorOrNumber s = t.sign();
-    if (s.is_number() && !signs.defined()) sign *= s.number().as<double>();
-    else if (!signs.defined()) signs = sign * s.tensor();
-    else signs = s.is_number() ? signs * s.number() : signs * s.tensor();
+    if (s.is_number() && !signs.defined())
+      sign *= s.number().as<double>();
+    else if (!signs.defined())
+      signs = sign * s.tensor();
+    else
+      signs = s.is_number() ? signs * s.number() : signs * s.tensor();
   }
   if (!signs.defined()) return sign == 1 ? value : sign * (value - 0.5) + 0.5;
   return signs * (value - 0.5) + 0.5;
@@ -92,8 +96,8 @@ struct PlainTransformed final : LawOf<PlainTransformed, TransformedDistribution,
 struct IndependentLaw final : LawOf<IndependentLaw, Independent> {
   IndependentLaw(const Distribution& base, int64_t n) : ndims(n) {
     const size_t dims = base.batch_shape().size();
-    CRESSET_CHECK_VALUE(n <= static_cast<int64_t>(dims), "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual ", n, " vs ",
-                        dims);
+    CRESSET_CHECK_VALUE(n <= static_cast<int64_t>(dims),
+                        "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual ", n, " vs ", dims);
     const Shape shape = join(base.batch_shape(), base.event_shape());
     const IntArrayRef all(shape);
     batch_shape_ = all.slice(0, dims - static_cast<size_t>(n)).vec();
@@ -125,20 +129,24 @@ struct MixtureLaw final : LawOf<MixtureLaw, MixtureSameFamily> {
   MixtureLaw(const Distribution& mixture, const Distribution& components) {
     CRESSET_CHECK_VALUE(mixture.defined() && mixture.is<Categorical>(),
                         " The Mixture distribution needs to be an  instance of torch.distributions.Categorical");
-    CRESSET_CHECK_VALUE(components.defined(), "The Component distribution needs to be an instance of torch.distributions.Distribution");
+    CRESSET_CHECK_VALUE(components.defined(),
+                        "The Component distribution needs to be an instance of torch.distributions.Distribution");
     const IntArrayRef batch = mixture.batch_shape(), all = components.batch_shape();
     const IntArrayRef wanted = all.slice(0, all.empty() ? 0 : all.size() - 1);
     CRESSET_CHECK_VALUE(fit(batch, wanted), "`mixture_distribution.batch_shape` (", size_text(batch),
                         ") is not compatible with `component_distribution.batch_shape`(", size_text(wanted), ")");
     count = mixture.as<Categorical>().logits().size(-1);
-    CRESSET_CHECK_INDEX(!all.empty(), "MixtureSameFamily: the component distribution must have a batch, one law for each component");
-    CRESSET_CHECK_VALUE(count == all.back(), "`mixture_distribution component` (", count, ") does not equal `component_distribution.batch_shape[-1]` (",
-                        all.back(), ")");
+    CRESSET_CHECK_INDEX(!all.empty(),
+                        "MixtureSameFamily: the component distribution must have a batch, one law for each component");
+    CRESSET_CHECK_VALUE(count == all.back(), "`mixture_distribution component` (", count,
+                        ") does not equal `component_distribution.batch_shape[-1]` (", all.back(), ")");
     parts_ = {mixture, components};
     batch_shape_ = wanted.vec();
     event_shape_ = components.event_shape().vec();
   }
-  void expand_to(IntArrayRef batch_shape) override { parts_ = {parts_[0].expand(batch_shape), components().expand(join(batch_shape, {count}))}; }
+  void expand_to(IntArrayRef batch_shape) override {
+    parts_ = {parts_[0].expand(batch_shape), components().expand(join(batch_shape, {count}))};
+  }
   Categorical mixture() const { return parts_[0].as<Categorical>(); }
   const Distribution& components() const { return parts_[1]; }
   int64_t event_dims() const { return static_cast<int64_t>(event_shape_.size()); }
@@ -147,7 +155,8 @@ struct MixtureLaw final : LawOf<MixtureLaw, MixtureSameFamily> {
   Tensor padded_probs() const {
     const Tensor x = mixture().probs();
     const size_t more = parts_[0].batch_shape().empty() ? batch_shape_.size() : 0;
-    const Shape front = join(but_last(x.sizes(), 1), Shape(more, 1)), back = join(last(x.sizes(), 1), Shape(event_shape_.size(), 1));
+    const Shape front = join(but_last(x.sizes(), 1), Shape(more, 1)),
+                back = join(last(x.sizes(), 1), Shape(event_shape_.size(), 1));
     return x.reshape(join(front, back));
   }
   Constraint support() const override { return constraints::MixtureSameFamilyConstraint(components().support()); }
@@ -181,15 +190,20 @@ const Kind TransformedDistribution::kKind{"TransformedDistribution", &Distributi
 const Kind Independent::kKind{"Independent", &Distribution::kKind};
 const Kind MixtureSameFamily::kKind{"MixtureSameFamily", &Distribution::kKind};
 
-TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const Transform& transform, Validate validate_args)
+TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const Transform& transform,
+                                                 Validate validate_args)
     : Distribution(new PlainTransformed(base_distribution, {transform}), validate_args) {}
-TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms, Validate validate_args)
+TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms,
+                                                 Validate validate_args)
     : Distribution(new PlainTransformed(base_distribution, transforms), validate_args) {}
-std::vector<Transform> TransformedDistribution::transforms() const { return static_cast<const TransformedImpl&>(impl()).transforms; }
+std::vector<Transform> TransformedDistribution::transforms() const {
+  return static_cast<const TransformedImpl&>(impl()).transforms;
+}
 Independent::Independent(const Distribution& base_distribution, int64_t reinterpreted_batch_ndims, Validate validate_args)
     : Distribution(new IndependentLaw(base_distribution, reinterpreted_batch_ndims), validate_args) {}
 int64_t Independent::reinterpreted_batch_ndims() const { return static_cast<const IndependentLaw&>(impl()).ndims; }
-MixtureSameFamily::MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution, Validate validate_args)
+MixtureSameFamily::MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution,
+                                     Validate validate_args)
     : Distribution(new MixtureLaw(mixture_distribution, component_distribution), validate_args) {}
 Categorical MixtureSameFamily::mixture_distribution() const { return impl().part(0).as<Categorical>(); }
 

@@ -19,7 +19,9 @@ std::mutex cache_mutex;
 
 TransformImpl::~TransformImpl() = default;
 
-void TransformImpl::missing(const char* what) const { throw NotImplementedError(std::string(name()) + " does not implement " + what); }
+void TransformImpl::missing(const char* what) const {
+  throw NotImplementedError(std::string(name()) + " does not implement " + what);
+}
 
 TensorOrNumber TransformImpl::sign() const { missing("sign"); }
 Tensor TransformImpl::call(const Tensor&) const { missing("call"); }
@@ -75,14 +77,17 @@ Transform Transform::with_cache(int64_t cache_size) const {
 }
 
 bool Transform::operator==(const Transform& other) const {
-  return inverted_ == other.inverted_ && (impl_ == other.impl_ || (std::strcmp(impl_->name(), other.impl_->name()) == 0 && impl_->equals(*other.impl_)));
+  return inverted_ == other.inverted_ &&
+         (impl_ == other.impl_ || (std::strcmp(impl_->name(), other.impl_->name()) == 0 && impl_->equals(*other.impl_)));
 }
 
 std::string Transform::str() const { return inverted_ ? "_InverseTransform(" + impl_->str() + ")" : impl_->str(); }
 
 namespace {
 
-Constraint real_events(int64_t dims) { return dims == 0 ? constraints::real() : constraints::independent(constraints::real(), dims); }
+Constraint real_events(int64_t dims) {
+  return dims == 0 ? constraints::real() : constraints::independent(constraints::real(), dims);
+}
 
 struct Exp final : TransformOf<Exp> {
   const char* name() const override { return "ExpTransform"; }
@@ -101,7 +106,9 @@ struct Power final : TransformOf<Power> {
   Constraint domain() const override { return constraints::positive(); }
   Constraint codomain() const override { return constraints::positive(); }
   TensorOrNumber sign() const override { return exponent.sign(); }
-  bool equals(const TransformImpl& other) const override { return all_true(exponent.eq(static_cast<const Power&>(other).exponent)); }
+  bool equals(const TransformImpl& other) const override {
+    return all_true(exponent.eq(static_cast<const Power&>(other).exponent));
+  }
   Tensor call(const Tensor& x) const override { return x.pow(exponent); }
   Tensor inverse(const Tensor& y) const override { return y.pow(1 / exponent); }
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override { return (exponent * y / x).abs().log(); }
@@ -148,7 +155,9 @@ struct Tanh final : TransformOf<Tanh> {
   Tensor call(const Tensor& x) const override { return x.tanh(); }
   Tensor inverse(const Tensor& y) const override { return atanh(y); }
   // 1 - tanh(x)^2 without cancellation.
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return 2.0 * (std::log(2.0) - x - softplus(-2.0 * x)); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override {
+    return 2.0 * (std::log(2.0) - x - softplus(-2.0 * x));
+  }
 };
 
 struct Abs final : TransformOf<Abs> {
@@ -223,11 +232,16 @@ struct Cumulative final : TransformOf<Cumulative> {
 }  // namespace
 
 ExpTransform::ExpTransform(int64_t cache_size) : Transform(new Exp, cache_size) {}
-PowerTransform::PowerTransform(const TensorOrNumber& exponent, int64_t cache_size) : Transform(new Power(broadcast_all({exponent})[0]), cache_size) {}
+PowerTransform::PowerTransform(const TensorOrNumber& exponent, int64_t cache_size)
+    : Transform(new Power(broadcast_all({exponent})[0]), cache_size) {}
 SigmoidTransform::SigmoidTransform(int64_t cache_size) : Transform(new Sigmoid, cache_size) {}
 SoftplusTransform::SoftplusTransform(int64_t cache_size) : Transform(new Softplus, cache_size) {}
 TanhTransform::TanhTransform(int64_t cache_size) : Transform(new Tanh, cache_size) {}
 AbsTransform::AbsTransform(int64_t cache_size) : Transform(new Abs, cache_size) {}
+Tensor PowerTransform::exponent() const { return static_cast<const Power&>(impl()).exponent; }
+TensorOrNumber AffineTransform::loc() const { return static_cast<const Affine&>(impl()).loc; }
+TensorOrNumber AffineTransform::scale() const { return static_cast<const Affine&>(impl()).scale; }
+Distribution CumulativeDistributionTransform::distribution() const { return static_cast<const Cumulative&>(impl()).law; }
 AffineTransform::AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim, int64_t cache_size)
     : Transform(new Affine(loc, scale, event_dim), cache_size) {}
 CumulativeDistributionTransform::CumulativeDistributionTransform(const Distribution& distribution, int64_t cache_size)

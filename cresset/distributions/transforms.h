@@ -1,5 +1,6 @@
 #pragma once
-// Invertible functions of tensors with the determinants of their derivatives, and the ways from unconstrained numbers into a constraint.
+// Invertible functions of tensors with the determinants of their derivatives, and the ways from unconstrained numbers into a
+// constraint.
 
 #include <functional>
 
@@ -9,8 +10,8 @@ namespace cresset::distributions {
 
 class Transform;
 
-// What stands behind a Transform. One's own derives from it and defines `name`, `domain`, `codomain`, `copy`, and of `call`, `inverse` and
-// `log_abs_det_jacobian` what there is.
+// What stands behind a Transform. One's own derives from it and defines `name`, `domain`, `codomain`, `copy`, and of `call`,
+// `inverse` and `log_abs_det_jacobian` what there is.
 class CRESSET_API TransformImpl {
  public:
   virtual ~TransformImpl();
@@ -50,11 +51,12 @@ class CRESSET_API TransformImpl {
   mutable Tensor x_, y_;
 };
 
-// A function from `domain` to `codomain`, and its inverse `inv`: a value that shares what stands behind it. With a cache of 1 the last
-// pair of argument and result is remembered, so that the inverse of a result is the very argument.
+// A function from `domain` to `codomain`, and its inverse `inv`: a value that shares what stands behind it. With a cache of 1 the
+// last pair of argument and result is remembered, so that the inverse of a result is the very argument.
 class CRESSET_API Transform {
  public:
-  explicit Transform(std::shared_ptr<const TransformImpl> impl, bool inverted = false) : impl_(std::move(impl)), inverted_(inverted) {}
+  explicit Transform(std::shared_ptr<const TransformImpl> impl, bool inverted = false)
+      : impl_(std::move(impl)), inverted_(inverted) {}
 
   Tensor operator()(const Tensor& x) const { return impl_->cached_call(x, inverted_); }
   Transform inv() const;
@@ -92,6 +94,7 @@ class CRESSET_API ExpTransform : public Transform {
 class CRESSET_API PowerTransform : public Transform {
  public:
   explicit PowerTransform(const TensorOrNumber& exponent, int64_t cache_size = 0);
+  Tensor exponent() const;
 };
 // y = 1 / (1 + exp(-x)).
 class CRESSET_API SigmoidTransform : public Transform {
@@ -117,6 +120,8 @@ class CRESSET_API AbsTransform : public Transform {
 class CRESSET_API AffineTransform : public Transform {
  public:
   AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim = 0, int64_t cache_size = 0);
+  TensorOrNumber loc() const;
+  TensorOrNumber scale() const;
 };
 // From real vectors to the simplex by exponents and division; the inverse is the logarithm. Not bijective.
 class CRESSET_API SoftmaxTransform : public Transform {
@@ -147,32 +152,44 @@ class CRESSET_API PositiveDefiniteTransform : public Transform {
 class CRESSET_API CumulativeDistributionTransform : public Transform {
  public:
   explicit CumulativeDistributionTransform(const Distribution& distribution, int64_t cache_size = 0);
+  Distribution distribution() const;
 };
 // Events of shape `in_shape` as events of shape `out_shape`. Errors: ValueError where they differ in number of elements.
 class CRESSET_API ReshapeTransform : public Transform {
  public:
   ReshapeTransform(IntArrayRef in_shape, IntArrayRef out_shape, int64_t cache_size = 0);
+  Shape in_shape() const;
+  Shape out_shape() const;
 };
 // Transforms one after the other; each remembers for itself.
 class CRESSET_API ComposeTransform : public Transform {
  public:
   explicit ComposeTransform(std::vector<Transform> parts, int64_t cache_size = 0);
+  std::vector<Transform> parts() const;
 };
 // A transform whose last `reinterpreted_batch_ndims` dimensions of places make up one event: their log determinants are summed.
 class CRESSET_API IndependentTransform : public Transform {
  public:
   IndependentTransform(const Transform& base_transform, int64_t reinterpreted_batch_ndims, int64_t cache_size = 0);
+  Transform base_transform() const;
+  int64_t reinterpreted_batch_ndims() const;
 };
 // Transforms of pieces of the lengths `lengths`, 1 each where left out, along `dim`.
 class CRESSET_API CatTransform : public Transform {
  public:
   explicit CatTransform(std::vector<Transform> tseq, int64_t dim = 0, std::vector<int64_t> lengths = {}, int64_t cache_size = 0);
+  std::vector<Transform> transforms() const;
+  std::vector<int64_t> lengths() const;
+  int64_t dim() const;
 };
 // Transforms of the slices along `dim`.
 class CRESSET_API StackTransform : public Transform {
  public:
   explicit StackTransform(std::vector<Transform> tseq, int64_t dim = 0, int64_t cache_size = 0);
+  std::vector<Transform> transforms() const;
+  int64_t dim() const;
 };
+CRESSET_API std::ostream& operator<<(std::ostream& out, const Transform& transform);
 // The composition of no transforms.
 CRESSET_API Transform identity_transform();
 

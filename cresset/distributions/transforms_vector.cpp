@@ -131,11 +131,17 @@ struct Reshape final : TransformOf<Reshape> {
     CRESSET_CHECK_VALUE(product(in) == product(out), "in_shape, out_shape have different numbers of elements");
   }
   const char* name() const override { return "ReshapeTransform"; }
-  Constraint domain() const override { return constraints::independent(constraints::real(), static_cast<int64_t>(in_shape.size())); }
-  Constraint codomain() const override { return constraints::independent(constraints::real(), static_cast<int64_t>(out_shape.size())); }
+  Constraint domain() const override {
+    return constraints::independent(constraints::real(), static_cast<int64_t>(in_shape.size()));
+  }
+  Constraint codomain() const override {
+    return constraints::independent(constraints::real(), static_cast<int64_t>(out_shape.size()));
+  }
   Tensor call(const Tensor& x) const override { return x.reshape(join(but_last(x.sizes(), in_shape.size()), out_shape)); }
   Tensor inverse(const Tensor& y) const override { return y.reshape(join(but_last(y.sizes(), out_shape.size()), in_shape)); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return x.new_zeros(but_last(x.sizes(), in_shape.size())); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override {
+    return x.new_zeros(but_last(x.sizes(), in_shape.size()));
+  }
   // `shape` with its end `from` replaced by `to`.
   static Shape replaced(IntArrayRef shape, IntArrayRef from, IntArrayRef to) {
     check_dims(shape, from.size());
@@ -258,7 +264,9 @@ struct Reinterpreted final : TransformOf<Reinterpreted> {
     CRESSET_CHECK_VALUE(y.dim() >= codomain().event_dim(), "Too few dimensions on input");
     return base.inv()(y);
   }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override { return sum_rightmost(base.log_abs_det_jacobian(x, y), ndims); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
+    return sum_rightmost(base.log_abs_det_jacobian(x, y), ndims);
+  }
   Shape forward_shape(IntArrayRef shape) const override { return base.forward_shape(shape); }
   Shape inverse_shape(IntArrayRef shape) const override { return base.inverse_shape(shape); }
   std::string str() const override { return "IndependentTransform(" + base.str() + ", " + std::to_string(ndims) + ")"; }
@@ -268,12 +276,15 @@ struct Reinterpreted final : TransformOf<Reinterpreted> {
 
 // Pieces along a dimension, each with a transform of its own: of the lengths `lengths`, or (stacked) single slices.
 struct Pieces final : TransformOf<Pieces> {
-  Pieces(std::vector<Transform> t, int64_t d, std::vector<int64_t> l, bool stacked) : parts(std::move(t)), lengths(std::move(l)), dim(d), stacked(stacked) {
+  Pieces(std::vector<Transform> t, int64_t d, std::vector<int64_t> l, bool stacked)
+      : parts(std::move(t)), lengths(std::move(l)), dim(d), stacked(stacked) {
     if (stacked) return;
     if (lengths.empty()) lengths.assign(parts.size(), 1);
     CRESSET_CHECK(lengths.size() == parts.size(), "lengths (", lengths.size(), ") must match transforms (", parts.size(), ")");
   }
-  TransformImpl* copy(int64_t cache_size) const override { return new Pieces(with_caches(parts, cache_size), dim, lengths, stacked); }
+  TransformImpl* copy(int64_t cache_size) const override {
+    return new Pieces(with_caches(parts, cache_size), dim, lengths, stacked);
+  }
   const char* name() const override { return stacked ? "StackTransform" : "CatTransform"; }
   Constraint side(Constraint (Transform::*which)() const) const {
     return stacked ? constraints::stack(sides(parts, which), dim) : constraints::cat(sides(parts, which), dim, lengths);
@@ -288,7 +299,8 @@ struct Pieces final : TransformOf<Pieces> {
     return most;
   }
   std::vector<Tensor> pieces_of(const Tensor& value, const char* what) const {
-    CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), "dim ", dim, " out of range for ", what, " with ", value.dim(), " dimensions");
+    CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), "dim ", dim, " out of range for ", what, " with ", value.dim(),
+                  " dimensions");
     int64_t length = static_cast<int64_t>(parts.size());
     if (!stacked) {
       length = 0;
@@ -297,7 +309,9 @@ struct Pieces final : TransformOf<Pieces> {
     CRESSET_CHECK(value.size(dim) == length, what, " size at dim ", dim, " is ", value.size(dim), ", expected ", length);
     return stacked ? value.unbind(dim) : value.split_with_sizes(lengths, dim);
   }
-  Tensor together(const std::vector<Tensor>& pieces) const { return stacked ? cresset::stack(pieces, dim) : cresset::cat(pieces, dim); }
+  Tensor together(const std::vector<Tensor>& pieces) const {
+    return stacked ? cresset::stack(pieces, dim) : cresset::cat(pieces, dim);
+  }
   Tensor call(const Tensor& x) const override {
     std::vector<Tensor> pieces = pieces_of(x, "x");
     for (size_t i = 0; i < parts.size(); i++) pieces[i] = parts[i](pieces[i]);
@@ -350,6 +364,17 @@ CatTransform::CatTransform(std::vector<Transform> tseq, int64_t dim, std::vector
     : Transform(new Pieces(with_caches(std::move(tseq), cache_size), dim, std::move(lengths), false), cache_size) {}
 StackTransform::StackTransform(std::vector<Transform> tseq, int64_t dim, int64_t cache_size)
     : Transform(new Pieces(with_caches(std::move(tseq), cache_size), dim, {}, true), cache_size) {}
+
+Shape ReshapeTransform::in_shape() const { return static_cast<const Reshape&>(impl()).in_shape; }
+Shape ReshapeTransform::out_shape() const { return static_cast<const Reshape&>(impl()).out_shape; }
+std::vector<Transform> ComposeTransform::parts() const { return static_cast<const Compose&>(impl()).parts; }
+Transform IndependentTransform::base_transform() const { return static_cast<const Reinterpreted&>(impl()).base; }
+int64_t IndependentTransform::reinterpreted_batch_ndims() const { return static_cast<const Reinterpreted&>(impl()).ndims; }
+std::vector<Transform> CatTransform::transforms() const { return static_cast<const Pieces&>(impl()).parts; }
+std::vector<int64_t> CatTransform::lengths() const { return static_cast<const Pieces&>(impl()).lengths; }
+int64_t CatTransform::dim() const { return static_cast<const Pieces&>(impl()).dim; }
+std::vector<Transform> StackTransform::transforms() const { return static_cast<const Pieces&>(impl()).parts; }
+int64_t StackTransform::dim() const { return static_cast<const Pieces&>(impl()).dim; }
 
 Transform identity_transform() { return ComposeTransform({}); }
 

@@ -9,9 +9,12 @@ namespace cresset::distributions {
 
 Finfo finfo(ScalarType t) {
   switch (t) {
-    case ScalarType::Double: return {0x1p-52, 0x1p-1022, std::numeric_limits<double>::lowest()};
-    case ScalarType::Half: return {0x1p-10, 0x1p-14, -65504.0};
-    case ScalarType::BFloat16: return {0x1p-7, 0x1p-126, -0x1.fep127};
+    case ScalarType::Double:
+      return {0x1p-52, 0x1p-1022, std::numeric_limits<double>::lowest()};
+    case ScalarType::Half:
+      return {0x1p-10, 0x1p-14, -65504.0};
+    case ScalarType::BFloat16:
+      return {0x1p-7, 0x1p-126, -0x1.fep127};
     default:
       CRESSET_CHECK_TYPE(t == ScalarType::Float, "distributions: expected floating-point parameters and values, got ", t);
       return {0x1p-23, 0x1p-126, -0x1.fffffep127};
@@ -26,7 +29,8 @@ Shape join(IntArrayRef a, IntArrayRef b) {
 
 Shape broadcast_shapes(std::initializer_list<IntArrayRef> shapes) {
   std::vector<Tensor> metas;
-  for (const IntArrayRef shape : shapes) metas.push_back(empty_strided(shape, Shape(shape.size(), 0), TensorOptions().device(DeviceType::Meta)));
+  for (const IntArrayRef shape : shapes)
+    metas.push_back(empty_strided(shape, Shape(shape.size(), 0), TensorOptions().device(DeviceType::Meta)));
   return cresset::broadcast_tensors(metas)[0].sizes().vec();
 }
 
@@ -76,7 +80,8 @@ std::vector<Tensor> broadcast_all(std::initializer_list<TensorOrNumber> values) 
     }
   std::vector<Tensor> tensors;
   for (const TensorOrNumber& v : values) {
-    CRESSET_CHECK_VALUE(v.is_given(), "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.");
+    CRESSET_CHECK_VALUE(
+        v.is_given(), "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.");
     tensors.push_back(number_tensor(v, options));
   }
   return cresset::broadcast_tensors(tensors);
@@ -109,10 +114,11 @@ Tensor tril_matrix_to_vec(const Tensor& matrix, int64_t diag) {
 
 Tensor vec_to_tril_matrix(const Tensor& vec, int64_t diag) {
   const int64_t count = vec.size(-1), b = 1 + 2 * diag;
-  const double n = (-static_cast<double>(b) + std::sqrt(static_cast<double>(b * b + 8 * count + 4 * std::abs(diag) * (diag + 1)))) / 2;
+  const double n =
+      (-static_cast<double>(b) + std::sqrt(static_cast<double>(b * b + 8 * count + 4 * std::abs(diag) * (diag + 1)))) / 2;
   const int64_t size = std::lrint(n);
-  CRESSET_CHECK_VALUE(std::fabs(n - static_cast<double>(size)) <= finfo(get_default_dtype()).eps, "The size of last dimension is ", count,
-                      " which cannot be expressed as the lower triangular part of a square D x D matrix.");
+  CRESSET_CHECK_VALUE(std::fabs(n - static_cast<double>(size)) <= finfo(get_default_dtype()).eps, "The size of last dimension is ",
+                      count, " which cannot be expressed as the lower triangular part of a square D x D matrix.");
   Tensor matrix = vec.new_zeros(join(but_last(vec.sizes(), 1), {size, size}));
   matrix.index_put_({indexing::Ellipsis, below(size, diag, vec.options())}, vec);
   return matrix;
@@ -123,6 +129,8 @@ Tensor along_batch(const Tensor& values, IntArrayRef batch_shape, bool expand) {
   return expand ? column.expand(join({-1}, batch_shape)) : column;
 }
 
-Tensor binary_entropy(const Tensor& logits, const Tensor& target) { return binary_cross_entropy_with_logits(logits, target, {}, {}, 0); }
+Tensor binary_entropy(const Tensor& logits, const Tensor& target) {
+  return binary_cross_entropy_with_logits(logits, target, {}, {}, 0);
+}
 
 }  // namespace cresset::distributions

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 #include <thread>
 
 #include "distributions/laws.h"
@@ -182,7 +183,8 @@ TEST(OwnLaws, TakeTheRuleOfTheMostDerivedKinds) {
   register_kl(Gamma::kKind, kLower, constant<3>);
   testing::internal::CaptureStderr();
   EXPECT_EQ(kl(kLeft, kLower), 1) << "by the first kind";
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "Warning: Ambiguous kl_divergence(Left, Lower). Please register_kl(Left, Lower)\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "Warning: Ambiguous kl_divergence(Left, Lower). Please register_kl(Left, Lower)\n");
   register_kl(kLeft, kLower, constant<4>);
   EXPECT_EQ(kl(kLeft, kLower), 4);
   register_kl(kLeft, kLower, constant<5>);
@@ -209,7 +211,8 @@ TEST(Transforms, CachesGiveTheVeryArgumentBack) {
   EXPECT_TRUE(cached.with_cache(1) == cached);
   EXPECT_EQ(plain.with_cache().impl().cache_size(), 1);
   EXPECT_EQ(plain.impl().cache_size(), 0);
-  for (const Transform& t : {Transform(ComposeTransform({TanhTransform(), AffineTransform(0.0, 2.0)}, 1)), Transform(IndependentTransform(TanhTransform(), 1, 1))})
+  for (const Transform& t : {Transform(ComposeTransform({TanhTransform(), AffineTransform(0.0, 2.0)}, 1)),
+                             Transform(IndependentTransform(TanhTransform(), 1, 1))})
     EXPECT_TRUE(t.inv()(t(x)).is_same(x)) << t.str();
 }
 
@@ -217,6 +220,38 @@ TEST(Transforms, TransformedLawsTakeValuesBackThroughCaches) {
   const TransformedDistribution law(Normal(zeros({2}), 20.0), {TanhTransform(1)});
   manual_seed(0);
   EXPECT_TRUE(law.log_prob(law.rsample()).isfinite().all().item<bool>());
+}
+
+TEST(Transforms, TellWhatTheyAreMadeOf) {
+  const Tensor e = full({2}, 3.0);
+  EXPECT_TRUE(same(PowerTransform(e).exponent(), e));
+  EXPECT_TRUE(AffineTransform(1.5, e).scale().tensor().is_same(e));
+  EXPECT_EQ(AffineTransform(1.5, e).loc().number().to<double>(), 1.5);
+  EXPECT_TRUE(CumulativeDistributionTransform(Normal(0.0, 1.0)).distribution().is<Normal>());
+  EXPECT_EQ(ReshapeTransform({2, 3}, {6}).in_shape(), (Shape{2, 3}));
+  EXPECT_EQ(ReshapeTransform({2, 3}, {6}).out_shape(), Shape{6});
+  EXPECT_EQ(ComposeTransform({ExpTransform(), TanhTransform()}).parts().size(), 2u);
+  EXPECT_TRUE(IndependentTransform(ExpTransform(), 2).base_transform() == ExpTransform());
+  EXPECT_EQ(IndependentTransform(ExpTransform(), 2).reinterpreted_batch_ndims(), 2);
+  const CatTransform cat({ExpTransform(), TanhTransform()}, -1, {1, 2});
+  EXPECT_TRUE(cat.transforms()[1] == TanhTransform());
+  EXPECT_EQ(cat.lengths(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(cat.dim(), -1);
+  EXPECT_EQ(StackTransform({ExpTransform()}, 1).dim(), 1);
+  EXPECT_EQ(StackTransform({ExpTransform()}, 1).transforms().size(), 1u);
+}
+
+TEST(Handles, ArePrintedAsPythonShowsThem) {
+  std::ostringstream out;
+  out << Normal(0.0, 1.0) << ", " << constraints::positive() << ", " << ExpTransform().inv();
+  EXPECT_EQ(out.str(), "Normal(loc: 0.0, scale: 1.0), GreaterThan(lower_bound=0.0), _InverseTransform(ExpTransform())");
+}
+
+TEST(Handles, KnowTheShapeOfWhatIsGiven) {
+  EXPECT_EQ(Categorical({}, zeros({2, 3})).param_shape(), (Shape{2, 3}));
+  EXPECT_EQ(Multinomial(4, ones({3})).param_shape(), Shape{3});
+  EXPECT_EQ(Binomial(4, full({3}, 0.5)).param_shape(), Shape{3});
+  EXPECT_EQ(LKJCholesky(3).dim(), 3);
 }
 
 struct Cube : TransformImpl {
@@ -270,8 +305,9 @@ TEST(Constraints, RulesOfOnesOwnGoBeforeTheBuiltIn) {
 TEST(Constraints, TransformsLeadIntoThem) {
   manual_seed(5);
   namespace c = constraints;
-  for (const Constraint& region : {c::positive(), c::greater_than(2.0), c::less_than(-1.0), c::unit_interval(), c::interval(-2.0, 3.0), c::simplex(),
-                                   c::real(), c::corr_cholesky(), c::independent(c::positive(), 1)}) {
+  for (const Constraint& region :
+       {c::positive(), c::greater_than(2.0), c::less_than(-1.0), c::unit_interval(), c::interval(-2.0, 3.0), c::simplex(),
+        c::real(), c::corr_cholesky(), c::independent(c::positive(), 1)}) {
     const Transform t = biject_to(region);
     const Tensor x = randn({5, 6}, ScalarType::Double), y = t(x);
     EXPECT_TRUE(region.check(y).all().item<bool>()) << region.str();

@@ -38,77 +38,274 @@ using Make = std::function<Distribution(Leaves&)>;
 
 inline const std::vector<std::pair<std::string, Make>>& laws() {
   static const std::vector<std::pair<std::string, Make>> all = {
-      {"Bernoulli", [](Leaves& t) { return Bernoulli(t({0.2, 0.7})); }},
-      {"BernoulliLogits", [](Leaves& t) { return Bernoulli({}, t({-1.5, 0.25})); }},
-      {"Beta", [](Leaves& t) { auto a = t({0.5, 2.0}); return Beta(a, t({1.5, 3.0})); }},
-      {"Binomial", [](Leaves& t) { return Binomial(7, t({0.2, 0.7})); }},
-      {"BinomialLogits", [](Leaves& t) { return Binomial(4, {}, t({-1.5, 0.25})); }},
-      {"Categorical", [](Leaves& t) { return Categorical(t({0.2, 0.3, 0.5, 1.0, 2.0, 1.5}, {2, 3})); }},
-      {"CategoricalLogits", [](Leaves& t) { return Categorical({}, t({0.2, -0.3, 1.5})); }},
-      {"Cauchy", [](Leaves& t) { auto a = t({0.0, 1.0}); return Cauchy(a, t({1.0, 2.0})); }},
-      {"Chi2", [](Leaves& t) { return Chi2(t({1.5, 4.0})); }},
-      {"ContinuousBernoulli", [](Leaves& t) { return ContinuousBernoulli(t({0.2, 0.5})); }},
-      {"ContinuousBernoulliLogits", [](Leaves& t) { return ContinuousBernoulli({}, t({-1.5, 0.25})); }},
-      {"Dirichlet", [](Leaves& t) { return Dirichlet(t({0.5, 2.0, 3.0})); }},
-      {"DirichletCorner", [](Leaves& t) { return Dirichlet(t({0.5, 0.25, 0.75, 2.0, 1.5, 4.0}, {2, 3})); }},
-      {"Exponential", [](Leaves& t) { return Exponential(t({0.5, 2.0})); }},
-      {"FisherSnedecor", [](Leaves& t) { auto a = t({3.0, 5.0}); return FisherSnedecor(a, t({6.0, 9.0})); }},
-      {"Gamma", [](Leaves& t) { auto a = t({0.5, 2.0}); return Gamma(a, t({1.5, 3.0})); }},
-      {"GeneralizedPareto", [](Leaves& t) { auto a = t({0.0, 1.0}), b = t({1.0, 2.0}); return GeneralizedPareto(a, b, t({0.2, -0.3})); }},
-      {"GeneralizedParetoFlat", [](Leaves& t) { auto a = t({0.0, 1.0}), b = t({1.0, 2.0}); return GeneralizedPareto(a, b, t({0.0, 0.7})); }},
-      {"Geometric", [](Leaves& t) { return Geometric(t({0.2, 0.7})); }},
-      {"GeometricLogits", [](Leaves& t) { return Geometric({}, t({-1.5, 0.25})); }},
-      {"Gumbel", [](Leaves& t) { auto a = t({0.0, 1.0}); return Gumbel(a, t({1.0, 2.0})); }},
-      {"HalfCauchy", [](Leaves& t) { return HalfCauchy(t({0.5, 2.0})); }},
-      {"HalfNormal", [](Leaves& t) { return HalfNormal(t({0.5, 2.0})); }},
-      {"Independent", [](Leaves& t) { auto a = t({0.0, 1.0}); return Independent(Normal(a, t({1.0, 2.0})), 1); }},
-      {"IndependentBernoulli", [](Leaves& t) { return Independent(Bernoulli(t({0.2, 0.7})), 0); }},
-      {"InverseGamma", [](Leaves& t) { auto a = t({2.5, 3.0}); return InverseGamma(a, t({1.5, 3.0})); }},
-      {"Kumaraswamy", [](Leaves& t) { auto a = t({0.5, 2.0}); return Kumaraswamy(a, t({1.5, 3.0})); }},
+      {"Bernoulli",
+       [](Leaves& t) {
+         return Bernoulli(t({0.2, 0.7}));
+       }},
+      {"BernoulliLogits",
+       [](Leaves& t) {
+         return Bernoulli({}, t({-1.5, 0.25}));
+       }},
+      {"Beta",
+       [](Leaves& t) {
+         auto a = t({0.5, 2.0});
+         return Beta(a, t({1.5, 3.0}));
+       }},
+      {"Binomial",
+       [](Leaves& t) {
+         return Binomial(7, t({0.2, 0.7}));
+       }},
+      {"BinomialLogits",
+       [](Leaves& t) {
+         return Binomial(4, {}, t({-1.5, 0.25}));
+       }},
+      {"Categorical",
+       [](Leaves& t) {
+         return Categorical(t({0.2, 0.3, 0.5, 1.0, 2.0, 1.5}, {2, 3}));
+       }},
+      {"CategoricalLogits",
+       [](Leaves& t) {
+         return Categorical({}, t({0.2, -0.3, 1.5}));
+       }},
+      {"Cauchy",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return Cauchy(a, t({1.0, 2.0}));
+       }},
+      {"Chi2",
+       [](Leaves& t) {
+         return Chi2(t({1.5, 4.0}));
+       }},
+      {"ContinuousBernoulli",
+       [](Leaves& t) {
+         return ContinuousBernoulli(t({0.2, 0.5}));
+       }},
+      {"ContinuousBernoulliLogits",
+       [](Leaves& t) {
+         return ContinuousBernoulli({}, t({-1.5, 0.25}));
+       }},
+      {"Dirichlet",
+       [](Leaves& t) {
+         return Dirichlet(t({0.5, 2.0, 3.0}));
+       }},
+      {"DirichletCorner",
+       [](Leaves& t) {
+         return Dirichlet(t({0.5, 0.25, 0.75, 2.0, 1.5, 4.0}, {2, 3}));
+       }},
+      {"Exponential",
+       [](Leaves& t) {
+         return Exponential(t({0.5, 2.0}));
+       }},
+      {"FisherSnedecor",
+       [](Leaves& t) {
+         auto a = t({3.0, 5.0});
+         return FisherSnedecor(a, t({6.0, 9.0}));
+       }},
+      {"Gamma",
+       [](Leaves& t) {
+         auto a = t({0.5, 2.0});
+         return Gamma(a, t({1.5, 3.0}));
+       }},
+      {"GeneralizedPareto",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0}), b = t({1.0, 2.0});
+         return GeneralizedPareto(a, b, t({0.2, -0.3}));
+       }},
+      {"GeneralizedParetoFlat",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0}), b = t({1.0, 2.0});
+         return GeneralizedPareto(a, b, t({0.0, 0.7}));
+       }},
+      {"Geometric",
+       [](Leaves& t) {
+         return Geometric(t({0.2, 0.7}));
+       }},
+      {"GeometricLogits",
+       [](Leaves& t) {
+         return Geometric({}, t({-1.5, 0.25}));
+       }},
+      {"Gumbel",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return Gumbel(a, t({1.0, 2.0}));
+       }},
+      {"HalfCauchy",
+       [](Leaves& t) {
+         return HalfCauchy(t({0.5, 2.0}));
+       }},
+      {"HalfNormal",
+       [](Leaves& t) {
+         return HalfNormal(t({0.5, 2.0}));
+       }},
+      {"Independent",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return Independent(Normal(a, t({1.0, 2.0})), 1);
+       }},
+      {"IndependentBernoulli",
+       [](Leaves& t) {
+         return Independent(Bernoulli(t({0.2, 0.7})), 0);
+       }},
+      {"InverseGamma",
+       [](Leaves& t) {
+         auto a = t({2.5, 3.0});
+         return InverseGamma(a, t({1.5, 3.0}));
+       }},
+      {"Kumaraswamy",
+       [](Leaves& t) {
+         auto a = t({0.5, 2.0});
+         return Kumaraswamy(a, t({1.5, 3.0}));
+       }},
       {"LKJCholesky", [](Leaves& t) { return LKJCholesky(3, t(1.5)); }},
-      {"LKJCholeskyBatch", [](Leaves& t) { return LKJCholesky(3, t({1.5, 0.75})); }},
-      {"Laplace", [](Leaves& t) { auto a = t({0.0, 1.0}); return Laplace(a, t({1.0, 2.0})); }},
-      {"LogNormal", [](Leaves& t) { auto a = t({0.0, 1.0}); return LogNormal(a, t({1.0, 0.5})); }},
-      {"LogisticNormal", [](Leaves& t) { auto a = t({0.0, 1.0}); return LogisticNormal(a, t({1.0, 0.5})); }},
+      {"LKJCholeskyBatch",
+       [](Leaves& t) {
+         return LKJCholesky(3, t({1.5, 0.75}));
+       }},
+      {"Laplace",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return Laplace(a, t({1.0, 2.0}));
+       }},
+      {"LogNormal",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return LogNormal(a, t({1.0, 0.5}));
+       }},
+      {"LogisticNormal",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return LogisticNormal(a, t({1.0, 0.5}));
+       }},
       {"LowRankMultivariateNormal",
-       [](Leaves& t) { auto a = t({0.0, 1.0}), b = t({1.0, 0.5}, {2, 1}); return LowRankMultivariateNormal(a, b, t({1.0, 0.5})); }},
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0}), b = t({1.0, 0.5}, {2, 1});
+         return LowRankMultivariateNormal(a, b, t({1.0, 0.5}));
+       }},
       {"MixtureSameFamily",
-       [](Leaves& t) { auto a = t({0.2, 0.8}), b = t({0.0, 1.0}); return MixtureSameFamily(Categorical(a), Normal(b, t({1.0, 2.0}))); }},
+       [](Leaves& t) {
+         auto a = t({0.2, 0.8}), b = t({0.0, 1.0});
+         return MixtureSameFamily(Categorical(a), Normal(b, t({1.0, 2.0})));
+       }},
       {"MixtureOfVectors",
        [](Leaves& t) {
          auto a = t({0.2, 0.8}), b = t({0.0, 1.0, -1.0, 2.0}, {2, 2});
          return MixtureSameFamily(Categorical(a), Independent(Normal(b, 1.5), 1));
        }},
-      {"Multinomial", [](Leaves& t) { return Multinomial(5, t({0.2, 0.3, 0.5})); }},
-      {"MultivariateNormal", [](Leaves& t) { auto a = t({0.0, 1.0}); return MultivariateNormal(a, t({2.0, 0.5, 0.5, 1.0}, {2, 2})); }},
+      {"Multinomial",
+       [](Leaves& t) {
+         return Multinomial(5, t({0.2, 0.3, 0.5}));
+       }},
+      {"MultivariateNormal",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return MultivariateNormal(a, t({2.0, 0.5, 0.5, 1.0}, {2, 2}));
+       }},
       {"MultivariateNormalPrecision",
-       [](Leaves& t) { auto a = t({0.0, 1.0, 2.0, 0.5}, {2, 2}); return MultivariateNormal(a, {}, t({2.0, 0.5, 0.5, 1.0}, {2, 2})); }},
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0, 2.0, 0.5}, {2, 2});
+         return MultivariateNormal(a, {}, t({2.0, 0.5, 0.5, 1.0}, {2, 2}));
+       }},
       {"MultivariateNormalTril",
-       [](Leaves& t) { auto a = t({0.0, 1.0}); return MultivariateNormal(a, {}, {}, t({1.5, 0.0, 0.5, 1.0}, {2, 2})); }},
-      {"NegativeBinomial", [](Leaves& t) { auto a = t({2.0, 3.5}); return NegativeBinomial(a, t({0.2, 0.7})); }},
-      {"NegativeBinomialLogits", [](Leaves& t) { auto a = t({2.0, 3.5}); return NegativeBinomial(a, {}, t({-1.5, 0.25})); }},
-      {"Normal", [](Leaves& t) { auto a = t({0.0, 1.0}); return Normal(a, t({1.0, 2.0})); }},
-      {"OneHotCategorical", [](Leaves& t) { return OneHotCategorical(t({0.2, 0.3, 0.5})); }},
-      {"OneHotCategoricalBatch", [](Leaves& t) { return OneHotCategorical({}, t({0.2, 0.3, 0.5, 1.0, 2.0, 1.5}, {2, 3})); }},
-      {"OneHotCategoricalStraightThrough", [](Leaves& t) { return OneHotCategoricalStraightThrough(t({0.2, 0.3, 0.5})); }},
-      {"Pareto", [](Leaves& t) { auto a = t({0.5, 2.0}); return Pareto(a, t({3.5, 3.0})); }},
-      {"Poisson", [](Leaves& t) { return Poisson(t({0.5, 12.0})); }},
-      {"RelaxedBernoulli", [](Leaves& t) { auto a = t(0.7); return RelaxedBernoulli(a, t({0.2, 0.7})); }},
-      {"LogitRelaxedBernoulli", [](Leaves& t) { auto a = t(0.7); return LogitRelaxedBernoulli(a, {}, t({-1.5, 0.25})); }},
-      {"RelaxedOneHotCategorical", [](Leaves& t) { auto a = t(0.7); return RelaxedOneHotCategorical(a, t({0.2, 0.3, 0.5})); }},
-      {"ExpRelaxedCategorical", [](Leaves& t) { auto a = t(0.7); return ExpRelaxedCategorical(a, {}, t({0.2, 0.3, 0.5})); }},
-      {"StudentT", [](Leaves& t) { auto a = t({3.0, 5.0}), b = t({0.0, 1.0}); return StudentT(a, b, t({1.0, 2.0})); }},
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return MultivariateNormal(a, {}, {}, t({1.5, 0.0, 0.5, 1.0}, {2, 2}));
+       }},
+      {"NegativeBinomial",
+       [](Leaves& t) {
+         auto a = t({2.0, 3.5});
+         return NegativeBinomial(a, t({0.2, 0.7}));
+       }},
+      {"NegativeBinomialLogits",
+       [](Leaves& t) {
+         auto a = t({2.0, 3.5});
+         return NegativeBinomial(a, {}, t({-1.5, 0.25}));
+       }},
+      {"Normal",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return Normal(a, t({1.0, 2.0}));
+       }},
+      {"OneHotCategorical",
+       [](Leaves& t) {
+         return OneHotCategorical(t({0.2, 0.3, 0.5}));
+       }},
+      {"OneHotCategoricalBatch",
+       [](Leaves& t) {
+         return OneHotCategorical({}, t({0.2, 0.3, 0.5, 1.0, 2.0, 1.5}, {2, 3}));
+       }},
+      {"OneHotCategoricalStraightThrough",
+       [](Leaves& t) {
+         return OneHotCategoricalStraightThrough(t({0.2, 0.3, 0.5}));
+       }},
+      {"Pareto",
+       [](Leaves& t) {
+         auto a = t({0.5, 2.0});
+         return Pareto(a, t({3.5, 3.0}));
+       }},
+      {"Poisson",
+       [](Leaves& t) {
+         return Poisson(t({0.5, 12.0}));
+       }},
+      {"RelaxedBernoulli",
+       [](Leaves& t) {
+         auto a = t(0.7);
+         return RelaxedBernoulli(a, t({0.2, 0.7}));
+       }},
+      {"LogitRelaxedBernoulli",
+       [](Leaves& t) {
+         auto a = t(0.7);
+         return LogitRelaxedBernoulli(a, {}, t({-1.5, 0.25}));
+       }},
+      {"RelaxedOneHotCategorical",
+       [](Leaves& t) {
+         auto a = t(0.7);
+         return RelaxedOneHotCategorical(a, t({0.2, 0.3, 0.5}));
+       }},
+      {"ExpRelaxedCategorical",
+       [](Leaves& t) {
+         auto a = t(0.7);
+         return ExpRelaxedCategorical(a, {}, t({0.2, 0.3, 0.5}));
+       }},
+      {"StudentT",
+       [](Leaves& t) {
+         auto a = t({3.0, 5.0}), b = t({0.0, 1.0});
+         return StudentT(a, b, t({1.0, 2.0}));
+       }},
       {"TransformedDistribution",
        [](Leaves& t) {
          auto a = t({0.0, 1.0}), b = t({1.0, 2.0});
          return TransformedDistribution(Normal(a, b), {AffineTransform(0.5, -2.0), SigmoidTransform(), AffineTransform(1.0, 3.0)});
        }},
-      {"Uniform", [](Leaves& t) { auto a = t({0.0, 1.0}); return Uniform(a, t({1.0, 3.0})); }},
-      {"VonMises", [](Leaves& t) { auto a = t({0.0, 1.0}); return VonMises(a, t({1.0, 2.0})); }},
-      {"VonMisesWide", [](Leaves& t) { auto a = t({0.0, 1.0}); return VonMises(a, t({1e-7, 5.0})); }},
-      {"Weibull", [](Leaves& t) { auto a = t({0.5, 2.0}); return Weibull(a, t({3.5, 3.0})); }},
-      {"Wishart", [](Leaves& t) { auto a = t(3.5); return Wishart(a, t({2.0, 0.5, 0.5, 1.0}, {2, 2})); }},
-      {"WishartTril", [](Leaves& t) { auto a = t({3.5, 2.5}); return Wishart(a, {}, {}, t({1.5, 0.0, 0.5, 1.0}, {2, 2})); }},
+      {"Uniform",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return Uniform(a, t({1.0, 3.0}));
+       }},
+      {"VonMises",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return VonMises(a, t({1.0, 2.0}));
+       }},
+      {"VonMisesWide",
+       [](Leaves& t) {
+         auto a = t({0.0, 1.0});
+         return VonMises(a, t({1e-7, 5.0}));
+       }},
+      {"Weibull",
+       [](Leaves& t) {
+         auto a = t({0.5, 2.0});
+         return Weibull(a, t({3.5, 3.0}));
+       }},
+      {"Wishart",
+       [](Leaves& t) {
+         auto a = t(3.5);
+         return Wishart(a, t({2.0, 0.5, 0.5, 1.0}, {2, 2}));
+       }},
+      {"WishartTril",
+       [](Leaves& t) {
+         auto a = t({3.5, 2.5});
+         return Wishart(a, {}, {}, t({1.5, 0.0, 0.5, 1.0}, {2, 2}));
+       }},
   };
   return all;
 }
@@ -129,8 +326,7 @@ inline std::map<std::string, Tensor> numbers_of(const Make& make, ScalarType dty
     manual_seed(11);
     try {
       found[name] = f();
-    } catch (const NotImplementedError&) {
-    }
+    } catch (const NotImplementedError&) {}
   };
   const auto add_gradients = [&](const std::string& name) {
     const auto at = found.find(name);

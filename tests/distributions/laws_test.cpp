@@ -21,7 +21,8 @@ struct Row {
   std::vector<double> numbers;
 };
 // Derivatives of gamma variables by their shape are approximations in PyTorch, off by parts in 10,000.
-const std::set<std::string> kThroughGamma = {"Beta", "Chi2", "Dirichlet", "DirichletCorner", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"};
+const std::set<std::string> kThroughGamma = {"Beta",           "Chi2",  "Dirichlet",    "DirichletCorner",
+                                             "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"};
 
 const Row kGolden[] = {
 #include "distributions/golden_laws.inc"
@@ -40,8 +41,7 @@ std::map<std::string, Tensor> divergences(ScalarType dtype) {
       Leaves leaves(dtype);
       try {
         found[p + " " + q] = kl_divergence(make_p(leaves), make_q(leaves));
-      } catch (const Error&) {
-      }
+      } catch (const Error&) {}
     }
   return found;
 }
