@@ -50,14 +50,14 @@ class FrontEnds(unittest.TestCase):
                 yield f"KL {pair}", value
 
     def test_every_number(self):
-        for kind in ("float32", "float64"):
+        for kind in ("float32", "float64", "float16", "bfloat16"):
             names = set()
             for name, value in self.ours(kind):
                 names.add(name)
                 with self.subTest(f"{name} {kind}"):
                     self.assertEqual(self.rows.get((name, kind)), written(value))
             self.assertEqual({name for name, k in self.rows if k == kind}, names)
-            self.assertGreater(len(names), 1000)
+            self.assertGreater(len(names), 700)
 
     def test_every_text(self):
         ours = every_text.texts()
