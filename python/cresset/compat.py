@@ -1,5 +1,5 @@
-"""The alias: `import torch` and `from torch.x import y` bind to Cresset, `torchvision` to `cresset.vision` and `safetensors` to
-`cresset.io.safetensors`, in this process, until `uninstall()`.
+"""The alias: `import torch` and `from torch.x import y` bind to Cresset, `torchvision` to `cresset.vision`, `lightning` and `pytorch_lightning` to
+`cresset.lightning` and `safetensors` to `cresset.io.safetensors`, in this process, until `uninstall()`.
 
     >>> import cresset, sys
     >>> cresset.compat.install()
@@ -18,7 +18,8 @@ import importlib.machinery
 import importlib.util
 import sys
 
-_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "safetensors": f"{__package__}.io.safetensors"}
+_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "lightning": f"{__package__}.lightning", "pytorch_lightning": f"{__package__}.lightning",
+          "safetensors": f"{__package__}.io.safetensors"}  # fmt: skip
 _PROGRESS = "docs/parity.md tells what is there"
 
 
@@ -27,6 +28,8 @@ def _is_theirs(name):
 
 
 def _ours(name):
+    if name == "lightning.pytorch" or name.startswith("lightning.pytorch."):
+        name = "pytorch_lightning" + name[len("lightning.pytorch") :]
     root = name.partition(".")[0]
     return _BOUND[root] + name[len(root) :]
 
@@ -116,7 +119,8 @@ def is_installed():
 
 
 def install():
-    """Binds `torch`, `torchvision`, `safetensors` and all their submodules to Cresset. Modules that were imported before keep what they have.
+    """Binds `torch`, `torchvision`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. Modules that were imported before
+    keep what they have.
 
     >>> torch.compat.install()
     >>> import torch as named

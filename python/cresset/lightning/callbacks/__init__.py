@@ -1,0 +1,21 @@
+"""What a Trainer calls at places of its loops.
+
+    >>> stop = torch.lightning.callbacks.EarlyStopping("val_loss")
+    >>> stop.monitor
+    'val_loss'
+"""
+
+from .callback import Callback
+from .early_stopping import EarlyStopping
+from .model_checkpoint import Checkpoint, ModelCheckpoint
+from .others import GradientAccumulationScheduler, LambdaCallback, LearningRateMonitor, ModelSummary, Timer
+from .progress import ProgressBar, TQDMProgressBar
+
+__all__ = ["Callback", "Checkpoint", "EarlyStopping", "GradientAccumulationScheduler", "LambdaCallback", "LearningRateMonitor", "ModelCheckpoint",
+           "ModelSummary", "ProgressBar", "TQDMProgressBar", "Timer"]  # fmt: skip
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    raise _missing.error(__name__, name)
