@@ -2,7 +2,7 @@
 include(cmake/Opgen.cmake)
 
 set(library_sources)
-foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data data/datasets io dist)
+foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data data/datasets io dist train)
   file(GLOB room_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.cpp)
   list(APPEND library_sources ${room_sources})
 endforeach()
