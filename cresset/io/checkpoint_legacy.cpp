@@ -45,13 +45,17 @@ void Checkpoint::read_legacy() {
   // The pickles lie at the front; how far they reach is only known by reading them.
   std::string bytes;
   size_t window = size_t{1} << 20;
-  auto fail = [&] {
-    cresset::detail::throw_error<UnpicklingError>(
-        cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the format before it"));
-  };
   char start[16] = {};
   source_->read(0, start, static_cast<size_t>(std::min<uint64_t>(source_->size(), sizeof start)));
-  if (std::string_view(start + 4, kLegacyMagic.size()) != kLegacyMagic && std::string_view(start + 2, kLegacyMagic.size()) != kLegacyMagic) fail();
+  if (std::string_view(start + 4, kLegacyMagic.size()) != kLegacyMagic && std::string_view(start + 2, kLegacyMagic.size()) != kLegacyMagic) {
+    const std::string_view front(start, sizeof start);
+    const char* other = front.substr(0, 4) == "GGUF"        ? "; it is a GGUF file, which torch.io.load_gguf reads"
+                        : front.substr(1, 5) == "NUMPY"     ? "; it is a .npy file, which torch.io.load_npy reads"
+                        : front.substr(8, 2) == "{\""       ? "; it is a safetensors file, which torch.io.safetensors.load_file reads"
+                                                            : "";
+    cresset::detail::throw_error<UnpicklingError>(
+        cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the formats before it", other));
+  }
   NodeId keys = 0;
   size_t consumed = 0;
   for (;; window *= 8) {

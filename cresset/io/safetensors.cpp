@@ -87,13 +87,14 @@ Entry parse_entry(const std::string& file, const std::string& name, const Json& 
   return entry;
 }
 
-// An object whose keys at `unique_depth` appear once each.
-Json parse_json(const std::string& file, const char* text, size_t size, int unique_depth) {
-  std::set<std::string> seen;
+// An object in which, as in all objects within it, keys appear once each.
+Json parse_json(const std::string& file, const char* text, size_t size) {
+  std::set<std::string> seen[kMaxDepth + 2];  // in the object that is open at each depth
   std::string repeated;
   auto note_keys = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == unique_depth && event == Json::parse_event_t::key && !seen.insert(parsed.get<std::string>()).second) repeated = parsed.get<std::string>();
     if (depth > kMaxDepth) malformed(file, "the header nests too deep");
+    if (event == Json::parse_event_t::object_start) seen[depth + 1].clear();
+    if (event == Json::parse_event_t::key && !seen[depth].insert(parsed.get<std::string>()).second) repeated = parsed.get<std::string>();
     return true;
   };
   Json json;
@@ -110,7 +111,7 @@ Json parse_json(const std::string& file, const char* text, size_t size, int uniq
 }
 
 Header parse_header(const std::string& file, const char* text, size_t size, uint64_t data_size) {
-  const Json json = parse_json(file, text, size, 1);
+  const Json json = parse_json(file, text, size);
   Header header;
   for (const auto& item : json.items()) {
     if (item.key() != "__metadata__") {
@@ -194,6 +195,11 @@ void save_safetensors(const NamedTensors& tensors, const std::string& path, cons
 
 namespace {
 
+bool is_same_memory(const Tensor& a, const Tensor& b) {
+  return a.numel() > 0 && a.layout() == kStrided && b.layout() == kStrided && !a.is_meta() && !b.is_meta() && a.data_ptr() == b.data_ptr() &&
+         a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
 NamedTensors state_of(const nn::Module& module) {
   NamedTensors state("Tensor");
   state.update(module.named_parameters());
@@ -204,7 +210,18 @@ NamedTensors state_of(const nn::Module& module) {
 }  // namespace
 
 void save_safetensors(const NamedTensors& tensors, const std::string& path) { save_safetensors(tensors, path, {{"format", "pt"}}); }
-void save_safetensors(const nn::Module& module, const std::string& path) { save_safetensors(state_of(module), path); }
+
+void save_safetensors(const nn::Module& module, const std::string& path) {
+  Metadata facts = {{"format", "pt"}};
+  NamedTensors kept("Tensor");
+  for (const auto& item : state_of(module)) {
+    const Tensor& t = item.value();
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const auto& other) { return is_same_memory(other.value(), t); });
+    if (same == kept.end()) kept.insert(item.key(), t);
+    else facts[item.key()] = same->key();
+  }
+  save_safetensors(kept, path, facts);
+}
 
 SafetensorsContent read_safetensors(const ByteSource& source, const std::string& name, bool use_mmap) {
   check_has_length(name, source.size());
@@ -240,7 +257,7 @@ std::vector<std::pair<std::string, std::string>> read_safetensors_index(const By
   if (source.size() > kMaxHeader) malformed(name, "an index of ", source.size(), " bytes is too large");
   std::string text(static_cast<size_t>(source.size()), 0);
   source.read(0, text.data(), text.size());
-  const Json json = parse_json(name, text.data(), text.size(), 2);
+  const Json json = parse_json(name, text.data(), text.size());
   const auto map = json.find("weight_map");
   if (map == json.end() || !map->is_object()) malformed(name, "it has no weight_map");
   std::vector<std::pair<std::string, std::string>> shards;
@@ -274,12 +291,16 @@ SafetensorsContent load_safetensors(const std::string& path, bool use_mmap) {
 void load_safetensors(nn::Module& module, const std::string& path, bool strict) {
   const SafetensorsContent content = load_safetensors(path);
   NamedTensors state = state_of(module);
-  size_t found = 0;
+  // Of tensors under several names one is in the file, and the metadata tells which.
+  auto stored_as = [&](const std::string& name) {
+    const Tensor* stored = content.tensors.find(name);
+    const auto other = content.metadata.find(name);
+    return stored || other == content.metadata.end() ? stored : content.tensors.find(other->second);
+  };
   for (const auto& item : state) {
-    const Tensor* stored = content.tensors.find(item.key());
+    const Tensor* stored = stored_as(item.key());
     CRESSET_CHECK(stored || !strict, "load_safetensors: '", path, "' has no tensor '", item.key(), "'");
     if (!stored) continue;
-    found++;
     CRESSET_CHECK(stored->sizes() == item.value().sizes(), "load_safetensors: shape of '", item.key(), "' in '", path, "', got ", stored->sizes(),
                   ", expected ", item.value().sizes());
   }
@@ -287,7 +308,7 @@ void load_safetensors(nn::Module& module, const std::string& path, bool strict) 
     CRESSET_CHECK(!strict || state.contains(item.key()), "load_safetensors: '", path, "' has a tensor '", item.key(), "' that the module has not");
   NoGradGuard guard;
   for (auto& item : state)
-    if (const Tensor* stored = content.tensors.find(item.key())) item.value().copy_(*stored);
+    if (const Tensor* stored = stored_as(item.key())) item.value().copy_(*stored);
 }
 
 }  // namespace cresset::io

@@ -25,7 +25,7 @@ struct SafetensorsContent {
 CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata);
 // With the metadata that PyTorch's writers put into files: format = pt.
 CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path);
-// Parameters and buffers of a module by their full names.
+// Parameters and buffers of a module by their full names; of one under several names the first is written, the metadata names the others.
 CRESSET_API void save_safetensors(const nn::Module& module, const std::string& path);
 // The same bytes to any sink.
 CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, FunctionRef<void(const void*, size_t)> write);

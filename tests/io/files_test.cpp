@@ -129,6 +129,34 @@ TEST_F(Files, GgufThatLies) {
   EXPECT_TRUE(contains(message_of([&] { io::load_gguf(path); }), "more than fit"));
 }
 
+struct TiedImpl : nn::Module {
+  TiedImpl() {
+    first = register_parameter("first", cresset::ones({2, 3}));
+    second = register_parameter("second", first);
+    other = register_parameter("other", cresset::zeros({2}));
+  }
+  Tensor first, second, other;
+};
+CRESSET_MODULE(Tied);
+
+TEST_F(Files, WeightsUnderSeveralNamesAreWrittenOnce) {
+  Tied model;
+  io::save_safetensors(*model, path);
+  const io::SafetensorsContent content = io::load_safetensors(path);
+  EXPECT_EQ(content.tensors.size(), 2u);
+  EXPECT_EQ(content.metadata.at("second"), "first");
+  Tied again;
+  {
+    NoGradGuard guard;
+    again->first.zero_();
+  }
+  io::load_safetensors(*again, path);
+  EXPECT_TRUE(cresset::equal(again->second, cresset::ones({2, 3})));
+  // A file that lacks it without a word is refused.
+  io::save_safetensors({{"first", model->first}, {"other", model->other}}, path);
+  EXPECT_TRUE(contains(message_of([&] { io::load_safetensors(*again, path); }), "no tensor 'second'"));
+}
+
 TEST_F(Files, ModelsInSeveralFiles) {
   io::save_safetensors({{"a", cresset::ones({2})}}, (folder / "1.safetensors").string());
   io::save_safetensors({{"b", cresset::zeros({1})}, {"c", cresset::ones({1})}}, (folder / "2.safetensors").string());

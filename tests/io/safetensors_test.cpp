@@ -164,6 +164,7 @@ TEST(Safetensors, RefusesWhatIsMalformed) {
   EXPECT_TRUE(contains(parse_message(file_of("{" + entry, data)), "not JSON"));
   EXPECT_TRUE(contains(parse_message(file_of("[1]", "")), "not a JSON object"));
   EXPECT_TRUE(contains(parse_message(file_of("{" + entry + "," + entry + "}", data)), "appears twice"));
+  EXPECT_TRUE(contains(parse_message(file_of(R"({"a":{"dtype":"F32","shape":[9],"shape":[2],"data_offsets":[0,8]}})", data)), "'shape' appears twice"));
   EXPECT_TRUE(contains(parse_message(file_of("{" + entry + "}", data.substr(1))), "truncated, got 7 bytes of data, expected 8"));
   EXPECT_TRUE(contains(parse_message(file_of("{" + entry + "}", data + "x")), "1 bytes behind the data"));
   EXPECT_TRUE(contains(parse_message(file_of(R"({"a":{"dtype":"F99","shape":[2],"data_offsets":[0,8]}})", data)), "unknown dtype 'F99'"));

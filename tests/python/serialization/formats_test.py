@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import random
 import struct
 import subprocess
@@ -169,6 +170,13 @@ class Safetensors(unittest.TestCase):
             self.assertEqual(len(st.load_file(path)), 3)
             self.assertEqual(st.load_model(second, path), (set(), []))
         self.assertEqual(second[1].weight.tolist(), first[0].weight.tolist())
+
+
+class Mistaken(unittest.TestCase):
+    def test_load_names_the_reader_of_other_formats(self):
+        for content, reader in ((npy(torch.ones(2)), "load_npy"), (st.save({"a": torch.ones(2)}), "safetensors.load_file"), (b"GGUF" + bytes(20), "load_gguf")):
+            with self.assertRaisesRegex(pickle.UnpicklingError, f"not a checkpoint.*{reader}"):
+                torch.load(io.BytesIO(content))
 
 
 class Alias(unittest.TestCase):
