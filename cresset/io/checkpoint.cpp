@@ -138,8 +138,9 @@ void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, Scalar
   CRESSET_CHECK(known == dtype || dtype == ScalarType::Undefined, "save: tensors of ", known, " and ", dtype,
                 " share the same memory, which the format cannot express; clone() one of them");
   const Device d = storage->device();
-  CRESSET_CHECK(!legacy_ || storage_class(known), "save: the format before zip archives cannot hold ", known == ScalarType::Undefined ? "storages without a dtype" : "tensors of ",
-                known == ScalarType::Undefined ? "" : dtype_name(known));
+  const bool plain = known == ScalarType::Undefined;
+  CRESSET_CHECK(!legacy_ || storage_class(known), "save: the format before zip archives cannot hold ", plain ? "storages without a dtype" : "tensors of ",
+                plain ? "" : dtype_name(known));
   pickler_.storage(found->second, dtype, storage->nbytes(), d.is_cpu() ? "cpu" : d.str(), legacy_);
 }
 

@@ -126,7 +126,8 @@ GgufTensor read_row(Reader& r, const std::string& file) {
   const uint32_t id = r.number<uint32_t>();
   t.type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const GgufType& type) { return static_cast<uint32_t>(type.id) == id; });
   if (t.type == std::end(kTypes)) malformed(file, "'", t.name, "' has the unknown type ", id);
-  if ((dims == 0 ? 1 : t.shape[0]) % t.type->block) malformed(file, "rows of '", t.name, "' are no multiples of ", t.type->block, " elements, as ", t.type->name, " has them");
+  if ((dims == 0 ? 1 : t.shape[0]) % t.type->block)
+    malformed(file, "rows of '", t.name, "' are no multiples of ", t.type->block, " elements, as ", t.type->name, " has them");
   int64_t nbytes;
   if (__builtin_mul_overflow(count / t.type->block, t.type->bytes, &nbytes)) malformed(file, "the shape of '", t.name, "' is too large");
   t.nbytes = static_cast<uint64_t>(nbytes);
@@ -146,7 +147,8 @@ GgufFile::GgufFile(std::shared_ptr<const ByteSource> source, const std::string& 
   r.bytes(magic, sizeof magic);
   if (std::memcmp(magic, "GGUF", 4) != 0) malformed(name_, "it does not start like a GGUF file");
   const uint32_t version = r.number<uint32_t>();
-  if (version != 2 && version != 3) malformed(name_, "it has the version ", version, ", 2 and 3 are known", version == 0x03000000 || version == 0x02000000 ? "; it is of a big-endian machine" : "");
+  const bool big = version == 0x03000000 || version == 0x02000000;
+  if (version != 2 && version != 3) malformed(name_, "it has the version ", version, ", 2 and 3 are known", big ? "; it is of a big-endian machine" : "");
   const uint64_t tensors = r.count(24, "tensors"), facts = r.count(13, "facts");
   uint64_t alignment = 32;
   std::unordered_set<std::string> seen;

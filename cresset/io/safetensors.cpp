@@ -264,7 +264,8 @@ std::vector<std::pair<std::string, std::string>> read_safetensors_index(const By
   for (const auto& item : map->items()) {
     if (!item.value().is_string()) malformed(name, "the file of '", item.key(), "' is not text");
     const std::string file = item.value().get<std::string>();
-    if (file.empty() || file == "." || file == ".." || file.find_first_of(std::string("/\\\0", 3)) != std::string::npos) malformed(name, "the file of '", item.key(), "' is not the name of a file beside it");
+    if (file.empty() || file == "." || file == ".." || file.find_first_of(std::string("/\\\0", 3)) != std::string::npos)
+      malformed(name, "the file of '", item.key(), "' is not the name of a file beside it");
     shards.emplace_back(item.key(), file);
   }
   return shards;

@@ -44,9 +44,9 @@ ScalarType dtype_named(std::string_view name) {
 }
 
 bool is_layout(std::string_view name) {
-  for (const char* known : {"torch.strided", "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn", "torch.jagged"})
-    if (name == known) return true;
-  return false;
+  constexpr std::string_view kLayouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
+                                           "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",    "torch.jagged"};
+  return std::find(std::begin(kLayouts), std::end(kLayouts), name) != std::end(kLayouts);
 }
 
 class Machine {

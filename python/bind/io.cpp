@@ -164,7 +164,8 @@ class Builder {
   }
   void check_hashed(NodeId id) {
     if (depths_[id] > kMaxHashed)
-      cresset::detail::throw_error<io::UnpicklingError>(cresset::str("load: the pickle uses a tuple that nests ", depths_[id], " deep as a key, at most ", kMaxHashed, " are allowed"));
+      cresset::detail::throw_error<io::UnpicklingError>(
+          cresset::str("load: the pickle uses a tuple that nests ", depths_[id], " deep as a key, at most ", kMaxHashed, " are allowed"));
   }
 
   Ref tuple_of(const std::vector<NodeId>& items) {

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::expect_errors_only([&] {
     const io::GgufFile file(fuzz::source_of(data, size), "file");
     for (const io::GgufTensor& t : file.tensors()) {
-      if (t.nbytes > size || t.offset > size - t.nbytes) std::abort();
+      // One without elements may lie where the padding of the file ends.
+      if (t.nbytes > 0 && (t.nbytes > size || t.offset > size - t.nbytes)) std::abort();
       fuzz::expect_errors_only([&] { file.read(t); });
     }
   });
