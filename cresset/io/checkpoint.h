@@ -63,7 +63,7 @@ class CRESSET_API Checkpoint {
 class CRESSET_API CheckpointWriter {
  public:
   // With `legacy` for the format before zip archives, which `write_legacy` then writes.
-  explicit CheckpointWriter(bool legacy = false) : legacy_(legacy) {}
+  explicit CheckpointWriter(bool legacy = false, int protocol = 2) : legacy_(legacy), protocol_(protocol), pickler_(protocol) {}
   Pickler& pickler() { return pickler_; }
   // Puts a tensor on top; storages that several tensors share are written once.
   // Errors: an undefined tensor, one without dense memory.
@@ -85,6 +85,7 @@ class CRESSET_API CheckpointWriter {
   void with_bytes(size_t index, FunctionRef<void(const void*, size_t)> with) const;
 
   const bool legacy_;
+  const int protocol_;
   Pickler pickler_;
   std::vector<intrusive_ptr<StorageImpl>> storages_;
   std::vector<ScalarType> dtypes_;

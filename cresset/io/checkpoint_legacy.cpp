@@ -248,7 +248,7 @@ void Checkpoint::read_tar() {
 
 void CheckpointWriter::write_legacy(const WriteBytes& write) {
   auto put = [&](const std::string& bytes) { write(bytes.data(), bytes.size()); };
-  Pickler magic, version, facts, keys;
+  Pickler magic(protocol_), version(protocol_), facts(protocol_), keys(protocol_);
   magic.big_integer(kLegacyMagic);
   version.integer(kLegacyVersion);
   facts.op('}');

@@ -114,10 +114,11 @@ CRESSET_API NodeId unpickle(Document& document, std::string_view& bytes, const U
 // The node of a tensor over a storage, `geometry` being its sizes and then its strides. Errors: one that reaches beyond the storage.
 NodeId add_tensor(Document& document, NodeId storage, int64_t offset, const std::vector<int64_t>& geometry, const UnpickleOptions& options);
 
-// Writes the operations of a pickle of protocol 2, those that PyTorch's data-only reader knows.
+// Writes the operations of a pickle of protocol 2, those that PyTorch's data-only reader knows. Every later protocol has them too: `protocol`
+// is what the pickle says of itself.
 class CRESSET_API Pickler {
  public:
-  Pickler() : out_("\x80\x02") {}
+  explicit Pickler(int protocol = 2) : out_{'\x80', static_cast<char>(protocol)} {}
   void op(char code) { out_ += code; }
   void none() { op('N'); }
   void boolean(bool v) { op(v ? '\x88' : '\x89'); }

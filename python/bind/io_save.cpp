@@ -333,14 +333,14 @@ void write_to(PyObject* to, const std::function<void(const io::WriteBytes&)>& pr
   io::write_file_atomically(path, produce);
 }
 
-// save(object, path or function of bytes, folder, checksums, record of the byte order, legacy)
+// save(object, path or function of bytes, folder, checksums, record of the byte order, legacy, protocol)
 PyObject* io_save(PyObject*, PyObject* args) {
   PyObject *object, *to;
   const char* folder;
-  int checksums, byte_order, legacy;
-  if (!PyArg_ParseTuple(args, "OOsppp", &object, &to, &folder, &checksums, &byte_order, &legacy)) return nullptr;
+  int checksums, byte_order, legacy, protocol;
+  if (!PyArg_ParseTuple(args, "OOspppi", &object, &to, &folder, &checksums, &byte_order, &legacy, &protocol)) return nullptr;
   return io_guarded([&]() -> PyObject* {
-    io::CheckpointWriter writer(legacy);
+    io::CheckpointWriter writer(legacy, protocol);
     Saver(writer).save(object);
     write_to(to, [&](const io::WriteBytes& write) {
       if (legacy) writer.write_legacy(write);

@@ -511,7 +511,8 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
 
     Tensors that share memory share it in the file; views keep their strides. A path is replaced in one step once everything is on disk.
     Classes of your own are written by name, as pickle does; `load` reads those only if they are allowed. With
-    `_use_new_zipfile_serialization=False` the file has the format before zip archives, without checksums.
+    `_use_new_zipfile_serialization=False` the file has the format before zip archives, without checksums. What pickle cannot write, a lambda
+    say, is left to `pickle_module` where it is another one, dill say: `load` then needs `weights_only=False` and that module.
 
     Raises RuntimeError for a folder that does not exist or tensors of different dtypes over the same memory, AttributeError or
     pickle.PicklingError for objects that cannot be found by name, TypeError for objects that cannot be pickled.
@@ -524,9 +525,18 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
     >>> list(torch.load(buffer))
     ['weight', 'bias']
     """
-    if pickle_protocol != DEFAULT_PROTOCOL:
-        raise ValueError(f"save: only pickles of protocol 2 are written, got pickle_protocol={pickle_protocol}")
-    options = get_crc32_options(), not _disable_byteorder_record, not _use_new_zipfile_serialization
+    protocol = pickle.HIGHEST_PROTOCOL if pickle_protocol < 0 else pickle_protocol
+    if not DEFAULT_PROTOCOL <= protocol <= pickle.HIGHEST_PROTOCOL:
+        raise ValueError(f"save: expected a pickle_protocol of {DEFAULT_PROTOCOL} to {pickle.HIGHEST_PROTOCOL}, got {pickle_protocol}")
+    options = get_crc32_options(), not _disable_byteorder_record, not _use_new_zipfile_serialization, protocol
+    before, _state.pickle_module = getattr(_state, "pickle_module", pickle), pickle_module
+    try:
+        _save(obj, f, options)
+    finally:
+        _state.pickle_module = before
+
+
+def _save(obj, f, options):
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         folder = os.path.dirname(path)
@@ -546,11 +556,29 @@ def _reduce(value):
     if isinstance(value, type) or kind in (types.FunctionType, types.BuiltinFunctionType):
         return None
     special = copyreg.dispatch_table.get(kind)
-    return special(value) if special is not None else value.__reduce_ex__(2)
+    try:
+        return special(value) if special is not None else value.__reduce_ex__(2)
+    except (TypeError, AttributeError, pickle.PicklingError):
+        return _left_to_module(value)
+
+
+def _left_to_module(value):
+    """A function and arguments that make an object that pickle cannot write. Called where an error is handled, which stands without such a module."""
+    module = getattr(_state, "pickle_module", pickle)
+    if module is pickle:
+        raise  # noqa: PLE0704
+    return module.loads, (module.dumps(value),)
 
 
 def _global_name(value, name):
     """The module and name that a file calls an object by, or a function and arguments that find it."""
+    try:
+        return _found_global_name(value, name)
+    except (AttributeError, pickle.PicklingError):
+        return _left_to_module(value)
+
+
+def _found_global_name(value, name):
     name = name or getattr(value, "__qualname__", None) or value.__name__
     module = pickle.whichmodule(value, name)
     if "<locals>" in name:

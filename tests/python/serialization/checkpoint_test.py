@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 import pickle
+import sys
 import tempfile
 import unittest
 import zipfile
@@ -293,6 +294,42 @@ class Classes(unittest.TestCase):
             written(io)
         with self.assertRaises((TypeError, pickle.PicklingError)):
             written((i for i in range(3)))
+
+    def test_other_protocols(self):
+        value = {"a": torch.ones(2), "b": [b"bytes", 2**70, "text", (1.5, None)]}
+        for protocol in (2, 3, 4, 5, -1):
+            for zipped in (True, False):
+                buffer = io.BytesIO()
+                torch.save(value, buffer, pickle_protocol=protocol, _use_new_zipfile_serialization=zipped)
+                content = zipfile.ZipFile(buffer).read("archive/data.pkl") if zipped else buffer.getvalue()
+                self.assertEqual(content[:2], bytes([0x80, protocol % 6]))
+                for options in ({}, {"weights_only": False}):
+                    loaded = torch.load(io.BytesIO(buffer.getvalue()), **options)
+                    self.assertEqual((loaded["a"].tolist(), loaded["b"]), ([1, 1], value["b"]))
+        for protocol in (0, 1, 6):
+            with self.assertRaises(ValueError):
+                torch.save(value, io.BytesIO(), pickle_protocol=protocol)
+
+    def test_other_modules_for_pickling(self):
+        """Such as dill, which writes lambdas."""
+        import marshal
+        import types
+
+        other = types.ModuleType("other_pickle")
+        other.dumps = lambda value: marshal.dumps(value.__code__)
+        other.loads = loads = lambda code: types.FunctionType(marshal.loads(code), {})
+        other.Pickler, other.Unpickler = pickle.Pickler, pickle.Unpickler
+        loads.__module__, loads.__qualname__, loads.__name__ = "other_pickle", "loads", "loads"
+        sys.modules["other_pickle"] = other
+        self.addCleanup(sys.modules.pop, "other_pickle")
+        buffer = io.BytesIO()
+        torch.save({"double": lambda x: 2 * x, "weight": torch.ones(2)}, buffer, pickle_module=other)
+        loaded = torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
+        self.assertEqual((loaded["double"](4), loaded["weight"].tolist()), (8, [1, 1]))
+        with self.assertRaises(pickle.UnpicklingError):
+            torch.load(io.BytesIO(buffer.getvalue()))
+        with self.assertRaises((AttributeError, pickle.PicklingError)):
+            torch.save(lambda x: x, io.BytesIO())
 
     def test_nothing_runs(self):
         """Calls hidden in every way that pickles know of are refused before anything happens."""
