@@ -65,15 +65,5 @@ CRESSET_API void set_tangent(const Tensor& t, uint64_t level, const Tensor& valu
 // Gives `t` the tangents that output `output_nr` of `node` had: for saved outputs.
 CRESSET_API void restore_tangents(const Tensor& t, const Node& node, uint32_t output_nr);
 
-// Under their own name, as in Python.
-namespace forward_ad {
-using dual_level = DualLevel;
-using autograd::enter_dual_level;
-using autograd::exit_dual_level;
-using autograd::make_dual;
-using autograd::unpack_dual;
-using UnpackedDualTensor = UnpackedDual;
-}  // namespace forward_ad
-
 }  // namespace autograd
 }  // namespace cresset

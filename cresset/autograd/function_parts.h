@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/function.h"
 
 namespace cresset::autograd {
@@ -48,5 +49,15 @@ T to_output_type(optional_variable_list& outputs) {
 
 // Errors: what a hook returned has another dtype, device or shape than what it got.
 CRESSET_API void check_variable_result(const Tensor& original, const Tensor& result, const std::string& hook_name);
+
+// Forward mode under Python's names.
+namespace forward_ad {
+using dual_level = DualLevel;
+using UnpackedDualTensor = UnpackedDual;
+using autograd::enter_dual_level;
+using autograd::exit_dual_level;
+using autograd::make_dual;
+using autograd::unpack_dual;
+}  // namespace forward_ad
 
 }  // namespace cresset::autograd

@@ -11,3 +11,4 @@
 #include "cresset/nn/nn.h"
 #include "cresset/nn/packed.h"
 #include "cresset/nn/parallel.h"
+#include "cresset/nn/reparametrize.h"

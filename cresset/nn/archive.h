@@ -77,10 +77,7 @@ class CRESSET_API OutputArchive {
   std::unique_ptr<ArchiveContents> contents_;
 };
 
-// What a file lacks, or has in another shape.
-struct LoadProblems {
-  std::vector<std::string> missing, wrong;
-};
+struct LoadProblems;
 
 class CRESSET_API InputArchive {
  public:

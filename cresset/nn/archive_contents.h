@@ -31,4 +31,9 @@ struct ArchiveContents {
   }
 };
 
+// What a file lacks, or has in another shape.
+struct LoadProblems {
+  std::vector<std::string> missing, wrong;
+};
+
 }  // namespace cresset::serialize

@@ -1,12 +1,18 @@
 #include "cresset/nn/cloneable.h"
 
+#include "cresset/core/generator_scope.h"
+
 namespace cresset::nn::detail {
 
 std::shared_ptr<Module> CloneableBase::clone(const std::optional<Device>& device) const {
   const std::shared_ptr<CloneableBase> copy = duplicate();
   Module& base = *copy;
   base.clear_state();
-  copy->reset();
+  {
+    // What reset() draws is written over: a copy leaves the stream of random numbers as it is, as in Python.
+    DefaultGeneratorScope scope(default_generator().clone());
+    copy->reset();
+  }
   copy_state_to(base, device);
   return copy;
 }

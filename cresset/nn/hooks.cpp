@@ -50,11 +50,11 @@ RemovableHandle add(const std::shared_ptr<Hooks>& hooks, HookList<Hook> Hooks::*
   const size_t key = hooks->next++;
   ((*hooks).*list)[key] = std::make_shared<Hook>(std::move(hook));
   note_global();
-  return RemovableHandle([hooks, list, key] {
+  return RemovableHandle(std::make_shared<std::function<void()>>([hooks, list, key] {
     std::lock_guard<std::mutex> guard(hook_mutex());
     ((*hooks).*list).erase(key);
     note_global();
-  });
+  }));
 }
 
 template <class Hook>
@@ -143,14 +143,9 @@ void run_registration_hooks(Module& module, const std::string& name, std::shared
 
 }  // namespace detail
 
-RemovableHandle::RemovableHandle() = default;
-RemovableHandle::RemovableHandle(std::function<void()> remove) : remove_(std::move(remove)) {}
-RemovableHandle::RemovableHandle(const RemovableHandle&) = default;
-RemovableHandle& RemovableHandle::operator=(const RemovableHandle&) = default;
-RemovableHandle::~RemovableHandle() = default;
 void RemovableHandle::remove() {
-  if (remove_) remove_();
-  remove_ = nullptr;
+  if (remover_) (*static_cast<std::function<void()>*>(remover_.get()))();
+  remover_.reset();
 }
 
 using detail::Hooks;

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <typeinfo>
 
+#include "cresset/nn/archive_contents.h"
 #include "cresset/nn/hooks.h"
 #include "cresset/nn/pimpl.h"
 
@@ -324,6 +325,16 @@ void Module::set_child(const std::string& name, std::shared_ptr<Module> module) 
 void Module::unregister_module(const std::string& name) {
   CRESSET_CHECK(children_.contains(name), "unregister_module: ", this->name(), " has no submodule named '", name, "'");
   children_.erase(name);
+}
+
+void Module::unregister_parameter(const std::string& name) {
+  CRESSET_CHECK(parameters_.contains(name), "unregister_parameter: ", this->name(), " has no parameter named '", name, "'");
+  parameters_.erase(name);
+}
+
+void Module::unregister_buffer(const std::string& name) {
+  CRESSET_CHECK(buffers_.contains(name), "unregister_buffer: ", this->name(), " has no buffer named '", name, "'");
+  buffers_.erase(name);
 }
 
 void Module::print_tree(std::ostream& stream, const std::string& indentation) const {

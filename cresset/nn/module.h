@@ -38,15 +38,13 @@ namespace nn {
 // Takes a hook away again: remove().
 class CRESSET_API RemovableHandle {
  public:
-  RemovableHandle();
-  explicit RemovableHandle(std::function<void()> remove);
-  RemovableHandle(const RemovableHandle&);
-  RemovableHandle& operator=(const RemovableHandle&);
-  ~RemovableHandle();
+  RemovableHandle() = default;
+  // What to call, a std::function<void()>.
+  explicit RemovableHandle(std::shared_ptr<void> remover) : remover_(std::move(remover)) {}
   void remove();
 
  private:
-  std::function<void()> remove_;
+  std::shared_ptr<void> remover_;
 };
 
 class Module;
@@ -145,6 +143,8 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
     return replace_module(name, holder.ptr());
   }
   void unregister_module(const std::string& name);
+  void unregister_parameter(const std::string& name);
+  void unregister_buffer(const std::string& name);
 
   // Hooks run in the order of registration, those for all modules (cresset/nn/hooks.h) first. Those of backward get undefined tensors
   // where there is no gradient. Copies of a module share none.

@@ -182,10 +182,12 @@ Tensor LBFGS::step(LossClosure closure) {
     state.prev_flat_grad(grad.clone());
     state.prev_loss(loss);
 
+    const bool single = grad.scalar_type() == kFloat;
+    detail::StepNumber rate = o.lr();
     t = o.lr();
     if (state.n_iter() == 1) {
       const Tensor first = 1.0 / grad.abs().sum();
-      if (first.item<double>() < 1) t = (first * o.lr()).item<double>();
+      if (first.item<double>() < 1) rate = {t = (first * o.lr()).item<double>(), single};
     }
     const double slope = grad.dot(d).item<double>();
     if (slope > -o.tolerance_change()) break;
@@ -193,21 +195,21 @@ Tensor LBFGS::step(LossClosure closure) {
     int64_t line_evaluations = 0;
     if (o.line_search_fn()) {
       const std::vector<Tensor> start = copy_params();
-      auto evaluate = [&](double step_size) {
+      auto evaluate = [&](detail::StepNumber step_size) {
         detail::LinePoint p;
         p.t = step_size;
-        p.f = evaluate_at(closure, start, step_size, d, &p.g);
-        p.gtd = p.g.dot(d).item<double>();
+        p.f = evaluate_at(closure, start, step_size.value, d, &p.g);
+        p.gtd = {p.g.dot(d).item<double>(), single};
         return p;
       };
       detail::LinePoint origin;
       origin.f = loss;
       origin.g = grad;
-      origin.gtd = slope;
-      const auto found = detail::strong_wolfe(evaluate, origin, t, d.abs().max().item<double>(), o.tolerance_change());
-      loss = found.best.f;
+      origin.gtd = {slope, single};
+      const auto found = detail::strong_wolfe(evaluate, origin, rate, {d.abs().max().item<double>(), single}, o.tolerance_change());
+      loss = found.best.f.value;
       grad = found.best.g;
-      t = found.best.t;
+      t = found.best.t.value;
       line_evaluations = found.evaluations;
       add_to_params(t, d);
       converged = grad.abs().max().item<double>() <= o.tolerance_grad();

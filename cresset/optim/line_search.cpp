@@ -1,6 +1,5 @@
 #include "cresset/optim/line_search.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace cresset::optim::detail {
@@ -10,22 +9,27 @@ namespace {
 constexpr double kSufficientDecrease = 1e-4, kCurvature = 0.9;
 constexpr int kMaxIterations = 25;
 
+StepNumber root(StepNumber x) { return x.single ? StepNumber(std::sqrt(static_cast<float>(x.value)), true) : StepNumber(std::sqrt(x.value)); }
+StepNumber magnitude(StepNumber x) { return {std::abs(x.value), x.single}; }
+StepNumber smaller(StepNumber a, StepNumber b) { return b < a ? b : a; }
+StepNumber larger(StepNumber a, StepNumber b) { return b > a ? b : a; }
+
 // The minimum within [low, high] of the cubic through two points with slopes.
-double cubic_minimum(const LinePoint& a, const LinePoint& b, double low, double high) {
-  const double d1 = a.gtd + b.gtd - 3 * (a.f - b.f) / (a.t - b.t);
-  const double discriminant = d1 * d1 - a.gtd * b.gtd;
+StepNumber cubic_minimum(const LinePoint& first, const LinePoint& second, StepNumber low, StepNumber high) {
+  const bool swapped = first.t > second.t;
+  const LinePoint &a = swapped ? second : first, &b = swapped ? first : second;
+  const StepNumber d1 = a.gtd + b.gtd - StepNumber(3) * (a.f - b.f) / (a.t - b.t);
+  const StepNumber discriminant = d1 * d1 - a.gtd * b.gtd;
   if (!(discriminant >= 0)) return (low + high) / 2;
-  const double d2 = std::sqrt(discriminant);
-  const double t = a.t <= b.t ? b.t - (b.t - a.t) * ((b.gtd + d2 - d1) / (b.gtd - a.gtd + 2 * d2))
-                              : a.t - (a.t - b.t) * ((a.gtd + d2 - d1) / (a.gtd - b.gtd + 2 * d2));
-  return std::min(std::max(t, low), high);
+  const StepNumber d2 = root(discriminant);
+  return smaller(larger(b.t - (b.t - a.t) * ((b.gtd + d2 - d1) / (b.gtd - a.gtd + StepNumber(2) * d2)), low), high);
 }
 
 class StrongWolfe {
  public:
-  StrongWolfe(FunctionRef<LinePoint(double)> evaluate, const LinePoint& start) : evaluate_(evaluate), start_(start) {}
+  StrongWolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start) : evaluate_(evaluate), start_(start) {}
 
-  LineSearchResult run(double first_step, double direction_max, double tolerance_change) {
+  LineSearchResult run(StepNumber first_step, StepNumber direction_max, double tolerance_change) {
     const bool found = bracket(first_step);
     low_ = &bracket_[0];
     high_ = &bracket_[1];
@@ -36,15 +40,15 @@ class StrongWolfe {
   }
 
  private:
-  LinePoint evaluate(double t) {
+  LinePoint evaluate(StepNumber t) {
     evaluations_++;
     return evaluate_(t);
   }
-  bool decreases(const LinePoint& p) const { return p.f <= start_.f + kSufficientDecrease * p.t * start_.gtd; }
-  bool is_flat(const LinePoint& p) const { return std::abs(p.gtd) <= -kCurvature * start_.gtd; }
+  bool decreases(const LinePoint& p) const { return p.f <= start_.f + StepNumber(kSufficientDecrease) * p.t * start_.gtd; }
+  bool is_flat(const LinePoint& p) const { return magnitude(p.gtd) <= StepNumber(-kCurvature) * start_.gtd; }
 
   // Goes out until an acceptable point lies between two; true if it met one on the way (then bracket_[0]).
-  bool bracket(double t) {
+  bool bracket(StepNumber t) {
     LinePoint previous = start_, current = evaluate(t);
     for (; iterations_ < kMaxIterations; iterations_++) {
       if (!decreases(current) || (iterations_ > 1 && current.f >= previous.f)) return between(previous, current);
@@ -53,7 +57,7 @@ class StrongWolfe {
         return true;
       }
       if (current.gtd >= 0) return between(previous, current);
-      const double next = cubic_minimum(previous, current, current.t + 0.01 * (current.t - previous.t), current.t * 10);
+      const StepNumber next = cubic_minimum(previous, current, current.t + StepNumber(0.01) * (current.t - previous.t), current.t * 10);
       previous = current;
       current = evaluate(next);
     }
@@ -66,17 +70,17 @@ class StrongWolfe {
     return false;
   }
 
-  void zoom(double direction_max, double tolerance_change) {
+  void zoom(StepNumber direction_max, double tolerance_change) {
     bool slow = false;
     for (; iterations_ < kMaxIterations; iterations_++) {
-      const double least = std::min(bracket_[0].t, bracket_[1].t), most = std::max(bracket_[0].t, bracket_[1].t);
+      const StepNumber least = smaller(bracket_[0].t, bracket_[1].t), most = larger(bracket_[0].t, bracket_[1].t);
       if ((most - least) * direction_max < tolerance_change) return;
-      double t = cubic_minimum(bracket_[0], bracket_[1], least, most);
+      StepNumber t = cubic_minimum(bracket_[0], bracket_[1], least, most);
       // Twice in a row close to an end means little progress: then step away from it.
-      const double margin = 0.1 * (most - least);
-      if (std::min(most - t, t - least) < margin) {
+      const StepNumber margin = StepNumber(0.1) * (most - least);
+      if (smaller(most - t, t - least) < margin) {
         if (slow || t >= most || t <= least) {
-          t = std::abs(t - most) < std::abs(t - least) ? most - margin : least + margin;
+          t = magnitude(t - most) < magnitude(t - least) ? most - margin : least + margin;
           slow = false;
         } else {
           slow = true;
@@ -98,7 +102,7 @@ class StrongWolfe {
     }
   }
 
-  FunctionRef<LinePoint(double)> evaluate_;
+  FunctionRef<LinePoint(StepNumber)> evaluate_;
   const LinePoint& start_;
   LinePoint bracket_[2];
   LinePoint *low_ = nullptr, *high_ = nullptr;
@@ -108,7 +112,7 @@ class StrongWolfe {
 
 }  // namespace
 
-LineSearchResult strong_wolfe(FunctionRef<LinePoint(double)> evaluate, const LinePoint& start, double first_step, double direction_max,
+LineSearchResult strong_wolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, StepNumber first_step, StepNumber direction_max,
                               double tolerance_change) {
   return StrongWolfe(evaluate, start).run(first_step, direction_max, tolerance_change);
 }

@@ -6,11 +6,40 @@
 
 namespace cresset::optim::detail {
 
+// A number as Python's optimizer has it: a tensor of single precision where it comes from one, else a double. An operation on both is one
+// of single precision.
+struct StepNumber {
+  StepNumber(double v = 0, bool is_single = false) : value(is_single ? static_cast<float>(v) : v), single(is_single) {}
+  double value;
+  bool single;
+};
+#define CRESSET_STEP_OPERATOR(op)                                                          \
+  inline StepNumber operator op(StepNumber a, StepNumber b) {                              \
+    if (!a.single && !b.single) return a.value op b.value;                                 \
+    return {static_cast<float>(a.value) op static_cast<float>(b.value), true};             \
+  }
+CRESSET_STEP_OPERATOR(+)
+CRESSET_STEP_OPERATOR(-)
+CRESSET_STEP_OPERATOR(*)
+CRESSET_STEP_OPERATOR(/)
+#undef CRESSET_STEP_OPERATOR
+#define CRESSET_STEP_COMPARISON(op)                                                        \
+  inline bool operator op(StepNumber a, StepNumber b) {                                    \
+    if (!a.single && !b.single) return a.value op b.value;                                 \
+    return static_cast<float>(a.value) op static_cast<float>(b.value);                     \
+  }
+CRESSET_STEP_COMPARISON(<)
+CRESSET_STEP_COMPARISON(>)
+CRESSET_STEP_COMPARISON(<=)
+CRESSET_STEP_COMPARISON(>=)
+#undef CRESSET_STEP_COMPARISON
+inline StepNumber operator-(StepNumber a) { return {-a.value, a.single}; }
+
 // One point on the line: step length, loss, gradient, and the gradient's component along the direction.
 struct LinePoint {
-  double t = 0, f = 0;
+  StepNumber t, f;
   Tensor g;
-  double gtd = 0;
+  StepNumber gtd;
 };
 
 struct LineSearchResult {
@@ -19,7 +48,7 @@ struct LineSearchResult {
 };
 
 // `evaluate` returns the point at a step length. `start` is the point at 0 and must descend.
-LineSearchResult strong_wolfe(FunctionRef<LinePoint(double)> evaluate, const LinePoint& start, double first_step, double direction_max,
+LineSearchResult strong_wolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, StepNumber first_step, StepNumber direction_max,
                               double tolerance_change);
 
 }  // namespace cresset::optim::detail

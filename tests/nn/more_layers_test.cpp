@@ -7,6 +7,7 @@
 
 #include "cresset/cresset.h"
 #include "cresset/nn/all.h"
+#include "cresset/ops/namespaces.h"
 #include "error_of.h"
 
 namespace {
@@ -184,6 +185,38 @@ TEST(Load, AnotherModelsStateIsListedAndChangesNothing) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   const auto after = target->parameters();
   for (size_t i = 0; i < after.size(); i++) EXPECT_TRUE(equal(after[i], before[i])) << i;
+}
+
+TEST(Reparametrize, WeightsAreComputedBeforeEachCallAndBecomeOrdinaryAgain) {
+  manual_seed(2);
+  nn::Linear layer(4, 3);
+  const Tensor input = randn({2, 4}), before = layer(input);
+  auto handle = nn::utils::weight_norm(layer);
+  EXPECT_EQ(layer->named_parameters().keys(), (std::vector<std::string>{"bias", "weight_g", "weight_v"}));
+  EXPECT_TRUE(allclose(layer(input), before));
+  NoGradGuard guard;
+  layer->named_parameters()["weight_g"].mul_(2);
+  EXPECT_TRUE(allclose(layer(input) - layer->bias, (before - layer->bias) * 2));
+  EXPECT_NE(error_of([&] { nn::utils::weight_norm(layer); }).find("is computed already"), std::string::npos);
+  nn::utils::remove_weight_norm(layer, handle);
+  EXPECT_TRUE(allclose(layer(input) - layer->bias, (before - layer->bias) * 2));
+  EXPECT_EQ(layer->named_parameters().keys(), (std::vector<std::string>{"bias", "weight"}));
+
+  auto spectral = nn::utils::spectral_norm(layer, 50);
+  layer(input);
+  EXPECT_NEAR(linalg::matrix_norm(layer->weight, 2).item<double>(), 1.0, 1e-4);
+  nn::utils::remove_spectral_norm(layer, spectral);
+  EXPECT_NEAR(linalg::matrix_norm(layer->weight, 2).item<double>(), 1.0, 1e-4);
+}
+
+TEST(Clone, LeavesTheStreamOfRandomNumbersAsItIs) {
+  nn::Sequential model(nn::Linear(4, 3), nn::Linear(3, 2));
+  manual_seed(5);
+  const Tensor expected = rand({3});
+  manual_seed(5);
+  const auto copy = model->clone();
+  EXPECT_TRUE(equal(rand({3}), expected));
+  EXPECT_TRUE(equal(copy->parameters()[2], model->parameters()[2]));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "cresset/nn/all.h"
 #include "cresset/optim/all.h"
 #include "cresset/transform/autocast.h"
+#include "cresset/transform/checkpoint.h"
 #include "torch/detail/tensor.h"
 
 namespace torch {
@@ -14,6 +15,10 @@ namespace torch {
 using cresset::autocast;
 using cresset::load;
 using cresset::save;
+namespace utils {
+using cresset::utils::checkpoint;
+using cresset::utils::checkpoint_sequential;
+}
 namespace amp {
 using namespace cresset::amp;
 using cresset::autocast;
