@@ -73,6 +73,11 @@ class Elementwise(Optimizer):
     def _update(self, p, grad, state, options):
         raise NotImplementedError
 
+    def _layout(self, p, group):
+        state = {}
+        self._start(torch.empty_like(p.detach(), device="meta"), state, {**_with_numbers(group), "fused": False, "capturable": False})
+        return {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
+
     def _no_sparse(self):
         return f"{type(self).__name__} does not support sparse gradients"
 

@@ -136,6 +136,12 @@ class LBFGS(Optimizer):
     def _params(self):
         return self.param_groups[0]["params"]
 
+    _optional_state = ("d", "prev_flat_grad")
+
+    def _layout(self, p, group):
+        count = sum(q.numel() * (2 if q.is_complex() else 1) for q in group["params"])
+        return dict.fromkeys(self._optional_state, torch.empty(count, device="meta")) if p is group["params"][0] else {}
+
     def _flat_grad(self):
         parts = []
         for p in self._params:

@@ -278,7 +278,9 @@ class Optimizer:
         Args:
             state_dict: of an optimizer of the same class with groups of the same sizes; it is not modified.
 
-        Errors: ValueError if the number or the sizes of the groups differ.
+        Errors: ValueError if the number or the sizes of the groups differ, or if the state of a parameter is another optimizer's or
+        another model's, so that the next step could not use it: what is missing, unexpected and of another shape is listed. Nothing has
+        changed then.
         """
         state_dict = dict(state_dict)
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -302,9 +304,33 @@ class Optimizer:
             new["params"] = old["params"]
             if "param_names" in old:
                 new.setdefault("param_names", old["param_names"])
+        self._check_fits(state, saved)
         self.__setstate__({"state": state, "param_groups": saved})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
+
+    _optional_state = ()  # what a step makes where it is missing
+
+    def _layout(self, p, group):
+        """What a step needs of the state of `p`, by name: tensors of the shapes. Empty: nothing is known."""
+        return {}
+
+    def _check_fits(self, state, groups):
+        problems = []
+        for number, (p, group) in enumerate((p, group) for group in groups for p in group["params"]):
+            values = state.get(p)
+            if not isinstance(values, dict) or not values:
+                continue
+            wanted = self._layout(p, {**self.defaults, **group})
+            missing = [name for name in wanted if values.get(name) is None and name not in self._optional_state]
+            other = [f"{name} {tuple(values[name].shape)} instead of {tuple(like.shape)}" for name, like in wanted.items()
+                     if like.dim() and isinstance(values.get(name), torch.Tensor) and values[name].shape != like.shape]  # fmt: skip
+            if missing or other:
+                unexpected = [name for name in values if name not in wanted]
+                lists = (("missing", missing), ("unexpected", unexpected), ("of another shape", other))
+                problems.append(f"parameter {number}: " + "; ".join(f"{what}: {', '.join(map(str, names))}" for what, names in lists if names))
+        if problems:
+            raise ValueError(f"loaded state dict is not the state of this {type(self).__name__}: " + ". ".join(problems[:8] + ["..."] * (len(problems) > 8)))
 
     def _all_params(self):
         return chain.from_iterable(group["params"] for group in self.param_groups)

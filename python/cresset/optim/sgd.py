@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _cresset
 
+import cresset as torch
+
 from ._elementwise import Elementwise, add_scaled, check_fused, check_lr, check_range
 
 __all__ = ["SGD"]
@@ -55,6 +57,11 @@ class SGD(Elementwise):
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
+
+    _optional_state = ("momentum_buffer",)
+
+    def _layout(self, p, group):
+        return {"momentum_buffer": torch.empty_like(p.detach(), device="meta")} if group["momentum"] else {}
 
     def _fused(self, params, o):
         return _cresset.fused_sgd(params, self.state, o["lr"], o["momentum"], o["dampening"], o["weight_decay"], o["nesterov"], o["maximize"])

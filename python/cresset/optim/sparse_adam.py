@@ -65,6 +65,9 @@ class SparseAdam(Elementwise):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         state["step"], state["exp_avg"], state["exp_avg_sq"] = 0, zeros_like(p), zeros_like(p)
 
+    def _layout(self, p, group):
+        return dict.fromkeys(("exp_avg", "exp_avg_sq"), torch.empty_like(p.detach(), device="meta"))
+
     def _step_group(self, group):
         self._rate = group["lr"]
         super()._step_group(group)

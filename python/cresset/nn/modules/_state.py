@@ -128,7 +128,7 @@ class StateMixin:
 
         With `strict` every key must be here and there. `assign=True` takes the tensors themselves instead of copying. Returns the
         missing and the unexpected keys. Raises TypeError for what is no mapping, RuntimeError that lists every missing, unexpected
-        and wrongly shaped key.
+        and wrongly shaped key; nothing has been loaded then.
 
         >>> nn.Linear(2, 1).load_state_dict(nn.Linear(2, 1).state_dict())
         <All keys matched successfully>
@@ -156,14 +156,39 @@ class StateMixin:
                 if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
                     raise RuntimeError("load_state_dict post-hook must return None: change the lists of keys in place")
 
+        undo = self._way_back() if self._looks_wrong(state_dict, strict) else None
         load(self, state_dict, "")
         if strict:
             for keys, what in ((unexpected, "Unexpected"), (missing, "Missing")):
                 if keys:
                     errors.insert(0, f"{what} key(s) in state_dict: {', '.join(f'{chr(34)}{k}{chr(34)}' for k in keys)}.")
         if errors:
+            if undo:
+                undo()
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return _IncompatibleKeys(missing, unexpected)
+
+    def _looks_wrong(self, state_dict, strict):
+        """Whether loading will, as far as names and shapes tell, end in an error."""
+        own = {**dict(self.named_parameters(remove_duplicate=False)), **dict(self.named_buffers(remove_duplicate=False))}
+        if strict and own.keys() != state_dict.keys():
+            return True
+        pairs = ((own.get(key), value) for key, value in state_dict.items() if isinstance(value, torch.Tensor))
+        return any(t is not None and not is_lazy(t) and not is_lazy(value) and t.shape != value.shape for t, value in pairs)
+
+    def _way_back(self):
+        """A function that makes every parameter and buffer what it is now."""
+        tables = [(table, dict(table)) for module in self.modules() for table in (module._parameters, module._buffers)]
+        values = [(t, t.detach().clone()) for _, names in tables for t in names.values() if t is not None and not is_lazy(t)]
+
+        def undo():
+            for table, names in tables:
+                table.clear()
+                table.update(names)
+            for t, value in values:
+                t.detach().copy_(value)
+
+        return undo
 
     # ---- hooks ------------------------------------------------------------------------------------------------------
 
