@@ -202,8 +202,9 @@ def _written(value, fail, name):
     raise fail(f"Parameter {name} has an unsupported default value type {type(value)}.")
 
 
-def inferred(function, mutates_args, op_name=None):
-    """The schema's text of a function with annotations."""
+def inferred(function, mutates_args, op_name=None, tags=()):
+    """The schema's text of a function with annotations. The tags `inplace` and `out` say that it returns what it changes."""
+    kinds = {getattr(tag, "name", tag) for tag in (tags if isinstance(tags, (list, tuple, set, frozenset)) else (tags,))}
     signature = inspect.signature(function)
 
     def fail(text):
@@ -214,6 +215,7 @@ def inferred(function, mutates_args, op_name=None):
     except NameError as error:
         raise fail(f"Unsupported type annotation: {error}.") from None
     parts, keyword, seen = [], False, set()
+    changed, by_position = [], False
     for place, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise fail("We do not support positional-only args, varargs, or varkwargs.")
@@ -230,6 +232,8 @@ def inferred(function, mutates_args, op_name=None):
             if not text.startswith("Tensor"):
                 raise fail(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
             text = f"Tensor(a{place}!){text[6:]}"
+            changed.append(text)
+            by_position = by_position or not keyword
         seen.add(name)
         parts.append(f"{text} {name}" + ("" if parameter.default is parameter.empty else f"={_written(parameter.default, fail, name)}"))
     unknown = set() if mutates_args == "unknown" else set(mutates_args) - seen
@@ -237,4 +241,13 @@ def inferred(function, mutates_args, op_name=None):
         raise fail(f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
     if "return" not in hints:
         raise fail("No return type annotation was provided. Please add one.")
+    if "inplace" in kinds and (mutates_args == "unknown" or list(mutates_args) != list(signature.parameters)[:1]):
+        raise fail(f"torch.Tag.inplace requires mutates_args to contain exactly the first positional argument, got {mutates_args}.")
+    if "out" in kinds and by_position:
+        raise fail("torch.Tag.out requires mutable arguments to be keyword-only.")
+    if "out" in kinds and not changed:
+        raise fail("torch.Tag.out requires at least one mutable keyword-only Tensor argument.")
+    if kinds & {"inplace", "out"}:
+        returned = changed[0] if len(changed) == 1 else f"({', '.join(changed)})"
+        return f"{op_name or ''}({', '.join(parts)}) -> {returned}"
     return f"{op_name or ''}({', '.join(parts)}) -> {_returned(hints['return'], fail)}"

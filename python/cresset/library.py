@@ -33,16 +33,17 @@ def fallthrough_kernel():
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
-def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
-    """The schema of a function with annotations, as text; `mutates_args` names the tensors it changes, or is "unknown".
+def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
+    """The schema of a function with annotations, as text; `mutates_args` names the tensors it changes, or is "unknown". Of
+    the tags "inplace" and "out" say that the function returns the tensors that it changes.
 
-    Errors: ValueError for parameters without annotations, and for types that schemas have none for.
+    Errors: ValueError for arguments that do not go with a tag, for parameters without annotations, and for types that schemas have none for.
 
     >>> def f(x: torch.Tensor, n: int = 2) -> torch.Tensor: ...
     >>> torch.library.infer_schema(f, mutates_args=())
     '(Tensor x, SymInt n=2) -> Tensor'
     """
-    return _schema.inferred(prototype_function, mutates_args, op_name)
+    return _schema.inferred(prototype_function, mutates_args, op_name, tags)
 
 
 # ---- the operator ---------------------------------------------------------------------------------------------------------

@@ -119,6 +119,16 @@ class Products(unittest.TestCase):
 
 
 class Matrices(unittest.TestCase):
+    def test_jacrev_in_chunks_written_into_the_result(self):
+        f = lambda x, y: (x.sin() * y, (x * y).sum())  # noqa: E731
+        x, y = torch.randn(5), torch.randn(5)
+        whole = jacrev(f, argnums=(0, 1))(x, y)
+        for size in (1, 2, 6, 9):
+            for preallocate in (False, True):
+                parts = jacrev(f, argnums=(0, 1), chunk_size=size, _preallocate_and_copy=preallocate)(x, y)
+                for a, b in zip(torch.utils._pytree.tree_leaves(whole), torch.utils._pytree.tree_leaves(parts), strict=True):
+                    self.assertTrue(torch.allclose(a, b))
+
     def test_jacobians_in_both_modes(self):
         f = lambda x, y: {"outer": x.unsqueeze(1) * y.exp(), "sum": y.sum()}  # noqa: E731
         x, y = vec(1.0, 2.0, 3.0), vec(0.1, 0.2)

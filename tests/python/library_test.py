@@ -35,6 +35,16 @@ class Schemas(unittest.TestCase):
         self.assertRaises(ValueError, library.infer_schema, c, mutates_args={"n"})
         self.assertRaises(ValueError, library.infer_schema, c, mutates_args={"z"})
 
+    def test_tags_say_what_is_returned(self):
+        def inplace(x: Tensor, n: int = 2) -> Tensor: ...
+        def out(x: Tensor, *, result: Tensor) -> Tensor: ...
+
+        self.assertEqual(library.infer_schema(inplace, mutates_args=("x",), tags=("inplace",)), "(Tensor(a0!) x, SymInt n=2) -> Tensor(a0!)")
+        self.assertEqual(library.infer_schema(out, mutates_args=("result",), tags=("out",)), "(Tensor x, *, Tensor(a1!) result) -> Tensor(a1!)")
+        self.assertEqual(library.infer_schema(inplace, mutates_args=(), tags=("pointwise",)), "(Tensor x, SymInt n=2) -> Tensor")
+        for function, changed, tag in ((inplace, (), "inplace"), (inplace, "unknown", "inplace"), (inplace, (), "out"), (inplace, ("x",), "out")):
+            self.assertRaises(ValueError, library.infer_schema, function, mutates_args=changed, tags=(tag,))
+
     def test_texts(self):
         from cresset._schema import parse
 

@@ -280,17 +280,26 @@ def _bases(tensors, start, stop):
     return parts
 
 
-def _pushed(function, tensors, chunk_size, randomness="error"):
-    """`function` of every unit vector of `tensors`, whose parts it takes: for each leaf of its result the results, stacked."""
+def _pushed(function, tensors, chunk_size, randomness="error", preallocate=False):
+    """`function` of every unit vector of `tensors`, whose parts it takes: for each leaf of its result the results, stacked.
+
+    With `preallocate` each chunk is written into the whole, where they are joined at the end otherwise.
+    """
     from .. import cat
     from ._vmap import vmap
 
     count = sum(t.numel() for t in tensors)
     step = chunk_size or count
-    columns = [
-        vmap(lambda *vectors: tree_flatten(function(*vectors))[0], randomness=randomness)(*_bases(tensors, at, min(at + step, count)))
-        for at in range(0, count, step)
-    ]
+    pushed = vmap(lambda *vectors: tree_flatten(function(*vectors))[0], randomness=randomness)
+    columns = (pushed(*_bases(tensors, at, min(at + step, count))) for at in range(0, count, step))
+    if preallocate:
+        whole = None
+        for i, parts in enumerate(columns):
+            whole = whole or [part.new_zeros((count, *part.shape[1:])) for part in parts]
+            for all_rows, part in zip(whole, parts, strict=True):
+                all_rows.narrow(0, i * step, part.shape[0]).copy_(part)
+        return whole
+    columns = list(columns)
     return [cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*columns, strict=True)]
 
 
@@ -299,11 +308,12 @@ def _checked_chunk_size(what, chunk_size):
         raise ValueError(f"{what}: chunk_size must be positive, got {chunk_size}")
 
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """Return a function that computes the Jacobian of `func` in reverse mode: a pass for each number of the result, run as one batch.
 
     For each tensor of the result, trees of tensors of shape `result.shape + argument.shape`. `argnums` as for `grad`; with `has_aux` it
-    returns `(jacobian, aux)`. `chunk_size` bounds how many passes run at once.
+    returns `(jacobian, aux)`. `chunk_size` bounds how many passes run at once; `_preallocate_and_copy` writes each chunk into the result,
+    so that chunks are not all in memory beside it.
 
     >>> torch.func.jacrev(lambda x: x * x)(torch.tensor([1., 2.]))
     tensor([[2., 0.],
@@ -322,7 +332,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
         outputs, out_spec = tree_flatten(output)
         leaves, spec = tree_flatten(chosen)
         if any(out.numel() for out in outputs):
-            rows = _pushed(lambda *vectors: product(tree_unflatten(vectors, out_spec)), outputs, chunk_size)
+            rows = _pushed(lambda *vectors: product(tree_unflatten(vectors, out_spec)), outputs, chunk_size, preallocate=_preallocate_and_copy)
         blocks, at = [], 0
         for out in outputs:
             n = out.numel()
