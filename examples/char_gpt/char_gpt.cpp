@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cresset/cresset.h"
+#include "cresset/transform/autocast.h"
 
 using namespace cresset;
 
@@ -82,7 +83,7 @@ struct Settings {
   std::string text = SHAKESPEARE;
   long steps = 500, batch = 16, seed = 1, threads = 0, characters = 200;
   double lr = 1e-3;
-  bool losses = false;
+  bool bf16 = false, losses = false;
 };
 
 static const char* kHelp =
@@ -94,6 +95,7 @@ static const char* kHelp =
     "  --threads N     threads to compute with (all cores)\n"
     "  --text FILE     text to learn\n"
     "  --characters N  length of the text to write at the end (200)\n"
+    "  --bf16          mixed precision: products of matrices in bfloat16\n"
     "  --losses        print the loss of every step with all digits\n";
 
 [[noreturn]] static void usage_error(const std::string& message) {
@@ -114,8 +116,8 @@ static Settings parse(int argc, char** argv) {
   for (int i = 1; i < argc; i++) {
     const std::string flag = argv[i];
     if (flag == "--help" || flag == "-h") std::exit(std::fputs(kHelp, stdout) == EOF);
-    if (flag == "--losses") {
-      s.losses = true;
+    if (flag == "--losses" || flag == "--bf16") {
+      (flag == "--bf16" ? s.bf16 : s.losses) = true;
       continue;
     }
     if (i + 1 == argc) usage_error(flag + " expects a value, or is not known");
@@ -165,8 +167,12 @@ static void run(const Settings& s) {
     }
     const Tensor batch = stack(windows);
     optimizer.zero_grad();
-    const Tensor logits = model->forward(batch.slice(1, 0, -1));
-    const Tensor loss = cross_entropy_loss(logits.flatten(0, 1), batch.slice(1, 1).flatten());
+    Tensor loss;
+    {
+      autocast region(kCPU, kBFloat16, s.bf16);
+      const Tensor logits = model->forward(batch.slice(1, 0, -1));
+      loss = cross_entropy_loss(logits.flatten(0, 1), batch.slice(1, 1).flatten());
+    }
     loss.backward();
     optimizer.step();
     value = loss.item<double>();

@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--threads", type=int, default=0, help="threads to compute with (all cores)")
     parser.add_argument("--text", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "shakespeare.txt"))
     parser.add_argument("--characters", type=int, default=200, help="length of the text to write at the end")
+    parser.add_argument("--bf16", action="store_true", help="mixed precision: products of matrices in bfloat16")
     parser.add_argument("--losses", action="store_true", help="print the loss of every step with all digits")
     options = parser.parse_args()
 
@@ -73,7 +74,8 @@ def main():
         starts = torch.randint(len(data) - model.context - 1, (options.batch,))
         windows = torch.stack([data[i : i + model.context + 1] for i in starts.tolist()])
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+            loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
         loss.backward()
         optimizer.step()
         if options.losses:

@@ -70,6 +70,18 @@ class Examples(unittest.TestCase):
                     self.assertEqual(losses(done.stdout), losses(outputs[0].stdout))
                 self.assertEqual(len(losses(outputs[0].stdout)), STEPS)
 
+    def test_gpt_in_bfloat16_learns_as_in_float32_in_both_languages(self):
+        plain = [float(x) for x in losses(python("char_gpt", "--steps", "60", "--losses", "--characters", "0").stdout)]
+        done = python("char_gpt", "--steps", "60", "--losses", "--bf16", "--characters", "0")
+        mixed = [float(x) for x in losses(done.stdout)]
+        self.assertEqual(len(mixed), 60)
+        self.assertNotEqual(mixed, plain)
+        for a, b in zip(mixed, plain, strict=True):
+            self.assertLess(abs(a - b), 0.02 * b)
+        program = os.path.join(PROGRAMS, "char_gpt")
+        if os.path.exists(program):
+            self.assertEqual(losses(run([program, "--steps", "60", "--losses", "--bf16", "--characters", "0"], None).stdout), losses(done.stdout))
+
     def test_help_and_files_that_are_not_there(self):
         for name, flag in (("linear_regression", None), ("mnist", "--data"), ("char_gpt", "--text"), ("vae", "--data"), ("names_lstm", "--data")):
             with self.subTest(name):
