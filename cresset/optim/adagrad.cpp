@@ -43,9 +43,27 @@ Adagrad::Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOp
 
 std::unique_ptr<OptimizerParamState> Adagrad::make_state() const { return std::make_unique<AdagradParamState>(); }
 
+namespace {
+
+// Moves the sum and the parameter only where there is a gradient.
+void update_sparse(Tensor& p, const Tensor& given, Tensor& sum, double rate, double eps) {
+  const Tensor grad = given.coalesce();
+  if (grad._nnz() == 0) return;
+  const Tensor values = grad.values();
+  const auto stored = [&](const Tensor& v) { return _sparse_coo_tensor_unsafe(grad.indices(), v, grad.sizes())._coalesced_(true); };
+  sum.add_(stored(values * values));
+  p.add_(stored(values / (sum.sparse_mask(grad).values().sqrt() + eps)), -rate);
+}
+
+}  // namespace
+
 Tensor Adagrad::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
+  for (const auto& group : param_groups_)
+    for (const Tensor& p : group.params())
+      CRESSET_CHECK(!p.grad().defined() || p.grad().layout() == Layout::Strided || static_cast<const AdagradOptions&>(group.options()).weight_decay() == 0,
+                    "Adagrad: weight_decay does not go with sparse gradients");
   for (auto& group : param_groups_) {
     const auto& o = static_cast<const AdagradOptions&>(group.options());
     for (Tensor& p : group.params()) {
@@ -55,6 +73,10 @@ Tensor Adagrad::step(LossClosure closure) {
       if (!state.sum().defined()) state.sum(cresset::full_like(p, o.initial_accumulator_value(), {}, MemoryFormat::Preserve));
       state.step()++;
       const double rate = o.lr() / (1 + static_cast<double>(state.step() - 1) * o.lr_decay());
+      if (grad.layout() != Layout::Strided) {
+        update_sparse(p, grad, state.sum(), rate, o.eps());
+        continue;
+      }
       if (detail::can_fuse(p, {&grad, &state.sum()})) {
         kernels::adagrad_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.sum().data_ptr(), {rate, o.eps(), o.weight_decay()});
         p.impl()->bump_version();

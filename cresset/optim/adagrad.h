@@ -32,7 +32,7 @@ struct CRESSET_API AdagradParamState : public OptimizerCloneableParamState<Adagr
 
 class CRESSET_API Adagrad : public Optimizer {
  public:
-  // Errors: negative rates.
+  // Gradients may be sparse, with weight_decay 0. Errors: negative rates.
   explicit Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOptions defaults = {});
   explicit Adagrad(std::vector<Tensor> params, AdagradOptions defaults = {})
       : Adagrad({OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}

@@ -6,4 +6,5 @@
 #include "cresset/optim/matrix.h"
 #include "cresset/optim/optim.h"
 #include "cresset/optim/serialize.h"
+#include "cresset/optim/sparse_adam.h"
 #include "cresset/optim/swa_utils.h"

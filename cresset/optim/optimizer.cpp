@@ -107,6 +107,22 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
   archive.write("state", states);
 }
 
+namespace {
+
+// Entries that have the shape of their parameter, whichever optimizer keeps them.
+constexpr const char* kLikeParameter[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "exp_inf", "momentum_buffer", "square_avg", "grad_avg",
+                                          "acc_delta", "sum", "prev", "step_size", "ax", "variance"};
+
+// Errors: the state of another model's parameter.
+void check_shapes(const serialize::InputArchive& state, const Tensor& p, int64_t number) {
+  for (const auto& [name, value] : state.tensors())
+    for (const char* like : kLikeParameter)
+      CRESSET_CHECK_VALUE(name != like || !value.defined() || value.sizes() == p.sizes(), "optimizer: the file is not the state of these parameters: ",
+                          name, " of parameter ", number, " is ", value.sizes(), ", expected ", p.sizes());
+}
+
+}  // namespace
+
 void Optimizer::load(serialize::InputArchive& archive) {
   serialize::InputArchive groups, states;
   archive.read("param_groups", groups);
@@ -129,6 +145,7 @@ void Optimizer::load(serialize::InputArchive& archive) {
     for (const Tensor& p : param_groups_[g].params()) {
       serialize::InputArchive one;
       if (states.try_read(std::to_string(number++), one)) {
+        check_shapes(one, p, number - 1);
         auto state = make_state();
         state->serialize(one);
         fresh.emplace(p.unsafeGetTensorImpl(), std::move(state));

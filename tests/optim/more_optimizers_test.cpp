@@ -372,6 +372,48 @@ void write(std::FILE* file, const std::string& name, ArrayRef<double> numbers) {
   std::fprintf(file, "\n");
 }
 
+TEST(MoreOptimizers, AnotherModelsStateChangesNothing) {
+  const auto trained = [](int64_t size) {
+    Tensor w = ones({size}).requires_grad_();
+    auto optimizer = std::make_unique<optim::Adam>(std::vector<Tensor>{w});
+    w.square().sum().backward();
+    optimizer->step();
+    return std::pair(w, std::move(optimizer));
+  };
+  const auto [wide, from] = trained(5);
+  auto [w, optimizer] = trained(3);
+  std::stringstream file;
+  save(*from, file);
+  const auto& state = static_cast<const optim::AdamParamState&>(*optimizer->state().at(w.unsafeGetTensorImpl()));
+  const Tensor before = state.exp_avg().clone();
+  EXPECT_NE(error_of([&, o = optimizer.get()] { load(*o, file); }).find("exp_avg of parameter 0 is [5], expected [3]"), std::string::npos);
+  EXPECT_TRUE(equal(state.exp_avg(), before));
+  EXPECT_EQ(state.step(), 1);
+}
+
+TEST(MoreOptimizers, SparseGradientsMoveOnlyTheirRows) {
+  const std::map<std::string, std::vector<float>> expected = {
+      {"SparseAdam", {0.f, 0.15f, 0.4255863f, 0.6755863f, 0.8162266f, 1.066409f, 1.5f, 1.75f}},
+      {"Adagrad", {0.f, 0.15f, 0.4f, 0.65f, 0.8125842f, 1.0621375f, 1.5f, 1.75f}}};
+  for (const auto& [name, values] : expected) {
+    Tensor w = (arange(8, kFloat).view({4, 2}) / 4).requires_grad_();
+    std::unique_ptr<optim::Optimizer> optimizer;
+    if (name == "Adagrad") optimizer = std::make_unique<optim::Adagrad>(std::vector<Tensor>{w}, optim::AdagradOptions(0.1));
+    else optimizer = std::make_unique<optim::SparseAdam>(std::vector<Tensor>{w}, optim::SparseAdamOptions(0.1));
+    for (const auto& rows : std::vector<std::vector<int64_t>>{{0, 2, 0}, {1}, {2, 2}}) {
+      optimizer->zero_grad();
+      embedding(w, tensor(rows), -1, false, true).square().sum().backward();
+      optimizer->step();
+    }
+    EXPECT_TRUE(allclose(w.detach().flatten(), tensor(values), 1e-5, 1e-6)) << name << w;
+  }
+  Tensor w = ones({2}).requires_grad_();
+  optim::SparseAdam optimizer(std::vector<Tensor>{w});
+  w.sum().backward();
+  EXPECT_NE(error_of([&] { optimizer.step(); }).find("dense gradients"), std::string::npos);
+  EXPECT_TRUE(optimizer.state().empty());
+}
+
 TEST(Steps, AreWrittenForPython) {
   const char* path = std::getenv("CRESSET_STEPS");
   if (!path) GTEST_SKIP() << "CRESSET_STEPS names no file";
