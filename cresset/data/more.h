@@ -1,0 +1,145 @@
+#pragma once
+// What Python's torch.utils.data has and LibTorch lacks: parts and sums of datasets, samplers of a subset and by weight.
+// Include it by name: <cresset/data/more.h>.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cresset/data/data.h"
+
+namespace cresset::data {
+
+namespace datasets {
+
+// The examples of a dataset at some of its places. Copies share the dataset.
+template <class Underlying>
+class Subset : public Dataset<Subset<Underlying>, typename Underlying::ExampleType> {
+ public:
+  Subset(std::shared_ptr<Underlying> dataset, std::vector<size_t> indices) : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
+  typename Underlying::ExampleType get(size_t index) override { return dataset_->get(indices_.at(index)); }
+  std::optional<size_t> size() const override { return indices_.size(); }
+  const std::vector<size_t>& indices() const { return indices_; }
+
+ private:
+  std::shared_ptr<Underlying> dataset_;
+  std::vector<size_t> indices_;
+};
+
+// Datasets one after the other. Errors: none at all, or one that does not know its size.
+template <class Underlying>
+class ConcatDataset : public Dataset<ConcatDataset<Underlying>, typename Underlying::ExampleType> {
+ public:
+  explicit ConcatDataset(std::vector<std::shared_ptr<Underlying>> datasets) : datasets_(std::move(datasets)) {
+    CRESSET_CHECK_VALUE(!datasets_.empty(), "ConcatDataset: datasets must not be empty");
+    for (const auto& dataset : datasets_) ends_.push_back((ends_.empty() ? 0 : ends_.back()) + dataset->size().value());
+  }
+  typename Underlying::ExampleType get(size_t index) override {
+    size_t which = 0;
+    while (which < ends_.size() && index >= ends_[which]) which++;
+    CRESSET_CHECK_INDEX(which < ends_.size(), "ConcatDataset: index ", index, " is out of range for ", ends_.back(), " examples");
+    return datasets_[which]->get(index - (which ? ends_[which - 1] : 0));
+  }
+  std::optional<size_t> size() const override { return ends_.back(); }
+
+ private:
+  std::vector<std::shared_ptr<Underlying>> datasets_;
+  std::vector<size_t> ends_;
+};
+
+// Parts of these lengths, drawn as randperm. Errors: lengths that do not add up to the dataset's.
+template <class Underlying>
+std::vector<Subset<Underlying>> random_split(std::shared_ptr<Underlying> dataset, const std::vector<size_t>& lengths) {
+  size_t sum = 0, at = 0;
+  for (size_t length : lengths) sum += length;
+  CRESSET_CHECK_VALUE(sum == dataset->size().value(), "random_split: lengths must add up to ", dataset->size().value(), ", got ", sum);
+  const Tensor order = randperm(static_cast<int64_t>(sum));
+  const int64_t* p = order.data_ptr<int64_t>();
+  std::vector<Subset<Underlying>> parts;
+  for (size_t length : lengths) {
+    parts.emplace_back(dataset, std::vector<size_t>(p + at, p + at + length));
+    at += length;
+  }
+  return parts;
+}
+
+}  // namespace datasets
+
+namespace samplers {
+
+// Samplers that draw a whole epoch when it begins.
+class DrawnSampler : public Sampler<> {
+ public:
+  void reset(std::optional<size_t> = std::nullopt) override {
+    order_ = draw();
+    index_ = 0;
+  }
+  std::optional<std::vector<size_t>> next(size_t batch_size) override {
+    const size_t count = std::min(batch_size, order_.size() - index_);
+    if (count == 0) return std::nullopt;
+    const auto first = order_.begin() + static_cast<std::ptrdiff_t>(index_);
+    index_ += count;
+    return std::vector<size_t>(first, first + static_cast<std::ptrdiff_t>(count));
+  }
+  void save(serialize::OutputArchive& archive) const override {
+    archive.write("index", static_cast<int64_t>(index_));
+    archive.write("order", std::vector<int64_t>(order_.begin(), order_.end()));
+  }
+  void load(serialize::InputArchive& archive) override {
+    serialize::ArchiveValue index, order;
+    archive.read("index", index);
+    archive.read("order", order);
+    const auto list = order.to_int_list();
+    order_.assign(list.begin(), list.end());
+    index_ = static_cast<size_t>(index.to_int());
+  }
+
+ protected:
+  virtual std::vector<size_t> draw() = 0;
+  static std::vector<size_t> as_indices(const Tensor& drawn) {
+    const int64_t* p = drawn.data_ptr<int64_t>();
+    return std::vector<size_t>(p, p + drawn.numel());
+  }
+
+ private:
+  std::vector<size_t> order_;
+  size_t index_ = 0;
+};
+
+// Some indices, in a random order.
+class SubsetRandomSampler : public DrawnSampler {
+ public:
+  explicit SubsetRandomSampler(std::vector<size_t> indices) : indices_(std::move(indices)) { reset(); }
+
+ protected:
+  std::vector<size_t> draw() override {
+    std::vector<size_t> order = as_indices(randperm(static_cast<int64_t>(indices_.size())));
+    for (size_t& i : order) i = indices_[i];
+    return order;
+  }
+
+ private:
+  std::vector<size_t> indices_;
+};
+
+// num_samples indices, each as often as its weight says.
+class WeightedRandomSampler : public DrawnSampler {
+ public:
+  WeightedRandomSampler(const std::vector<double>& weights, int64_t num_samples, bool replacement = true)
+      : weights_(tensor(weights)), num_samples_(num_samples), replacement_(replacement) {
+    CRESSET_CHECK_VALUE(num_samples > 0, "WeightedRandomSampler: num_samples must be positive, got ", num_samples);
+    reset();
+  }
+
+ protected:
+  std::vector<size_t> draw() override { return as_indices(multinomial(weights_, num_samples_, replacement_)); }
+
+ private:
+  Tensor weights_;
+  int64_t num_samples_;
+  bool replacement_;
+};
+
+}  // namespace samplers
+}  // namespace cresset::data
