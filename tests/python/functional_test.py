@@ -60,6 +60,13 @@ class Images(unittest.TestCase):
 
 
 class Random(unittest.TestCase):
+    def test_adaptive_maxima_come_with_their_places(self):
+        for n, function in ((1, F.adaptive_max_pool1d_with_indices), (2, F.adaptive_max_pool2d_with_indices), (3, F.adaptive_max_pool3d_with_indices)):
+            x = torch.randperm(2 * 6**n).to(torch.float32).reshape(1, 2, *[6] * n)
+            values, places = function(x, 3)
+            self.assertTrue(torch.equal(values, x.unfold(2, 2, 2).amax(-1) if n == 1 else getattr(F, f"max_pool{n}d")(x, 2)))
+            self.assertTrue(torch.equal(x.flatten(2).gather(2, places.flatten(2)), values.flatten(2)))
+
     def test_dropout_of_channels_knows_unbatched_inputs(self):
         expected = [2, 2, 2, 2, 0, 0, 2, 2, 0, 0, 0, 0]
         torch.manual_seed(3)
