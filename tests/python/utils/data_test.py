@@ -204,6 +204,45 @@ class Workers(unittest.TestCase):
                 list(D.DataLoader(range(2), num_workers=1, worker_init_fn=fail, **pool))
 
 
+class WholeBatches(unittest.TestCase):
+    """Rows of tensors are read by the batch, and by threads."""
+
+    def test_as_row_by_row(self):
+        rows = D.TensorDataset(torch.rand(10, 3), torch.arange(10), torch.rand(10, 2, dtype=torch.complex64).conj())
+        for data in (rows, D.Subset(rows, [7, 2, 2, 9, 0])):
+            for workers in (0, 2):
+                expected = list(D.DataLoader(data, 3, collate_fn=lambda batch: D.default_collate(batch), num_workers=workers))
+                got = list(D.DataLoader(data, 3, num_workers=workers))
+                self.assertEqual([[type(b), len(b)] for b in got], [[type(b), len(b)] for b in expected])
+                self.assertTrue(all(torch.equal(a, b) for x, y in zip(got, expected) for a, b in zip(x, y)))
+        self.assertEqual([b[1].tolist() for b in D.DataLoader(rows, batch_sampler=[[-1, 3], [1, 1]])], [[9, 3], [1, 1]])
+        x = torch.ones(4, requires_grad=True)
+        next(iter(D.DataLoader(D.TensorDataset(x), 3)))[0].sum().backward()
+        self.assertEqual(x.grad.tolist(), [1, 1, 1, 0])
+        with self.assertRaises(IndexError):
+            list(D.DataLoader(rows, sampler=[10]))
+
+    def test_a_changed_way_to_stack_is_kept_to(self):
+        kinds = sys.modules["cresset.utils.data._utils.collate"].default_collate_fn_map
+        stack = kinds[torch.Tensor]
+        kinds[torch.Tensor] = lambda batch, collate_fn_map=None: "mine"
+        try:
+            self.assertEqual(list(D.DataLoader(D.TensorDataset(torch.ones(2)), 2)), [["mine"]])
+        finally:
+            kinds[torch.Tensor] = stack
+
+    def test_who_gets_threads(self):
+        class Quick(Squares):
+            releases_gil = True
+
+        rows = D.TensorDataset(torch.ones(4))
+        for data, more, threads in ((rows, {}, True), (D.Subset(rows, [1]), {}, True), (Quick(), {}, True), (Squares(), {}, False),
+                                    (rows, {"worker_init_fn": print}, False), (rows, {"multiprocessing_context": "fork"}, False),
+                                    (rows, {"collate_fn": list}, False)):  # fmt: skip
+            batches = iter(D.DataLoader(data, 2, num_workers=1, **more))
+            self.assertEqual(hasattr(batches._pool, "threads"), threads)
+
+
 class Failures(unittest.TestCase):
     def test_errors_arrive_with_type_and_traceback(self):
         for pool in POOLS:
@@ -234,9 +273,22 @@ class Failures(unittest.TestCase):
 
     def test_a_killed_worker_is_noticed(self):
         began = time.monotonic()
-        with self.assertRaisesRegex(RuntimeError, "exited unexpectedly by signal: SIGKILL"):
+        with self.assertRaisesRegex(RuntimeError, r"exited unexpectedly by signal: SIGKILL while it read index 3 of the batch \[3\]"):
             list(D.DataLoader(Dying(None), num_workers=2))
         self.assertLess(time.monotonic() - began, 20)
+        with self.assertRaisesRegex(RuntimeError, r"SIGKILL while it read index 3 of the batch \[2, 3, 4\]"):
+            list(D.DataLoader(Dying(None), batch_sampler=[[0, 1], [2, 3, 4], [5]], num_workers=2))
+        with self.assertRaisesRegex(RuntimeError, "SIGKILL while it read index 3$"):
+            list(D.DataLoader(Dying(None), batch_size=None, num_workers=2))
+
+    def test_a_dataset_that_shrinks(self):
+        for workers in ({"num_workers": 0}, {"num_workers": 2, "multiprocessing_context": "thread"}):
+            data = list(range(10))
+            batches = iter(D.DataLoader(data, 2, prefetch_factor=1 if workers["num_workers"] else None, **workers))
+            next(batches)
+            del data[7:]
+            with self.assertRaisesRegex(IndexError, "index 7 is outside the dataset, which has 7 items now and had 10 when the epoch began"):
+                list(batches)
 
     def test_a_slow_worker_is_noticed(self):
         for pool in POOLS:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import multiprocessing
 import os
 import warnings
+import weakref
 from typing import Generic, TypeVar
 
-from ._utils.collate import default_collate, default_convert
-from ._utils.transport import Processes, Threads
-from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task, apply_shared_seed
+import cresset as torch
+
+from ._utils.collate import default_collate, default_convert, stacks_tensors
+from ._utils.transport import Processes, Threads, WorkerDied
+from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task, apply_shared_seed, columns_of
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
 from .graph_settings import apply_shuffle_settings
@@ -46,12 +50,16 @@ class DataLoader(Generic[T_co]):
         timeout: seconds to wait for a batch from workers; 0 waits without end.
         worker_init_fn: called with its number in each worker before it reads.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context of `multiprocessing`; or "thread" for worker threads, which
-            share the dataset and copy nothing, good where reading releases the interpreter's lock.
+            share the dataset and copy nothing, good where reading releases the interpreter's lock. By default threads for a
+            `TensorDataset`, a `Subset` of one, and datasets with an attribute ``releases_gil = True``, unless there is a
+            ``worker_init_fn``; processes for others.
         generator: of the order and of the workers' seeds.
         prefetch_factor: batches read ahead by each worker, by default 2.
         persistent_workers: keep the workers after an epoch.
         pin_memory_device: accepted as PyTorch does, without effect.
         in_order: whether batches of several workers come in the order of the sampler; otherwise as they are ready.
+
+    `state_dict` tells where the loader is, also in the middle of an epoch, and `load_state_dict` goes on from there with the same batches.
 
     Workers draw from seeds of their own (`get_worker_info().seed`). Large tensors come from worker processes through shared memory. An
     exception in a worker is raised here with its type and traceback; RuntimeError for a worker that died or was too slow.
@@ -70,6 +78,8 @@ class DataLoader(Generic[T_co]):
 
     _iterator = None
     _initialized = False
+    _place = None  # where the epoch is that began last
+    _resume = None  # a state for the epoch that begins next
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None, pin_memory=False,
                  drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, *, prefetch_factor=None,
@@ -184,6 +194,48 @@ class DataLoader(Generic[T_co]):
             self._iterator._begin(self)
         return self._iterator
 
+    def state_dict(self):
+        """Where the epoch that began last is: numbers, and the states of generators, samplers and datasets.
+
+        What `torch.save` writes and `torch.load` reads. The order of an epoch is drawn again, so that nothing of the dataset is read twice;
+        a sampler, a dataset or an iterator of a stream with ``state_dict`` and ``load_state_dict`` is asked for its own state instead, and
+        other streams are read up to where they were. After the last batch the state is that before the next epoch.
+
+        Example::
+
+            >>> import cresset as torch
+            >>> def make():
+            ...     return torch.utils.data.DataLoader(range(6), 2, shuffle=True, generator=torch.Generator().manual_seed(0))
+            >>> loader = make()
+            >>> batches = iter(loader)
+            >>> _ = next(batches)
+            >>> state = loader.state_dict()
+            >>> again = make()
+            >>> again.load_state_dict(state)
+            >>> [batch.tolist() for batch in again] == [batch.tolist() for batch in batches]
+            True
+        """
+        if self._resume is not None:
+            return self._resume
+        return {"version": 1, "batches": 0} if self._place is None else self._place.state_dict()
+
+    def load_state_dict(self, state_dict):
+        """Lets the next epoch begin where a loader like this one was. Errors: ValueError for the state of a loader of another kind, and, of a
+        stream, with another number of workers."""
+        if not isinstance(state_dict, dict) or state_dict.get("version") != 1:
+            raise ValueError("DataLoader.load_state_dict: expected what state_dict gave")
+        if state_dict["batches"]:
+            if state_dict["stream"] != self._is_stream:
+                kinds = ("a dataset with indices", "a stream")
+                raise ValueError(f"DataLoader.load_state_dict: the state is of {kinds[state_dict['stream']]}, this is a loader of {kinds[self._is_stream]}")
+            if state_dict["batch_size"] != self.batch_size:
+                raise ValueError(f"DataLoader.load_state_dict: the state is of batch_size {state_dict['batch_size']}, this loader has {self.batch_size}")
+            if (self._is_stream or any(state_dict["states"])) and state_dict["num_workers"] != self.num_workers:
+                raise ValueError(
+                    f"DataLoader.load_state_dict: the state of what is read is of {state_dict['num_workers']} workers, this loader has {self.num_workers}"
+                )
+        self._resume = state_dict
+
     def __len__(self):
         if not self._is_stream:
             return len(self._index_sampler)
@@ -193,7 +245,78 @@ class DataLoader(Generic[T_co]):
         return length
 
     def __getstate__(self):
-        return {key: value for key, value in self.__dict__.items() if key != "_iterator"}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_iterator", "_place")}
+
+    def _generators(self):
+        """The generators that the order of an epoch is drawn from: the global one, then the loader's and its samplers'."""
+        found, sampler = [torch.default_generator, self.generator], self._index_sampler
+        while sampler is not None:
+            found.append(getattr(sampler, "generator", None))
+            sampler = getattr(sampler, "sampler", None)
+        return [g for i, g in enumerate(found) if isinstance(g, torch.Generator) and not any(g is other for other in found[:i])]
+
+    def _stateful_sampler(self):
+        """The sampler with a state of its own, or None."""
+        for sampler in (self.batch_sampler, self.sampler):
+            if callable(getattr(sampler, "state_dict", None)) and callable(getattr(sampler, "load_state_dict", None)):
+                return sampler
+        return None
+
+    def _sampler_epoch(self):
+        """The sampler that is told the epoch, or None."""
+        for sampler in (self.batch_sampler, self.sampler):
+            if callable(getattr(sampler, "set_epoch", None)) and isinstance(getattr(sampler, "epoch", None), int):
+                return sampler
+        return None
+
+
+class _Place:
+    """Where an epoch is. The loader keeps it when the epoch's iterator is gone."""
+
+    def __init__(self, loader, seeds, resumed):
+        workers, old = max(loader.num_workers, 1), resumed or {}
+        self._loader, self.seeds, self.ended = weakref.ref(loader), seeds, False
+        self.before = old.get("generators")  # their states before the first index
+        self.epoch, self.sampler = old.get("epoch"), old.get("sampler")
+        self.batches = old.get("batches", 0)  # handed out; of a dataset with indices: all up to here
+        self.ahead = set(old.get("ahead", ()))  # and these
+        self.turn = old.get("turn", 0)  # the worker of the next batch
+        same = len(old.get("counts", ())) == workers
+        self.counts = list(old["counts"]) if same else [0] * workers  # items of a stream handed out of each worker
+        self.states = list(old["states"]) if same else [None] * workers  # of what each worker reads
+        self.samplers = {}  # number -> the sampler's state after that batch
+        self.current = None  # gives the state of what is read in the calling thread
+
+    def note(self, number, worker, state):
+        """A batch was handed out."""
+        loader = self._loader()
+        self.turn, self.states[worker] = (worker + 1) % len(self.states), state
+        if loader is not None and loader._is_stream:
+            self.counts[worker] += loader.batch_size or 1
+            self.batches += 1
+            return
+        self.ahead.add(number)
+        while self.batches in self.ahead:
+            self.ahead.remove(self.batches)
+            self.sampler = self.samplers.pop(self.batches, None)
+            self.batches += 1
+
+    def resume(self):
+        """For each worker what `Fetcher` wants to know."""
+        return list(zip(self.counts, self.states))
+
+    def state_dict(self):
+        loader = self._loader()
+        if self.ended:
+            state = {"version": 1, "batches": 0, "generators": [g.get_state() for g in loader._generators()[1:]]}
+            return {**state, "base_seed": self.seeds[1]} if loader.persistent_workers else state  # workers that are kept keep theirs
+        if not self.batches and not self.ahead:
+            return {"version": 1, "batches": 0}
+        return {
+            "version": 1, "batches": self.batches, "ahead": sorted(self.ahead), "seeds": self.seeds, "generators": self.before, "epoch": self.epoch,
+            "stream": loader._is_stream, "batch_size": loader.batch_size, "num_workers": loader.num_workers, "turn": self.turn,
+            "counts": list(self.counts), "states": [self.current()] if self.current else list(self.states), "sampler": self.sampler,
+        }  # fmt: skip
 
 
 class _Epoch:
@@ -201,30 +324,77 @@ class _Epoch:
 
     def __init__(self, loader):
         self._loader = loader
-        self._share_seed()
-        self._base_seed = draw_seed(loader.generator)
+        self._base_seed = None
+        self._prepare()
         if loader.pin_memory:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4
             )
+
+    def _prepare(self):
+        """Takes over the state that the loader was given, if any, and draws the seeds of the epoch."""
+        loader = self._loader
+        state, loader._resume = loader._resume, None
+        self._resumed = state if state is not None and (state["batches"] or state.get("ahead")) else None
+        if state is not None and self._resumed is None:  # the state before an epoch
+            for generator, value in zip(loader._generators()[1:], state.get("generators", ())):
+                generator.set_state(value)
+            if loader.persistent_workers and self._base_seed is None:
+                self._base_seed = state.get("base_seed")
+        self._shared_seed = None  # one seed for the random steps of a stream, so that workers agree on its order
+        if self._resumed:
+            self._shared_seed, base_seed = state["seeds"]
+        else:
+            if isinstance(loader.dataset, IterDataPipe):
+                self._shared_seed = draw_seed(loader.generator)
+            base_seed = draw_seed(loader.generator) if self._base_seed is None else self._base_seed
+        self._base_seed = base_seed if self._base_seed is None else self._base_seed  # that of workers that are kept stays
+        if self._shared_seed is not None:
+            apply_shared_seed(loader.dataset, self._shared_seed)
+        self._place = loader._place = _Place(loader, (self._shared_seed, base_seed), self._resumed)
         self._start()
 
-    def _share_seed(self):
-        """One seed for the random steps of a stream, so that workers agree on its order."""
-        self._shared_seed = None
-        if isinstance(self._loader.dataset, IterDataPipe):
-            self._shared_seed = draw_seed(self._loader.generator)
-            apply_shared_seed(self._loader.dataset, self._shared_seed)
-
     def _start(self):
-        self._indices = iter(self._loader._index_sampler)
+        loader = self._loader
+        self._sampler_state = loader._stateful_sampler()
         self._yielded = 0
         self._promised = None
-        if self._loader._is_stream and hasattr(self._loader.dataset, "__len__"):
+        if loader._is_stream and hasattr(loader.dataset, "__len__"):
             try:
-                self._promised = len(self._loader)
+                self._promised = len(loader)
             except (TypeError, NotImplementedError):
                 pass
+        place, generators, teller = self._place, loader._generators(), loader._sampler_epoch()
+        if self._resumed is None:
+            place.epoch = None if teller is None else teller.epoch
+            place.before = [generator.get_state() for generator in generators]
+            self._indices, self._number = iter(loader._index_sampler), 0
+            return
+        self._number = 0 if loader._is_stream else place.batches
+        if teller is not None and place.epoch is not None:
+            teller.set_epoch(place.epoch)
+        if self._sampler_state is not None and place.sampler is not None:
+            self._sampler_state.load_state_dict(place.sampler)
+            self._indices = iter(loader._index_sampler)
+            return
+        # The order is drawn again from the states of then, and what was handed out of it left aside.
+        now = torch.get_rng_state()
+        for generator, value in zip(generators, place.before):
+            generator.set_state(value)
+        self._indices = iter(loader._index_sampler)
+        for _ in range(self._number):
+            next(self._indices, None)
+        torch.set_rng_state(now)
+
+    def _next_index(self):
+        """Number and index list of the next batch."""
+        while True:
+            index, number = next(self._indices), self._number
+            self._number += 1
+            if self._sampler_state is not None:
+                self._place.samplers[number] = copy.deepcopy(self._sampler_state.state_dict())
+            if number not in self._place.ahead:
+                return number, index
 
     def __iter__(self):
         return self
@@ -233,7 +403,11 @@ class _Epoch:
         return len(self._loader._index_sampler)
 
     def __next__(self):
-        batch = self._next()
+        try:
+            batch = self._next()
+        except StopIteration:
+            self._place.ended = True
+            raise
         self._yielded += 1
         if self._promised is not None and self._yielded == self._promised + 1:
             warnings.warn(
@@ -251,10 +425,21 @@ class _Here(_Epoch):
 
     def __init__(self, loader):
         super().__init__(loader)
-        self._fetch = Fetcher(loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last)
+        (resume,) = self._place.resume()
+        self._fetch = Fetcher(loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last, resume)
+        self._place.current = self._fetch.state
 
     def _next(self):
-        return self._fetch(next(self._indices))
+        number, index = self._next_index()
+        try:
+            batch = self._fetch(index)
+        except StopIteration:
+            raise
+        except Exception:
+            self._place.note(number, 0, None)  # the batch after one that failed is the next one, as without a state
+            raise
+        self._place.note(number, 0, None)
+        return batch
 
 
 class _Workers(_Epoch):
@@ -263,18 +448,25 @@ class _Workers(_Epoch):
     def __init__(self, loader):
         super().__init__(loader)
         task = Task(loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last, self._base_seed,
-                    loader.worker_init_fn, loader.num_workers, self._shared_seed)  # fmt: skip
-        context = loader.multiprocessing_context
+                    loader.worker_init_fn, loader.num_workers, self._shared_seed, self._place.resume())  # fmt: skip
+        context = loader.multiprocessing_context or ("thread" if self._prefers_threads() else None)
         self._pool = Threads(task) if context == "thread" else Processes(task, context or multiprocessing.get_context())
         self._reset()
+
+    def _prefers_threads(self):
+        loader = self._loader
+        if loader.worker_init_fn is not None:
+            return False
+        batched = loader._auto_collation and not loader._is_stream and stacks_tensors(loader.collate_fn) and columns_of(loader.dataset) is not None
+        return batched or getattr(loader.dataset, "releases_gil", False) is True
 
     def _begin(self, loader):
         """A new epoch of workers that are kept. Results still on their way are of the last one, and are dropped."""
         self._loader = loader
-        self._share_seed()
-        self._start()
+        self._prepare()
+        resume = self._place.resume()
         for worker in range(loader.num_workers):
-            self._pool.send(worker, (RESUME, self._shared_seed))
+            self._pool.send(worker, (RESUME, self._shared_seed, resume))
         waiting = loader.num_workers
         while waiting:
             waiting -= self._receive()[0] == RESUME
@@ -282,11 +474,11 @@ class _Workers(_Epoch):
 
     def _reset(self):
         loader = self._loader
-        self._sent = self._wanted = 0
-        self._tasks = {}  # number -> worker, of batches not yet received
-        self._done = {}  # number -> batch, received before its turn
+        self._wanted = self._number
+        self._tasks = {}  # number -> worker and index, of batches not yet received
+        self._done = {}  # number -> worker, batch and state, received before its turn
         self._active = [True] * loader.num_workers
-        self._turn = 0
+        self._turn = self._place.turn % loader.num_workers if loader._is_stream else self._number % loader.num_workers
         for _ in range(max(loader.prefetch_factor, 1) * loader.num_workers):
             self._request()
 
@@ -300,17 +492,39 @@ class _Workers(_Epoch):
         else:
             return
         try:
-            index = next(self._indices)
+            number, index = self._next_index()
         except StopIteration:
             return
-        self._pool.send(worker, (self._sent, index))
-        self._tasks[self._sent] = worker
-        self._sent += 1
+        self._tasks[number] = worker, index
+        self._send(worker, (number, index))
+
+    def _send(self, worker, message):
+        try:
+            self._pool.send(worker, message)
+        except WorkerDied as error:
+            self._mourn(error)
+
+    def _mourn(self, error):
+        """Ends the epoch of a worker that died, and says what it was reading: the first that it owes."""
+        self._pool.shutdown()
+        for number, (worker, index) in sorted(self._tasks.items()):
+            if worker != error.worker_id:
+                continue
+            if self._loader._is_stream:
+                what = f"batch {number} of the stream"
+            elif error.position is not None and isinstance(index, (list, tuple)) and 0 <= error.position < len(index):
+                what = f"index {index[error.position]!r} of the batch {index!r}"
+            else:
+                what = f"the batch {index!r}" if isinstance(index, (list, tuple)) else f"index {index!r}"
+            raise RuntimeError(f"{error} while it read {what}") from None
+        raise error
 
     def _receive(self):
         timeout = self._loader.timeout or None
         try:
             result = self._pool.receive(timeout)
+        except WorkerDied as error:
+            self._mourn(error)
         except BaseException:
             self._pool.shutdown()
             raise
@@ -323,9 +537,9 @@ class _Workers(_Epoch):
         while True:
             number = next(iter(self._done), None) if not self._loader.in_order else self._wanted if self._wanted in self._done else None
             if number is not None:
-                return self._hand_out(number, self._done.pop(number))
-            # Numbers that a worker left open when its share of a stream ended.
-            while self._wanted < self._sent and self._wanted not in self._tasks and self._wanted not in self._done:
+                return self._hand_out(number, *self._done.pop(number))
+            # Numbers that a worker left open when its share of a stream ended, and those of a resumed epoch that were handed out then.
+            while self._wanted < self._number and self._wanted not in self._tasks and self._wanted not in self._done:
                 self._wanted += 1
             if not self._tasks and not self._done:
                 if not self._loader.persistent_workers:
@@ -333,19 +547,20 @@ class _Workers(_Epoch):
                 raise StopIteration
             if self._wanted in self._done:
                 continue
-            number, batch = self._receive()
-            worker = self._tasks.pop(number, None)
+            number, batch, state = self._receive()
+            worker, _ = self._tasks.pop(number, (None, None))
             if isinstance(batch, EndOfStream):
                 self._active[worker] = False
-                for open_number in [n for n, w in self._tasks.items() if w == worker]:
+                for open_number in [n for n, (w, _) in self._tasks.items() if w == worker]:
                     del self._tasks[open_number]
                 self._request()
             elif worker is not None:
-                self._done[number] = batch
+                self._done[number] = worker, batch, state
 
-    def _hand_out(self, number, batch):
+    def _hand_out(self, number, worker, batch, state):
         if number == self._wanted:
             self._wanted += 1
+        self._place.note(number, worker, state)
         self._request()
         if isinstance(batch, Failure):
             batch.reraise()

@@ -132,6 +132,11 @@ def default_collate(batch):
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
+def stacks_tensors(collate_fn):
+    """Whether a function is `default_collate`, which stacks tensors as long as nobody said otherwise."""
+    return collate_fn is default_collate and default_collate_fn_map[torch.Tensor] is _stack and tuple not in default_collate_fn_map
+
+
 def default_convert(data):
     """Arrays and NumPy numbers to tensors, within mappings and sequences; all else as it is.
 

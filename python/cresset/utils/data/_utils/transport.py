@@ -6,6 +6,7 @@ directory of its loader, and the loader maps and unlinks it, so that nothing is 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import mmap
@@ -145,17 +146,40 @@ def _process_main(task, worker_id, requests, results, others, directory, parent)
         try:
             data = pack(message, path)
         except Exception:  # the result cannot be pickled
-            data = pack((message[0], Failure(f"in DataLoader worker process {worker_id}")), path)
+            data = pack((message[0], Failure(f"in DataLoader worker process {worker_id}"), None), path)
         results.send_bytes(data)
 
     try:
-        work(task, worker_id, receive, send, False)
+        work(task, worker_id, receive, send, False, _Position(directory, worker_id, write=True).set)
     except (BrokenPipeError, ConnectionResetError, FileNotFoundError):  # the parent is gone, or does not wait any more
         pass
 
 
+class _Position:
+    """How far in its list of indices a worker is, in memory that the loader can read when the worker is dead."""
+
+    def __init__(self, directory, worker_id, write=False):
+        path = os.path.join(directory, f"position-{worker_id}")
+        fd = os.open(path, os.O_RDWR | (os.O_CREAT if write else 0), 0o600)
+        try:
+            if write:
+                os.ftruncate(fd, 8)
+            self._memory = memoryview(mmap.mmap(fd, 8)).cast("q")
+            if write:
+                self.set(-1)
+        finally:
+            os.close(fd)
+        if not write:
+            self.value = self._memory[0]
+
+    def set(self, number):
+        self._memory[0] = number
+
+
 class WorkerDied(RuntimeError):
-    """A worker process ended without being told."""
+    """A worker process ended without being told: `worker_id`, after `position` indices of its batch."""
+
+    worker_id = position = None
 
 
 class Processes:
@@ -203,7 +227,11 @@ class Processes:
         process.join(1)
         code = process.exitcode
         how = f"by signal: {signal.Signals(-code).name}" if code is not None and code < 0 else f"with exit code {code}"
-        return WorkerDied(f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly {how}")
+        error = WorkerDied(f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly {how}")
+        error.worker_id = worker_id
+        with contextlib.suppress(OSError, ValueError):  # it died before it began
+            error.position = _Position(self.directory, worker_id).value
+        return error
 
     def shutdown(self):
         self._finalizer()

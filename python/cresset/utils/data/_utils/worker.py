@@ -13,6 +13,8 @@ from typing import Any
 
 import cresset as torch
 
+from .collate import stacks_tensors
+
 _local = threading.local()
 
 
@@ -76,16 +78,36 @@ class EndOfStream:
 
 
 class Fetcher:
-    """Batches of a dataset."""
+    """Batches of a dataset. `resume` is the number of items of a stream that were read before, and its state after them; `place`, where given,
+    is told how far in its list of indices a batch is."""
 
-    def __init__(self, dataset, is_stream, batched, collate_fn, drop_last):
-        self.dataset, self.batched, self.collate_fn, self.drop_last = dataset, batched, collate_fn, drop_last
-        self.items = iter(dataset) if is_stream else None
-        self.ended = False
+    def __init__(self, dataset, is_stream, batched, collate_fn, drop_last, resume=(0, None), place=None):
+        self.dataset, self.batched, self.collate_fn, self.drop_last, self.place = dataset, batched, collate_fn, drop_last, place
+        self.items, self.ended = None, False
+        self.columns = columns_of(dataset) if batched and not is_stream and stacks_tensors(collate_fn) else None
+        self.length = len(dataset) if not is_stream and hasattr(dataset, "__len__") else None
+        count, state = resume
+        if state is not None and state[0] == "dataset":
+            dataset.load_state_dict(state[1])
+        if is_stream:
+            self.items = iter(dataset)
+            if state is not None and state[0] == "iterator":
+                self.items.load_state_dict(state[1])
+            elif state is None and count:
+                self.ended = sum(1 for _ in itertools.islice(self.items, count)) < count
+
+    def state(self):
+        """What the stream's iterator or the dataset says of itself, or None."""
+        for name, holder in (("iterator", self.items), ("dataset", self.dataset)):
+            if callable(getattr(holder, "state_dict", None)) and callable(getattr(holder, "load_state_dict", None)):
+                return name, copy.deepcopy(holder.state_dict())
+        return None
 
     def __call__(self, index):
         """The batch of a list of indices, or the item of one. Of a stream: as many items. Raises StopIteration at a stream's end."""
         if self.items is None:
+            if self.columns is not None and index and all(type(i) is int for i in index):
+                return self._columns(index)
             return self.collate_fn(self._by_index(index))
         if not self.batched:
             return self.collate_fn(next(self.items))
@@ -97,12 +119,50 @@ class Fetcher:
             raise StopIteration
         return self.collate_fn(batch)
 
+    def _columns(self, index):
+        """A batch of tensors in one step each, which is what collating their rows gives."""
+        tensors, lookup = self.columns
+        rows = torch.tensor(index if lookup is None else [lookup[i] for i in index])
+        return [tensor[rows] for tensor in tensors]
+
     def _by_index(self, index):
-        if not self.batched:
-            return self.dataset[index]
-        if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.dataset.__getitems__(index)
-        return [self.dataset[i] for i in index]
+        try:
+            if not self.batched:
+                return self.dataset[index]
+            if callable(getattr(self.dataset, "__getitems__", None)):
+                return self.dataset.__getitems__(index)
+            if self.place is None:
+                return [self.dataset[i] for i in index]
+            batch = []
+            for number, i in enumerate(index):
+                self.place(number)
+                batch.append(self.dataset[i])
+            self.place(-1)
+            return batch
+        except IndexError as error:
+            self._explain(index if self.batched else [index], error)
+            raise
+
+    def _explain(self, index, error):
+        """Says so where a dataset has shrunk since the epoch's order was made."""
+        now = len(self.dataset) if self.length is not None else None
+        outside = [i for i in index if type(i) is int and now is not None and not -now <= i < now]
+        if outside and now < self.length:
+            raise IndexError(
+                f"DataLoader: index {outside[0]} is outside the dataset, which has {now} items now and had {self.length} when the epoch began"
+            ) from error
+
+
+def columns_of(dataset):
+    """The tensors of a `TensorDataset`, and the indices of a `Subset` of one: what can be read in whole batches. None for others."""
+    from ..dataset import Subset, TensorDataset
+
+    lookup = None
+    if type(dataset) is Subset and type(dataset.dataset) is TensorDataset and all(type(i) is int for i in dataset.indices):
+        dataset, lookup = dataset.dataset, dataset.indices
+    if type(dataset) is not TensorDataset or not all(type(t) is torch.Tensor and t.layout == torch.strided for t in dataset.tensors):
+        return None
+    return dataset.tensors, lookup
 
 
 @dataclass
@@ -118,6 +178,12 @@ class Task:
     init_fn: Any
     num_workers: int
     shared_seed: int | None = None
+    resume: Any = None  # of each worker: items of a stream read before, and its state after them
+
+    def fetcher(self, dataset, worker_id, resume, place=None):
+        """A worker's reader of batches."""
+        resume = resume[worker_id] if resume else (0, None)
+        return Fetcher(dataset, self.is_stream, self.batched, self.collate_fn, self.drop_last, resume, place)
 
 
 RESUME = "resume"
@@ -142,8 +208,8 @@ def apply_shared_seed(dataset, seed):
         apply_random_seed(dataset, torch.Generator().manual_seed(seed))
 
 
-def work(task, worker_id, receive, send, threaded):
-    """Answers requests until it receives None: (number, index) with (number, batch); RESUME with (RESUME, None), a new epoch."""
+def work(task, worker_id, receive, send, threaded, place=None):
+    """Answers requests until it receives None: (number, index) with (number, batch, state); RESUME with (RESUME, None, None), a new epoch."""
     where = f"in DataLoader worker {'thread' if threaded else 'process'} {worker_id}"
     seed, failure, fetch = task.base_seed + worker_id, None, None
     rng, dataset = None, task.dataset
@@ -160,7 +226,7 @@ def work(task, worker_id, receive, send, threaded):
             apply_sharding(dataset, task.num_workers, worker_id)
         if task.init_fn is not None:
             task.init_fn(worker_id)
-        fetch = Fetcher(dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
+        fetch = task.fetcher(dataset, worker_id, task.resume, place)
     except Exception:
         failure = Failure(where)
     ended = False
@@ -169,24 +235,26 @@ def work(task, worker_id, receive, send, threaded):
             ended = False
             try:
                 apply_shared_seed(dataset, request[1])
-                fetch = Fetcher(dataset, task.is_stream, task.batched, task.collate_fn, task.drop_last)
+                fetch = task.fetcher(dataset, worker_id, request[2], place)
             except Exception:
                 failure = Failure(where)
-            send((RESUME, None))
+            send((RESUME, None, None))
             continue
         number, index = request
         if ended:
             continue
+        state = None
         if failure is not None:
             result, failure = failure, None
         else:
             try:
                 result = fetch(index)
+                state = fetch.state()
             except Exception as error:
                 if task.is_stream and isinstance(error, StopIteration):
                     result, ended = EndOfStream(), True
                 else:
                     result = Failure(where)
-        send((number, result))
+        send((number, result, state))
         del result
     _local.info = None
