@@ -6,7 +6,7 @@ import cresset as torch
 from cresset import Tensor, nn
 from cresset.nn import functional as F
 from cresset.optim import lr_scheduler
-from cresset.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from cresset.utils.data import DataLoader, Dataset, TensorDataset, nodes, random_split
 
 # Making tensors.
 a: Tensor = torch.ones(2, 3)
@@ -190,6 +190,9 @@ rates: list[float] = schedule.get_last_lr()
 data = TensorDataset(torch.zeros(10, 4), torch.zeros(10))
 train, test = random_split(data, [8, 2])
 loader = DataLoader(train, batch_size=4, shuffle=True, num_workers=0)
+loader.load_state_dict(loader.state_dict())
+squares = nodes.ParallelMapper(nodes.IterableWrapper(range(3)), lambda x: x * 1.5, num_workers=2)
+pairs: list[list[float]] = list(nodes.Loader(nodes.Batcher(squares, 2)))
 for batch, target in loader:
     batch.sum()
 
@@ -208,6 +211,7 @@ torch.optim.SGD(net.parameters(), lr="fast")  # wrong
 lr_scheduler.StepLR(optimizer)  # wrong
 lr_scheduler.StepLR(net, 3)  # wrong
 DataLoader(train, batch_size="4")  # wrong
+nodes.Batcher([1, 2], 2)  # wrong
 TensorDataset([1, 2])  # wrong
 optimizer.step(1)  # wrong
 

@@ -8,6 +8,8 @@ Example::
     [[0, 1, 2], [3, 4]]
 """
 
+import importlib
+
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from . import datapipes  # noqa: F401
@@ -33,6 +35,8 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "D
 
 
 def __getattr__(name):
+    if name == "nodes":
+        return importlib.import_module(f"{__name__}.nodes")
     from cresset import _missing
 
     raise _missing.error(__name__, name)

@@ -18,7 +18,7 @@ from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task, apply_sh
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
 from .graph_settings import apply_shuffle_settings
-from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed, generators_of
 
 __all__ = ["DataLoader"]
 
@@ -248,12 +248,7 @@ class DataLoader(Generic[T_co]):
         return {key: value for key, value in self.__dict__.items() if key not in ("_iterator", "_place")}
 
     def _generators(self):
-        """The generators that the order of an epoch is drawn from: the global one, then the loader's and its samplers'."""
-        found, sampler = [torch.default_generator, self.generator], self._index_sampler
-        while sampler is not None:
-            found.append(getattr(sampler, "generator", None))
-            sampler = getattr(sampler, "sampler", None)
-        return [g for i, g in enumerate(found) if isinstance(g, torch.Generator) and not any(g is other for other in found[:i])]
+        return generators_of(self._index_sampler, self.generator)
 
     def _stateful_sampler(self):
         """The sampler with a state of its own, or None."""

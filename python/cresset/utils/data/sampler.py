@@ -27,6 +27,15 @@ def draw_seed(generator=None):
     return torch.empty((), dtype=torch.int64).random_(generator=generator).item()
 
 
+def generators_of(sampler, *more):
+    """The generators that an order is drawn from: the global one, given ones, the sampler's and those of samplers in it."""
+    found = [torch.default_generator, *more]
+    while sampler is not None:
+        found.append(getattr(sampler, "generator", None))
+        sampler = getattr(sampler, "sampler", None)
+    return [g for i, g in enumerate(found) if isinstance(g, torch.Generator) and not any(g is other for other in found[:i])]
+
+
 class Sampler(Generic[T_co]):
     """Base class: a subclass gives ``__iter__`` over indices (or lists of them), and usually ``__len__``.
 
