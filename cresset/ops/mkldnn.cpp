@@ -55,7 +55,8 @@ void on_values(const OpEntry& op, Stack& stack) {
     }
     inner.push_back(dispatch::map_tensors(v, [&](const Tensor& t) {
       const bool recorded = layer_state().grad_mode && t.defined() && t.requires_grad();
-      CRESSET_CHECK(!recorded || !(op.flags & dispatch::kCompositeOp), op.name, ": the mkldnn layout is for inference, its gradients are not recorded; use torch.no_grad()");
+      CRESSET_CHECK(!recorded || !(op.flags & dispatch::kCompositeOp), op.name,
+                    ": the mkldnn layout is for inference, its gradients are not recorded; use torch.no_grad()");
       if (!t.defined() || !is_mkldnn(t)) return t;
       wrappers.push_back(t);
       return values_of(t);
@@ -127,7 +128,7 @@ void register_kernels() {
   };
   for (const char* name : {"relu", "relu_", "sigmoid", "sigmoid_", "tanh", "tanh_", "gelu", "softmax.int", "_softmax", "max_pool2d", "max_pool3d",
                            "avg_pool2d", "avg_pool3d", "adaptive_avg_pool2d", "mul.Scalar", "mul_.Scalar", "reshape", "transpose.int",
-                           "flatten.using_ints", "clone", "contiguous", "zero_", "prelu", "zeros"})
+                           "flatten.using_ints", "clone", "contiguous", "zero_", "prelu", "zeros", "empty.memory_format"})
     put(name, &on_values);
   for (const char* name : {"add.Tensor", "add_.Tensor", "add.out", "mul.Tensor", "mul_.Tensor", "mul.out", "copy_"}) put(name, &on_pairs);
   for (const char* name : {"conv1d", "conv2d", "conv3d", "linear"}) put(name, &on_input);
@@ -152,7 +153,8 @@ Tensor to_mkldnn(const Tensor& self, std::optional<ScalarType> dtype) {
   CRESSET_CHECK(t == kFloat || t == kBFloat16 || t == kHalf || t == kByte || t == kChar,
                 "to_mkldnn: expects a float32, bfloat16, float16, uint8 or int8 tensor, got ", t);
   CRESSET_CHECK(self.dim() > 0, "to_mkldnn: expects a tensor with dimensions, got a number");
-  CRESSET_CHECK(!layer_state().grad_mode || !self.requires_grad(), "to_mkldnn: the mkldnn layout is for inference, its gradients are not recorded; use torch.no_grad() or detach()");
+  CRESSET_CHECK(!layer_state().grad_mode || !self.requires_grad(),
+                "to_mkldnn: the mkldnn layout is for inference, its gradients are not recorded; use torch.no_grad() or detach()");
   return opaque(self.to(dtype.value_or(t), /*non_blocking=*/false, /*copy=*/true, MemoryFormat::Contiguous));
 }
 
