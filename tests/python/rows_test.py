@@ -154,6 +154,10 @@ class Rows(unittest.TestCase):
                 if first.shape != expected.shape or not torch.can_cast(expected.dtype, first.dtype):
                     SKIPPED["samples whose result does not fit in place"] += 1
                     continue
+                if first.is_complex() and row.name == "abs":  # PyTorch refuses to keep real results in a complex tensor
+                    with self.assertRaises(RuntimeError):
+                        function(first.clone())
+                    continue
                 target = first.clone()
                 if first.is_complex() and expected.is_floating_point():
                     with self.assertRaisesRegex(RuntimeError, "in place it is not supported for complex tensors"):
