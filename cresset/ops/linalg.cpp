@@ -467,7 +467,10 @@ void _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v, const 
   const Tensor info = allocate(plain(batch_of(a), kInt, a)), copy = compute_v ? Tensor() : scratch(a);
   const Columns work = compute_v ? Columns(vectors, a) : Columns(copy);
   const Dense found(values);
+  const bool small = !compute_v && a.size(-1) <= kernels::kSmallEigenvalues && !a.is_complex();
   for_each_matrix(work.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
+    *info_at(info, i) = 0;
+    if (small && kernels::call(kernels::small_eigenvalues_stub)(a.scalar_type(), upper, work.rows(), work.at(i), row_bytes(found.tensor(), i))) return;
     *info_at(info, i) = table.heevd(memory, a.scalar_type(), compute_v, upper, work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i));
   });
   if (compute_v) work.finish();

@@ -303,6 +303,28 @@ class SmallMatrices(unittest.TestCase):
                 q, r = torch.linalg.qr(torch.tensor(a))
                 np.testing.assert_allclose((q.double() @ (r.double() / scale)).numpy(), a.astype(np.float64) / scale, **near)
 
+    def test_symmetric_eigenproblems(self):
+        for dtype, n, upper in itertools.product((np.float32, np.float64), range(18), (False, True)):
+            a = numbers((6, n, n), np.float64)
+            a = (a + np.swapaxes(a, -1, -2)).astype(dtype)
+            a[1], a[2] = 0, np.eye(n)
+            a[3] *= dtype(1e-30)
+            a[4] *= dtype(1e30)
+            if n > 1:
+                a[5] = a[5, :, :1] * a[5, :, :1].T  # of rank 1
+            near = 40 * np.finfo(dtype).eps * (np.abs(a).max((1, 2)) if n else np.zeros(6))
+            half = np.triu(a) if upper else np.tril(a)
+            values, vectors = (t.numpy().astype(np.float64) for t in torch.linalg.eigh(torch.tensor(half), UPLO="U" if upper else "L"))
+            alone = torch.linalg.eigvalsh(torch.tensor(half), UPLO="U" if upper else "L").numpy()
+            with self.subTest(dtype=dtype, n=n, upper=upper):
+                self.assertTrue(bool((np.diff(values) >= 0).all()))
+                want = np.linalg.eigvalsh(a.astype(np.float64)) if n else values
+                for i in range(6):
+                    np.testing.assert_allclose(values[i], want[i], rtol=0, atol=near[i])
+                    np.testing.assert_allclose(alone[i], want[i], rtol=0, atol=near[i])
+                    np.testing.assert_allclose((vectors[i] * values[i]) @ vectors[i].T, a[i], rtol=0, atol=near[i])
+                    np.testing.assert_allclose(vectors[i].T @ vectors[i], np.eye(n), rtol=0, atol=40 * np.finfo(dtype).eps)
+
     def test_singular_matrices_are_named(self):
         a = torch.eye(3).repeat(4, 1, 1)
         a[2, 1, 1] = 0

@@ -1,5 +1,6 @@
 #include "cresset/kernels/cpu/small_matrices.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -194,6 +195,95 @@ void product_of_reflections(int m, int columns, int k, T* a, const T* tau) {
   }
 }
 
+// The tridiagonal matrix similar to A by Householder's reflections; A is symmetric, by columns, and destroyed.
+void tridiagonal(int n, double* a, double* diagonal, double* beside) {
+  double w[kSmallEigenvalues];
+  for (int j = 0; j + 2 < n; j++) {
+    double* v = a + j * n + j + 1;
+    const int length = n - j - 1;
+    double rest = 0;
+    for (int i = 1; i < length; i++) rest += v[i] * v[i];
+    beside[j] = v[0];
+    if (rest == 0) continue;
+    const double beta = -std::copysign(std::sqrt(v[0] * v[0] + rest), v[0]), factor = 1 / (v[0] - beta), tau = (beta - v[0]) / beta;
+    beside[j] = beta;
+    for (int i = 1; i < length; i++) v[i] *= factor;
+    v[0] = 1;
+    double* const block = v + n;
+    for (int i = 0; i < length; i++) w[i] = 0;
+    for (int c = 0; c < length; c++) subtract(length, w, block + c * n, -tau * v[c]);
+    double along = 0;
+    for (int i = 0; i < length; i++) along += w[i] * v[i];
+    subtract(length, w, v, 0.5 * tau * along);
+    for (int c = 0; c < length; c++) {
+      subtract(length, block + c * n, v, w[c]);
+      subtract(length, block + c * n, w, v[c]);
+    }
+  }
+  if (n > 1) beside[n - 2] = a[(n - 2) * n + n - 1];
+  for (int i = 0; i < n; i++) diagonal[i] = a[i * n + i];
+}
+
+// QL steps with Wilkinson's shifts until nothing is left beside the diagonal.
+bool diagonalise(int n, double* diagonal, double* beside) {
+  beside[n - 1] = 0;
+  for (int first = 0; first < n; first++) {
+    for (int round = 0;; round++) {
+      int last = first;
+      while (last + 1 < n && std::fabs(beside[last]) > std::numeric_limits<double>::epsilon() * 0.5 * (std::fabs(diagonal[last]) + std::fabs(diagonal[last + 1]))) last++;
+      if (last == first) break;
+      if (round == 60) return false;
+      const double half = (diagonal[first + 1] - diagonal[first]) / (2 * beside[first]);
+      double g = diagonal[last] - diagonal[first] + beside[first] / (half + std::copysign(std::sqrt(half * half + 1), half));
+      double s = 1, c = 1, p = 0;
+      int i = last - 1;
+      for (; i >= first; i--) {
+        const double f = s * beside[i], b = c * beside[i], r = std::sqrt(f * f + g * g);
+        beside[i + 1] = r;
+        if (r == 0) break;
+        s = f / r;
+        c = g / r;
+        g = diagonal[i + 1] - p;
+        const double t = (diagonal[i] - g) * s + 2 * c * b;
+        p = s * t;
+        diagonal[i + 1] = g + p;
+        g = c * t - b;
+      }
+      if (i >= first) {
+        diagonal[i + 1] -= p;
+      } else {
+        diagonal[first] -= p;
+        beside[first] = g;
+      }
+      beside[last] = 0;
+    }
+  }
+  return true;
+}
+
+template <class T>
+bool eigenvalues(bool upper, int n, const T* a, T* values) {
+  double full[kSmallEigenvalues * kSmallEigenvalues], diagonal[kSmallEigenvalues], beside[kSmallEigenvalues], most = 0;
+  for (int c = 0; c < n; c++)
+    for (int r = c; r < n; r++) {
+      full[c * n + r] = full[r * n + c] = static_cast<double>(upper ? a[r * n + c] : a[c * n + r]);
+      most = std::max(most, std::fabs(full[c * n + r]));
+    }
+  // Squares of what is scaled neither overflow nor vanish.
+  const int exponent = most > 0 ? std::clamp(std::ilogb(most), -1000, 1000) : 0;
+  const double down = std::ldexp(1.0, -exponent), up = std::ldexp(1.0, exponent);
+  for (int i = 0; i < n * n; i++) full[i] *= down;
+  tridiagonal(n, full, diagonal, beside);
+  if (n > 0 && !diagonalise(n, diagonal, beside)) return false;
+  for (int i = 0; i < n; i++) {
+    const T value = static_cast<T>(diagonal[i] * up);
+    int at = i;
+    for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
+    values[at] = value;
+  }
+  return true;
+}
+
 // f(n), where the compiler knows the smallest n and unrolls their loops. Complex numbers gain too little for their code.
 template <class T, class F>
 CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
@@ -239,6 +329,11 @@ void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const v
                     static_cast<T*>(x) + i * rows * sides);
     });
   });
+}
+
+bool small_eigenvalues(ScalarType dtype, bool upper, int n, const void* a, void* values) {
+  return dtype == ScalarType::Float ? eigenvalues(upper, n, static_cast<const float*>(a), static_cast<float*>(values))
+                                    : eigenvalues(upper, n, static_cast<const double*>(a), static_cast<double*>(values));
 }
 
 bool small_qr(ScalarType dtype, int m, int n, void* a, void* tau) {
