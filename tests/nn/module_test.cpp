@@ -416,6 +416,26 @@ TEST(Embedding, FromPretrainedFreezes) {
   EXPECT_TRUE(nn::Embedding::from_pretrained(table, nn::EmbeddingFromPretrainedOptions().freeze(false))->weight.requires_grad());
 }
 
+// Without derivatives the bags are summed by a sparse matrix, with them from picked rows.
+TEST(EmbeddingBag, SumsTheSameWithAndWithoutDerivatives) {
+  const Tensor weight = cresset::randn({5, 3}, kDouble).requires_grad_(true), offsets = cresset::tensor({0, 2, 2, 9}, kLong);
+  const Tensor input = cresset::tensor({1, 4, 0, 1, 1, 1, 1, 1, 3, 2}, kLong), scale = cresset::randn({10}, kDouble);
+  for (const int padding : {-1, 1})
+    for (const int kind : {0, 1, 2}) {
+      auto options = nn::functional::EmbeddingBagFuncOptions().offsets(offsets);
+      if (kind == 0) options.mode(kMean);
+      else options.mode(kSum);
+      if (kind == 2) options.per_sample_weights(scale);
+      if (padding >= 0) options.padding_idx(padding);
+      const Tensor picked = nn::functional::embedding_bag(input, weight, options);
+      NoGradGuard guard;
+      const Tensor product = nn::functional::embedding_bag(input, weight, options);
+      EXPECT_FALSE(product.requires_grad());
+      EXPECT_TRUE(cresset::allclose(product, picked, 1e-12, 1e-12)) << product << picked;
+      EXPECT_ANY_THROW(nn::functional::embedding_bag(cresset::tensor({1, 4, 0, 1, 1, 1, 1, 1, 3, 5}, kLong), weight, options));
+    }
+}
+
 TEST(EmbeddingBag, TakesOffsets) {
   nn::EmbeddingBag bag(nn::EmbeddingBagOptions(4, 2).mode(kSum));
   const Tensor input = cresset::tensor({0, 1, 2, 3}, kLong), offsets = cresset::tensor({0, 1, 1}, kLong);
