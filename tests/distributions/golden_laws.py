@@ -14,12 +14,12 @@ import every_law  # noqa: E402
 
 
 def number(x):
-    return {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY"}.get(str(x), f"{x:.9g}")
+    return f"{x:.9g}"
 
 
 def row(name, value):
-    numbers = ", ".join(number(x) for x in value.detach().double().flatten().tolist())
-    return f'{{"{name}", {{{", ".join(map(str, value.shape))}}}, {{{numbers}}}}},\n'
+    numbers = " ".join(number(x) for x in value.detach().double().flatten().tolist())
+    return f'{{"{name}", "{" ".join(map(str, value.shape))}", "{numbers}"}},\n'  # text, which compiles at once
 
 
 warnings.simplefilter("ignore")
