@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from contextlib import redirect_stdout
@@ -421,6 +423,43 @@ class Refused(unittest.TestCase):
         trainer = L.Trainer(**QUIET, max_epochs=1, callbacks=L.callbacks.LambdaCallback(on_exception=lambda *args: seen.append(type(args[2]))))
         self.assertRaises(KeyboardInterrupt, trainer.fit, Broken(), loader())
         self.assertEqual((seen, trainer.interrupted), ([KeyboardInterrupt], True))
+
+
+PROGRAM = """
+import lightning as L
+import lightning.pytorch as pl
+import pytorch_lightning
+import torch
+from lightning.pytorch.callbacks import ModelCheckpoint
+from pytorch_lightning.loggers import CSVLogger
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+trainer = L.Trainer(max_epochs=1, logger=CSVLogger("logs"), callbacks=[ModelCheckpoint("kept")], enable_progress_bar=False, enable_model_summary=False)
+trainer.fit(Model(), torch.utils.data.DataLoader(torch.ones(8, 2), batch_size=4))
+print(trainer.global_step, pytorch_lightning.Trainer is L.Trainer is pl.Trainer, L.__name__)
+"""
+
+
+class Alias(unittest.TestCase):
+    def test_a_program_of_lightning_runs_unchanged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "train.py"), "w") as file:
+                file.write(PROGRAM)
+            done = subprocess.run([sys.executable, "-m", "cresset", "train.py"], cwd=folder, capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.stdout, done.stderr), ("2 True cresset.lightning\n", ""))
+            self.assertEqual(sorted(os.listdir(folder)), ["kept", "logs", "train.py"])
 
 
 if __name__ == "__main__":

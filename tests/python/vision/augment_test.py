@@ -1,5 +1,6 @@
 """The transforms that move pixels, change tones or follow a recipe: pixels and draws of torchvision 0.29 (GOLDEN), and mistakes."""
 
+import importlib.util
 import unittest
 
 import cresset as torch
@@ -151,6 +152,26 @@ class Mistakes(unittest.TestCase):
                                 (T.RandomAffine(1, shear=2, fill=5), "RandomAffine(degrees=[-1.0, 1.0], shear=[-2.0, 2.0], fill=5)"),
                                 (T.RandAugment(), "RandAugment(num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation=InterpolationMode.NEAREST, fill=None)")):  # fmt: skip
             self.assertEqual(repr(transform), text)
+
+
+@unittest.skipIf(importlib.util.find_spec("PIL") is None, "PIL is not installed")
+class Pil(unittest.TestCase):
+    def test_images_change_as_tensors_do(self):
+        image = F.to_pil_image(X)
+        for change, most in ((lambda v: F.rotate(v, 90, expand=True), 0), (lambda v: F.affine(v, 0, [3, -2], 1.0, 0.0, fill=5), 0),
+                             (lambda v: F.perspective(v, CORNERS, CORNERS), 1), (lambda v: F.posterize(v, 3), 0), (lambda v: F.solarize(v, 100), 0),
+                             (lambda v: F.gaussian_blur(v, 5), 0), (lambda v: F.elastic_transform(v, displacement()), 0), (F.equalize, 0), (F.autocontrast, 1),
+                             (lambda v: F.adjust_sharpness(v, 0.5), 2)):  # fmt: skip
+            changed = change(image)
+            self.assertIn("PIL", type(changed).__module__)
+            self.assertLessEqual(int((F.pil_to_tensor(changed).int() - change(X).int()).abs().max()), most)
+
+    def test_recipes(self):
+        image = F.to_pil_image(X)
+        for transform in (T.AutoAugment(), T.RandAugment(), T.TrivialAugmentWide(), T.AugMix()):
+            for seed in range(20):
+                torch.manual_seed(seed)
+                self.assertEqual(transform(image).size, (20, 16))
 
 
 if __name__ == "__main__":
