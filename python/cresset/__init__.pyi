@@ -63,7 +63,7 @@ from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, sparse as sparse, special as special, storage as storage, testing as testing
 from . import types as types, utils as utils, version as version, vision as vision
 from .func import vmap as vmap
-from . import futures as futures, hub as hub, library as library, multiprocessing as multiprocessing
+from . import futures as futures, hub as hub, library as library, lightning as lightning, multiprocessing as multiprocessing
 from .storage import TypedStorage as TypedStorage
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
 from .amp import GradScaler as GradScaler, autocast as autocast
