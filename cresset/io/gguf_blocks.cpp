@@ -24,10 +24,12 @@ void nibbles(const Byte* p, float* to) {
   const Byte* low = p + (WithMinimum ? 4 : 2) + (Fifth ? 4 : 0);
   uint32_t fifth = 0;
   if (Fifth) std::memcpy(&fifth, p + Fifth, sizeof fifth);
-  for (int j = 0; j < 32; j++) {
-    int q = j < 16 ? low[j] & 15 : low[j - 16] >> 4;
-    if (Fifth) q |= static_cast<int>(fifth >> j & 1) << 4;
-    to[j] = WithMinimum ? static_cast<float>(q) * scale + minimum : static_cast<float>(q - (Fifth ? 16 : 8)) * scale;
+  for (int half = 0; half < 2; half++) {
+    for (int j = 0; j < 16; j++) {
+      int q = low[j] >> (4 * half) & 15;
+      if (Fifth) q |= static_cast<int>(fifth >> (16 * half + j) & 1) << 4;
+      to[16 * half + j] = WithMinimum ? static_cast<float>(q) * scale + minimum : static_cast<float>(q - (Fifth ? 16 : 8)) * scale;
+    }
   }
 }
 
@@ -42,28 +44,35 @@ void q8_k(const Byte* p, float* to) {
   for (int j = 0; j < 256; j++) to[j] = static_cast<float>(static_cast<signed char>(p[4 + j])) * scale;
 }
 
-// Blocks of 256 in groups of 16 or 32 that have scales, and minima, of their own. Two bits of an element: 32 bytes hold 128 of them, one
-// group of 32 in each pair of bits.
-int two_bits(const Byte* quants, int j) { return quants[j / 128 * 32 + j % 32] >> (j % 128 / 32 * 2) & 3; }
+// Blocks of 256 in groups of 16 or 32 that have scales, and minima, of their own.
+
+// Sixteen groups of 16. Two bits of an element: 32 bytes hold two groups in each of their pairs of bits.
+template <class Group>
+void by_sixteens(const Byte* quants, Group each) {
+  for (int group = 0; group < 16; group++) each(group, quants + group / 8 * 32 + group % 2 * 16, group % 8 / 2 * 2);
+}
 
 void q2_k(const Byte* p, float* to) {
   const float scale = half_at(p + 80), minimum = half_at(p + 82);
-  for (int j = 0; j < 256; j++) {
-    const Byte group = p[j / 16];
-    to[j] = scale * static_cast<float>(group & 15) * static_cast<float>(two_bits(p + 16, j)) - minimum * static_cast<float>(group >> 4);
-  }
+  by_sixteens(p + 16, [&](int group, const Byte* quants, int shift) {
+    const float by = scale * static_cast<float>(p[group] & 15), less = minimum * static_cast<float>(p[group] >> 4);
+    for (int j = 0; j < 16; j++) to[group * 16 + j] = by * static_cast<float>(quants[j] >> shift & 3) - less;
+  });
 }
 
 void q3_k(const Byte* p, float* to) {
-  const Byte *high = p, *quants = p + 32, *scales = p + 96;
+  const Byte* scales = p + 96;
   const float scale = half_at(p + 108);
-  for (int j = 0; j < 256; j++) {
-    const int group = j / 16;
+  by_sixteens(p + 32, [&](int group, const Byte* quants, int shift) {
     const int low_bits = group < 8 ? scales[group] & 15 : scales[group - 8] >> 4;
     const int six_bits = low_bits | (scales[8 + group % 4] >> (group / 4 * 2) & 3) << 4;
-    const int q = two_bits(quants, j) - (high[j % 32] >> (j / 32) & 1 ? 0 : 4);
-    to[j] = scale * static_cast<float>(six_bits - 32) * static_cast<float>(q);
-  }
+    const float by = scale * static_cast<float>(six_bits - 32);
+    const Byte* high = p + group % 2 * 16;
+    for (int j = 0; j < 16; j++) {
+      const int third = high[j] >> (group / 2) & 1;
+      to[group * 16 + j] = by * static_cast<float>((quants[j] >> shift & 3) + 4 * third - 4);
+    }
+  });
 }
 
 // Eight pairs of six bits in twelve bytes.
@@ -94,14 +103,13 @@ void q45_k(const Byte* p, float* to) {
 }
 
 void q6_k(const Byte* p, float* to) {
-  const Byte *low = p, *high = p + 128, *scales = p + 192;
   const float scale = half_at(p + 208);
-  for (int j = 0; j < 256; j++) {
-    const int half = j / 128, within = j % 128;
-    const int nibble = low[half * 64 + within % 64] >> (within / 64 * 4) & 15;
-    const int q = (nibble | (high[half * 32 + j % 32] >> (within / 32 * 2) & 3) << 4) - 32;
-    to[j] = scale * static_cast<float>(static_cast<signed char>(scales[j / 16])) * static_cast<float>(q);
-  }
+  by_sixteens(p + 128, [&](int group, const Byte* high, int shift) {
+    const Byte* low = p + group / 8 * 64 + group % 4 * 16;
+    const int nibble = group % 8 / 4 * 4;
+    const float by = scale * static_cast<float>(static_cast<signed char>(p[192 + group]));
+    for (int j = 0; j < 16; j++) to[group * 16 + j] = by * static_cast<float>(((low[j] >> nibble & 15) | (high[j] >> shift & 3) << 4) - 32);
+  });
 }
 
 }  // namespace
