@@ -26,12 +26,14 @@ class TemporaryFile {
   explicit TemporaryFile(const std::string& target) : target_(target) {
     struct stat old;
     const bool exists = stat(target.c_str(), &old) == 0;
-    if (exists) {
-      // What a link points to is replaced, not the link.
-      if (char* real = realpath(target.c_str(), nullptr)) {
-        target_ = real;
-        free(real);
-      }
+    // What a link points to is replaced, not the link; it may not be there yet.
+    if (char* real = realpath(target.c_str(), nullptr)) {
+      target_ = real;
+      free(real);
+    } else {
+      char to[4096];
+      const ssize_t n = readlink(target.c_str(), to, sizeof to);
+      if (n > 0 && n < static_cast<ssize_t>(sizeof to)) target_ = (to[0] == '/' ? "" : target.substr(0, target.rfind('/') + 1)) + std::string(to, static_cast<size_t>(n));
     }
     const std::string pattern = target_ + ".XXXXXX";
     name_.assign(pattern.begin(), pattern.end());

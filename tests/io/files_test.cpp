@@ -12,6 +12,7 @@
 #include <string>
 
 #include "cresset/cresset.h"
+#include "cresset/io/checkpoint.h"
 #include "cresset/io/gguf.h"
 #include "cresset/io/npy.h"
 
@@ -99,6 +100,29 @@ TEST_F(Files, DamagedStoragesAreRefused) {
   file.close();
   Tensor t;
   EXPECT_TRUE(contains(message_of([&] { load(t, path); }), "checksum of storage"));
+}
+
+TEST_F(Files, TheFormatBeforeArchives) {
+  const Tensor base = cresset::arange(6, kFloat);
+  io::CheckpointWriter writer(true);
+  io::Pickler& p = writer.pickler();
+  p.op('}');
+  p.mark();
+  p.text("base");
+  writer.tensor(base);
+  p.text("part");
+  writer.tensor(base.slice(0, 2, 6, 2));
+  p.op('u');
+  io::write_file_atomically(path, [&](const io::WriteBytes& write) { writer.write_legacy(write); });
+  OrderedDict<std::string, Tensor> loaded("Tensor");
+  load(loaded, path);
+  EXPECT_TRUE(cresset::equal(loaded["base"], base));
+  EXPECT_TRUE(cresset::equal(loaded["part"], base.slice(0, 2, 6, 2)));
+  EXPECT_EQ(loaded["part"].strides(), IntArrayRef({2}));
+  loaded["base"][2].fill_(9);
+  EXPECT_EQ(loaded["part"][0].item<float>(), 9);
+  io::CheckpointWriter other(true);
+  EXPECT_TRUE(contains(message_of([&] { other.tensor(cresset::ones({1}).to(kUInt16)); }), "before zip archives"));
 }
 
 TEST_F(Files, GgufBlocks) {

@@ -456,6 +456,12 @@ class Files(unittest.TestCase):
             torch.save(2, link)
             self.assertTrue(link.is_symlink())
             self.assertEqual(torch.load(real), 2)
+            for to in ("new.pt", str(Path(folder) / "other.pt")):
+                coming = Path(folder) / f"to-{Path(to).name}"
+                coming.symlink_to(to)
+                torch.save(3, coming)
+                self.assertTrue(coming.is_symlink())
+                self.assertEqual(torch.load(Path(folder) / Path(to).name), 3)
 
     def test_error_types(self):
         with tempfile.TemporaryDirectory() as folder:
