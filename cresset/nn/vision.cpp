@@ -134,9 +134,14 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
   CRESSET_CHECK(dims >= 1 && dims <= 3, "interpolate: input must have 3, 4 or 5 dimensions, got shape ", input.sizes());
   const bool nearest = o.mode() == kNearest || o.mode() == kNearestExact || o.mode() == kArea;
   CRESSET_CHECK(!nearest || !o.align_corners(), "interpolate: align_corners does not go with mode ", o.mode().name());
-  CRESSET_CHECK(!o.antialias(), "interpolate: antialias is not supported");
+  CRESSET_CHECK_VALUE(!o.antialias() || (dims == 2 && (o.mode() == kBilinear || o.mode() == kBicubic)),
+                      "interpolate: antialias goes with modes bilinear and bicubic and 4 dimensions, got ", o.mode().name(), " and shape ", input.sizes());
   const std::vector<int64_t> size = interpolated_size(input, o);
   const bool align = o.align_corners().value_or(false);
+  if (o.antialias()) {
+    if (o.mode() == kBicubic) return cresset::_upsample_bicubic2d_aa(input, size, align, scale_of(o, 0), scale_of(o, 1));
+    return cresset::_upsample_bilinear2d_aa(input, size, align, scale_of(o, 0), scale_of(o, 1));
+  }
   if (o.mode() == kArea) {
     if (dims == 1) return cresset::adaptive_avg_pool1d(input, size);
     return dims == 2 ? cresset::adaptive_avg_pool2d(input, size) : cresset::adaptive_avg_pool3d(input, size);
@@ -152,15 +157,10 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
   if (o.mode() == kTrilinear && dims == 3)
     return cresset::upsample_trilinear3d(input, size, align, scale_of(o, 0), scale_of(o, 1), scale_of(o, 2));
   if (o.mode() == kNearestExact) {
-    // Nearest by the centre of each output cell: pick rows by index, dimension by dimension.
-    Tensor out = input;
-    for (int64_t d = 0; d < dims; d++) {
-      const size_t i = static_cast<size_t>(d);
-      const double step = scale_of(o, i) ? 1 / *scale_of(o, i) : static_cast<double>(input.size(d + 2)) / static_cast<double>(size[i]);
-      const Tensor centre = ((cresset::arange(0, size[i], kDouble) + 0.5) * step).floor().clamp_max(input.size(d + 2) - 1);
-      out = out.index_select(d + 2, centre.to(kLong));
-    }
-    return out;
+    if (!scale_of(o, 0)) return cresset::upsample_nearest_exact(input, size, std::nullopt);
+    std::vector<double> scales;
+    for (int64_t d = 0; d < dims; d++) scales.push_back(*scale_of(o, static_cast<size_t>(d)));
+    return cresset::upsample_nearest_exact(input, std::nullopt, ArrayRef<double>(scales));
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(false, "interpolate: mode ", o.mode().name(), " does not fit an input of shape ", input.sizes());
   return input;

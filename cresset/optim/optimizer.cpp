@@ -37,21 +37,31 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOp
 }
 Optimizer::~Optimizer() = default;
 
-void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
+namespace {
+
+// Errors: tensors that cannot be parameters beside those of the groups.
+void check_new(const std::vector<OptimizerParamGroup>& groups, const std::vector<Tensor>& params) {
   std::unordered_set<const void*> taken;
-  for (const auto& group : param_groups_)
+  for (const auto& group : groups)
     for (const Tensor& p : group.params()) taken.insert(p.unsafeGetTensorImpl());
-  for (const Tensor& p : param_group.params()) {
+  for (const Tensor& p : params) {
     CRESSET_CHECK_VALUE(p.defined(), "optimizer: a parameter is an undefined tensor");
     CRESSET_CHECK_VALUE(p.is_leaf(), "optimizer: cannot optimize a tensor that is not a leaf");
     CRESSET_CHECK_VALUE(taken.insert(p.unsafeGetTensorImpl()).second, "optimizer: a parameter appears in more than one place of the parameter groups");
   }
+}
+
+}  // namespace
+
+void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
+  check_new(param_groups_, param_group.params());
   OptimizerParamGroup group(param_group);
   if (!group.has_options()) group.set_options(defaults_->clone());
   param_groups_.push_back(std::move(group));
 }
 
 void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
+  check_new(param_groups_, parameters);
   auto& params = param_groups_.front().params();
   params.insert(params.end(), parameters.begin(), parameters.end());
 }

@@ -77,6 +77,17 @@ TEST(Grid, AgreesWithPyTorch) {
   EXPECT_THROW(F::affine_grid(theta, {1, 1, 0, 3}), ValueError);
 }
 
+TEST(Interpolate, SmoothsAndPicksTheNearestAsPyTorch) {
+  const Tensor image = (arange(24, kFloat) * 5 % 17).view({1, 1, 4, 6});
+  const auto options = F::InterpolateFuncOptions().size(std::vector<int64_t>{2, 3});
+  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBilinear).antialias(true)), {5.9183679f, 9.0357141f, 8.1632652f, 9.f, 7.9107146f, 8.1224489f});
+  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBicubic).antialias(true)), {5.3201876f, 9.4670362f, 8.1289282f, 9.4368925f, 7.6572142f, 8.1577339f});
+  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kNearestExact)), {1.f, 11.f, 4.f, 10.f, 3.f, 13.f});
+  const auto twice = F::InterpolateFuncOptions().scale_factor(std::vector<double>{2}).mode(kNearestExact);
+  EXPECT_TRUE(equal(F::interpolate(image, twice), image.repeat_interleave(2, 2).repeat_interleave(2, 3)));
+  EXPECT_THROW(F::interpolate(image, F::InterpolateFuncOptions(options).antialias(true)), ValueError);
+}
+
 TEST(CrossMapLRN2d, AgreesWithPyTorch) {
   const Tensor input = (arange(40, kFloat).view({1, 5, 2, 4}) / 10).requires_grad_();
   nn::CrossMapLRN2d layer(nn::CrossMapLRN2dOptions(3).alpha(0.5));

@@ -391,6 +391,19 @@ TEST(MoreOptimizers, AnotherModelsStateChangesNothing) {
   EXPECT_EQ(state.step(), 1);
 }
 
+TEST(MoreOptimizers, ParametersTwiceOrNoLeavesAreRefused) {
+  const Tensor w = ones({2}).requires_grad_(), v = ones({2}).requires_grad_();
+  EXPECT_THROW(optim::SGD(std::vector<Tensor>{w, w}, optim::SGDOptions(0.1)), ValueError);
+  EXPECT_THROW(optim::SGD(std::vector<Tensor>{w * 2}, optim::SGDOptions(0.1)), ValueError);
+  optim::SGD optimizer(std::vector<Tensor>{w}, optim::SGDOptions(0.1));
+  for (const auto& wrong : std::vector<std::vector<Tensor>>{{w}, {v, v}, {v, v * 2}, {Tensor()}}) {
+    EXPECT_THROW(optimizer.add_parameters(wrong), ValueError);
+    EXPECT_THROW(optimizer.add_param_group(wrong), ValueError);
+    EXPECT_EQ(optimizer.size(), 1u);
+    EXPECT_EQ(optimizer.param_groups().size(), 1u);
+  }
+}
+
 TEST(MoreOptimizers, SparseGradientsMoveOnlyTheirRows) {
   const std::map<std::string, std::vector<float>> expected = {
       {"SparseAdam", {0.f, 0.15f, 0.4255863f, 0.6755863f, 0.8162266f, 1.066409f, 1.5f, 1.75f}},
