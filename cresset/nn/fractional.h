@@ -8,14 +8,34 @@
 
 namespace cresset::nn {
 
+namespace detail {
+// A std::optional of an ExpandingArray that costs the compiler little.
+template <class Array>
+class MaybeArray {
+ public:
+  MaybeArray() = default;
+  MaybeArray(std::nullopt_t) {}
+  template <class T, class = std::enable_if_t<std::is_constructible<Array, const T&>::value>>
+  MaybeArray(const T& values) : values_(values), has_value_(true) {}
+  MaybeArray(std::initializer_list<std::decay_t<decltype((*std::declval<Array&>())[0])>> values) : values_(values), has_value_(true) {}
+  bool has_value() const { return has_value_; }
+  explicit operator bool() const { return has_value_; }
+  const Array& operator*() const { return values_; }
+
+ private:
+  Array values_ = 0;
+  bool has_value_ = false;
+};
+}  // namespace detail
+
 template <size_t D>
 struct FractionalMaxPoolOptions {
   using ExpandingArrayDouble = ExpandingArray<D, double>;
   FractionalMaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size) {}
   CRESSET_ARG(ExpandingArray<D>, kernel_size);
-  CRESSET_ARG(std::optional<ExpandingArray<D>>, output_size);
+  CRESSET_ARG(detail::MaybeArray<ExpandingArray<D>>, output_size);
   // Of the input's size, where no output_size is given.
-  CRESSET_ARG(std::optional<ExpandingArrayDouble>, output_ratio);
+  CRESSET_ARG(detail::MaybeArray<ExpandingArrayDouble>, output_ratio);
   // (N, C, D) numbers in [0, 1) to use instead of drawing them.
   CRESSET_ARG(Tensor, _random_samples);
 };

@@ -51,8 +51,15 @@ template <class... Parts>
 std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
 }  // namespace c10
 
+namespace cresset::compat {
+// arange(0, 10), which the operators with and without a step would both take.
+template <class Start, class End, class = std::enable_if_t<std::is_arithmetic<Start>::value && std::is_arithmetic<End>::value>>
+Tensor arange(Start start, End end) { return cresset::arange(Scalar(start), Scalar(end), TensorOptions()); }
+}  // namespace cresset::compat
+
 namespace at {
 #include "cresset/ops/names.inc"
+using cresset::compat::arange;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
@@ -67,6 +74,7 @@ using c10::irange;
 
 namespace torch {
 #include "cresset/ops/names.inc"
+using cresset::compat::arange;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
