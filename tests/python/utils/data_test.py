@@ -147,6 +147,26 @@ class Workers(unittest.TestCase):
         batches[1][1].zero_()
         self.assertEqual(batches[1][1].sum().item(), 0)
 
+    def test_memory_is_used_again_when_nobody_holds_it(self):
+        class Sized(D.Dataset):
+            def __len__(self):
+                return 90
+
+            def __getitem__(self, index):
+                return torch.full((2000 + 700 * (index % 5 + index // 40 * 9),), float(index))
+
+        batches, kept = iter(D.DataLoader(Sized(), batch_size=None, num_workers=2)), []
+        for index, batch in enumerate(batches):
+            self.assertEqual((batch[0].item(), batch.sum().item()), (index, float(index) * batch.numel()))
+            if index % 7 == 0:  # some live on: by a view, as an array
+                kept.append((index, batch[100:200]))
+                kept.append((index, batch.numpy()[5:9]))
+        slots = [len(borrowed.slots) for borrowed in batches._pool._borrowed]
+        del batch
+        self.assertLess(sum(slots), 50)
+        for index, part in kept:
+            self.assertEqual((part == index).sum().item(), len(part))
+
     def test_every_kind_of_tensor_arrives(self):
         items = [torch.rand(60, 60).to(dtype) for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.complex64)]
         items += [torch.rand(80, 80).t(), torch.rand(50, 100)[:, ::2], torch.empty(0, 3), torch.tensor(2), torch.rand(40, 40, dtype=torch.complex64).conj()]
@@ -236,7 +256,7 @@ class WholeBatches(unittest.TestCase):
             releases_gil = True
 
         rows = D.TensorDataset(torch.ones(4))
-        for data, more, threads in ((rows, {}, True), (D.Subset(rows, [1]), {}, True), (Quick(), {}, True), (Squares(), {}, False),
+        for data, more, threads in ((rows, {}, True), (D.Subset(rows, [1]), {}, True), ([1, 2], {}, True), ([1, 2], {"collate_fn": list}, False), (Quick(), {}, True), (Squares(), {}, False),
                                     (rows, {"worker_init_fn": print}, False), (rows, {"multiprocessing_context": "fork"}, False),
                                     (rows, {"collate_fn": list}, False)):  # fmt: skip
             batches = iter(D.DataLoader(data, 2, num_workers=1, **more))

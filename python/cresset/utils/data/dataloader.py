@@ -51,8 +51,8 @@ class DataLoader(Generic[T_co]):
         worker_init_fn: called with its number in each worker before it reads.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context of `multiprocessing`; or "thread" for worker threads, which
             share the dataset and copy nothing, good where reading releases the interpreter's lock. By default threads for a
-            `TensorDataset`, a `Subset` of one, and datasets with an attribute ``releases_gil = True``, unless there is a
-            ``worker_init_fn``; processes for others.
+            `TensorDataset`, a `Subset` of one, a list or tuple, and datasets with an attribute ``releases_gil = True``, unless there is
+            a ``worker_init_fn`` or, but for the attribute, a ``collate_fn``; processes for others.
         generator: of the order and of the workers' seeds.
         prefetch_factor: batches read ahead by each worker, by default 2.
         persistent_workers: keep the workers after an epoch.
@@ -452,8 +452,11 @@ class _Workers(_Epoch):
         loader = self._loader
         if loader.worker_init_fn is not None:
             return False
-        batched = loader._auto_collation and not loader._is_stream and stacks_tensors(loader.collate_fn) and columns_of(loader.dataset) is not None
-        return batched or getattr(loader.dataset, "releases_gil", False) is True
+        if loader._auto_collation and not loader._is_stream and stacks_tensors(loader.collate_fn):
+            # Items that lie ready: handing them to another process costs more than reading them, and would copy the pages that they lie in.
+            if type(loader.dataset) in (list, tuple, range) or columns_of(loader.dataset) is not None:
+                return True
+        return getattr(loader.dataset, "releases_gil", False) is True
 
     def _begin(self, loader):
         """A new epoch of workers that are kept. Results still on their way are of the last one, and are dropped."""

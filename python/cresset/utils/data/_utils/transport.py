@@ -1,12 +1,13 @@
 """Workers as processes or threads: requests go to one, results come from any.
 
-Large tensors, and messages too long for a pipe, cross processes through files in shared memory: a worker writes one per batch into a
-directory of its loader, and the loader maps and unlinks it, so that nothing is copied there and nothing stays behind.
+Large tensors, and messages too long for a pipe, cross processes through files in shared memory: a worker makes one in a directory of its
+loader, and the loader maps and unlinks it, so that nothing is copied there and nothing stays behind. A worker uses its files again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import itertools
 import mmap
@@ -29,6 +30,7 @@ from .worker import Failure, seed_process, work
 # A pipe holds 64 KiB: short messages never wait for the other side.
 _INLINE = 4096
 _ALIGN = 64
+_ROUND = 1 << 16
 _CHECK = 5.0  # seconds between looks whether the parent lives
 _PLAIN = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128")
 _DTYPES = {getattr(torch, name): name for name in _PLAIN}
@@ -71,8 +73,8 @@ class _Unpacker(pickle.Unpickler):
         return torch.frombuffer(self.memory, dtype=getattr(torch, dtype), count=count, offset=at).reshape(shape)
 
 
-def pack(message, path):
-    """Bytes for a pipe; what is large goes into a new file at `path`."""
+def pack(message, allocate):
+    """Bytes for a pipe; what is large goes into memory of `allocate(size)`, which also says where that is."""
     file = io.BytesIO()
     packer = _Packer(file)
     packer.dump(message)
@@ -81,43 +83,96 @@ def pack(message, path):
         return b"=" + body
     at = packer.reserve(len(body)) if len(body) > _INLINE else None
     try:
-        _write(path, packer.size, packer.parts, at, body)
+        memory, where = allocate(packer.size)
     except OSError:  # no space in shared memory: all through the pipe
-        if os.path.exists(path):
-            os.unlink(path)
         return b"=" + pickle.dumps(message, protocol=5)
-    header = (path, None if at is None else (at, len(body)), body.tobytes() if at is None else None)
-    return b"@" + pickle.dumps(header)
-
-
-def _write(path, size, parts, at, body):
-    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-    try:
-        os.posix_fallocate(fd, 0, size)
-        memory = mmap.mmap(fd, size)
-    finally:
-        os.close(fd)
-    for start, value in parts:
+    for start, value in packer.parts:
         torch.frombuffer(memory, dtype=value.dtype, count=value.numel(), offset=start).view(value.shape).copy_(value)
     if at is not None:
         memory[at : at + len(body)] = body
+    header = (where, None if at is None else (at, len(body)), body.tobytes() if at is None else None)
+    return b"@" + pickle.dumps(header)
 
 
 _STOP = b"=" + pickle.dumps(None)
 
 
-def unpack(data):
-    """The message of `pack`'s bytes. Its large tensors share the file's memory, which lives as long as they do."""
+def unpack(data, find):
+    """The message of `pack`'s bytes; `find` gives the memory of a place. The message's large tensors share it, and keep it."""
     if data[:1] == b"=":
         return pickle.loads(memoryview(data)[1:])
-    path, place, body = pickle.loads(memoryview(data)[1:])
+    where, place, body = pickle.loads(memoryview(data)[1:])
+    memory = find(where)
+    return _Unpacker(io.BytesIO(body if place is None else memory[place[0] : place[0] + place[1]]), memory).load()
+
+
+def _make_file(path, size):
+    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    try:
+        os.posix_fallocate(fd, 0, size)
+        return mmap.mmap(fd, size)
+    except OSError:
+        os.unlink(path)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _take_file(path):
     fd = os.open(path, os.O_RDWR)
     try:
-        memory = mmap.mmap(fd, 0)
+        return mmap.mmap(fd, 0)
     finally:
         os.close(fd)
         os.unlink(path)
-    return _Unpacker(io.BytesIO(body if place is None else memory[place[0] : place[0] + place[1]]), memory).load()
+
+
+class _Lent:
+    """Memory that a worker writes batches into, again and again: fresh pages cost more than copying into them. A slot is lent with a batch and
+    comes back, with a request, when the last tensor of the batch is gone."""
+
+    def __init__(self, directory, worker_id):
+        self.path = os.path.join(directory, f"{worker_id}-")
+        self.slots, self.free, self.count = {}, [], itertools.count()
+
+    def come_back(self, numbers):
+        self.free += numbers
+
+    def allocate(self, size):
+        fitting = [n for n in self.free if len(self.slots[n]) >= size]
+        if fitting:
+            number = min(fitting, key=lambda n: len(self.slots[n]))
+            self.free.remove(number)
+            return self.slots[number], (number, None, None)
+        number = next(self.count)
+        path = f"{self.path}{number}"
+        self.slots[number] = _make_file(path, -(-size // _ROUND) * _ROUND)
+        dropped = self.free.pop(0) if self.free else None  # too small by now
+        self.slots.pop(dropped, None)
+        return self.slots[number], (number, path, dropped)
+
+
+class _Borrowed:
+    """The same memory on the loader's side."""
+
+    def __init__(self):
+        self.slots, self.returned = {}, []
+
+    def find(self, where):
+        number, path, dropped = where
+        if path is not None:
+            self.slots[number] = _take_file(path)
+            self.slots.pop(dropped, None)
+        slot = self.slots[number]
+        memory = (ctypes.c_char * len(slot)).from_buffer(slot)  # one for each batch, whose tensors hold it
+        weakref.finalize(memory, self.returned.append, number).atexit = False
+        return memory
+
+    def take_returned(self):
+        numbers = []
+        while self.returned:
+            numbers.append(self.returned.pop())
+        return numbers
 
 
 def _shared_directory():
@@ -130,23 +185,27 @@ def _process_main(task, worker_id, requests, results, others, directory, parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     torch.set_num_threads(1)
     seed_process(task.base_seed, worker_id)
-    numbers = itertools.count()
+    lent = _Lent(directory, worker_id)
 
     def receive():
         try:
             while not requests.poll(_CHECK):
                 if os.getppid() != parent:
                     return None
-            return unpack(requests.recv_bytes())
+            got = unpack(requests.recv_bytes(), _take_file)
         except (EOFError, OSError):
             return None
+        if got is None:
+            return None
+        returned, message = got
+        lent.come_back(returned)
+        return message
 
     def send(message):
-        path = os.path.join(directory, f"{worker_id}-{next(numbers)}")
         try:
-            data = pack(message, path)
+            data = pack(message, lent.allocate)
         except Exception:  # the result cannot be pickled
-            data = pack((message[0], Failure(f"in DataLoader worker process {worker_id}"), None), path)
+            data = pack((message[0], Failure(f"in DataLoader worker process {worker_id}"), None), lent.allocate)
         results.send_bytes(data)
 
     try:
@@ -189,6 +248,7 @@ class Processes:
         self.directory = _shared_directory()
         self.requests, self.results, self.processes = [], [], []
         self._numbers = itertools.count()
+        self._borrowed = [_Borrowed() for _ in range(task.num_workers)]
         self._finalizer = weakref.finalize(self, _end, os.getpid(), self.requests, self.results, self.processes, self.directory)
         for worker_id in range(task.num_workers):
             their_requests, our_requests = context.Pipe(duplex=False)
@@ -206,8 +266,12 @@ class Processes:
             self.processes.append(process)
 
     def send(self, worker_id, message):
+        def allocate(size):
+            path = os.path.join(self.directory, f"r{next(self._numbers)}")
+            return _make_file(path, size), path
+
         try:
-            self.requests[worker_id].send_bytes(pack(message, os.path.join(self.directory, f"r{next(self._numbers)}")))
+            self.requests[worker_id].send_bytes(pack((self._borrowed[worker_id].take_returned(), message), allocate))
         except (BrokenPipeError, ConnectionResetError):
             raise self._died(worker_id) from None
 
@@ -216,11 +280,12 @@ class Processes:
         ready = multiprocessing.connection.wait([c for c in self.results if not c.closed], timeout)
         if not ready:
             return None
+        worker_id = self.results.index(ready[0])
         try:
             data = ready[0].recv_bytes()
         except (EOFError, ConnectionResetError):
-            raise self._died(self.results.index(ready[0])) from None
-        return unpack(data)
+            raise self._died(worker_id) from None
+        return unpack(data, self._borrowed[worker_id].find)
 
     def _died(self, worker_id):
         process = self.processes[worker_id]
