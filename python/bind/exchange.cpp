@@ -210,6 +210,9 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
 
 // ---- the buffer protocol: a tensor's memory for memoryview, NumPy, hashlib, files -----------------------------------------
 
+// Whether the values lie in the memory of the CPU: not those of wrappers, other layouts, meta and fake tensors.
+bool has_memory(const Tensor& t) { return t.impl()->has_storage() && t.impl()->backend() == kCpuBackend; }
+
 // What lies behind a Py_buffer: the storage, whatever becomes of the tensor, and the geometry at the time.
 struct LentMemory {
   explicit LentMemory(const Tensor& t) : storage(t.impl()->storage()), shape(t.sizes().begin(), t.sizes().end()) {
@@ -350,6 +353,7 @@ PyObject* to_dlpack(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!pp", tensor_type, &object, &versioned, &copied)) return nullptr;
   return guarded([&] {
     const Tensor& t = tensor_of(object);
+    if (!has_memory(t)) raise(PyExc_BufferError, "__dlpack__: the values of the tensor do not lie in the memory of the CPU");
     return versioned ? capsule_of<DLManagedTensorVersioned>(t, copied ? kDLCopied : 0) : capsule_of<DLManagedTensor>(t, 0);
   });
 }
@@ -403,7 +407,7 @@ int lend_buffer(PyObject* self, Py_buffer* view, int flags) {
     const char* format = buffer_format(t.scalar_type());
     const auto refuse = [](const std::string& why) { raise(PyExc_BufferError, "the memory of a tensor cannot be lent as a buffer: " + why); };
     if (!is_plain(self)) refuse(std::string("the class ") + Py_TYPE(self)->tp_name + " has methods of its own for it");
-    if (!t.impl()->has_storage() || t.impl()->backend() != kCpuBackend || t.impl()->is_conj() || t.impl()->is_neg()) refuse("its values do not lie in the memory of the CPU as they are");
+    if (!has_memory(t) || t.impl()->is_conj() || t.impl()->is_neg()) refuse("its values do not lie in the memory of the CPU as they are");
     if (t.requires_grad()) refuse("it requires grad. Use tensor.detach()");
     if (!format) refuse(str("there is no format for ", t.scalar_type()));
     const bool rows = t.is_contiguous(), columns = is_column_major(t);

@@ -39,6 +39,8 @@ def numpy(self, *, force=False):
         self = self.detach().cpu().resolve_conj().resolve_neg()
     if self._lacks_data and not self.is_meta:
         raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no values")
+    if self._is_batched:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: .numpy() is not possible inside vmap")
     if self.is_meta:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.layout is not torch.strided:
@@ -136,6 +138,8 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 @_method
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """The tensor's memory as a DLPack capsule."""
+    if _cresset.is_functional(self):
+        self = _cresset.from_functional(self)
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():

@@ -99,6 +99,27 @@ class Buffers(unittest.TestCase):
         self.assertEqual(memoryview(x.as_subclass(Plain)).tolist(), [1, 1])
         self.assertEqual(x.as_subclass(Watched).numpy().tolist(), [1, 1])
 
+    def test_wrappers_and_tensors_without_memory_do_not_crash(self):
+        @torch.func.functionalize
+        def exchanged(x):
+            x = x * 2
+            self.assertEqual((np.from_dlpack(x).tolist(), x.numpy().tolist()), ([2, 2], [2, 2]))
+            self.assertRaises(BufferError, memoryview, x)
+            return x
+
+        exchanged(torch.ones(2))
+        for tensor in (torch.ones(2, device="meta"), torch.ones(2).to_sparse()):
+            for lend in (memoryview, torch.Tensor.__dlpack__):
+                self.assertRaises(BufferError, lend, tensor)
+
+        def batched(x):
+            for lend in (memoryview, torch.Tensor.__dlpack__):
+                self.assertRaises(BufferError, lend, x)
+            self.assertRaisesRegex(RuntimeError, "storage", x.numpy)
+            return x
+
+        torch.func.vmap(batched)(torch.ones(2, 2))
+
     def test_bytes_stays_what_pytorch_makes_of_it(self):
         self.assertEqual([bytes(torch.tensor(v)) for v in ([1, 2], 3, [True], [])], [b"\1\2", b"\0\0\0", b"\0", b""])
         for value in (1.5, [1.0, 2.0]):
