@@ -61,6 +61,7 @@ from . import __config__ as __config__, accelerator as accelerator, amp as amp, 
 from . import cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, io as io, linalg as linalg, masked as masked, nn as nn, optim as optim
 from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, sparse as sparse, special as special, storage as storage, testing as testing
+from . import compiler as compiler, fx as fx, jit as jit, torch_version as torch_version
 from . import types as types, utils as utils, version as version, vision as vision
 from .func import vmap as vmap
 from . import futures as futures, hub as hub, library as library, lightning as lightning, multiprocessing as multiprocessing

@@ -103,6 +103,17 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 _finder = _Finder()
 _replaced = {}  # modules of a real PyTorch and torchvision, from before install()
+_SPOKEN = "2.13.0"  # the PyTorch that programs under the alias are told of: they choose by it what they call
+
+
+def _set_version(spoken):
+    import _cresset
+
+    from . import version
+    from .torch_version import TorchVersion
+
+    version.__version__ = f"{_SPOKEN}+cresset.{_cresset.__version__}" if spoken else _cresset.__version__
+    sys.modules[__package__].__version__ = TorchVersion(version.__version__) if spoken else version.__version__
 
 
 def _aliases():
@@ -120,7 +131,7 @@ def is_installed():
 
 def install():
     """Binds `torch`, `torchvision`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. Modules that were imported before
-    keep what they have.
+    keep what they have. `torch.__version__` tells which PyTorch is meant, and whose build this is, as in "2.13.0+cresset.0.1.0", until `uninstall()`.
 
     >>> torch.compat.install()
     >>> import torch as named
@@ -133,6 +144,7 @@ def install():
     for name in _aliases():
         _replaced[name] = sys.modules.pop(name)
     sys.meta_path.insert(0, _finder)
+    _set_version(spoken=True)
     if "multiprocessing.spawn" in sys.modules:
         _tell_children(sys.modules["multiprocessing.spawn"])
 
@@ -147,6 +159,7 @@ def uninstall():
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
+    _set_version(spoken=False)
     for name in _aliases():
         del sys.modules[name]
     sys.modules.update(_replaced)

@@ -13,15 +13,15 @@ import re
 import shutil
 import sys
 import tempfile
-import urllib.parse
 import urllib.request
 import uuid
 import zipfile
+from urllib.parse import urlparse
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _CONFIG, _TRUSTED = "hubconf.py", "trusted_list"
-_HASH = re.compile(r"-([a-f0-9]*)\.")
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _dir = None
 
 
@@ -118,11 +118,11 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
 
     model_dir = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(model_dir, exist_ok=True)
-    name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
+    name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(model_dir, name)
     if not os.path.exists(path):
         print(f'Downloading: "{url}" to {path}\n', file=sys.stderr) if progress else None
-        found = _HASH.search(name) if check_hash else None
+        found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, found.group(1) if found else None, progress=progress)
     if _is_plain_zip(path):
         with zipfile.ZipFile(path) as archive:

@@ -24,6 +24,7 @@ import pickle
 import sys
 import threading
 import types
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import _cresset
@@ -58,6 +59,9 @@ __all__ = [
     "get_unsafe_globals_in_checkpoint",
     "skip_data",
 ]
+
+# The type of the argument of that name.
+MAP_LOCATION = Callable[[torch.UntypedStorage, str], torch.UntypedStorage] | torch.device | str | dict[str, str] | None
 
 DEFAULT_PROTOCOL = 2
 MAP_SHARED, MAP_PRIVATE = 1, 2

@@ -1,8 +1,11 @@
 """Models: numbers of parameters as published, names and shapes of state dicts as torchvision's files have them, training, other arguments."""
 
 import copy
+import os
+import pickle
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import cresset as torch
@@ -130,11 +133,57 @@ class Starts(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
-    def test_weights_are_refused(self):
-        for kwargs in ({"weights": "DEFAULT"}, {"weights": "IMAGENET1K_V1"}, {"pretrained": True}):
-            with self.assertRaisesRegex(ValueError, "resnet18: trained weights.*load_state_dict"):
-                models.resnet18(**kwargs)
+    def test_weights_come_from_the_cache_alone(self):
+        kept = torch.hub.get_dir()
+        with tempfile.TemporaryDirectory() as folder:
+            torch.hub.set_dir(folder)
+            try:
+                for kwargs in ({"weights": "DEFAULT"}, {"weights": models.ResNet18_Weights.IMAGENET1K_V1}, {"pretrained": True}):
+                    with self.assertRaisesRegex(FileNotFoundError, "ResNet18_Weights.IMAGENET1K_V1.*resnet18-f37072fd.pth.*CRESSET_DOWNLOAD=1"):
+                        models.resnet18(**kwargs)
+                os.mkdir(os.path.join(folder, "checkpoints"))
+                state = {k: torch.full_like(v, 3) for k, v in models.resnet18().state_dict().items()}
+                torch.save(state, os.path.join(folder, "checkpoints", "resnet18-f37072fd.pth"))
+                for kwargs in ({"weights": "DEFAULT"}, {"weights": models.get_weight("ResNet18_Weights.DEFAULT")}, {"pretrained": True}):
+                    self.assertEqual(models.resnet18(**kwargs).fc.weight.unique().tolist(), [3.0])
+                # Keys of densenets were called otherwise when their weights were published.
+                state = {k.replace("norm1", "norm.1").replace("conv2", "conv.2"): v for k, v in models.densenet121().state_dict().items()}
+                torch.save(state, os.path.join(folder, "checkpoints", "densenet121-a639ec97.pth"))
+                models.densenet121(weights="DEFAULT")
+            finally:
+                torch.hub.set_dir(kept)
         models.squeezenet1_1(weights=None, progress=False, pretrained=False)
+
+    def test_wrong_weights(self):
+        for error, words, kwargs in ((TypeError, "expected ResNet18_Weights but received VGG11_Weights", {"weights": models.VGG11_Weights.DEFAULT}),
+                                     (ValueError, "unknown weights 'best', expected one of IMAGENET1K_V1", {"weights": "best"}),
+                                     (ValueError, "num_classes' expected value 1000 but got 3", {"weights": "DEFAULT", "num_classes": 3})):  # fmt: skip
+            with self.assertRaisesRegex(error, words):
+                models.resnet18(**kwargs)
+        for name in ("ResNet18_Weights", "ResNet1_Weights.DEFAULT", "ResNet18_Weights.IMAGENET1K_V9"):
+            with self.assertRaisesRegex(ValueError, "unknown weights"):
+                models.get_weight(name)
+
+    def test_names_of_weights(self):
+        names = {enumeration.__name__ for enumeration in map(models.get_model_weights, models.list_models())}
+        self.assertLessEqual({"AlexNet_Weights", "DenseNet121_Weights", "MobileNet_V3_Large_Weights", "ResNeXt50_32X4D_Weights", "SqueezeNet1_0_Weights", "VGG16_BN_Weights",
+                              "Wide_ResNet50_2_Weights"}, names)  # fmt: skip
+        self.assertEqual(len(names), len(models.list_models()))
+        self.assertIs(pickle.loads(pickle.dumps(models.ResNet50_Weights.DEFAULT)), models.ResNet50_Weights.IMAGENET1K_V2)
+
+    def test_preparation_of_images(self):
+        image = (torch.arange(3 * 300 * 400) % 251).reshape(3, 300, 400).to(torch.uint8)
+        T = torch.vision.transforms
+        for weights, size in ((models.ResNet50_Weights.IMAGENET1K_V1, 256), (models.ResNet50_Weights.IMAGENET1K_V2, 232)):
+            expected = T.Compose([T.Resize(size), T.CenterCrop(224), T.ConvertImageDtype(torch.float), T.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))])(image)
+            self.assertTrue(torch.equal(weights.transforms()(image), expected))
+
+    def test_frozen_normalisation(self):
+        plain, frozen = nn.BatchNorm2d(3).eval(), torch.vision.ops.FrozenBatchNorm2d(3)
+        plain.running_mean.uniform_(), plain.running_var.uniform_(1, 2), nn.init.uniform_(plain.weight)
+        frozen.load_state_dict(plain.state_dict())
+        x = torch.randn(2, 3, 4, 4)
+        torch.testing.assert_close(frozen(x), plain(x).detach())
 
     def test_dilation_instead_of_stride(self):
         net = on_meta("resnet50", replace_stride_with_dilation=[False, True, True])

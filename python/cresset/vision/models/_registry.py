@@ -1,9 +1,11 @@
 """The functions that build models: what they have in common, and the table of their names."""
 
-BUILDERS = {}
+import sys
 
-_NO_WEIGHTS = "{name}: trained weights are not part of Cresset and are never downloaded, got weights={weights!r}, expected None; " \
-              "build the model with weights=None and give load_state_dict() what torch.load() reads of a file of yours"  # fmt: skip
+from . import _weights
+
+BUILDERS = {}
+WEIGHTS = {}
 
 
 def builder(module, name, text, count, make, defaults=()):
@@ -14,18 +16,18 @@ def builder(module, name, text, count, make, defaults=()):
 
     def build(*, weights=None, progress=True, **kwargs):
         if kwargs.pop("pretrained", False):
-            weights = "DEFAULT"
-        if weights is not None:
-            raise ValueError(_NO_WEIGHTS.format(name=name, weights=weights))
-        return make(**{**dict(defaults), **kwargs})
+            weights = "IMAGENET1K_V1"
+        config = {**dict(defaults), **kwargs}
+        return make(**config) if weights is None else _weights.load(weights, enumeration, name, config, make, progress)
 
     build.__name__ = build.__qualname__ = name
     build.__module__ = module
     build.__doc__ = f"""{text}
 
     Args:
-        weights: None; trained weights are loaded by `load_state_dict`.
-        progress: is for downloads, which there are none of.
+        weights: None, one of `get_model_weights("{name}")`, or its name; published weights are read from the cache of `torch.hub`, and downloaded only with
+            CRESSET_DOWNLOAD=1 in the environment.
+        progress: of a download.
         kwargs: for the class, `num_classes` (1000) among them.
 
     >>> with torch.device("meta"):
@@ -34,6 +36,11 @@ def builder(module, name, text, count, make, defaults=()):
     {count}
     """
     BUILDERS[name] = build
+    enumeration = _weights.weights_of(module, name, count)
+    if enumeration is not None:
+        WEIGHTS[name] = enumeration
+        sys.modules[module].__dict__[enumeration.__name__] = enumeration
+        sys.modules[module].__all__.append(enumeration.__name__)
     return build
 
 

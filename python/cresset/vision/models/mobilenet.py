@@ -1,6 +1,7 @@
 """MobileNet, versions 2 and 3."""
 
-from .mobilenetv2 import MobileNetV2, mobilenet_v2
-from .mobilenetv3 import MobileNetV3, mobilenet_v3_large, mobilenet_v3_small
+from . import mobilenetv2, mobilenetv3
+from .mobilenetv2 import *  # noqa: F403
+from .mobilenetv3 import *  # noqa: F403
 
-__all__ = ["MobileNetV2", "MobileNetV3", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small"]
+__all__ = [*mobilenetv2.__all__, *mobilenetv3.__all__]

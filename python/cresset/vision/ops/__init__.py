@@ -1,8 +1,8 @@
 """torchvision.ops: modules that several models are made of."""
 
-from .misc import Conv2dNormActivation, Permute, SqueezeExcitation
+from .misc import Conv2dNormActivation, FrozenBatchNorm2d, Permute, SqueezeExcitation
 
-__all__ = ["Conv2dNormActivation", "Permute", "SqueezeExcitation"]
+__all__ = ["Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation"]
 
 
 def __getattr__(name):

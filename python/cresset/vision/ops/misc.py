@@ -3,7 +3,7 @@
 import cresset as torch
 from cresset import nn
 
-__all__ = ["Conv2dNormActivation", "Permute", "SqueezeExcitation"]
+__all__ = ["Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation"]
 
 
 class Conv2dNormActivation(nn.Sequential):
@@ -69,3 +69,33 @@ class Permute(nn.Module):
 
     def forward(self, x):
         return torch.permute(x, self.dims)
+
+
+class FrozenBatchNorm2d(nn.Module):
+    """A batch normalisation of trained models whose statistics, weight and bias are buffers that stay as they are.
+
+    Args:
+        num_features: the channels of images (N, C, H, W).
+        eps: is added to the variance.
+
+    >>> layer = torch.vision.ops.FrozenBatchNorm2d(3)
+    >>> layer(torch.ones(1, 3, 1, 1)).flatten(), len(list(layer.parameters()))
+    (tensor([1.0000, 1.0000, 1.0000]), 0)
+    """
+
+    def __init__(self, num_features, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        for name, start in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+            self.register_buffer(name, torch.full((num_features,), start))
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        state_dict.pop(prefix + "num_batches_tracked", None)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def forward(self, x):
+        scale = self.weight * (self.running_var + self.eps).rsqrt()
+        return x * scale.reshape(1, -1, 1, 1) + (self.bias - self.running_mean * scale).reshape(1, -1, 1, 1)
+
+    def extra_repr(self):
+        return f"{self.weight.shape[0]}, eps={self.eps}"
