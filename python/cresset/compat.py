@@ -83,7 +83,24 @@ def _tell_children(spawn):
     spawn.get_preparation_data = get_preparation_data
 
 
+def _metadata():
+    """What `importlib.metadata` says of PyTorch: libraries ask it whether and which PyTorch there is."""
+    from importlib.metadata import Distribution
+
+    class Metadata(Distribution):
+        def read_text(self, filename):
+            return f"Metadata-Version: 2.1\nName: torch\nVersion: {_spoken_version()}\n" if filename == "METADATA" else None
+
+        def locate_file(self, path):
+            raise FileNotFoundError(f"{path}: torch is bound to Cresset and has no files of its own")
+
+    return Metadata()
+
+
 class _Finder(importlib.abc.MetaPathFinder):
+    def find_distributions(self, context=None):
+        return [_metadata()] if getattr(context, "name", None) in (None, "torch") else []
+
     def find_spec(self, name, path=None, target=None):
         if name == "multiprocessing.spawn":
             spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -106,13 +123,19 @@ _replaced = {}  # modules of a real PyTorch and torchvision, from before install
 _SPOKEN = "2.13.0"  # the PyTorch that programs under the alias are told of: they choose by it what they call
 
 
+def _spoken_version():
+    import _cresset
+
+    return f"{_SPOKEN}+cresset.{_cresset.__version__}"
+
+
 def _set_version(spoken):
     import _cresset
 
     from . import version
     from .torch_version import TorchVersion
 
-    version.__version__ = f"{_SPOKEN}+cresset.{_cresset.__version__}" if spoken else _cresset.__version__
+    version.__version__ = _spoken_version() if spoken else _cresset.__version__
     sys.modules[__package__].__version__ = TorchVersion(version.__version__) if spoken else version.__version__
 
 

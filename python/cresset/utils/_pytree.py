@@ -2,7 +2,7 @@
 
 from collections import OrderedDict, defaultdict, namedtuple
 
-__all__ = ["TreeSpec", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten"]
+__all__ = ["TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten"]
 
 
 class TreeSpec(namedtuple("TreeSpec", "type context children")):
@@ -27,6 +27,8 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         if self.type is None:
             return "*"
         parts = [repr(child) for child in self.children]
+        if self.type in _registered:
+            return f"{self.type.__name__}({', '.join(parts)})"
         if issubclass(self.type, dict):
             keys = self.context[1] if self.type is defaultdict else self.context
             return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts, strict=True)) + "}"
@@ -37,6 +39,33 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
 
 
 _LEAF = TreeSpec(None, None, ())
+_registered = {}  # container: how to take it apart, and how to put it together
+
+
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None, from_dumpable_context=None, flatten_with_keys_fn=None):
+    """Make a class a container of trees, as lists and dictionaries are.
+
+    Args:
+        cls: the class, whose subclasses are not meant.
+        flatten_fn: gives a list of an instance's children and a context that tells the rest.
+        unflatten_fn: makes an instance of the children and the context.
+        serialized_type_name, to_dumpable_context, from_dumpable_context, flatten_with_keys_fn: how structures are written to files and leaves are named,
+            which Cresset does not do; None or kept for nothing.
+
+    Errors: ValueError for a class that is a container already, TypeError for what is no class.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> torch.utils._pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda children, _: Pair(*children))
+    >>> torch.utils._pytree.tree_map(lambda x: 2 * x, Pair(1, 2)).b
+    4
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"register_pytree_node: expected a class, got {type(cls).__name__}")
+    if cls in _registered or cls in (list, tuple, dict, OrderedDict, defaultdict):
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    _registered[cls] = flatten_fn, unflatten_fn
 
 
 def _parts(tree):
@@ -50,6 +79,9 @@ def _parts(tree):
     if kind is defaultdict:
         keys = list(tree)
         return kind, [tree.default_factory, keys], [tree[key] for key in keys]
+    if kind in _registered:
+        children, context = _registered[kind][0](tree)
+        return kind, context, list(children)
     return None
 
 
@@ -89,6 +121,8 @@ def tree_unflatten(leaves, treespec):
         if spec.type is None:
             return next(rest)
         children = [build(child) for child in spec.children]
+        if spec.type in _registered:
+            return _registered[spec.type][1](children, spec.context)
         if spec.type is defaultdict:
             return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
         if issubclass(spec.type, dict):
@@ -139,3 +173,21 @@ def tree_map_only(kind, func, tree, is_leaf=None):
     [-1, 'a']
     """
     return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree, is_leaf=is_leaf)
+
+
+def tree_any(pred, tree, is_leaf=None):
+    """Whether a leaf satisfies a condition.
+
+    >>> torch.utils._pytree.tree_any(lambda x: x > 2, [1, (3,)])
+    True
+    """
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all(pred, tree, is_leaf=None):
+    """Whether all leaves satisfy a condition.
+
+    >>> torch.utils._pytree.tree_all(lambda x: x > 2, [1, (3,)])
+    False
+    """
+    return all(map(pred, tree_leaves(tree, is_leaf)))

@@ -11,7 +11,7 @@ import functools
 import typing
 from typing import Final
 
-from .futures import Future
+from ..futures import Future
 
 __all__ = ["Attribute", "Error", "Final", "Future", "ScriptFunction", "TracerWarning", "annotate", "export", "fork", "ignore", "interface", "is_scripting",
            "is_tracing", "isinstance", "script", "script_if_tracing", "unused", "wait"]  # fmt: skip
@@ -182,7 +182,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     >>> doubled(torch.ones(1))
     tensor([2.])
     """
-    from .nn import Module
+    from ..nn import Module
 
     if example_inputs is not None:
         raise RuntimeError("torch.jit.script: example_inputs want a tracer of types, which Cresset does not have")
