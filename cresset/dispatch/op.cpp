@@ -1,5 +1,6 @@
 #include "cresset/dispatch/op.h"
 
+#include "cresset/core/uninitialized.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -95,6 +96,8 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
       target.no_data = no_data;
       return target;
     }
+  } else if (backend == kUninitializedBackend) {
+    CRESSET_CHECK_VALUE(false, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
   } else if (backend == kNoBackend) {
     CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
                                   "the operator is registered for: ", registered_backends(op));

@@ -6,6 +6,8 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "cresset/core/uninitialized.h"
+
 namespace cresset::dispatch {
 
 namespace {
@@ -126,7 +128,7 @@ uint8_t register_backend(const std::string& name, const std::string& device, Lay
   }
   for (size_t b = 0; b < r.backends.size(); b++)
     CRESSET_CHECK(!same_name(r.backends[b], name), "register_backend: the name \"", name, "\" is already that of another device or layout");
-  CRESSET_CHECK(r.backends.size() < kNoBackend, "register_backend: no number is left for \"", name, "\"");
+  CRESSET_CHECK(r.backends.size() < kUninitializedBackend, "register_backend: no number is left for \"", name, "\"");
   r.backends.push_back(name);
   const uint8_t number = static_cast<uint8_t>(r.backends.size() - 1);
   set_backend_of(type, layout, number);

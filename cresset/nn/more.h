@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "cresset/nn/all.h"
+#include "cresset/nn/lazy.h"
+#include "cresset/nn/parametrizations.h"
 
 namespace cresset::nn {
 

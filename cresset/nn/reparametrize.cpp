@@ -4,9 +4,6 @@
 
 namespace cresset::nn::utils::detail {
 
-namespace {
-
-// The norm over all dimensions but one, kept; over all for -1.
 Tensor norm_except(const Tensor& v, int64_t dim) {
   if (dim == -1) return linalg::vector_norm(v, 2);
   if (v.dim() <= 1) return v.abs();
@@ -17,6 +14,8 @@ Tensor norm_except(const Tensor& v, int64_t dim) {
 }
 
 Tensor normalized(const Tensor& v, double eps) { return v / v.norm(2.0, 0, true).clamp_min(eps).expand_as(v); }
+
+namespace {
 
 Tensor as_matrix(const Tensor& weight, int64_t dim) {
   return (dim ? weight.transpose(0, dim) : weight).reshape({weight.size(dim), -1});

@@ -7,6 +7,10 @@
 namespace cresset::nn::utils {
 
 namespace detail {
+// The norm over all dimensions but one, kept; over all for -1.
+Tensor norm_except(const Tensor& v, int64_t dim);
+// v / max(|v|, eps).
+Tensor normalized(const Tensor& v, double eps);
 // `weight` is the module's parameter of that name, and its member.
 CRESSET_API RemovableHandle weight_norm(Module& module, Tensor& weight, const std::string& name, int64_t dim);
 CRESSET_API RemovableHandle spectral_norm(Module& module, Tensor& weight, const std::string& name, int64_t n_power_iterations, double eps, int64_t dim);
