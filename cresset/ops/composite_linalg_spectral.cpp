@@ -93,12 +93,30 @@ Tensor apply_pseudo_inverse(const Tensor& a, const Tensor& b, const Svd& svd, in
   return q2.matmul(triangular(r2.adjoint(), inner, false));
 }
 
-// Whether all singular values of every matrix are above rcond times its largest, told by the triangle of its QR factorisation: with
-// Frobenius norms 1 / |R^-1| is at most the least of them, and |R| at least the largest. Where this says no they are to be computed.
-bool surely_full_rank(const Tensor& r, double rcond) {
+// Of which matrices a singular value may be below rcond times the largest, as far as the triangle of the QR factorisation tells: with
+// Frobenius norms 1 / |R^-1| is at most the least of them, and |R| at least the largest. One bool for each, in one dimension.
+Tensor perhaps_deficient(const Tensor& r, double rcond) {
   const Tensor inverse = triangular(r, cresset::eye(r.size(-1), r.options()), true);
   const auto norm = [](const Tensor& t) { return cresset::linalg_vector_norm(t, 2, IntArrayRef({-2, -1})); };
-  return !known_any((norm(r) * norm(inverse) * std::max(rcond, 0.0)).lt(0.5).logical_not());
+  return (norm(r) * norm(inverse) * std::max(rcond, 0.0)).lt(0.5).logical_not().reshape({-1});
+}
+
+// By QR, and by QR with pivots where that leaves the rank open. `rank` is full ranks at first.
+Tensor plain_solution(const Tensor& a, const Tensor& b, double rcond, Tensor& rank) {
+  const bool tall = a.size(-2) >= a.size(-1);
+  const auto [q, r] = cresset::_linalg_qr(tall ? a : a.adjoint());
+  const Tensor doubtful = perhaps_deficient(r, rcond).nonzero().squeeze(-1);
+  const int64_t count = doubtful.numel();
+  const auto flat = [](const Tensor& t) { return t.reshape({-1, t.size(-2), t.size(-1)}); };
+  const DimVector whole = with_matrix(batch_of(a), b.size(-2), b.size(-1)), sizes = with_matrix(batch_of(a), a.size(-1), b.size(-1));
+  Tensor x;
+  if (count < rank.numel()) x = tall ? triangular(r, q.adjoint().matmul(b), true) : q.matmul(triangular(r.adjoint(), b, false));
+  if (count == 0) return x;
+  check_finite("linalg.lstsq", a);
+  const Tensor found = cresset::empty({count}, rank.options());
+  const Tensor solved = shortest_solution(flat(a).index_select(0, doubtful), flat(b.expand(whole)).index_select(0, doubtful), rcond, found);
+  rank = rank.reshape({-1}).index_copy(0, doubtful, found).reshape(rank.sizes());
+  return (x.defined() ? flat(x).index_copy(0, doubtful, solved) : solved).reshape(sizes);
 }
 
 // The largest values first, so that narrow() takes those above a tolerance.
@@ -263,14 +281,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   } else {
     const bool graph = known && (differentiates(a) || differentiates(b));
     const double least = rcond.value_or(epsilon(a) * static_cast<double>(std::max(m, n)));
-    // Most matrices are of full rank by far, which is told without their singular values.
-    const Tensor upright = m >= n ? matrix : matrix.adjoint();
-    const bool plain = name == "gelsy" && known && !graph && !(a.impl()->layers() & layer_bit(Layer::Vmap));
-    Tensor q, r;
-    if (plain) std::tie(q, r) = cresset::_linalg_qr(upright);
-    if (plain && surely_full_rank(r, least)) {
+    if (name == "gelsy" && known && !graph && !((a.impl()->layers() | b.impl()->layers()) & layer_bit(Layer::Vmap))) {
       rank = cresset::full(batch, std::min(m, n), rank.options());
-      x = m >= n ? triangular(r, q.adjoint().matmul(right), true) : q.matmul(triangular(r.adjoint(), right, false));
+      x = plain_solution(matrix, right, least, rank);
     } else if (by_rank) {
       const Svd svd = decompose(matrix.detach(), false);
       const Tensor kept = above(svd.s, {number(a, 0), number(a, least)});

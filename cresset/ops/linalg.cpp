@@ -90,19 +90,6 @@ void for_each_matrix(const Tensor& a, F&& body) {
   });
 }
 
-void check_finite(const char* op, const Tensor& given) {
-  const Tensor& a = physical(given);
-  if (a.numel() == 0) return;
-  // One pass where all is well: a sum is finite only where its terms are.
-  const Tensor parts = a.is_complex() ? cresset::view_as_real(a.resolve_conj()) : a;
-  if (std::isfinite(parts.sum().item().to<double>())) return;
-  const Tensor bad = a.isfinite().logical_not().flatten(-2).any(-1).reshape({-1});
-  if (!bad.any().item().to<bool>()) return;
-  const int64_t i = bad.to(kInt).argmax(std::nullopt).item().to<int64_t>();
-  throw LinAlgError(a.dim() > 2 ? str(op, ": (Batch element ", i, "): the algorithm failed to converge because the input matrix contained non-finite values")
-                                : str(op, ": the algorithm failed to converge because the input matrix contained non-finite values"));
-}
-
 DimVector vector_sizes(const Tensor& a, int64_t n) {
   DimVector sizes(batch_of(a));
   sizes.push_back(n);
@@ -146,6 +133,19 @@ void check_square(const char* op, const Tensor& a, const char* name) {
 void check_same_kind(const char* op, const Tensor& a, const Tensor& b) {
   CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected all matrices to have the same dtype, got ", a.scalar_type(), " and ", b.scalar_type());
   CRESSET_CHECK(a.device() == b.device(), op, ": expected all tensors to be on the same device, got ", a.device(), " and ", b.device());
+}
+
+void check_finite(const char* op, const Tensor& given) {
+  const Tensor& a = physical(given);
+  if (a.numel() == 0) return;
+  // One pass where all is well: a sum is finite only where its terms are.
+  const Tensor parts = a.is_complex() ? cresset::view_as_real(a.resolve_conj()) : a;
+  if (std::isfinite(parts.sum().item().to<double>())) return;
+  const Tensor bad = a.isfinite().logical_not().flatten(-2).any(-1).reshape({-1});
+  if (!bad.any().item().to<bool>()) return;
+  const int64_t i = bad.to(kInt).argmax(std::nullopt).item().to<int64_t>();
+  throw LinAlgError(a.dim() > 2 ? str(op, ": (Batch element ", i, "): the algorithm failed to converge because the input matrix contained non-finite values")
+                                : str(op, ": the algorithm failed to converge because the input matrix contained non-finite values"));
 }
 
 void check_info(const char* op, const Tensor& given, Failure failure) {
@@ -224,6 +224,20 @@ Tensor small_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b) {
                                                 strides, matrices(x, n * columns));
   });
   return x;
+}
+
+Tensor shortest_solution(const Tensor& a, const Tensor& b, double rcond, const Tensor& rank) {
+  const auto& table = lapack("linalg.lstsq");
+  const int64_t m = a.size(-2), n = a.size(-1);
+  const Tensor matrices = scratch(a), room = allocate(by_columns({a.size(0), std::max(m, n), b.size(-1)}, b));
+  overwrite(room.narrow(-2, 0, m), b);
+  const Columns work(matrices), x(room);
+  for_each_matrix(matrices, [&](int64_t i, kernels::LapackWork& memory) {
+    int found = 0;
+    table.gelsy(memory, a.scalar_type(), work.rows(), work.columns(), x.columns(), work.at(i), work.ld(), x.at(i), x.ld(), rcond, &found);
+    *row<int64_t>(rank.unsqueeze(-1), i) = found;
+  });
+  return room.narrow(-2, 0, n);
 }
 
 bool known_any(const Tensor& mask) { return !physical(mask).lacks_data() && physical(mask).any().item().to<bool>(); }
@@ -467,10 +481,10 @@ void _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v, const 
   const Tensor info = allocate(plain(batch_of(a), kInt, a)), copy = compute_v ? Tensor() : scratch(a);
   const Columns work = compute_v ? Columns(vectors, a) : Columns(copy);
   const Dense found(values);
-  const bool small = !compute_v && a.size(-1) <= kernels::kSmallEigenvalues && !a.is_complex();
+  const bool small = a.size(-1) <= kernels::kSmallEigen && !a.is_complex();
   for_each_matrix(work.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
     *info_at(info, i) = 0;
-    if (small && kernels::call(kernels::small_eigenvalues_stub)(a.scalar_type(), upper, work.rows(), work.at(i), row_bytes(found.tensor(), i))) return;
+    if (small && kernels::call(kernels::small_eigh_stub)(a.scalar_type(), upper, work.rows(), work.at(i), row_bytes(found.tensor(), i), compute_v ? work.at(i) : nullptr)) return;
     *info_at(info, i) = table.heevd(memory, a.scalar_type(), compute_v, upper, work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i));
   });
   if (compute_v) work.finish();
@@ -500,8 +514,11 @@ void _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::opti
   const Columns work(copy);
   const Dense found(s);
   if (!compute_uv) {
+    const bool small = a.scalar_type() == kFloat && least(a) <= kernels::kSmallEigen && std::max(a.size(-2), a.size(-1)) <= kernels::kSmallSide;
     for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
       char unused[16];
+      *info_at(info, i) = 0;
+      if (small && kernels::call(kernels::small_singular_values_stub)(work.rows(), work.columns(), static_cast<const float*>(work.at(i)), row<float>(found.tensor(), i))) return;
       *info_at(info, i) = table.gesdd(memory, a.scalar_type(), 'N', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i), unused, 1, unused, 1);
     });
   } else {

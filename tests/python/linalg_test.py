@@ -24,6 +24,10 @@ def array(*shape, dtype="float64", seed=0):
     return (x + 1j * draw.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
 
+def dtype_scale(dtype):
+    return {"float32": 1e30, "float64": 1e250}[dtype]
+
+
 def hermitian(*shape, dtype="float64", seed=0):
     x = array(*shape, dtype=dtype, seed=seed)
     return (x + np.conj(np.swapaxes(x, -2, -1))) / 2
@@ -73,6 +77,38 @@ class Spectra(Case):
                         v = numbers(vectors)
                         self.near(v * numbers(values)[..., None, :] @ adjoint(v), a, dtype)
                         self.near(adjoint(v) @ v, np.broadcast_to(np.eye(shape[-1]), shape), dtype)
+
+    def test_orders_around_the_one_from_which_lapack_is_called(self):
+        for dtype in ("float32", "float64"):
+            eps = np.finfo(dtype).eps
+            for n in (1, 2, 4, 7, 9, 16, 24, 25):
+                x = hermitian(6, n, n, dtype=dtype)
+                x[1], x[2], x[3] = 0, x[2] * dtype_scale(dtype), x[3] / dtype_scale(dtype)
+                x[4], x[5] = 1, np.diag(np.logspace(0, -30, n))
+                exact = x.astype("float64")
+                norm = np.abs(exact).sum(-1).max(-1) + np.finfo("float64").tiny
+                for triangle, half in (("L", np.tril(x)), ("U", np.triu(x))):
+                    values, vectors = (numbers(t).astype("float64") for t in L.eigh(torch.from_numpy(half), triangle))
+                    error = np.abs(exact @ vectors - vectors * values[:, None]).max((-2, -1)) / norm
+                    self.assertLess(error.max(), 4 * n * eps)
+                    self.assertLess(np.abs(adjoint(vectors) @ vectors - np.eye(n)).max(), 10 * n * eps)
+                    alone = numbers(L.eigvalsh(torch.from_numpy(half), triangle)).astype("float64")
+                    for found in (values, alone):
+                        self.assertTrue((np.diff(found) >= 0).all())
+                        self.assertLess((np.abs(found - np.linalg.eigvalsh(exact)).max(-1) / norm).max(), 4 * n * eps)
+
+    def test_singular_values_around_the_sizes_from_which_lapack_is_called(self):
+        for dtype in ("float32", "float64"):
+            eps = np.finfo(dtype).eps
+            for m, n in ((1, 1), (4, 4), (24, 24), (24, 64), (64, 3), (25, 25), (65, 3), (1, 64)):
+                x = array(6, m, n, dtype=dtype)
+                x[1], x[2], x[3], x[4] = 0, x[2] * dtype_scale(dtype), x[3] / dtype_scale(dtype), 1
+                x[5] *= np.logspace(0, -12, n)
+                expected = np.linalg.svd(x.astype("float64"), compute_uv=False)
+                got = numbers(L.svdvals(torch.from_numpy(x)))
+                self.assertEqual(got.dtype, x.dtype)
+                self.assertTrue((np.diff(got) <= 0).all() and (got >= 0).all())
+                self.assertLess((np.abs(got - expected).max(-1) / (expected[:, 0] + np.finfo("float64").tiny)).max(), 4 * max(m, n) * eps)
 
     def test_eig_gives_complex_values_and_vectors_of_norm_one(self):
         for dtype in DTYPES:
@@ -390,6 +426,27 @@ class Inverses(Case):
                             self.near(got.residuals, (np.abs(a @ expected - b) ** 2).sum(-2), dtype, 10)
         with self.assertRaisesRegex(RuntimeError, "driver"):
             L.lstsq(torch.eye(2), torch.eye(2), driver="best")
+
+    def test_least_squares_of_a_batch_of_every_rank(self):
+        for dtype in DTYPES:
+            for m, n in ((6, 4), (4, 4), (4, 6)):
+                a, b = array(5, m, n, dtype=dtype), array(5, m, 2, dtype=dtype, seed=1)
+                a[1], a[2], a[3] = 0, a[2][:, :2] @ a[2][:2], a[3][:, :3] @ a[3][:3]
+                a[4, :, 0] *= 1e-3  # full rank, which the norms of its factor do not tell
+                got = L.lstsq(torch.from_numpy(a), torch.from_numpy(b))
+                self.assertEqual(got.rank.tolist(), [4, 0, 2, 3, 4])
+                expected = np.stack([np.linalg.pinv(x, 1e-5) @ y for x, y in zip(a, b, strict=True)])
+                self.near(got.solution, expected, dtype, 1e3)
+                one_side = L.lstsq(torch.from_numpy(a), torch.from_numpy(b[:1]))
+                self.near(one_side.solution[3], np.linalg.pinv(a[3], 1e-5) @ b[0], dtype, 10)
+                one_matrix = L.lstsq(torch.from_numpy(a[3]), torch.from_numpy(b))
+                self.near(one_matrix.solution[1], np.linalg.pinv(a[3], 1e-5) @ b[1], dtype, 10)
+                self.assertEqual(L.lstsq(torch.from_numpy(a), torch.from_numpy(b), rcond=0.9999).rank.tolist(), [1, 0, 1, 1, 1])
+        broken = array(3, 4, 4)
+        broken[1] = 1
+        broken[2, 0, 0] = float("nan")
+        with self.assertRaisesRegex(L.LinAlgError, r"Batch element 2\): .*non-finite"):
+            L.lstsq(torch.from_numpy(broken), torch.from_numpy(array(3, 4, 1)))
 
     def test_an_out_of_no_elements_grows_by_as_much_as_is_written(self):
         for driver in ("gels", "gelsy", "gelsd", "gelss"):

@@ -195,59 +195,97 @@ void product_of_reflections(int m, int columns, int k, T* a, const T* tau) {
   }
 }
 
-// The tridiagonal matrix similar to A by Householder's reflections; A is symmetric, by columns, and destroyed.
-void tridiagonal(int n, double* a, double* diagonal, double* beside) {
-  double w[kSmallEigenvalues];
-  for (int j = 0; j + 2 < n; j++) {
-    double* v = a + j * n + j + 1;
-    const int length = n - j - 1;
-    double rest = 0;
-    for (int i = 1; i < length; i++) rest += v[i] * v[i];
-    beside[j] = v[0];
-    if (rest == 0) continue;
-    const double beta = -std::copysign(std::sqrt(v[0] * v[0] + rest), v[0]), factor = 1 / (v[0] - beta), tau = (beta - v[0]) / beta;
-    beside[j] = beta;
-    for (int i = 1; i < length; i++) v[i] *= factor;
-    v[0] = 1;
-    double* const block = v + n;
-    for (int i = 0; i < length; i++) w[i] = 0;
-    for (int c = 0; c < length; c++) subtract(length, w, block + c * n, -tau * v[c]);
-    double along = 0;
-    for (int i = 0; i < length; i++) along += w[i] * v[i];
-    subtract(length, w, v, 0.5 * tau * along);
-    for (int c = 0; c < length; c++) {
-      subtract(length, block + c * n, v, w[c]);
-      subtract(length, block + c * n, w, v[c]);
-    }
-  }
-  if (n > 1) beside[n - 2] = a[(n - 2) * n + n - 1];
-  for (int i = 0; i < n; i++) diagonal[i] = a[i * n + i];
+// Symmetric matrices of at most kSmallEigen rows: columns of `ld` numbers, what is beyond n is 0, so that every loop takes whole vectors.
+struct Symmetric {
+  static constexpr int kWidth = 8, kMost = (kSmallEigen + kWidth - 1) / kWidth * kWidth;
+  explicit Symmetric(int order) : n(order), ld((order + kWidth - 1) / kWidth * kWidth) {}
+  double* column(int c) { return a + c * ld; }
+  int n, ld;
+  alignas(64) double a[kMost * kMost];
+  double diagonal[kMost], beside[kMost];
+};
+
+CRESSET_ALWAYS_INLINE void add_column(int ld, double* y, const double* x, double factor) {
+#pragma GCC ivdep
+  for (int i = 0; i < ld; i++) y[i] += x[i] * factor;
 }
 
-// QL steps with Wilkinson's shifts until nothing is left beside the diagonal.
-bool diagonalise(int n, double* diagonal, double* beside) {
-  beside[n - 1] = 0;
+// The similar tridiagonal matrix by Householder's reflections, which destroys the matrix; `q` has their product where it is not null.
+void tridiagonal(Symmetric& s, double* q) {
+  const int n = s.n, ld = s.ld;
+  alignas(64) double v[Symmetric::kMost], w[Symmetric::kMost];
+  for (int i = 0; q && i < n * ld; i++) q[i] = i % ld == i / ld;
+  for (int j = 0; j + 2 < n; j++) {
+    const double* column = s.column(j);
+    double rest = 0;
+    for (int i = 0; i < ld; i++) v[i] = i > j ? column[i] : 0;
+    for (int i = j + 2; i < n; i++) rest += v[i] * v[i];
+    const double first = v[j + 1];
+    s.beside[j] = first;
+    if (rest == 0) continue;
+    const double beta = -std::copysign(std::sqrt(first * first + rest), first), factor = 1 / (first - beta), tau = (beta - first) / beta;
+    s.beside[j] = beta;
+    for (int i = 0; i < ld; i++) v[i] *= factor;
+    v[j + 1] = 1;
+    for (int i = 0; i < ld; i++) w[i] = 0;
+    for (int c = j + 1; c < n; c++) add_column(ld, w, s.column(c), tau * v[c]);
+    double along = 0;
+    for (int i = j + 1; i < n; i++) along += w[i] * v[i];
+    add_column(ld, w, v, -0.5 * tau * along);
+    for (int c = j + 1; c < n; c++) {
+      const double by_v = w[c], by_w = v[c];
+      double* other = s.column(c);
+#pragma GCC ivdep
+      for (int i = 0; i < ld; i++) other[i] -= v[i] * by_v + w[i] * by_w;
+    }
+    if (!q) continue;
+    for (int i = 0; i < ld; i++) w[i] = 0;
+    for (int c = j + 1; c < n; c++) add_column(ld, w, q + c * ld, v[c]);
+    for (int c = j + 1; c < n; c++) add_column(ld, q + c * ld, w, -tau * v[c]);
+  }
+  if (n > 1) s.beside[n - 2] = s.column(n - 2)[n - 1];
+  for (int i = 0; i < n; i++) s.diagonal[i] = s.column(i)[i];
+}
+
+// Wilkinson's shift for the block that begins at `i`.
+double shift(const Symmetric& s, int i, double beside) {
+  const double half = (s.diagonal[i + 1] - s.diagonal[i]) / (2 * beside);
+  return s.diagonal[i] - beside / (half + std::copysign(std::sqrt(half * half + 1), half));
+}
+
+constexpr int kRounds = 60;
+
+// QL steps until what is beside the diagonal is below `epsilon` times its neighbours on it; `q` takes the rotations.
+bool diagonalise(Symmetric& s, double* q, double epsilon) {
+  const int n = s.n, ld = s.ld;
+  double *diagonal = s.diagonal, *beside = s.beside;
   for (int first = 0; first < n; first++) {
     for (int round = 0;; round++) {
       int last = first;
-      while (last + 1 < n && std::fabs(beside[last]) > std::numeric_limits<double>::epsilon() * 0.5 * (std::fabs(diagonal[last]) + std::fabs(diagonal[last + 1]))) last++;
+      while (last + 1 < n && std::fabs(beside[last]) > epsilon * (std::fabs(diagonal[last]) + std::fabs(diagonal[last + 1]))) last++;
       if (last == first) break;
-      if (round == 60) return false;
-      const double half = (diagonal[first + 1] - diagonal[first]) / (2 * beside[first]);
-      double g = diagonal[last] - diagonal[first] + beside[first] / (half + std::copysign(std::sqrt(half * half + 1), half));
-      double s = 1, c = 1, p = 0;
+      if (round == kRounds) return false;
+      double g = diagonal[last] - shift(s, first, beside[first]);
+      double sine = 1, cosine = 1, p = 0;
       int i = last - 1;
       for (; i >= first; i--) {
-        const double f = s * beside[i], b = c * beside[i], r = std::sqrt(f * f + g * g);
+        const double f = sine * beside[i], b = cosine * beside[i], r = std::sqrt(f * f + g * g);
         beside[i + 1] = r;
         if (r == 0) break;
-        s = f / r;
-        c = g / r;
+        sine = f / r;
+        cosine = g / r;
         g = diagonal[i + 1] - p;
-        const double t = (diagonal[i] - g) * s + 2 * c * b;
-        p = s * t;
+        const double t = (diagonal[i] - g) * sine + 2 * cosine * b;
+        p = sine * t;
         diagonal[i + 1] = g + p;
-        g = c * t - b;
+        g = cosine * t - b;
+        double *x = q + i * ld, *y = x + ld;
+#pragma GCC ivdep
+        for (int k = 0; k < ld; k++) {
+          const double left = x[k], right = y[k];
+          y[k] = sine * left + cosine * right;
+          x[k] = cosine * left - sine * right;
+        }
       }
       if (i >= first) {
         diagonal[i + 1] -= p;
@@ -261,26 +299,90 @@ bool diagonalise(int n, double* diagonal, double* beside) {
   return true;
 }
 
-template <class T>
-bool eigenvalues(bool upper, int n, const T* a, T* values) {
-  double full[kSmallEigenvalues * kSmallEigenvalues], diagonal[kSmallEigenvalues], beside[kSmallEigenvalues], most = 0;
-  for (int c = 0; c < n; c++)
-    for (int r = c; r < n; r++) {
-      full[c * n + r] = full[r * n + c] = static_cast<double>(upper ? a[r * n + c] : a[c * n + r]);
-      most = std::max(most, std::fabs(full[c * n + r]));
+// The same without vectors and without roots, on squares of what is beside the diagonal (the variant of Pal, Walker and Kahan; B. Parlett,
+// "The Symmetric Eigenvalue Problem", 8.15).
+bool values_alone(Symmetric& s, double epsilon) {
+  const int n = s.n;
+  double *diagonal = s.diagonal, *squares = s.beside;
+  constexpr double kNothing = 1e-40;  // beside numbers scaled to 1
+  for (int i = 0; i + 1 < n; i++) squares[i] *= squares[i];
+  for (int first = 0; first < n; first++) {
+    for (int round = 0;; round++) {
+      int last = first;
+      while (last + 1 < n && squares[last] > epsilon * epsilon * std::fabs(diagonal[last] * diagonal[last + 1]) + kNothing) last++;
+      if (last == first) break;
+      if (round == kRounds) return false;
+      const double sigma = shift(s, first, std::sqrt(squares[first]));
+      double cosine = 1, sine = 0, gamma = diagonal[last] - sigma, p = gamma * gamma;
+      for (int i = last - 1; i >= first; i--) {
+        const double square = squares[i], r = p + square, before = cosine, above = gamma, upwards = r / p;
+        if (i + 1 < last) squares[i + 1] = sine * r;
+        cosine = p / r;
+        sine = square / r;
+        gamma = cosine * (diagonal[i] - sigma) - sine * above;
+        diagonal[i + 1] = above + (diagonal[i] - gamma);
+        p = cosine != 0 ? gamma * gamma * upwards : before * square;
+      }
+      squares[first] = sine * p;
+      diagonal[first] = sigma + gamma;
+      squares[last] = 0;
     }
-  // Squares of what is scaled neither overflow nor vanish.
-  const int exponent = most > 0 ? std::clamp(std::ilogb(most), -1000, 1000) : 0;
-  const double down = std::ldexp(1.0, -exponent), up = std::ldexp(1.0, exponent);
-  for (int i = 0; i < n * n; i++) full[i] *= down;
-  tridiagonal(n, full, diagonal, beside);
-  if (n > 0 && !diagonalise(n, diagonal, beside)) return false;
-  for (int i = 0; i < n; i++) {
-    const T value = static_cast<T>(diagonal[i] * up);
-    int at = i;
-    for (; at > 0 && values[at - 1] > value; at--) values[at] = values[at - 1];
-    values[at] = value;
   }
+  return true;
+}
+
+// Scales so that squares neither overflow nor vanish; the factor that undoes it.
+double scale(Symmetric& s) {
+  double most = 0;
+  for (int i = 0; i < s.n * s.ld; i++) most = std::max(most, std::fabs(s.a[i]));
+  const int exponent = most > 0 ? std::clamp(std::ilogb(most), -1000, 1000) : 0;
+  const double down = std::ldexp(1.0, -exponent);
+  for (int i = 0; i < s.n * s.ld; i++) s.a[i] *= down;
+  return std::ldexp(1.0, exponent);
+}
+
+// Single precision needs no more than this of what is computed in double.
+template <class T>
+constexpr double kNegligible = std::is_same_v<T, float> ? 0x1p-32 : 0x1p-53;
+
+template <class T>
+bool eigen(bool upper, int n, const T* a, T* values, T* vectors) {
+  Symmetric s(n);
+  for (int i = 0; i < n * s.ld; i++) s.a[i] = 0;
+  for (int c = 0; c < n; c++)
+    for (int r = c; r < n; r++) s.column(c)[r] = s.column(r)[c] = static_cast<double>(upper ? a[r * n + c] : a[c * n + r]);
+  const double up = scale(s);
+  alignas(64) double q[Symmetric::kMost * Symmetric::kMost];
+  tridiagonal(s, vectors ? q : nullptr);
+  if (!(vectors ? diagonalise(s, q, kNegligible<T>) : values_alone(s, kNegligible<T>))) return false;
+  int order[Symmetric::kMost];
+  for (int i = 0; i < n; i++) {
+    int at = i;
+    for (; at > 0 && s.diagonal[order[at - 1]] > s.diagonal[i]; at--) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  for (int c = 0; c < n; c++) {
+    values[c] = static_cast<T>(s.diagonal[order[c]] * up);
+    for (int r = 0; vectors && r < n; r++) vectors[c * n + r] = static_cast<T>(q[order[c] * s.ld + r]);
+  }
+  return true;
+}
+
+// The roots of the eigenvalues of A A^T or A^T A, whose rounding in double is below that of single precision even in the least root.
+bool singular_values(int m, int n, const float* a, float* values) {
+  const int least = std::min(m, n), most = std::max(m, n);
+  Symmetric s(least);
+  for (int i = 0; i < least * s.ld; i++) s.a[i] = 0;
+  alignas(64) double x[Symmetric::kMost] = {};
+  for (int t = 0; t < most; t++) {
+    for (int i = 0; i < least; i++) x[i] = static_cast<double>(m <= n ? a[t * m + i] : a[i * m + t]);
+    for (int c = 0; c < least; c++) add_column(s.ld, s.column(c), x, x[c]);
+  }
+  const double up = scale(s);
+  tridiagonal(s, nullptr);
+  if (!values_alone(s, 0x1p-53)) return false;
+  std::sort(s.diagonal, s.diagonal + least, [](double l, double r) { return l > r; });
+  for (int i = 0; i < least; i++) values[i] = static_cast<float>(std::sqrt(std::max(s.diagonal[i], 0.0) * up));
   return true;
 }
 
@@ -331,10 +433,12 @@ void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const v
   });
 }
 
-bool small_eigenvalues(ScalarType dtype, bool upper, int n, const void* a, void* values) {
-  return dtype == ScalarType::Float ? eigenvalues(upper, n, static_cast<const float*>(a), static_cast<float*>(values))
-                                    : eigenvalues(upper, n, static_cast<const double*>(a), static_cast<double*>(values));
+bool small_eigh(ScalarType dtype, bool upper, int n, const void* a, void* values, void* vectors) {
+  return dtype == ScalarType::Float ? eigen(upper, n, static_cast<const float*>(a), static_cast<float*>(values), static_cast<float*>(vectors))
+                                    : eigen(upper, n, static_cast<const double*>(a), static_cast<double*>(values), static_cast<double*>(vectors));
 }
+
+bool small_singular_values(int m, int n, const float* a, float* values) { return singular_values(m, n, a, values); }
 
 bool small_qr(ScalarType dtype, int m, int n, void* a, void* tau) {
   return dtype == ScalarType::Float ? householder(m, n, static_cast<float*>(a), static_cast<float*>(tau)) : householder(m, n, static_cast<double*>(a), static_cast<double*>(tau));

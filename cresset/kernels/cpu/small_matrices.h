@@ -13,7 +13,9 @@ namespace cresset::kernels {
 // Where the loops here are faster than OpenBLAS on AVX2 and AVX-512: LU of order 4 in a third of its time, of 32 in two thirds;
 // Cholesky's factor of order 4 in a quarter, of 16 in as much.
 constexpr int64_t kSmallLu = 32, kSmallCholesky = 16;
-constexpr int64_t kSmallQr = 8, kSmallEigenvalues = 8;
+constexpr int64_t kSmallQr = 8;
+// Eigenvalues with and without vectors, and how long the other side may be where singular values are their roots.
+constexpr int64_t kSmallEigen = 24, kSmallSide = 64;
 // Triangular systems: order^2 times columns.
 constexpr int64_t kSmallSystem = 256;
 
@@ -30,9 +32,11 @@ CRESSET_DECLARE_KERNEL(void, small_lu_solve, (ScalarType dtype, int64_t count, i
 CRESSET_DECLARE_KERNEL(bool, small_qr, (ScalarType dtype, int m, int n, void* a, void* tau))
 // LAPACK's orgqr of the same: the first `columns` columns of the product of k reflections, which a holds.
 CRESSET_DECLARE_KERNEL(void, small_q, (ScalarType dtype, int m, int columns, int k, void* a, const void* tau))
-// The ascending eigenvalues of one symmetric matrix of float or double, of at most kSmallEigenvalues rows, computed in double. False, and
-// nothing written, if the iteration does not end. Vectors are left to LAPACK, whose signs others have too.
-CRESSET_DECLARE_KERNEL(bool, small_eigenvalues, (ScalarType dtype, bool upper, int n, const void* a, void* values))
+// The ascending eigenvalues of one symmetric matrix of float or double, of at most kSmallEigen rows, and the vectors where they are asked
+// for (in the place of `a`, too), computed in double. False, and nothing written, if the iteration does not end.
+CRESSET_DECLARE_KERNEL(bool, small_eigh, (ScalarType dtype, bool upper, int n, const void* a, void* values, void* vectors))
+// The descending singular values of one matrix whose sides are at most kSmallEigen and kSmallSide long. False as above.
+CRESSET_DECLARE_KERNEL(bool, small_singular_values, (int m, int n, const float* a, float* values))
 // LAPACK's potrf: the other triangle stays; `info` is 0 or the order of the first leading minor that is not positive.
 CRESSET_DECLARE_KERNEL(void, small_cholesky, (ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info))
 // x with a x = b in the place of b, n by columns, for one triangular matrix. Strides are in elements.

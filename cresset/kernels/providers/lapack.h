@@ -44,8 +44,11 @@ struct LapackTable {
   // Bunch-Kaufman factors of the lower triangle, symmetric or Hermitian, and solving by them.
   int (*sytrf)(LapackWork& work, ScalarType dtype, bool hermitian, int n, void* a, int lda, int32_t* pivots);
   int (*sytrs)(ScalarType dtype, bool hermitian, int n, int columns, const void* a, int lda, const int32_t* pivots, void* b, int ldb);
+  // The shortest least squares solutions in the place of b, whose ldb is at least max(m, n), by QR with pivoted columns: what is below
+  // `rcond` times the largest singular value, as estimated, counts as 0. Destroys `a`.
+  int (*gelsy)(LapackWork& work, ScalarType dtype, int m, int n, int columns, void* a, int lda, void* b, int ldb, double rcond, int* rank);
 };
-constexpr int kLapackAbi = 2;
+constexpr int kLapackAbi = 3;
 
 // The provider's table, or null.
 CRESSET_API const LapackTable* lapack();

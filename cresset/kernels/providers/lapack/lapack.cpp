@@ -34,7 +34,8 @@ CRESSET_ALL(DECLARE)
   void p##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                 \
   void p##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, int*, int*, size_t); \
   void p##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*, size_t, size_t);   \
-  void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*, const int*, int*, size_t, size_t);
+  void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*, const int*, int*, size_t, size_t); \
+  void p##gelsy_(const int*, const int*, const int*, T*, const int*, T*, const int*, int*, const R*, int*, T*, const int*, int*);
 CRESSET_REAL(DECLARE)
 #undef DECLARE
 #define DECLARE(p, T, R)                                                                                                              \
@@ -42,6 +43,7 @@ CRESSET_REAL(DECLARE)
   void p##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*, const int*, T*, const int*, R*, int*, int*, size_t); \
   void p##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, const int*, int*, const int*, int*, size_t, size_t); \
   void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t); \
+  void p##gelsy_(const int*, const int*, const int*, T*, const int*, T*, const int*, int*, const R*, int*, T*, const int*, R*, int*); \
   void p##hetrf_(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);                                        \
   void p##hetrs_(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t);
 CRESSET_COMPLEX(DECLARE)
@@ -69,6 +71,7 @@ struct Routines;
     static constexpr auto gesdd = p##gesdd_;                                                                                          \
     static constexpr auto heevd = p##heevd_name##_;                                                                                   \
     static constexpr auto geev = p##geev_;                                                                                            \
+    static constexpr auto gelsy = p##gelsy_;                                                                                          \
     static constexpr auto sytrf = p##sytrf_;                                                                                          \
     static constexpr auto sytrs = p##sytrs_;                                                                                          \
     static constexpr auto hetrf = p##hetrf_name##_;                                                                                   \
@@ -293,6 +296,25 @@ int sytrs(ScalarType dtype, bool hermitian, int n, int columns, const void* a, i
   });
 }
 
+int gelsy(LapackWork& kept, ScalarType dtype, int m, int n, int columns, void* a, int lda, void* b, int ldb, double rcond, int* rank) {
+  return by_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using R = typename Routines<T>::Real;
+    const R least = static_cast<R>(rcond);
+    int info = 0;
+    int* pivots = work<int>(kept, 1, n);
+    std::fill_n(pivots, n, 0);  // any column may come first
+    run_asked<T>(kept, [&](T* memory, int& size) {
+      if constexpr (kComplex<T>)
+        Routines<T>::gelsy(&m, &n, &columns, static_cast<T*>(a), &lda, static_cast<T*>(b), &ldb, pivots, &least, rank, memory, &size,
+                           work<R>(kept, 2, 2 * static_cast<int64_t>(n)), &info);
+      else
+        Routines<T>::gelsy(&m, &n, &columns, static_cast<T*>(a), &lda, static_cast<T*>(b), &ldb, pivots, &least, rank, memory, &size, &info);
+    });
+    return info;
+  });
+}
+
 }  // namespace
 
 }  // namespace cresset::kernels
@@ -300,6 +322,6 @@ int sytrs(ScalarType dtype, bool hermitian, int n, int columns, const void* a, i
 extern "C" __attribute__((visibility("default"))) const cresset::kernels::LapackTable* cresset_lapack_table() {
   using namespace cresset::kernels;
   if (openblas_set_num_threads) openblas_set_num_threads(1);
-  static const LapackTable table{kLapackAbi, openblas_get_corename ? openblas_get_corename() : "", potrf, getrf, trsm, geqrf, orgqr, gesdd, heevd, geev, sytrf, sytrs};
+  static const LapackTable table{kLapackAbi, openblas_get_corename ? openblas_get_corename() : "", potrf, getrf, trsm, geqrf, orgqr, gesdd, heevd, geev, sytrf, sytrs, gelsy};
   return &table;
 }
