@@ -99,8 +99,8 @@ Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake
   } else if (backend == kUninitializedBackend) {
     CRESSET_CHECK_VALUE(false, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
   } else if (backend == kNoBackend) {
-    CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
-                                  "the operator is registered for: ", registered_backends(op));
+    CRESSET_CHECK(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
+                  "the operator is registered for: ", registered_backends(op));
   } else if (is_sparse_backend(backend)) {
     if (const Kernel* k = sparse_kernel(op, backend)) return target_of(*k, signature, true);
     if (op.flags & kAnyLayoutOp) return from_slot(op.slot(OpEntry::cpu_slot), op, signature);

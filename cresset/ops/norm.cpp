@@ -118,8 +118,10 @@ OutSpecs native_group_norm_backward(const Tensor&, const Tensor& input, const Te
 
 OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
                            const OptionalTensor& running_var, bool training, double, double) {
-  check_float("batch_norm", input);
+  CRESSET_CHECK(is_differentiable_type(input.scalar_type()) || input.is_contiguous() || input.is_contiguous(MemoryFormat::ChannelsLast),
+                "batch_norm: the mean of a tensor has a floating point or complex dtype, got ", input.scalar_type());
   CRESSET_CHECK_INDEX(input.dim() >= 2, "batch_norm: expected at least 2 dimensions, got shape ", input.sizes());
+  check_float("batch_norm", input);
   const int64_t c = input.size(1);
   check_channels("batch_norm", "weight", weight, c);
   check_channels("batch_norm", "bias", bias, c);

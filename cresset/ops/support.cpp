@@ -139,7 +139,7 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   if (rule.memory != OutMemory::any) {
     check_no_internal_overlap(op, out);
   }
-  // What is resized is checked afterwards, unless it began without elements; but never is it an input.
+  // What is resized is checked afterwards; but never is it an input.
   const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes);
   const bool apart = rule.memory == OutMemory::apart || rule.memory == OutMemory::apart_before, early = !resized || rule.memory == OutMemory::apart_before;
   const bool stays_empty = nothing && std::find(spec.sizes.begin(), spec.sizes.end(), 0) != spec.sizes.end();
@@ -147,10 +147,14 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   if (apart && !nothing && early) check_apart(op, out, inputs);
   resize_output(out, spec.sizes, spec.strides);
   if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);
-  else if (apart && !nothing && !early) check_apart(op, out, inputs);
+  else if (rule.memory == OutMemory::apart && !early) check_apart(op, out, inputs);
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
-  for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());
+  bool shared = false;
+  for (const Tensor* t : inputs) shared = shared || (t->has_storage() && t->impl()->storage() == out.impl()->storage());
+  direct = direct && !shared;
+  // PyTorch adds up in the memory of the result, which is cleared before, an input's elements there with it.
+  if (shared && rule.memory == OutMemory::any && rule.dtype == OutDtype::any) out.fill_(std::string_view(op) == "prod" ? 1 : 0);
   return Written(out, direct ? out : allocate({spec.sizes, dtype, spec.device}));
 }
 

@@ -57,7 +57,7 @@ PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); 
 
 // What users may call an argument: PyTorch's documented name and NumPy's.
 ArgumentPlan plan_of(const Argument& a, bool numbers) {
-  ArgumentPlan plan{interned(a.name == "self" ? "input" : a.name.c_str()), {}, &a, numbers && !a.writes};
+  ArgumentPlan plan{interned(a.name == "self" ? "input" : a.name.c_str()), {}, &a, numbers && (!a.writes || a.keyword_only)};
   size_t next = 0;
   auto also = [&](const char* name) { plan.others[next++] = interned(name); };
   if (a.name == "self") for (const char* name : {"self", "x", "a", "x1"}) also(name);
@@ -269,8 +269,11 @@ PyObject* results_of(const Overload& o, Fit& fit) {
   auto one = [&](size_t i) -> PyObject* {
     if (returns[i].writes)
       for (; next_argument < o.arguments.size(); next_argument++)
-        if (o.arguments[next_argument].argument->writes && fit.objects[next_argument])
-          return Ref::share(fit.objects[next_argument++]).release();
+        if (PyObject* given = fit.objects[next_argument]; o.arguments[next_argument].argument->writes && given) {
+          next_argument++;
+          if (!PyNumber_Check(given) || is_tensor(given)) return Ref::share(given).release();
+          break;  // a number that stood for `out`: the tensor made of it
+        }
     Value& v = fit.stack[base + i];
     if (auto* t = std::get_if<Tensor>(&v.data())) {
       if (fit.requires_grad) t->requires_grad_(true);

@@ -6,15 +6,15 @@ class NotBuiltError(AssertionError, RuntimeError):
 
 
 def refuse(device):
-    """Raises NotBuiltError: `device` is the name to write, such as "CUDA"."""
-    raise NotBuiltError(
+    """Raises RuntimeError for CUDA, as PyTorch does where there is no driver, else NotBuiltError: `device` is the name to write."""
+    raise (RuntimeError if device == "CUDA" else NotBuiltError)(
         f"Torch not compiled with {device} enabled: this build of Cresset runs on the CPU; "
         f"ask torch.{device.lower()}.is_available() before using the device"
     )
 
 
 def _refusal(device, text):
-    return f"""{text} Raises NotBuiltError, a RuntimeError, while no {device} backend is built in.
+    return f"""{text} Raises a RuntimeError while no {device} backend is built in.
 
     >>> torch.{device.lower()}.is_available()
     False

@@ -193,7 +193,7 @@ const std::vector<Mistake>& mistakes() {
        [] { ones({1}, TensorOptions(Device("meta"))).item(); }},
       {"UnknownDevice", "RuntimeError", "device: unknown device type in \"gpu:0\", expected cpu, cuda, meta or a registered name",
        [] { Device("gpu:0"); }},
-      {"DeviceThatIsAbsent", "NotImplementedError",
+      {"DeviceThatIsAbsent", "RuntimeError",
        "ones: no backend is registered for the device and layout of the arguments; the operator is registered for: "
        "CPU, Meta, SparseCPU, SparseCsrCPU",
        [] { ones({2}, TensorOptions(Device("cuda:0"))); }},
