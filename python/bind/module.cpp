@@ -70,7 +70,7 @@ PyMODINIT_FUNC PyInit__cresset() {
   PyModule_AddObjectRef(module, "_LinAlgError", lin_alg_error);  // where pickle looks for it
   const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) &&
                      add_state(module) && add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_autocast(module) &&
-                     add_build_info(module) && add_distributed(module) && add_fake(module);
+                     add_build_info(module) && add_distributed(module) && add_fake(module) && add_batches(module);
   if (!added) return nullptr;
   return module;
 }

@@ -217,6 +217,13 @@ PyObject* copied(const Call& c) {
   return Ref::share(c.args[0]).release();
 }
 
+PyObject* converted(const Call& c) {
+  if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || Py_TYPE(c.args[1]) != dtype_type) return pass;
+  const Tensor& t = tensor_of(c.args[0]);
+  const ScalarType type = to_dtype(c.args[1]);
+  return wrap(computed(t.numel(), [&] { return t.to(type); }));
+}
+
 template <auto F> PyObject* factory(const Call& c) {
   DimVector sizes;
   if (c.names || has_default_device() || !quick_ints(c.args, c.n, sizes)) return pass;
@@ -237,7 +244,7 @@ const std::unordered_map<std::string, Shortcut>& shortcuts() {
       {"reshape", with_ints<reshaped>}, {"expand", with_ints<expanded>}, {"unsqueeze", with_int<unsqueezed>}, {"squeeze", with_int<squeezed>},
       {"softmax", with_int<soft_max>}, {"log_softmax", with_int<log_soft_max>}, {"select", with_two_ints<selected>},
       {"transpose", with_two_ints<transposed>}, {"flatten", with_int<flat>}, {"zero_", unary_in_place<CRESSET_UNARY_INPLACE(zero_)>},
-      {"relu_", unary_in_place<CRESSET_UNARY_INPLACE(relu_)>}, {"copy_", copied},
+      {"relu_", unary_in_place<CRESSET_UNARY_INPLACE(relu_)>}, {"copy_", copied}, {"to", converted},
       {"empty", factory<CRESSET_FACTORY(empty)>}, {"zeros", factory<CRESSET_FACTORY(zeros)>}, {"ones", factory<CRESSET_FACTORY(ones)>},
       {"rand", factory<CRESSET_FACTORY(rand)>}, {"randn", factory<CRESSET_FACTORY(randn)>}};
   return *table;

@@ -189,7 +189,12 @@ def __dlpack_device__(self):
     return (DLDeviceType.kDLCPU, 0)
 
 
+_convert = ops["to"]
+
+
 def _to(self, *args, **kwargs):
+    if len(args) == 1 and not kwargs and _kind(args[0]) is torch.dtype:
+        return _convert(self, args[0])
     named = {k: v for k, v in kwargs.items() if v is not None}
     rest = ["non_blocking", "copy"]
     if "other" in named:
@@ -206,14 +211,24 @@ def _to(self, *args, **kwargs):
             named[rest.pop(0)] = value
         elif value is not None:
             raise TypeError(f"to: expected a dtype, device or tensor, got {_kind(value).__name__}")
-    return ops["to"](self, **named) if named else self
+    return _convert(self, **named) if named else self
 
 
 Tensor.to = _to
 _DTYPES = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32", "short": "int16",
            "char": "int8", "byte": "uint8", "bool": "bool", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
+
+
+
+def _cast(dtype, preserve=torch.preserve_format):
+    def cast(self, memory_format=preserve):
+        return _convert(self, dtype) if memory_format is preserve else self.to(dtype=dtype, memory_format=memory_format)
+
+    return cast
+
+
 for _name, _dtype in _DTYPES.items():
-    setattr(Tensor, _name, lambda self, memory_format=torch.preserve_format, d=getattr(torch, _dtype): self.to(dtype=d, memory_format=memory_format))
+    setattr(Tensor, _name, _cast(getattr(torch, _dtype)))
 Tensor.cpu = lambda self, memory_format=torch.preserve_format: self.to("cpu", memory_format=memory_format)
 
 

@@ -13,8 +13,9 @@ from typing import Generic, TypeVar
 import cresset as torch
 
 from ._utils.collate import default_collate, default_convert, stacks_tensors
+from ._utils.gather import gatherer
 from ._utils.transport import Processes, Threads, WorkerDied
-from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task, apply_shared_seed, columns_of
+from ._utils.worker import RESUME, EndOfStream, Failure, Fetcher, Task, apply_shared_seed
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
 from .graph_settings import apply_shuffle_settings
@@ -454,7 +455,7 @@ class _Workers(_Epoch):
             return False
         if loader._auto_collation and not loader._is_stream and stacks_tensors(loader.collate_fn):
             # Items that lie ready: handing them to another process costs more than reading them, and would copy the pages that they lie in.
-            if type(loader.dataset) in (list, tuple, range) or columns_of(loader.dataset) is not None:
+            if type(loader.dataset) in (list, tuple, range) or gatherer(loader.dataset) is not None:
                 return True
         return getattr(loader.dataset, "releases_gil", False) is True
 

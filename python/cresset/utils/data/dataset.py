@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 
 import cresset as torch
 
+from ._utils.gather import register
+
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset", "random_split"]
 
 T_co = TypeVar("T_co", covariant=True)
@@ -263,3 +265,6 @@ def random_split(dataset, lengths, generator=None):
     order = torch.randperm(total, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]
+
+
+register(TensorDataset, StackDataset, ConcatDataset, Subset)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import collections.abc
 import copy
 import sys
+import threading
+
+from _cresset import _uniform
 
 import cresset as torch
 
@@ -15,7 +18,18 @@ def _is_numpy(value):
     return type(value).__module__ == "numpy"
 
 
+class _Target(threading.local):
+    memory = None  # where the batch goes that this thread makes: `take(dtype, shape)` gives a tensor of it, or None
+
+
+_target = _Target()
+
+
 def _stack(batch, *, collate_fn_map=None):
+    if _target.memory is not None and (kind := _uniform(batch)) is not None:
+        out = _target.memory.take(kind[0], (len(batch), *kind[1]))
+        if out is not None:
+            return torch.stack(batch, 0, out=out)
     return torch.stack(batch, 0)
 
 
@@ -53,6 +67,7 @@ def _add_numpy():
 
 
 _add_numpy()
+_OWN = {torch.Tensor, float, int, str, bytes}
 
 
 def _like(first, values):
@@ -133,8 +148,19 @@ def default_collate(batch):
 
 
 def stacks_tensors(collate_fn):
-    """Whether a function is `default_collate`, which stacks tensors as long as nobody said otherwise."""
-    return collate_fn is default_collate and default_collate_fn_map[torch.Tensor] is _stack and tuple not in default_collate_fn_map
+    """Whether a function is `default_collate`, and nobody has changed what it does with a type."""
+    if collate_fn is not default_collate or default_collate_fn_map[torch.Tensor] is not _stack:
+        return False
+    return all(kind in _OWN or getattr(kind[0] if type(kind) is tuple else kind, "__module__", None) == "numpy" for kind in default_collate_fn_map)
+
+
+def collate_into(memory, batch):
+    """`default_collate` of items whose tensors go to where `memory.take` says."""
+    _target.memory = memory
+    try:
+        return default_collate(batch)
+    finally:
+        _target.memory = None
 
 
 def default_convert(data):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import io
 import itertools
 import mmap
@@ -31,27 +32,38 @@ from .worker import Failure, seed_process, work
 _INLINE = 4096
 _ALIGN = 64
 _ROUND = 1 << 16
+_SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: each by a fault of its own costs more than its bytes
 _CHECK = 5.0  # seconds between looks whether the parent lives
 _PLAIN = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128")
 _DTYPES = {getattr(torch, name): name for name in _PLAIN}
 
 
 class _Packer(pickle.Pickler):
-    def __init__(self, file):
+    def __init__(self, file, there=None, used=0):
         super().__init__(file, protocol=5)
-        self.parts, self.size = [], 0
+        self.there = there or {}  # address -> place and size of tensors that are in the memory already
+        self.parts, self.size, self.found = [], used, False
 
     def persistent_id(self, value):
         if type(value) is not torch.Tensor or value.dtype not in _DTYPES or not _is_large_and_plain(value):
             return None
-        at = self.reserve(value.numel() * value.element_size())
-        self.parts.append((at, value))
+        size = value.numel() * value.element_size()
+        at, known = self.there.get(value.data_ptr(), (None, None)) if self.there else (None, None)
+        if known == size and value.is_contiguous():
+            self.found = True
+        else:
+            at = self.reserve(size)
+            self.parts.append((at, value))
         return at, _DTYPES[value.dtype], tuple(value.shape)
 
     def reserve(self, size):
         at = self.size
-        self.size = -(-(at + size) // _ALIGN) * _ALIGN
+        self.size = _aligned(at + size)
         return at
+
+
+def _aligned(size):
+    return -(-size // _ALIGN) * _ALIGN
 
 
 def _is_large_and_plain(t):
@@ -73,17 +85,24 @@ class _Unpacker(pickle.Unpickler):
         return torch.frombuffer(self.memory, dtype=getattr(torch, dtype), count=count, offset=at).reshape(shape)
 
 
-def pack(message, allocate):
-    """Bytes for a pipe; what is large goes into memory of `allocate(size)`, which also says where that is."""
+def pack(message, allocate, begun=None):
+    """Bytes for a pipe; what is large goes into memory of `allocate(size)`, which also says where that is.
+
+    `begun` is memory that holds tensors of the message: (memory, where, tensors by address, bytes used).
+    """
     file = io.BytesIO()
-    packer = _Packer(file)
+    packer = _Packer(file, *(begun[2:] if begun else ()))
     packer.dump(message)
     body = file.getbuffer()
-    if not packer.parts and len(body) <= _INLINE:
+    if begun and not packer.found:
+        return pack(message, allocate)
+    if not begun and not packer.parts and len(body) <= _INLINE:
         return b"=" + body
     at = packer.reserve(len(body)) if len(body) > _INLINE else None
+    if begun and packer.size > len(begun[0]):
+        return pack(message, allocate)
     try:
-        memory, where = allocate(packer.size)
+        memory, where = begun[:2] if begun else allocate(packer.size)
     except OSError:  # no space in shared memory: all through the pipe
         return b"=" + pickle.dumps(message, protocol=5)
     for start, value in packer.parts:
@@ -110,7 +129,7 @@ def _make_file(path, size):
     fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
         os.posix_fallocate(fd, 0, size)
-        return mmap.mmap(fd, size)
+        return mmap.mmap(fd, size, _SHARED)
     except OSError:
         os.unlink(path)
         raise
@@ -121,7 +140,7 @@ def _make_file(path, size):
 def _take_file(path):
     fd = os.open(path, os.O_RDWR)
     try:
-        return mmap.mmap(fd, 0)
+        return mmap.mmap(fd, 0, _SHARED)
     finally:
         os.close(fd)
         os.unlink(path)
@@ -129,27 +148,87 @@ def _take_file(path):
 
 class _Lent:
     """Memory that a worker writes batches into, again and again: fresh pages cost more than copying into them. A slot is lent with a batch and
-    comes back, with a request, when the last tensor of the batch is gone."""
+    comes back, with a request, when the last tensor of the batch is gone.
+
+    A batch may be made in it at once: `take` gives its tensors, `pack` hands on what was taken.
+    """
 
     def __init__(self, directory, worker_id):
         self.path = os.path.join(directory, f"{worker_id}-")
         self.slots, self.free, self.count = {}, [], itertools.count()
+        self.paths, self.dropped = {}, []  # of new slots, and numbers of old ones: what the loader does not know yet
+        self.begun, self.there, self.used, self.usual = None, {}, 0, 0
 
     def come_back(self, numbers):
         self.free += numbers
 
-    def allocate(self, size):
+    def take(self, dtype, shape):
+        """A tensor in the memory of the batch that is being made, None where it is small or has no room there."""
+        count = 1
+        for n in shape:
+            count *= n
+        size = count * dtype.itemsize
+        if size <= _INLINE or dtype not in _DTYPES:
+            return None
+        if self.begun is None:
+            try:
+                self.begun = self._slot(max(size, self.usual))
+            except OSError:
+                return None
+        memory = self.slots[self.begun]
+        if self.used + size > len(memory):
+            return None
+        tensor = torch.frombuffer(memory, dtype=dtype, count=count, offset=self.used).view(shape)
+        self.there[tensor.data_ptr()] = self.used, size
+        self.used = _aligned(self.used + size)
+        return tensor
+
+    def pack(self, message):
+        """The bytes that tell of a message, whose large tensors are in a slot."""
+        begun, sent = self.begun, []
+
+        def announced(number):
+            sent.append(number)
+            dropped, self.dropped = self.dropped, []
+            return number, self.paths.pop(number, None), dropped
+
+        def allocate(size):
+            self.usual = max(self.usual, size)
+            number = self._slot(size)
+            return self.slots[number], announced(number)
+
+        try:
+            if begun is None:
+                return pack(message, allocate)
+            where = begun, self.paths.get(begun), list(self.dropped)
+            data = pack(message, allocate, (self.slots[begun], where, self.there, self.used))
+            if not sent and data[:1] == b"@":
+                announced(begun)
+                begun = None
+            return data
+        finally:
+            self.begun, self.there, self.used = None, {}, 0
+            if begun is not None:
+                self.free.append(begun)
+
+    def _slot(self, size):
         fitting = [n for n in self.free if len(self.slots[n]) >= size]
         if fitting:
             number = min(fitting, key=lambda n: len(self.slots[n]))
             self.free.remove(number)
-            return self.slots[number], (number, None, None)
+            return number
         number = next(self.count)
         path = f"{self.path}{number}"
         self.slots[number] = _make_file(path, -(-size // _ROUND) * _ROUND)
-        dropped = self.free.pop(0) if self.free else None  # too small by now
-        self.slots.pop(dropped, None)
-        return self.slots[number], (number, path, dropped)
+        self.paths[number] = path
+        if self.free:  # too small by now
+            old = self.free.pop(0)
+            del self.slots[old]
+            if self.paths.pop(old, None) is None:
+                self.dropped.append(old)
+            else:
+                os.unlink(f"{self.path}{old}")
+        return number
 
 
 class _Borrowed:
@@ -162,7 +241,8 @@ class _Borrowed:
         number, path, dropped = where
         if path is not None:
             self.slots[number] = _take_file(path)
-            self.slots.pop(dropped, None)
+        for old in dropped:
+            self.slots.pop(old, None)
         slot = self.slots[number]
         memory = (ctypes.c_char * len(slot)).from_buffer(slot)  # one for each batch, whose tensors hold it
         weakref.finalize(memory, self.returned.append, number).atexit = False
@@ -183,6 +263,7 @@ def _process_main(task, worker_id, requests, results, others, directory, parent)
     for connection in others:  # inherited ends, by which a dead parent would seem alive
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    gc.freeze()  # what the parent made is not searched for garbage: that would copy the pages it lies in
     torch.set_num_threads(1)
     seed_process(task.base_seed, worker_id)
     lent = _Lent(directory, worker_id)
@@ -203,13 +284,13 @@ def _process_main(task, worker_id, requests, results, others, directory, parent)
 
     def send(message):
         try:
-            data = pack(message, lent.allocate)
+            data = lent.pack(message)
         except Exception:  # the result cannot be pickled
-            data = pack((message[0], Failure(f"in DataLoader worker process {worker_id}"), None), lent.allocate)
+            data = lent.pack((message[0], Failure(f"in DataLoader worker process {worker_id}"), None))
         results.send_bytes(data)
 
     try:
-        work(task, worker_id, receive, send, False, _Position(directory, worker_id, write=True).set)
+        work(task, worker_id, receive, send, False, _Position(directory, worker_id, write=True).set, lent)
     except (BrokenPipeError, ConnectionResetError, FileNotFoundError):  # the parent is gone, or does not wait any more
         pass
 

@@ -11,9 +11,12 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
+from _cresset import _put_row, _uniform
+
 import cresset as torch
 
-from .collate import stacks_tensors
+from .collate import collate_into, stacks_tensors
+from .gather import gatherer
 
 _local = threading.local()
 
@@ -77,14 +80,24 @@ class EndOfStream:
     """A worker's share of a stream is used up."""
 
 
+class _Heap:
+    """Batches in memory of their own."""
+
+    @staticmethod
+    def take(dtype, shape):
+        return None
+
+
 class Fetcher:
     """Batches of a dataset. `resume` is the number of items of a stream that were read before, and its state after them; `place`, where given,
-    is told how far in its list of indices a batch is."""
+    is told how far in its list of indices a batch is; `memory` gives the tensors of a batch that the caller hands on and nobody else keeps."""
 
-    def __init__(self, dataset, is_stream, batched, collate_fn, drop_last, resume=(0, None), place=None):
-        self.dataset, self.batched, self.collate_fn, self.drop_last, self.place = dataset, batched, collate_fn, drop_last, place
+    def __init__(self, dataset, is_stream, batched, collate_fn, drop_last, resume=(0, None), place=None, memory=_Heap):
+        self.dataset, self.batched, self.collate_fn, self.drop_last, self.place, self.memory = dataset, batched, collate_fn, drop_last, place, memory
         self.items, self.ended = None, False
-        self.columns = columns_of(dataset) if batched and not is_stream and stacks_tensors(collate_fn) else None
+        self.stacks = batched and stacks_tensors(collate_fn)
+        self.gather = gatherer(dataset) if self.stacks and not is_stream else None
+        self.by_row = self.stacks and not is_stream and not callable(getattr(dataset, "__getitems__", None))
         self.length = len(dataset) if not is_stream and hasattr(dataset, "__len__") else None
         count, state = resume
         if state is not None and state[0] == "dataset":
@@ -106,9 +119,9 @@ class Fetcher:
     def __call__(self, index):
         """The batch of a list of indices, or the item of one. Of a stream: as many items. Raises StopIteration at a stream's end."""
         if self.items is None:
-            if self.columns is not None and index and all(type(i) is int for i in index):
-                return self._columns(index)
-            return self.collate_fn(self._by_index(index))
+            if self.gather is not None and (batch := self.gather.batch(index, self.memory.take)) is not None:
+                return batch
+            return self._by_index(index)
         if not self.batched:
             return self.collate_fn(next(self.items))
         if self.ended:
@@ -117,31 +130,78 @@ class Fetcher:
         self.ended = len(batch) < len(index)
         if not batch or (self.drop_last and self.ended):
             raise StopIteration
-        return self.collate_fn(batch)
+        return self._collate(batch)
 
-    def _columns(self, index):
-        """A batch of tensors in one step each, which is what collating their rows gives."""
-        tensors, lookup = self.columns
-        rows = torch.tensor(index if lookup is None else [lookup[i] for i in index])
-        return [tensor[rows] for tensor in tensors]
+    def _collate(self, batch):
+        return collate_into(self.memory, batch) if self.stacks else self.collate_fn(batch)
 
     def _by_index(self, index):
         try:
             if not self.batched:
-                return self.dataset[index]
-            if callable(getattr(self.dataset, "__getitems__", None)):
-                return self.dataset.__getitems__(index)
-            if self.place is None:
-                return [self.dataset[i] for i in index]
-            batch = []
-            for number, i in enumerate(index):
-                self.place(number)
-                batch.append(self.dataset[i])
-            self.place(-1)
-            return batch
+                items = self.dataset[index]
+            elif callable(getattr(self.dataset, "__getitems__", None)):
+                items = self.dataset.__getitems__(index)
+            elif self.by_row and isinstance(index, list) and len(index) > 2:
+                items, done = self._by_row(index)
+                if done:
+                    return items
+            else:
+                items = self._items(index, [])
         except IndexError as error:
             self._explain(index if self.batched else [index], error)
             raise
+        return self._collate(items)
+
+    def _items(self, index, batch):
+        """The items from `len(batch)` on."""
+        if self.place is None:
+            return batch + [self.dataset[i] for i in itertools.islice(index, len(batch), None)]
+        for number, i in itertools.islice(enumerate(index), len(batch), None):
+            self.place(number)
+            batch.append(self.dataset[i])
+        self.place(-1)
+        return batch
+
+    def _by_row(self, index):
+        """A batch and True; where its items cannot be put into it one by one, as they are read, a list of them and False.
+
+        An item whose memory nobody else knows can be copied at once, and its memory serves the next one. The first is kept until the end.
+        """
+        if self.place is not None:
+            self.place(0)
+        first = self.dataset[index[0]]
+        sequence = type(first) in (tuple, list)
+        values = first if sequence else [first]
+        if not sequence and type(first) is not torch.Tensor:
+            return self._items(index, [first]), False
+        columns = []
+        for value in values:
+            kind = _uniform([value])
+            if kind is None and isinstance(value, torch.Tensor):
+                return self._items(index, [first]), False
+            if kind is None:
+                columns.append([value])
+                continue
+            shape = (len(index), *kind[1])
+            out = self.memory.take(kind[0], shape)
+            columns.append(torch.empty(shape, dtype=kind[0]) if out is None else out)
+        columns = tuple(columns)
+        for number in range(1, len(index)):
+            if self.place is not None:
+                self.place(number)
+            rest = _put_row(columns, number, self.dataset[index[number]])
+            if rest is not columns:
+                self.by_row = False
+                rows = [[column[k] for column in columns] for k in range(1, number)]
+                batch = [first, *(type(first)(row) if sequence else row[0] for row in rows), rest]
+                return self._items(index, batch), False
+        if self.place is not None:
+            self.place(-1)
+        for i, value in enumerate(values):
+            if type(columns[i]) is not list:
+                columns[i][0].copy_(value)
+        batch = [collate_into(self.memory, tuple(column)) if type(column) is list else column for column in columns]
+        return batch if sequence else batch[0], True
 
     def _explain(self, index, error):
         """Says so where a dataset has shrunk since the epoch's order was made."""
@@ -151,18 +211,6 @@ class Fetcher:
             raise IndexError(
                 f"DataLoader: index {outside[0]} is outside the dataset, which has {now} items now and had {self.length} when the epoch began"
             ) from error
-
-
-def columns_of(dataset):
-    """The tensors of a `TensorDataset`, and the indices of a `Subset` of one: what can be read in whole batches. None for others."""
-    from ..dataset import Subset, TensorDataset
-
-    lookup = None
-    if type(dataset) is Subset and type(dataset.dataset) is TensorDataset and all(type(i) is int for i in dataset.indices):
-        dataset, lookup = dataset.dataset, dataset.indices
-    if type(dataset) is not TensorDataset or not all(type(t) is torch.Tensor and t.layout == torch.strided for t in dataset.tensors):
-        return None
-    return dataset.tensors, lookup
 
 
 @dataclass
@@ -180,10 +228,10 @@ class Task:
     shared_seed: int | None = None
     resume: Any = None  # of each worker: items of a stream read before, and its state after them
 
-    def fetcher(self, dataset, worker_id, resume, place=None):
+    def fetcher(self, dataset, worker_id, resume, place=None, memory=_Heap):
         """A worker's reader of batches."""
         resume = resume[worker_id] if resume else (0, None)
-        return Fetcher(dataset, self.is_stream, self.batched, self.collate_fn, self.drop_last, resume, place)
+        return Fetcher(dataset, self.is_stream, self.batched, self.collate_fn, self.drop_last, resume, place, memory)
 
 
 RESUME = "resume"
@@ -208,7 +256,7 @@ def apply_shared_seed(dataset, seed):
         apply_random_seed(dataset, torch.Generator().manual_seed(seed))
 
 
-def work(task, worker_id, receive, send, threaded, place=None):
+def work(task, worker_id, receive, send, threaded, place=None, memory=_Heap):
     """Answers requests until it receives None: (number, index) with (number, batch, state); RESUME with (RESUME, None, None), a new epoch."""
     where = f"in DataLoader worker {'thread' if threaded else 'process'} {worker_id}"
     seed, failure, fetch = task.base_seed + worker_id, None, None
@@ -226,7 +274,7 @@ def work(task, worker_id, receive, send, threaded, place=None):
             apply_sharding(dataset, task.num_workers, worker_id)
         if task.init_fn is not None:
             task.init_fn(worker_id)
-        fetch = task.fetcher(dataset, worker_id, task.resume, place)
+        fetch = task.fetcher(dataset, worker_id, task.resume, place, memory)
     except Exception:
         failure = Failure(where)
     ended = False
@@ -235,7 +283,7 @@ def work(task, worker_id, receive, send, threaded, place=None):
             ended = False
             try:
                 apply_shared_seed(dataset, request[1])
-                fetch = task.fetcher(dataset, worker_id, request[2], place)
+                fetch = task.fetcher(dataset, worker_id, request[2], place, memory)
             except Exception:
                 failure = Failure(where)
             send((RESUME, None, None))
