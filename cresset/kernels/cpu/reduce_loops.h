@@ -130,8 +130,8 @@ struct Reducer {
     int64_t r = 0;
     for (; r + L <= rows; r += L) {
       V v[L];
-#pragma GCC unroll 16
-      for (int u = 0; u < L; u++) v[u] = row(r + u);
+#pragma GCC unroll 1
+      for (int u = 0; u < L; u++) v[u] = row(r + u);  // not unrolled: conversions would fill kilobytes
       store(out + r, fold_many<L, L / 2>(v, combine));
     }
     for (; r < rows; r++) out[r] = fold_lanes(row(r), combine);
