@@ -248,7 +248,8 @@ void deallocate_large(void* p) {
   auto it = l.capacity.find(p);
   const size_t size = it->second;
   l.capacity.erase(it);
-  l.free.emplace(size, p);
+  // Ahead of its equals: the block freed last is taken first, while caches still hold it.
+  l.free.emplace_hint(l.free.lower_bound(size), size, p);
   l.cached += size;
   while (l.cached > kMaxCachedLarge) {
     auto biggest = std::prev(l.free.end());

@@ -57,6 +57,20 @@ TEST(CpuAllocator, AFreedBlockIsUsedAgain) {
   }
 }
 
+// What was written last is what caches hold.
+TEST(CpuAllocator, TheBlockFreedLastIsTakenFirst) {
+  for (const size_t n : kSizes) {
+    void* blocks[] = {cpu_allocate(n), cpu_allocate(n), cpu_allocate(n)};
+    for (const int i : {0, 2, 1}) cpu_deallocate(blocks[i], n);
+    void* again[3];
+    for (void*& p : again) p = cpu_allocate(n);
+    EXPECT_EQ(again[0], blocks[1]) << n;
+    EXPECT_EQ(again[1], blocks[2]) << n;
+    EXPECT_EQ(again[2], blocks[0]) << n;
+    for (void* p : again) cpu_deallocate(p, n);
+  }
+}
+
 TEST(CpuAllocator, CountsWhatIsHandedOut) {
   for (const size_t n : kSizes) {
     const AllocatorStats before = cpu_allocator_stats();
