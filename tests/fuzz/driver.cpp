@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,21 +14,21 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
 
-
-
 namespace {
 
 using Input = std::vector<uint8_t>;
 
-// Counts of edges, by a hash of where from and where to.
+// Counts of edges, by a hash of where from and where to, and which of them this input reached.
 constexpr size_t kEdges = size_t{1} << 16;
-alignas(8) uint8_t hits[kEdges], seen[kEdges];
-size_t previous;
+uint8_t hits[kEdges], seen[kEdges];
+uint32_t reached[kEdges];
+size_t reached_count, previous;
 
 // The last comparisons of numbers, both sides.
 struct Compared {
@@ -71,7 +72,14 @@ void write_finding() {
   std::fprintf(stderr, "finding: the input is in %s\n", write_input(options.artifacts, "finding-", current, current_size).c_str());
 }
 
+// Seconds that passed, and at which the input in hand began.
+volatile std::sig_atomic_t passed = 0, started = 0;
+
 void on_signal(int signal) {
+  if (signal == SIGALRM) {
+    passed = passed + 1;
+    if (!current || passed - started <= 10) return;
+  }
   std::fprintf(stderr, "finding: %s\n", signal == SIGALRM ? "an input took more than ten seconds" : strsignal(signal));
   write_finding();
   _exit(77);
@@ -81,26 +89,23 @@ void on_signal(int signal) {
 bool run(const Input& input) {
   current = input.data();
   current_size = input.size();
-  std::memset(hits, 0, sizeof hits);
   previous = 0;
-  alarm(10);
-  // A copy of exactly its size, so that a read behind it is one behind the block.
-  const std::vector<uint8_t> exact(input);
-  LLVMFuzzerTestOneInput(exact.data(), exact.size());
-  alarm(0);
-  bool fresh = false;
-  for (size_t i = 0; i < kEdges; i++) {
-    uint64_t eight;
-    std::memcpy(&eight, &hits[i & ~size_t{7}], sizeof eight);
-    if (eight == 0) {
-      i |= 7;
-      continue;
-    }
-    if (!hits[i]) continue;
-    const uint8_t bucket = hits[i] < 4 ? static_cast<uint8_t>(1 << (hits[i] - 1)) : hits[i] < 16 ? 8 : hits[i] < 128 ? 16 : 32;
-    fresh = fresh || (bucket & ~seen[i]);
-    seen[i] |= bucket;
+  started = passed;
+  {
+    // A copy of exactly its size, so that a read behind it is one behind the block.
+    const std::unique_ptr<uint8_t[]> exact(new uint8_t[input.size()]);
+    std::copy(input.begin(), input.end(), exact.get());
+    LLVMFuzzerTestOneInput(exact.get(), input.size());
   }
+  bool fresh = false;
+  for (size_t i = 0; i < reached_count; i++) {
+    uint8_t& count = hits[reached[i]];
+    const uint8_t bucket = count < 4 ? static_cast<uint8_t>(1 << (count - 1)) : count < 16 ? 8 : count < 128 ? 16 : 32;
+    fresh = fresh || (bucket & ~seen[reached[i]]);
+    seen[reached[i]] |= bucket;
+    count = 0;
+  }
+  reached_count = 0;
   return fresh;
 }
 
@@ -272,6 +277,7 @@ extern "C" {
 void __sanitizer_cov_trace_pc() {
   const size_t here = reinterpret_cast<size_t>(__builtin_return_address(0));
   const size_t index = (here ^ here >> 16 ^ previous) % kEdges;
+  if (hits[index] == 0) reached[reached_count++] = static_cast<uint32_t>(index);
   hits[index] = static_cast<uint8_t>(hits[index] + (hits[index] < 255));
   previous = here >> 1;
 }
@@ -286,7 +292,8 @@ void __sanitizer_cov_trace_const_cmp8(uint64_t a, uint64_t b) { note_compared(a,
 void __sanitizer_cov_trace_cmpf(float, float) {}
 void __sanitizer_cov_trace_cmpd(double, double) {}
 void __sanitizer_cov_trace_switch(uint64_t value, uint64_t* cases) {
-  for (uint64_t i = 0; i < cases[0]; i++) note_compared(value, cases[2 + i], static_cast<uint8_t>(cases[1] / 8));
+  // One of them a time, for there can be many.
+  if (cases[0]) note_compared(value, cases[2 + compared_count % cases[0]], static_cast<uint8_t>(cases[1] / 8));
 }
 }
 
@@ -294,6 +301,8 @@ int main(int argc, char** argv) {
   parse(argc, argv);
   __sanitizer_set_death_callback(write_finding);
   for (const int signal : {SIGALRM, SIGABRT, SIGSEGV}) std::signal(signal, on_signal);
+  const itimerval each_second{{1, 0}, {1, 0}};
+  setitimer(ITIMER_REAL, &each_second, nullptr);
   std::vector<Input> corpus = {Input()};
   run(corpus[0]);
   size_t files = 0;

@@ -3,11 +3,14 @@
 Archives come once more without checksums, for a mutant whose checksum is wrong goes no further.
 """
 
+import ast
+import base64
 import io
 import json
 import struct
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -15,6 +18,7 @@ DATA = HERE.parent / "io" / "data"
 sys.path[:0] = [str(DATA), str(HERE.parent / "python")]
 
 import hostile_pickles  # noqa: E402
+import images  # noqa: E402
 
 WORDS = {
     "zip": ["PK\\x03\\x04", "PK\\x01\\x02", "PK\\x05\\x06", "PK\\x06\\x06", "PK\\x06\\x07", "PK\\x07\\x08", "data.pkl", "archive/", "\\xff\\xff\\xff\\xff"],
@@ -24,6 +28,9 @@ WORDS = {
     "checkpoint": ["PK\\x01\\x02", "data/0", "\\x80\\x02", "storage", "ustar", "0000001", "byteorder", "big"],
     "safetensors": ["\\\"dtype\\\":\\\"F32\\\"", "\\\"shape\\\":[", "\\\"data_offsets\\\":[0,", "__metadata__", "weight_map", "{", "}", "[[", "9223372036854775807", "-1", "1e400"],
     "npy": ["\\x93NUMPY", "'descr':", "'fortran_order': True", "'shape': (", "'>f8'", "'|b1'", "<c16", "PK\\x01\\x02", ".npy", "L,"],
+    "png": ["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "eXIf", "gAMA", "zTXt", "iCCP", "sBIT", "acTL", "\\x00\\x00\\x00\\x00", "\\x78\\x01\\x01", "\\x10\\x02", "\\x01\\x03", "MM\\x00\\x2a"],
+    "jpeg": ["\\xff\\xc0\\x00\\x11", "\\xff\\xc1", "\\xff\\xc2", "\\xff\\xc3", "\\xff\\xc9", "\\xff\\xca", "\\xff\\xc4", "\\xff\\xda", "\\xff\\xdb", "\\xff\\xdc", "\\xff\\xdd\\x00\\x04", "\\xff\\xd0", "\\xff\\xd9",
+             "\\xff\\xe1", "\\xff\\xee\\x00\\x0eAdobe", "Exif\\x00\\x00MM\\x00\\x2a", "\\x01\\x22\\x00\\x02\\x11\\x01", "\\xff\\xff\\xff\\xff"],
     "gguf": ["GGUF", "\\x08\\x00\\x00\\x00", "\\x09\\x00\\x00\\x00", "general.alignment", "\\x0e\\x00\\x00\\x00", "\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00"],
 }  # fmt: skip
 
@@ -79,7 +86,33 @@ def gguf_pieces():
         yield head + bytes(-len(head) % 32) + bytes(range(256)) * 4 + bytes(2 * size)
 
 
+def images_with_choices():
+    """Images of every kind; the byte behind each chooses how it is read."""
+    extras = {0: (images.chunk(b"tRNS", b"\0\5"), images.chunk(b"eXIf", images.exif(6, ">"))), 2: (images.chunk(b"tRNS", bytes(6)), images.chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(200)))),
+              3: (images.chunk(b"tRNS", bytes(9)), images.chunk(b"bKGD", b"\1")), 4: (images.chunk(b"eXIf", images.exif(3)),), 6: (images.chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(99))),)}  # fmt: skip
+    number = 0
+    for kind, depths in ((0, (1, 2, 4, 8, 16)), (2, (8, 16)), (3, (1, 2, 4)), (4, (8, 16)), (6, (8, 16))):
+        for depth in depths:
+            for interlaced, extra in ((False, b""), (True, b""), *((False, extra) for extra in extras[kind])):
+                extra = images.chunk(b"PLTE", bytes(range(3 << depth))) + extra if kind == 3 else extra
+                number += 1
+                yield "png", images.some_png(9, 7, depth, kind, extra, interlaced, number % 2) + bytes([number % 20])
+    yield "png", images.png_of(1000, 1000, 1, 0, zlib.compress(bytes(126000), 9)) + b"\xf1"
+    module = ast.parse((HERE.parent / "python" / "vision" / "io_test.py").read_text())
+    texts = [node.value.value for node in module.body if isinstance(node, ast.Assign) and node.targets[0].id in ("COLOR", "PROGRESSIVE", "GRAY")]
+    jpegs = [zlib.decompress(base64.b85decode(text)) for text in texts]
+    for count in (1, 2, 3, 4):
+        for adobe in (None, 0, 1, 2):
+            jpegs.append(images.flat_jpeg(19, 9, lambda i, count=count: [(50 * i + 60 * c) % 256 for c in range(count)], adobe, restart=2 * (adobe or 0)))
+    exif = images.segment(0xE1, b"Exif\0\0" + images.exif(8, ">"))
+    jpegs += [jpeg[:2] + exif + jpeg[2:] for jpeg in jpegs[:2]]
+    for jpeg in jpegs:
+        for choice in (0, 1, 3, 16, 18):
+            yield "jpeg", jpeg + bytes([choice])
+
+
 def seeds():
+    yield from images_with_choices()
     pickles = {title: code for title, code in hostile_pickles.zoo() if len(code) < 4096}
     checkpoints = [path.read_bytes() for path in sorted(DATA.glob("*.pt"))]
     for content in checkpoints:

@@ -17,7 +17,7 @@ namespace {
 // Every 64 values of the component that is not subsampled take a bit at least.
 constexpr double kMostPixelsPerByte = 512;
 // Files with more passes over the image only waste time; encoders make about ten.
-constexpr int kMostScans = 1000;
+constexpr int kMostScans = 100;
 
 // libjpeg's way out of an error is a jump: the functions that it leaves hold nothing that needs destruction.
 struct Trouble {

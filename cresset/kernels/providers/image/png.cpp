@@ -29,6 +29,18 @@ struct Trouble {
 }
 void ignore(png_structp, png_const_charp) {}
 
+// Whether every chunk up to the last lies within the file. libpng takes memory for what a chunk claims before it reads it.
+bool is_whole(const DecodeRequest& request) {
+  for (size_t at = 8; request.size >= 12 && at <= request.size - 12;) {
+    const unsigned char* chunk = request.data + at;
+    const size_t length = size_t{chunk[0]} << 24 | size_t{chunk[1]} << 16 | size_t{chunk[2]} << 8 | chunk[3];
+    if (length > request.size - 12 - at) return false;
+    if (!std::memcmp(chunk + 4, "IEND", 4)) return true;
+    at += 12 + length;
+  }
+  return false;
+}
+
 class Decoder {
  public:
   explicit Decoder(const DecodeRequest& request) : request_(request), left_(request.size) {}
@@ -57,6 +69,9 @@ class Decoder {
       std::memcpy(to, self.request_.data + (self.request_.size - self.left_), size);
       self.left_ -= size;
     });
+    // Packed texts and profiles are nothing that is shown, and can be bombs each.
+    constexpr png_byte kSkipped[] = "iCCP\0iTXt\0sPLT\0tEXt\0zTXt";
+    png_set_keep_unknown_chunks(codec_, PNG_HANDLE_CHUNK_NEVER, kSkipped, sizeof kSkipped / 5);
     png_read_info(codec_, info_);
     return true;
   }
@@ -168,6 +183,10 @@ class Encoder {
 }  // namespace
 
 bool decode_png(const DecodeRequest& request, PlaceImage place, std::string& error) {
+  if (!is_whole(request)) {
+    error = "it is truncated";
+    return false;
+  }
   Decoder decoder(request);
   ImageFacts facts{};
   const auto failed = [&] {
