@@ -223,7 +223,7 @@ void discover(GraphTask& task, const edge_list& roots, uint64_t min_topological_
   for (const Edge& root : roots) add_state(task, root.function.get());
   for (uint32_t i = 0; i < task.states.size(); i++) {
     Node* node = task.states[i].node;
-    if (is_accelerator(node->device())) task.shared = true;
+    if (is_accelerator(node->device())) task.shared = t_run.multithreading;
     if (node->topological_nr() < min_topological_nr) continue;
     for (const Edge& e : node->next_edges())
       if (e.is_valid()) task.states[add_state(task, e.function.get())].dependencies++;
@@ -507,6 +507,8 @@ bool Engine::will_execute(const Node& node) {
   CRESSET_CHECK(task, "will_execute: can only be asked from within a backward pass");
   return task->restricted ? task_wants(*task, &node) : task->index.find(&node) != NodeIndex::kNone;
 }
+
+bool Engine::set_multithreading_enabled(bool enabled) { return std::exchange(t_run.multithreading, enabled); }
 
 void Engine::queue_callback(std::function<void()> callback) {
   GraphTask* task = t_run.task;

@@ -26,6 +26,8 @@ class CRESSET_API Engine {
   static int64_t current_pass();
   // Whether that pass brings a gradient to `node`. Errors: called outside of a pass.
   static bool will_execute(const Node& node);
+  // Whether passes begun by this thread may use a thread for each accelerator; without, they stay on this one. Returns what was before.
+  static bool set_multithreading_enabled(bool enabled);
 
  private:
   variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,

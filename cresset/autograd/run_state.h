@@ -17,6 +17,8 @@ struct RunState {
   int worker = -1;
   // Set between the start of a thread for deep nesting and the pass it was started for.
   bool on_fresh_thread = false;
+  // Whether passes may use threads of accelerators.
+  bool multithreading = true;
   // Replaces the usual answer of should_compute_output for one node: CopySlices knows better for the node it wraps.
   const Node* mask_node = nullptr;
   const bool* mask = nullptr;

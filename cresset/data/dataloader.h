@@ -1,6 +1,6 @@
 #pragma once
-// Data loaders: `for (auto& batch : *make_data_loader(dataset, 64)) …`. Batches may be prepared by worker threads; their order and their
-// contents are the same for any number of workers.
+// Data loaders: `auto loader = make_data_loader(dataset, 64); for (auto& batch : *loader) …`. Batches may be prepared by worker threads;
+// their order and their contents are the same for any number of workers.
 
 #include <cstddef>
 #include <iterator>

@@ -1,15 +1,69 @@
 #pragma once
-// What Python's torch.utils.data has and LibTorch lacks: parts and sums of datasets, samplers of a subset and by weight.
+// What Python's torch.utils.data has and LibTorch lacks: parts, sums and tuples of datasets, samplers of a subset and by weight.
 // Include it by name: <cresset/data/more.h>.
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "cresset/data/data.h"
 
 namespace cresset::data {
+
+namespace transforms {
+
+// The item with arrays of numbers in it as tensors: in examples, tuples, pairs, maps and vectors. Everything else stays as it is.
+template <class T>
+const T& default_convert(const T& item) { return item; }
+template <class T>
+auto default_convert(const std::vector<T>& item);
+template <class T, size_t N>
+auto default_convert(const std::array<T, N>& item) { return default_convert(std::vector<T>(item.begin(), item.end())); }
+template <class K, class V>
+auto default_convert(const std::map<K, V>& item);
+template <class... T>
+auto default_convert(const std::tuple<T...>& item);
+template <class A, class B>
+auto default_convert(const std::pair<A, B>& item);
+template <class Data, class Target>
+auto default_convert(const Example<Data, Target>& item);
+inline const TensorExample& default_convert(const TensorExample& item) { return item; }
+
+template <class T>
+auto default_convert(const std::vector<T>& item) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return tensor(item);
+  } else {
+    std::vector<std::decay_t<decltype(default_convert(item[0]))>> converted;
+    for (const T& element : item) converted.push_back(default_convert(element));
+    return converted;
+  }
+}
+template <class K, class V>
+auto default_convert(const std::map<K, V>& item) {
+  std::map<K, std::decay_t<decltype(default_convert(item.begin()->second))>> converted;
+  for (const auto& [key, value] : item) converted.emplace(key, default_convert(value));
+  return converted;
+}
+template <class... T>
+auto default_convert(const std::tuple<T...>& item) {
+  return std::apply([](const T&... elements) { return std::make_tuple(default_convert(elements)...); }, item);
+}
+template <class A, class B>
+auto default_convert(const std::pair<A, B>& item) { return std::make_pair(default_convert(item.first), default_convert(item.second)); }
+template <class Data, class Target>
+auto default_convert(const Example<Data, Target>& item) {
+  return Example<std::decay_t<decltype(default_convert(item.data))>, std::decay_t<decltype(default_convert(item.target))>>(default_convert(item.data),
+                                                                                                                         default_convert(item.target));
+}
+
+}  // namespace transforms
 
 namespace datasets {
 
@@ -46,6 +100,87 @@ class ConcatDataset : public Dataset<ConcatDataset<Underlying>, typename Underly
  private:
   std::vector<std::shared_ptr<Underlying>> datasets_;
   std::vector<size_t> ends_;
+};
+
+// Datasets of one length side by side: examples are tuples of theirs. Errors: lengths that differ or are not known.
+template <class... Datasets>
+class StackDataset : public Dataset<StackDataset<Datasets...>, std::tuple<typename Datasets::ExampleType...>> {
+ public:
+  explicit StackDataset(std::shared_ptr<Datasets>... datasets) : datasets_(std::move(datasets)...) {
+    static_assert(sizeof...(Datasets) > 0, "StackDataset: at least one dataset should be passed");
+    const std::vector<std::optional<size_t>> sizes = std::apply([](const auto&... d) { return std::vector{d->size()...}; }, datasets_);
+    for (const auto& size : sizes)
+      CRESSET_CHECK_VALUE(size && size == sizes[0], "StackDataset: size mismatch between datasets, got ", size.value_or(0), " and ", sizes[0].value_or(0));
+    size_ = *sizes[0];
+  }
+  std::tuple<typename Datasets::ExampleType...> get(size_t index) override {
+    return std::apply([&](const auto&... d) { return std::tuple<typename Datasets::ExampleType...>{d->get(index)...}; }, datasets_);
+  }
+  std::optional<size_t> size() const override { return size_; }
+
+ private:
+  std::tuple<std::shared_ptr<Datasets>...> datasets_;
+  size_t size_ = 0;
+};
+
+// Stateful datasets one after the other; a batch may end one and begin the next. Copies share the datasets and the place in them.
+template <class Underlying>
+class ChainDataset : public StatefulDataset<ChainDataset<Underlying>, typename Underlying::BatchType::value_type> {
+ public:
+  using Batch = typename Underlying::BatchType::value_type;
+
+  explicit ChainDataset(std::vector<std::shared_ptr<Underlying>> datasets) : datasets_(std::move(datasets)), place_(std::make_shared<Place>()) {}
+  void reset() override {
+    const std::lock_guard<std::mutex> lock(place_->mutex);
+    for (const auto& dataset : datasets_) dataset->reset();
+    place_->which = 0;
+  }
+  std::optional<Batch> get_batch(size_t count) override {
+    const std::lock_guard<std::mutex> lock(place_->mutex);
+    Batch batch;
+    while (batch.size() < count && place_->which < datasets_.size()) {
+      std::optional<Batch> next = datasets_[place_->which]->get_batch(count - batch.size());
+      if (!next || next->empty()) place_->which++;
+      else batch.insert(batch.end(), std::make_move_iterator(next->begin()), std::make_move_iterator(next->end()));
+    }
+    return batch.empty() ? std::nullopt : std::optional<Batch>(std::move(batch));
+  }
+  // Nothing where one of them does not know its own.
+  std::optional<size_t> size() const override {
+    size_t sum = 0;
+    for (const auto& dataset : datasets_) {
+      const std::optional<size_t> size = dataset->size();
+      if (!size) return std::nullopt;
+      sum += *size;
+    }
+    return sum;
+  }
+  void save(serialize::OutputArchive& archive) const override {
+    archive.write("which", static_cast<int64_t>(place_->which));
+    for (size_t i = 0; i < datasets_.size(); i++) {
+      serialize::OutputArchive nested;
+      datasets_[i]->save(nested);
+      archive.write(std::to_string(i), nested);
+    }
+  }
+  void load(serialize::InputArchive& archive) override {
+    serialize::ArchiveValue which;
+    archive.read("which", which);
+    for (size_t i = 0; i < datasets_.size(); i++) {
+      serialize::InputArchive nested;
+      archive.read(std::to_string(i), nested);
+      datasets_[i]->load(nested);
+    }
+    place_->which = static_cast<size_t>(which.to_int());
+  }
+
+ private:
+  struct Place {
+    std::mutex mutex;
+    size_t which = 0;
+  };
+  std::vector<std::shared_ptr<Underlying>> datasets_;
+  std::shared_ptr<Place> place_;
 };
 
 // Parts of these lengths, drawn as randperm. Errors: lengths that do not add up to the dataset's.

@@ -17,6 +17,8 @@ namespace cresset::data {
 
 namespace {
 
+thread_local const WorkerInfo* t_worker = nullptr;
+
 std::string describe(const std::exception_ptr& original) {
   try {
     std::rethrow_exception(original);
@@ -31,6 +33,8 @@ std::string describe(const std::exception_ptr& original) {
 
 WorkerException::WorkerException(std::exception_ptr original)
     : message("data loader: exception in a worker thread: " + describe(original)), original_exception(std::move(original)) {}
+
+const WorkerInfo* get_worker_info() { return t_worker; }
 
 namespace detail {
 
@@ -49,7 +53,9 @@ struct WorkerPool::State {
   bool stopping = false;
   std::vector<std::thread> threads;
 
-  void work(size_t worker) {
+  void work(size_t worker, size_t workers) {
+    const WorkerInfo info{worker, workers};
+    t_worker = &info;
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
       job_ready.wait(lock, [&] { return stopping || !jobs.empty(); });
@@ -75,7 +81,7 @@ struct WorkerPool::State {
 };
 
 WorkerPool::WorkerPool(size_t workers) : state_(std::make_unique<State>()) {
-  for (size_t i = 0; i < workers; i++) state_->threads.emplace_back([state = state_.get(), i] { state->work(i); });
+  for (size_t i = 0; i < workers; i++) state_->threads.emplace_back([state = state_.get(), i, workers] { state->work(i, workers); });
 }
 WorkerPool::~WorkerPool() { join(); }
 

@@ -21,6 +21,13 @@ struct CRESSET_API WorkerException : public std::exception {
   std::exception_ptr original_exception;
 };
 
+// What a worker thread knows about itself. Its random numbers are those of the batch that it makes, whichever worker that is.
+struct WorkerInfo {
+  size_t id, num_workers;
+};
+// Of the worker that calls; null elsewhere.
+CRESSET_API const WorkerInfo* get_worker_info();
+
 namespace detail {
 
 // A time span in milliseconds from any std::chrono duration.

@@ -2,6 +2,7 @@
 
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/engine.h"
+#include "cresset/autograd/graph.h"
 
 #include "cresset/autograd/variable.h"
 #include "cresset/ops/functions.h"
@@ -308,9 +309,7 @@ PyObject* gradient_edge(PyObject*, PyObject* o) {
 
 PyObject* increment_version(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
-    const Tensor& t = tensor_argument(o);
-    CRESSET_CHECK(!t.is_inference(), "increment_version: inference tensors do not track a version counter");
-    t.impl()->bump_version();
+    autograd::graph::increment_version(tensor_argument(o));
     Py_RETURN_NONE;
   });
 }
@@ -328,6 +327,11 @@ PyObject* will_execute(PyObject*, PyObject* node) {
   return guarded([&] { return PyBool_FromLong(autograd::Engine::will_execute(*to_node(node))); });
 }
 
+// set_multithreading_enabled(bool): what it was before.
+PyObject* set_multithreading(PyObject*, PyObject* enabled) {
+  return PyBool_FromLong(autograd::Engine::set_multithreading_enabled(PyObject_IsTrue(enabled) == 1));
+}
+
 PyMethodDef functions[] = {{"run_backward", reinterpret_cast<PyCFunction>(run_backward), METH_FASTCALL, nullptr},
                            {"tensor_hooks", tensor_hooks, METH_VARARGS, nullptr},
                            {"output_nr", get_output_nr, METH_O, nullptr},
@@ -336,6 +340,7 @@ PyMethodDef functions[] = {{"run_backward", reinterpret_cast<PyCFunction>(run_ba
                            {"current_pass", current_pass, METH_NOARGS, nullptr},
                            {"will_execute", will_execute, METH_O, nullptr},
                            {"queue_callback", queue_callback, METH_O, nullptr},
+                           {"set_multithreading_enabled", set_multithreading, METH_O, nullptr},
                            {}};
 
 }  // namespace

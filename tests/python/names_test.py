@@ -4,6 +4,7 @@ import os
 import tempfile
 import unittest
 
+import _cresset
 import cresset as torch
 
 
@@ -174,8 +175,8 @@ class Spellings(unittest.TestCase):
         self.assertEqual((torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()), (True, False))
         torch.set_anomaly_enabled(False)
         with torch.autograd.set_multithreading_enabled(False) as _:
-            self.assertFalse(torch.autograd.grad_mode.set_multithreading_enabled._enabled)
-        self.assertTrue(torch.autograd.grad_mode.set_multithreading_enabled._enabled)
+            self.assertFalse(_cresset.set_multithreading_enabled(False))
+        self.assertTrue(_cresset.set_multithreading_enabled(True))
 
     def test_old_assertions(self):
         with self.assertWarns(FutureWarning):

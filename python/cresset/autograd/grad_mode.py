@@ -1,5 +1,7 @@
 """Whether operators record the graph: the contexts of `torch.no_grad` and its like."""
 
+import _cresset
+
 from .. import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .._modes import _Context
 
@@ -13,11 +15,9 @@ class set_multithreading_enabled(_Context):
     ...     torch.ones(1, requires_grad=True).sum().backward()
     """
 
-    _enabled = True
-
     def __init__(self, mode):
-        self.mode, self._before = mode, set_multithreading_enabled._enabled
-        set_multithreading_enabled._enabled = mode
+        self.mode = mode
+        self._before = _cresset.set_multithreading_enabled(mode)
 
     def _again(self):
         return type(self)(self.mode)
@@ -27,7 +27,7 @@ class set_multithreading_enabled(_Context):
         return self._again()
 
     def __enter__(self):
-        set_multithreading_enabled._enabled = self.mode
+        _cresset.set_multithreading_enabled(self.mode)
 
     def __exit__(self, *_):
-        set_multithreading_enabled._enabled = self._before
+        _cresset.set_multithreading_enabled(self._before)

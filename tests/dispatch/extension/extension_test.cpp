@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <thread>
+
 #include "cresset/autograd/gradcheck.h"
+#include "cresset/autograd/graph.h"
 #include "cresset/cresset.h"
 #include "cresset/dispatch/c_abi.h"
 #include "cresset/dispatch/registration.h"
@@ -401,6 +404,19 @@ TEST(ToyDevice, GradientsCrossDevices) {
   ((x.to(Device("toy")) * 2).to(Device("second")) * 3).cpu().sum().backward();
   EXPECT_EQ(numbers(x.grad()), (Numbers{6, 6, 6}));
   EXPECT_TRUE(x.grad().is_cpu());
+}
+
+TEST(ToyDevice, BackwardStaysOnThisThreadWhereItIsAsked) {
+  device_library("toy");
+  for (const bool many : {true, false}) {
+    const autograd::set_multithreading_enabled threads(many);
+    const Tensor x = leaf({1, 2, 3}), there = x.to(Device("toy")) * 2;
+    std::thread::id ran_on;
+    there.register_hook([&](const Tensor&) { ran_on = std::this_thread::get_id(); });
+    there.cpu().sum().backward();
+    EXPECT_EQ(numbers(x.grad()), (Numbers{2, 2, 2}));
+    EXPECT_EQ(ran_on == std::this_thread::get_id(), !many);
+  }
 }
 
 TEST(ToyDevice, TensorsOfTwoDevicesDoNotMix) {

@@ -16,8 +16,7 @@ using cresset::autocast;
 using cresset::load;
 using cresset::save;
 namespace utils {
-using cresset::utils::checkpoint;
-using cresset::utils::checkpoint_sequential;
+using namespace cresset::utils;
 }
 namespace amp {
 using namespace cresset::amp;
@@ -49,6 +48,8 @@ using cresset::data::StatefulDataLoader;
 using cresset::data::StatelessDataLoader;
 using cresset::data::TensorExample;
 using cresset::data::WorkerException;
+using cresset::data::WorkerInfo;
+using cresset::data::get_worker_info;
 using cresset::data::make_data_loader;
 namespace datasets {
 using namespace cresset::data::datasets;
