@@ -150,11 +150,7 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   else if (rule.memory == OutMemory::apart && !early) check_apart(op, out, inputs);
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
-  bool shared = false;
-  for (const Tensor* t : inputs) shared = shared || (t->has_storage() && t->impl()->storage() == out.impl()->storage());
-  direct = direct && !shared;
-  // PyTorch adds up in the memory of the result, which is cleared before, an input's elements there with it.
-  if (shared && rule.memory == OutMemory::any && rule.dtype == OutDtype::any) out.fill_(std::string_view(op) == "prod" ? 1 : 0);
+  for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());
   return Written(out, direct ? out : allocate({spec.sizes, dtype, spec.device}));
 }
 
