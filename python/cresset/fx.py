@@ -1,10 +1,21 @@
-"""torch.fx, of which there is `wrap` only: programs mark functions with it, for a tracer that Cresset does not have.
+"""torch.fx, of which there is what programs ask or tell a tracer, that Cresset does not have: `wrap` marks a function, and nothing is a `Proxy`.
 
     >>> torch.fx.wrap(abs) is abs
     True
 """
 
-__all__ = ["wrap"]
+__all__ = ["Proxy", "wrap"]
+
+
+class Proxy:
+    """What stands for a tensor while a program is traced. Errors: RuntimeError when one is made, for want of a tracer.
+
+    >>> isinstance(torch.ones(1), torch.fx.Proxy)
+    False
+    """
+
+    def __init__(self, node, tracer=None):
+        raise RuntimeError("torch.fx.Proxy: Cresset has no tracer, whose values these are")
 
 
 def wrap(fn_or_name):

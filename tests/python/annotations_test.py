@@ -25,6 +25,11 @@ class Annotations(unittest.TestCase):
         self.assertEqual(torch.compiler.allow_in_graph([f, abs]), [f, abs])
         self.assertEqual(torch.jit.annotate(list[int], [1]), [1])
 
+    def test_nothing_is_being_traced(self):
+        self.assertNotIsInstance(torch.ones(1), torch.fx.Proxy)
+        with self.assertRaisesRegex(RuntimeError, "no tracer"):
+            torch.fx.Proxy(None)
+
     def test_what_is_no_function(self):
         for error, mark in ((RuntimeError, torch.jit.ignore), (AssertionError, torch.compiler.disable), (AssertionError, torch.compiler.allow_in_graph), (RuntimeError, torch.fx.wrap),
                             (TypeError, torch.jit.script), (RuntimeError, torch.jit.interface)):  # fmt: skip
