@@ -106,10 +106,10 @@ _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_en
 
 def __getattr__(name):
     if name == "torch":  # as torch.torch is torch
-        return _sys.modules[__name__]
+        return _sys.modules[__package__]
     if name not in _lazy:
         raise _missing.error(__name__, name)
     import importlib
 
-    module = importlib.import_module(f"{__name__}.{_lazy[name] or name}")
+    module = importlib.import_module(f"{__package__}.{_lazy[name] or name}")
     return getattr(module, name) if _lazy[name] else module

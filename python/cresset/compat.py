@@ -129,14 +129,16 @@ def _spoken_version():
     return f"{_SPOKEN}+cresset.{_cresset.__version__}"
 
 
-def _set_version(spoken):
+def _set_identity(spoken):
     import _cresset
 
     from . import version
     from .torch_version import TorchVersion
 
     version.__version__ = _spoken_version() if spoken else _cresset.__version__
-    sys.modules[__package__].__version__ = TorchVersion(version.__version__) if spoken else version.__version__
+    package = sys.modules[__package__]
+    package.__version__ = TorchVersion(version.__version__) if spoken else version.__version__
+    package.__name__ = "torch" if spoken else __package__  # libraries compare it with the first part of a name
 
 
 def _aliases():
@@ -154,7 +156,7 @@ def is_installed():
 
 def install():
     """Binds `torch`, `torchvision`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. Modules that were imported before
-    keep what they have. `torch.__version__` tells which PyTorch is meant, and whose build this is, as in "2.13.0+cresset.0.1.0", until `uninstall()`.
+    keep what they have. Until `uninstall()`, `torch.__version__` tells which PyTorch is meant, and whose build this is, as in "2.13.0+cresset.0.1.0".
 
     >>> torch.compat.install()
     >>> import torch as named
@@ -167,7 +169,7 @@ def install():
     for name in _aliases():
         _replaced[name] = sys.modules.pop(name)
     sys.meta_path.insert(0, _finder)
-    _set_version(spoken=True)
+    _set_identity(spoken=True)
     if "multiprocessing.spawn" in sys.modules:
         _tell_children(sys.modules["multiprocessing.spawn"])
 
@@ -182,7 +184,7 @@ def uninstall():
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
-    _set_version(spoken=False)
+    _set_identity(spoken=False)
     for name in _aliases():
         del sys.modules[name]
     sys.modules.update(_replaced)

@@ -1,5 +1,6 @@
 """What programs say to compilers that are not there, and the version that they are told."""
 
+import importlib
 import subprocess
 import sys
 import unittest
@@ -24,6 +25,14 @@ class Annotations(unittest.TestCase):
             self.assertIs(mark(f), f)
         self.assertEqual(torch.compiler.allow_in_graph([f, abs]), [f, abs])
         self.assertEqual(torch.jit.annotate(list[int], [1]), [1])
+
+    def test_classes_that_take_no_call_over(self):
+        class Plain(torch.Tensor):
+            __torch_function__ = torch._C._disabled_torch_function_impl
+
+        made = torch.ones(2).as_subclass(Plain)
+        self.assertIs(type(made + 1), torch.Tensor)
+        self.assertEqual(type(torch.ones(2).as_subclass(type("Kept", (torch.Tensor,), {})) + 1).__name__, "Kept")
 
     def test_nothing_is_being_traced(self):
         self.assertNotIsInstance(torch.ones(1), torch.fx.Proxy)
@@ -86,16 +95,17 @@ class Versions(unittest.TestCase):
         self.assertEqual(TorchVersion("2.1").split("."), ["2", "1"])
 
     def test_programs_under_the_alias_are_told_of_pytorch(self):
-        program = "import torch; print(torch.__version__ >= (2, 13), torch.__version__.split('+')[0], torch.version.__version__)"
+        program = "import importlib.metadata, torch; print(torch.__version__ >= (2, 13), torch.__version__.split('+')[0], importlib.metadata.version('torch'))"
         told = subprocess.run([sys.executable, "-m", "cresset", "-c", program], capture_output=True, text=True, check=True).stdout.split()
         own = torch.__version__
         self.assertEqual(told, ["True", "2.13.0", f"2.13.0+cresset.{own}"])
         torch.compat.install()
         try:
-            self.assertEqual(torch.__version__, f"2.13.0+cresset.{own}")
+            self.assertEqual((torch.__version__, torch.version.__version__, torch.__name__), (f"2.13.0+cresset.{own}",) * 2 + ("torch",))
+            self.assertIs(torch.signal, importlib.import_module("torch.signal"))
         finally:
             torch.compat.uninstall()
-        self.assertEqual((torch.__version__, torch.version.__version__), (own, own))
+        self.assertEqual((torch.__version__, torch.version.__version__, torch.__name__), (own, own, "cresset"))
 
 
 if __name__ == "__main__":

@@ -52,23 +52,30 @@ class VGG(nn.Module):
         return self.classifier(torch.flatten(self.avgpool(self.features(x)), 1))
 
 
-def _features(counts, batch_norm):
+def make_layers(cfg, batch_norm=False):
+    """The convolutions of a VGG: a number of `cfg` is a 3x3 convolution of as many channels and a ReLU, "M" halves the image by a maximum.
+
+    >>> torch.vision.models.vgg.make_layers([8, "M"])(torch.ones(1, 3, 4, 4)).shape
+    torch.Size([1, 8, 2, 2])
+    """
     layers, before = [], 3
-    for channels, count in zip(_CHANNELS, counts):
-        for _ in range(count):
-            layers.append(nn.Conv2d(before, channels, 3, padding=1))
-            if batch_norm:
-                layers.append(nn.BatchNorm2d(channels))
-            layers.append(nn.ReLU(inplace=True))
-            before = channels
-        layers.append(nn.MaxPool2d(2, 2))
+    for channels in cfg:
+        if channels == "M":
+            layers.append(nn.MaxPool2d(2, 2))
+            continue
+        layers.append(nn.Conv2d(before, channels, 3, padding=1))
+        if batch_norm:
+            layers.append(nn.BatchNorm2d(channels))
+        layers.append(nn.ReLU(inplace=True))
+        before = channels
     return nn.Sequential(*layers)
 
 
 def _vgg(depth, counts, parameters, batch_norm=False):
     text = f"VGG of {depth} layers{' with batch normalisation' if batch_norm else ''}."
     name = f"vgg{depth}{'_bn' if batch_norm else ''}"
-    return builder(__name__, name, text, parameters, lambda **kwargs: VGG(_features(counts, batch_norm), **kwargs))
+    cfg = [size for channels, count in zip(_CHANNELS, counts) for size in (*(channels,) * count, "M")]
+    return builder(__name__, name, text, parameters, lambda **kwargs: VGG(make_layers(cfg, batch_norm), **kwargs))
 
 
 vgg11 = _vgg(11, (1, 1, 2, 2, 2), 132863336)
