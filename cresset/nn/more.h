@@ -7,6 +7,7 @@
 #include "cresset/nn/all.h"
 #include "cresset/nn/lazy.h"
 #include "cresset/nn/parametrizations.h"
+#include "cresset/nn/prune.h"
 
 namespace cresset::nn {
 

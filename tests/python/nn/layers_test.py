@@ -227,6 +227,12 @@ class Utilities(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             nn.utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
 
+    def test_pruning_at_random_draws_pytorchs_numbers(self):
+        layer = nn.Linear(4, 3)
+        torch.manual_seed(4)
+        prune.random_unstructured(layer, "weight", 5)
+        self.assertEqual("".join(str(int(v)) for v in layer.weight_mask.flatten().tolist()), "011111000011")
+
     def test_pruning_combines_and_ends(self):
         layer = nn.Linear(3, 2, bias=False)
         with torch.no_grad():

@@ -177,7 +177,8 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def _scores(self, t):
-        return torch.rand_like(t)
+        # As in PyTorch the largest draws go.
+        return -torch.rand_like(t)
 
     def compute_mask(self, t, default_mask):
         count = _count(self.amount, t.nelement())
