@@ -80,6 +80,8 @@ Tensor* find_member(Module& module, const std::string& name) {
                            ConvTranspose3dImpl, InstanceNorm1dImpl, InstanceNorm2dImpl, InstanceNorm3dImpl, EmbeddingBagImpl, RNNCellImpl, LSTMCellImpl,
                            GRUCellImpl>(module, name))
     return own;
+  if (auto* norm = module.as<utils::parametrizations::detail::SpectralNormImpl>()) return name == "_u" ? &norm->u : name == "_v" ? &norm->v : nullptr;
+  if (auto* map = module.as<utils::parametrizations::detail::OrthogonalImpl>()) return name == "base" ? &map->base : nullptr;
   DeclaredMembers& members = declared_members();
   const std::lock_guard<std::mutex> guard(members.mutex);
   for (const Declared& d : members.all)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cresset/nn/all.h"
+#include "cresset/nn/functional_call.h"
 #include "cresset/nn/lazy.h"
 #include "cresset/nn/parametrizations.h"
 #include "cresset/nn/prune.h"

@@ -58,8 +58,11 @@ RemovableHandle spectral_norm(Module& module, Tensor& weight, const std::string&
   module.unregister_parameter(name);
   module.register_parameter(name + "_orig", own);
   weight = own.detach();
-  const Tensor u = module.register_buffer(name + "_u", first_u), v = module.register_buffer(name + "_v", first_v);
-  return module.register_forward_pre_hook([place = &weight, own, u, v, n_power_iterations, eps, dim](Module& m, std::vector<Tensor>&) {
+  module.register_buffer(name + "_u", first_u);
+  module.register_buffer(name + "_v", first_v);
+  return module.register_forward_pre_hook([place = &weight, name, n_power_iterations, eps, dim](Module& m, std::vector<Tensor>&) {
+    const auto buffers = m.named_buffers(false);
+    const Tensor own = m.named_parameters(false)[name + "_orig"], u = buffers[name + "_u"], v = buffers[name + "_v"];
     const Tensor matrix = as_matrix(own, dim);
     Tensor left = u, right = v;
     if (m.is_training()) {
