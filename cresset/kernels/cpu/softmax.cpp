@@ -53,7 +53,7 @@ struct Softmax : Row<T> {
     }
     const auto e = Base::exponentials(x, n);
     const V top = splat(e.max), scale = splat(A(1) / e.sum);
-    Base::write(y, n, streamed, [&](int64_t i, int64_t count) { return exp_nonpositive(get(x + i, count, kLowest) - top) * scale; });
+    Base::write(y, n, streamed, [&](int64_t i, int64_t count) { return exp_difference(get(x + i, count, kLowest) - top) * scale; });
   }
 
   static void log_row(const T* x, T* y, int64_t n, bool streamed) {
@@ -134,16 +134,16 @@ struct Softmax : Row<T> {
     down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) { store(max + c, max_second(get(x + i, count, A(0)), load<A>(max + c))); });
     const bool keep = std::is_same_v<T, A> && !log;
     down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) {
-      const V e = exp_nonpositive(get(x + i, count, A(0)) - load<A>(max + c));
+      const V e = exp_difference(get(x + i, count, A(0)) - load<A>(max + c));
       if (keep) put(y + i, count, e);
       store(sum + c, load<A>(sum + c) + e);
     });
-    for (int64_t c = 0; c < width; c += L) store(sum + c, log ? CRESSET_ISA::log(load<A>(sum + c)) : splat(A(1)) / load<A>(sum + c));
+    for (int64_t c = 0; log && c < width; c += L) store(sum + c, CRESSET_ISA::log(load<A>(sum + c)));
     down(dim, inner, width, [&](int64_t i, int64_t c, int64_t count) {
       const V by = load<A>(sum + c);
-      if (keep) return put(y + i, count, get(y + i, count, A(0)) * by);
+      if (keep) return put(y + i, count, get(y + i, count, A(0)) / by);
       const V v = get(x + i, count, A(0)) - load<A>(max + c);
-      put(y + i, count, log ? v - by : exp_nonpositive(v) * by);
+      put(y + i, count, log ? v - by : exp_difference(v) / by);
     });
   }
 

@@ -471,20 +471,23 @@ template <class F> CRESSET_EXPR F normal_cdf(F x) {
   }
 }
 template <class F> CRESSET_EXPR F gelu(F x) { return x * normal_cdf(x); }
-// log P(Z <= x) in single precision.
+// erf(x) in single precision for |x| < 1.
+template <class F> CRESSET_EXPR F erf_near(F x) {
+  return fma(x, poly(x * x, 1.283791661e-01, -3.761262596e-01, 1.128357872e-01, -2.685334720e-02, 5.187162198e-03, -7.997853099e-04, 7.806903159e-05), x);
+}
+// log P(Z <= x) in single precision: by Mills' ratio, by log((1 + erf) / 2) and by the other tail.
 template <class F> CRESSET_EXPR F log_normal_cdf(F x) {
-  const auto far = x < F(-1.0f);
+  const auto middle = abs(x) < F(0.5f), left = x < F(-0.5f), far = x < F(-1.0f);
   const F tail = normal_tail(x), ratio = mills_ratio(at_most(abs(x), 1e4f));
-  const F lower = log(select(far, ratio, tail)) - select(far, x * x * F(0.5f), F(0.0f));
-  return select(x < F(0.0f), lower, log1p(-tail));
+  const F lower = log(select(far, ratio, tail)) - select(far, x * (x * F(0.5f)), F(0.0f));
+  const F upper = log1p(select(middle, erf_near(x * F(0.707106769f)), -tail)) - select(middle, F(0.693147182f), F(0.0f));
+  return select(left, lower, upper);
 }
 
 template <class F> CRESSET_EXPR F erf(F x) {
   if constexpr (is_single<F>) {
-    const F near = fma(x, poly(x * x, 1.283791661e-01, -3.761262596e-01, 1.128357872e-01, -2.685334720e-02, 5.187162198e-03, -7.997853099e-04,
-                               7.806903159e-05), x);
     const F tail = normal_tail(x * F(1.41421354f));
-    return select(abs(x) < F(1.0f), near, copysign(F(1.0f) - (tail + tail), x));
+    return select(abs(x) < F(1.0f), erf_near(x), copysign(F(1.0f) - (tail + tail), x));
   } else {
     // 1 - e^(-x^2) erfcx(x) from 1 on, in 1 / (x + 4); from 6 on that is 1.
     const F a = abs(x), near = fma(x, poly(x * x, 0.12837916709551257, -0.3761263890318375, 0.11283791670954879, -0.026866170645076792, 0.0052239776248180145,

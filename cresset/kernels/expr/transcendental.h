@@ -133,7 +133,7 @@ struct Logaddexp2 : Signature<2, 0, kFloats> {
     if (is_inf(a) && a == b) return a;
     if constexpr (std::is_same_v<T, float>) {
       const T distance = a > b ? b - a : a - b;
-      return (a > b || is_nan(a) ? a : b) + math::log1p_exp(distance * T(0.69314718055994530942)) * T(1.44269504088896340736);
+      return (a > b || is_nan(a) ? a : b) + math::log1p(math::exp2(distance)) * T(1.44269504088896340736);
     }
     const double high = a > b || is_nan(a) ? a : b, low = a > b ? b : a;
     return static_cast<T>(high + math::log(1.0 + math::exp2(low - high)) * 1.44269504088896340736);
