@@ -413,11 +413,22 @@ void linalg_solve_triangular(const Tensor& self, const Tensor& b, bool upper, bo
 
 void linalg_ldl_factor_ex(const Tensor& self, bool hermitian, bool check_errors, const Tensor& ld, const Tensor& pivots, const Tensor& info) {
   const auto& table = lapack("linalg.ldl_factor");
-  const Columns factor(ld, self.tril());
+  const Tensor lower = self.tril();
+  const Columns factor(ld, lower);
   const Dense exchanged(pivots), found(info);
-  for_each_matrix(factor.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
-    *info_at(found.tensor(), i) = table.sytrf(memory, self.scalar_type(), hermitian, factor.rows(), factor.at(i), factor.ld(), row<int32_t>(exchanged.tensor(), i));
-  });
+  const auto run = [&](int64_t i, kernels::LapackWork& memory) {
+    return *info_at(found.tensor(), i) = table.sytrf(memory, self.scalar_type(), hermitian, factor.rows(), factor.at(i), factor.ld(), row<int32_t>(exchanged.tensor(), i));
+  };
+  for_each_matrix(factor.tensor(), run);
+  // LAPACK's blocked code leaves columns in which nothing remains as they were. It takes the other where there is memory for one column alone.
+  const auto each = [&](const Tensor& t, int64_t i) { return t.reshape({-1, self.size(-2), self.size(-1)}).select(0, i); };
+  for (int64_t i = 0; i < batch_count(self); i++) {
+    if (*info_at(found.tensor(), i) <= 0) continue;
+    overwrite(each(factor.tensor(), i), each(lower, i));
+    kernels::LapackWork column;
+    column.lengths[0] = factor.ld();
+    run(i, column);
+  }
   factor.finish();
   exchanged.finish();
   found.finish();
