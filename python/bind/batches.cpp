@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "python/bind/autograd.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -29,6 +30,33 @@ PyObject* uniform(PyObject*, PyObject* items) {
       if (t.scalar_type() != first->scalar_type() || t.sizes() != first->sizes()) Py_RETURN_NONE;
     }
     return Py_BuildValue("(ON)", constant(first->scalar_type()), wrap_size(first->sizes()));
+  });
+}
+
+void put(const Tensor& batch, Py_ssize_t number, const Tensor& t) {
+  const size_t bytes = static_cast<size_t>(t.numel()) * t.element_size();
+  if (bytes) std::memcpy(static_cast<char*>(batch.data_ptr()) + static_cast<size_t>(number) * bytes, t.data_ptr(), bytes);
+}
+
+// _put_all(batch, items): the items, which are `_uniform`, become the rows of the batch
+PyObject* put_all(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || !plain(args[0]) || (!PyList_CheckExact(args[1]) && !PyTuple_CheckExact(args[1]))) {
+    PyErr_SetString(PyExc_TypeError, "_put_all(batch, items)");
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    const Tensor& batch = tensor_of(args[0]);
+    const std::vector<Tensor> items = tensor_list(args[1]);
+    CRESSET_CHECK(batch.dim() > 0 && batch.size(0) == static_cast<int64_t>(items.size()), "_put_all: expected ", items.size(),
+                  " rows");
+    for (const Tensor& t : items)
+      CRESSET_CHECK(dense(t) && t.scalar_type() == batch.scalar_type() && t.sizes() == batch.sizes().slice(1),
+                    "_put_all: an item is not like its row");
+    {
+      const NoGil free;
+      for (size_t i = 0; i < items.size(); i++) put(batch, static_cast<Py_ssize_t>(i), items[i]);
+    }
+    Py_RETURN_NONE;
   });
 }
 
@@ -82,8 +110,10 @@ PyObject* put_row(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"_uniform", uniform, METH_O, nullptr}, {"_put_row", reinterpret_cast<PyCFunction>(put_row), METH_FASTCALL, nullptr}, {}};
+PyMethodDef functions[] = {{"_uniform", uniform, METH_O, nullptr},
+                           {"_put_all", reinterpret_cast<PyCFunction>(put_all), METH_FASTCALL, nullptr},
+                           {"_put_row", reinterpret_cast<PyCFunction>(put_row), METH_FASTCALL, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 """Batches made in few steps: what they are made of and when must not be seen."""
 
 import collections
+import os
 import unittest
 
 import cresset as torch
@@ -212,6 +213,17 @@ class RowTest(Case):
                 want = list(range(at * 4, at * 4 + 4))
                 self.assertEqual((x[:, 7].tolist(), y[:, 7].tolist(), names), (want, want, tuple(str(w) for w in want)))
                 x.zero_()
+
+    @unittest.skipUnless(os.path.exists("/proc/self/smaps_rollup"), "the kernel does not tell which memory is a process's own")
+    def test_workers_have_little_memory_of_their_own(self):
+        data = [torch.full((250_000,), float(i)) for i in range(64)]
+        list(D.DataLoader(data, 4, num_workers=4))  # leaves freed batches behind, which worker processes must not fill again
+        loader = iter(D.DataLoader(data * 3, 4, num_workers=1, multiprocessing_context="fork"))
+        for number, batch in enumerate(loader):
+            if number == 40:
+                with open(f"/proc/{loader._pool.processes[0].pid}/smaps_rollup") as file:
+                    own = sum(int(line.split()[1]) for line in file if line.startswith("Private_Dirty"))
+        self.assertLess(own, 24_000)
 
     def test_a_changed_collation_is_kept_to(self):
         from cresset.utils.data._utils.collate import default_collate_fn_map

@@ -7,7 +7,7 @@ import copy
 import sys
 import threading
 
-from _cresset import _uniform
+from _cresset import _put_all, _uniform
 
 import cresset as torch
 
@@ -29,7 +29,8 @@ def _stack(batch, *, collate_fn_map=None):
     if _target.memory is not None and (kind := _uniform(batch)) is not None:
         out = _target.memory.take(kind[0], (len(batch), *kind[1]))
         if out is not None:
-            return torch.stack(batch, 0, out=out)
+            _put_all(out, batch)
+            return out
     return torch.stack(batch, 0)
 
 

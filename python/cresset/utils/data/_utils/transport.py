@@ -13,10 +13,10 @@ import io
 import itertools
 import mmap
 import multiprocessing
-import multiprocessing.connection
 import os
 import pickle
 import queue
+import select
 import shutil
 import signal
 import tempfile
@@ -345,6 +345,11 @@ class Processes:
             self.requests.append(our_requests)
             self.results.append(our_results)
             self.processes.append(process)
+        self._of_number, self._ready = {c.fileno(): i for i, c in enumerate(self.results)}, []
+        waiting = select.poll()
+        for number in self._of_number:
+            waiting.register(number, select.POLLIN)
+        self._poll = waiting.poll
 
     def send(self, worker_id, message):
         def allocate(size):
@@ -360,12 +365,13 @@ class Processes:
 
     def receive(self, timeout):
         """A result of any worker; None after `timeout` seconds. Raises `WorkerDied`."""
-        ready = multiprocessing.connection.wait([c for c in self.results if not c.closed], timeout)
-        if not ready:
+        if not self._ready:
+            self._ready = [self._of_number[number] for number, _ in self._poll(None if timeout is None else timeout * 1000)]
+        if not self._ready:
             return None
-        worker_id = self.results.index(ready[0])
+        worker_id = self._ready.pop()
         try:
-            data = ready[0].recv_bytes()
+            data = self.results[worker_id].recv_bytes()
         except (EOFError, ConnectionResetError):
             raise self._died(worker_id) from None
         return unpack(data, self._borrowed[worker_id].find)
