@@ -1,6 +1,7 @@
 """Grids and files of images, and datasets of local files: written here byte by byte, read back; damaged and absent ones."""
 
 import gzip
+import importlib.util
 import io
 import os
 import pickle
@@ -13,6 +14,7 @@ import numpy as np
 
 import cresset as torch
 from cresset import vision
+from cresset.utils.data._utils.gather import gatherer
 from cresset.vision import datasets, transforms, utils
 
 
@@ -232,6 +234,60 @@ class Folders(Folder):
         self.assertRaises(ValueError, datasets.folder.make_dataset, self.root)
         self.assertRaises(ValueError, datasets.folder.make_dataset, self.root, {}, ".png")
         self.assertRaises(ValueError, datasets.VisionDataset, self.root, transforms=str, transform=str)
+
+
+class Batches(unittest.TestCase):
+    """Loaders read images that lie in memory by the batch where the transforms allow it: no bit may differ."""
+
+    def setUp(self):
+        generator = torch.Generator().manual_seed(0)
+        self.digits = datasets.MNIST.__new__(datasets.MNIST)
+        self.digits.data = torch.randint(0, 256, (50, 28, 28), dtype=torch.uint8, generator=generator)
+        self.digits.targets = torch.randint(0, 10, (50,), generator=generator)
+        self.photos = datasets.CIFAR10.__new__(datasets.CIFAR10)
+        self.photos.data = torch.randint(0, 256, (50, 32, 32, 3), dtype=torch.uint8, generator=generator).numpy()
+        self.photos.targets = list(range(50))
+
+    def given(self, dataset, transform, target_transform=None):
+        datasets.VisionDataset.__init__(dataset, ".", transform=transform, target_transform=target_transform)
+        return dataset
+
+    def test_batches_are_those_of_items(self):
+        normal = transforms.Normalize((0.1307,), (0.3081,))
+        for transform in (transforms.ToTensor(), transforms.Compose([transforms.ToTensor(), normal, transforms.ConvertImageDtype(torch.float64)])):
+            for dataset in (self.digits, self.photos, torch.utils.data.Subset(self.photos, [4, 40, -1, 7])):
+                self.given(getattr(dataset, "dataset", dataset), transform)
+                self.assertIsNotNone(gatherer(dataset).batch([0, 2, 1], None))
+                for backend in ("tensor", "PIL") if importlib.util.find_spec("PIL") else ("tensor",):
+                    vision.set_image_backend(backend)
+                    self.addCleanup(vision.set_image_backend, None)
+                    for workers in (0, 2):
+                        for at, (images, classes) in enumerate(torch.utils.data.DataLoader(dataset, 16, num_workers=workers)):
+                            wanted = torch.utils.data.default_collate([dataset[i] for i in range(at * 16, min(at * 16 + 16, len(dataset)))])
+                            self.assertEqual((images.stride(), images.dtype, classes.dtype), (wanted[0].stride(), wanted[0].dtype, wanted[1].dtype))
+                            self.assertTrue(torch.equal(images, wanted[0]) and torch.equal(classes, wanted[1]))
+
+    def test_other_transforms_see_each_image(self):
+        class Own(transforms.Normalize):
+            def forward(self, image):
+                return image.shape[0] + image * 0
+
+        hooked = transforms.Normalize((0.5,), (0.5,))
+        hooked.register_forward_hook(lambda module, inputs, output: output + inputs[0].dim())
+        to_tensor = transforms.ToTensor()
+        own = ([to_tensor, Own((0.5,), (0.5,))], [to_tensor, hooked], [to_tensor, lambda image: image.flatten()], [transforms.RandomHorizontalFlip(), to_tensor])
+        for steps in own:
+            dataset = self.given(self.digits, transforms.Compose(steps))
+            self.assertIsNone(gatherer(dataset).batch([0, 1], None))
+        dataset = self.given(self.digits, to_tensor, lambda target: -1)
+        self.assertEqual(next(iter(torch.utils.data.DataLoader(dataset, 3)))[1].tolist(), [-1, -1, -1])
+
+        class Two(datasets.MNIST):
+            def __getitem__(self, index):
+                return 2
+
+        dataset.__class__ = Two
+        self.assertEqual(next(iter(torch.utils.data.DataLoader(dataset, 3))).tolist(), [2, 2, 2])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import cresset as torch
 
-from ._utils.gather import register
+from ._utils import gather
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset", "random_split"]
 
@@ -267,4 +267,7 @@ def random_split(dataset, lengths, generator=None):
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]
 
 
-register(TensorDataset, StackDataset, ConcatDataset, Subset)
+gather.register(gather.Tensors, TensorDataset)
+gather.register(gather.Subsets, Subset)
+gather.register(gather.Stacks, StackDataset)
+gather.register(gather.Concats, ConcatDataset)

@@ -5,7 +5,7 @@
     [3, 3, 2]
 """
 
-from . import folder, mnist
+from . import _gather, folder, mnist  # noqa: F401
 from .cifar import CIFAR10, CIFAR100
 from .fakedata import FakeData
 from .folder import DatasetFolder, ImageFolder

@@ -8,24 +8,22 @@ import cresset as torch
 
 
 def gatherer(dataset):
-    """Reads batches of a `TensorDataset`, and of a `Subset`, a `StackDataset` or a `ConcatDataset` of such. None for other datasets, subclasses of
-    these among them: their items may be anything."""
-    from ..dataset import ConcatDataset, StackDataset, Subset, TensorDataset
-
-    kinds = {TensorDataset: _Tensors, Subset: _Subset, StackDataset: _Stack, ConcatDataset: _Concat}
-    kind = kinds.get(type(dataset))
-    if kind is None or vars(type(dataset))["__getitem__"] is not _GETITEM.get(type(dataset)) or "__getitems__" in vars(dataset):
+    """Reads batches of a `TensorDataset`, of a `Subset`, a `StackDataset` or a `ConcatDataset` of such, and of what else is registered. None for
+    other datasets, subclasses of these among them: their items may be anything."""
+    cls = type(dataset)
+    kind, read = _KINDS.get(cls, (None, None))
+    if kind is None or cls.__getitem__ is not read or "__getitems__" in vars(dataset):
         return None
     parts = [gatherer(part) for part in kind.parts(dataset)]
     return None if any(part is None for part in parts) else kind(dataset, parts)
 
 
-_GETITEM = {}
+_KINDS = {}  # class -> how batches of it are read, and how items were when that was said
 
 
-def register(*classes):
-    """Remembers how items of these classes are read, so that a replaced method is noticed."""
-    _GETITEM.update((cls, cls.__getitem__) for cls in classes)
+def register(kind, *classes):
+    """Batches of these classes are read by a `kind` of `Gatherer` from now on, as long as nobody replaces how their items are read."""
+    _KINDS.update((cls, (kind, cls.__getitem__)) for cls in classes)
 
 
 class _Rows:
@@ -40,7 +38,9 @@ class _Rows:
         return self._tensor
 
 
-class _Gatherer:
+class Gatherer:
+    """Subclasses have `read(rows, take)`: the batch, None where it is not to be had; `take(dtype, shape)` gives memory for it, or None."""
+
     def __init__(self, dataset, parts):
         self.dataset, self.inner = dataset, parts
 
@@ -62,7 +62,7 @@ def _is_dense(t):
     return type(t) is torch.Tensor and t.layout == torch.strided and t.is_contiguous() and not t.is_conj() and not t.is_neg() and t.dim() > 0
 
 
-class _Tensors(_Gatherer):
+class Tensors(Gatherer):
     def read(self, rows, take):
         tensors = self.dataset.tensors
         if not all(map(_is_dense, tensors)):
@@ -74,7 +74,7 @@ class _Tensors(_Gatherer):
         return result
 
 
-class _Subset(_Gatherer):
+class Subsets(Gatherer):
     @staticmethod
     def parts(dataset):
         return [dataset.dataset]
@@ -90,7 +90,7 @@ class _Subset(_Gatherer):
         return self.inner[0].read(_Rows(index), take) if all(type(i) is int for i in index) else None
 
 
-class _Stack(_Gatherer):
+class Stacks(Gatherer):
     @staticmethod
     def parts(dataset):
         return dataset._parts()
@@ -103,7 +103,7 @@ class _Stack(_Gatherer):
         return dict(zip(names, columns)) if isinstance(names, dict) else columns
 
 
-class _Concat(_Gatherer):
+class Concats(Gatherer):
     @staticmethod
     def parts(dataset):
         return dataset.datasets
