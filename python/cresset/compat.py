@@ -1,5 +1,6 @@
-"""The alias: `import torch` and `from torch.x import y` bind to Cresset, `torchvision` to `cresset.vision`, `lightning` and `pytorch_lightning` to
-`cresset.lightning` and `safetensors` to `cresset.io.safetensors`, in this process, until `uninstall()`.
+"""The alias: `import torch` and `from torch.x import y` bind to Cresset, `torchvision` to `cresset.vision`, `torchdata` to
+`cresset.utils.data`, `lightning` and `pytorch_lightning` to `cresset.lightning` and `safetensors` to `cresset.io.safetensors`, in this process, until
+`uninstall()`.
 
     >>> import cresset, sys
     >>> cresset.compat.install()
@@ -18,7 +19,7 @@ import importlib.machinery
 import importlib.util
 import sys
 
-_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "lightning": f"{__package__}.lightning", "pytorch_lightning": f"{__package__}.lightning",
+_BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "torchdata": f"{__package__}.utils.data", "lightning": f"{__package__}.lightning", "pytorch_lightning": f"{__package__}.lightning",
           "safetensors": f"{__package__}.io.safetensors"}  # fmt: skip
 _PROGRESS = "docs/parity.md tells what is there"
 
@@ -155,8 +156,9 @@ def is_installed():
 
 
 def install():
-    """Binds `torch`, `torchvision`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. Modules that were imported before
-    keep what they have. Until `uninstall()`, `torch.__version__` tells which PyTorch is meant, and whose build this is, as in "2.13.0+cresset.0.1.0".
+    """Binds `torch`, `torchvision`, `torchdata`, `lightning`, `pytorch_lightning`, `safetensors` and all their submodules to Cresset. Modules that were
+    imported before keep what they have. Until `uninstall()`, `torch.__version__` tells which PyTorch is meant, and whose build this is, as in
+    "2.13.0+cresset.0.1.0".
 
     >>> torch.compat.install()
     >>> import torch as named

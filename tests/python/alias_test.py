@@ -36,6 +36,31 @@ class Alias(unittest.TestCase):
             """)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("[0.0, 2.0]\n", "", 0))
 
+    def test_torchdata(self):
+        done = self.script("""\
+            import torchdata.nodes as tn, torch
+            from torchdata.stateful_dataloader import StatefulDataLoader
+            from torchdata.stateful_dataloader.sampler import RandomSampler
+            assert tn is torch.utils.data.nodes
+            print(list(tn.Loader(tn.Batcher(tn.IterableWrapper(range(4)), 2))))
+            torch.manual_seed(0)
+            data = torch.arange(10)
+            make = lambda: StatefulDataLoader(data, batch_size=3, sampler=RandomSampler(data), num_workers=2, snapshot_every_n_steps=4)
+            loader, seen = make(), []
+            for number, batch in enumerate(loader):
+                seen.append(batch.tolist())
+                if number == 1:
+                    state = loader.state_dict()
+            again = make()
+            again.load_state_dict(state)
+            assert [batch.tolist() for batch in again] == seen[2:]
+            try:
+                StatefulDataLoader(data, snapshot_every_n_steps=0)
+            except ValueError as error:
+                print(error)
+            """)
+        self.assertEqual((done.stdout, done.stderr), ("[[0, 1], [2, 3]]\nsnapshot_every_n_steps is at least 1, got 0\n", ""))
+
     def test_arguments_main_and_neighbours(self):
         done = self.script("""\
             import os, sys, neighbour

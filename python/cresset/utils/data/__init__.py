@@ -35,8 +35,8 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "D
 
 
 def __getattr__(name):
-    if name == "nodes":
-        return importlib.import_module(f"{__name__}.nodes")
+    if name in ("nodes", "stateful_dataloader"):
+        return importlib.import_module(f"{__name__}.{name}")
     from cresset import _missing
 
     raise _missing.error(__name__, name)
