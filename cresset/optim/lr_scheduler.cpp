@@ -368,6 +368,22 @@ void ReduceLROnPlateau::step(double metric) {
   bad_epochs_ = 0;
 }
 
+void ReduceLROnPlateau::save(serialize::OutputArchive& archive) const {
+  detail::write(archive, "best", best_);
+  detail::write(archive, "num_bad_epochs", bad_epochs_);
+  detail::write(archive, "cooldown_counter", cooldown_left_);
+}
+void ReduceLROnPlateau::load(serialize::InputArchive& archive) {
+  double best = 0;
+  int64_t bad = 0, cooldown = 0;
+  detail::read(archive, "best", best);
+  detail::read(archive, "num_bad_epochs", bad);
+  detail::read(archive, "cooldown_counter", cooldown);
+  best_ = best;
+  bad_epochs_ = bad;
+  cooldown_left_ = cooldown;
+}
+
 SWALR::SWALR(Optimizer& optimizer, std::vector<double> swa_lr, int64_t anneal_epochs, bool linear)
     : EpochScheduler(optimizer), final_lrs_(one_per_group("SWALR: swa_lr", swa_lr)), anneal_epochs_(anneal_epochs), linear_(linear) {
   CRESSET_CHECK_VALUE(anneal_epochs >= 0, "SWALR: anneal_epochs must be equal or greater than 0, got ", anneal_epochs);

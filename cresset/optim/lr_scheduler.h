@@ -18,9 +18,9 @@ class CRESSET_API EpochScheduler : public LRScheduler {
   const std::vector<double>& base_lrs() const { return base_lrs_; }
   std::vector<double> get_last_lr() const { return get_current_lrs(); }
   Optimizer& optimizer() const { return optimizer_; }
-  // What changes while it runs; the optimizer's rates are in the optimizer's own archive. load: errors for another number of groups.
-  virtual void save(serialize::OutputArchive& archive) const;
-  virtual void load(serialize::InputArchive& archive);
+  // load: errors for another number of groups.
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
 
  protected:
   friend class SequentialLR;
@@ -244,6 +244,9 @@ class CRESSET_API ReduceLROnPlateau {
   double best() const { return best_; }
   int64_t num_bad_epochs() const { return bad_epochs_; }
   bool in_cooldown() const { return cooldown_left_ > 0; }
+  // What changes while it runs.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   bool is_better(double metric) const;

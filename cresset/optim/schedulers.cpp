@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "cresset/optim/fields.h"
+
 namespace cresset::optim {
 
 LRScheduler::~LRScheduler() = default;
@@ -20,6 +22,13 @@ std::vector<double> LRScheduler::get_current_lrs() const {
   std::vector<double> rates;
   for (const auto& group : optimizer_.param_groups()) rates.push_back(group.options().get_lr());
   return rates;
+}
+
+void LRScheduler::save(serialize::OutputArchive& archive) const { detail::write(archive, "step_count", static_cast<int64_t>(step_count_)); }
+void LRScheduler::load(serialize::InputArchive& archive) {
+  int64_t steps = 0;
+  detail::read(archive, "step_count", steps);
+  step_count_ = static_cast<unsigned>(steps);
 }
 
 StepLR::StepLR(Optimizer& optimizer, unsigned step_size, double gamma) : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
@@ -71,6 +80,25 @@ void ReduceLROnPlateauScheduler::step(float metric) {
     cooldown_left_ = cooldown_;
     bad_epochs_ = 0;
   }
+}
+
+void ReduceLROnPlateauScheduler::save(serialize::OutputArchive& archive) const {
+  detail::write(archive, "best", static_cast<double>(best_));
+  detail::write(archive, "num_bad_epochs", static_cast<int64_t>(bad_epochs_));
+  detail::write(archive, "cooldown_counter", static_cast<int64_t>(cooldown_left_));
+  detail::write(archive, "last_epoch", static_cast<int64_t>(last_epoch_));
+}
+void ReduceLROnPlateauScheduler::load(serialize::InputArchive& archive) {
+  double best = 0;
+  int64_t bad = 0, cooldown = 0, epoch = 0;
+  detail::read(archive, "best", best);
+  detail::read(archive, "num_bad_epochs", bad);
+  detail::read(archive, "cooldown_counter", cooldown);
+  detail::read(archive, "last_epoch", epoch);
+  best_ = static_cast<float>(best);
+  bad_epochs_ = static_cast<int>(bad);
+  cooldown_left_ = static_cast<int>(cooldown);
+  last_epoch_ = static_cast<int>(epoch);
 }
 
 void ReduceLROnPlateauScheduler::reduce_lr(int epoch) {

@@ -13,6 +13,9 @@ class CRESSET_API LRScheduler {
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
   virtual ~LRScheduler();
   void step();
+  // What changes while it runs; the optimizer's rates are in the optimizer's own archive.
+  virtual void save(serialize::OutputArchive& archive) const;
+  virtual void load(serialize::InputArchive& archive);
 
  protected:
   // The rate of every group after the next step.
@@ -48,6 +51,9 @@ class CRESSET_API ReduceLROnPlateauScheduler {
                              double eps = 1e-8, bool verbose = false);
   virtual ~ReduceLROnPlateauScheduler();
   void step(float metric);
+  // What changes while it runs.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   bool is_better(float metric) const;

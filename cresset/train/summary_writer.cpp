@@ -85,6 +85,11 @@ class EventFile {
 
   void add_summary(const std::string& values, int64_t step) { add(wire::real(1, now()) + wire::integer(2, step) + wire::data(5, values)); }
 
+  void add_graph(const std::string& graph) {
+    add(wire::real(1, now()) + wire::data(4, graph));
+    add(wire::real(1, now()) + wire::data(8, wire::data(1, "step1") + wire::data(2, "")));
+  }
+
   void flush() { CRESSET_CHECK(write_out(), "SummaryWriter: cannot write '", path_, "': ", std::strerror(errno)); }
 
  private:
@@ -350,6 +355,13 @@ void SummaryWriter::add_hparams(const std::vector<std::pair<std::string, HyperPa
   file.add_summary(part("session_end_info", 4, wire::integer(1, 1)), 0);
   for (const auto& [name, value] : metrics) file.add_summary(scalar(name, value), 0);
   file.flush();
+}
+
+void SummaryWriter::add_recorded(const RecordedRun& run) {
+  const std::string graph = run.graph();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  CRESSET_CHECK(impl_->file, "SummaryWriter: it is closed");
+  impl_->file->add_graph(graph);
 }
 
 void SummaryWriter::flush() {

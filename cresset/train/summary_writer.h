@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cresset/core/tensor.h"
+#include "cresset/train/recorded_run.h"
 
 namespace cresset::train {
 
@@ -44,6 +45,16 @@ class CRESSET_API SummaryWriter {
   // The hyperparameters of a run and what came of it, in a folder of its own.
   void add_hparams(const std::vector<std::pair<std::string, HyperParameter>>& parameters, const std::map<std::string, double>& metrics,
                    const std::string& run_name);
+
+  // The operators of a run of the model (a holder of a module, or a pointer to one) in evaluation mode, as their gradients recorded them: what has
+  // none, numbers and indices among it, is not shown. An operator stands in the module whose parameters it takes.
+  template <class Model, class... Inputs>
+  void add_graph(Model& model, const Inputs&... inputs) {
+    RecordedRun run(*model);
+    run.output(model->forward(run.input(inputs)...));
+    add_recorded(run);
+  }
+  void add_recorded(const RecordedRun& run);
 
   void flush();
   // Writes what waits; nothing can be added afterwards.

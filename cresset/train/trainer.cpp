@@ -14,6 +14,8 @@ namespace cresset::train {
 
 namespace {
 
+template <class Scheduler, class Number> Number number_of(void (Scheduler::*)(Number));
+
 // Random numbers that are drawn while this lives change nothing afterwards.
 class RngLeftAlone {
  public:
@@ -86,10 +88,29 @@ void TrainerBase::add(std::shared_ptr<Callback> callback) {
   const auto place = is_last ? callbacks_.end() : std::find_if(callbacks_.begin(), callbacks_.end(), [](const auto& c) { return c->writes_checkpoints(); });
   callbacks_.insert(place, std::move(callback));
 }
-void TrainerBase::add(std::shared_ptr<optim::lr_scheduler::EpochScheduler> scheduler, Interval interval, int64_t frequency) {
-  CRESSET_CHECK_VALUE(frequency >= 1, "Trainer: the frequency of a scheduler is at least 1, got ", frequency);
-  schedulers_.push_back({std::move(scheduler), interval, frequency});
+void TrainerBase::add(Scheduled scheduled) {
+  CRESSET_CHECK_VALUE(scheduled.frequency >= 1, "Trainer: the frequency of a scheduler is at least 1, got ", scheduled.frequency);
+  schedulers_.push_back(std::move(scheduled));
 }
+void TrainerBase::add(std::shared_ptr<optim::LRScheduler> scheduler, Interval interval, int64_t frequency) {
+  add({[scheduler] { scheduler->step(); }, [scheduler](auto& archive) { scheduler->save(archive); }, [scheduler](auto& archive) { scheduler->load(archive); },
+       interval, frequency});
+}
+template <class Scheduler>
+void TrainerBase::add_monitoring(std::shared_ptr<Scheduler> scheduler, const std::string& monitor, Interval interval, int64_t frequency) {
+  const auto step = [this, scheduler, monitor] {
+    const auto found = metrics_.find(monitor);
+    if (found == metrics_.end()) {
+      std::string known;
+      for (const auto& [name, value] : metrics_) known += (known.empty() ? "" : ", ") + name;
+      CRESSET_CHECK_VALUE(false, "Trainer: a scheduler waits for '", monitor, "', which was not logged; there are: ", known.empty() ? "none" : known);
+    }
+    scheduler->step(static_cast<decltype(number_of(&Scheduler::step))>(found->second));
+  };
+  add({step, [scheduler](auto& archive) { scheduler->save(archive); }, [scheduler](auto& archive) { scheduler->load(archive); }, interval, frequency});
+}
+template void TrainerBase::add_monitoring(std::shared_ptr<optim::lr_scheduler::ReduceLROnPlateau>, const std::string&, Interval, int64_t);
+template void TrainerBase::add_monitoring(std::shared_ptr<optim::ReduceLROnPlateauScheduler>, const std::string&, Interval, int64_t);
 
 void TrainerBase::call(void (Callback::*hook)(TrainerBase&)) {
   for (const auto& callback : callbacks_) ((*callback).*hook)(*this);
@@ -232,7 +253,7 @@ void TrainerBase::step_optimizer() {
 
 void TrainerBase::step_schedulers(Interval interval, int64_t count) {
   for (const Scheduled& s : schedulers_)
-    if (s.interval == interval && count % s.frequency == 0) s.scheduler->step();
+    if (s.interval == interval && count % s.frequency == 0) s.step();
 }
 
 void TrainerBase::validate(const Source& validation) {
@@ -265,7 +286,7 @@ void TrainerBase::save_checkpoint(const std::string& path) const {
   archive.write("optimizer", optimizer);
   for (size_t i = 0; i < schedulers_.size(); i++) {
     serialize::OutputArchive part;
-    schedulers_[i].scheduler->save(part);
+    schedulers_[i].save(part);
     archive.write("scheduler" + std::to_string(i), part);
   }
   if (scaler_) {
@@ -320,7 +341,7 @@ void TrainerBase::restore(const std::string& path) {
   for (size_t i = 0; i < schedulers_.size(); i++) {
     serialize::InputArchive part;
     archive.read("scheduler" + std::to_string(i), part);
-    schedulers_[i].scheduler->load(part);
+    schedulers_[i].load(part);
   }
   if (scaler_) {
     serialize::InputArchive part;

@@ -80,7 +80,14 @@ class CRESSET_API TrainerBase {
 
   void add(std::shared_ptr<Callback> callback);
   // Steps it after every `frequency` epochs or optimizer steps. Its state goes into checkpoints.
-  void add(std::shared_ptr<optim::lr_scheduler::EpochScheduler> scheduler, Interval interval = Interval::epoch, int64_t frequency = 1);
+  void add(std::shared_ptr<optim::LRScheduler> scheduler, Interval interval = Interval::epoch, int64_t frequency = 1);
+  // The same with the newest value of a logged number. Errors, when it is stepped: the number was not logged by then.
+  void add(std::shared_ptr<optim::lr_scheduler::ReduceLROnPlateau> scheduler, const std::string& monitor, Interval interval = Interval::epoch, int64_t frequency = 1) {
+    add_monitoring(std::move(scheduler), monitor, interval, frequency);
+  }
+  void add(std::shared_ptr<optim::ReduceLROnPlateauScheduler> scheduler, const std::string& monitor, Interval interval = Interval::epoch, int64_t frequency = 1) {
+    add_monitoring(std::move(scheduler), monitor, interval, frequency);
+  }
   // The next fit goes on from a checkpoint, to the bit, given loaders that were not used before. Errors: a file that is none, or of another module, optimizer or number of schedulers.
   void resume(std::string path) { resume_from_ = std::move(path); }
   void save_checkpoint(const std::string& path) const;
@@ -119,10 +126,14 @@ class CRESSET_API TrainerBase {
     double sum = 0, weight = 0;
   };
   struct Scheduled {
-    std::shared_ptr<optim::lr_scheduler::EpochScheduler> scheduler;
+    std::function<void()> step;
+    std::function<void(serialize::OutputArchive&)> save;
+    std::function<void(serialize::InputArchive&)> load;
     Interval interval;
     int64_t frequency;
   };
+  template <class Scheduler> void add_monitoring(std::shared_ptr<Scheduler> scheduler, const std::string& monitor, Interval interval, int64_t frequency);
+  void add(Scheduled scheduled);
 
   void call(void (Callback::*hook)(TrainerBase&));
   void epoch(const Source& training, const Source* validation, bool resumed);

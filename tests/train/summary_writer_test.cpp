@@ -11,8 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "cresset/cresset.h"
 #include "cresset/io/image.h"
-#include "cresset/tensor.h"
 #include "error_of.h"
 
 using namespace cresset;
@@ -151,6 +151,81 @@ TEST_F(Writer, embeddings_and_hyperparameters) {
   for (const char* text : {"_hparams_/experiment", "_hparams_/session_start_info", "_hparams_/session_end_info", "sgd", "accuracy"})
     EXPECT_NE(all.find(text), std::string::npos) << text;
   EXPECT_NE(error_of([&] { writer.add_embedding(ones({2, 2}), {"a"}); }).find("as many labels"), std::string::npos);
+}
+
+struct GraphNetImpl : nn::Module {
+  GraphNetImpl() : body(register_module("body", nn::Sequential(nn::Linear(3, 4), nn::BatchNorm1d(4)))), scale(register_parameter("scale", ones({4}), false)) {}
+  std::tuple<Tensor, Tensor> forward(const Tensor& x, const Tensor& y, double factor) {
+    const Tensor seen = relu(body->forward(x)) * scale + y * factor;
+    return {softmax(seen, -1), std::get<0>(seen.max(1))};
+  }
+  nn::Sequential body;
+  Tensor scale;
+};
+CRESSET_MODULE(GraphNet);
+
+// Field 1 of NodeDef, the operator and the inputs, of each node.
+std::map<std::string, std::vector<std::string>> nodes_of(const std::string& graph) {
+  const auto varint = [](const std::string& data, size_t& at) {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(data.at(at++));
+      value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  std::map<std::string, std::vector<std::string>> found;
+  for (size_t at = 0; at < graph.size();) {
+    const uint64_t tag = varint(graph, at), size = varint(graph, at);
+    const std::string node = graph.substr(at, size);
+    at += size;
+    if (tag >> 3 != 1) continue;
+    std::vector<std::string> texts;
+    for (size_t in = 0; in < node.size();) {
+      const uint64_t field = varint(node, in) >> 3, length = varint(node, in);
+      if (field <= 3) texts.push_back(node.substr(in, length));
+      in += length;
+    }
+    EXPECT_FALSE(found.count(texts.at(0))) << texts[0];
+    found[texts.at(0)].assign(texts.begin() + 1, texts.end());
+  }
+  return found;
+}
+
+TEST_F(Writer, graphs_show_operators_in_their_modules) {
+  GraphNet net;
+  net->body->eval();
+  const Tensor mean = net->named_buffers()["body.1.running_mean"].clone();
+  SummaryWriter writer(folder_.string());
+  writer.add_graph(net, rand({2, 3}), rand({4}), 2.0);
+  writer.close();
+  EXPECT_TRUE(net->is_training() && !net->body->is_training() && !net->body[1]->is_training());
+  EXPECT_FALSE(net->scale.requires_grad());
+  EXPECT_TRUE(net->named_buffers()["body.1.running_mean"].equal(mean));
+  const std::string event = events(folder_).at(1);
+  // Behind the time: field 4, and its size in two bytes.
+  ASSERT_EQ(event[9], '\x22');
+  const auto nodes = nodes_of(event.substr(12));
+  const std::string linear = "GraphNet/Sequential[body]/Linear[0]", norm = "GraphNet/Sequential[body]/BatchNorm1d[1]";
+  for (const std::string& parameter : {linear + "/weight", linear + "/bias", norm + "/weight", norm + "/bias", std::string("GraphNet/scale")})
+    EXPECT_EQ(nodes.at(parameter), std::vector<std::string>{"Parameter"}) << parameter;
+  EXPECT_EQ(nodes.at("input/input.1"), std::vector<std::string>{"IO Node"});
+  EXPECT_EQ(nodes.at("input/input.2"), std::vector<std::string>{"IO Node"});
+  EXPECT_EQ(nodes.at("GraphNet/softmax"), (std::vector<std::string>{"aten::softmax", "GraphNet/add"}));
+  EXPECT_EQ(nodes.at("GraphNet/add"), (std::vector<std::string>{"aten::add", "GraphNet/mul", "GraphNet/mul_1"}));
+  EXPECT_EQ(nodes.at("GraphNet/mul").at(2), "GraphNet/scale");
+  EXPECT_EQ(nodes.at("output/output.1"), (std::vector<std::string>{"IO Node", "GraphNet/softmax"}));
+  EXPECT_EQ(nodes.at("output/output.2"), (std::vector<std::string>{"IO Node", "GraphNet/max"}));
+  size_t within_linear = 0, within_norm = 0;
+  for (const auto& [name, parts] : nodes) {
+    within_linear += parts[0].rfind("aten::", 0) == 0 && name.rfind(linear + "/", 0) == 0;
+    within_norm += parts[0].rfind("aten::", 0) == 0 && name.rfind(norm + "/", 0) == 0;
+    for (size_t i = 1; i < parts.size(); i++) EXPECT_TRUE(nodes.count(parts[i].substr(0, parts[i].find(':')))) << name << " takes " << parts[i];
+  }
+  EXPECT_GE(within_linear, 1u);
+  EXPECT_GE(within_norm, 1u);
+  EXPECT_NE(error_of([&] { writer.add_graph(net, rand({2, 3}), rand({4}), 1.0); }).find("closed"), std::string::npos);
+  EXPECT_TRUE(net->is_training());
 }
 
 }  // namespace

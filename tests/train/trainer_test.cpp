@@ -62,6 +62,7 @@ struct Training {
   train::TrainerOptions options;
   train::Interval interval = train::Interval::epoch;
   std::string resume_from;
+  std::string scheduler = "steps";
   std::shared_ptr<Saver> saver;
   std::vector<double> seen, finished;
 
@@ -70,7 +71,15 @@ struct Training {
     Net net;
     optim::Adam optimizer(net->parameters(), optim::AdamOptions(0.02));
     auto trainer = train::make_trainer(net, optimizer, options);
-    trainer.add(std::make_shared<optim::lr_scheduler::StepLR>(optimizer, 1, 0.7), interval);
+    using optim::lr_scheduler::ReduceLROnPlateau;
+    if (scheduler == "steps") trainer.add(std::make_shared<optim::lr_scheduler::StepLR>(optimizer, 1, 0.7), interval);
+    if (scheduler == "libtorch's steps") trainer.add(std::make_shared<optim::StepLR>(optimizer, 3, 0.7), interval);
+    // The greatest loss that may be: a plateau after few epochs.
+    if (scheduler == "plateau") trainer.add(std::make_shared<ReduceLROnPlateau>(optimizer, ReduceLROnPlateau::max, 0.5, 1, 1e-4, ReduceLROnPlateau::rel, 1), "val_loss", interval);
+    if (scheduler == "libtorch's plateau") {
+      using Plateau = optim::ReduceLROnPlateauScheduler;
+      trainer.add(std::make_shared<Plateau>(optimizer, Plateau::max, 0.5f, 1, 1e-4, Plateau::rel, 1), "val_loss", interval);
+    }
     const auto stop = std::make_shared<train::EarlyStopping>("val_loss", train::EarlyStoppingOptions().patience(100));
     trainer.add(stop);
     if (!folder.empty()) trainer.add(saver = std::make_shared<Saver>(folder, seen));
@@ -106,12 +115,12 @@ class Trained : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  void check(const train::TrainerOptions& options, train::Interval interval = train::Interval::epoch) {
-    Training whole{options, interval, {}, {}, {}, {}};
+  void check(const train::TrainerOptions& options, train::Interval interval = train::Interval::epoch, const std::string& scheduler = "steps") {
+    Training whole{options, interval, {}, scheduler, {}, {}, {}};
     whole(1, folder_.string());
     ASSERT_GT(whole.saver->files.size(), 10u);
     for (const auto& [path, count] : whole.saver->files) {
-      Training rest{options, interval, path, {}, {}, {}};
+      Training rest{options, interval, path, scheduler, {}, {}, {}};
       rest(99);
       EXPECT_EQ(rest.seen, std::vector<double>(whole.seen.begin() + static_cast<int64_t>(count), whole.seen.end())) << path;
       EXPECT_EQ(rest.finished, whole.finished) << path;
@@ -126,6 +135,34 @@ TEST_F(Trained, resumed_within_an_accumulation) {
 TEST_F(Trained, resumed_in_mixed_precision) {
   check(train::TrainerOptions().max_epochs(2).precision(train::Precision::half_mixed));
   check(train::TrainerOptions().max_epochs(2).precision(train::Precision::bfloat16_mixed).limit_train_batches(4));
+}
+
+TEST_F(Trained, resumed_with_any_scheduler) {
+  check(train::TrainerOptions().max_epochs(7).val_check_interval(4), train::Interval::epoch, "plateau");
+  check(train::TrainerOptions().max_epochs(7).val_check_interval(4), train::Interval::epoch, "libtorch's plateau");
+  check(train::TrainerOptions().max_epochs(2), train::Interval::step, "libtorch's steps");
+}
+TEST_F(Trained, a_plateau_is_waited_for_by_the_name_of_a_number) {
+  const Tensor x = ones({4, 1});
+  nn::Linear model(1, 1);
+  optim::SGD optimizer(model->parameters(), optim::SGDOptions(1.0));
+  struct Ones : data::datasets::Dataset<Ones> {
+    data::Example<> get(size_t) override { return {ones({1}), ones({1})}; }
+    std::optional<size_t> size() const override { return 4; }
+  };
+  const auto loader = data::make_data_loader(Ones().map(data::transforms::Stack<>()), 2);
+  const auto train = [&](const std::string& monitor) {
+    using optim::lr_scheduler::ReduceLROnPlateau;
+    auto trainer = train::make_trainer(model, optimizer, train::TrainerOptions().max_epochs(5));
+    trainer.add(std::make_shared<ReduceLROnPlateau>(optimizer, ReduceLROnPlateau::min, 0.5, 1), monitor);
+    trainer.fit(*loader, [&](nn::Linear& m, data::Example<>& batch) {
+      trainer.log("same", 3.0);
+      return m->forward(batch.data).sum() * 0;
+    });
+  };
+  train("same");  // epochs 1 to 4 are bad; the second and the fourth of them are too many
+  EXPECT_EQ(optimizer.param_groups()[0].options().get_lr(), 0.25);
+  EXPECT_EQ(error_of([&] { train("missing"); }), "Trainer: a scheduler waits for 'missing', which was not logged; there are: loss, loss_epoch, same, same_epoch");
 }
 
 TEST_F(Trained, numbers_of_a_loop_by_hand) {
