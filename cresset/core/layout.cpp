@@ -14,12 +14,23 @@ const char* memory_format_name(MemoryFormat f) {
   return kNames[static_cast<int>(f)];
 }
 
+namespace {
+
+// The step over dimension d, and all that `step` goes over. A shape without elements may have dimensions whose product is too large.
+int64_t step_over(int64_t step, IntArrayRef sizes, size_t d) {
+  const int64_t size = sizes[d] > 1 ? sizes[d] : 1;
+  CRESSET_CHECK(!__builtin_mul_overflow(step, size, &step), "tensor: the strides of shape ", sizes, " do not fit in 64 bits");
+  return step;
+}
+
+}  // namespace
+
 DimVector contiguous_strides(IntArrayRef sizes) {
   DimVector strides(sizes.size());
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
-    step *= sizes[i] > 1 ? sizes[i] : 1;
+    if (i > 0) step = step_over(step, sizes, i);
   }
   return strides;
 }
@@ -32,9 +43,9 @@ DimVector strides_for(IntArrayRef sizes, MemoryFormat format) {
                 " dimensions, got shape ", sizes);
   // Channels innermost, then the spatial dimensions from last to first, then the batch.
   DimVector strides(sizes.size());
-  int64_t step = 1;
-  auto place = [&](size_t d) { strides[d] = step; step *= sizes[d] > 1 ? sizes[d] : 1; };
-  place(1);
+  strides[1] = 1;
+  size_t inner = 1;
+  auto place = [&](size_t d) { strides[d] = step_over(strides[inner], sizes, inner); inner = d; };
   for (size_t d = sizes.size() - 1; d >= 2; d--) place(d);
   place(0);
   return strides;

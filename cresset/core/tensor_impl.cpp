@@ -91,8 +91,10 @@ void TensorImpl::set_layout(Layout layout) {
 }
 
 void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  const int64_t numel = checked_numel(sizes);
   geometry_.assign(sizes, strides);
   offset_ = offset;
+  numel_ = numel;
   refresh();
 }
 
@@ -114,8 +116,6 @@ void TensorImpl::set_contiguous_sizes(IntArrayRef sizes) {
 
 void TensorImpl::refresh() {
   const IntArrayRef s = sizes(), t = strides();
-  numel_ = 1;
-  for (const int64_t n : s) numel_ *= n;
   contiguous_ = true;
   if (numel_ == 0) return;
   int64_t step = 1;
@@ -208,7 +208,9 @@ intrusive_ptr<StorageImpl> fresh_storage(size_t bytes, Device& device) {
 }  // namespace
 
 intrusive_ptr<TensorImpl> make_dense(IntArrayRef sizes, ScalarType dtype, Device device) {
-  const size_t bytes = checked_bytes(checked_numel(sizes), dtype, sizes);
+  const int64_t numel = checked_numel(sizes);
+  const size_t bytes = checked_bytes(numel, dtype, sizes);
+  if (numel == 0) contiguous_strides(sizes);  // of no elements they can still be too large
   auto storage = fresh_storage(bytes, device);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), dtype, device);
   impl->set_contiguous_sizes(sizes);

@@ -236,6 +236,10 @@ std::string key_of(const ZipEntry& entry) {
   const bool named = entry.name.size() > kEnding.size() && entry.name.compare(entry.name.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
   return named ? entry.name.substr(0, entry.name.size() - kEnding.size()) : entry.name;
 }
+Header header_of(const ZipReader& zip, const ZipEntry& entry, const std::string& name) {
+  const std::string bytes = zip.head(entry, kMaxHeader + 12);
+  return read_header(MemorySource(bytes.data(), bytes.size()), name, entry.full_size);
+}
 NpyInfo info_of(const Header& h, const std::string& name, bool compressed) { return {name, h.dtype, h.shape, h.nbytes, h.fortran, h.swap, compressed}; }
 }  // namespace
 
@@ -243,8 +247,12 @@ NamedTensors read_npz(const ByteSource& source, const std::string& name) {
   const ZipReader zip(source, name);
   NamedTensors tensors("Tensor");
   for (const ZipEntry& entry : zip.entries()) {
+    const std::string called = name + "/" + entry.name;
+    // What is behind the array is not even unpacked.
+    const Header h = header_of(zip, entry, called);
+    if (h.nbytes < entry.full_size - h.data_at) malformed(called, "there are ", entry.full_size - h.data_at - h.nbytes, " bytes behind the array");
     const std::string bytes = zip.read(entry, true);
-    tensors.insert(key_of(entry), read_npy(MemorySource(bytes.data(), bytes.size()), name + "/" + entry.name));
+    tensors.insert(key_of(entry), read_npy(MemorySource(bytes.data(), bytes.size()), called));
   }
   return tensors;
 }
@@ -254,10 +262,7 @@ NpyInfo inspect_npy(const ByteSource& source, const std::string& name) { return 
 std::vector<NpyInfo> inspect_npz(const ByteSource& source, const std::string& name) {
   const ZipReader zip(source, name);
   std::vector<NpyInfo> arrays;
-  for (const ZipEntry& entry : zip.entries()) {
-    const std::string bytes = zip.head(entry, kMaxHeader + 12);
-    arrays.push_back(info_of(read_header(MemorySource(bytes.data(), bytes.size()), name + "/" + entry.name, entry.full_size), key_of(entry), !entry.stored));
-  }
+  for (const ZipEntry& entry : zip.entries()) arrays.push_back(info_of(header_of(zip, entry, name + "/" + entry.name), key_of(entry), !entry.stored));
   return arrays;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "cresset/base/error.h"
 #include "cresset/io/crc.h"
@@ -236,6 +237,7 @@ std::string inflated(const std::string& packed, uint64_t size, size_t enough, co
   std::string bytes;
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
   size_t taken = 0;
   int result = Z_OK;
   char chunk[1 << 14];
@@ -251,7 +253,6 @@ std::string inflated(const std::string& packed, uint64_t size, size_t enough, co
     bytes.append(chunk, sizeof chunk - stream.avail_out);
     if (bytes.size() > size) result = Z_DATA_ERROR;
   }
-  inflateEnd(&stream);
   if (bytes.size() >= enough && result == Z_OK) return bytes;
   if (result != Z_STREAM_END || bytes.size() != size) damaged(file, "'", name, "' cannot be decompressed");
   return bytes;

@@ -260,7 +260,7 @@ OutSpec cat(TensorList tensors, int64_t dim) {
     for (int64_t k = 0; k < t.dim(); k++)
       CRESSET_CHECK(k == d || t.size(k) == first->size(k), "cat: sizes of tensors must match except in dimension ", d, ", expected size ",
                     first->size(k), " but got size ", t.size(k), " for tensor number ", i, " in the list");
-    total += t.size(d);
+    CRESSET_CHECK(!__builtin_add_overflow(total, t.size(d), &total), "cat: the size of dimension ", d, " does not fit in 64 bits");
   }
   s.sizes[d] = first ? total : 0;
   // The memory format that all tensors share.
@@ -296,7 +296,8 @@ OutSpec repeat(const Tensor& self, IntArrayRef repeats) {
   for (size_t d = 0; d < repeats.size(); d++) {
     CRESSET_CHECK(repeats[d] >= 0, "repeat: trying to create tensor with negative dimension, got repeats ", repeats);
     const size_t lead = repeats.size() - static_cast<size_t>(self.dim());
-    if (d >= lead) s.sizes[d] *= self.sizes()[d - lead];
+    CRESSET_CHECK(d < lead || !__builtin_mul_overflow(repeats[d], self.sizes()[d - lead], &s.sizes[d]), "repeat: ", repeats, " times shape ", self.sizes(),
+                  " does not fit in 64 bits");
   }
   return s;
 }

@@ -1,6 +1,7 @@
 #include "cresset/ops/view_geometry.h"
 
 #include "cresset/base/error.h"
+#include "cresset/core/layout.h"
 
 namespace cresset::ops {
 
@@ -27,16 +28,8 @@ uint64_t dim_mask(IntArrayRef dims, int64_t n) {
 std::optional<DimVector> view_strides(IntArrayRef old_sizes, IntArrayRef old_strides, IntArrayRef sizes) {
   int64_t numel = 1;
   for (const int64_t s : old_sizes) numel *= s;
+  if (numel == 0) return old_sizes == sizes ? DimVector(old_strides) : contiguous_strides(sizes);
   DimVector strides(sizes.size());
-  if (numel == 0) {
-    if (old_sizes == sizes) return DimVector(old_strides);
-    int64_t step = 1;
-    for (size_t d = sizes.size(); d-- > 0;) {
-      strides[d] = step;
-      step *= sizes[d] > 1 ? sizes[d] : 1;
-    }
-    return strides;
-  }
   // From the last dimension on: collect a run of old dimensions that lie densely in one another, and fill it with new ones.
   int64_t at = static_cast<int64_t>(sizes.size()) - 1;
   int64_t step = old_strides.empty() ? 1 : old_strides.back();
@@ -73,7 +66,7 @@ DimVector infer_size(IntArrayRef sizes, int64_t numel) {
       continue;
     }
     CRESSET_CHECK(sizes[d] >= 0, "invalid shape dimension ", sizes[d], " in ", sizes);
-    known *= sizes[d];
+    CRESSET_CHECK(!__builtin_mul_overflow(known, sizes[d], &known), "the number of elements of shape ", sizes, " does not fit in 64 bits");
   }
   if (unknown >= 0 && known > 0 && numel % known == 0) {
     result[unknown] = numel / known;

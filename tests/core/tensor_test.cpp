@@ -152,6 +152,32 @@ TEST(Geometry, SizesThatOverflowAreRefused) {
   EXPECT_NE(error_of([] { cresset::empty({2, -1}); }).find("negative dimension"), std::string::npos);
   EXPECT_NE(error_of([] { cresset::empty_strided({3}, {-1}); }).find("negative strides"), std::string::npos);
   EXPECT_EQ(cresset::empty({0, int64_t{1} << 40}, kMeta).numel(), 0);
+  // No elements, and strides that are too large all the same.
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  EXPECT_NE(error_of([] { cresset::empty({0, kHuge, kHuge}); }).find("strides"), std::string::npos);
+  EXPECT_NE(error_of([] { cresset::empty({0, kHuge, kHuge, 3}, kMeta); }).find("strides"), std::string::npos);
+  EXPECT_NE(error_of([] { cresset::empty({0, 3, kHuge, 1}, TensorOptions().memory_format(MemoryFormat::ChannelsLast)); }).find("strides"), std::string::npos);
+  EXPECT_EQ(cresset::empty({0, kHuge}).strides(), IntArrayRef({kHuge, 1}));
+}
+
+TEST(Geometry, ViewsWithMoreElementsThanNumbersAreRefused) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const Tensor one = cresset::ones({1}), four = cresset::ones({4});
+  const auto refused = [](auto f) { return error_of(f).find("64 bits") != std::string::npos; };
+  // Sizes whose product is 4, or 0, once it has wrapped around.
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{kHuge + 1, 4}, {int64_t{1} << 33, int64_t{1} << 33}}) {
+    EXPECT_TRUE(refused([&] { one.expand(sizes); }));
+    EXPECT_TRUE(refused([&] { four.as_strided(sizes, {0, 0}); }));
+    EXPECT_TRUE(refused([&] { four.view(sizes); }));
+    EXPECT_TRUE(refused([&] { cresset::empty({0}).view(sizes); }));
+    Tensor changed = four.clone();
+    EXPECT_TRUE(refused([&] { changed.as_strided_(sizes, {0, 0}); }));
+    EXPECT_TRUE(changed.equal(four));
+  }
+  EXPECT_TRUE(refused([&] { four.repeat({kHuge + 1}); }));
+  const Tensor wide = one.expand({kHuge});
+  EXPECT_TRUE(refused([&] { cresset::cat({wide, wide, wide, wide}); }));
+  EXPECT_TRUE(refused([&] { wide.unfold(0, 5, 1); }));
 }
 
 TEST(TensorTest, UndefinedIsALegalValue) {

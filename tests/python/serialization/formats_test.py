@@ -5,12 +5,14 @@ import json
 import os
 import pickle
 import random
+import resource
 import struct
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +84,25 @@ class Npy(unittest.TestCase):
             load_npy(pickled_objects())
         with self.assertRaises(TypeError):
             npy(torch.ones(2, dtype=torch.bfloat16))
+
+    def test_bombs(self):
+        """What lies behind an array is refused before it is unpacked: a thousandfold of its bytes in the file."""
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.npy", by_numpy(np.arange(3.0)) + bytes(300_000_000))
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with self.assertRaisesRegex(RuntimeError, "a.npy.*there are 300000000 bytes behind the array"):
+            load_npz(out.getvalue())
+        # What claims more than it holds.
+        content = bytearray(out.getvalue())
+        entry = content.index(b"PK\1\2")
+        content[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFFF0)
+        with self.assertRaises(RuntimeError):
+            load_npz(bytes(content))
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 50_000)
+        for shape in ((0, 2**62, 2**62), (0, 2**62, 3), (2**62, 2**62, 0)):
+            with self.assertRaises(RuntimeError):
+                load_npy(by_numpy(np.zeros((0,))).replace(b"(0,), }" + b" " * 50, f"{shape}, }}".encode().ljust(57)))
 
     def test_damage(self):
         chance = random.Random(3)
