@@ -11,12 +11,20 @@ import tempfile
 import threading
 import unittest
 import zlib
+from pathlib import Path
 
 import numpy as np
 
 import cresset as torch
 from cresset.vision import io
 from cresset.vision.io import ImageReadMode
+
+DATA = Path(__file__).resolve().parents[2] / "io" / "data"
+sys.path.append(str(DATA))
+import images  # noqa: E402
+from images import CHANNELS, chunk  # noqa: E402
+
+sys.path.remove(str(DATA))
 
 # 17 x 13 pixels (15 x, 19 y, 8 (x + y)) by `cjpeg -quality 80`, plain, -progressive and -grayscale; checksums of what djpeg makes of them, and of
 # what it makes with -scale 1/2.
@@ -33,10 +41,6 @@ def checksum(image):
     return zlib.crc32(image.permute(1, 2, 0).contiguous().numpy().tobytes())
 
 
-def chunk(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
 def bits_of(values, depth):
     """Rows (H, N) of samples, packed as PNG packs them."""
     if depth >= 8:
@@ -47,7 +51,7 @@ def bits_of(values, depth):
 def png(samples, depth, kind, extra=b"", interlaced=False, after=b""):
     """A PNG of samples (H, W, N)."""
     height, width, _ = samples.shape
-    parts = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)] if interlaced else [(0, 0, 1, 1)]
+    parts = images.ADAM7 if interlaced else images.WHOLE
     raw = b""
     for x, y, dx, dy in parts:
         part = samples[y::dy, x::dx]
@@ -55,9 +59,6 @@ def png(samples, depth, kind, extra=b"", interlaced=False, after=b""):
             raw += b"".join(b"\0" + row for row in bits_of(part.reshape(part.shape[0], -1), depth))
     head = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, int(interlaced))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + chunk(b"IDAT", zlib.compress(raw)) + after + chunk(b"IEND", b"")
-
-
-CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 def noise(depth, kind, height=11, width=13):
@@ -132,14 +133,12 @@ class Png(unittest.TestCase):
         turned = {1: samples, 2: samples[:, ::-1], 3: samples[::-1, ::-1], 4: samples[::-1], 5: samples.transpose(1, 0, 2), 6: np.rot90(samples, -1),
                   7: np.rot90(samples, 2).transpose(1, 0, 2), 8: np.rot90(samples)}  # fmt: skip
         for order, (orientation, expected) in itertools.product("<>", turned.items()):
-            mark = b"II" if order == "<" else b"MM"
-            exif = mark + struct.pack(order + "HIHHHIHH", 42, 8, 1, 0x0112, 3, 1, orientation, 0) + b"\0\0\0\0"
+            exif = images.exif(orientation, order)
             data = png(samples, 8, 2, chunk(b"eXIf", exif))
             self.same(io.decode_png(data, apply_exif_orientation=True), expected)
             self.same(io.decode_png(data), samples)
             jpeg = unpacked(COLOR)
-            app1 = b"Exif\0\0" + exif
-            jpeg = jpeg[:2] + b"\xff\xe1" + struct.pack(">H", len(app1) + 2) + app1 + jpeg[2:]
+            jpeg = jpeg[:2] + images.segment(0xE1, b"Exif\0\0" + exif) + jpeg[2:]
             plain, upright = io.decode_jpeg(jpeg), io.decode_jpeg(jpeg, apply_exif_orientation=True)
             self.assertEqual(checksum(plain), 2518840511)
             self.assertEqual(upright.shape, (3, 17, 13) if orientation >= 5 else (3, 13, 17))
@@ -167,6 +166,17 @@ class Jpeg(unittest.TestCase):
             self.assertRaisesRegex(RuntimeError, "no alpha", io.decode_image, color, mode)
         self.assertRaisesRegex(ValueError, "SEPIA", io.decode_image, color, "SEPIA")
         self.assertRaises(TypeError, io.decode_image, color, 3)
+
+    def test_inks(self):
+        """Four components: as they are, or the light that they leave; files with Adobe's marker hold the inverse of each ink."""
+        for adobe, restart in ((None, 0), (0, 0), (0, 2)):
+            data = images.flat_jpeg(19, 9, lambda i: [(40 * i + 60 * c + 5) % 256 for c in range(4)], adobe, restart=restart)
+            inks = np.array([[[(40 * (x // 8 + 3 * (y // 8)) + 60 * c + 5) % 256 for c in range(4)] for x in range(19)] for y in range(9)])
+            self.assertEqual(io.decode_image(data).tolist(), chw(inks).tolist())
+            light = 255 - inks if adobe is None else inks
+            rgb = np.rint(light[..., :3] * light[..., 3:] / 255).astype(int)
+            self.assertEqual(io.decode_image(data, ImageReadMode.RGB).tolist(), chw(rgb).tolist())
+            self.assertEqual(io.decode_image(data, ImageReadMode.GRAY).tolist(), chw(gray_of(rgb)).tolist())
 
     def test_sizes_by_halves(self):
         data = io.encode_jpeg(torch.zeros(3, 40, 64, dtype=torch.uint8))
