@@ -11,9 +11,10 @@ namespace {
 
 std::string utf8(PyObject* text, const char* what) {
   CRESSET_CHECK_TYPE(PyUnicode_Check(text), what, ": expected text, got ", Py_TYPE(text)->tp_name);
-  const char* s = PyUnicode_AsUTF8(text);
+  Py_ssize_t size;
+  const char* s = PyUnicode_AsUTF8AndSize(text, &size);
   if (!s) throw PythonError();
-  return s;
+  return {s, static_cast<size_t>(size)};
 }
 
 Ref text_of(const std::string& s) { return checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape")); }
@@ -77,8 +78,7 @@ PyObject* load_safetensors(PyObject*, PyObject* args) {
     Ref metadata = Ref::share(Py_None);
     if (!content.metadata.empty()) metadata = checked(PyDict_New());
     for (const auto& [key, value] : content.metadata) {
-      const Ref text = checked(PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size())));
-      if (PyDict_SetItemString(metadata.get(), key.c_str(), text.get())) throw PythonError();
+      if (PyDict_SetItem(metadata.get(), text_of(key).get(), text_of(value).get())) throw PythonError();
     }
     return PyTuple_Pack(2, tensors.get(), metadata.get());
   });

@@ -144,6 +144,16 @@ class Safetensors(unittest.TestCase):
         self.assertEqual(header["a"], {"dtype": "U8", "shape": [2], "data_offsets": [4, 6]})
         self.assertEqual(content[8 + length :], struct.pack("<f", 1) + b"\x01\x02")
 
+    def test_names_may_hold_zeros(self):
+        tensors, facts = {"a\0b": torch.ones(1), "a\0c": torch.ones(2), "a": torch.ones(3)}, {"x\0y": "1\x002", "x": "3"}
+        content = st.save(tensors, facts)
+        self.assertEqual({k: v.tolist() for k, v in st.load(content).items()}, {k: v.tolist() for k, v in tensors.items()})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.safetensors")
+            Path(path).write_bytes(content)
+            with st.safe_open(path, framework="pt") as file:
+                self.assertEqual(file.metadata(), facts)
+
     def test_files(self):
         tensors = {name: (torch.arange(6) % 3).to(getattr(torch, name)).view(2, 3) for name in [*NAMES[:-1], "bfloat16"]}
         with tempfile.TemporaryDirectory() as folder:
