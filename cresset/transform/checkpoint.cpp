@@ -5,6 +5,7 @@
 #include "cresset/core/generator_scope.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast.h"
+#include "cresset/transform/recorder.h"
 
 namespace cresset::utils {
 
@@ -80,8 +81,7 @@ Tensor checkpoint(std::function<Tensor(const Tensor&)> function, const Tensor& i
   return checkpoint([f = std::move(function)](const variable_list& list) { return variable_list{f(list[0])}; }, {input}, preserve_rng_state)[0];
 }
 
-Tensor checkpoint_sequential(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input,
-                             bool preserve_rng_state) {
+Tensor in_segments(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input, const CheckpointCall& checkpointed) {
   CRESSET_CHECK_VALUE(segments > 0 && segments <= functions.size(), "checkpoint_sequential: segments must be 1 to ", functions.size(), ", got ", segments);
   const size_t size = functions.size() / segments;
   const auto run = [&](size_t start, size_t end) {
@@ -93,8 +93,14 @@ Tensor checkpoint_sequential(const std::vector<std::function<Tensor(const Tensor
       return y;
     };
   };
-  for (size_t i = 0; i + 1 < segments; i++) input = checkpoint(run(i * size, (i + 1) * size), input, preserve_rng_state);
+  for (size_t i = 0; i + 1 < segments; i++) input = checkpointed(run(i * size, (i + 1) * size), input);
   return run((segments - 1) * size, functions.size())(input);
+}
+
+Tensor checkpoint_sequential(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input,
+                             bool preserve_rng_state) {
+  return in_segments(functions, segments, std::move(input),
+                     [&](auto part, const Tensor& x) { return checkpoint(std::move(part), x, preserve_rng_state); });
 }
 
 }  // namespace cresset::utils

@@ -1,0 +1,46 @@
+#pragma once
+// What stands for the tensors that a checkpointed call saved. Private to the room.
+
+#include <map>
+#include <mutex>
+
+#include "cresset/autograd/saved_variable.h"
+#include "cresset/core/generator.h"
+#include "cresset/transform/recompute.h"
+
+namespace cresset::utils {
+
+struct CheckpointRecorder : std::enable_shared_from_this<CheckpointRecorder> {
+  using Values = std::map<size_t, Tensor>;
+
+  autograd::PackedTensor pack(const Tensor& t);
+  Tensor unpack(const autograd::PackedTensor& packed);
+  // Notes a tensor that is saved when the call runs again. Throws Done when no more are needed.
+  void keep(const Tensor& t);
+
+  struct Done {};
+
+  std::function<void()> call;
+  CheckpointContext context;
+  std::optional<Generator> random;
+  bool in_autocast = false, check = true, early_stop = true, debug = false;
+  ScalarType dtype = ScalarType::Undefined;
+
+ private:
+  void recompute();
+  void compare() const;
+
+  std::recursive_mutex mutex_;
+  std::vector<autograd::InputMetadata> saved_, again_;
+  std::vector<std::string> stacks_, stacks_again_;
+  Values values_;
+};
+
+// The recorder whose call this thread is running, or null: contexts look at it when they begin.
+CheckpointRecorder*& current_recorder();
+
+using CheckpointCall = std::function<Tensor(std::function<Tensor(const Tensor&)> function, const Tensor& input)>;
+// The functions one after the other in `segments` parts, each but the last called through `checkpointed`.
+Tensor in_segments(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input, const CheckpointCall& checkpointed);
+
+}  // namespace cresset::utils
