@@ -64,5 +64,7 @@ PyObject* call_op(OpData& op, const Call& call);
 
 // Slots of Tensor: a + b and the like.
 extern PyType_Slot operator_slots[];
+// Makes the operators' methods tell PyTorch's names of their arguments; they stay the slots that they are.
+void name_operator_arguments(PyTypeObject* type);
 
 }  // namespace cresset::python

@@ -381,4 +381,30 @@ PyType_Slot operator_slots[] = {{Py_nb_add, reinterpret_cast<void*>(slot<Add>)},
                                 {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
                                 {}};
 
+void name_operator_arguments(PyTypeObject* type) {
+  struct Method {
+    const char* name;
+    const char* text;
+  };
+  static constexpr Method methods[] = {{"__floordiv__", "__floordiv__($self, other, /)\n--\n\nReturn self//other."},
+                                       {"__rfloordiv__", "__rfloordiv__($self, other, /)\n--\n\nReturn other//self."},
+                                       {"__rsub__", "__rsub__($self, other, /)\n--\n\nReturn other-self."},
+                                       {"__rtruediv__", "__rtruediv__($self, other, /)\n--\n\nReturn other/self."},
+                                       {"__rmod__", "__rmod__($self, other, /)\n--\n\nReturn other%self."},
+                                       {"__rmatmul__", "__rmatmul__($self, other, /)\n--\n\nReturn other@self."},
+                                       {"__rlshift__", "__rlshift__($self, other, /)\n--\n\nReturn other<<self."},
+                                       {"__rrshift__", "__rrshift__($self, other, /)\n--\n\nReturn other>>self."},
+                                       {"__rpow__", "__rpow__($self, other, mod=None, /)\n--\n\nReturn pow(other, self, mod)."}};
+  static wrapperbase renamed[std::size(methods)];
+  for (size_t i = 0; i < std::size(methods); i++) {
+    PyObject* found = PyDict_GetItemString(type->tp_dict, methods[i].name);
+    if (!found || !Py_IS_TYPE(found, &PyWrapperDescr_Type)) continue;
+    // Types derived from this one go by the function and the wrapper, which stay.
+    auto& base = reinterpret_cast<PyWrapperDescrObject*>(found)->d_base;
+    renamed[i] = *base;
+    renamed[i].doc = methods[i].text;
+    base = &renamed[i];
+  }
+}
+
 }  // namespace cresset::python

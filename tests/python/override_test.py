@@ -101,6 +101,23 @@ class Functions(unittest.TestCase):
         self.assertIs(pickle.loads(pickle.dumps(torch.einsum)), torch.einsum)
 
 
+class Operators(unittest.TestCase):
+    def test_methods_tell_their_arguments_and_stay_slots(self):
+        for name in "floordiv rfloordiv rsub rtruediv rdiv rmod rmatmul rlshift rrshift rpow".split():
+            method = getattr(torch.Tensor, f"__{name}__")
+            self.assertEqual(list(inspect.signature(method).parameters)[:2], ["self", "other"], name)
+            self.assertEqual(type(method).__name__, "wrapper_descriptor")
+        self.assertIn("Return other-self.", torch.Tensor.__rsub__.__doc__)
+        self.assertEqual((5 - torch.nn.Parameter(torch.tensor(2.0))).item(), 3)
+
+    def test_subclasses_replace_them(self):
+        class Shouts(torch.Tensor):
+            def __rsub__(self, other):
+                return "mine"
+
+        self.assertEqual(1 - torch.ones(1).as_subclass(Shouts), "mine")
+
+
 class Package(unittest.TestCase):
     """torch.overrides."""
 
