@@ -13,7 +13,7 @@
 #include "cresset/data/datasets/base.h"
 #include "cresset/data/samplers.h"
 #include "cresset/data/worker_pool.h"
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 
 namespace cresset::data {
 

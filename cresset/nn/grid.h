@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 #include "cresset/nn/enum.h"
 #include "cresset/tensor.h"
 

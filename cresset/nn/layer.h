@@ -1,7 +1,7 @@
 #pragma once
 // What the families of layers share.
 
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 #include "cresset/nn/cloneable.h"
 #include "cresset/nn/enum.h"
 #include "cresset/nn/expanding_array.h"

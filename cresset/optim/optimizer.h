@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 #include "cresset/nn/archive.h"
 #include "cresset/tensor.h"
 

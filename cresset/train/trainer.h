@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 #include "cresset/nn/module.h"
 #include "cresset/optim/grad_scaler.h"
 #include "cresset/optim/lr_scheduler.h"

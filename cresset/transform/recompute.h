@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cresset/dispatch/op.h"
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 #include "cresset/transform/checkpoint.h"
 
 namespace cresset {

@@ -12,7 +12,7 @@
 #include "cresset/data/mutex.h"
 #include "cresset/data/samplers.h"
 #include "cresset/data/worker_pool.h"
-#include "cresset/nn/arg.h"
+#include "cresset/base/arg.h"
 
 namespace cresset::data::datasets {
 
