@@ -28,8 +28,8 @@ sys.dont_write_bytecode = True
 
 from cpp_names import undeclared  # noqa: E402
 
-HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd/gradcheck.h", "cresset/autograd/graph.h", "cresset/data/more.h", "cresset/nn/more.h", "cresset/transform/functionalize.h",
-           "cresset/transform/recompute.h", "cresset/transform/vmap.h")  # fmt: skip
+HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd/gradcheck.h", "cresset/autograd/graph.h", "cresset/data/more.h", "cresset/dist/sync_batch_norm.h",
+           "cresset/nn/more.h", "cresset/transform/functionalize.h", "cresset/transform/recompute.h", "cresset/transform/vmap.h")  # fmt: skip
 # What compares a module's names: families of the parity suite (kit is kit_parity.py, op is op_parity.py), or tests of our own.
 TESTS = {
     "nn": "kit modules", "nn.functional": "op forward", "nn.init": "kit initialisers", "nn.attention": "tests/python/nn", "nn.utils": "tests/python/nn",
@@ -149,9 +149,9 @@ def page(names: list[Name]) -> str:
     lines = [
         "# The two front ends", "",
         "Written by `tools/front_ends.py --write`, which asks the built package for Python's names and the compiler for those of C++.",
-        "Names of LibTorch come with `<torch/torch.h>`; what LibTorch lacks has headers of its own: `cresset/nn/more.h`, `cresset/data/more.h`,",
-        "`cresset/transform/vmap.h`, `cresset/transform/functionalize.h`, `cresset/autograd/gradcheck.h`, `cresset/autograd/graph.h`, `cresset/transform/recompute.h`. C++'s own `…Impl` and `…Options` classes,",
-        "which are the module behind a holder and its keyword arguments, are not listed; `tools/cpp_names.py` asks for every name of LibTorch.",
+        "Names of LibTorch come with `<torch/torch.h>`; what LibTorch lacks has headers of its own:",
+        ", ".join(f"`{header}`" for header in HEADERS[1:]) + ".",
+        "C++'s own `…Impl` and `…Options` classes, which are the module behind a holder and its keyword arguments, are not listed; `tools/cpp_names.py` asks for every name of LibTorch.",
         "The families of tests are those of `scripts/parity`.", "",
         f"{both} of {len(names)} names are in both languages.", "",
     ]  # fmt: skip

@@ -7,6 +7,7 @@
 #include "cresset/nn/all.h"
 #include "cresset/nn/functional_call.h"
 #include "cresset/nn/lazy.h"
+#include "cresset/nn/linear_cross_entropy.h"
 #include "cresset/nn/parametrizations.h"
 #include "cresset/nn/prune.h"
 
@@ -39,11 +40,6 @@ inline Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = tru
 // A convolution over time: (T, N, C_in) with a weight (K, C_in, C_out).
 inline Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad = 0) {
   return cresset::conv1d(input.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, 1, pad).permute({2, 0, 1});
-}
-// cross_entropy of linear(input, linear_weight, linear_bias).
-inline Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target, const Tensor& linear_bias = {},
-                                   const CrossEntropyFuncOptions& options = {}) {
-  return cross_entropy(linear(input, linear_weight, linear_bias), target, options);
 }
 // In place, as their names say.
 inline Tensor rrelu_(Tensor input, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false) {
