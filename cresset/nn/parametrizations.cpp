@@ -43,7 +43,8 @@ OrthogonalImpl::OrthogonalImpl(const Tensor& weight, Map map, bool use_trivializ
   OrthogonalImpl::reset();
 }
 void OrthogonalImpl::reset() {
-  if (trivialized_) base = register_buffer("base", Tensor());
+  // A copy comes with the base of its source.
+  if (trivialized_) base = register_buffer("base", base.defined() ? base.clone() : Tensor());
 }
 
 Tensor OrthogonalImpl::forward(const Tensor& input) {

@@ -224,6 +224,9 @@ void transfer(Module& from, Module& to, const std::string& name, MemberFinder me
       register_step(to, tensor, member(to, tensor), std::move(copy), true);
     }
     const auto target = find_list(to, tensor);
+    // Right inverses may have set what the copies keep.
+    for (size_t i = 0, first = target->steps_.size() - source->steps_.size(); i < source->steps_.size(); i++)
+      target->steps_[first + i].module = target->replace_module(std::to_string(first + i), source->steps_[i].module->clone());
     for (auto* table : {&Tables::parameters, &Tables::buffers})
       for (const auto& item : table(*source)) table(*target)[item.key()] = item.value();
     value(to, tensor);

@@ -167,6 +167,17 @@ TEST(Parametrize, Transfer) {
   EXPECT_TRUE(equal(from->weight, to->weight));
   EXPECT_TRUE(from->parameters()[0].is_same(to->parameters()[0]));
   EXPECT_THROW(parametrize::transfer_parametrizations_and_params(from, to, "bias"), ValueError);
+  for (const char* kind : {"orthogonal", "spectral", "weight"}) {
+    nn::Linear source = layer_of_waves(2, 3), target(nn::LinearOptions(3, 2).bias(false));
+    if (*kind == 'o') parametrizations::orthogonal(source);
+    else if (*kind == 's') parametrizations::spectral_norm(source);
+    else parametrizations::weight_norm(source);
+    source->eval();
+    target->eval();
+    parametrize::transfer_parametrizations_and_params(source, target);
+    EXPECT_TRUE(equal(target(input()), source(input()))) << kind;
+    EXPECT_EQ(target->named_buffers().keys(), source->named_buffers().keys());
+  }
 }
 
 struct OrthogonalCase {

@@ -227,6 +227,14 @@ class Utilities(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             nn.utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
 
+    def test_transferred_parametrizations_give_the_same_value(self):
+        for kind in (parametrizations.orthogonal, parametrizations.spectral_norm, parametrizations.weight_norm):
+            source, target = kind(nn.Linear(3, 2, bias=False)).eval(), nn.Linear(3, 2, bias=False).eval()
+            before = source.weight.detach().clone()
+            parametrize.transfer_parametrizations_and_params(source, target)
+            self.assertTrue(torch.equal(target.weight, before), kind.__name__)
+            self.assertTrue(torch.equal(source.weight, before), kind.__name__)
+
     def test_pruning_at_random_draws_pytorchs_numbers(self):
         layer = nn.Linear(4, 3)
         torch.manual_seed(4)

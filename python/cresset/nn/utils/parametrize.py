@@ -266,6 +266,8 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
         for parametrization in source:
             register_parametrization(to_module, name, copy.deepcopy(parametrization), unsafe=True)
         target = to_module.parametrizations[name]
+        for place, parametrization in enumerate(source, len(target) - len(source)):
+            target[place] = copy.deepcopy(parametrization)  # a right inverse may have set what the first copy keeps
         for key, value in (*source._parameters.items(), *source._buffers.items()):
             setattr(target, key, value)
     return to_module
