@@ -254,6 +254,7 @@ double shift(const Symmetric& s, int i, double beside) {
 }
 
 constexpr int kRounds = 60;
+constexpr double kNothing = 0x1p-60;  // beside a matrix scaled to 1, of which a deficient one leaves blocks of roundings
 
 // QL steps until what is beside the diagonal is below `epsilon` times its neighbours on it; `q` takes the rotations.
 bool diagonalise(Symmetric& s, double* q, double epsilon) {
@@ -262,7 +263,7 @@ bool diagonalise(Symmetric& s, double* q, double epsilon) {
   for (int first = 0; first < n; first++) {
     for (int round = 0;; round++) {
       int last = first;
-      while (last + 1 < n && std::fabs(beside[last]) > epsilon * (std::fabs(diagonal[last]) + std::fabs(diagonal[last + 1]))) last++;
+      while (last + 1 < n && std::fabs(beside[last]) > epsilon * (std::fabs(diagonal[last]) + std::fabs(diagonal[last + 1])) + kNothing) last++;
       if (last == first) break;
       if (round == kRounds) return false;
       double g = diagonal[last] - shift(s, first, beside[first]);
@@ -304,12 +305,11 @@ bool diagonalise(Symmetric& s, double* q, double epsilon) {
 bool values_alone(Symmetric& s, double epsilon) {
   const int n = s.n;
   double *diagonal = s.diagonal, *squares = s.beside;
-  constexpr double kNothing = 1e-40;  // beside numbers scaled to 1
   for (int i = 0; i + 1 < n; i++) squares[i] *= squares[i];
   for (int first = 0; first < n; first++) {
     for (int round = 0;; round++) {
       int last = first;
-      while (last + 1 < n && squares[last] > epsilon * epsilon * std::fabs(diagonal[last] * diagonal[last + 1]) + kNothing) last++;
+      while (last + 1 < n && squares[last] > epsilon * epsilon * std::fabs(diagonal[last] * diagonal[last + 1]) + kNothing * kNothing) last++;
       if (last == first) break;
       if (round == kRounds) return false;
       const double sigma = shift(s, first, std::sqrt(squares[first]));

@@ -15,7 +15,7 @@ namespace cresset::kernels {
 constexpr int64_t kSmallLu = 32, kSmallCholesky = 16;
 constexpr int64_t kSmallQr = 8;
 // Eigenvalues with and without vectors, and how long the other side may be where singular values are their roots.
-constexpr int64_t kSmallEigen = 24, kSmallSide = 64;
+constexpr int64_t kSmallEigen = 64, kSmallSide = 64;
 // Triangular systems: order^2 times columns.
 constexpr int64_t kSmallSystem = 256;
 
