@@ -74,7 +74,7 @@ int32_t* info_at(const Tensor& info, int64_t i) { return static_cast<int32_t*>(i
 template <class F>
 void for_matrices(const Tensor& a, F&& body) {
   const int64_t m = std::max<int64_t>(a.size(-2), 1), n = std::max<int64_t>(a.size(-1), 1);
-  const int64_t cost = std::min<int64_t>(m * n, 1 << 20) * std::min<int64_t>(std::min(m, n), 1 << 10);
+  const int64_t cost = 64 + std::min<int64_t>(m * n, 1 << 20) * std::min<int64_t>(std::min(m, n), 1 << 10);
   parallel_for(0, batch_count(a), std::max<int64_t>(1, 32768 / cost), body);
 }
 // body(i), or body(i, work) for routines that take memory.
@@ -392,21 +392,28 @@ void linalg_solve_triangular(const Tensor& self, const Tensor& b, bool upper, bo
     }
     return at * static_cast<int64_t>(triangle.element_size());
   };
-  const int64_t cost = static_cast<int64_t>(n) * std::max<int64_t>(x.rows(), 1) * std::max<int64_t>(x.columns(), 1);
   const bool small = static_cast<int64_t>(n) * n * (left ? x.columns() : x.rows()) <= kernels::kSmallSystem;
+  // Wide right sides are cut, for threads to share; not by their number, on which no result depends.
+  constexpr int kSides = 128;
+  const int sides = left ? x.columns() : x.rows(), pieces = small ? 1 : std::max(1, sides / kSides);
+  const int64_t cost = static_cast<int64_t>(n) * std::max<int64_t>(x.rows(), 1) * std::max<int64_t>(x.columns(), 1) / pieces;
   const auto solve_small = kernels::call(kernels::small_triangular_stub);
-  parallel_for(0, count, std::max<int64_t>(1, 32768 / std::max<int64_t>(cost, 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(0, count * pieces, std::max<int64_t>(1, 32768 / std::max<int64_t>(cost, 1)), [&](int64_t begin, int64_t end) {
     // X A = B is A^T X^T = B^T: both sides are read with their strides exchanged.
     if (small) {
       const int64_t row = by_rows == left ? n : 1, column = by_rows == left ? 1 : n, ld = x.ld();
       for (int64_t i = begin; i < end; i++)
-        solve_small(out.scalar_type(), upper == left, unitriangular, n, left ? x.columns() : x.rows(), static_cast<const char*>(triangle.data_ptr()) + offset(i),
-                    row, column, x.at(i), left ? 1 : ld, left ? ld : 1);
+        solve_small(out.scalar_type(), upper == left, unitriangular, n, sides, static_cast<const char*>(triangle.data_ptr()) + offset(i), row, column, x.at(i),
+                    left ? 1 : ld, left ? ld : 1);
       return;
     }
-    for (int64_t i = begin; i < end; i++)
-      table.trsm(out.scalar_type(), left, by_rows ? !upper : upper, by_rows ? kernels::MatrixOp::transposed : kernels::MatrixOp::plain, unitriangular, x.rows(),
-                 x.columns(), static_cast<const char*>(triangle.data_ptr()) + offset(i), std::max(n, 1), x.at(i), x.ld());
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t piece = i % pieces, from = piece * kSides, to = piece + 1 == pieces ? sides : from + kSides;
+      char* at = static_cast<char*>(x.at(i / pieces)) + from * (left ? x.ld() : 1) * static_cast<int64_t>(out.element_size());
+      table.trsm(out.scalar_type(), left, by_rows ? !upper : upper, by_rows ? kernels::MatrixOp::transposed : kernels::MatrixOp::plain, unitriangular,
+                 left ? x.rows() : static_cast<int>(to - from), left ? static_cast<int>(to - from) : x.columns(),
+                 static_cast<const char*>(triangle.data_ptr()) + offset(i / pieces), std::max(n, 1), at, x.ld());
+    }
   });
   x.finish();
 }

@@ -285,6 +285,20 @@ class Solving(Case):
                                 right = L.solve_triangular(torch.from_numpy(matrix), y.mT, upper=upper, left=False, unitriangular=unit)
                                 self.near(numbers(right) @ triangle, np.swapaxes(b, -2, -1), dtype, n)
 
+    def test_wide_right_sides_of_triangular_systems(self):
+        for dtype in DTYPES:
+            for columns in (127, 128, 255, 300):
+                for by_rows in (True, False):
+                    a, b = array(3, 20, 20, dtype=dtype) + 9 * np.eye(20, dtype=dtype), array(3, 20, columns, dtype=dtype)
+                    a = a if by_rows else np.swapaxes(np.ascontiguousarray(np.swapaxes(a, -2, -1)), -2, -1)
+                    for upper, half in ((True, np.triu(a)), (False, np.tril(a))):
+                        with self.subTest(dtype=dtype, columns=columns, by_rows=by_rows, upper=upper):
+                            got = L.solve_triangular(torch.from_numpy(a), torch.from_numpy(b), upper=upper)
+                            self.near(half @ numbers(got), b, dtype, 10)
+                            other = np.ascontiguousarray(np.swapaxes(b, -2, -1))
+                            got = L.solve_triangular(torch.from_numpy(a), torch.from_numpy(other), upper=upper, left=False)
+                            self.near(numbers(got) @ half, other, dtype, 10)
+
     def test_ldl_factors_solve_indefinite_systems(self):
         for dtype in DTYPES:
             for hermitian_one in (False, True):
@@ -564,7 +578,8 @@ class Provider(unittest.TestCase):
             seen = []
             for threads in (1, 2, 3):
                 torch.set_num_threads(threads)
-                seen.append([numbers(t).tobytes() for t in (*L.svd(a), *L.qr(a), L.inv(a), *L.eigh(a), L.det(a))])
+                wide = L.solve_triangular(a.tril() + 5 * torch.eye(24, dtype=a.dtype), a.reshape(1, 24, 384), upper=False)
+                seen.append([numbers(t).tobytes() for t in (*L.svd(a), *L.qr(a), L.inv(a), *L.eigh(a), L.det(a), wide, L.svdvals(a.float()))])
         finally:
             torch.set_num_threads(before)
         self.assertEqual(seen[0], seen[1])
