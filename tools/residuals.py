@@ -61,8 +61,9 @@ class Matrices:
     def nonsingular(self):
         m, n = self.shape
         rows, columns = np.logspace(0, -4, m)[:, None], np.logspace(0, 4, n)
-        return [self.random(m, n), self.with_values(self.steep(10)), self.with_values(self.steep(0.05 / self.eps / max(m, n))),
-                self.random(m, n) * rows, self.random(m, n) * columns, self.random(m, n) / self.far, self.random(m, n) * self.far, np.eye(m, n) * 3]  # fmt: skip
+        graded = [self.random(m, n) * rows, self.random(m, n) * columns]
+        scaled = [self.random(m, n) / self.far, self.random(m, n) * self.far, np.eye(m, n) * 3]
+        return [self.random(m, n), self.with_values(self.steep(10)), self.with_values(self.steep(0.05 / self.eps / max(m, n))), *graded, *scaled]
 
     def batch(self, matrices):
         return np.stack(matrices).astype(self.dtype)
@@ -85,7 +86,8 @@ class Matrices:
         n = self.shape[0]
         q, scale = self.orthogonal(n), np.logspace(0, -6, n)
         well = lambda: (lambda x: x @ adjoint(x) + n * np.eye(n))(self.random(n, n))  # noqa: E731
-        return self.symmetric([well(), (q * self.steep(0.02 / self.eps / n)) @ adjoint(q), scale[:, None] * well() * scale, well() / self.far, well() * self.far, np.eye(n)])
+        steep = (q * self.steep(0.02 / self.eps / n)) @ adjoint(q)
+        return self.symmetric([well(), steep, scale[:, None] * well() * scale, well() / self.far, well() * self.far, np.eye(n)])
 
 
 class Tensors:
@@ -332,7 +334,8 @@ def matrix_exp(lib, m):
     yield "e^A of symmetric A", over(wide(lib.matrix_exp(a)) - exact, norm(exact), 1 + norm(wide(a)), n, m.eps)
 
 
-SQUARE = {"cholesky": cholesky, "eigh": eigh, "eig": eig, "solve": solve, "solve_triangular": solve_triangular, "inv": inv, "ldl": ldl, "matrix_exp": matrix_exp}
+SQUARE = {"cholesky": cholesky, "eigh": eigh, "eig": eig, "solve": solve, "solve_triangular": solve_triangular, "inv": inv, "ldl": ldl}
+SQUARE["matrix_exp"] = matrix_exp
 ANY = {"lu": lu, "qr": qr, "svd": svd, "lstsq": lstsq, "pinv": pinv}
 ROUTINES = {**SQUARE, **ANY}
 
@@ -375,7 +378,8 @@ def main():
             for ratio, (value, shape) in found[0].items():
                 numbers = [shown(f[ratio][0]) if ratio in f else "-" for f in found]
                 failed += not value <= THRESHOLD
-                print(f"{routine:<18}{ratio:<28}{dtype:<12}" + "".join(f"{x:>10}" for x in numbers) + f"   {shape[0]}x{shape[1]}" + ("" if value <= THRESHOLD else "   FAILED"), flush=True)
+                verdict = "" if value <= THRESHOLD else "   FAILED"
+                print(f"{routine:<18}{ratio:<28}{dtype:<12}" + "".join(f"{x:>10}" for x in numbers) + f"   {shape[0]}x{shape[1]}{verdict}", flush=True)
                 table.append(f"| `{routine}` | {ratio} | {dtype} | {' | '.join(numbers)} |")
     if options.table:
         heads = " | ".join(lib.name for lib in libraries)

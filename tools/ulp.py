@@ -66,6 +66,7 @@ def functions():
     gamma_zeros = (1.0, 2.0, -2.4570247382208006, -2.7476826467274127, -3.955294284858598)
     digamma_zeros = (1.4616321449683623, -0.504083008264455409, -1.573498473162390, -2.610720868444145)
     unit = tuple(k / 8 for k in range(-8, 9))
+    beside = ((1e-6, 200), (1e-30, 300)), ((1, 20, 4.5), (1, 20, 4.5))
     rows = {
         "exp": f(m.exp, (-103, 88), whole=EVERY, near=(0, 88.7, -87.3, -103)),
         "exp2": f(lambda x: m.mpf(2) ** x, (-149, 127), whole=EVERY, near=(0, 128, -126, -149)),
@@ -124,11 +125,13 @@ def functions():
         "xlogy": f(lambda x, y: x * m.log(y), (-10, 10), (1e-6, 1e6), whole=((-1e30, 1e30), POSITIVE), near=((0, 1), (1, 2))),
         "special.xlog1py": f(lambda x, y: x * m.log1p(y), (-10, 10), (-0.999, 1e6), whole=((-1e30, 1e30), (-0.99999994, MAX)), near=((0, 1), (0, 1))),
         "special.zeta": f(m.zeta, (1.01, 40), (0.1, 40), whole=((1.0000001, 130), (1e-4, 1e5)), near=((2, 1.001), (1, 2, 10))),
-        "special.gammainc": f(lambda a, x: m.gammainc(a, 0, x, regularized=True), (0.01, 50), (0.01, 60), whole=((1e-6, 200), (1e-30, 300)), near=((1, 20, 4.5), (1, 20, 4.5))),
-        "special.gammaincc": f(lambda a, x: m.gammainc(a, x, m.inf, regularized=True), (0.01, 50), (0.01, 60), whole=((1e-6, 200), (1e-30, 300)), near=((1, 20, 4.5), (1, 20, 4.5))),
-        "special.logsumexp": f(lambda x: m.log1p(m.exp(x)), (-80, 80), near=(0, 17), call=lambda t, x: t.special.logsumexp(t.stack([x, t.zeros_like(x)]), 0)),
+        "special.gammainc": f(lambda a, x: m.gammainc(a, 0, x, regularized=True), (0.01, 50), (0.01, 60), whole=beside[0], near=beside[1]),
+        "special.gammaincc": f(lambda a, x: m.gammainc(a, x, m.inf, regularized=True), (0.01, 50), (0.01, 60), whole=beside[0], near=beside[1]),
+        "special.logsumexp": f(lambda x: m.log1p(m.exp(x)), (-80, 80), near=(0, 17),
+                               call=lambda t, x: t.special.logsumexp(t.stack([x, t.zeros_like(x)]), 0)),
         "special.softmax": f(logistic, (-80, 80), near=(0, -87, 17), call=lambda t, x: t.special.softmax(t.stack([x, t.zeros_like(x)]), 0)[0]),
-        "special.log_softmax": f(lambda x: -m.log1p(m.exp(-x)), (-80, 17), near=(0, 17), call=lambda t, x: t.special.log_softmax(t.stack([x, t.zeros_like(x)]), 0)[0]),
+        "special.log_softmax": f(lambda x: -m.log1p(m.exp(-x)), (-80, 17), near=(0, 17),
+                                 call=lambda t, x: t.special.log_softmax(t.stack([x, t.zeros_like(x)]), 0)[0]),
         "special.multigammaln(3)": f(lambda x: m.log(m.pi) * 1.5 + sum(log_gamma(x - m.mpf(k) / 2) for k in range(3)), (1.001, 1e3), whole=(1.0000001, 1e35),
                                      near=(1.0000001, 1.5), call=lambda t, x: t.special.multigammaln(x, 3)),
     }  # fmt: skip
@@ -336,17 +339,21 @@ def main():
         if theirs:
             corner, said = corners(function, theirs, name)
             known = [function.on(ours, name, [[c[i]] for c in corner])[0] for i in range(len(said))]
-            limits += [f"| `{name}` | {', '.join(f'{c[i]:g}' for c in corner)} | {known[i]:.7g} | {said[i]:.7g} |" for i in range(len(said)) if error(known[i], said[i]) == INF]
+            apart = [i for i in range(len(said)) if error(known[i], said[i]) == INF]
+            limits += [f"| `{name}` | {', '.join(f'{c[i]:g}' for c in corner)} | {known[i]:.7g} | {said[i]:.7g} |" for i in apart]
         if options.golden:
-            bound = bound_of(name) if mine[at] <= bound_of(name) or max(other) == INF else math.ceil(100 * allowed(name, max(other))) / 100
+            usual = mine[at] <= bound_of(name) or max(other) == INF
+            bound = bound_of(name) if usual else math.ceil(100 * allowed(name, max(other))) / 100
             held = [e if m <= bound else None for e, m in zip(exact, mine, strict=True)]
             golden.append(f"{name} {bound:g}")
             golden += [f" {' '.join(f'{x:.9g}' for x in row)} {mpmath.nstr(value, 13)}" for row, value in hardest(columns, held, mine, other)]
-            golden += [f" = {' '.join(f'{c[i]:.9g}' for c in corner)} {said[i]:.9g}" for i in range(len(said)) if error(known[i], said[i]) < bound - 0.1]
+            alike = [i for i in range(len(said)) if error(known[i], said[i]) < bound - 0.1]
+            golden += [f" = {' '.join(f'{c[i]:.9g}' for c in corner)} {said[i]:.9g}" for i in alike]
     if options.table:
         options.table.write_text(PAGE.format(points=options.points, rows="\n".join(table), limits="\n".join(limits)))
     if options.golden:
-        options.golden.write_text("# Made by tools/ulp.py --golden: a function and its bound in ulp, then its arguments and mpmath's value, or (=) PyTorch's at corners.\n" + "\n".join(golden) + "\n")
+        head = "# Made by tools/ulp.py --golden: a function and its bound in ulp, then its arguments and mpmath's value, or (=) PyTorch's at corners."
+        options.golden.write_text("\n".join([head, *golden]) + "\n")
     print(f"{failed} worse than the bound and than PyTorch")
     return 1 if failed else 0
 
