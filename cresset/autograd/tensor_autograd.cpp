@@ -112,6 +112,7 @@ Tensor& Tensor::detach_() {
     b->adopt(b->value().detach(), b->batch_dim());
     return *this;
   }
+  if (layer_state().inference_mode && !t.is_inference()) return *this;  // histories are left alone there
   CRESSET_CHECK(!t.is_view(), "detach_: cannot detach a view in place; use detach() instead");
   if (AutogradMeta* meta = get_autograd_meta(t)) {
     autograd::release_node(std::move(meta->grad_fn_));

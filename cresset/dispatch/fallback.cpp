@@ -1,8 +1,10 @@
 // Boxed kernels written once for all ops: the CPU fallback of a device, in-place and out= forms from the functional one, and the layer
 // that computes lazy conjugates and negatives, and on dtypes that are only stored.
 
+#include <algorithm>
 #include <cstring>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/core/result_type.h"
 #include "cresset/core/sparse.h"
 #include "cresset/dispatch/registry.h"
@@ -61,6 +63,60 @@ Tensor in_dtype(const Tensor& t, ScalarType dtype) {
   Tensor out(t.impl()->is_non_overlapping_and_dense() ? make_strided(t.sizes(), t.strides(), dtype, t.device()) : make_dense(t.sizes(), dtype, t.device()));
   if (out.numel() > 0) copy_into(out, t);
   return out;
+}
+
+// What PyTorch has no kernel for in float8, whose numbers are stored, moved and converted, and what it calls the kernel.
+struct Refusal { std::string_view op, kernel; };
+constexpr Refusal kFloat8Refusals[] = {
+    {"_log_softmax", "log_softmax_kernel_impl"}, {"_softmax", "softmax_kernel_impl"}, {"_to_sparse", "nonzero_count_cpu"},
+    {"_unique2", "unique"}, {"acos", "acos_vml_cpu"}, {"add", "add_stub"}, {"addcdiv", "addcdiv_cpu_out"},
+    {"addcmul", "addcmul_cpu_out"}, {"amax", "max_values_cpu"}, {"amin", "min_values_cpu"}, {"argmax", "argmax_cpu"},
+    {"argmin", "argmin_cpu"}, {"asin", "asin_vml_cpu"}, {"atan", "atan_vml_cpu"}, {"atan2", "atan2_cpu"},
+    {"bernoulli", "bernoulli_tensor_cpu_self_"}, {"bmm", "bmm"}, {"ceil", "ceil_vml_cpu"}, {"clamp", "clamp_scalar_cpu"},
+    {"clamp_max", "clamp_max_scalar_cpu"}, {"clamp_min", "clamp_min_scalar_cpu"}, {"copysign", "copysign_cpu"},
+    {"cos", "cos_vml_cpu"}, {"cosh", "cosh_cpu"}, {"count_nonzero", "nonzero_count_cpu"}, {"cumprod", "cumprod_out_cpu"},
+    {"cumsum", "cumsum_out_cpu"}, {"div", "div_cpu"}, {"erf", "erf_vml_cpu"}, {"erfc", "erfc_vml_cpu"}, {"exp", "exp_vml_cpu"},
+    {"exp2", "exp2"}, {"expm1", "expm1_vml_cpu"}, {"floor", "floor_vml_cpu"}, {"floor_divide", "div_floor_cpu"},
+    {"fmax", "fmax_cpu"}, {"fmin", "fmin_cpu"}, {"fmod", "fmod_cpu"}, {"frac", "frac_cpu"},
+    {"gather", "scatter_gather_tensor_cpu"}, {"ge", "ge_cpu"}, {"gelu", "GeluKernelImpl"}, {"gt", "gt_cpu"},
+    {"hypot", "hypot_cpu"}, {"index_add", "scatter_gather_tensor_cpu"}, {"le", "le_cpu"}, {"lerp", "lerp_kernel"},
+    {"lgamma", "lgamma_vml_cpu"}, {"linalg_vector_norm", "norm_cpu"}, {"log", "log_vml_cpu"}, {"log10", "log10_vml_cpu"},
+    {"log1p", "log1p_vml_cpu"}, {"log2", "log2_vml_cpu"}, {"log_softmax", "log_softmax_kernel_impl"},
+    {"logical_and", "logical_and_cpu"}, {"logical_not", "logical_not_cpu"}, {"logical_or", "logical_or_cpu"},
+    {"logical_xor", "logical_xor_cpu"}, {"lt", "lt_cpu"}, {"masked_fill", "masked_fill"}, {"max", "max_all"},
+    {"maximum", "maximum_cpu"}, {"mean", "sum_cpu"}, {"min", "min_all"}, {"minimum", "minimum_cpu"}, {"nan_to_num", "nan_to_num"},
+    {"nansum", "nansum_cpu"}, {"neg", "neg_cpu"}, {"nonzero", "nonzero_count_cpu"}, {"pow", "pow"}, {"prod", "prod_out_cpu"},
+    {"reciprocal", "reciprocal_cpu"}, {"relu", "clamp_min_scalar_cpu"}, {"remainder", "remainder_cpu"},
+    {"round", "round_vml_cpu"}, {"rsqrt", "rsqrt_cpu"}, {"rsub", "add_stub"}, {"scatter", "scatter_gather_tensor_cpu"},
+    {"scatter_add", "scatter_gather_tensor_cpu"}, {"sgn", "sign_cpu"}, {"sigmoid", "sigmoid_cpu_reduced_float"},
+    {"sign", "sign_cpu"}, {"signbit", "signbit_cpu"}, {"sin", "sin_vml_cpu"}, {"sinh", "sinh_cpu"},
+    {"softmax", "softmax_kernel_impl"}, {"sort", "sorting_kernel_method_name"}, {"sqrt", "sqrt_vml_cpu"}, {"square", "pow"},
+    {"sub", "add_stub"}, {"sum", "sum_cpu"}, {"take", "take_cpu"}, {"tan", "tan_vml_cpu"}, {"tanh", "tanh_vml_cpu"},
+    {"to_sparse", "nonzero_count_cpu"}, {"topk", "topk_cpu"}, {"tril", "tril"}, {"triu", "triu"}, {"trunc", "trunc_vml_cpu"},
+    {"unique", "unique"}, {"unique_dim", "unique_dim"},
+};
+
+void refuse_float8(const OpEntry& op, const Stack& arguments) {
+  ScalarType format = ScalarType::Undefined;
+  bool alone = true, empty = true;
+  for (const Value& v : arguments)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (!t.defined()) return;
+      empty = empty && t.numel() == 0;
+      if (is_float8_type(t.scalar_type()) && t.device().is_cpu() && !is_fake(*t.impl())) format = t.scalar_type();
+      else alone = alone && is_float8_type(t.scalar_type());
+    });
+  if (format == ScalarType::Undefined) return;
+  std::string_view name = op.name;
+  name = name.substr(0, name.find('.'));
+  while (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
+  std::string_view kernel;
+  if ((name == "to_dense" || name == "_to_dense") && arguments[0].is_tensor() && arguments[0].to_tensor().layout() != Layout::Sparse) kernel = "index_add_";
+  if (name == "mul" && (!alone || std::strstr(op.name, "Scalar"))) kernel = "mul_cpu_reduced_float";
+  const auto* row = std::lower_bound(std::begin(kFloat8Refusals), std::end(kFloat8Refusals), name, [](const Refusal& r, std::string_view n) { return r.op < n; });
+  if (row != std::end(kFloat8Refusals) && row->op == name) kernel = row->kernel;
+  if (empty && (name == "sum" || name == "nansum" || name == "prod")) return;  // nothing is read
+  CRESSET_CHECK_NOT_IMPLEMENTED(kernel.empty(), '"', std::string(kernel), "\" not implemented for '", toString(format), "'");
 }
 
 // How a call on stored dtypes is computed.
@@ -193,6 +249,7 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
   const bool reads_stored = !std::strcmp(op.name, "copy_") || !std::strcmp(op.name, "uniform_") || !std::strcmp(op.name, "normal_");
   const bool chosen = (op.flags & kOutOp) && !std::strcmp(op.name, "where.self_out");
   if (chosen) check_chosen_dtype(arguments);
+  refuse_float8(op, arguments);
   const StoredMath math = reads_stored ? StoredMath() : stored_math_of(arguments, chosen);
   Stack inner;
   SmallVector<std::pair<const TensorImpl*, Tensor>, 2> stand_ins;  // one for a tensor that is passed twice

@@ -4,6 +4,7 @@
 #include "cresset/ops/bodies_arithmetic.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
+#include "cresset/ops/refusals.h"
 
 namespace cresset::ops {
 
@@ -51,6 +52,7 @@ void sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
 }
 void neg(const Tensor& self) {
   CRESSET_CHECK(self.scalar_type() != kBool, "neg: negation of a bool tensor is not supported; use bitwise_not or logical_not instead");
+  refuse_wide_unsigned("neg_cpu", self);
 }
 void lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {
   check_same_dtype("lerp", self, end);

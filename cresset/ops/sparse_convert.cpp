@@ -2,6 +2,7 @@
 
 #include "cresset/kernels/sparse.h"
 #include "cresset/ops/bodies_sparse.h"
+#include "cresset/ops/refusals.h"
 #include "cresset/ops/sparse.h"
 
 namespace cresset::ops {
@@ -275,6 +276,16 @@ Tensor sparse_mask(const Tensor& self, const Tensor& mask) { return composite::s
 
 }  // namespace cpu
 
+namespace {
+
+void check_convertible(const Tensor& self) {
+  CRESSET_CHECK(!self.is_complex() || self.layout() != Layout::Strided || !self.requires_grad() || !layer_state().grad_mode,
+                "to_sparse does not support automatic differentiation for outputs with complex dtype.");
+  if (self.layout() == Layout::Strided) refuse_wide_unsigned("nonzero_count_cpu", self);
+}
+
+}  // namespace
+
 namespace composite {
 
 Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool> masked_grad) {
@@ -311,6 +322,7 @@ Tensor to_dense_backward(const Tensor& grad, const Tensor& input, std::optional<
 }
 
 Tensor to_sparse(const Tensor& self, int64_t sparse_dim) {
+  check_convertible(self);
   if (self.layout() == Layout::Sparse) return to_coo(self, sparse_dim);
   return cresset::_to_sparse(self, sparse_dim);
 }
@@ -319,6 +331,7 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
   const Layout wanted = wanted_layout(layout, blocksize);
   if (wanted == Layout::Strided) return self.to_dense();
   check_request(self, wanted, blocksize, dense_dim);
+  if (wanted == Layout::Sparse) check_convertible(self);
   if (self.layout() == wanted && !is_blocked(wanted)) {
     CRESSET_CHECK(!dense_dim || *dense_dim == sparse_parts(self).dense_dim, "to_sparse: conversion from ", title(wanted), " to ",
                   title(wanted), " with dense_dim argument !=self.dense_dim() is not supported");

@@ -249,6 +249,10 @@ void change_in_place(BatchCall& call) {
 
 }  // namespace
 
+void refuse_escaped(const char* op) {
+  cresset::detail::throw_error<Error>(cresset::str("Batching rule not implemented for aten::", op, "; the fallback path doesn't work on out= or view ops."));
+}
+
 bool batching_layer(const OpEntry& op, Stack& stack) {
   const dispatch::FunctionSchema& schema = op.function_schema();
   const size_t n = schema.arguments.size();
@@ -264,6 +268,7 @@ bool batching_layer(const OpEntry& op, Stack& stack) {
     return true;
   }
   if (!level) return false;
+  if ((op.flags & (dispatch::kViewOp | dispatch::kOutOp)) && !current_vmap()) refuse_escaped(op.name);
   if (op.flags & dispatch::kOutOp && op.functional) {
     dispatch::derived_from_functional(op, stack);
     return true;

@@ -14,6 +14,9 @@ using dispatch::Value;
 // True if it has run the call: an argument is batched, or the operator is random inside of a vmap.
 bool batching_layer(const OpEntry& op, Stack& stack);
 
+// A view of a batched tensor that was kept beyond its vmap: a RuntimeError.
+[[noreturn]] CRESSET_API void refuse_escaped(const char* op);
+
 // In its scope, another level is the innermost one of this thread.
 class WithinVmap {
  public:

@@ -8,6 +8,8 @@
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
 #include "cresset/ops/mkldnn.h"
+#include "cresset/transform/vmap.h"
+#include "cresset/transform/vmap_layer.h"
 #include "python/bind/override.h"
 #include "python/bind/tensor.h"
 
@@ -188,7 +190,10 @@ PyObject* tensor_index(PyObject* self) {
 
 // ---- history -----------------------------------------------------------------------------------------------------------
 
-PyObject* detach(const Tensor& t) { return wrap(t.detach()); }
+PyObject* detach(const Tensor& t) {
+  if (as_batched(t) && !func::current_vmap()) func::refuse_escaped("detach");
+  return wrap(t.detach());
+}
 PyObject* retain_grad(const Tensor& t) {
   t.retain_grad();
   Py_RETURN_NONE;

@@ -5,6 +5,20 @@ import unittest
 
 import cresset as torch
 
+GOLDEN_A = [
+    0.8032760620117188, 0.17483338713645935, 0.08897809684276581, -0.6137180328369141, 0.04618244990706444, -1.3682591915130615,
+    0.3374950885772705, 1.0111159086227417, -1.435179352760315, 0.9774317741394043, 0.5220499634742737, 1.2379167079925537,
+]  # fmt: skip
+GOLDEN_Q = [
+    -0.5554810762405396, 0.2077864408493042, 0.7943891882896423, 0.4243980050086975, -0.3499893546104431, 0.257091224193573,
+    -0.23338444530963898, -0.9102317094802856, 0.12732422351837158, -0.6759132146835327, -0.07622621208429337,
+    -0.5353864431381226,
+]  # fmt: skip
+GOLDEN_R = [
+    -1.4460906982421875, -0.666356086730957, -1.1318877935409546, 0.0, -0.9399790167808533, 1.709348201751709, 0.0, 0.0,
+    -1.126580834388733,
+]  # fmt: skip
+
 
 class SharedMemory(unittest.TestCase):
     def test_gather_refuses_memory_that_it_reads_even_of_an_empty_out(self):
@@ -51,6 +65,69 @@ class Refusals(unittest.TestCase):
             with self.assertRaises(RuntimeError) as raised:
                 call()
             self.assertIs(type(raised.exception), RuntimeError)
+
+
+class NarrowAndUnsigned(unittest.TestCase):
+    def test_float8_is_stored_and_moved_but_computes_nothing(self):
+        for name in ("float8_e4m3fn", "float8_e5m2"):
+            x = torch.tensor([[1.0, -2.0], [0.0, 4.0]]).to(getattr(torch, name))
+            for kernel, call in (
+                ("add_stub", lambda: x + x), ("add_stub", lambda: 1 - x), ("mul_cpu_reduced_float", lambda: x * 2), ("neg_cpu", lambda: -x),
+                ("sum_cpu", lambda: x.sum()), ("exp_vml_cpu", lambda: x.exp()), ("exp_vml_cpu", lambda: x.clone().exp_()),
+                ("nonzero_count_cpu", lambda: x.to_sparse()), ("index_add_", lambda: x.to_sparse_csr().to_dense()),
+                ("softmax_kernel_impl", lambda: x.softmax(0)), ("sorting_kernel_method_name", lambda: x.sort()),
+            ):  # fmt: skip
+                with self.subTest(name, kernel=kernel), self.assertRaises(NotImplementedError) as raised:
+                    call()
+                self.assertEqual(str(raised.exception), f"\"{kernel}\" not implemented for '{name.replace('f', 'F', 1)}'")
+            self.assertEqual((x * x).float().tolist(), [[1, 4], [0, 16]])
+            self.assertEqual(torch.cat([x.abs(), x[1:]]).float().tolist(), [[1, 2], [0, 4], [0, 4]])
+            self.assertEqual((x == x).all().item(), True)
+            self.assertEqual((torch.ones(2, dtype=x.dtype, device="meta") + 1).dtype, x.dtype)
+            self.assertEqual(x[:0].sum().item(), 0)
+
+    def test_unsigned_integers_wider_than_a_byte_have_no_negative_and_no_sparse_form(self):
+        for name in ("uint16", "uint32", "uint64"):
+            x = torch.ones(2, 2, dtype=getattr(torch, name))
+            for kernel, call in (("neg_cpu", lambda: -x), ("nonzero_count_cpu", x.to_sparse)):
+                with self.subTest(name), self.assertRaisesRegex(NotImplementedError, f"\"{kernel}\" not implemented for 'UI"):
+                    call()
+            self.assertEqual((x + 1).tolist(), [[2, 2], [2, 2]])
+        self.assertEqual((-torch.ones(1, dtype=torch.uint8)).tolist(), [255])
+
+
+class Histories(unittest.TestCase):
+    def test_the_sparse_form_of_complex_numbers_has_no_history(self):
+        with self.assertRaisesRegex(RuntimeError, "complex dtype"):
+            torch.ones(2, dtype=torch.complex64, requires_grad=True).to_sparse()
+        self.assertTrue(torch.ones(2, requires_grad=True).to_sparse().requires_grad)
+
+    def test_inference_mode_leaves_histories_alone(self):
+        x = torch.ones(2, 1, requires_grad=True)
+        product, view = x * 2, x.view(2)
+        with torch.inference_mode():
+            for t in (x, product, view):
+                t.detach_()
+        self.assertTrue(x.requires_grad and product.requires_grad and view.requires_grad)
+        self.assertIsNotNone(product.grad_fn)
+
+    def test_views_of_a_batched_tensor_that_outlived_its_vmap_are_refused(self):
+        x = torch.ones(3, requires_grad=True)
+        y, kept = x * 2, []
+        y.register_hook(kept.append)
+        torch.autograd.grad(y, [x], torch.ones(2, 3), is_grads_batched=True)
+        for use in (lambda t: t.detach(), lambda t: t.view(-1)):
+            with self.assertRaisesRegex(RuntimeError, "^Batching rule not implemented for aten::\\w+; the fallback path doesn't work on out= or view ops.$"):
+                use(kept[0])
+
+
+class Roundings(unittest.TestCase):
+    def test_small_qr_in_single_precision_is_that_of_pytorch_to_the_bit(self):
+        # torch.linalg.qr of PyTorch 2.13
+        a = torch.tensor(GOLDEN_A).view(4, 3)
+        q, r = torch.linalg.qr(a)
+        self.assertEqual(q.flatten().tolist(), GOLDEN_Q)
+        self.assertEqual(r.flatten().tolist(), GOLDEN_R)
 
 
 if __name__ == "__main__":

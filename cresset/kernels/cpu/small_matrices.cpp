@@ -157,6 +157,26 @@ void reflect(int length, const T* v, T tau, T* other) {
   subtract(length - 1, other + 1, v + 1, tau * sum);
 }
 
+// One column's reflection, column[0] left as it is. In single precision with the roundings of PyTorch's LAPACK: norms by running scales, and
+// a division by the pivot.
+struct Reflection { float beta, tau; };
+Reflection reflection_of(int length, float* column) {
+  float scale = 0, squares = 1;
+  for (int i = 1; i < length; i++) {
+    const float size = std::fabs(column[i]);
+    if (size == 0) continue;
+    const bool larger = scale < size;
+    const float ratio = larger ? scale / size : size / scale;
+    squares = larger ? 1 + squares * ratio * ratio : squares + ratio * ratio;
+    if (larger) scale = size;
+  }
+  if (scale == 0) return {column[0], 0};
+  const float rest = scale * std::sqrt(squares), first = std::fabs(column[0]), larger = std::max(first, rest), ratio = std::min(first, rest) / larger;
+  const float beta = -std::copysign(larger * std::sqrt(1 + ratio * ratio), column[0]), pivot = column[0] - beta;
+  for (int i = 1; i < length; i++) column[i] /= pivot;
+  return {beta, (beta - column[0]) / beta};
+}
+
 template <class T>
 bool householder(int m, int n, T* a, T* tau) {
   T most = 0;
@@ -168,6 +188,13 @@ bool householder(int m, int n, T* a, T* tau) {
   for (int j = 0; j < (m < n ? m : n); j++) {
     T* column = a + j * m + j;
     const int length = m - j;
+    if constexpr (std::is_same_v<T, float>) {
+      const Reflection r = reflection_of(length, column);
+      column[0] = r.beta;
+      tau[j] = r.tau;
+      for (int c = 1; c < n - j && r.tau != 0; c++) reflect(length, column, r.tau, column + c * m);
+      continue;
+    }
     double rest = 0;
     for (int i = 1; i < length; i++) rest += static_cast<double>(column[i]) * static_cast<double>(column[i]);
     tau[j] = 0;
