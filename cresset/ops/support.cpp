@@ -117,6 +117,14 @@ void check_no_partial_overlap(const char* op, const Tensor& out, const Inputs& i
 }
 
 void check_apart(const char* op, const Tensor& out, const Inputs& inputs) {
+  // In PyTorch a matrix that is to hold its product with a vector becomes a vector first, and then lacks a dimension.
+  const bool product = std::string_view(op) == "matmul" && out.dim() == 2;
+  bool vector = false, operand = false;
+  for (const Tensor* t : inputs) {
+    vector = vector || t->dim() == 1;
+    operand = operand || t->impl() == out.impl();
+  }
+  CRESSET_CHECK_INDEX(!product || !vector || !operand, op, kSharesMemory);
   for (const Tensor* t : inputs) CRESSET_CHECK(out.impl() != t->impl() && overlap_of(out, *t) == Overlap::none, op, kSharesMemory);
 }
 

@@ -29,6 +29,14 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(m.tolist(), [1, 1, 2, 3, 4, 5])
 
 
+    def test_a_product_into_one_of_its_operands(self):
+        m = torch.ones(2, 2)
+        with self.assertRaisesRegex(IndexError, "single memory location"):
+            torch.matmul(m, torch.ones(2), out=m)
+        with self.assertRaisesRegex(RuntimeError, "single memory location"):
+            torch.matmul(m, m.t(), out=m)
+
+
 class Refusals(unittest.TestCase):
     def test_batch_norm_of_integers(self):
         norm = torch.nn.functional.batch_norm
