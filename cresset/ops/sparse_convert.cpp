@@ -260,9 +260,11 @@ Tensor _to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntA
   return converted(self, wanted_layout(layout, blocksize), blocksize, dense_dim);
 }
 Tensor to_sparse_csr(const Tensor& self, std::optional<int64_t> dense_dim) {
+  if (self.layout() == Layout::Strided) refuse_wide_unsigned("index_select", self);
   return to_compressed(self, Layout::SparseCsr, {}, dense_dim);
 }
 Tensor to_sparse_csc(const Tensor& self, std::optional<int64_t> dense_dim) {
+  if (self.layout() == Layout::Strided) refuse_wide_unsigned("index_select", self);
   return to_compressed(self, Layout::SparseCsc, {}, dense_dim);
 }
 Tensor to_sparse_bsr(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {

@@ -362,7 +362,7 @@ def __reversed__(self):
 
 @_method
 def __format__(self, spec):
-    if self.dim() == 0 and not self.is_meta and _kind(self) is Tensor:
+    if self.dim() == 0 and not self.is_meta and (_kind(self) is Tensor or getattr(self, "_is_buffer", False)):
         return format(self.item(), spec)
     return object.__format__(self, spec)
 

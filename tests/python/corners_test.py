@@ -97,11 +97,16 @@ class NarrowAndUnsigned(unittest.TestCase):
     def test_unsigned_integers_wider_than_a_byte_have_no_negative_and_no_sparse_form(self):
         for name in ("uint16", "uint32", "uint64"):
             x = torch.ones(2, 2, dtype=getattr(torch, name))
-            for kernel, call in (("neg_cpu", lambda: -x), ("nonzero_count_cpu", x.to_sparse)):
+            for kernel, call in (("neg_cpu", lambda: -x), ("nonzero_count_cpu", x.to_sparse), ("index_select", x.to_sparse_csr), ("index_select", x.to_sparse_csc)):
                 with self.subTest(name), self.assertRaisesRegex(NotImplementedError, f"\"{kernel}\" not implemented for 'UI"):
                     call()
             self.assertEqual((x + 1).tolist(), [[2, 2], [2, 2]])
         self.assertEqual((-torch.ones(1, dtype=torch.uint8)).tolist(), [255])
+
+
+class Texts(unittest.TestCase):
+    def test_a_buffer_is_formatted_as_a_tensor(self):
+        self.assertEqual(f"{torch.nn.Buffer(torch.tensor(1.5))} {torch.nn.Buffer(torch.tensor(1.5)):.2f}", "1.5 1.50")
 
 
 class Histories(unittest.TestCase):
