@@ -111,9 +111,11 @@ void refuse_float8(const OpEntry& op, const Stack& arguments) {
   name = name.substr(0, name.find('.'));
   while (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
   std::string_view kernel;
-  if ((name == "to_dense" || name == "_to_dense") && arguments[0].is_tensor() && arguments[0].to_tensor().layout() != Layout::Sparse) kernel = "index_add_";
+  const bool to_dense = (name == "to_dense" || name == "_to_dense") && arguments[0].is_tensor();
+  if (to_dense && arguments[0].to_tensor().layout() != Layout::Sparse) kernel = "index_add_";
   if (name == "mul" && (!alone || std::strstr(op.name, "Scalar"))) kernel = "mul_cpu_reduced_float";
-  const auto* row = std::lower_bound(std::begin(kFloat8Refusals), std::end(kFloat8Refusals), name, [](const Refusal& r, std::string_view n) { return r.op < n; });
+  const auto before = [](const Refusal& r, std::string_view n) { return r.op < n; };
+  const auto* row = std::lower_bound(std::begin(kFloat8Refusals), std::end(kFloat8Refusals), name, before);
   if (row != std::end(kFloat8Refusals) && row->op == name) kernel = row->kernel;
   if (empty && (name == "sum" || name == "nansum" || name == "prod")) return;  // nothing is read
   CRESSET_CHECK_NOT_IMPLEMENTED(kernel.empty(), '"', std::string(kernel), "\" not implemented for '", toString(format), "'");

@@ -157,8 +157,8 @@ void reflect(int length, const T* v, T tau, T* other) {
   subtract(length - 1, other + 1, v + 1, tau * sum);
 }
 
-// One column's reflection, column[0] left as it is. In single precision with the roundings of PyTorch's LAPACK: norms by running scales, and
-// a division by the pivot.
+// One column's reflection, column[0] left as it is, with the roundings of PyTorch's LAPACK in single precision: norms by running
+// scales, and a division by the pivot.
 struct Reflection { float beta, tau; };
 Reflection reflection_of(int length, float* column) {
   float scale = 0, squares = 1;
@@ -171,7 +171,8 @@ Reflection reflection_of(int length, float* column) {
     if (larger) scale = size;
   }
   if (scale == 0) return {column[0], 0};
-  const float rest = scale * std::sqrt(squares), first = std::fabs(column[0]), larger = std::max(first, rest), ratio = std::min(first, rest) / larger;
+  const float rest = scale * std::sqrt(squares), first = std::fabs(column[0]);
+  const float larger = std::max(first, rest), ratio = std::min(first, rest) / larger;
   const float beta = -std::copysign(larger * std::sqrt(1 + ratio * ratio), column[0]), pivot = column[0] - beta;
   for (int i = 1; i < length; i++) column[i] /= pivot;
   return {beta, (beta - column[0]) / beta};
