@@ -39,7 +39,7 @@ void Checkpoint::read_zip() {
   const ZipEntry* pickle = zip.find("data.pkl");
   CRESSET_CHECK(pickle, "load: '", options_.file, "' is a zip archive, but no checkpoint: it has no data.pkl");
   CRESSET_CHECK(options_.script || !zip.find("constants.pkl"), "load: '", options_.file,
-                "' is a TorchScript archive, which holds code beside its data; save the state_dict of the model and load that");
+                "' is a TorchScript archive, which holds code beside its data; in Python torch.io.load_torchscript gives its tensors, for load_state_dict");
   CRESSET_CHECK(pickle->size <= kMaxPickleBytes, "load: the pickle in '", options_.file, "' has ", pickle->size, " bytes, at most ", kMaxPickleBytes, " are allowed");
   bool big = options_.big_endian;
   if (const ZipEntry* order = zip.find("byteorder")) {

@@ -5,11 +5,9 @@ import os
 import types
 import unittest
 import wave
-import zipfile
 from pathlib import Path
 
 import cresset as torch
-from cresset.io.inspect import inspect
 
 DATA = Path(os.environ.get("CRESSET_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data"
 MODELS = DATA / "models"
@@ -39,15 +37,3 @@ def read_wav(path):
     with wave.open(str(path)) as file:
         data = bytearray(file.readframes(file.getnframes()))
     return torch.frombuffer(data, dtype=torch.int16).float() / 32768
-
-
-def script_tensors(path):
-    """The tensors of a TorchScript archive by name. The code in it is not looked at."""
-    result = {}
-    with zipfile.ZipFile(path) as archive:
-        folder = archive.namelist()[0].split("/")[0]
-        for item in inspect(path)["tensors"]:
-            data = bytearray(archive.read(f"{folder}/data/{item['storage']}")) if item["storage"] is not None else bytearray()
-            storage = torch.frombuffer(data, dtype=getattr(torch, item["dtype"])) if data else torch.empty(0)
-            result[item["name"]] = storage.as_strided(item["shape"], item["stride"], item.get("offset", 0))
-    return result

@@ -10,12 +10,12 @@ import unicodedata
 import unittest
 
 import cresset as torch
-from cresset.io import safetensors
+from cresset.io import load_torchscript, safetensors
 from cresset.nn import functional as F
 from cresset.vision.io import ImageReadMode, decode_jpeg, read_image
 
 from . import nets
-from .common import DATA, MODELS, needs_models, needs_torch, peer_nets, read_wav, script_tensors, to_peer
+from .common import DATA, MODELS, needs_models, needs_torch, peer_nets, read_wav, to_peer
 from .onnx_file import Graph, load_tensor
 
 PHOTOS = ("astronaut.png", "camera.png", "chelsea.png", "coffee.png", "rocket.jpg")
@@ -159,7 +159,7 @@ def silero(nets=nets, load_weights=True):
     if load_weights:
         names = {"stft.forward_basis_buffer": "stft_conv.weight", "decoder.decoder.2": "final_conv", "decoder.rnn": "lstm_cell"}
         names.update({f"encoder.{i}.reparam_conv": f"conv{i + 1}" for i in range(4)})
-        state = without("_model.", {k: v for k, v in script_tensors(MODELS / "silero-vad/silero_vad.jit").items() if k.startswith("_model.")})
+        state = without("_model.", {k: v for k, v in load_torchscript(MODELS / "silero-vad/silero_vad.jit").items() if k.startswith("_model.")})
         for name, ours in names.items():
             state = {k.replace(name, ours): v for k, v in state.items()}
         net.load_state_dict({k: v for k, v in state.items() if k in net.state_dict()})

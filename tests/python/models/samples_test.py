@@ -9,9 +9,9 @@ import zlib
 from pathlib import Path
 
 import cresset as torch
-from cresset.io import load_npz, safetensors
+from cresset.io import load_npz, load_torchscript, safetensors
 
-from .common import MODELS, needs_models, needs_torch, script_tensors, to_peer
+from .common import MODELS, needs_models, needs_torch, to_peer
 
 
 def tensors(value, kind):
@@ -77,7 +77,7 @@ class Samples(unittest.TestCase):
         for path in filter(is_script, files("pt")):
             with self.subTest(path.name), self.assertRaisesRegex(RuntimeError, "TorchScript"):
                 torch.load(path)
-            counts[path.name] = len(script_tensors(path))
+            counts[path.name] = len(load_torchscript(path))
         self.assertEqual((counts["reddit.pt"], counts["foo.pt"], counts["foo1.pt"]), (13, 1, 0))
 
     def test_other_formats(self):
@@ -113,7 +113,7 @@ class WithPyTorch(unittest.TestCase):
         import torch as peer
 
         for name in ("silero-vad/silero_vad.jit", "pytorch-demo/reddit.pt", "torchscript-samples/tch-rs/foo.pt"):
-            ours, theirs = script_tensors(MODELS / name), peer.jit.load(MODELS / name).state_dict()
+            ours, theirs = load_torchscript(MODELS / name), peer.jit.load(MODELS / name).state_dict()
             for key, tensor in theirs.items():
                 self.assertTrue(peer.equal(to_peer(ours[key]), tensor), f"{name}: {key}")
 
