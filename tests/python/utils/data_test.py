@@ -310,6 +310,33 @@ class Failures(unittest.TestCase):
             with self.assertRaisesRegex(IndexError, "index 7 is outside the dataset, which has 7 items now and had 10 when the epoch began"):
                 list(batches)
 
+    def test_a_dataset_that_shrinks_within_another(self):
+        def wrapped(data):
+            return (D.Subset(data, range(10)), D.ConcatDataset([[1], data]), D.StackDataset(data), D.Subset(D.ConcatDataset([data]), range(10)))
+
+        for number in range(4):
+            data = list(range(10))
+            batches = iter(D.DataLoader(wrapped(data)[number], 2))
+            next(batches)
+            del data[7:]
+            with self.assertRaisesRegex(IndexError, r"outside a list within the dataset, which has 7 items now and had 10 when"):
+                list(batches)
+        data = D.TensorDataset(torch.arange(10))
+        batches = iter(D.DataLoader(D.Subset(data, range(10)), 2))
+        next(batches)
+        data.tensors = (torch.arange(5),)
+        with self.assertRaisesRegex(IndexError, r"one of \[4, 5\] is outside a TensorDataset within .* 5 items now and had 10"):
+            list(batches)
+
+    def test_a_worker_that_was_kept_and_is_killed(self):
+        loader = D.DataLoader(list(range(8)), 2, num_workers=1, persistent_workers=True, multiprocessing_context="fork")
+        next(iter(loader))
+        process = loader._iterator._pool.processes[0]
+        os.kill(process.pid, signal.SIGKILL)
+        process.join(10)
+        with self.assertRaisesRegex(RuntimeError, r"exited unexpectedly by signal: SIGKILL$"):
+            iter(loader)
+
     def test_a_slow_worker_is_noticed(self):
         for pool in POOLS:
             with self.assertRaisesRegex(RuntimeError, "timed out after 0.2 seconds"):

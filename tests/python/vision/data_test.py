@@ -229,6 +229,21 @@ class Folders(Folder):
             vision.set_image_backend(None)
         self.assertRaises(ValueError, vision.set_image_backend, "accimage")
 
+    def test_an_image_that_cannot_be_read_is_named_by_loaders(self):
+        for i in range(6):
+            os.makedirs(os.path.join(self.root, "a"), exist_ok=True)
+            vision.io.write_png(torch.zeros(3, 4, 4, dtype=torch.uint8), os.path.join(self.root, f"a/{i}.png"))
+        vision.set_image_backend("tensor")
+        self.addCleanup(vision.set_image_backend, None)
+        data = datasets.ImageFolder(self.root, transforms.ToTensor())
+        for content in (b"", b"\x89PNG\r\n\x1a\nrubbish", b"GIF89a"):
+            self.write("a/4.png", content)
+            for options in ({}, {"num_workers": 2, "multiprocessing_context": "fork"}, {"num_workers": 2, "multiprocessing_context": "thread"}):
+                batches = iter(torch.utils.data.DataLoader(data, 3, **options))
+                self.assertEqual(next(batches)[0].shape, (3, 3, 4, 4))
+                with self.subTest(content=content, **options), self.assertRaisesRegex(RuntimeError, "a/4.png"):
+                    next(batches)
+
     def test_mistakes(self):
         self.assertRaises(FileNotFoundError, datasets.ImageFolder, os.path.join(self.root, "none"))
         self.assertRaises(ValueError, datasets.folder.make_dataset, self.root)

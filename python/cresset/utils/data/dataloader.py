@@ -464,8 +464,9 @@ class _Workers(_Epoch):
         self._loader = loader
         self._prepare()
         resume = self._place.resume()
+        self._tasks = {}
         for worker in range(loader.num_workers):
-            self._pool.send(worker, (RESUME, self._shared_seed, resume))
+            self._send(worker, (RESUME, self._shared_seed, resume))
         waiting = loader.num_workers
         while waiting:
             waiting -= self._receive()[0] == RESUME

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import random
@@ -98,7 +99,7 @@ class Fetcher:
         self.stacks = batched and stacks_tensors(collate_fn)
         self.gather = gatherer(dataset) if self.stacks and not is_stream else None
         self.by_row = self.stacks and not is_stream and not callable(getattr(dataset, "__getitems__", None))
-        self.length = len(dataset) if not is_stream and hasattr(dataset, "__len__") else None
+        self.lengths = [] if is_stream else list(_lengths(dataset))
         count, state = resume
         if state is not None and state[0] == "dataset":
             dataset.load_state_dict(state[1])
@@ -204,13 +205,28 @@ class Fetcher:
         return batch if sequence else batch[0], True
 
     def _explain(self, index, error):
-        """Says so where a dataset has shrunk since the epoch's order was made."""
-        now = len(self.dataset) if self.length is not None else None
-        outside = [i for i in index if type(i) is int and now is not None and not -now <= i < now]
-        if outside and now < self.length:
-            raise IndexError(
-                f"DataLoader: index {outside[0]} is outside the dataset, which has {now} items now and had {self.length} when the epoch began"
-            ) from error
+        """Says so where a dataset, or one within it, has shrunk since the epoch's order was made."""
+        for part, then in self.lengths:
+            now = len(part)
+            if now >= then:
+                continue
+            shrunk = f"which has {now} items now and had {then} when the epoch began"
+            if part is not self.dataset:
+                raise IndexError(f"DataLoader: one of {index} is outside a {type(part).__name__} within the dataset, {shrunk}") from error
+            outside = [i for i in index if type(i) is int and not -now <= i < now]
+            if outside:
+                raise IndexError(f"DataLoader: index {outside[0]} is outside the dataset, {shrunk}") from error
+
+
+def _lengths(dataset):
+    """A dataset and its length, and those within it."""
+    from ..dataset import ConcatDataset, StackDataset, Subset
+
+    with contextlib.suppress(Exception):  # one that has none, or will not tell
+        yield dataset, len(dataset)
+    inner = [dataset.dataset] if isinstance(dataset, Subset) else dataset.datasets if isinstance(dataset, ConcatDataset) else ()
+    for part in dataset._parts() if isinstance(dataset, StackDataset) else inner:
+        yield from _lengths(part)
 
 
 @dataclass
