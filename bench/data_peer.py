@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loaders over data in memory, on Cresset and on PyTorch in turns: one `name<TAB>value<TAB>unit` a row, ours, the peer's and the ratio.
 
-Usage: bench/data_peer.py [--pairs N] [--list-mb N]
+Usage: bench/data_peer.py [--pairs N] [--items N] [--list-mb N]
 
 The interpreter that needs torch and NumPy is $PEER, $CRESSET_PARITY_PYTHON or build/venv/bin/python. Pictures of CIFAR's shape, as bytes, are read one by one
 and made floats; batches of 128, shuffled. CPU time is that of all threads and processes; `critical` is the larger of the loading process's and one
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ITEMS, BATCH = 8000, 128
+BATCH = 128
 
 
 def cpu():
@@ -28,23 +28,23 @@ def cpu():
     return own.ru_utime + own.ru_stime, children.ru_utime + children.ru_stime
 
 
-def rows(torch):
+def rows(torch, items):
     """Samples a second of CPU time by row."""
     data = torch.utils.data
 
     class Images(data.Dataset):
         def __init__(self):
-            self.x = torch.randint(0, 255, (ITEMS, 3, 32, 32), dtype=torch.uint8)
+            self.x = torch.randint(0, 255, (items, 3, 32, 32), dtype=torch.uint8)
 
         def __len__(self):
-            return ITEMS
+            return items
 
         def __getitem__(self, index):
             return self.x[index].float().div_(255), index % 10
 
     def epoch(dataset, workers):
         loader = data.DataLoader(dataset, batch_size=BATCH, shuffle=True, num_workers=workers)
-        assert sum(len(batch[0]) for batch in loader) == ITEMS
+        assert sum(len(batch[0]) for batch in loader) == items
 
     def measured(run, workers=0):
         """CPU time of all, and the critical one: the least of two rounds."""
@@ -54,18 +54,18 @@ def rows(torch):
             run()
             own, children = (b - a for a, b in zip(start, cpu()))
             best = min(best, (own + children, max(own, children / max(workers, 1))))
-        return [ITEMS / seconds for seconds in best]
+        return [items / seconds for seconds in best]
 
-    images, pairs = Images(), data.TensorDataset(torch.rand(ITEMS, 784), torch.randint(0, 10, (ITEMS,)))
+    images, pairs = Images(), data.TensorDataset(torch.rand(items, 784), torch.randint(0, 10, (items,)))
 
     def gather():
-        order = torch.randperm(ITEMS)
-        for i in range(0, ITEMS, BATCH):
+        order = torch.randperm(items)
+        for i in range(0, items, BATCH):
             images.x[order[i : i + BATCH]].float().div_(255)
 
     def gather_pairs():
-        order = torch.randperm(ITEMS)
-        for i in range(0, ITEMS, BATCH):
+        order = torch.randperm(items)
+        for i in range(0, items, BATCH):
             for tensor in pairs.tensors:
                 tensor[order[i : i + BATCH]]
 
@@ -100,13 +100,13 @@ def memory(torch, megabytes):
         yield name, most
 
 
-def worker(side):
+def worker(side, items):
     if side == "peer":
         import torch
     else:
         import cresset as torch
     torch.set_num_threads(1)
-    for name, value in rows(torch):
+    for name, value in rows(torch, items):
         print(f"{name}\t{value}")
 
 
@@ -119,6 +119,7 @@ def run(python, *arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--items", type=int, default=8000, help="pictures in an epoch")
     parser.add_argument("--list-mb", type=int, default=2000)
     parser.add_argument("--worker", choices=("ours", "peer", "memory"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -129,7 +130,7 @@ def main():
             print(f"{name}\t{value}")
         return
     if arguments.worker:
-        worker(arguments.worker)
+        worker(arguments.worker, arguments.items)
         return
     python = os.environ.get("PEER") or os.environ.get("CRESSET_PARITY_PYTHON") or str(ROOT / "build" / "venv" / "bin" / "python")
     has_peer = subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0 if os.path.exists(python) else False
@@ -138,9 +139,9 @@ def main():
     print(f"# load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {arguments.pairs} pairs")
     ours, theirs = [], []
     for _ in range(arguments.pairs):
-        ours.append(run(sys.executable, "--worker", "ours"))
+        ours.append(run(sys.executable, "--worker", "ours", "--items", str(arguments.items)))
         if has_peer:
-            theirs.append(run(python, "--worker", "peer"))
+            theirs.append(run(python, "--worker", "peer", "--items", str(arguments.items)))
     for name in ours[0]:
         print(f"{name}\t{statistics.median(each[name] for each in ours):.0f}\tsamples/s (CPU time)")
         if has_peer:
