@@ -54,9 +54,11 @@ def load_torchscript(f):
 
     Errors: FileNotFoundError and its kin; RuntimeError for what is no such archive; RuntimeError or pickle.UnpicklingError for a damaged one.
 
-    >>> import cresset.io
-    >>> cresset.io.load_torchscript is load_torchscript
-    True
+    >>> try:
+    ...     torch.io.load_torchscript("/nowhere.pt")
+    ... except FileNotFoundError as error:
+    ...     print(error.filename)
+    /nowhere.pt
     """
     with source(f) as (data, name):
         if isinstance(data, int):

@@ -9,9 +9,10 @@ import os
 
 import cresset as torch
 
+from ._drawing import draw_bounding_boxes, draw_keypoints, draw_segmentation_masks, flow_to_image
 from .io.image import codecs_found, encode_jpeg
 
-__all__ = ["make_grid", "save_image"]
+__all__ = ["draw_bounding_boxes", "draw_keypoints", "draw_segmentation_masks", "flow_to_image", "make_grid", "save_image"]
 
 
 def _scaled(images, low, high):
