@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import cresset as torch
-from cresset import Tensor, nn
+from cresset import Tensor, lightning, nn, vision
 from cresset.nn import functional as F
 from cresset.optim import lr_scheduler
 from cresset.utils.data import DataLoader, Dataset, TensorDataset, nodes, random_split
+from cresset.utils.data.stateful_dataloader import StatefulDataLoader
+from cresset.utils.tensorboard import SummaryWriter
 
 # Making tensors.
 a: Tensor = torch.ones(2, 3)
@@ -235,3 +237,46 @@ torch.distributions.Categorical(0.5)  # wrong
 torch.distributions.kl_divergence(law, 1.0)  # wrong
 law.log_prob(1.0)  # wrong
 torch.distributions.transform_to("positive")  # wrong
+
+# Images, and what training tells.
+picture: torch.Tensor = vision.io.read_image("a.png", vision.io.ImageReadMode.RGB)
+preprocess = vision.transforms.Compose([vision.transforms.Resize(256), vision.transforms.ToTensor(), vision.transforms.Normalize([0.5], [0.5])])
+digits = vision.datasets.MNIST("data", train=False, transform=preprocess)
+loader = DataLoader(digits, batch_size=64)
+many = StatefulDataLoader(digits, batch_size=64, snapshot_every_n_steps=2)
+resnet: vision.models.ResNet = vision.models.resnet18(num_classes=10)
+grid: torch.Tensor = vision.utils.make_grid([picture, picture], nrow=2)
+vision.utils.save_image(grid, "grid.png")
+boxed: torch.Tensor = vision.utils.draw_bounding_boxes(picture, torch.tensor([[0, 0, 1, 1]]), colors="red")
+with SummaryWriter("runs") as writer:
+    writer.add_scalar("loss", 0.5, 1)
+vision.datasets.MNIST("data", training=True)  # wrong
+vision.utils.make_grid(picture, columns=2)  # wrong
+vision.io.read_image(3)  # wrong
+vision.models.resnet18(10)  # wrong
+writer.add_scalar(1, "loss")  # wrong
+many.load_state_dict([1])  # wrong
+
+
+class Lit(lightning.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        x, y = batch
+        loss = F.mse_loss(self.layer(x), y)
+        self.log("loss", loss, prog_bar=True)
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+stop = lightning.callbacks.EarlyStopping("val_loss", patience=2)
+trainer = lightning.Trainer(max_epochs=3, callbacks=[stop], logger=lightning.loggers.CSVLogger("logs"))
+trainer.fit(Lit(), loader)
+scores: list[dict[str, float]] = trainer.validate(Lit(), loader)
+lightning.Trainer(epochs=3)  # wrong
+trainer.fit(loader)  # wrong
+lightning.callbacks.EarlyStopping()  # wrong
