@@ -128,17 +128,22 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
     for (int64_t item = 0; item < batch; item++) scale(dtype, product(item));
     return;
   }
+  // Consecutive products, on one thread.
+  const auto products = [&](int64_t begin, int64_t end) {
+    if (p.path != GemmPath::small) {
+      for (int64_t item = begin; item < end; item++) serial(product(item));
+      return;
+    }
+    const GemmBatch together{end - begin, stride_a, stride_b, stride_c};
+    dtype == ScalarType::Float ? call(gemm_small_float_stub)(product(begin), together) : call(gemm_small_double_stub)(product(begin), together);
+  };
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (get_num_threads() == 1 || flops * static_cast<double>(batch) < 2 * kGrainFlops) {
-    for (int64_t item = 0; item < batch; item++) serial(product(item));
-    return;
+    return products(0, batch);
   }
   if (batch >= get_num_threads() * 2) {
     const int64_t grain = static_cast<int64_t>(kGrainFlops / flops) + 1;
-    parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; item++) serial(product(item));
-    });
-    return;
+    return parallel_for(0, batch, grain, products);
   }
   // The longer side of C is cut; every element is summed over k in the same order however it is cut.
   constexpr int64_t kStep = 32;

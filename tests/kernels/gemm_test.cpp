@@ -271,6 +271,29 @@ TEST(Gemm, ComplexFactors) {
   check<complex<float>>({false, true, 1, 14, 21, complex<double>(0.5, -2), complex<double>(1, 1)});
 }
 
+// Products of a few numbers take loops of their own, alone and in batches.
+TYPED_TEST(GemmFloatTest, FewNumbersGiveTheSameBitsHoweverTheyLie) {
+  using T = TypeParam;
+  for (int64_t m = 1; m <= 4; m++)
+    for (int64_t n = 1; n <= 4; n++)
+      for (int64_t k = 1; k <= 4; k++) {
+        const int64_t batch = 5;
+        const auto a = random_values<T>(batch * m * k, 1), b = random_values<T>(batch * k * n, 2);
+        std::vector<T> turned(b.size()), one(batch * m * n), together(one.size()), transposed(one.size());
+        for (int64_t item = 0; item < batch; item++) {
+          for (int64_t j = 0; j < n; j++)
+            for (int64_t q = 0; q < k; q++) turned[(item * n + j) * k + q] = b[(item * k + q) * n + j];
+          gemm(dtype_of<T>, false, false, m, n, k, 0.75, &a[item * m * k], k, &b[item * k * n], n, 0, &one[item * m * n], n);
+        }
+        gemm_batched(dtype_of<T>, false, false, m, n, k, 0.75, a.data(), k, m * k, b.data(), n, k * n, 0, together.data(), n, m * n, batch);
+        gemm_batched(dtype_of<T>, false, true, m, n, k, 0.75, a.data(), k, m * k, turned.data(), k, k * n, 0, transposed.data(), n, m * n, batch);
+        EXPECT_EQ(std::memcmp(one.data(), together.data(), one.size() * sizeof(T)), 0) << m << "x" << n << "x" << k;
+        if constexpr (sizeof(T) >= 4) {
+          EXPECT_EQ(std::memcmp(one.data(), transposed.data(), one.size() * sizeof(T)), 0) << m << "x" << n << "x" << k;
+        }
+      }
+}
+
 TEST(Gemm, FractionalFactors) {
   check<float>({false, false, 40, 40, 600, 0.125, 0.75});
   check<BFloat16>({false, false, 40, 40, 600, 0.125, 0.75});

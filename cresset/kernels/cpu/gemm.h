@@ -26,8 +26,16 @@ struct GemmProblem {
   GemmPath path;
 };
 
+// Products whose matrices lie so many elements apart.
+struct GemmBatch {
+  int64_t count = 1, a = 0, b = 0, c = 0;
+};
+
 }  // namespace cresset::kernels
 
+// All products of a batch by GemmPath::small: the first one and where the others lie.
+CRESSET_DECLARE_KERNEL(void, gemm_small_float, (const GemmProblem& p, const GemmBatch& batch))
+CRESSET_DECLARE_KERNEL(void, gemm_small_double, (const GemmProblem& p, const GemmBatch& batch))
 CRESSET_DECLARE_KERNEL(void, gemm_float, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_double, (const GemmProblem& p))
 CRESSET_DECLARE_KERNEL(void, gemm_half, (const GemmProblem& p))

@@ -3,6 +3,7 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 void gemm_double(const GemmProblem& p) { gemm_by_path<double, double>(p, gemm_in_place<double, double>); }
+void gemm_small_double(const GemmProblem& p, const GemmBatch& batch) { gemm_small<double>(p, batch); }
 
 void gemm_complex_double(const GemmProblem& p) {
   const auto alpha = p.alpha.as<complex<double>>(), beta = p.beta.as<complex<double>>();

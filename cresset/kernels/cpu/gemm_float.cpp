@@ -3,6 +3,7 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 void gemm_float(const GemmProblem& p) { gemm_by_path<float, float>(p, gemm_in_place<float, float>); }
+void gemm_small_float(const GemmProblem& p, const GemmBatch& batch) { gemm_small<float>(p, batch); }
 
 void gemm_complex_float(const GemmProblem& p) {
   const auto alpha = p.alpha.as<complex<double>>(), beta = p.beta.as<complex<double>>();

@@ -269,7 +269,7 @@ void small_tile(int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, i
 template <class P>
 void gemm_small(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, int64_t ldb, const TileOutput<P>& out) {
   using Tile = void (*)(int64_t, const P*, int64_t, int64_t, const P*, int64_t, int, const TileOutput<P>&);
-  constexpr auto tiles = []<int... I>(std::integer_sequence<int, I...>) {
+  static constexpr auto tiles = []<int... I>(std::integer_sequence<int, I...>) {
     struct Table { Tile at[sizeof...(I)]; };
     return Table{{small_tile<P, I / kSmallVectors + 1, I % kSmallVectors + 1>...}};
   }(std::make_integer_sequence<int, kSmallRows * kSmallVectors>{});
@@ -290,25 +290,45 @@ void gemm_small(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int6
   }
 }
 
+// A handful of numbers, which would be read as vectors before their stores have ended. The sums are those of small_tile.
 template <class P>
-void gemm_small(const GemmProblem& p) {
-  const P *a = static_cast<const P*>(p.a), *b = static_cast<const P*>(p.b);
-  int64_t ldb = p.ldb;
-  if (p.trans_b) {
-    constexpr int L = kLanes<P>;
-    ldb = ceil_div(p.n, L) * L;
-    P* packed = thread_scratch<P>(Scratch::gemm_pack, ldb * p.k);
-    if (p.n * p.k <= 64) {
-      for (int64_t j = 0; j < p.n; j++)
-        for (int64_t q = 0; q < p.k; q++) packed[q * ldb + j] = b[j * p.ldb + q];
-    } else {
-      for (int64_t j = 0; j < p.n; j += L)
-        pack_transposed(b + j * p.ldb, p.ldb, static_cast<int>(std::min<int64_t>(L, p.n - j)), p.k, packed + j, ldb);
+CRESSET_ALWAYS_INLINE void gemm_tiny(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, int64_t b_column, const TileOutput<P>& out) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      P sum = 0;
+      for (int64_t q = 0; q < k; q++) {
+        sum += a[i * a_row + q * a_k] * b[j * b_column + q];
+        asm volatile("");  // one addition after the other, fused where small_tile's are
+      }
+      out.c[i * out.ldc + j] = sum * out.alpha;
     }
-    b = packed;
+}
+
+template <class P>
+void gemm_small(const GemmProblem& p, const GemmBatch& batch) {
+  const P *a = static_cast<const P*>(p.a), *b = static_cast<const P*>(p.b);
+  const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
+  TileOutput<P> out{static_cast<P*>(p.c), p.ldc, p.alpha.as<P>(), p.beta.equal(0) ? P(0) : p.beta.as<P>(), static_cast<const P*>(p.bias), p.relu};
+  constexpr int L = kLanes<P>;
+  const bool tiny = p.trans_b && p.m * p.n * p.k <= 32 && out.beta == P(0) && !out.bias && !out.relu;
+  const int64_t ldb = p.trans_b ? ceil_div(p.n, L) * L : p.ldb;
+  P* const packed = p.trans_b && !tiny ? thread_scratch<P>(Scratch::gemm_pack, ldb * p.k) : nullptr;
+  for (int64_t item = 0; item < batch.count; item++, a += batch.a, b += batch.b, out.c += batch.c) {
+    if (tiny) {
+      gemm_tiny(p.m, p.n, p.k, a, a_row, a_k, b, p.ldb, out);
+    } else if (!packed) {
+      gemm_small<P>(p.m, p.n, p.k, a, a_row, a_k, b, ldb, out);
+    } else {
+      if (p.n * p.k <= 64) {
+        for (int64_t j = 0; j < p.n; j++)
+          for (int64_t q = 0; q < p.k; q++) packed[q * ldb + j] = b[j * p.ldb + q];
+      } else {
+        for (int64_t j = 0; j < p.n; j += L)
+          pack_transposed(b + j * p.ldb, p.ldb, static_cast<int>(std::min<int64_t>(L, p.n - j)), p.k, packed + j, ldb);
+      }
+      gemm_small<P>(p.m, p.n, p.k, a, a_row, a_k, packed, ldb, out);
+    }
   }
-  gemm_small<P>(p.m, p.n, p.k, a, p.trans_a ? 1 : p.lda, p.trans_a ? p.lda : 1, b, ldb,
-                {static_cast<P*>(p.c), p.ldc, p.alpha.as<P>(), p.beta.equal(0) ? P(0) : p.beta.as<P>(), static_cast<const P*>(p.bias), p.relu});
 }
 
 // The product by the path chosen for it; `packed` is the general way for this storage type.
@@ -320,7 +340,7 @@ void gemm_by_path(const GemmProblem& p, void (*packed)(const GemmProblem&)) {
     case GemmPath::few_rows: return gemm_few_rows<S, P>(p);
     case GemmPath::few_columns: return gemm_few_columns<S, P>(p);
     case GemmPath::small:
-      if constexpr (std::is_same_v<S, P>) return gemm_small<P>(p);
+      if constexpr (std::is_same_v<S, P>) return gemm_small<P>(p, GemmBatch{});
       [[fallthrough]];
     default: return packed(p);
   }
