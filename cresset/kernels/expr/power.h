@@ -13,12 +13,21 @@ template <class T> CRESSET_EXPR T signed_power(T x, T y, T magnitude) {
   return bits_of(x) < 0 ? (outside ? nan<T> : flipped) : magnitude;
 }
 
+// log of the magnitude of a float, whose exponent is a normal one here.
+CRESSET_EXPR double log_magnitude(double a) {
+  const double minus_e = minus_exponent(a), l = log1p_poly(scale_normal(a, minus_e) - 1);
+  const double value = fma(minus_e, -Format<double>::ln2_high, fma(minus_e, -Format<double>::ln2_low, l));
+  return a == 0 ? -inf<double> : a < inf<double> ? value : a;
+}
+
 CRESSET_EXPR float pow(float base, float exponent) {
-  const double x = base, y = exponent, a = abs(x);
+  // Beyond these limits floats are 0 or infinite. What a double need not decide is decided in floats, of which there are twice as many
+  // in a vector.
+  const double power = exp_normal(clamp_exp(exponent * log_magnitude(abs(base)), -110, 100));
   // 0 times an infinite logarithm, or a logarithm of 0 times infinity, is 0 here.
-  const bool one = (y == 0) | ((a == 1) & (y == y));
-  const double value = signed_power(x, y, one ? 1.0 : exp(y * log(a)));
-  return static_cast<float>((x == 1) | (y == 0) ? 1.0 : value);
+  const bool one = (exponent == 0) | ((abs(base) == 1) & (exponent == exponent));
+  const float value = signed_power(base, exponent, one ? 1.0f : static_cast<float>(power));
+  return (base == 1) | (exponent == 0) ? 1.0f : value;
 }
 
 // Where pow below leaves the C library's to the rest.
