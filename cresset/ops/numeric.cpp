@@ -250,7 +250,9 @@ Tensor pdist(const Tensor& self, double p) {
 
 // The two counts in the dtype of self, without dimensions, or as a number for integers.
 Tensor ldexp(const Tensor& self, const Tensor& other) {
-  if (is_integral_type(self.scalar_type(), true)) return self * cresset::pow(Scalar(2.0), other);
+  const bool whole = is_integral_type(self.scalar_type(), true);
+  if (!self.is_complex() && !other.is_complex()) return self * cresset::exp2(whole || other.is_floating_point() ? other : other.to(self.scalar_type()));
+  if (whole) return self * cresset::pow(Scalar(2.0), other);
   return self * cresset::full({}, 2, self.options().requires_grad(false)).pow(other);
 }
 

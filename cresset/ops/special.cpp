@@ -35,12 +35,22 @@ void frexp(const Tensor& self, const Tensor& mantissa, const Tensor& exponent) {
   auto split = [&](auto tag) {
     using T = decltype(tag);
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    using Bits = std::conditional_t<std::is_same_v<T, double>, uint64_t, uint32_t>;
+    constexpr int digits = std::numeric_limits<Wide>::digits - 1, bias = std::numeric_limits<Wide>::max_exponent - 2, fields = 2 * bias + 3;
     const T* from = static_cast<const T*>(x.data_ptr());
     T* m = static_cast<T*>(mantissa.data_ptr());
     for (int64_t i = 0; i < x.numel(); i++) {
-      int power = 0;
-      m[i] = static_cast<T>(std::frexp(static_cast<Wide>(from[i]), &power));
-      e[i] = power;
+      const Wide value = static_cast<Wide>(from[i]);
+      const Bits bits = __builtin_bit_cast(Bits, value);
+      const int field = static_cast<int>(bits >> digits) & fields;
+      if (field > 0 && field < fields) {
+        m[i] = static_cast<T>(__builtin_bit_cast(Wide, (bits & ~(Bits{fields} << digits)) | Bits{bias} << digits));
+        e[i] = field - bias;
+      } else {
+        int power = 0;  // of zeros, subnormal numbers and those that are not finite
+        m[i] = static_cast<T>(std::frexp(value, &power));
+        e[i] = power;
+      }
     }
   };
   if (self.scalar_type() == kDouble) split(double{});

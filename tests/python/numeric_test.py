@@ -118,6 +118,23 @@ class Special(unittest.TestCase):
         self.assertEqual((mantissa.tolist(), exponent.tolist(), exponent.dtype), (expected[0].tolist(), expected[1].tolist(), torch.int32))
         close(torch.ldexp(mantissa, exponent), x)
 
+    def test_mantissas_of_every_kind_of_number(self):
+        every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+        ends = np.array([0.0, -0.0, 1e-45, -1e-40, 1.1754944e-38, 3.4028235e38, -1.0, 0.5, INF, -INF, NAN], dtype=np.float32)
+        for x in (every, ends, ends.astype(np.float64), np.array([5e-324, -2.2250738585072014e-308, 1.7976931348623157e308])):
+            mantissa, exponent = torch.frexp(torch.from_numpy(x))
+            with np.errstate(invalid="ignore"):
+                expected = np.frexp(x)
+            np.testing.assert_array_equal(mantissa.numpy(), expected[0])
+            finite = np.isfinite(x)
+            np.testing.assert_array_equal(exponent.numpy()[finite], expected[1][finite])
+
+    def test_a_number_times_whole_powers_of_two_is_exact(self):
+        power = torch.arange(-149, 128)
+        np.testing.assert_array_equal(torch.ldexp(torch.ones(277), power).numpy(), np.ldexp(np.ones(277, dtype=np.float32), power.numpy()))
+        power = torch.arange(-1074, 1024)
+        np.testing.assert_array_equal(torch.ldexp(torch.ones(2098, dtype=torch.float64), power).numpy(), np.ldexp(np.ones(2098), power.numpy()))
+
 
 class Numeric(unittest.TestCase):
     def test_against_numpy(self):
