@@ -61,17 +61,18 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
   may_skip.index_put_({Slice(), Slice(3, indexing::None, 2)}, labels.narrow(1, 1, labels.size(1) - 1).ne(labels.narrow(1, 0, labels.size(1) - 1)));
   const Tensor emit = lp.clamp_min(kNever).gather(2, spread.unsqueeze(0).expand({steps, -1, -1}));
   const TensorOptions floats = TensorOptions(lp.scalar_type());
-  const Tensor never = full({batch, 1}, kNever, floats);
+  const std::vector<Tensor> emitted = emit.unbind(0);
+  const Tensor never = full({batch, 2}, kNever, floats), nowhere = full({}, kNever, floats);
   Tensor alpha;
   std::vector<Tensor> history;
   for (int64_t t = 0; t < steps; t++) {
     if (t == 0) {
       // Before the first step only the start: its first blank and first label are one step away.
-      alpha = where(arange(width).lt(2), emit[0], full_like(emit[0], kNever));
+      alpha = where(arange(width).lt(2), emitted[0], full_like(emitted[0], kNever));
     } else {
-      const Tensor one = cat({never, alpha.narrow(1, 0, width - 1)}, 1);
-      const Tensor two = where(may_skip, cat({never, never, alpha.narrow(1, 0, width - 2)}, 1), never);
-      alpha = logsumexp(stack({alpha, one, two}), 0) + emit[t];
+      const Tensor shifted = cat({never, alpha}, 1);
+      const Tensor two = where(may_skip, shifted.narrow(1, 0, width), nowhere);
+      alpha = logsumexp(stack({alpha, shifted.narrow(1, 1, width), two}), 0) + emitted[t];
     }
     history.push_back(alpha);
   }

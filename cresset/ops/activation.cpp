@@ -1,5 +1,7 @@
 // Checks, direct bodies and composites of ops/activation.toml.
 
+#include <limits>
+
 #include "cresset/dispatch/op.h"
 #include "cresset/kernels/pointwise.h"
 #include "cresset/ops/bodies_activation.h"
@@ -104,7 +106,13 @@ Tensor glu(const Tensor& self, int64_t dim) {
   CRESSET_CHECK(self.dim() > 0, "glu: does not support 0-dimensional tensors");
   const int64_t n = self.size(dim);
   CRESSET_CHECK(n % 2 == 0, "glu: the halved dimension must be even, but dimension ", dim, " is of size ", n);
-  return self.narrow(dim, 0, n / 2) * self.narrow(dim, n / 2, n / 2).sigmoid();
+  const Tensor a = self.narrow(dim, 0, n / 2), b = self.narrow(dim, n / 2, n / 2);
+  const dispatch::Key key = dispatch::key_of(self);
+  const LayerState& state = layer_state();
+  const bool recorded = (((key.layers | state.included) & ~state.excluded) | key.backend) != 0;
+  // Softplus' gradient without its threshold is this product, in one pass.
+  if (!recorded && (self.scalar_type() == kFloat || self.scalar_type() == kDouble)) return cresset::softplus_backward(a, b, 1, std::numeric_limits<double>::infinity());
+  return a * b.sigmoid();
 }
 
 }  // namespace composite

@@ -10,6 +10,8 @@ from cresset import nn
 from cresset.nn import functional as F
 from cresset.nn.utils import parametrizations, parametrize, prune, rnn
 
+NAN, INF = float("nan"), float("inf")
+
 
 def close(test, got, expected, tolerance=1e-5):
     np.testing.assert_allclose(got.detach().numpy() if isinstance(got, torch.Tensor) else got, expected, rtol=tolerance, atol=tolerance)
@@ -94,6 +96,18 @@ class Recurrent(unittest.TestCase):
         ):
             with self.assertRaises(error):
                 call()
+
+
+class Gates(unittest.TestCase):
+    def test_a_gated_linear_unit_has_the_same_bits_with_and_without_a_record(self):
+        for dtype in (torch.float32, torch.float64, torch.bfloat16):
+            x = torch.cat((torch.randn(33, 40) * 20, torch.tensor([[INF, -INF, NAN, 0.0] * 10])), 0).to(dtype)
+            for dim, narrow in ((1, x), (0, x[:, ::2])):
+                narrow = narrow[:32] if dim == 0 else narrow
+                a, b = narrow.chunk(2, dim)
+                expected = (a * b.sigmoid()).float().numpy()
+                np.testing.assert_array_equal(F.glu(narrow, dim).float().numpy(), expected)
+                np.testing.assert_array_equal(F.glu(narrow.clone().requires_grad_(), dim).detach().float().numpy(), expected)
 
 
 class Attention(unittest.TestCase):
