@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -163,6 +164,9 @@ TEST_F(Image, sizes_beyond_what_the_file_can_hold_are_refused) {
   EXPECT_NE(refusal_of(with_sides(65535, 65535)).find("cannot be read as JPEG"), std::string::npos);
   EXPECT_NE(refusal_of(with_sides(65500, 65500)).find("pixels, more than the"), std::string::npos);
   EXPECT_NE(refusal_of(with_sides(16000, 16000)).find("a bomb"), std::string::npos);
+  // Of as many pixels as the bytes could hold if there were only one component.
+  const uint32_t side = static_cast<uint32_t>(std::sqrt(0.8 * 512 * static_cast<double>(jpeg.size())));
+  EXPECT_NE(refusal_of(with_sides(side, side)).find("a bomb"), std::string::npos);
   EXPECT_NE(refusal_of(with_sides(1, 65535)).find("cannot be read as JPEG"), std::string::npos);
   EXPECT_NE(refusal_of(with_sides(0, 17)).find("cannot be read as JPEG"), std::string::npos);
   EXPECT_LT(peak() - before, 200);

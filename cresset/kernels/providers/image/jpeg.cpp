@@ -14,8 +14,8 @@ namespace cresset::kernels::image_codecs {
 
 namespace {
 
-// Every 64 values of the component that is not subsampled take a bit at least.
-constexpr double kMostPixelsPerByte = 512;
+// Every block of 64 values takes a bit at least.
+constexpr double kMostValuesPerByte = 512;
 // Files with more passes over the image only waste time; encoders make about ten.
 constexpr int kMostScans = 100;
 
@@ -75,6 +75,12 @@ class Decoder {
   const char* text() const { return trouble_.text; }
   int64_t height() const { return codec_.image_height; }
   int64_t width() const { return codec_.image_width; }
+  // Of all components, each as it was sampled, in whole blocks.
+  int64_t values() const {
+    int64_t blocks = 0;
+    for (int c = 0; c < codec_.num_components; c++) blocks += int64_t{codec_.comp_info[c].width_in_blocks} * codec_.comp_info[c].height_in_blocks;
+    return blocks * DCTSIZE2;
+  }
 
   bool read_header(const DecodeRequest& request) {
     if (setjmp(trouble_.way_out)) return false;
@@ -213,7 +219,7 @@ bool decode_jpeg(const DecodeRequest& request, PlaceImage place, std::string& er
     return false;
   };
   if (!decoder.read_header(request)) return failed();
-  if (!size_is_plausible(decoder.height(), decoder.width(), decoder.height() * decoder.width(), kMostPixelsPerByte, request, error)) return false;
+  if (!size_is_plausible(decoder.height(), decoder.width(), decoder.values(), kMostValuesPerByte, request, error)) return false;
   if (!decoder.start(request, facts)) return failed();
   facts.orientation = decoder.orientation();
   uint8_t* to = static_cast<uint8_t*>(place(facts));
