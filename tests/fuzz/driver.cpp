@@ -72,15 +72,15 @@ void write_finding() {
   std::fprintf(stderr, "finding: the input is in %s\n", write_input(options.artifacts, "finding-", current, current_size).c_str());
 }
 
-// Seconds that passed, and at which the input in hand began.
+// Seconds of computing that passed, and at which the input in hand began.
 volatile std::sig_atomic_t passed = 0, started = 0;
 
 void on_signal(int signal) {
-  if (signal == SIGALRM) {
+  if (signal == SIGPROF) {
     passed = passed + 1;
     if (!current || passed - started <= 10) return;
   }
-  std::fprintf(stderr, "finding: %s\n", signal == SIGALRM ? "an input took more than ten seconds" : strsignal(signal));
+  std::fprintf(stderr, "finding: %s\n", signal == SIGPROF ? "an input took more than ten seconds of computing" : strsignal(signal));
   write_finding();
   _exit(77);
 }
@@ -300,9 +300,9 @@ void __sanitizer_cov_trace_switch(uint64_t value, uint64_t* cases) {
 int main(int argc, char** argv) {
   parse(argc, argv);
   __sanitizer_set_death_callback(write_finding);
-  for (const int signal : {SIGALRM, SIGABRT, SIGSEGV}) std::signal(signal, on_signal);
+  for (const int signal : {SIGPROF, SIGABRT, SIGSEGV}) std::signal(signal, on_signal);
   const itimerval each_second{{1, 0}, {1, 0}};
-  setitimer(ITIMER_REAL, &each_second, nullptr);
+  setitimer(ITIMER_PROF, &each_second, nullptr);
   std::vector<Input> corpus = {Input()};
   run(corpus[0]);
   size_t files = 0;
