@@ -90,6 +90,8 @@ inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObje
 PyObject* wrap(Tensor t);
 // A new object of a subclass over a tensor that has no object yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor t);
+// Another tensor that is the same, for an object of another class. Layouts other than strided have no views: they are shared without a history.
+Tensor another_of(const Tensor& t);
 std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed = false);
 
 // A constant of one of the enumerations (dtype, layout, memory format).

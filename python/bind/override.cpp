@@ -118,7 +118,7 @@ namespace {
 PyObject* converted(PyObject* result, PyTypeObject* cls) {
   if (is_tensor(result)) {
     if (PyObject_TypeCheck(result, cls)) return Ref::share(result).release();
-    return guarded([&] { return wrap_as(cls, tensor_of(result).alias()); });
+    return guarded([&] { return wrap_as(cls, another_of(tensor_of(result))); });
   }
   if (PyTuple_CheckExact(result) || PyList_CheckExact(result)) {
     const bool list = PyList_CheckExact(result);

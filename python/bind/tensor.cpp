@@ -349,6 +349,7 @@ PyObject* wrap(Tensor t) {
   return new_object(CRESSET_UNLIKELY(impl->backend() == kFakeBackend) && fake_type ? fake_type : tensor_type, std::move(t));
 }
 
+Tensor another_of(const Tensor& t) { return t.layout() == Layout::Strided ? t.alias() : t.requires_grad() ? t.clone() : t.detach(); }
 PyObject* wrap_as(PyTypeObject* type, Tensor t) { return new_object(type, std::move(t)); }
 
 std::vector<Tensor> tensor_list(PyObject* sequence, bool none_allowed) {

@@ -236,7 +236,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
-  return guarded([&] { return wrap_as(subclass(cls), tensor_of(self).alias()); });
+  return guarded([&] { return wrap_as(subclass(cls), another_of(tensor_of(self))); });
 }
 
 // ---- storages ----------------------------------------------------------------------------------------------------------

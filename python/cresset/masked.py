@@ -4,7 +4,9 @@ import math
 
 import cresset as torch
 
-__all__ = """amax amin argmax argmin cumprod cumsum log_softmax logaddexp logsumexp mean median norm normalize prod softmax softmin std sum
+from ._masked_tensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+
+__all__ = """MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum is_masked_tensor log_softmax logaddexp logsumexp masked_tensor mean median norm normalize prod softmax softmin std sum
 var""".split()
 
 

@@ -1,0 +1,148 @@
+"""Masked tensors: numbers and texts are those that PyTorch 2.13 gives."""
+
+import copy
+import unittest
+
+import cresset as torch
+from cresset.masked import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+
+DATA = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+MASK = torch.tensor([[True, False, True], [False, True, False]])
+
+
+def made(requires_grad=False):
+    return masked_tensor(torch.tensor(DATA), MASK, requires_grad)
+
+
+class Masked(unittest.TestCase):
+    def holds(self, result, expected):
+        """Numbers where the mask is true, None elsewhere."""
+        self.assertIsInstance(result, MaskedTensor)
+        result = result.to_dense()
+        flat = zip(result.get_data().detach().reshape(-1).tolist(), result.get_mask().reshape(-1).tolist(), strict=True)
+        for (number, there), wanted in zip(flat, expected, strict=True):
+            self.assertEqual(there, wanted is not None)
+            if there:
+                self.assertAlmostEqual(number, wanted, places=4)
+
+    def test_texts(self):
+        self.assertEqual(repr(made()), "MaskedTensor(\n  [\n    [  1.0000,       --,   3.0000],\n    [      --,   5.0000,       --]\n  ]\n)")
+        self.assertEqual(str(made().long()[0]), "MaskedTensor(\n  [1,       --, 3]\n)")
+        self.assertEqual(repr(made().sum()), "MaskedTensor(  9.0000, True)")
+        self.assertEqual(repr(made()[0, 1]), "MaskedTensor(--, False)")
+
+    def test_unary_operators_keep_the_mask(self):
+        self.holds(made().exp(), [2.7183, None, 20.0855, None, 148.4132, None])
+        self.holds(-made(), [-1, None, -3, None, -5, None])
+        self.holds(made().clamp(2, 4), [2, None, 3, None, 4, None])
+        x = made()
+        self.assertIs(x.sqrt_(), x)
+        self.holds(x, [1, None, 1.7321, None, 2.2361, None])
+        with self.assertRaisesRegex(ValueError, "unary ops require"):
+            torch.sin(made(), out=torch.ones(2, 3))
+
+    def test_binary_operators_need_the_same_mask(self):
+        x = made()
+        for result in (x + x, x * 2, 2 * x, x + torch.tensor(DATA)):
+            self.holds(result, [2, None, 6, None, 10, None])
+        self.holds(x == 3, [0, None, 1, None, 0, None])
+        self.holds(x**2, [1, None, 9, None, 25, None])
+        self.assertEqual((x * torch.ones(2, 2, 3)).get_mask().shape, (2, 2, 3))
+        with self.assertRaisesRegex(ValueError, "Input masks must match"):
+            x + masked_tensor(torch.tensor(DATA), ~MASK)
+        with self.assertRaisesRegex(ValueError, "len.kwargs. must equal 0"):
+            torch.add(x, x, alpha=2)
+        x.add_(1)
+        self.holds(x, [2, None, 4, None, 6, None])
+
+    def test_reductions_look_at_what_counts(self):
+        x = masked_tensor(torch.tensor(DATA), torch.tensor([[True, False, True], [False] * 3]))
+        cases = {"sum": [4, None], "mean": [2, None], "prod": [3, None], "amax": [3, None], "amin": [1, None], "argmax": [2, None], "argmin": [0, None],
+                 "var": [2, None], "std": [1.4142, None], "all": [1, None]}  # fmt: skip
+        for name, expected in cases.items():
+            with self.subTest(name):
+                self.holds(getattr(x, name)(1), expected)
+                self.assertEqual(getattr(x, name)(1, keepdim=True).shape, (2, 1))
+        self.holds(x.sum(0), [1, None, 3])
+        self.holds(torch.mean(x), [2])
+        self.assertEqual(x.sum().item(), 4)
+        self.assertEqual((x.argmax(1).dtype, x.all(1).dtype), (torch.float32, torch.bool))
+        self.holds(made().softmax(1), [0.1192, None, 0.8808, None, 1, None])
+
+    def test_elements_move_with_their_mask(self):
+        x = made()
+        self.holds(x[:, 1:], [None, 3, 5, None])
+        self.holds(x.t(), [1, None, None, 5, 3, None])
+        self.holds(x.view(3, 2)[2], [5, None])
+        self.holds(torch.cat([x, x])[2], [1, None, 3])
+        self.assertEqual(torch.stack([x, x]).get_mask().shape, (2, 2, 3))
+        self.holds(x.split(2, 1)[1], [3, None])
+        self.holds(x.double().unsqueeze(0).expand(2, 2, 3)[1, 0], [1, None, 3])
+        self.assertEqual(x.double().dtype, torch.float64)
+        self.holds(list(x)[1], [None, 5, None])
+        self.holds(copy.deepcopy(x), [1, None, 3, None, 5, None])
+        self.holds(torch.where(MASK, x, 7.0), [1, 7, 3, 7, 5, 7])
+        self.assertEqual(x.to_tensor(0).tolist(), [[1, 0, 3], [0, 5, 0]])
+
+    def test_gradients_are_masked(self):
+        x = made(True)
+        self.assertTrue(x.is_leaf and x.requires_grad and x.grad is None)
+        (x.exp() * 2).sum().backward()
+        self.holds(x.grad, [5.4366, None, 40.1711, None, 296.8263, None])
+        x = made(True)
+        x.mean(1).sum().backward()
+        self.holds(x.grad, [0.5, None, 0.5, None, 1, None])
+        x.grad = None
+        self.assertIsNone(x.grad)
+        plain = torch.tensor(DATA, requires_grad=True)
+        as_masked_tensor(plain, MASK).prod().backward()
+        self.assertEqual(plain.grad.tolist(), [[15, 0, 5], [0, 3, 0]])
+
+    def test_masked_places_give_no_nan(self):
+        x = torch.tensor([-10.0, 100.0], requires_grad=True)
+        mask = x < 0
+        y = torch.where(mask, as_masked_tensor(x, mask).exp(), masked_tensor(torch.ones(2), ~mask))
+        y.sum().backward()
+        self.assertTrue(torch.allclose(x.grad, torch.tensor([-10.0, 0.0]).exp() * mask))
+
+    def test_sparse_parts(self):
+        for x, layout in ((made().to_sparse(), torch.sparse_coo), (made().to_sparse_csr(), torch.sparse_csr)):
+            self.assertEqual((x.layout, x.sin().layout, x.get_mask().layout), (layout,) * 3)
+            self.assertEqual((x.is_sparse_coo(), x.is_sparse_csr()), (layout == torch.sparse_coo, layout == torch.sparse_csr))
+            self.holds(x.sin(), [0.8415, None, 0.1411, None, -0.9589, None])
+            self.holds(x + x, [2, None, 6, None, 10, None])
+            self.holds(x * 2, [2, None, 6, None, 10, None])
+            self.holds(x.sum(1), [4, 5])
+            with self.assertRaisesRegex(ValueError, "same layout"):
+                x + made()
+        x = made(True)
+        x.to_sparse().square().to_dense().sum().backward()
+        self.holds(x.grad, [2, None, 6, None, 10, None])
+
+    def test_mistakes(self):
+        data = torch.tensor(DATA)
+        for error, text, arguments in (
+            (TypeError, "data must be a Tensor", ([1.0], MASK)), (TypeError, "data must be a Tensor", (made(), MASK)),
+            (TypeError, "dtype bool", (data, MASK.float())), (TypeError, "same layout", (data.to_sparse(), MASK)),
+            (TypeError, "torch.complex64 is not supported", (data.to(torch.complex64), MASK)), (TypeError, "uint8 is not supported", (data.byte(), MASK)),
+            (ValueError, r"data.dim\(\) must equal mask.dim\(\)", (data, MASK[0])), (ValueError, r"data.size\(\) must equal", (data, MASK.t())),
+        ):  # fmt: skip
+            for function in (masked_tensor, as_masked_tensor):
+                with self.assertRaisesRegex(error, text):
+                    function(*arguments)
+        for unknown in (torch.Tensor.cumsum, torch.Tensor.sort, torch.relu, torch.Tensor.max):
+            self.assertRaises(TypeError, unknown, made(), *([0] if unknown is torch.Tensor.cumsum else []))
+        self.assertRaises(TypeError, lambda: made().__setitem__(0, 1.0))
+        self.assertRaises(RuntimeError, made().tolist)
+        self.assertRaises(RuntimeError, made().numpy)
+
+    def test_kinds(self):
+        self.assertTrue(is_masked_tensor(made()))
+        self.assertFalse(is_masked_tensor(MASK))
+        x = torch.tensor(DATA)
+        self.assertEqual(as_masked_tensor(x, MASK).data_ptr(), x.data_ptr())
+        self.assertNotEqual(masked_tensor(x, MASK).data_ptr(), x.data_ptr())
+
+
+if __name__ == "__main__":
+    unittest.main()
