@@ -29,10 +29,12 @@ sys.dont_write_bytecode = True
 from cpp_names import undeclared  # noqa: E402
 
 HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd/gradcheck.h", "cresset/autograd/graph.h", "cresset/data/more.h", "cresset/dist/sync_batch_norm.h",
-           "cresset/nn/more.h", "cresset/transform/functionalize.h", "cresset/transform/recompute.h", "cresset/transform/vmap.h")  # fmt: skip
+           "cresset/nn/attention.h", "cresset/nn/more.h", "cresset/nn/products.h", "cresset/transform/functionalize.h", "cresset/transform/recompute.h",
+           "cresset/transform/vmap.h")  # fmt: skip
 # What compares a module's names: families of the parity suite (kit is kit_parity.py, op is op_parity.py), or tests of our own.
 TESTS = {
-    "nn": "kit modules", "nn.functional": "op forward", "nn.init": "kit initialisers", "nn.attention": "tests/python/nn", "nn.utils": "tests/python/nn",
+    "nn": "kit modules", "nn.functional": "op forward", "nn.init": "kit initialisers", "nn.attention": "tests/python/nn", "nn.attention.bias": "tests/python/nn",
+    "nn.attention.flex_attention": "tests/python/nn", "nn.utils": "tests/python/nn",
     "nn.utils.rnn": "tests/python/nn", "nn.utils.parametrize": "tests/python/nn", "nn.utils.parametrizations": "tests/python/nn",
     "nn.utils.prune": "tests/python/nn", "optim": "kit optimizers", "optim.lr_scheduler": "kit schedulers", "optim.swa_utils": "tests/python/optim",
     "distributions": "kit distributions", "amp": "tests/python/amp", "autograd": "tests/python/autograd", "autograd.forward_ad": "tests/python/autograd",

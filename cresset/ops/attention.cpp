@@ -3,7 +3,10 @@
 #include "cresset/kernels/attention.h"
 
 #include <cmath>
+#include <iostream>
+#include <utility>
 
+#include "cresset/ops/attention_kernels.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
@@ -44,7 +47,11 @@ kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k, const Tensor&
   return s;
 }
 
+thread_local AttentionKernels t_kernels = AttentionKernels::all;
+
 }  // namespace
+
+AttentionKernels set_attention_kernels(AttentionKernels kernels) { return std::exchange(t_kernels, kernels); }
 
 namespace meta {
 
@@ -119,6 +126,10 @@ Tensor attention_by_steps(const Tensor& q, const Tensor& k, const Tensor& v, con
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask,
                                     double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
   const char* op = "scaled_dot_product_attention";
+  if (t_kernels == AttentionKernels::none_warned)
+    std::cerr << "Warning: attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION\n";
+  CRESSET_CHECK(t_kernels == AttentionKernels::all, "No viable backend for ", op,
+                " was found. This is likely due to turning off both the math kernel and the fused kernels.");
   CRESSET_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, op, ": expected query, key and value to be at least 2 dimensional, got shapes ",
                 query.sizes(), ", ", key.sizes(), " and ", value.sizes());
   CRESSET_CHECK(query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type(), op,
