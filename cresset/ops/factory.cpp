@@ -1,15 +1,18 @@
 // Tensors from nothing, or from the shape of another: ops/factory.toml.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
+#include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/layout.h"
 #include "cresset/ops/bodies_factory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/sparse.h"
+#include "cresset/ops/uninitialized.h"
 
 namespace cresset::ops {
 
@@ -79,21 +82,45 @@ TensorOptions like(const Tensor& self, const TensorOptions& options) { return se
 
 }  // namespace
 
+namespace {
+
+std::atomic<bool> fills_uninitialized{false};
+
+CRESSET_NOINLINE CRESSET_COLD Tensor filled(Tensor t, int64_t first) {
+  if (layer_state().no_data != NoData::None || t.is_meta() || t.numel() <= first) return t;
+  const ScalarType dtype = t.scalar_type();
+  // All of the memory counts, whatever the strides.
+  Tensor flat = t.as_strided({t.numel() - first}, {1}, t.storage_offset() + first);
+  if (!t.is_non_overlapping_and_dense()) flat = t;
+  if (is_floating_type(dtype) || is_complex_type(dtype)) return flat.fill_(NAN), t;
+  if (dtype == kBool) return flat.fill_(true), t;
+  const int bits = static_cast<int>(8 * t.itemsize()) - (is_signed_type(dtype) ? 1 : 0);
+  flat.fill_(Scalar(bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1));
+  return t;
+}
+
+}  // namespace
+
+void set_fill_uninitialized(bool fill) { fills_uninitialized.store(fill, std::memory_order_relaxed); }
+Tensor as_uninitialized(Tensor t, int64_t first) {
+  return CRESSET_LIKELY(!fills_uninitialized.load(std::memory_order_relaxed)) ? t : filled(std::move(t), first);
+}
+
 namespace cpu {
 
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   check_strided("empty", options);
   check_sizes("empty", size);
-  if (CRESSET_LIKELY(!memory_format && !options.has_memory_format())) return Tensor(make_dense(size, options.dtype(), options.device()));
+  if (CRESSET_LIKELY(!memory_format && !options.has_memory_format())) return as_uninitialized(Tensor(make_dense(size, options.dtype(), options.device())));
   const MemoryFormat format = memory_format ? *memory_format : options.memory_format_opt().value();
   CRESSET_CHECK(format != MemoryFormat::Preserve, "empty: the preserve memory format is not supported, there is nothing to preserve");
-  return Tensor(make_strided(size, strides_for(size, format), options.dtype(), options.device()));
+  return as_uninitialized(Tensor(make_strided(size, strides_for(size, format), options.dtype(), options.device())));
 }
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
   check_strided("empty_strided", options);
   check_sizes("empty_strided", size);
-  return Tensor(make_strided(size, stride, options.dtype(), options.device()));
+  return as_uninitialized(Tensor(make_strided(size, stride, options.dtype(), options.device())));
 }
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {

@@ -8,6 +8,7 @@
 #include "cresset/ops/bodies_memory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
+#include "cresset/ops/uninitialized.h"
 
 namespace cresset::ops {
 
@@ -153,8 +154,10 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
     CRESSET_CHECK(storage.resizable(), "resize_: Trying to resize storage that is not resizable (memory of others, or lent to a NumPy array for instance) to ", size, "; clone the tensor first");
     storage.resize(needed);
   }
+  const int64_t before = self.numel();
   self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());
   self.impl()->bump_version();
+  as_uninitialized(self, before);
   return self;
 }
 

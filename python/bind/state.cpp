@@ -1,7 +1,10 @@
 // State of the process and of the thread: recording of gradients, default dtype, random numbers, threads, determinism.
 
+#include <execinfo.h>
+
 #include "cresset/autograd/autograd.h"
 #include "cresset/ops/mkldnn.h"
+#include "cresset/ops/uninitialized.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -56,6 +59,28 @@ PyObject* set_default(PyObject*, PyObject* dtype) {
     Py_RETURN_NONE;
   });
 }
+PyObject* set_fill(PyObject*, PyObject* on) {
+  return guarded([&]() -> PyObject* {
+    ops::set_fill_uninitialized(truth(on, "fill_uninitialized_memory"));
+    Py_RETURN_NONE;
+  });
+}
+
+// cpp_backtrace(frames_to_skip, maximum_number_of_frames).
+PyObject* cpp_backtrace(PyObject*, PyObject* args) {
+  Py_ssize_t skip, most;
+  if (!PyArg_ParseTuple(args, "nn", &skip, &most)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    CRESSET_CHECK_VALUE(skip >= 0 && most >= 0, "get_cpp_backtrace: numbers of frames must not be negative");
+    void* frames[256];
+    const int count = backtrace(frames, 256);
+    const std::unique_ptr<char*, void (*)(void*)> names(backtrace_symbols(frames, count), std::free);
+    std::string text;
+    for (Py_ssize_t i = 0; i < most && i + skip < count; i++) text += str("frame #", i, ": ", names.get()[i + skip], "\n");
+    return PyUnicode_FromString(text.c_str());
+  });
+}
+
 PyObject* get_default(PyObject*, PyObject*) { return Ref::share(constant(get_default_dtype())).release(); }
 
 PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_threads()); }
@@ -135,6 +160,8 @@ PyMethodDef functions[] = {
     {"_manual_seed", seed_default, METH_O, nullptr},
     {"_default_generator", wrapped_default_generator, METH_NOARGS, nullptr},
     {"_set_default_dtype", set_default, METH_O, nullptr},
+    {"_set_fill_uninitialized", set_fill, METH_O, nullptr},
+    {"_cpp_backtrace", cpp_backtrace, METH_VARARGS, nullptr},
     {"get_default_dtype", get_default, METH_NOARGS, kGetDefaultDtypeDoc},
     {"get_num_threads", threads, METH_NOARGS, kGetNumThreadsDoc},
     {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},

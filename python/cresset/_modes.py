@@ -266,15 +266,22 @@ def set_default_dtype(d, /):
 _determinism = {"mode": 0, "fill": True}
 
 
+def _set_determinism(**settings):
+    _determinism.update(settings)
+    _cresset._set_fill_uninitialized(_determinism["mode"] != 0 and _determinism["fill"])
+
+
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Every operator on the CPU is deterministic; the setting is kept for programs that ask for it.
+    """Every operator on the CPU is deterministic; `empty` and its like hold NaN or the greatest number while this is on.
+
+    The setting is kept for programs that ask for it; `torch.utils.deterministic.fill_uninitialized_memory` leaves memory as it is.
 
     >>> torch.use_deterministic_algorithms(True)
     >>> torch.are_deterministic_algorithms_enabled()
     True
     >>> torch.use_deterministic_algorithms(False)
     """
-    _determinism["mode"] = (1 if warn_only else 2) if mode else 0
+    _set_determinism(mode=(1 if warn_only else 2) if mode else 0)
 
 
 def are_deterministic_algorithms_enabled():
@@ -317,7 +324,7 @@ def set_deterministic_debug_mode(debug_mode):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in names or not isinstance(debug_mode, str) and debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn` or `error`, got {debug_mode}")
-    _determinism["mode"] = names.get(debug_mode, debug_mode)
+    _set_determinism(mode=names.get(debug_mode, debug_mode))
 
 
 _matmul_precision = ["highest"]

@@ -2,7 +2,9 @@
 
 import importlib as _importlib
 
-_SUBMODULES = ("benchmark", "checkpoint", "data", "dlpack", "hooks", "mkldnn", "model_summary", "tensorboard", "throughput_benchmark")
+import _cresset
+
+_SUBMODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "tensorboard", "throughput_benchmark")
 
 
 def set_module(obj, mod):
@@ -17,6 +19,15 @@ def set_module(obj, mod):
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
+
+
+def get_cpp_backtrace(frames_to_skip=0, maximum_number_of_frames=64):
+    """The functions of C and C++ that this thread is in, innermost first, a line each.
+
+    >>> "frame #0" in torch.utils.get_cpp_backtrace(maximum_number_of_frames=2)
+    True
+    """
+    return _cresset._cpp_backtrace(frames_to_skip, maximum_number_of_frames)
 
 
 def __getattr__(name):
