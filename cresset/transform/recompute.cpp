@@ -151,15 +151,15 @@ void CheckpointRecorder::compare() const {
 std::pair<CheckpointContext, CheckpointContext> noop_context_fn() { return {}; }
 
 variable_list checkpoint(std::function<variable_list(const variable_list&)> function, const variable_list& inputs, const CheckpointOptions& options) {
-  const bool plain = !options.context_fn() && !options.debug();
-  CRESSET_CHECK_VALUE(!options.use_reentrant() || plain, "checkpoint: context_fn and debug are only supported with use_reentrant(false)");
-  CRESSET_CHECK_VALUE(options.determinism_check() == "default" || options.determinism_check() == "none",
-                      "checkpoint: determinism_check should be \"default\" or \"none\", got \"", options.determinism_check(), "\"");
-  if (options.use_reentrant()) {
+  const bool plain = !options.context_fn && !options.debug;
+  CRESSET_CHECK_VALUE(!options.use_reentrant || plain, "checkpoint: context_fn and debug are only supported without use_reentrant");
+  CRESSET_CHECK_VALUE(options.determinism_check == "default" || options.determinism_check == "none",
+                      "checkpoint: determinism_check should be \"default\" or \"none\", got \"", options.determinism_check, "\"");
+  if (options.use_reentrant) {
     check_backward_validity(inputs);
-    return checkpoint(std::move(function), inputs, options.preserve_rng_state());
+    return checkpoint(std::move(function), inputs, options.preserve_rng_state);
   }
-  const auto [forward, again] = options.context_fn() ? options.context_fn()() : noop_context_fn();
+  const auto [forward, again] = options.context_fn ? options.context_fn() : noop_context_fn();
   if (!GradMode::is_enabled()) {
     const Recording none(nullptr, forward);
     return function(inputs);
@@ -167,12 +167,12 @@ variable_list checkpoint(std::function<variable_list(const variable_list&)> func
   const auto recorder = std::make_shared<CheckpointRecorder>();
   recorder->call = [function, arguments = kept(inputs)] { function(arguments()); };
   recorder->context = again;
-  if (options.preserve_rng_state()) recorder->random = default_generator().clone();
+  if (options.preserve_rng_state) recorder->random = default_generator().clone();
   recorder->in_autocast = amp::is_autocast_enabled(kCPU);
   recorder->dtype = amp::get_autocast_dtype(kCPU);
-  recorder->check = options.determinism_check() == "default";
-  recorder->early_stop = overridden(early_stop_override, options.early_stop());
-  recorder->debug = overridden(debug_override, options.debug());
+  recorder->check = options.determinism_check == "default";
+  recorder->early_stop = overridden(early_stop_override, options.early_stop);
+  recorder->debug = overridden(debug_override, options.debug);
   const autograd::SavedTensorsHooksGuard hooks([recorder](const Tensor& t) { return recorder->pack(t); },
                                                [recorder](const PackedTensor& packed) { return recorder->unpack(packed); });
   const Recording recording(recorder.get(), forward);

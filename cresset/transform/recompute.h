@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cresset/dispatch/op.h"
-#include "cresset/base/arg.h"
 #include "cresset/transform/checkpoint.h"
 
 namespace cresset {
@@ -30,16 +29,16 @@ CRESSET_API std::pair<CheckpointContext, CheckpointContext> noop_context_fn();
 
 struct CheckpointOptions {
   // true: a backward pass within the backward pass. false: stand-ins for what is saved, which works with everything of autograd.
-  CRESSET_ARG(bool, use_reentrant) = false;
-  CRESSET_ARG(bool, preserve_rng_state) = true;
+  bool use_reentrant = false;
+  bool preserve_rng_state = true;
   // Not with use_reentrant.
-  CRESSET_ARG(CheckpointContextFn, context_fn) = nullptr;
+  CheckpointContextFn context_fn = nullptr;
   // "default": shape, dtype and device of what is recomputed must be those of the forward pass. "none": they need not.
-  CRESSET_ARG(std::string, determinism_check) = "default";
+  std::string determinism_check = "default";
   // Keeps the stacks at which tensors were saved, for errors to show. Not with use_reentrant.
-  CRESSET_ARG(bool, debug) = false;
+  bool debug = false;
   // Ends the recomputation when all that is needed is there.
-  CRESSET_ARG(bool, early_stop) = true;
+  bool early_stop = true;
 };
 
 // The function's results, without keeping what it saves for backward. Errors: ValueError for options that do not go together; in backward

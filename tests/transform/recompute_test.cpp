@@ -21,19 +21,24 @@ Tensor leaf(uint64_t seed = 0) {
   return rand({4}, kDouble).requires_grad_();
 }
 Tensor gradient(const Tensor& out, const Tensor& x, bool retain = false) { return autograd::grad({out.sum()}, {x}, {}, retain)[0]; }
+template <class T>
+CheckpointOptions with(T CheckpointOptions::*option, std::type_identity_t<T> value, CheckpointOptions options = {}) {
+  options.*option = std::move(value);
+  return options;
+}
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Recompute, GivesValuesAndGradientsOfThePlainFunction) {
   const Function f = [](const Tensor& x) { return (x.sin() * 2).exp().cos(); };
   const Tensor x = leaf();
   for (const bool reentrant : {true, false}) {
-    const Tensor y = checkpoint(f, x, CheckpointOptions().use_reentrant(reentrant));
+    const Tensor y = checkpoint(f, x, with(&CheckpointOptions::use_reentrant, reentrant));
     EXPECT_TRUE(equal(y, f(x)));
     if (!reentrant) {
       EXPECT_TRUE(equal(gradient(y, x, true), gradient(f(x), x)));
     }
     const Tensor leaf = x.detach().requires_grad_();
-    checkpoint(f, leaf, CheckpointOptions().use_reentrant(reentrant)).sum().backward();
+    checkpoint(f, leaf, with(&CheckpointOptions::use_reentrant, reentrant)).sum().backward();
     EXPECT_TRUE(equal(leaf.grad(), gradient(f(x), x)));
   }
   NoGradGuard guard;
@@ -44,7 +49,7 @@ TEST(Recompute, DrawsTheSameRandomNumbersWhereItIsAsked) {
   for (const bool preserve : {true, false}) {
     const Tensor x = leaf();
     manual_seed(3);
-    const Tensor y = checkpoint([](const Tensor& t) { return t * rand({4}, kDouble); }, x, CheckpointOptions().preserve_rng_state(preserve));
+    const Tensor y = checkpoint([](const Tensor& t) { return t * rand({4}, kDouble); }, x, with(&CheckpointOptions::preserve_rng_state, preserve));
     EXPECT_EQ(allclose(gradient(y, x) * x.detach(), y.detach()), preserve);
   }
 }
@@ -60,10 +65,10 @@ TEST(Recompute, RunsOnceEachBackwardAndStopsEarly) {
     };
     const Tensor x = leaf();
     Tensor y, overridden;
-    y = checkpoint(f, x, CheckpointOptions().early_stop(early));
+    y = checkpoint(f, x, with(&CheckpointOptions::early_stop, early));
     {
       const utils::set_checkpoint_early_stop scope(!early);
-      overridden = checkpoint(f, x, CheckpointOptions().early_stop(early));
+      overridden = checkpoint(f, x, with(&CheckpointOptions::early_stop, early));
     }
     gradient(y, x, true);
     EXPECT_EQ(calls, early ? "bebeb" : "bebebe");
@@ -93,12 +98,12 @@ TEST(Recompute, NoticesFunctionsThatChange) {
   for (const bool debug : {true, false}) {
     calls = 0;
     const utils::set_checkpoint_debug_enabled scope(debug ? std::optional<bool>() : false);
-    const std::string sizes = error_of<utils::CheckpointError>([&] { gradient(checkpoint(wider, x, CheckpointOptions().debug(true)), x); });
+    const std::string sizes = error_of<utils::CheckpointError>([&] { gradient(checkpoint(wider, x, with(&CheckpointOptions::debug, true)), x); });
     EXPECT_TRUE(contains(sizes, "position 1") && contains(sizes, "[8]")) << sizes;
     EXPECT_EQ(contains(sizes, "was saved in the forward pass at"), debug) << sizes;
   }
   calls = 0;
-  EXPECT_FALSE(contains(error_of([&] { gradient(checkpoint(wider, x, CheckpointOptions().determinism_check("none")), x); }), "different metadata"));
+  EXPECT_FALSE(contains(error_of([&] { gradient(checkpoint(wider, x, with(&CheckpointOptions::determinism_check, "none")), x); }), "different metadata"));
 }
 
 TEST(Recompute, NoticesInputsThatChangeInPlace) {
@@ -118,11 +123,11 @@ TEST(Recompute, OpensContexts) {
   };
   const auto contexts = [&]() -> std::pair<utils::CheckpointContext, utils::CheckpointContext> { return {scope('(', ')'), scope('[', ']')}; };
   const Tensor x = leaf();
-  const Tensor y = checkpoint([&](const Tensor& t) { return seen += 'f', t.sin(); }, x, CheckpointOptions().context_fn(contexts));
+  const Tensor y = checkpoint([&](const Tensor& t) { return seen += 'f', t.sin(); }, x, with(&CheckpointOptions::context_fn, contexts));
   EXPECT_EQ(seen, "(f)");
   gradient(y, x);
   EXPECT_EQ(seen, "(f)[f]");
-  EXPECT_TRUE(equal(gradient(checkpoint([](const Tensor& t) { return t.sin(); }, x, CheckpointOptions().context_fn(utils::noop_context_fn)), x), x.cos()));
+  EXPECT_TRUE(equal(gradient(checkpoint([](const Tensor& t) { return t.sin(); }, x, with(&CheckpointOptions::context_fn, utils::noop_context_fn)), x), x.cos()));
 }
 
 TEST(Recompute, Sequences) {
@@ -136,11 +141,11 @@ TEST(Recompute, Sequences) {
 TEST(Recompute, RefusesOptionsThatDoNotGoTogether) {
   const Tensor x = leaf();
   const Function f = [](const Tensor& t) { return t.sin(); };
-  EXPECT_THROW(checkpoint(f, x, CheckpointOptions().use_reentrant(true).debug(true)), ValueError);
-  EXPECT_THROW(checkpoint(f, x, CheckpointOptions().use_reentrant(true).context_fn(utils::noop_context_fn)), ValueError);
-  EXPECT_THROW(checkpoint(f, x, CheckpointOptions().determinism_check("all")), ValueError);
+  EXPECT_THROW(checkpoint(f, x, with(&CheckpointOptions::debug, true, with(&CheckpointOptions::use_reentrant, true))), ValueError);
+  EXPECT_THROW(checkpoint(f, x, with(&CheckpointOptions::context_fn, utils::noop_context_fn, with(&CheckpointOptions::use_reentrant, true))), ValueError);
+  EXPECT_THROW(checkpoint(f, x, with(&CheckpointOptions::determinism_check, "all")), ValueError);
   testing::internal::CaptureStderr();
-  checkpoint(f, ones({2}), CheckpointOptions().use_reentrant(true));
+  checkpoint(f, ones({2}), with(&CheckpointOptions::use_reentrant, true));
   EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "None of the inputs"));
 }
 
@@ -176,7 +181,7 @@ struct Asked {
   std::vector<std::string> first, again;
   CheckpointPolicy answer;
   CheckpointOptions options() {
-    return CheckpointOptions().context_fn([this] {
+    return with(&CheckpointOptions::context_fn, [this] {
       return utils::create_selective_checkpoint_contexts([this](const utils::SelectiveCheckpointContext& context, const dispatch::OpEntry& op, const dispatch::Stack&) {
         EXPECT_EQ(context.op_output != nullptr, !context.is_recompute);
         (context.is_recompute ? again : first).push_back(op.name);
@@ -211,7 +216,7 @@ TEST(SelectiveCheckpoint, KeepsResultsOfTheChosenOperators) {
           },
           true);
     };
-    const Tensor y = checkpoint(f, x, CheckpointOptions().context_fn(contexts));
+    const Tensor y = checkpoint(f, x, with(&CheckpointOptions::context_fn, contexts));
     const variable_list got = autograd::grad({y.sum()}, {x, w}, {}, true);
     EXPECT_TRUE(equal(got[0], expected[0]) && equal(got[1], expected[1]));
     EXPECT_EQ(kept.size(), keeps ? 2u : 0u);
@@ -219,7 +224,7 @@ TEST(SelectiveCheckpoint, KeepsResultsOfTheChosenOperators) {
     EXPECT_EQ(equal(autograd::grad({y.sum()}, {x, w})[1], expected[1]), !keeps);
   }
   const auto named = [] { return utils::create_selective_checkpoint_contexts({"mm"}); };
-  EXPECT_TRUE(equal(gradient(checkpoint(f, x, CheckpointOptions().context_fn(named)), x), expected[0]));
+  EXPECT_TRUE(equal(gradient(checkpoint(f, x, with(&CheckpointOptions::context_fn, named)), x), expected[0]));
   EXPECT_THROW(utils::create_selective_checkpoint_contexts({"no_such_operator"}), Error);
 }
 

@@ -3,3 +3,5 @@
 from . import checkpoint as checkpoint, data as data, hooks as hooks, tensorboard as tensorboard
 from . import model_summary as model_summary
 from .model_summary import summary as summary
+
+def get_cpp_backtrace(frames_to_skip: int = 0, maximum_number_of_frames: int = 64) -> str: ...
