@@ -294,6 +294,12 @@ class Batches(unittest.TestCase):
         for steps in own:
             dataset = self.given(self.digits, transforms.Compose(steps))
             self.assertIsNone(gatherer(dataset).batch([0, 1], None))
+            # Random steps of threads would draw from one generator.
+            self.assertFalse(hasattr(iter(torch.utils.data.DataLoader(dataset, 2, num_workers=1))._pool, "threads"))
+        dataset = self.given(self.digits, to_tensor)
+        self.assertTrue(hasattr(iter(torch.utils.data.DataLoader(dataset, 2, num_workers=1))._pool, "threads"))
+        dataset.transforms = lambda image, target: (torch.zeros(1), target)
+        self.assertEqual(next(iter(torch.utils.data.DataLoader(dataset, 2)))[0].tolist(), [[0], [0]])
         dataset = self.given(self.digits, to_tensor, lambda target: -1)
         self.assertEqual(next(iter(torch.utils.data.DataLoader(dataset, 3)))[1].tolist(), [-1, -1, -1])
 

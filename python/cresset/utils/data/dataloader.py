@@ -51,9 +51,10 @@ class DataLoader(Generic[T_co]):
         timeout: seconds to wait for a batch from workers; 0 waits without end.
         worker_init_fn: called with its number in each worker before it reads.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context of `multiprocessing`; or "thread" for worker threads, which
-            share the dataset and copy nothing, good where reading releases the interpreter's lock. By default threads for a
-            `TensorDataset`, a `Subset` of one, a list or tuple, and datasets with an attribute ``releases_gil = True``, unless there is
-            a ``worker_init_fn`` or, but for the attribute, a ``collate_fn``; processes for others.
+            share the dataset and copy nothing, good where reading releases the interpreter's lock. By default threads for a list or tuple,
+            for what is read in whole batches (a `TensorDataset`, a `Subset`, `StackDataset` or `ConcatDataset` of such, MNIST and CIFAR
+            without random transforms), and for datasets with an attribute ``releases_gil = True``, unless there is a
+            ``worker_init_fn`` or, but for the attribute, a ``collate_fn``; processes for others.
         generator: of the order and of the workers' seeds.
         prefetch_factor: batches read ahead by each worker, by default 2.
         persistent_workers: keep the workers after an epoch.
@@ -455,7 +456,8 @@ class _Workers(_Epoch):
             return False
         if loader._auto_collation and not loader._is_stream and stacks_tensors(loader.collate_fn):
             # Items that lie ready: handing them to another process costs more than reading them, and would copy the pages that they lie in.
-            if type(loader.dataset) in (list, tuple, range) or gatherer(loader.dataset) is not None:
+            gather = gatherer(loader.dataset)
+            if type(loader.dataset) in (list, tuple, range) or (gather is not None and gather.ready()):
                 return True
         return getattr(loader.dataset, "releases_gil", False) is True
 

@@ -7,6 +7,7 @@ from cresset.utils.data._utils.gather import Gatherer, register
 from ..transforms import transforms as T
 from .cifar import CIFAR10, CIFAR100
 from .mnist import EMNIST, KMNIST, MNIST, FashionMNIST
+from .vision import StandardTransform
 
 
 def _steps(transform):
@@ -27,11 +28,19 @@ def _watched(step):
 class Images(Gatherer):
     """Batches of `data` and `targets`, through `transform`."""
 
+    def ready(self):
+        return self._transforms() is not None
+
+    def _transforms(self):
+        """The steps after `ToTensor`, None where images have to be looked at one by one."""
+        dataset, given = self.dataset, self.dataset.transforms
+        if type(given) is not StandardTransform or given.transform is not dataset.transform or dataset.target_transform is not None or given.target_transform is not None:
+            return None
+        return _steps(given.transform)
+
     def read(self, rows, take):
-        dataset = self.dataset
-        given = dataset.transforms
-        steps = None if given is None or dataset.target_transform is not None else _steps(given.transform)
-        if steps is None or given.transform is not dataset.transform or given.target_transform is not None:
+        dataset, steps = self.dataset, self._transforms()
+        if steps is None:
             return None
         data, targets = torch.as_tensor(dataset.data), dataset.targets
         if data.dtype != torch.uint8 or data.dim() not in (3, 4):

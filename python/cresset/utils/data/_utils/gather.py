@@ -48,6 +48,10 @@ class Gatherer:
     def parts(dataset):
         return []
 
+    def ready(self):
+        """Whether batches are to be had so, as things are now."""
+        return all(part.ready() for part in self.inner)
+
     def batch(self, index, take):
         """The batch of a list of indices, None where it is not to be had so; then reading its items also tells what is wrong."""
         if not index or type(index) is not list or not all(type(i) is int for i in index):
