@@ -147,6 +147,29 @@ TEST(AvgPool, EveryDtypeDivisorAndPadding) {
   });
 }
 
+// Windows of several vectors.
+TEST(AdaptivePool, TheMaximumOfWideWindowsIsTheFirstOfEqualOnesOrTheLastNan) {
+  for_each_isa([] {
+    for (const auto& [in, out] : {std::pair{Shape{1, 1, 300}, Shape{1, 1, 3}}, {Shape{1, 4, 91}, Shape{1, 2, 1}}, {Shape{2, 3, 500}, Shape{1, 2, 7}}}) {
+      PoolShape s;
+      s.planes = 4;
+      std::copy(in.begin(), in.end(), s.in);
+      std::copy(out.begin(), out.end(), s.out);
+      for (ScalarType t : kFloatDTypes) {
+        Array x(t, input_shape(s));
+        fill(x, 2);
+        check_max(t, s, x, true);
+        fill(x, 3, true);
+        check_max(t, s, x, true);
+        for (int64_t i = 0; i < x.numel(); i += 101) x.set<double>(i, NAN);
+        check_max(t, s, x, true);
+        for (int64_t i = 0; i < x.numel(); i++) x.set<double>(i, i % 2 ? -0.0 : -INFINITY);
+        check_max(t, s, x, true);
+      }
+    }
+  });
+}
+
 TEST(AdaptivePool, DivisibleAndUnevenWindows) {
   for_each_isa([] {
     for (const auto& [in, out] : {std::pair{Shape{1, 1, 30}, Shape{1, 1, 7}}, {Shape{1, 12, 18}, Shape{1, 6, 9}}, {Shape{1, 13, 17}, Shape{1, 5, 4}},

@@ -138,6 +138,8 @@ class MaxColumns {
   void pick(int64_t begin, int64_t end, int64_t step, T* y, int64_t* index) const {
     const A* best = best_.data();
     const I* where = where_.data();
+    if constexpr (std::is_floating_point_v<A>)
+      if (step == 1 && end - begin >= 2 * L && pick_vectors(begin, end, y, index)) return;
     A value = best[begin];
     I at = where[begin];
     for (int64_t w = begin + step; w < end; w += step) {
@@ -153,6 +155,30 @@ class MaxColumns {
   }
 
  private:
+  static constexpr int L = kLanes<A>;
+
+  // False, and nothing done, where there is a NaN, or zeros that may differ in sign.
+  bool pick_vectors(int64_t begin, int64_t end, T* y, int64_t* index) const {
+    const auto at = [&](int64_t w) { return std::min(w, end - L); };  // the last vector overlaps the one before it
+    Vec<A> most = load<A>(best_.data() + begin);
+    auto unordered = most != most;
+    for (int64_t w = begin + L; w < end; w += L) {
+      const Vec<A> v = load<A>(best_.data() + at(w));
+      unordered |= v != v;
+      most = v > most ? v : most;
+    }
+    const A value = fold_lanes(most, [](auto a, auto b) { return a > b ? a : b; });
+    if (any_lane(unordered) || value == 0) return false;
+    Vec<I> first = splat(std::numeric_limits<I>::max());
+    for (int64_t w = begin; w < end; w += L) {
+      const Vec<I> place = load<I>(where_.data() + at(w));
+      first = (load<A>(best_.data() + at(w)) == splat(value)) & (place < first) ? place : first;
+    }
+    *y = static_cast<T>(value);
+    if (index) *index = static_cast<int64_t>(fold_lanes(first, [](auto a, auto b) { return a < b ? a : b; }));
+    return true;
+  }
+
   int64_t width_;
   bool empty_ = true;
   std::vector<A> best_;
