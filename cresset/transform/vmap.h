@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "cresset/core/batched.h"
 #include "cresset/transform/func.h"
 
 namespace cresset {
@@ -55,6 +56,12 @@ CRESSET_API const VmapLevel* current_vmap();
 CRESSET_API const VmapLevel* set_current_vmap(const VmapLevel* level);
 // `t` repeated for each level of this thread at which it is not batched: so that a derivative by it is that of one element.
 CRESSET_API Tensor batched_at_all_levels(const Tensor& t);
+
+// What lies under an element of a batch: the whole batch below all levels, or below one. For looking at only.
+inline Tensor debug_unwrap(const Tensor& t, bool recurse = true) {
+  const BatchedImpl* element = as_batched(t);
+  return !element ? t : recurse ? physical(t) : element->value();
+}
 
 }  // namespace func
 }  // namespace cresset

@@ -113,6 +113,20 @@ class Examples(Case):
             self.same(lambda b, mode=mode: F.embedding_bag(b, table, padding_idx=2, mode=mode), bags)
 
 
+class Looks(Case):
+    def test_what_lies_under_an_element(self):
+        seen = []
+
+        def look(x):
+            seen.append((tuple(torch.func.debug_unwrap(x).shape), tuple(torch.func.debug_unwrap(x, recurse=False).shape)))
+            return x
+
+        vmap(vmap(look))(torch.ones(2, 3))
+        grad(lambda x: look(x).sum())(torch.ones(2))
+        self.assertEqual(seen, [((2, 3), (3,)), ((2,), (2,))])
+        self.assertRaises(TypeError, torch.func.debug_unwrap, 3)
+
+
 class InPlace(Case):
     def test_of_batched_tensors(self):
         def f(a):

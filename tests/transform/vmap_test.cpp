@@ -104,5 +104,17 @@ TEST(Vmap, Mistakes) {
   EXPECT_EQ(func::current_vmap(), nullptr);
 }
 
+TEST(Vmap, ElementsCanBeLookedUnder) {
+  std::vector<std::vector<int64_t>> seen;
+  const auto look = [&](const autograd::variable_list& in) {
+    for (const bool recurse : {true, false}) seen.push_back(func::debug_unwrap(in[0], recurse).sizes().vec());
+    return in;
+  };
+  func::vmap(func::vmap(look))({ones({2, 3})});
+  EXPECT_EQ(seen, (std::vector<std::vector<int64_t>>{{2, 3}, {3}}));
+  const Tensor plain = ones({1});
+  EXPECT_TRUE(func::debug_unwrap(plain).is_same(plain));
+}
+
 }  // namespace
 }  // namespace cresset

@@ -9,7 +9,8 @@ from _cresset import Tensor
 
 from .function import Function
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input", "gradcheck",
+           "gradgradcheck"]  # fmt: skip
 
 
 class GradcheckError(RuntimeError):
@@ -350,3 +351,105 @@ class _Check:
             if any(g is not None and g.ne(0).any() for g in grads):
                 raise GradcheckError("gradcheck: expected all input gradients to be undefined or zero when all output gradients are")
 
+
+def _deprecated(name, grad_out):
+    warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed; it will be removed", FutureWarning, stacklevel=3)
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+
+
+def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
+    """By central differences, for each of `target` that requires grad a matrix (its numbers, those of the first output of `fn(inputs)`).
+
+    Args:
+        fn: takes the tuple of inputs.
+        target: some of the inputs; all by default.
+        grad_out: 1.0; nothing else is supported any more.
+
+    Errors: ValueError for complex outputs, whose numbers are not those of a real function.
+
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> from cresset.autograd.gradcheck import get_numerical_jacobian
+    >>> get_numerical_jacobian(lambda inputs: inputs[0] * 3, (x,), eps=1e-6)[0].round()
+    tensor([[3., 0.],
+            [0., 3.]], dtype=torch.float64)
+    """
+    _deprecated("get_numerical_jacobian", grad_out)
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    target = inputs if target is None else (target,) if isinstance(target, Tensor) else target
+    outputs = fn(inputs)
+    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    if any(o.is_complex() for o in outputs):
+        raise ValueError("Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs.")
+    places = [next(i for i, x in enumerate(inputs) if x is t) for t in target if isinstance(t, Tensor) and t.requires_grad]
+    return [get_numerical_jacobian_wrt_specific_input(lambda *args: fn(args), i, inputs, outputs, eps)[0] for i in places]
+
+
+def get_numerical_jacobian_wrt_specific_input(fn, input_idx, inputs, outputs, eps, input=None, is_forward_ad=False):
+    """By central differences, for each of `outputs`, what `fn(*inputs)` gives, a matrix (numbers of one input, its numbers).
+
+    That of a complex input holds ds/dx + i ds/dy. Errors: AssertionError for complex outputs, but those of a real input with `is_forward_ad`.
+
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> from cresset.autograd.gradcheck import get_numerical_jacobian_wrt_specific_input
+    >>> get_numerical_jacobian_wrt_specific_input(torch.sum, 0, (x,), (x.sum(),), 1e-6)[0].round()
+    tensor([[1.],
+            [1.]], dtype=torch.float64)
+    """
+    import cresset as torch
+
+    x = inputs[input_idx] if input is None else input
+    if any(o.is_complex() for o in outputs) and (x.is_complex() or not is_forward_ad):
+        raise AssertionError("Expected ds_dx to be real-valued, not complex")
+    parts = _parts(x)
+
+    def values():
+        found = fn(*inputs)
+        return [torch.clone(o.detach()).reshape(-1) for o in ((found,) if isinstance(found, Tensor) else found)]
+
+    def difference(k):
+        before, sides = parts[k].item(), []
+        for step in (eps, -eps):
+            parts[k] = before + step
+            sides.append(values())
+        parts[k] = before
+        return [(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)]
+
+    columns = [difference(k) for k in itertools.product(*map(range, parts.shape))]
+    if not columns:
+        return tuple(torch.zeros(0, o.numel(), dtype=o.dtype) for o in outputs)
+    found = [torch.stack(rows) for rows in zip(*columns, strict=True)]
+    return tuple(torch.complex(j[0::2], j[1::2]) if x.is_complex() else j for j in found)
+
+
+def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
+    """By backward: (for each input that requires grad a matrix (its numbers, those of the output), whether two passes agree within
+    `nondet_tol`, whether gradients have the inputs' shapes, whether they have their dtypes).
+
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> from cresset.autograd.gradcheck import get_analytical_jacobian
+    >>> get_analytical_jacobian((x,), x * 3)[0][0]
+    tensor([[3., 0.],
+            [0., 3.]], dtype=torch.float64)
+    """
+    import cresset as torch
+
+    _deprecated("get_analytical_jacobian", grad_out)
+    if output.is_complex():
+        raise ValueError("Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs.")
+    sources = [x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+    def rows():
+        units = torch.eye(output.numel(), dtype=output.dtype)
+        return [torch.autograd.grad(output, sources, unit.view(output.shape), retain_graph=True, allow_unused=True) for unit in units]
+
+    first, second = rows(), rows()
+    pairs = [(g, h, x) for a, b in zip(first, second, strict=True) for g, h, x in zip(a, b, sources, strict=True) if g is not None]
+    agree = all((g - h).abs().max() <= nondet_tol for g, h, _ in pairs if g.numel())
+    found = [
+        torch.stack([torch.zeros(x.numel(), dtype=x.dtype) if g is None else g.reshape(-1) for g in column], 1)
+        for x, column in zip(sources, zip(*first, strict=True), strict=True)
+    ]
+    return tuple(found), agree, all(g.shape == x.shape for g, _, x in pairs), all(g.dtype == x.dtype for g, _, x in pairs)

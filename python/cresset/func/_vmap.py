@@ -180,3 +180,22 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         return tree_unflatten(whole, out_spec)
 
     return wrapped
+
+
+def debug_unwrap(tensor, *, recurse=True):
+    """What lies under the element that `vmap` shows to a function: the whole batch, below all levels, or with `recurse` False below one.
+
+    For looking at only: what is computed of it is not part of the transform. A tensor that is no such element comes back as it is.
+
+    >>> from cresset.func import debug_unwrap, vmap
+    >>> vmap(lambda x: print(debug_unwrap(x)) or x)(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    tensor([1., 2.])
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap: expected a tensor, got {type(tensor).__name__}")
+    while parts := _cresset.batched_parts(tensor):
+        tensor = parts[2]
+        if not recurse:
+            break
+    return tensor

@@ -1,10 +1,13 @@
 """gradcheck and gradgradcheck: what they accept and what they must refuse."""
 
+import sys
 import unittest
 import warnings
 
 import cresset as torch
 from cresset.autograd.gradcheck import GradcheckError
+
+matrices = sys.modules["cresset.autograd.gradcheck"]
 
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
 
@@ -95,6 +98,53 @@ class Gradcheck(unittest.TestCase):
         g = torch.ones(3, dtype=torch.float64, requires_grad=True)
         self.assertTrue(gradgradcheck(torch.sin, rand(3), g))
         self.assertTrue(gradgradcheck(lambda x, y: x * y, (rand(2), rand(2)), gen_non_contig_grad_outputs=True))
+
+
+class Jacobians(unittest.TestCase):
+    """Matrices that PyTorch 2.13 gives."""
+
+    def setUp(self):
+        self.x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+        self.y = torch.tensor([3.0, 4.0, 5.0], dtype=torch.float64, requires_grad=True)
+        self.z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
+        warnings.simplefilter("ignore")
+        self.addCleanup(warnings.resetwarnings)
+
+    def check(self, got, *wanted):
+        self.assertEqual(len(got), len(wanted))
+        for matrix, numbers in zip(got, wanted):
+            self.assertTrue(torch.allclose(matrix, torch.tensor(numbers, dtype=matrix.dtype), rtol=1e-5), matrix)
+
+    def test_by_differences_and_by_backward(self):
+        def f(inputs):
+            return inputs[0].sum() * inputs[1]
+
+        of_x, of_y = [[3.0, 4.0, 5.0]] * 2, [[3.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 3.0]]
+        self.check(matrices.get_numerical_jacobian(f, (self.x, self.y), eps=1e-6), of_x, of_y)
+        self.check(matrices.get_numerical_jacobian(f, (self.x, self.y), target=self.y, eps=1e-6), of_y)
+        found, *facts = matrices.get_analytical_jacobian((self.x, 3, self.y), f((self.x, self.y)))
+        self.check(found, of_x, of_y)
+        self.assertEqual(facts, [True] * 3)
+
+    def test_of_one_input(self):
+        def f(x, y):
+            return x.sum() * y, 2 * x.sum()
+
+        one = matrices.get_numerical_jacobian_wrt_specific_input
+        self.check(one(f, 0, (self.x, self.y), f(self.x, self.y), 1e-6), [[3.0, 4.0, 5.0]] * 2, [[2.0]] * 2)
+        self.check(one(torch.abs, 0, (self.z,), (self.z.abs(),), 1e-6), [[0.4472136 + 0.8944272j]])
+        self.check(matrices.get_analytical_jacobian((self.z,), self.z.abs())[0], [[0.4472136 + 0.8944272j]])
+        g = self.z.detach() ** 2 * self.x.sum()
+        self.check(one(lambda x: self.z.detach() ** 2 * x.sum(), 0, (self.x,), (g,), 1e-6, is_forward_ad=True), [[-3 + 4j]] * 2)
+        self.assertRaises(AssertionError, one, lambda x: self.z * x.sum(), 0, (self.x,), (g,), 1e-6)
+
+    def test_mistakes(self):
+        for function in (matrices.get_numerical_jacobian, matrices.get_analytical_jacobian):
+            with self.assertRaisesRegex(ValueError, "grad_out to be 1.0"):
+                function(*((torch.sin, self.x) if "numerical" in function.__name__ else (self.x, self.x * 2)), grad_out=2.0)
+        self.assertRaises(ValueError, matrices.get_numerical_jacobian, lambda i: i[0] * i[0], (self.z,))
+        with self.assertWarns(FutureWarning):
+            matrices.get_analytical_jacobian(self.x, self.x * 2)
 
 
 if __name__ == "__main__":
