@@ -1,5 +1,7 @@
 #include "cresset/core/tensor.h"
 
+#include "cresset/core/memory_format.h"
+
 #include <algorithm>
 
 #include "cresset/core/fake_mode.h"
@@ -30,27 +32,19 @@ void Tensor::check_accessor(ScalarType wanted, size_t dims) const {
   CRESSET_CHECK(is_cpu(), "accessor: expected a tensor on the cpu, got ", device());
 }
 
-namespace {
-
-// Whether the strides rise from the channels over the last dimension to the first, gaps allowed. Dimensions of size 1 count: a tensor
-// whose strides are those of a contiguous one is not channels last.
-bool rise_from_channels(IntArrayRef sizes, IntArrayRef strides) {
-  if (strides[1] == 0) return false;
+MemoryFormat suggested_format(IntArrayRef sizes, IntArrayRef strides) {
+  const size_t n = sizes.size();
+  if ((n != 4 && n != 5) || strides[1] == 0) return MemoryFormat::Contiguous;
   int64_t least = 0;
-  for (size_t i = 0, n = sizes.size(); i < n; i++) {
+  for (size_t i = 0; i < n; i++) {
     const size_t d = i == 0 ? 1 : i == n - 1 ? 0 : n - i;
-    if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) return false;
+    if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) return MemoryFormat::Contiguous;
     least = strides[d] * std::max<int64_t>(sizes[d], 1);
   }
-  return true;
+  return n == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
-}  // namespace
-
-MemoryFormat Tensor::suggest_memory_format() const {
-  if ((dim() == 4 || dim() == 5) && rise_from_channels(sizes(), strides())) return dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
-  return MemoryFormat::Contiguous;
-}
+MemoryFormat Tensor::suggest_memory_format() const { return suggested_format(sizes(), strides()); }
 
 void append_part(std::string& s, const Tensor& t) {
   if (!t.defined()) {

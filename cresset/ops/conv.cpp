@@ -1,5 +1,8 @@
 // Convolutions: `convolution` and its backward over kernels/conv.h; conv1d...conv_transpose3d as composites.
 
+#include "cresset/ops/conv.h"
+
+#include "cresset/core/memory_format.h"
 #include "cresset/kernels/conv.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
@@ -124,7 +127,19 @@ void run_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, 
     kernels::conv_forward(out.scalar_type(), params_of(g, x.sizes(), w, groups), x.data_ptr(), w.data_ptr(), bias_data, out.data_ptr());
 }
 
+// Gradients are in the format of the gradient that comes, which the derivative rule has put into that of the result.
+DimVector grad_strides(const Tensor& grad_output, IntArrayRef sizes) {
+  return sizes.size() == static_cast<size_t>(grad_output.dim()) && !is_complex_type(grad_output.scalar_type()) ? format_strides(grad_output, sizes) : DimVector();
+}
+
 }  // namespace
+
+MemoryFormat convolution_format(ScalarType dtype, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef weight_sizes, IntArrayRef weight_strides) {
+  if (input_sizes.size() != weight_sizes.size()) return MemoryFormat::Contiguous;
+  if (input_sizes.size() == 5 && (dtype == kDouble || (input_sizes[0] == 1 && dtype != kHalf && dtype != kBFloat16))) return MemoryFormat::Contiguous;
+  const MemoryFormat format = suggested_format(input_sizes, input_strides);
+  return format != MemoryFormat::Contiguous ? format : suggested_format(weight_sizes, weight_strides);
+}
 
 namespace meta {
 
@@ -138,17 +153,20 @@ OutSpec convolution(const Tensor& input, const Tensor& weight, const std::option
     CRESSET_CHECK(bias->scalar_type() == input.scalar_type(), "convolution: input dtype ", input.scalar_type(), " and bias dtype ",
                   bias->scalar_type(), " should be the same");
   }
-  return {shape, input.scalar_type(), input.device()};
+  OutSpec spec{shape, input.scalar_type(), input.device()};
+  const MemoryFormat format = convolution_format(input.scalar_type(), input.sizes(), input.strides(), weight.sizes(), weight.strides());
+  if (format != MemoryFormat::Contiguous) spec.strides = strides_for(shape, format);
+  return spec;
 }
 
 OutSpec convolution_grad_input(const Tensor& grad_output, const Tensor&, IntArrayRef input_sizes, IntArrayRef, IntArrayRef, IntArrayRef, bool,
                                IntArrayRef, int64_t) {
-  return {DimVector(input_sizes), grad_output.scalar_type(), grad_output.device()};
+  return {DimVector(input_sizes), grad_output.scalar_type(), grad_output.device(), grad_strides(grad_output, input_sizes)};
 }
 
 OutSpec convolution_grad_weight(const Tensor& grad_output, const Tensor&, IntArrayRef weight_sizes, IntArrayRef, IntArrayRef, IntArrayRef, bool,
                                 IntArrayRef, int64_t) {
-  return {DimVector(weight_sizes), grad_output.scalar_type(), grad_output.device()};
+  return {DimVector(weight_sizes), grad_output.scalar_type(), grad_output.device(), grad_strides(grad_output, weight_sizes)};
 }
 
 }  // namespace meta

@@ -203,7 +203,7 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   DimVector split(self.sizes());
   split[1] = groups;
   split.insert(split.begin() + 2, self.size(1) / groups);
-  return own(self.reshape(split).transpose(1, 2).clone(MemoryFormat::Contiguous).view(self.sizes()));
+  return own(self.reshape(split).transpose(1, 2).clone(MemoryFormat::Contiguous).view(self.sizes()).contiguous(self.suggest_memory_format()));
 }
 
 Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const TensorOptions& options) {

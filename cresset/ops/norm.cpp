@@ -113,7 +113,7 @@ OutSpecs native_group_norm(const Tensor& input, const OptionalTensor& weight, co
 
 OutSpecs native_group_norm_backward(const Tensor&, const Tensor& input, const Tensor&, const Tensor&, const OptionalTensor& weight, int64_t) {
   const OutSpec param{{input.size(1)}, given(weight) ? weight->scalar_type() : input.scalar_type(), input.device()};
-  return {like(input), param, param};
+  return {image_like(input), param, param};
 }
 
 OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
@@ -136,7 +136,7 @@ OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, co
 OutSpecs native_batch_norm_backward(const Tensor&, const Tensor& input, const OptionalTensor& weight, const OptionalTensor&,
                                     const OptionalTensor&, const Tensor&, const Tensor&, bool, double) {
   const OutSpec param{{input.size(1)}, given(weight) ? weight->scalar_type() : input.scalar_type(), input.device()};
-  return {like(input), param, param};
+  return {image_like(input), param, param};
 }
 
 }  // namespace meta

@@ -109,7 +109,10 @@ OutSpecs with_indices(const Tensor& self, int64_t dims, const PoolShape& p, bool
   return {values, OutSpec{values.sizes, kLong, values.device, values.strides}};
 }
 
-OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
+// A gradient to `t`: that of an image keeps its memory format.
+OutSpec like(const Tensor& t, int64_t dims) {
+  return {DimVector(t.sizes()), t.scalar_type(), t.device(), dims == 2 ? format_strides(t, t.sizes()) : DimVector()};
+}
 
 bool is_one(IntArrayRef sizes) { return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; }); }
 
@@ -169,8 +172,8 @@ CRESSET_POOL(3)
 
 namespace meta {
 
-OutSpec _avg_pool_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>, int64_t) {
-  return like(self);
+OutSpec _avg_pool_backward(const Tensor&, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>, int64_t dims) {
+  return like(self, dims);
 }
 OutSpec _avg_pool(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool,
                   std::optional<int64_t> divisor_override) {
@@ -186,12 +189,12 @@ OutSpecs _adaptive_max_pool(const Tensor& self, IntArrayRef output_size) {
   const auto dims = static_cast<int64_t>(output_size.size());
   return with_indices(self, dims, adaptive_shape("adaptive_max_pool", self, dims, output_size), dims == 2);
 }
-OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t) { return like(self); }
+OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t dims) { return like(self, dims); }
 
-OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef sizes, int64_t) {
+OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef sizes, int64_t dims) {
   CRESSET_CHECK(grad_output.sizes() == indices.sizes(), "max_pool backward: expected a gradient of shape ", indices.sizes(), ", got ",
                 grad_output.sizes());
-  return {DimVector(sizes), grad_output.scalar_type(), grad_output.device()};
+  return {DimVector(sizes), grad_output.scalar_type(), grad_output.device(), dims == 2 ? format_strides(indices, sizes) : DimVector()};
 }
 
 }  // namespace meta

@@ -83,7 +83,7 @@ OutSpec _pad_mode(const Tensor& self, IntArrayRef pad, int64_t mode) {
   return s;
 }
 OutSpec _pad_mode_backward(const Tensor& grad_output, IntArrayRef sizes, IntArrayRef, int64_t) {
-  return {DimVector(sizes), grad_output.scalar_type(), grad_output.device()};
+  return {DimVector(sizes), grad_output.scalar_type(), grad_output.device(), format_strides(grad_output, sizes)};
 }
 OutSpec _resize_images(const Tensor& self, IntArrayRef output_size, int64_t, bool, bool, const std::optional<ArrayRef<double>>&) {
   const int64_t dims = static_cast<int64_t>(output_size.size());

@@ -251,5 +251,65 @@ class Indices(unittest.TestCase):
             torch.tensor(1.0).index_select(0, torch.tensor([0, 0]))
 
 
+
+class ChannelsLast(unittest.TestCase):
+    """What PyTorch 2.13 gives, with (L) for channels last and (C) for contiguous memory."""
+
+    def format_of(self, t):
+        last = t.dim() > 3 and t.is_contiguous(memory_format=torch.channels_last if t.dim() == 4 else torch.channels_last_3d)
+        return ("C" if t.is_contiguous() else "") + ("L" if last else "")
+
+    def last(self, t, wanted):
+        return t.to(memory_format=torch.channels_last if t.dim() == 4 else torch.channels_last_3d) if wanted else t
+
+    def test_convolutions(self):
+        F = torch.nn.functional
+        plain, kept, mixed = ("C", "C", "C"), ("L", "L", "L"), ("L", "C", "C")
+        cases = [(torch.float32, F.conv2d, (2, 4, 8, 8), (6, 4, 3, 3), kept), (torch.float64, F.conv2d, (2, 4, 8, 8), (6, 4, 3, 3), kept), (torch.bfloat16, F.conv2d, (1, 4, 8, 8), (6, 4, 3, 3), kept),
+                 (torch.complex64, F.conv2d, (2, 4, 8, 8), (6, 4, 3, 3), mixed), (torch.float32, F.conv_transpose2d, (2, 4, 8, 8), (4, 6, 3, 3), kept),
+                 (torch.float32, F.conv3d, (2, 4, 5, 5, 5), (6, 4, 2, 2, 2), kept), (torch.float32, F.conv3d, (1, 4, 5, 5, 5), (6, 4, 2, 2, 2), plain),
+                 (torch.float64, F.conv3d, (2, 4, 5, 5, 5), (6, 4, 2, 2, 2), plain), (torch.bfloat16, F.conv3d, (1, 4, 5, 5, 5), (6, 4, 2, 2, 2), kept)]  # fmt: skip
+        for dtype, function, shape, weight_shape, expected in cases:
+            x, w = torch.randn(shape).to(dtype), torch.randn(weight_shape).to(dtype)
+            reference = None
+            for x_last, w_last in ((False, False), (True, False), (False, True), (True, True)):
+                for grad_last in (False, True):
+                    with self.subTest(dtype=dtype, function=function.__name__, shape=shape, x_last=x_last, w_last=w_last, grad_last=grad_last):
+                        a, b = self.last(x, x_last).requires_grad_(), self.last(w, w_last).requires_grad_()
+                        y = function(a, b)
+                        results = (y, *torch.autograd.grad(y, (a, b), self.last(torch.ones(y.shape, dtype=dtype), grad_last)))
+                        self.assertEqual(tuple(map(self.format_of, results)), expected if x_last or w_last else plain)
+                        reference = reference or [r.detach().clone() for r in results]
+                        for result, value in zip(results, reference):
+                            self.assertTrue(torch.equal(result.detach(), value))
+
+    def test_gradients_of_norms_and_pools(self):
+        F, nn = torch.nn.functional, torch.nn
+        bn, gn = nn.BatchNorm2d(4), nn.GroupNorm(2, 4)
+        for name, function in {
+            "batch_norm": bn, "evaluated": lambda x: F.batch_norm(x, torch.zeros(4), torch.ones(4)), "group_norm": gn, "max": lambda x: F.max_pool2d(x, 2),
+            "avg": lambda x: F.avg_pool2d(x, 2), "adaptive_max": lambda x: F.adaptive_max_pool2d(x, 4), "adaptive_avg": lambda x: F.adaptive_avg_pool2d(x, 4),
+        }.items():  # fmt: skip
+            with self.subTest(name):
+                x = torch.randn(2, 4, 8, 8)
+                plain, kept = x.clone().requires_grad_(), self.last(x, True).requires_grad_()
+                weights = torch.randn(function(plain).shape)
+                gradients = [torch.autograd.grad((function(t) * weights).sum(), t)[0] for t in (plain, kept)]
+                self.assertEqual([self.format_of(g) for g in gradients], ["C", "L"])
+                self.assertTrue(torch.equal(*gradients))
+
+    def test_a_network_keeps_it_from_end_to_end(self):
+        nn = torch.nn
+        net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.GELU(), nn.AdaptiveAvgPool2d(2))
+        x = torch.randn(2, 3, 16, 16)
+        expected = net(x)
+        net.to(memory_format=torch.channels_last)
+        seen = []
+        for layer in net:
+            layer.register_forward_hook(lambda layer, args, result: seen.append(self.format_of(result)))
+        torch.testing.assert_close(net(self.last(x, True)), expected)
+        self.assertEqual(seen, ["L"] * 7)
+
+
 if __name__ == "__main__":
     unittest.main()

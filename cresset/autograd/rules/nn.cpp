@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "cresset/autograd/rules/rules.h"
+#include "cresset/ops/conv.h"
 
 namespace cresset::autograd::rules {
 
@@ -83,6 +84,11 @@ Tensor sum_to_channels(const Tensor& grad) {
   DimVector dims{0};
   for (int64_t d = 2; d < grad.dim(); d++) dims.push_back(d);
   return grad.sum(dims);
+}
+
+Tensor in_result_format(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef weight_sizes, IntArrayRef weight_strides) {
+  const MemoryFormat format = ops::convolution_format(grad.scalar_type(), input_sizes, input_strides, weight_sizes, weight_strides);
+  return grad.suggest_memory_format() == format ? grad : grad.contiguous(format);
 }
 
 namespace {

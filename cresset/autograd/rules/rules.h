@@ -98,6 +98,8 @@ Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tenso
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
 // Sums a gradient of shape (N, C, ...) over everything but the channels.
 Tensor sum_to_channels(const Tensor& grad);
+// The gradient of a convolution's result, in the memory format of that result.
+Tensor in_result_format(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef weight_sizes, IntArrayRef weight_strides);
 // Gradients of (grad_output, self) of the backward of cross entropy against class indices.
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
     const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction, int64_t ignore_index, double label_smoothing);

@@ -25,7 +25,7 @@ def channel_shuffle(input, groups):
         raise RuntimeError(f"channel_shuffle: number of channels must be divisible by groups, got {input.shape[1]} and {groups}")
     if input.numel() == 0:
         return input.clone()
-    return input.reshape(input.shape[0], groups, input.shape[1] // groups, *input.shape[2:]).transpose(1, 2).reshape(input.shape)
+    return ops["channel_shuffle"](input, groups)
 
 
 native_channel_shuffle = channel_shuffle
