@@ -53,11 +53,8 @@ void Checkpoint::read_legacy() {
                         : front.substr(1, 5) == "NUMPY"     ? "; it is a .npy file, which torch.io.load_npy reads"
                         : front.substr(8, 2) == "{\""       ? "; it is a safetensors file, which torch.io.safetensors.load_file reads"
                                                             : "";
-    const std::string what =
-        cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the formats before it", other);
-    // Read as a pickle, it would begin by taking from an empty stack.
-    if (std::string_view(".QRabestu\x81").find(start[0]) != std::string_view::npos) cresset::detail::throw_error<IndexError>(what);
-    cresset::detail::throw_error<UnpicklingError>(what);
+    cresset::detail::throw_error<UnpicklingError>(
+        cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the formats before it", other));
   }
   NodeId keys = 0;
   size_t consumed = 0;
