@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .model import OPTIONS, Argument, Op, Row, Type
 
-TEMPLATE = Path(__file__).parent / "extension.pyi"
+TEMPLATE = Path(__file__).resolve().parents[2] / "python/bind/extension.pyi"
 MARK = "    # Operators of the rows.\n"
 NUMBERS_AS_TENSORS = {"add", "sub", "mul", "div", "floor_divide"}
 PLAIN = {"Tensor": "Tensor", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool", "str": "_str", "ScalarType": "_DType",
