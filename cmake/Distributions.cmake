@@ -2,6 +2,7 @@
 file(GLOB distribution_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/distributions/*.cpp)
 add_library(cresset_distributions SHARED ${distribution_sources})
 set_target_properties(cresset_distributions PROPERTIES EXPORT_NAME distributions)
+cresset_declare_units(cresset_distributions)
 target_link_libraries(cresset_distributions PUBLIC cresset PRIVATE cresset_flags)
 # Their time goes into the ops that they call.
 target_compile_options(cresset_distributions PRIVATE $<$<CONFIG:Release>:-Os>)

@@ -22,6 +22,7 @@ add_library(cresset_objects OBJECT ${library_sources} ${CRESSET_GENERATED_SOURCE
 target_link_libraries(cresset_objects PRIVATE cresset_flags)
 target_compile_definitions(cresset_objects PRIVATE CRESSET_BUILDING_LIBRARY)
 add_dependencies(cresset_objects cresset_opgen)
+cresset_declare_units(cresset_objects)
 
 add_library(cresset SHARED $<TARGET_OBJECTS:cresset_objects> ${CRESSET_KERNEL_OBJECTS})
 target_include_directories(cresset PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>
