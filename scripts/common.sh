@@ -37,5 +37,32 @@ build() {
   shift
   cmake --preset "$preset" >"/tmp/cresset-configure-$preset.log" 2>&1 ||
     { tail -20 "/tmp/cresset-configure-$preset.log" >&2; echo "cmake could not configure preset $preset" >&2; exit 1; }
-  if [ $# -gt 0 ]; then cmake --build --preset "$preset" --target "$@"; else cmake --build --preset "$preset"; fi
+  local targets=()
+  [ $# -eq 0 ] || targets=(--target "$@")
+  cmake --build --preset "$preset" "${targets[@]}" | progress "building $preset"
+}
+
+# Turns the lines of ninja into one line with the share that is done and the time left; without a terminal into a line for each tenth. All else passes.
+progress() {
+  local terminal=0
+  [ ! -t 1 ] || terminal=1
+  awk -v title="$1" -v terminal="$terminal" '
+    function clock() { "date +%s" | getline now; close("date +%s"); return now }
+    function left(seconds) { return seconds >= 90 ? int(seconds / 60 + 0.5) " min" : int(seconds + 0.5) " s" }
+    BEGIN { start = clock() }
+    /^\[[0-9]+\/[0-9]+\]/ {
+      split(substr($1, 2, length($1) - 2), count, "/")
+      share = count[1] / count[2]
+      if (terminal || int(share * 10) > tenth || count[1] == count[2]) {
+        tenth = int(share * 10)
+        line = sprintf("%s: %d of %d steps (%d %%), about %s left", title, count[1], count[2], 100 * share, left((clock() - start) * (1 - share) / share))
+        if (terminal) printf "\r\033[K%s", line; else print line
+        fflush()
+        open = terminal
+      }
+      next
+    }
+    /^ninja: (Entering|no work)/ { next }
+    { if (open) print ""; open = 0; print; fflush() }
+    END { if (open) print "" }'
 }
