@@ -7,6 +7,7 @@ usage: python -m cresset SCRIPT [ARGUMENT...]     run a PyTorch script with `tor
        python -m cresset -m MODULE [ARGUMENT...]  the same for a module
        python -m cresset -c CODE [ARGUMENT...]    the same for a line of code
        python -m cresset --info                   version, build, instruction set, threads, providers
+       python -m cresset --absent                 which wings of PyTorch are not there yet
        python -m cresset --version
        python -m cresset --help
 """
@@ -40,6 +41,11 @@ def main():
         return 0 if arguments else 2
     if first == "--info":
         print(info(), end="")
+        return 0
+    if first == "--absent":
+        from cresset import _absent
+
+        print(_absent.table(), end="")
         return 0
     if first == "--version":
         import _cresset

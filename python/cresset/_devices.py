@@ -39,3 +39,43 @@ def refusing_class(device, name, module, text):
         refuse(device)
 
     return type(name, (), {"__new__": __new__, "__module__": module, "__doc__": _refusal(device, text)})
+
+
+def answering(device, name, text, value):
+    """A function `name` that says what holds where there is no such device."""
+
+    def function(*args, **kwargs):
+        return value() if callable(value) else value
+
+    function.__name__ = function.__qualname__ = name
+    shown = "" if value is None else f"    {value() if callable(value) else value!r}\n"
+    function.__doc__ = f"{text}\n\n    >>> torch.{device.lower()}.{name}({'0' if name.startswith('manual_seed') else ''})\n{shown}    "
+    return function
+
+
+_ANSWERS = {
+    "is_available": ("Whether there is such a device to compute on.", False),
+    "is_initialized": ("Whether the device has been started in this process.", False),
+    "is_bf16_supported": ("Whether the device computes in bfloat16.", False),
+    "device_count": ("How many such devices there are.", 0),
+    "empty_cache": ("Gives cached memory of the device back; there is none.", None),
+    "manual_seed": ("Seeds the device's generator, if there is one.", None),
+    "manual_seed_all": ("Seeds the generators of all such devices.", None),
+    "seed": ("Seeds the device's generator, if there is one, with a random number.", None),
+    "seed_all": ("Seeds the generators of all such devices with random numbers.", None),
+    "memory_allocated": ("Memory in bytes that tensors on the device use.", 0),
+    "max_memory_allocated": ("The most memory in bytes that tensors on the device used.", 0),
+    "memory_reserved": ("Memory in bytes that the device's allocator holds.", 0),
+    "max_memory_reserved": ("The most memory in bytes that the device's allocator held.", 0),
+    "get_rng_state_all": ("The states of the generators of all such devices.", list),
+}
+
+
+def namespace(device, module, answers, refusals, classes):
+    """The functions and classes of a module for a device that is not built in: names by kind, each list in one text."""
+    made = {name: answering(device, name, *_ANSWERS[name]) for name in answers.split()}
+    made |= {name: refusing(device, name, f"A function of {device} devices.") for name in refusals.split()}
+    made |= {name: refusing_class(device, name, module, f"A class of {device} devices.") for name in classes.split()}
+    for name, thing in made.items():
+        thing.__module__ = module
+    return made

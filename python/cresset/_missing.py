@@ -1,17 +1,57 @@
-"""What a name that is not there raises: the error names it and says where progress is tracked."""
+"""What becomes of a name that a module does not hold: a stand-in of an absent wing, or an error that names it and says where to look."""
 
 import sys
 
-_TRACKED = "docs/parity.md tells what is there"
+WHERE = "python -m cresset --absent lists what is not there"
+fallbacks = []  # functions of (module, name) that may know the name, or raise AttributeError
 
 
-def error(module, name):
-    """The exception for a module's `__getattr__` to raise."""
+def _table():
+    """The table of absent wings. A `from . import` would ask the package's `__getattr__`, which asks here."""
+    import importlib
+
+    return importlib.import_module(f"{__package__}._absent")
+
+
+def found(module, name):
+    """What a module's `__getattr__` gives: the stand-in for a name of an absent wing. Raises where there is none."""
+    thing = None if name.startswith("__") else _table().found(module, name)
+    if thing is not None:
+        return thing
+    for ask in fallbacks:
+        try:
+            return ask(module, name)
+        except AttributeError:
+            pass
+    raise _error(module, name, sys._getframe(2))
+
+
+def _error(module, name, frame):
     import opcode
 
-    frame = sys._getframe(2)
     what = f"{name!r} from {module!r}"
     # `from torch import x` would replace an AttributeError by words of its own.
     if frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]:
-        return ImportError(f"cannot import name {what}: Cresset has none ({_TRACKED})", name=name)
-    return AttributeError(f"module {module!r} has no attribute {name!r} ({_TRACKED})", name=name, obj=sys.modules.get(module))
+        return ImportError(f"cannot import name {what}: Cresset has none ({WHERE})", name=name)
+    return AttributeError(f"module {module!r} has no attribute {name!r} ({WHERE})", name=name, obj=sys.modules.get(module))
+
+
+class _Finder:
+    """Finds the modules of absent wings, after everything that has a file."""
+
+    def find_spec(self, name, path=None, target=None):
+        package, _, inner = name.partition(".")
+        if package != __package__ or not _table().is_module(inner):
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        return _table().make_module(spec)
+
+    def exec_module(self, module):
+        pass
+
+
+sys.meta_path.append(_Finder())

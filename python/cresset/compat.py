@@ -19,9 +19,10 @@ import importlib.machinery
 import importlib.util
 import sys
 
+from . import _missing
+
 _BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "torchdata": f"{__package__}.utils.data", "lightning": f"{__package__}.lightning", "pytorch_lightning": f"{__package__}.lightning",
           "safetensors": f"{__package__}.io.safetensors"}  # fmt: skip
-_PROGRESS = "docs/parity.md tells what is there"
 
 
 def _is_theirs(name):
@@ -115,7 +116,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         except ModuleNotFoundError as error:
             if error.name != _ours(name):
                 raise
-            raise ModuleNotFoundError(f"No module named {name!r} in Cresset yet ({_PROGRESS})", name=name) from None
+            raise ModuleNotFoundError(f"No module named {name!r} in Cresset yet ({_missing.WHERE})", name=name) from None
         return importlib.machinery.ModuleSpec(name, _Loader(module), is_package=hasattr(module, "__path__"))
 
 
@@ -263,6 +264,7 @@ def _compiled_script(path):
 
 
 def _module_code(name):
+    name = _ours(name) if _is_theirs(name) else name
     spec = importlib.util.find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         name += ".__main__"

@@ -128,7 +128,7 @@ if __name__ == "__main__":
                 last = self.script(text).stderr.splitlines()[-1]
                 self.assertIn(error.__name__, last)
                 self.assertIn(name, last)
-                self.assertIn("docs/parity.md", last)
+                self.assertIn("python -m cresset --absent", last)
         self.assertEqual(self.script("import torch\nprint(hasattr(torch, 'no'), getattr(torch.nn, 'no', 3))").stdout, "False 3\n")
 
     def test_modules_and_code(self):

@@ -120,8 +120,8 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
 
 
 def __getattr__(name):
-    if name in ("forward_ad", "functional"):
+    if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

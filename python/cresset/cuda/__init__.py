@@ -236,4 +236,4 @@ def __getattr__(name):
         return importlib.import_module(__name__ + ".amp")
     from .. import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

@@ -932,4 +932,4 @@ class CumulativeDistributionTransform(Transform):
 def __getattr__(name):
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

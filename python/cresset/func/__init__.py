@@ -12,4 +12,4 @@ __all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and
 def __getattr__(name):
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

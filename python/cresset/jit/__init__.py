@@ -220,3 +220,9 @@ def wait(future):
     1
     """
     return future.wait()
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

@@ -51,4 +51,4 @@ def set_sharing_strategy(new_strategy):
 def __getattr__(name):
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

@@ -37,4 +37,4 @@ def __getattr__(name):
         return importlib.import_module(f"{__name__}.attention")
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

@@ -910,4 +910,4 @@ class ChainedScheduler(_Composed):
 def __getattr__(name):
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

@@ -4,7 +4,8 @@ import importlib as _importlib
 
 import _cresset
 
-_SUBMODULES = ("benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "tensorboard", "throughput_benchmark")
+_SUBMODULES = ("_foreach_utils", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "tensorboard",
+               "throughput_benchmark")  # fmt: skip
 
 
 def set_module(obj, mod):
@@ -47,4 +48,4 @@ def __getattr__(name):
                 raise
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

@@ -45,4 +45,4 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

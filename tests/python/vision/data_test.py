@@ -123,7 +123,7 @@ class Mnist(Folder):
                                    ("EMNIST", {"split": "letters"}, "emnist-letters-train-{}-idx{}-ubyte")):  # fmt: skip
             self.write(f"{name}/raw/{stem.format('images', 3)}", idx(self.images))
             self.write(f"{name}/raw/{stem.format('labels', 1)}", idx(np.array([1, 2, 3], np.uint8)))
-            data = getattr(datasets, name)(self.root, **kwargs)
+            data = getattr(datasets, name)(self.root, download=True, **kwargs)
             self.assertEqual([data[i][1] for i in range(3)], [1, 2, 3])
         self.assertEqual(data.classes[1], "a")
         self.write("QMNIST/raw/qmnist-train-images-idx3-ubyte", idx(self.images))
@@ -134,8 +134,8 @@ class Mnist(Folder):
     def test_absent(self):
         with self.assertRaisesRegex(RuntimeError, "train-images-idx3-ubyte.*MNIST/raw"):
             datasets.MNIST(os.path.join(self.root, "none"))
-        with self.assertRaisesRegex(RuntimeError, "downloads no datasets"):
-            datasets.MNIST(self.root, download=True)
+        with self.assertRaisesRegex(RuntimeError, "train-images-idx3-ubyte.*downloads no data sets"):
+            datasets.MNIST(os.path.join(self.root, "none"), download=True)
 
     def test_damaged(self):
         good = idx(self.images)
@@ -160,7 +160,7 @@ class Cifar(Folder):
         data = datasets.CIFAR10(self.root, transform=transforms.ToTensor())
         self.assertEqual((len(data), data.targets[:4], data.class_to_idx), (10, [1, 0, 2, 0], {"plane": 0, "car": 1}))
         self.assertEqual(data[1][0].mul(255).round().flatten().to(torch.uint8).tolist(), pixels[1].tolist())
-        with self.assertRaisesRegex(RuntimeError, "test_batch; nothing is downloaded"):
+        with self.assertRaisesRegex(RuntimeError, "test_batch; Cresset downloads no data sets"):
             datasets.CIFAR10(self.root, train=False)
 
     def test_hundred(self):

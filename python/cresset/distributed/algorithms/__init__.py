@@ -3,3 +3,9 @@
 from .join import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

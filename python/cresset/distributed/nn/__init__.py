@@ -4,3 +4,9 @@ from . import functional
 from .functional import all_gather, all_reduce, all_to_all, all_to_all_single, broadcast, gather, reduce, reduce_scatter, scatter
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "functional", "gather", "reduce", "reduce_scatter", "scatter"]
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

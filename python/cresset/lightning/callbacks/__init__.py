@@ -18,4 +18,4 @@ __all__ = ["Callback", "Checkpoint", "EarlyStopping", "GradientAccumulationSched
 def __getattr__(name):
     from cresset import _missing
 
-    raise _missing.error(__name__, name)
+    return _missing.found(__name__, name)

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 
-from .vision import VisionDataset, as_image, no_download
+from .vision import VisionDataset, as_image
 
 __all__ = ["CIFAR10", "CIFAR100"]
 
@@ -29,7 +29,7 @@ class CIFAR10(VisionDataset):
         root: a folder with `cifar-10-batches-py`.
         train: whether the images are those for training.
         transform, target_transform: of images and classes.
-        download: False; nothing is downloaded.
+        download: changes nothing: files that are there are used, and nothing is downloaded.
 
     Images are PIL's, or tensors (C, H, W) of bytes where PIL is not there, or `vision.set_image_backend("tensor")` said so.
 
@@ -39,7 +39,7 @@ class CIFAR10(VisionDataset):
     ...     torch.vision.datasets.CIFAR10("/nowhere")
     ... except RuntimeError as error:
     ...     print(error)
-    CIFAR10: there is no /nowhere/cifar-10-batches-py/data_batch_1; nothing is downloaded
+    CIFAR10: there is no /nowhere/cifar-10-batches-py/data_batch_1; Cresset downloads no data sets: put the files there
     """
 
     base_folder = "cifar-10-batches-py"
@@ -48,8 +48,6 @@ class CIFAR10(VisionDataset):
 
     def __init__(self, root, train=True, transform=None, target_transform=None, download=False):
         super().__init__(os.fspath(root), transform=transform, target_transform=target_transform)
-        if download:
-            raise no_download(type(self).__name__)
         self.train = train
         parts, self.targets = [], []
         for name in self._train if train else self._test:
@@ -63,7 +61,7 @@ class CIFAR10(VisionDataset):
     def _read(self, name):
         path = os.path.join(self.root, self.base_folder, name)
         if not os.path.isfile(path):
-            raise RuntimeError(f"{type(self).__name__}: there is no {path}; nothing is downloaded")
+            raise RuntimeError(f"{type(self).__name__}: there is no {path}; Cresset downloads no data sets: put the files there")
         with open(path, "rb") as file:
             try:
                 return _DataUnpickler(file, encoding="latin1").load()

@@ -8,7 +8,7 @@ import numpy as np
 
 import cresset as torch
 
-from .vision import VisionDataset, as_image, no_download
+from .vision import VisionDataset, as_image
 
 __all__ = ["EMNIST", "FashionMNIST", "KMNIST", "MNIST", "QMNIST"]
 
@@ -59,7 +59,7 @@ class MNIST(VisionDataset):
         root: a folder with `MNIST/raw`, or with `raw`, or with the files themselves, plain or with .gz: train-images-idx3-ubyte and so on.
         train: whether the images are those for training.
         transform, target_transform: of images and classes.
-        download: False; nothing is downloaded.
+        download: changes nothing: files that are there are used, and nothing is downloaded.
 
     Images are PIL's, or tensors (C, H, W) of bytes where PIL is not there, or `vision.set_image_backend("tensor")` said so.
 
@@ -76,8 +76,6 @@ class MNIST(VisionDataset):
 
     def __init__(self, root, train=True, transform=None, target_transform=None, download=False):
         super().__init__(os.fspath(root), transform=transform, target_transform=target_transform)
-        if download:
-            raise no_download(type(self).__name__)
         self.train = train
         self.data, self.targets = self._load()
         if self.data.dim() != 3 or self.data.dtype != torch.uint8 or len(self.data) != len(self.targets):
@@ -102,7 +100,7 @@ class MNIST(VisionDataset):
             for path in (os.path.join(folder, name), os.path.join(folder, name + ".gz")):
                 if os.path.isfile(path):
                     return read_idx(path)
-        raise RuntimeError(f"{type(self).__name__}: there is no {name}, nor one with .gz, in {', '.join(folders)}; nothing is downloaded")
+        raise RuntimeError(f"{type(self).__name__}: there is no {name}, nor one with .gz, in {', '.join(folders)}; Cresset downloads no data sets: put the files there")
 
     def _load(self):
         images, labels = self._names()

@@ -83,13 +83,3 @@ def as_image(array):
         return Image.fromarray(array)
     tensor = torch.from_numpy(array)
     return tensor[None] if tensor.dim() == 2 else tensor.permute(2, 0, 1)
-
-
-def no_download(what):
-    """The error for download=True.
-
-    >>> from cresset.vision.datasets.vision import no_download
-    >>> no_download("MNIST")
-    RuntimeError('MNIST: Cresset downloads no datasets; put the files into root and leave download=False')
-    """
-    return RuntimeError(f"{what}: Cresset downloads no datasets; put the files into root and leave download=False")

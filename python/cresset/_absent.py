@@ -1,0 +1,280 @@
+"""The wings of PyTorch that are not there yet: modules that can be imported, hold the names that programs ask for, and raise when one is called.
+
+A program that needs such a wing only behind an option runs without it. `python -m cresset --absent` prints the table.
+
+    >>> import cresset.onnx
+    >>> cresset.onnx.export(None)
+    Traceback (most recent call last):
+    NotImplementedError: torch.onnx.export: Cresset has no ONNX export (python -m cresset --absent lists what is not there)
+    >>> isinstance(torch.ones(1), torch.fx.Node)
+    False
+"""
+
+import importlib
+import types
+
+from ._missing import WHERE
+
+# wing -> module -> names. Names in capitals are classes, of which there are no objects; "Error" at the end: exceptions; others are functions.
+# `name=value` is a function that gives the value. A module with a file of its own has these names beside what the file holds.
+WINGS = {
+    "ONNX export": {
+        "onnx": "ExportableModule InputObserver JitScalarType ONNXProgram OnnxExporterError OperatorExportTypes TrainingMode dynamo_export export is_in_onnx_export=False "
+                "register_custom_op_symbolic select_model_mode_for_export unregister_custom_op_symbolic",
+        "onnx.errors": "OnnxExporterError SymbolicValueError UnsupportedOperatorError",
+        "onnx.ops": "",
+        "onnx.symbolic_helper": "",
+        "onnx.symbolic_opset9": "",
+        "onnx.symbolic_opset11": "",
+        "onnx.utils": "export",
+    },
+    "graph export": {
+        "export": "AdditionalInputs CustomDecompTable Dim ExportBackwardSignature ExportGraphSignature ExportedProgram ModuleCallEntry ModuleCallSignature ShapesCollection "
+                  "UnflattenedModule default_decompositions dims draft_export export export_for_training load register_dataclass save unflatten",
+        "export.dynamic_shapes": "Dim ShapesCollection",
+        "export.exported_program": "ExportedProgram",
+        "export.graph_signature": "ExportGraphSignature",
+        "_export": "aot_compile aot_load",
+    },
+    "TorchScript": {
+        "jit": "CompilationUnit RecursiveScriptModule ScriptModule TopLevelTracedModule TracedModule TracingCheckError enable_onednn_fusion export_opnames freeze load "
+               "onednn_fusion_enabled=False optimize_for_inference optimized_execution save script_method set_fusion_strategy strict_fusion trace trace_module",
+        "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule ScriptObject TensorType Type Value",
+        "jit._script": "RecursiveScriptModule ScriptModule",
+        "jit._trace": "TopLevelTracedModule TracedModule",
+        "jit.mobile": "",
+        "utils.bundled_inputs": "augment_model_with_bundled_inputs bundle_inputs",
+        "utils.mobile_optimizer": "optimize_for_mobile",
+    },
+    "tracer of programs (torch.fx)": {
+        "fx": "CodeGen Graph GraphModule Interpreter Node Tracer Transformer has_side_effect map_arg replace_pattern symbolic_trace",
+        "fx._compatibility": "",
+        "fx._symbolic_trace": "Tracer symbolic_trace",
+        "fx.graph": "CodeGen Graph PythonCode",
+        "fx.graph_module": "GraphModule",
+        "fx.interpreter": "Interpreter Transformer",
+        "fx.node": "Node has_side_effect map_aggregate map_arg",
+        "fx.proxy": "GraphAppendingTracer ParameterProxy TraceError TracerBase",
+        "fx.experimental": "",
+        "fx.experimental.proxy_tensor": "DecompositionInterpreter PythonKeyTracer get_proxy_mode=None make_fx",
+        "fx.experimental.symbolic_shapes": "DimDynamic ShapeEnv StatelessSymbolicContext",
+        "fx.passes": "",
+        "fx.passes.shape_prop": "ShapeProp TensorMetadata",
+        "fx.passes.split_module": "split_module",
+        "fx.passes.tools_common": "legalize_graph",
+    },
+    "compiler": {
+        "_dynamo": "OptimizedModule explain export optimize optimize_assert register_backend replay substitute_in_graph",
+        "_dynamo.backends": "",
+        "_dynamo.backends.common": "aot_autograd",
+        "_dynamo.eval_frame": "OptimizedModule optimize",
+        "_dynamo.exc": "TorchDynamoException UserError",
+        "_dynamo.utils": "",
+        "_inductor": "compile list_mode_options list_options standalone_compile",
+        "_functorch": "",
+        "_functorch.aot_autograd": "aot_function aot_module aot_module_simplified",
+    },
+    "profiler": {
+        "profiler": "DeviceType ExecutionTraceObserver ProfilerAction ProfilerActivity kineto_available=False profile schedule supported_activities tensorboard_trace_handler",
+        "autograd.profiler": "EventList FunctionEvent emit_itt emit_nvtx load_nvprof parse_nvprof_trace profile",
+        "autograd.profiler_util": "EventList FunctionEvent FunctionEventAvg Interval Kernel MemRecordsAcc",
+        "cuda.profiler": "profile start stop",
+        "cuda.nvtx": "mark range range_end range_pop range_push range_start",
+    },
+    "tensor parallelism": {
+        "distributed.tensor": "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed.tensor.api": "DTensor",
+        "distributed.tensor.device_mesh": "DeviceMesh init_device_mesh",
+        "distributed.tensor.experimental": "context_parallel implicit_replication local_map",
+        "distributed.tensor.experimental._attention": "context_parallel_unshard set_rotate_method",
+        "distributed.tensor.parallel": "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput RowwiseParallel SequenceParallel loss_parallel "
+                                       "parallelize_module",
+        "distributed.tensor.parallel.style": "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel SequenceParallel",
+        "distributed.tensor.placement_types": "DTensorSpec Partial Placement Replicate Shard TensorMeta",
+        "distributed._tensor": "DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed._tensor.device_mesh": "DeviceMesh init_device_mesh",
+        "distributed._tensor.placement_types": "DTensorSpec Partial Placement Replicate Shard",
+        "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single broadcast permute_tensor reduce_scatter_tensor wait_tensor",
+        "distributed.device_mesh": "DeviceMesh init_device_mesh",
+        "distributed": "DeviceMesh init_device_mesh",
+    },
+    "fully sharded parallelism": {
+        "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig "
+                            "LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig "
+                            "ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings StateDictType UnshardHandle fully_shard register_fsdp_forward_method",
+        "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedStateDictConfig ShardingStrategy StateDictType",
+        "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel MixedPrecision "
+                                                        "OptimStateKeyType ShardedStateDictConfig ShardingStrategy StateDictType",
+        "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
+        "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy always_wrap_policy enable_wrap lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+        "distributed._composable": "checkpoint contract replicate",
+        "distributed._composable.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
+        "distributed._composable.replicate": "replicate",
+        "distributed._shard": "",
+        "distributed._shard.sharded_tensor": "ShardedTensor",
+    },
+    "distributed checkpoints": {
+        "distributed.checkpoint": "BytesStorageMetadata CheckpointException ChunkStorageMetadata DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter "
+                                  "HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan LoadPlanner Metadata ReadItem SavePlan SavePlanner StorageReader StorageWriter "
+                                  "TensorStorageMetadata WriteItem async_save load load_state_dict save save_state_dict",
+        "distributed.checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
+        "distributed.checkpoint.filesystem": "FileSystemReader FileSystemWriter",
+        "distributed.checkpoint.format_utils": "dcp_to_torch_save torch_save_to_dcp",
+        "distributed.checkpoint.metadata": "Metadata",
+        "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
+        "distributed.checkpoint.planner": "LoadPlanner SavePlanner",
+        "distributed.checkpoint.state_dict": "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict",
+        "distributed.checkpoint.stateful": "Stateful",
+        "distributed.checkpoint.storage": "StorageReader StorageWriter",
+    },
+    "RPC": {
+        "distributed.rpc": "BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc is_available=False remote rpc_async rpc_sync shutdown",
+        "distributed.autograd": "backward context get_gradients",
+        "distributed.nn.api": "",
+        "distributed.nn.api.remote_module": "RemoteModule",
+    },
+    "pipeline parallelism": {
+        "distributed.pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint "
+                                  "build_stage pipe_split pipeline",
+    },
+    "sharded optimizers and gradient compression": {
+        "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer as_functional_optim",
+        "distributed.algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook",
+        "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
+        "distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks": "",
+        "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
+        "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
+        "distributed.algorithms.model_averaging": "",
+        "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
+    },
+    "elastic launcher": {
+        "distributed.elastic.agent": "",
+        "distributed.elastic.agent.server": "",
+        "distributed.elastic.agent.server.api": "WorkerGroup WorkerSpec",
+        "distributed.elastic.multiprocessing": "DefaultLogsSpecs LogsSpecs PContext SignalException Std start_processes",
+        "distributed.elastic.multiprocessing.api": "SignalException Std",
+        "distributed.elastic.rendezvous": "RendezvousHandler RendezvousParameters",
+        "distributed.elastic.utils": "",
+        "distributed.launcher": "",
+        "distributed.launcher.api": "LaunchConfig elastic_launch launch_agent",
+    },
+    "quantisation": {
+        "ao": "",
+        "ao.nn": "",
+        "ao.nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize QFunctional",
+        "ao.nn.intrinsic": "BNReLU2d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
+        "ao.nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
+        "ao.nn.quantized.dynamic": "GRU LSTM Linear",
+        "ao.pruning": "BaseScheduler BaseSparsifier WeightNormSparsifier",
+        "ao.quantization": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver "
+                           "QConfig QConfigMapping QuantStub QuantType QuantWrapper convert disable_fake_quant disable_observer enable_fake_quant enable_observer fuse_modules "
+                           "fuse_modules_qat get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare prepare_qat quantize quantize_dynamic quantize_qat",
+        "ao.quantization.observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
+        "ao.quantization.qconfig": "QConfig get_default_qconfig",
+        "ao.quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
+        "ao.quantization.stubs": "DeQuantStub QuantStub QuantWrapper",
+        "nn.intrinsic": "BNReLU2d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
+        "nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
+        "nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize QFunctional",
+        "nn.quantized.dynamic": "GRU LSTM Linear",
+        "quantization": "DeQuantStub HistogramObserver ObserverBase QConfig QuantStub QuantType QuantWrapper convert fuse_modules get_default_qat_qconfig get_default_qconfig prepare prepare_qat "
+                        "quantize quantize_dynamic quantize_qat",
+        "quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
+    },
+    "nested tensors": {
+        "nested": "as_nested_tensor narrow nested_tensor nested_tensor_from_jagged to_padded_tensor",
+    },
+    "torch.package": {
+        "package": "PackageExporter PackageImporter is_from_package=False",
+    },
+    "C++ extensions built from Python": {
+        "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension SyclExtension include_paths is_ninja_available=False library_paths load load_inline verify_ninja_availability",
+    },
+    "counter of operations": {
+        "utils.flop_counter": "FlopCounterMode register_flop_formula",
+    },
+}  # fmt: skip
+
+_HOLDS = {module: (wing, dict(name.partition("=")[::2] for name in names.split())) for wing, modules in WINGS.items() for module, names in modules.items()}
+_VALUES = {"False": False, "None": None}
+_made = {}
+
+
+def _error(what, wing):
+    return NotImplementedError(f"torch.{what}: Cresset has no {wing} ({WHERE})")
+
+
+class _Class(type):
+    """Of classes of an absent wing: they can be named, derived from and tested against."""
+
+    def __call__(cls, *args, **kwargs):
+        raise _error(cls._absent, cls._wing)
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"torch.{cls._absent}.{name}: Cresset has no {cls._wing} ({WHERE})", name=name, obj=cls)
+
+
+def _make(module, name, wing, value):
+    where = f"{module}.{name}"
+    doc = f"torch.{where}, which is not there: Cresset has no {wing}."
+    if name.endswith(("Error", "Exception")):
+        return type(name, (RuntimeError,), {"__module__": f"{__package__}.{module}", "__doc__": doc})
+    if name[0].isupper():
+        return _Class(name, (), {"__module__": f"{__package__}.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
+
+    def function(*args, **kwargs):
+        if value:
+            return _VALUES[value]
+        raise _error(where, wing)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__, function.__doc__ = f"{__package__}.{module}", doc
+    function._absent = where
+    return function
+
+
+def found(module, name):
+    """The stand-in for `name` of a module of Cresset, as the table has it: a module, class or function; None where the table has none."""
+    inner = module.partition(".")[2]
+    if (f"{inner}.{name}" if inner else name) in _HOLDS:
+        return importlib.import_module(f"{module}.{name}")
+    wing, names = _HOLDS.get(inner, ("", {}))
+    if name not in names:
+        return None
+    if (inner, name) not in _made:
+        _made[inner, name] = _make(inner, name, wing, names[name])
+    return _made[inner, name]
+
+
+class _Module(types.ModuleType):
+    def __getattr__(self, name):
+        from . import _missing
+
+        return _missing.found(self.__name__, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self.__all__})
+
+
+def is_module(inner):
+    """Whether the table has a module of this name, as in "onnx.utils"."""
+    return inner in _HOLDS
+
+
+def make_module(spec):
+    """The module of an absent wing; its names are made when asked for."""
+    wing, names = _HOLDS[spec.name.partition(".")[2]]
+    module = _Module(spec.name, f"{spec.name}, which is not there: Cresset has no {wing}. Its names can be imported; calls raise NotImplementedError.")
+    module.__all__ = sorted(names)
+    return module
+
+
+def table():
+    """The wings that are not there and their modules, as text."""
+    lines = ["Not in this build of Cresset. The modules can be imported, calls raise NotImplementedError:"]
+    for wing, modules in WINGS.items():
+        lines.append(f"  {wing}: {', '.join('torch.' + module for module in modules)}")
+    return "\n".join(lines) + "\n"
+

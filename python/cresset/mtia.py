@@ -1,0 +1,22 @@
+"""Meta's accelerators. None is built in, which `is_available` tells.
+
+    >>> torch.mtia.is_available()
+    False
+"""
+
+from ._devices import namespace as _namespace
+
+globals().update(_namespace(
+    "MTIA", __name__,
+    answers="is_available device_count empty_cache manual_seed seed is_initialized is_bf16_supported manual_seed_all seed_all "
+            "memory_allocated max_memory_allocated get_rng_state_all",
+    refusals="current_device current_stream default_stream get_device_capability get_device_properties get_rng_state init "
+            "initial_seed memory_stats reset_peak_memory_stats set_device set_rng_state set_stream stream synchronize",
+    classes="Event Stream StreamContext device",
+))  # fmt: skip
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

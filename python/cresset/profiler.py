@@ -1,0 +1,16 @@
+"""torch.profiler: of it there is `record_function`, which names parts of a program; `profile` is not there yet.
+
+    >>> with torch.profiler.record_function("a part"):
+    ...     torch.ones(1)
+    tensor([1.])
+"""
+
+from .autograd.profiler import record_function
+
+__all__ = ["record_function"]
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

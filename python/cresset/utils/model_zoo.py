@@ -1,0 +1,9 @@
+"""torch.utils.model_zoo: the old home of `torch.hub.load_state_dict_from_url`.
+
+    >>> torch.utils.model_zoo.load_url is torch.hub.load_state_dict_from_url
+    True
+"""
+
+from ..hub import load_state_dict_from_url as load_url
+
+__all__ = ["load_url"]

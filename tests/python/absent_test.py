@@ -1,0 +1,138 @@
+"""Wings of PyTorch that are not there: their modules import, their names are there, and calls raise one error that names the wing."""
+
+import importlib
+import subprocess
+import sys
+import unittest
+import warnings
+
+import cresset as torch
+from cresset import _absent
+
+
+def names():
+    for wing, modules in _absent.WINGS.items():
+        for module, text in modules.items():
+            for name in text.split():
+                yield wing, importlib.import_module(f"cresset.{module}"), module, name
+
+
+class Absent(unittest.TestCase):
+    def test_modules_are_attributes_of_the_modules_around_them(self):
+        for modules in _absent.WINGS.values():
+            for name in modules:
+                found = torch
+                for part in name.split("."):
+                    found = getattr(found, part)
+                self.assertIs(found, importlib.import_module(f"cresset.{name}"))
+
+    def test_calls_raise_an_error_that_names_the_wing(self):
+        count = 0
+        for wing, module, where, name in names():
+            thing = getattr(module, name.partition("=")[0])
+            if "=" in name:
+                self.assertIn(thing(), (False, None))
+            elif isinstance(thing, type) and issubclass(thing, BaseException):
+                self.assertTrue(issubclass(thing, RuntimeError))
+            else:
+                with self.assertRaisesRegex(NotImplementedError, rf"^torch\.{where}\.{name}: Cresset has no {wing.replace('(', '.').replace(')', '.')} \(python -m cresset --absent "):
+                    thing(1, a=2)
+                count += 1
+        self.assertGreater(count, 300)
+
+    def test_classes_can_be_named_derived_from_and_tested_against(self):
+        from cresset.distributed.tensor import DTensor
+
+        class Mine(torch.fx.Interpreter):
+            pass
+
+        self.assertFalse(isinstance(torch.ones(1), DTensor))
+        self.assertTrue(issubclass(Mine, torch.fx.Interpreter))
+        self.assertRaises(NotImplementedError, Mine, 1)
+        self.assertIs(torch.fx.Graph, torch.fx.Graph)
+        with self.assertRaisesRegex(AttributeError, "ProfilerActivity.CPU: Cresset has no profiler"):
+            torch.profiler.ProfilerActivity.CPU
+
+    def test_other_names_are_missing(self):
+        with self.assertRaisesRegex(AttributeError, "no_such_thing.*--absent"):
+            torch.onnx.no_such_thing
+        with self.assertRaisesRegex(ImportError, "no_such_thing"):
+            from cresset.onnx import no_such_thing  # noqa: F401
+        with self.assertRaises(ModuleNotFoundError):
+            importlib.import_module("cresset.onnx.no_such_thing")
+
+    def test_the_table_is_printed(self):
+        done = subprocess.run([sys.executable, "-m", "cresset", "--absent"], capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), (_absent.table(), "", 0))
+        self.assertIn("ONNX export: torch.onnx, ", done.stdout)
+
+
+class Present(unittest.TestCase):
+    """Beside them, what holds without the wing."""
+
+    def test_parts_of_a_program_are_named_for_nobody(self):
+        for home in (torch.profiler, torch.autograd.profiler):
+            with home.record_function("a part"):
+                pass
+            self.assertEqual(home.record_function("another")(lambda x: x + 1)(1), 2)
+
+    def test_programs_tell_a_compiler(self):
+        dynamo, x = torch._dynamo, torch.ones(2)
+        for mark in (dynamo.mark_dynamic, dynamo.maybe_mark_dynamic, dynamo.mark_static, dynamo.mark_unbacked):
+            self.assertIsNone(mark(x, 0))
+        dynamo.mark_static_address(x)
+        dynamo.reset()
+        dynamo.graph_break()
+        dynamo.config.cache_size_limit = 8
+        torch._inductor.config.triton.unique_kernel_names = True
+        self.assertIs(dynamo.disable(abs), abs)
+        self.assertFalse(isinstance(torch.nn.Linear(1, 1), dynamo.eval_frame.OptimizedModule))
+
+    def test_devices_that_are_not_there(self):
+        for device in (torch.xpu, torch.mps, torch.mtia):
+            self.assertEqual((device.is_available(), device.device_count(), device.manual_seed(0), device.empty_cache()), (False, 0, None, None))
+            self.assertRaises(RuntimeError, device.synchronize)
+            self.assertRaises(RuntimeError, device.Event)
+
+    def test_lists_of_tensors_by_device_and_dtype(self):
+        group = torch.utils._foreach_utils._group_tensors_by_device_and_dtype
+        a, b, c = torch.ones(1), torch.ones(1).int(), torch.zeros(2)
+        cpu = torch.device("cpu")
+        self.assertEqual(list(group([[a, b, c], [1, None, 3]], with_indices=True)), [(cpu, torch.float32), (cpu, torch.int32)])
+        (lists, places), (other, _) = group([[a, b, c], [1, None, 3]], with_indices=True).values()
+        self.assertTrue(lists[0][1] is c and lists[1] == [1, 3] and places == [0, 2] and other[1] == [None])
+
+
+class Compile(unittest.TestCase):
+    def test_gives_the_function_itself_and_warns_once(self):
+        program = """
+import warnings, torch
+f, net = (lambda x: 2 * x), torch.nn.Linear(1, 1)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    assert torch.compile(f, backend="eager") is f and torch.compile(f, disable=True) is f and not said
+    assert torch.compile(f) is f and torch.compile(net, mode="reduce-overhead", dynamic=True) is net and torch.compile(model=f, fullgraph=True) is f
+    assert torch.compile()(f) is f and torch.compile(options={"a": 1}, backend="inductor")(net) is net
+    @torch.compile
+    def g(x): return x + 1
+    @torch.compile(fullgraph=True)
+    def h(x): return x + 1
+    net.compile()
+    assert g(1) == h(1) == 2 and torch.compiler.compile(f) is f
+    print([str(w.message) for w in said])
+"""
+        done = subprocess.run([sys.executable, "-m", "cresset", "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.stdout, "['torch.compile: this build of Cresset has no compiler; functions and modules run as they are']\n", done.stderr)
+
+    def test_refuses_what_it_would_ignore(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for error, kwargs in ((RuntimeError, {"backend": "no such"}), (RuntimeError, {"mode": "fast"}), (RuntimeError, {"mode": "default", "options": {}}),
+                                  (NotImplementedError, {"backend": lambda graph, inputs: graph})):  # fmt: skip
+                self.assertRaises(error, torch.compile, abs, **kwargs)
+                self.assertRaises(error, torch.compile, **kwargs)
+            self.assertRaises(AssertionError, torch.compile, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
