@@ -614,7 +614,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
 
     map_location: where tensors go: a device or its name, a dict from names in the file to names here, or a function of a storage and its
     name. weights_only: True (the default) builds tensors, containers, numbers and text only, and the classes that `add_safe_globals` named;
-    False lets Python's pickle run whatever the file says, so use it only for files of your own. mmap: True leaves tensors in the file,
+    False builds whole modules and other objects too, from their state, of classes that the process has imported; it calls nothing but rebuilding functions and
+    constructors of data, and an error names what else a file wants (`add_safe_globals` allows it). Only a `pickle_module` of another kind, dill say, may run
+    what the file says. mmap: True leaves tensors in the file,
     whose pages are read when they are used and copied when they are written to; the file does not change.
 
     Raises FileNotFoundError and its kin, EOFError for an empty file, pickle.UnpicklingError for names that are not allowed and damaged
@@ -696,34 +698,32 @@ def _find_global(module, name):
     return None
 
 
-def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
-    """Python's own pickle over the archive's data.pkl; storages come by their persistent ids."""
-    archive, content = _cresset._io_open(source, name, mmap, big, get_crc32_options())
-    storages = {}
+def _unpickler_of(pickle_module):
+    """The reader of another module than pickle, which follows that module's rules: dill's, say."""
 
     class Unpickler(pickle_module.Unpickler):
         def find_class(self, module, wanted):
             found = _find_global(module, wanted)
-            if found is not None:
-                return found
-            here = _from_file(module)
-            try:
-                return super().find_class(here, wanted)
-            except (ImportError, AttributeError):
-                if here == module:
-                    raise
-                raise AttributeError(f"load: the file uses `{module}.{wanted}`, which Cresset does not have") from None
+            return super().find_class(_from_file(module), wanted) if found is None else found
 
-        def persistent_load(self, saved):
-            if not isinstance(saved, tuple):
-                return referred(str(saved))
-            if saved[0] == "storage":
-                storage_class, key, location, _, *part = saved[1:]
-                dtype = storage_class._dtype if isinstance(storage_class, StorageType) else None
-                start = part[0][1] if part and part[0] is not None else 0
-                return _LoadedStorage(storage(key, location), dtype, start)
-            # A class with its source text stands for the class.
-            return saved[1] if saved[0] == "module" else saved[0]
+    return Unpickler
+
+
+def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
+    """Reads the archive's data.pkl in Python; storages come by their persistent ids."""
+    archive, content = _cresset._io_open(source, name, mmap, big, get_crc32_options())
+    storages = {}
+
+    def persistent_load(saved):
+        if not isinstance(saved, tuple):
+            return referred(str(saved))
+        if saved[0] == "storage":
+            storage_class, key, location, _, *part = saved[1:]
+            dtype = storage_class._dtype if isinstance(storage_class, StorageType) else None
+            start = part[0][1] if part and part[0] is not None else 0
+            return _LoadedStorage(storage(key, location), dtype, start)
+        # A class with its source text stands for the class.
+        return saved[1] if saved[0] == "module" else saved[0]
 
     def storage(key, location):
         if key not in storages:
@@ -737,7 +737,15 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
         loaded = _LoadedStorage(storage(storage_key, "cpu"), dtype)
         return _utils._rebuild_tensor(loaded._untyped_storage, *geometry, dtype) if geometry else loaded
 
-    return Unpickler(io.BytesIO(content), **{"encoding": "utf-8", **pickle_load_args}).load()
+    options = {"encoding": "utf-8", **pickle_load_args}
+    if pickle_module is pickle:
+        from cresset import _admission
+
+        reader = _admission.Unpickler(io.BytesIO(content), _find_global, _allowed_names(), **options)
+    else:
+        reader = _unpickler_of(pickle_module)(io.BytesIO(content), **options)
+    reader.persistent_load = persistent_load
+    return reader.load()
 
 
 def get_unsafe_globals_in_checkpoint(f):

@@ -324,10 +324,11 @@ class Classes(unittest.TestCase):
         self.addCleanup(sys.modules.pop, "other_pickle")
         buffer = io.BytesIO()
         torch.save({"double": lambda x: 2 * x, "weight": torch.ones(2)}, buffer, pickle_module=other)
-        loaded = torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
+        loaded = torch.load(io.BytesIO(buffer.getvalue()), weights_only=False, pickle_module=other)
         self.assertEqual((loaded["double"](4), loaded["weight"].tolist()), (8, [1, 1]))
-        with self.assertRaises(pickle.UnpicklingError):
-            torch.load(io.BytesIO(buffer.getvalue()))
+        for weights_only in (True, False):
+            with self.assertRaises(pickle.UnpicklingError):
+                torch.load(io.BytesIO(buffer.getvalue()), weights_only=weights_only)
         with self.assertRaises((AttributeError, pickle.PicklingError)):
             torch.save(lambda x: x, io.BytesIO())
 

@@ -120,6 +120,31 @@ class Zoo(unittest.TestCase):
         self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 50_000)
 
 
+class WholeObjects(unittest.TestCase):
+    """weights_only=False: the zoo again, of which some may be read now, and nothing happens all the same."""
+
+    setUp = Zoo.setUp
+
+    def test_nothing_in_the_zoo_acts(self):
+        base = written(torch.arange(4.0))
+        torch.load(io.BytesIO(base), weights_only=False)
+        environment, read = dict(os.environ), set()
+        for settled in (False, True):  # at first, names of this package bring its modules
+            for title, code in hostile_pickles.zoo():
+                with watched() as events:
+                    try:
+                        torch.load(io.BytesIO(replaced(base, code)), weights_only=False)
+                        read.add(title)
+                    except (*REFUSALS, AttributeError, ValueError, EOFError, IndexError):
+                        pass
+                self.assertEqual([e for e, about in events if not (e == "import" and about[0].startswith("cresset."))
+                                  and (settled or e not in ("import", "open", "compile", "marshal.loads", "exec"))], [], title)
+        self.assertEqual(os.listdir("."), [])
+        self.assertEqual(os.environ, environment)
+        self.assertEqual([title for title in read if title.startswith(("size", "stride", "offset", "view", "conjugate", "property"))], ["size wraps around beside zero"])
+        self.assertLess(len(read), 40)
+
+
 class Archives(unittest.TestCase):
     """Zip archives that lie. Offsets below are those of the zip format's records."""
 
