@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/front-ends.md: for each public name its Python and C++ spelling and the test that compares it with PyTorch.
+"""Writes docs/front-ends.md: for each public name its Python and C++ spelling and a test that calls it.
 
     tools/front_ends.py --write   rewrites the page
     tools/front_ends.py --check   fails when the page is not what would be written, when a name of the package has no C++ counterpart and
@@ -12,6 +12,8 @@ those that LibTorch has none for. So the page is true of a build. Run it with th
 from __future__ import annotations
 
 import argparse
+import ast
+import doctest
 import fnmatch
 import importlib
 import inspect
@@ -31,20 +33,9 @@ from cpp_names import undeclared  # noqa: E402
 HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd/gradcheck.h", "cresset/autograd/graph.h", "cresset/data/more.h", "cresset/dist/sync_batch_norm.h",
            "cresset/nn/attention.h", "cresset/nn/more.h", "cresset/nn/products.h", "cresset/transform/functionalize.h", "cresset/transform/recompute.h",
            "cresset/transform/vmap.h")  # fmt: skip
-# What compares a module's names: families of the parity suite (kit is kit_parity.py, op is op_parity.py), or tests of our own.
-TESTS = {
-    "nn": "kit modules", "nn.functional": "op forward", "nn.init": "kit initialisers", "nn.attention": "tests/python/nn", "nn.attention.bias": "tests/python/nn",
-    "nn.attention.flex_attention": "tests/python/nn", "nn.utils": "tests/python/nn",
-    "nn.utils.rnn": "tests/python/nn", "nn.utils.parametrize": "tests/python/nn", "nn.utils.parametrizations": "tests/python/nn",
-    "nn.utils.prune": "tests/python/nn", "optim": "kit optimizers", "optim.lr_scheduler": "kit schedulers", "optim.swa_utils": "tests/python/optim",
-    "distributions": "kit distributions", "amp": "tests/python/amp", "autograd": "tests/python/autograd", "autograd.forward_ad": "tests/python/autograd",
-    "autograd.functional": "tests/python/autograd", "autograd.graph": "tests/python/autograd", "func": "tests/python",
-    "utils.checkpoint": "tests/python/utils", "utils.data": "kit data",
-}  # fmt: skip
-
 
 class Name:
-    """A public name of the package: where it stands, its C++ name (empty: none), why there is none, and what compares it with PyTorch."""
+    """A public name of the package: where it stands, its C++ name (empty: none), why there is none, and a test that calls it."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
@@ -138,12 +129,46 @@ def give_reasons(names: list[Name], groups: list[dict]) -> list[str]:
     return idle
 
 
+def called_names(tree: ast.AST) -> set[str]:
+    """The last names of all that a program calls, derives from or decorates with, each also with the name before it: `nn.ReLU` and `ReLU`."""
+    used = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            used += [node.func, *node.args]  # a class that is handed on is called by its receiver
+        elif isinstance(node, ast.ClassDef):
+            used += node.bases
+        elif isinstance(node, (ast.FunctionDef, ast.With)):
+            used += node.decorator_list if isinstance(node, ast.FunctionDef) else [item.context_expr for item in node.items]
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+            used += node.values if isinstance(node, ast.Dict) else node.elts  # tables of what a test runs through
+        elif isinstance(node, ast.Attribute):
+            used.append(node.value)  # a member of a class or of an enumeration
+        elif isinstance(node, ast.For):
+            used.append(node.iter)
+    return {node.attr for node in used if isinstance(node, ast.Attribute)} | {node.id for node in used if isinstance(node, ast.Name)}
+
+
+def tests_by_name() -> dict[str, str]:
+    """For each name that a test of ours calls, that test: a file of tests/python, or a docstring's example, which docs_test.py runs."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "tests/python").rglob("*_test.py")):
+        for name in called_names(ast.parse(path.read_text())):
+            found.setdefault(name, str(path.relative_to(ROOT)))
+    parser = doctest.DocTestParser()
+    for path in sorted((ROOT / "python/cresset").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.get_docstring(node) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) else None
+            for example in parser.get_examples(text) if text and ">>>" in text else ():
+                for name in called_names(ast.parse(example.source)):
+                    found.setdefault(name, f"example in {path.relative_to(ROOT / 'python')}")
+    return found
+
+
 def find_tests(names: list[Name]) -> None:
-    """Fills in what compares a name: the module's own tests where they mention it, in code or in a docstring that runs."""
-    folders = [ROOT / "tests", ROOT / "python/cresset"]
-    words = {word for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".cpp") for word in re.findall(r"\w+", p.read_text(errors="replace"))}
+    """Fills in the test that calls a name."""
+    tests = tests_by_name()
     for name in names:
-        name.test = TESTS[name.module] if name.name in words else ""
+        name.test = tests.get(name.name, "")
 
 
 def page(names: list[Name]) -> str:
@@ -154,13 +179,13 @@ def page(names: list[Name]) -> str:
         "Names of LibTorch come with `<torch/torch.h>`; what LibTorch lacks has headers of its own:",
         ", ".join(f"`{header}`" for header in HEADERS[1:]) + ".",
         "C++'s own `…Impl` and `…Options` classes, which are the module behind a holder and its keyword arguments, are not listed; `tools/cpp_names.py` asks for every name of LibTorch.",
-        "The families of tests are those of `scripts/parity`.", "",
+        "The last column is a test of ours that calls the name; `scripts/parity` compares all of them with PyTorch besides.", "",
         f"{both} of {len(names)} names are in both languages.", "",
     ]  # fmt: skip
     modules = list(dict.fromkeys(n.module for n in names))
     for module in modules:
         own = [n for n in names if n.module == module]
-        lines += [f"## torch.{module}", "", f"{sum(bool(n.cpp) for n in own)} of {len(own)} in both.", "", "| Python | C++ | compared by |", "|---|---|---|"]
+        lines += [f"## torch.{module}", "", f"{sum(bool(n.cpp) for n in own)} of {len(own)} in both.", "", "| Python | C++ | called by |", "|---|---|---|"]
         lines += [f"| `{n.name}` | {f'`{n.cpp}`' if n.cpp else f'none: {n.reason}'} | {n.test} |" for n in own]
         lines.append("")
     return "\n".join(lines)
@@ -184,7 +209,7 @@ def main() -> int:
     faults = [f"{n.full}: in Python only, and tools/front_ends.toml gives no reason" for n in names if not n.cpp and not n.reason]
     faults += [f"{pattern}: tools/front_ends.toml gives a reason, but no such name is in Python only" for pattern in idle]
     faults += [f"{name}: in C++ only, and tools/front_ends.toml gives no reason" for name in in_cpp_only(names, data["rooms"], data["only_cpp"], data["modules"])]
-    faults += [f"{n.full}: no test mentions it" for n in names if not n.test]
+    faults += [f"{n.full}: no test calls it" for n in names if not n.test]
     known = {n.full for n in names}
     faults += [f"{name}: tools/front_ends.toml spells it, but the package has no such name" for name in data["spelled"] if name not in known]
     text = page(names)

@@ -199,4 +199,16 @@ std::vector<Tensors> hessian(const Function& f, const Tensors& primals) {
   return rows;
 }
 
+ValueAndTangent hvp(const Function& f, const Tensors& primals, const Tensors& vectors) {
+  check_like("hvp", "vectors", vectors, primals);
+  Tensors product = jvp([&](const Tensors& values) { return func::grad(f, values); }, primals, vectors).tangent;
+  return {f(primals), std::move(product)};
+}
+
+ValueAndTangent vhp(const Function& f, const Tensors& primals, const Tensors& vectors) {
+  check_like("vhp", "vectors", vectors, primals);
+  Tensors product = vjp([&](const Tensors& values) { return func::grad(f, values); }, primals).pullback(vectors);
+  return {f(primals), std::move(product)};
+}
+
 }  // namespace cresset::func

@@ -51,6 +51,10 @@ CRESSET_API Tensors jacrev(const Function& f, const Tensors& primals, int64_t ch
 CRESSET_API Tensors jacfwd(const Function& f, const Tensors& primals, int64_t chunk_size = 0);
 // Second derivatives of a function whose only result is one number: [i][j] by primal i and primal j.
 CRESSET_API std::vector<Tensors> hessian(const Function& f, const Tensors& primals);
+// The value of such a function, and its Hessian times `vectors`, or `vectors` times its Hessian (the same where it is symmetric; in reverse mode twice),
+// without the Hessian itself. Errors: as many vectors as primals are expected, of their shapes.
+CRESSET_API ValueAndTangent hvp(const Function& f, const Tensors& primals, const Tensors& vectors);
+CRESSET_API ValueAndTangent vhp(const Function& f, const Tensors& primals, const Tensors& vectors);
 
 }  // namespace func
 }  // namespace cresset

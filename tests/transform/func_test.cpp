@@ -39,6 +39,18 @@ TEST(Func, JacobiansInBothModesAndHessians) {
   EXPECT_EQ(numbers(h[1][1]), (Numbers{0}));
 }
 
+TEST(Func, ProductsWithTheHessianNeedNoHessian) {
+  const auto f = [](const Tensors& v) { return Tensors{(v[0] * v[0] * v[1]).sum()}; };
+  for (const auto product : {func::hvp, func::vhp}) {
+    const auto at = product(f, {vec({3}), vec({5})}, {vec({1}), vec({10})});
+    EXPECT_EQ(numbers(at.value[0]), (Numbers{45}));
+    EXPECT_EQ(numbers(at.tangent[0]), (Numbers{10 + 6 * 10}));
+    EXPECT_EQ(numbers(at.tangent[1]), (Numbers{6}));
+    EXPECT_THROW(product(f, {vec({3}), vec({5})}, {vec({1})}), Error);
+    EXPECT_THROW(product([](const Tensors& v) { return Tensors{v[0], v[0]}; }, {vec({3})}, {vec({1})}), Error);
+  }
+}
+
 TEST(Func, TransformsNestInAnyOrder) {
   const Tensor x = vec({0.7}).sum();
   const auto cube = [](const Tensors& v) { return Tensors{v[0] * v[0] * v[0]}; };

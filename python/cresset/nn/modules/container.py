@@ -1,6 +1,7 @@
 """Modules that hold modules or parameters as lists and dictionaries do."""
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import chain
@@ -24,6 +25,7 @@ class Container(Module):
     """The old name of a base of containers: a module that adds its keyword arguments as children."""
 
     def __init__(self, **kwargs):
+        warnings.warn("nn.Container is an old name: derive from nn.Module", FutureWarning, stacklevel=2)
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)

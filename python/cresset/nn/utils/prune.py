@@ -1,5 +1,6 @@
 """Pruning: masks on weights, applied by hooks before forward."""
 
+import abc
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -24,7 +25,7 @@ def _whole(mask, dim, rows):
     return mask
 
 
-class BasePruningMethod:
+class BasePruningMethod(abc.ABC):
     """A way to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE, unstructured, structured or global.
 
     >>> nn.utils.prune.Identity().compute_mask(torch.ones(2), torch.ones(2)).tolist()
@@ -34,9 +35,9 @@ class BasePruningMethod:
     def __call__(self, module, inputs):
         setattr(module, self._tensor_name, self.apply_mask(module))
 
+    @abc.abstractmethod
     def compute_mask(self, t, default_mask):
         """The new mask of tensor `t`, given the one it has."""
-        raise NotImplementedError(f"{type(self).__name__} defines no compute_mask")
 
     def apply_mask(self, module):
         """The tensor of the module times its mask. AssertionError when it was not pruned."""
