@@ -1,5 +1,6 @@
 # The shared library: every room down to io, the kernels of every instruction set, and what opgen derives from the rows.
 include(cmake/Opgen.cmake)
+include(cmake/Precompiled.cmake)
 
 set(library_sources)
 foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data data/datasets io dist train)
@@ -9,18 +10,21 @@ endforeach()
 
 # Code whose time goes into the ops that it calls is kept small: a third of its size for no measurable time. What a call on one element
 # runs through keeps -O2.
-set(small_sources ${CRESSET_GENERATED_SOURCES} ${library_sources})
-list(FILTER small_sources EXCLUDE REGEX
+set(fast_sources ${CRESSET_GENERATED_SOURCES} ${library_sources})
+list(FILTER fast_sources INCLUDE REGEX
      "/cresset/(core/|autograd/[a-z_]+\\.cpp|dispatch/op\\.|ops/(pointwise|support|view|view_geometry|operators|matmul|memory|reduce|ops_(arithmetic|view|memory|factory|activation|matmul|reduce))(_[0-9]+)?\\.)")
-set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2> SKIP_PRECOMPILE_HEADERS ON)
 # Loops of its own, twice as fast so.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/io/gguf_blocks.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/io/gguf_blocks.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> SKIP_PRECOMPILE_HEADERS ON)
 
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/ops/build_info.cpp PROPERTIES COMPILE_DEFINITIONS CRESSET_VERSION="${PROJECT_VERSION}")
 
 add_library(cresset_objects OBJECT ${library_sources} ${CRESSET_GENERATED_SOURCES})
 target_link_libraries(cresset_objects PRIVATE cresset_flags)
 target_compile_definitions(cresset_objects PRIVATE CRESSET_BUILDING_LIBRARY)
+target_compile_options(cresset_objects PRIVATE $<$<CONFIG:Release>:-Os>)
+cresset_precompile(cresset_objects ${CMAKE_SOURCE_DIR}/cresset/core/tensor_impl.h ${CMAKE_SOURCE_DIR}/cresset/core/tensor_options.h
+                   ${CMAKE_SOURCE_DIR}/cresset/base/scalar.h)
 add_dependencies(cresset_objects cresset_opgen)
 cresset_declare_units(cresset_objects)
 
