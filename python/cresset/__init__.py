@@ -101,7 +101,7 @@ _lazy.update(
 _lazy.update(vmap="func")
 _lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
-_lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile")
+_lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_tag")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

@@ -15,10 +15,11 @@ import _cresset
 import cresset as torch
 
 from . import _schema, ops
+from .autograd import _function_vmap
 from .utils._pytree import tree_flatten
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd",
-           "register_fake", "register_kernel"]  # fmt: skip
+           "register_fake", "register_kernel", "register_vmap"]  # fmt: skip
 
 _KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xpu": "XPU", "mps": "MPS"}
 _ALL = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
@@ -47,6 +48,10 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
 
 
 # ---- the operator ---------------------------------------------------------------------------------------------------------
+
+
+def _has_memory(tensor):
+    return tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.numel() > 0
 
 
 def _tensors(values):
@@ -108,11 +113,12 @@ class _Recorded(torch.autograd.Function):
 class _Defined:
     """One overload of an operator that a program defined: the functions that compute it, by kind of device, and its formula."""
 
-    def __init__(self, namespace, schema):
+    def __init__(self, namespace, schema, tags=()):
         self._namespace, self._schema = namespace, schema
         self.__name__ = schema.overload
-        self._kernels, self._fake, self._backward, self._setup, self._autograd = {}, None, None, None, None
+        self._kernels, self._fake, self._backward, self._setup, self._autograd, self._vmap = {}, None, None, None, None, None
         self._checks_aliases = False
+        self.tags = list(tags)
 
     def name(self):
         """namespace::name, with the overload where it has one."""
@@ -125,11 +131,16 @@ class _Defined:
     def __repr__(self):
         return f"<OpOverload(op='{self._namespace}.{self._schema.name}', overload='{self._schema.overload}')>"
 
+    def __deepcopy__(self, memo):
+        return self
+
     def __call__(self, *args, **kwargs):
         if _cresset._taken_over(args, kwargs):
             return _cresset._hand_over(self, args, kwargs)
         values = self._schema.bind(args, kwargs, self.name())
         tensors = _tensors(values)
+        if self._vmap is not None and any(_cresset.batched_parts(t) for t in tensors):
+            return _function_vmap.by_rule(self._vmap, self.name(), values, self._schema.arguments)
         if "CompositeImplicitAutograd" in self._kernels and self._kernel(tensors) is None:
             return self._spread(self._kernels["CompositeImplicitAutograd"], values)
         if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -159,9 +170,10 @@ class _Defined:
         with torch.no_grad():
             out = self._spread(kernel, values)
         if self._checks_aliases and kernel is not self._fake:
-            given = {id(t) for t in tensors} | {t.untyped_storage().data_ptr() for t in tensors if t.device.type == "cpu" and t.numel()}
+            # By the storage itself, as fake tensors have no memory to tell apart.
+            given = {id(t) for t in tensors} | {t.untyped_storage()._cdata for t in tensors if _has_memory(t)}
             for t in _tensors([out]):
-                if id(t) in given or (t.device.type == "cpu" and t.numel() and t.untyped_storage().data_ptr() in given):
+                if id(t) in given or (_has_memory(t) and t.untyped_storage()._cdata in given):
                     raise RuntimeError(
                         f"{self.name()}: The output of this custom operator (1) must not also be an input to this custom operator and (2) may not alias any "
                         "inputs to this custom operator or other returns; return a clone"
@@ -201,7 +213,7 @@ class _Packet(ops._Packet):
         return f"{self._namespace}.{self.__name__}"
 
 
-def _add(namespace, text):
+def _add(namespace, text, tags=()):
     schema = _schema.parse(text, namespace)
     if not schema.name:
         raise RuntimeError(f"schema: an operator needs a name, got {text!r}")
@@ -213,7 +225,7 @@ def _add(namespace, text):
             f"Tried to register an operator ({schema.text}) with the same name and overload name multiple times. Each overload's schema should only be "
             f"registered with a single call to def(). It is there as {packet._overloads[schema.overload]._schema.text}"
         )
-    made = packet._overloads[schema.overload] = _Defined(namespace, schema)
+    made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, torch.Tag) else tags)
     return made
 
 
@@ -253,11 +265,11 @@ class CustomOpDef:
     tensor([2.])
     """
 
-    def __init__(self, namespace, name, schema, fn):
+    def __init__(self, namespace, name, schema, fn, tags=None):
         self._namespace, self._name, self._init_fn = namespace, name, fn
         ops._defined.get(namespace, {}).pop(name.partition(".")[0], None)  # a program may define it anew
         self._schema = schema
-        self._op = _add(namespace, f"{namespace}::{name}{schema}")
+        self._op = _add(namespace, f"{namespace}::{name}{schema}", tags or ())
         self._op._checks_aliases = True
         functools.update_wrapper(self, fn) if hasattr(fn, "__name__") else None
 
@@ -288,6 +300,10 @@ class CustomOpDef:
         """The formula of the gradient; see `torch.library.register_autograd`."""
         register_autograd(self, backward, setup_context=setup_context)
 
+    def register_vmap(self, func=None):
+        """What the operator does under vmap; see `torch.library.register_vmap`."""
+        return register_vmap(self, func)
+
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
     """Makes an operator of a function; a decorator where `fn` is left out. It is opaque: nothing it does is recorded for gradients.
@@ -313,7 +329,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     def make(function):
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
         namespace, short = _name(name)
-        made = CustomOpDef(namespace, short, text, function)
+        made = CustomOpDef(namespace, short, text, function, tags)
         made.register_kernel(device_types, function)
         return made
 
@@ -355,7 +371,7 @@ class Library:
         """Defines an operator by its schema; returns its name. RuntimeError for one that is there, and for text that cannot be read."""
         if self.kind == "IMPL":
             raise RuntimeError("Library.define: a library of the kind IMPL defines nothing")
-        made = _add(self.ns, schema)
+        made = _add(self.ns, schema, tags)
         self._made.append(made)
         return made._schema.name + ("" if made._schema.overload == "default" else f".{made._schema.overload}")
 
@@ -403,7 +419,7 @@ def define(qualname, schema, *, lib=None, tags=()):
     namespace, name = _name(qualname)
     if not schema.lstrip().startswith("("):
         raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
-    _add(namespace, f"{namespace}::{name}{schema}")
+    _add(namespace, f"{namespace}::{name}{schema}", tags)
 
 
 def impl(qualname, types, func=None, *, lib=None):
@@ -492,6 +508,26 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """
     found = _found(op)
     found._backward, found._setup = backward, setup_context
+
+
+def register_vmap(op, func=None, /, *, lib=None):
+    """What an operator does under `torch.vmap`: a function (info, in_dims, *arguments) -> (results, their batch dimensions). `info` has
+    `batch_size` and `randomness`; `in_dims` holds for each argument the dimension of the batch, or None. A decorator where `func` is left out.
+
+    >>> op = torch.library.custom_op("example::total", lambda x: torch.tensor(x.numpy().sum()), mutates_args=(), schema="(Tensor x) -> Tensor")
+    >>> @torch.library.register_vmap(op)
+    ... def _(info, in_dims, x):
+    ...     return torch.tensor(x.movedim(in_dims[0], 0).numpy().sum(1)), 0
+    >>> torch.vmap(op)(torch.ones(2, 3))
+    tensor([3., 3.])
+    """
+    found = _found(op)
+
+    def register(function):
+        found._vmap = function
+        return function
+
+    return register if func is None else register(func)
 
 
 def opcheck(op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_registration", "test_faketensor"), raise_exception=True, rtol=None, atol=None):

@@ -32,6 +32,9 @@ class _Overload:
     def __str__(self):
         return f"aten.{self.overloadpacket.__name__}.{self.__name__}"
 
+    def __deepcopy__(self, memo):
+        return self
+
 
 class _Packet:
     """All overloads of an operator: a call goes to the first that its arguments fit."""
@@ -49,10 +52,14 @@ class _Packet:
         return list(self._overloads)
 
     def __getattr__(self, overload):
-        if overload.startswith("__") or overload not in self._overloads:
+        overloads = self.__dict__.get("_overloads", {})
+        if overload.startswith("__") or overload not in overloads:
             raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{overload}'", name=overload, obj=self)
-        found = self.__dict__[overload] = _Overload(self, overload, self._overloads[overload])
+        found = self.__dict__[overload] = _Overload(self, overload, overloads[overload])
         return found
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __dir__(self):
         return [*super().__dir__(), *self._overloads]

@@ -1,5 +1,6 @@
 """Operators that programs define: schemas, functions by kind of device, gradients, refusals. Texts are PyTorch 2.13's."""
 
+import copy
 import unittest
 from typing import List, Optional, Sequence, Tuple, Union
 
@@ -207,6 +208,72 @@ class Checks(unittest.TestCase):
         self.assertIsInstance(found["test_autograd_registration"], AssertionError)
         self.assertIsInstance(found["test_faketensor"], AssertionError)
         self.assertRaises(ValueError, library.opcheck, good, (x,), test_utils="test_luck")
+
+
+
+
+class Vmap(unittest.TestCase):
+    def setUp(self):
+        self.op = library.custom_op("test_vmap::scaled", lambda x, by: torch.tensor(x.numpy() * by), mutates_args=(), schema="(Tensor x, float by=2.0) -> Tensor")
+        self.seen = []
+
+        @library.register_vmap(self.op)
+        def rule(info, in_dims, x, by):
+            self.seen.append((info.batch_size, info.randomness, in_dims))
+            return self.op(x, by), in_dims[0]
+
+    def test_the_rule_gets_whole_batches_and_their_dimensions(self):
+        x = torch.arange(6.0).reshape(2, 3)
+        self.assertTrue(torch.equal(torch.vmap(self.op, in_dims=1)(x), 2 * x.t()))
+        self.assertEqual(self.seen, [(3, "error", (1, None))])
+
+    def test_a_call_outside_of_vmap_does_without_it(self):
+        self.assertEqual(self.op(torch.ones(1), 3.0).item(), 3)
+        self.assertEqual(self.seen, [])
+
+    def test_levels_nest(self):
+        x = torch.arange(4.0).reshape(2, 2)
+        self.assertTrue(torch.equal(torch.vmap(torch.vmap(self.op))(x), 2 * x))
+
+    def test_the_method_is_a_decorator_too(self):
+        self.op.register_vmap(lambda info, in_dims, x, by: (x + 1, in_dims[0]))
+        self.assertEqual(torch.vmap(self.op)(torch.zeros(2)).tolist(), [1, 1])
+
+    def test_lists_have_lists_of_dimensions(self):
+        op = library.custom_op("test_vmap::joined", lambda xs: torch.cat(xs), mutates_args=(), schema="(Tensor[] xs) -> Tensor")
+        seen = []
+        op.register_vmap(lambda info, in_dims, xs: (seen.append(in_dims), (torch.cat([x.movedim(d, 0) for x, d in zip(xs, in_dims[0])], 1), 0))[1])
+        self.assertTrue(torch.equal(torch.vmap(lambda a, b: op([a, b]), in_dims=(0, 1))(torch.zeros(2, 3), torch.ones(3, 2)), torch.cat([torch.zeros(2, 3), torch.ones(2, 3)], 1)))
+        self.assertEqual(seen, [([0, 1],)])
+
+    def test_a_rule_that_returns_one_thing_is_refused(self):
+        self.op.register_vmap(lambda info, in_dims, x, by: x)
+        self.assertRaisesRegex(RuntimeError, "test_vmap::scaled: the rule for vmap has to return two things", torch.vmap(self.op), torch.ones(2))
+
+
+class UnderFakeTensors(unittest.TestCase):
+    def test_a_clone_of_a_part_is_no_alias(self):
+        from cresset._subclasses.fake_tensor import FakeTensorMode
+
+        op = library.custom_op("test_fake::head", lambda x, n: x[:n].clone(), mutates_args=(), schema="(Tensor x, int n) -> Tensor")
+        with FakeTensorMode() as mode:
+            self.assertEqual(op(mode.from_tensor(torch.ones(5)), 2).shape, (2,))
+            alias = library.custom_op("test_fake::part", lambda x: x[:2], mutates_args=(), schema="(Tensor x) -> Tensor")
+            self.assertRaisesRegex(RuntimeError, "may not alias any", alias, mode.from_tensor(torch.ones(5)))
+
+
+class Objects(unittest.TestCase):
+    def test_operators_are_copied_as_themselves(self):
+        op = library.custom_op("test_copy::f", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor")
+        for found in (torch.ops.aten.add, torch.ops.aten.add.Tensor, torch.ops.test_copy.f, op._opoverload):
+            self.assertIs(copy.deepcopy(found), found)
+
+    def test_tags(self):
+        self.assertEqual(torch.Tag.pointwise.name, "pointwise")
+        op = library.custom_op("test_tags::f", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+        self.assertEqual(op._opoverload.tags, [torch.Tag.pt2_compliant_tag])
+        library.define("test_tags::g", "(Tensor x) -> Tensor", tags=torch.Tag.pointwise)
+        self.assertEqual(torch.ops.test_tags.g.default.tags, [torch.Tag.pointwise])
 
 
 if __name__ == "__main__":

@@ -36,6 +36,30 @@ def one_by_one(func, args):
     return _wrapped(whole, 0, level)
 
 
+def by_rule(rule, name, args, declared):
+    """The results of an operator's rule for vmap; lists of tensors have lists of dimensions."""
+    leaves = [a for value in args for a in (value if isinstance(value, (list, tuple)) else (value,))]
+    level, size = _level_of(leaves)
+    values, dims = [], []
+    for value in args:
+        listed = isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value)
+        inner, where = _values(value if listed else (value,), level)
+        values.append(list(inner) if listed else inner[0])
+        dims.append(list(where) if listed else where[0])
+    plain = [(v, d) for v, d, a in zip(values, dims, declared, strict=True) if not a.keyword]
+    named = {a.name: v for v, a in zip(values, declared, strict=True) if a.keyword}
+    info = VmapInfo(size, _cresset.vmap_randomness(level))
+    with _Outside(level):
+        result = rule(info, tuple(d for _, d in plain), *(v for v, _ in plain), **named)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(f"{name}: the rule for vmap has to return two things, the results and the dimensions of their batch, got {type(result).__name__}")
+    output, out_dims = result
+    if not isinstance(output, (list, tuple)):
+        return _wrapped(output, out_dims, level)
+    several = out_dims if isinstance(out_dims, (list, tuple)) else [out_dims] * len(output)
+    return type(output)(_wrapped(o, d, level) for o, d in zip(output, several, strict=True))
+
+
 def apply(cls, args):
     """`cls.apply` with batched arguments."""
     from .function import Function
