@@ -204,6 +204,23 @@ bool is_nonzero(const Tensor& self) {
   return self.item().toBool();
 }
 
+Tensor _pin_memory(const Tensor& self, std::optional<Device>) { return self.clone(); }
+
+Tensor _shape_as_tensor(const Tensor& self) {
+  const Tensor out = cresset::empty({self.dim()}, TensorOptions(kLong));
+  std::copy(self.sizes().begin(), self.sizes().end(), out.data_ptr<int64_t>());
+  return out;
+}
+
+void _assert_async(const Tensor& self, std::string_view assert_msg) {
+  CRESSET_CHECK(self.numel() == 1, "_assert_async: expected one element, got shape ", self.sizes());
+  CRESSET_CHECK(self.item().toBool(), std::string(assert_msg));
+}
+
+void _assert_async(const Tensor& self) {
+  composite::_assert_async(self, std::string_view("_assert_async: expected the tensor to be nonzero"));
+}
+
 }  // namespace composite
 
 }  // namespace cresset::ops

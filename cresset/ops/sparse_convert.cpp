@@ -369,6 +369,20 @@ Tensor sparse_mask_by_values(const Tensor& self, const Tensor& mask) {
   return sparse::with_values(mask, sparse::values_like(self, mask));
 }
 
+Tensor _convert_indices_from_coo_to_csr(const Tensor& self, int64_t size, bool out_int32) {
+  CRESSET_CHECK(self.dim() == 1, "_convert_indices_from_coo_to_csr: expected a vector of sorted rows, got shape ", self.sizes());
+  return cresset::searchsorted(self, cresset::arange(size + 1, TensorOptions(self.scalar_type())), out_int32);
+}
+
+Tensor _convert_indices_from_csr_to_coo(const Tensor& crow_indices, const Tensor& col_indices, bool out_int32, bool transpose) {
+  CRESSET_CHECK(crow_indices.dim() == 1 && col_indices.dim() == 1, "_convert_indices_from_csr_to_coo: expected vectors, got shapes ",
+                crow_indices.sizes(), " and ", col_indices.sizes());
+  const TensorOptions options(out_int32 ? kInt : kLong);
+  const Tensor rows = cresset::arange(crow_indices.numel() - 1, options).repeat_interleave(crow_indices.diff());
+  const Tensor columns = col_indices.to(options.dtype());
+  return transpose ? cresset::stack({columns, rows}) : cresset::stack({rows, columns});
+}
+
 }  // namespace composite
 
 }  // namespace cresset::ops

@@ -22,6 +22,8 @@ half, bfloat, double, chalf, cfloat, cdouble = float16, bfloat16, float64, compl
 short, long = int16, int64
 globals().update({"float": float32, "int": int32})
 
+legacy_contiguous_format = contiguous_format  # noqa: F821  taken from the extension above
+
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 _mkldnn = _cresset._mkldnn
@@ -99,6 +101,7 @@ _lazy.update(
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
 _lazy.update(vmap="func")
+_lazy.update({name: "_checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
 _lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
 _lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_tag")

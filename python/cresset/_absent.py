@@ -16,22 +16,26 @@ import types
 from ._missing import WHERE
 
 # wing -> module -> names. Names in capitals are classes, of which there are no objects; "Error" at the end: exceptions; others are functions.
-# `name=value` is a function that gives the value. A module with a file of its own has these names beside what the file holds.
+# `name=value` is a function that gives the value; `name=itself` and `name=@` marks of functions, without and with arguments; `Name()` a class of plans, of which there are objects that hold their arguments. A module with a file of its own has these names beside what the file holds.
 WINGS = {
     "ONNX export": {
         "onnx": "ExportableModule InputObserver JitScalarType ONNXProgram OnnxExporterError OperatorExportTypes TrainingMode dynamo_export export is_in_onnx_export=False "
                 "register_custom_op_symbolic select_model_mode_for_export unregister_custom_op_symbolic",
         "onnx.errors": "OnnxExporterError SymbolicValueError UnsupportedOperatorError",
         "onnx.ops": "",
-        "onnx.symbolic_helper": "",
+        "onnx.operators": "reshape_from_tensor_shape shape_as_tensor",
+        "onnx.symbolic_helper": "parse_args=@",
         "onnx.symbolic_opset9": "",
         "onnx.symbolic_opset11": "",
+        "onnx.symbolic_opset12": "",
         "onnx.utils": "export",
     },
     "graph export": {
         "export": "AdditionalInputs CustomDecompTable Dim ExportBackwardSignature ExportGraphSignature ExportedProgram ModuleCallEntry ModuleCallSignature ShapesCollection "
                   "UnflattenedModule default_decompositions dims draft_export export export_for_training load register_dataclass save unflatten",
         "export.dynamic_shapes": "Dim ShapesCollection",
+        "export._trace": "",
+        "export.decomp_utils": "CustomDecompTable",
         "export.exported_program": "ExportedProgram",
         "export.graph_signature": "ExportGraphSignature",
         "_export": "aot_compile aot_load",
@@ -40,6 +44,7 @@ WINGS = {
         "jit": "CompilationUnit RecursiveScriptModule ScriptModule TopLevelTracedModule TracedModule TracingCheckError enable_onednn_fusion export_opnames freeze load "
                "onednn_fusion_enabled=False optimize_for_inference optimized_execution save script_method set_fusion_strategy strict_fusion trace trace_module",
         "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule ScriptObject TensorType Type Value",
+        "jit._recursive": "",
         "jit._script": "RecursiveScriptModule ScriptModule",
         "jit._trace": "TopLevelTracedModule TracedModule",
         "jit.mobile": "",
@@ -57,8 +62,11 @@ WINGS = {
         "fx.proxy": "GraphAppendingTracer ParameterProxy TraceError TracerBase",
         "fx.experimental": "",
         "fx.experimental.proxy_tensor": "DecompositionInterpreter PythonKeyTracer get_proxy_mode=None make_fx",
-        "fx.experimental.symbolic_shapes": "DimDynamic ShapeEnv StatelessSymbolicContext",
+        "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols free_unbacked_symbols guard_or_false guard_or_true "
+                                           "statically_known_true",
         "fx.passes": "",
+        "fx.passes.infra": "",
+        "fx.passes.infra.pass_base": "PassBase PassResult",
         "fx.passes.shape_prop": "ShapeProp TensorMetadata",
         "fx.passes.split_module": "split_module",
         "fx.passes.tools_common": "legalize_graph",
@@ -69,9 +77,12 @@ WINGS = {
         "_dynamo.backends.common": "aot_autograd",
         "_dynamo.eval_frame": "OptimizedModule optimize",
         "_dynamo.exc": "TorchDynamoException UserError",
-        "_dynamo.utils": "",
+        "_dynamo.utils": "is_compile_supported=True",
         "_inductor": "compile list_mode_options list_options standalone_compile",
+        "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex",
         "_functorch": "",
+        "_higher_order_ops": "scan",
+        "_higher_order_ops.associative_scan": "associative_scan",
         "_functorch.aot_autograd": "aot_function aot_module aot_module_simplified",
     },
     "profiler": {
@@ -82,19 +93,21 @@ WINGS = {
         "cuda.nvtx": "mark range range_end range_pop range_push range_start",
     },
     "tensor parallelism": {
-        "distributed.tensor": "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed.tensor": "DTensor Partial() Placement Replicate() Shard() distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed.tensor._utils": "compute_local_shape_and_global_offset",
         "distributed.tensor.api": "DTensor",
         "distributed.tensor.device_mesh": "DeviceMesh init_device_mesh",
         "distributed.tensor.experimental": "context_parallel implicit_replication local_map",
         "distributed.tensor.experimental._attention": "context_parallel_unshard set_rotate_method",
-        "distributed.tensor.parallel": "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput RowwiseParallel SequenceParallel loss_parallel "
+        "distributed.tensor.parallel": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleInputOutput() PrepareModuleOutput() RowwiseParallel() SequenceParallel() loss_parallel "
                                        "parallelize_module",
-        "distributed.tensor.parallel.style": "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel SequenceParallel",
-        "distributed.tensor.placement_types": "DTensorSpec Partial Placement Replicate Shard TensorMeta",
-        "distributed._tensor": "DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed.tensor.parallel.style": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleOutput() RowwiseParallel() SequenceParallel()",
+        "distributed.tensor.placement_types": "DTensorSpec _StridedShard() Partial() Placement Replicate() Shard() TensorMeta",
+        "distributed._tensor": "DTensor DeviceMesh Partial() Placement Replicate() Shard() distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed._tensor.experimental": "implicit_replication local_map",
         "distributed._tensor.device_mesh": "DeviceMesh init_device_mesh",
-        "distributed._tensor.placement_types": "DTensorSpec Partial Placement Replicate Shard",
-        "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single broadcast permute_tensor reduce_scatter_tensor wait_tensor",
+        "distributed._tensor.placement_types": "DTensorSpec Partial() Placement Replicate() Shard()",
+        "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor wait_tensor",
         "distributed.device_mesh": "DeviceMesh init_device_mesh",
         "distributed": "DeviceMesh init_device_mesh",
     },
@@ -102,14 +115,13 @@ WINGS = {
         "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig "
                             "LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig "
                             "ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings StateDictType UnshardHandle fully_shard register_fsdp_forward_method",
-        "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedStateDictConfig ShardingStrategy StateDictType",
+        "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
         "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel MixedPrecision "
-                                                        "OptimStateKeyType ShardedStateDictConfig ShardingStrategy StateDictType",
+                                                        "OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
         "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
-        "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy always_wrap_policy enable_wrap lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+        "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
         "distributed._composable": "checkpoint contract replicate",
         "distributed._composable.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
-        "distributed._composable.replicate": "replicate",
         "distributed._shard": "",
         "distributed._shard.sharded_tensor": "ShardedTensor",
     },
@@ -117,9 +129,12 @@ WINGS = {
         "distributed.checkpoint": "BytesStorageMetadata CheckpointException ChunkStorageMetadata DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter "
                                   "HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan LoadPlanner Metadata ReadItem SavePlan SavePlanner StorageReader StorageWriter "
                                   "TensorStorageMetadata WriteItem async_save load load_state_dict save save_state_dict",
+        "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
+        "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
+        "distributed.checkpoint.state_dict_loader": "_load_state_dict load",
         "distributed.checkpoint.default_planner": "DefaultLoadPlanner DefaultSavePlanner",
         "distributed.checkpoint.filesystem": "FileSystemReader FileSystemWriter",
-        "distributed.checkpoint.format_utils": "dcp_to_torch_save torch_save_to_dcp",
+        "distributed.checkpoint.format_utils": "_EmptyStateDictLoadPlanner _load_state_dict dcp_to_torch_save torch_save_to_dcp",
         "distributed.checkpoint.metadata": "Metadata",
         "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
         "distributed.checkpoint.planner": "LoadPlanner SavePlanner",
@@ -128,6 +143,8 @@ WINGS = {
         "distributed.checkpoint.storage": "StorageReader StorageWriter",
     },
     "RPC": {
+        "_C._distributed_rpc": "_is_current_rpc_agent_set=False",
+        "distributed.rpc.api": "_require_initialized=itself",
         "distributed.rpc": "BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc is_available=False remote rpc_async rpc_sync shutdown",
         "distributed.autograd": "backward context get_gradients",
         "distributed.nn.api": "",
@@ -139,13 +156,16 @@ WINGS = {
     },
     "sharded optimizers and gradient compression": {
         "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer as_functional_optim",
+        "distributed.algorithms._checkpoint": "",
+        "distributed.algorithms._checkpoint.checkpoint_wrapper": "ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper apply_activation_checkpointing checkpoint_wrapper "
+                                                                 "offload_wrapper",
         "distributed.algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook",
         "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
         "distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks": "",
         "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
         "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
         "distributed.algorithms.model_averaging": "",
-        "distributed.algorithms.model_averaging.averagers": "PeriodicModelAverager",
+        "distributed.algorithms.model_averaging.averagers": "ModelAverager PeriodicModelAverager",
     },
     "elastic launcher": {
         "distributed.elastic.agent": "",
@@ -156,6 +176,8 @@ WINGS = {
         "distributed.elastic.rendezvous": "RendezvousHandler RendezvousParameters",
         "distributed.elastic.utils": "",
         "distributed.launcher": "",
+        "numa": "",
+        "numa.binding": "AffinityMode NumaOptions",
         "distributed.launcher.api": "LaunchConfig elastic_launch launch_agent",
     },
     "quantisation": {
@@ -166,6 +188,8 @@ WINGS = {
         "ao.nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
         "ao.nn.quantized.dynamic": "GRU LSTM Linear",
         "ao.pruning": "BaseScheduler BaseSparsifier WeightNormSparsifier",
+        "ao.quantization.fx": "",
+        "ao.quantization.fx._decomposed": "",
         "ao.quantization": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver "
                            "QConfig QConfigMapping QuantStub QuantType QuantWrapper convert disable_fake_quant disable_observer enable_fake_quant enable_observer fuse_modules "
                            "fuse_modules_qat get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare prepare_qat quantize quantize_dynamic quantize_qat",
@@ -190,13 +214,16 @@ WINGS = {
     "C++ extensions built from Python": {
         "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension SyclExtension include_paths is_ninja_available=False library_paths load load_inline verify_ninja_availability",
     },
+    "symbolic sizes": {
+        "": "SymBool SymFloat SymInt",
+    },
     "counter of operations": {
         "utils.flop_counter": "FlopCounterMode register_flop_formula",
     },
 }  # fmt: skip
 
-_HOLDS = {module: (wing, dict(name.partition("=")[::2] for name in names.split())) for wing, modules in WINGS.items() for module, names in modules.items()}
-_VALUES = {"False": False, "None": None}
+_HOLDS = {module: (wing, dict(name.replace("()", "=()").partition("=")[::2] for name in names.split())) for wing, modules in WINGS.items() for module, names in modules.items()}
+_VALUES = {"True": True, "False": False, "None": None}
 _made = {}
 
 
@@ -216,15 +243,42 @@ class _Class(type):
         raise AttributeError(f"torch.{cls._absent}.{name}: Cresset has no {cls._wing} ({WHERE})", name=name, obj=cls)
 
 
+class _Plan:
+    """What is planned for a wing that is not there: the arguments, which compare and print, and nothing else."""
+
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
+
+    def __eq__(self, other):
+        return type(self) is type(other) and (self.args, self.kwargs) == (other.args, other.kwargs)
+
+    def __hash__(self):
+        return hash((type(self), self.args, tuple(self.kwargs.items())))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join([*map(repr, self.args), *(f'{name}={value!r}' for name, value in self.kwargs.items())])})"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"torch.{self._absent}: Cresset has no {self._wing}, and so no {name!r} ({WHERE})", name=name, obj=self)
+
+
 def _make(module, name, wing, value):
-    where = f"{module}.{name}"
+    where = f"{module}.{name}".lstrip(".")
     doc = f"torch.{where}, which is not there: Cresset has no {wing}."
     if name.endswith(("Error", "Exception")):
-        return type(name, (RuntimeError,), {"__module__": f"{__package__}.{module}", "__doc__": doc})
-    if name[0].isupper():
-        return _Class(name, (), {"__module__": f"{__package__}.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
+        return type(name, (RuntimeError,), {"__module__": f"{__package__}.{module}".rstrip("."), "__doc__": doc})
+    if value == "()":
+        return type(name, (_Plan,), {"__module__": f"{__package__}.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
+    if name.lstrip("_")[0].isupper():
+        return _Class(name, (), {"__module__": f"{__package__}.{module}".rstrip("."), "__doc__": doc, "_absent": where, "_wing": wing})
 
     def function(*args, **kwargs):
+        if value == "itself":
+            return args[0]
+        if value == "@":
+            return lambda marked: marked
         if value:
             return _VALUES[value]
         raise _error(where, wing)
@@ -238,7 +292,7 @@ def _make(module, name, wing, value):
 def found(module, name):
     """The stand-in for `name` of a module of Cresset, as the table has it: a module, class or function; None where the table has none."""
     inner = module.partition(".")[2]
-    if (f"{inner}.{name}" if inner else name) in _HOLDS:
+    if is_module(f"{inner}.{name}" if inner else name):
         return importlib.import_module(f"{module}.{name}")
     wing, names = _HOLDS.get(inner, ("", {}))
     if name not in names:
@@ -260,7 +314,7 @@ class _Module(types.ModuleType):
 
 def is_module(inner):
     """Whether the table has a module of this name, as in "onnx.utils"."""
-    return inner in _HOLDS
+    return inner in _HOLDS and inner != ""
 
 
 def make_module(spec):
@@ -275,6 +329,6 @@ def table():
     """The wings that are not there and their modules, as text."""
     lines = ["Not in this build of Cresset. The modules can be imported, calls raise NotImplementedError:"]
     for wing, modules in WINGS.items():
-        lines.append(f"  {wing}: {', '.join('torch.' + module for module in modules)}")
+        lines.append(f"  {wing}: {', '.join(f'torch.{module}' if module else 'torch' for module in modules)}")
     return "\n".join(lines) + "\n"
 

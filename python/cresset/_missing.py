@@ -1,28 +1,28 @@
-"""What becomes of a name that a module does not hold: a stand-in of an absent wing, or an error that names it and says where to look."""
+"""What becomes of a name that a module does not hold: what lives elsewhere, a stand-in of an absent wing, or an error that names it and says where to look."""
 
 import sys
 
 WHERE = "python -m cresset --absent lists what is not there"
-fallbacks = []  # functions of (module, name) that may know the name, or raise AttributeError
+fallbacks = []  # functions of (module, name) that give (what it is,), or ()
 
 
-def _table():
-    """The table of absent wings. A `from . import` would ask the package's `__getattr__`, which asks here."""
+def _tables():
+    """The tables of names that live elsewhere and of absent wings. A `from . import` would ask the package's `__getattr__`, which asks here."""
     import importlib
 
-    return importlib.import_module(f"{__package__}._absent")
+    return [importlib.import_module(f"{__package__}.{table}") for table in ("_paths", "_absent")]
 
 
 def found(module, name):
     """What a module's `__getattr__` gives: the stand-in for a name of an absent wing. Raises where there is none."""
-    thing = None if name.startswith("__") else _table().found(module, name)
-    if thing is not None:
-        return thing
-    for ask in fallbacks:
-        try:
-            return ask(module, name)
-        except AttributeError:
-            pass
+    for table in () if name.startswith("__") else _tables():
+        thing = table.found(module, name)
+        if thing is not None:
+            return thing
+    for ask in () if name.startswith("__") else fallbacks:
+        answer = ask(module, name)
+        if answer:
+            return answer[0]
     raise _error(module, name, sys._getframe(2))
 
 
@@ -37,18 +37,21 @@ def _error(module, name, frame):
 
 
 class _Finder:
-    """Finds the modules of absent wings, after everything that has a file."""
+    """Finds the modules of these tables, after everything that has a file."""
+
+    def _table(self, inner):
+        return next((table for table in _tables() if table.is_module(inner)), None)
 
     def find_spec(self, name, path=None, target=None):
         package, _, inner = name.partition(".")
-        if package != __package__ or not _table().is_module(inner):
+        if package != __package__ or self._table(inner) is None:
             return None
         from importlib.machinery import ModuleSpec
 
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
-        return _table().make_module(spec)
+        return self._table(spec.name.partition(".")[2]).make_module(spec)
 
     def exec_module(self, module):
         pass

@@ -14,6 +14,18 @@ _PROFILES = {
 }
 
 
+class _PrintOptions:
+    """The options as attributes, under the name that libraries read them by."""
+
+    def __getattr__(self, name):
+        if name not in _options:
+            raise AttributeError(name)
+        return _options[name]
+
+
+PRINT_OPTS = _PrintOptions()
+
+
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
     """How tensors are printed: digits after the point, elements from which on a tensor is summarised, elements shown at each end of a
     dimension then, characters in a line, and whether numbers have exponents (None: where they need them).

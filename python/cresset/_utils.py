@@ -48,6 +48,41 @@ def _finish(out, requires_grad, metadata):
     return out.requires_grad_(True) if requires_grad else out
 
 
+def _element_size(dtype):
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device that is given as a number, text or device; -1 for the CPU where that is allowed."""
+    import cresset as torch
+
+    if isinstance(device, int) and not isinstance(device, bool):
+        return device
+    device = torch.device(device) if isinstance(device, str) else device
+    if isinstance(device, torch.device):
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"_get_device_index: expected a device that is not the CPU, got {device}")
+        if device.index is not None or device.type == "cpu":
+            return -1 if device.type == "cpu" else device.index
+    if optional:
+        return 0
+    raise ValueError(f"_get_device_index: expected a device with a number, got {device!r}")
+
+
+def _flatten_dense_tensors(tensors):
+    """One vector of all elements, one tensor after another."""
+    import cresset as torch
+
+    return torch.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a vector with the shapes of tensors, as `_flatten_dense_tensors` laid them."""
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return tuple(part.view_as(tensor) for part, tensor in zip(parts, tensors))
+
+
 def storage_and_dtype(storage):
     """A pair of a storage and a dtype, or an object that has both."""
     return storage if isinstance(storage, tuple) else (storage._untyped_storage, storage.dtype)

@@ -18,6 +18,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
+import threading
 
 from . import _missing
 
@@ -99,6 +100,94 @@ def _metadata():
     return Metadata()
 
 
+class _World:
+    """The installed package of a name that is bound to one of ours: its Python parts, for what ours lacks. Its modules import one another, not ours, and
+    are kept out of `sys.modules`, where ours have their names."""
+
+    def __init__(self, root):
+        self.root, self.modules, self.installed, self.is_loading = root, {}, None, False
+        self._lock = threading.RLock()
+
+    def _owns(self, name):
+        return name == self.root or name.startswith(self.root + ".")
+
+    def module(self, name):
+        """The module of a name; None where the package, or the module in it, is not there."""
+        with self._lock:
+            if name in self.modules:
+                return self.modules[name]
+            if self.installed is None:
+                self.installed = importlib.machinery.PathFinder.find_spec(self.root) is not None
+            return self._load(name) if self.installed else None
+
+    def _load(self, name):
+        shown = {known: sys.modules.pop(known) for known in list(sys.modules) if self._owns(known)}
+        sys.modules.update(self.modules)
+        outer, self.is_loading = self.is_loading, True
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if self._owns(str(error.name)):
+                return None
+            raise
+        except AttributeError as error:
+            raise ImportError(f"the installed {self.root} cannot be loaded: {error}", name=name) from error
+        finally:
+            self.is_loading = outer
+            for known in [known for known in sys.modules if self._owns(known)]:
+                self.modules[known] = sys.modules.pop(known)
+            sys.modules.update(shown)
+
+
+def _nms():
+    from .vision.ops import nms
+
+    return nms
+
+
+# Modules that serve the compiled part of an installed package, which is linked to LibTorch: whether they run, and names of ours in them.
+_COMPILED = {
+    "torchvision._autograd_registrations": (False, dict),
+    "torchvision._meta_registrations": (False, dict),
+    "torchvision.ops._register_onnx_ops": (False, lambda: {"_register_custom_op": lambda: None}),
+    "torchvision.ops.boxes": (True, lambda: {"nms": _nms()}),
+    "torchaudio._extension.utils": (True, lambda: {"_load_lib": lambda lib: False}),
+}
+
+
+class _PartLoader(importlib.abc.Loader):
+    """Loads a module of `_COMPILED`."""
+
+    def __init__(self, loader, runs, names):
+        self.loader, self.runs, self.names = loader, runs, names
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        if self.runs:
+            self.loader.exec_module(module)
+        vars(module).update(self.names())
+
+
+_worlds = {root: _World(root) for root in ("torchvision", "torchdata", "safetensors")}
+
+
+def _installed_name(module, name):
+    """(what an installed package has under a name that a module of ours lacks,), or () where it has none."""
+    for root, world in _worlds.items():
+        if is_installed() and not world.is_loading and (module + ".").startswith(_BOUND[root] + "."):
+            where = root + module[len(_BOUND[root]) :]
+            theirs = world.module(where)
+            inner = None if theirs is None or hasattr(theirs, name) else world.module(f"{where}.{name}")
+            if inner is not None or hasattr(theirs, name):
+                return (inner or getattr(theirs, name),)
+    return ()
+
+
+_missing.fallbacks.append(_installed_name)
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_distributions(self, context=None):
         return [_metadata()] if getattr(context, "name", None) in (None, "torch") else []
@@ -110,14 +199,29 @@ class _Finder(importlib.abc.MetaPathFinder):
                 spec.loader = _SpawnLoader(spec.loader)
             return spec
         if not _is_theirs(name):
-            return None
+            return _spec_of_part(name, path, target) if name in _COMPILED else None
+        world = _worlds.get(name.partition(".")[0])
+        if world is not None and world.is_loading:
+            return _spec_of_part(name, path, target)
         try:
             module = importlib.import_module(_ours(name))
+            if world is not None and "__getattr__" not in vars(module):
+                module.__getattr__ = lambda wanted, home=module.__name__: _missing.found(home, wanted)
         except ModuleNotFoundError as error:
-            if error.name != _ours(name):
+            if error.name is None or not (_ours(name) + ".").startswith(error.name + "."):
                 raise
+            module = world.module(name) if world is not None else None
+            if module is not None:
+                return importlib.machinery.ModuleSpec(name, _Loader(module), is_package=hasattr(module, "__path__"))
             raise ModuleNotFoundError(f"No module named {name!r} in Cresset yet ({_missing.WHERE})", name=name) from None
         return importlib.machinery.ModuleSpec(name, _Loader(module), is_package=hasattr(module, "__path__"))
+
+
+def _spec_of_part(name, path, target):
+    spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+    if spec is not None and name in _COMPILED:
+        spec.loader = _PartLoader(spec.loader, *_COMPILED[name])
+    return spec
 
 
 _finder = _Finder()

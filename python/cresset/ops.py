@@ -71,6 +71,36 @@ class _Packet:
         return f"aten.{self.__name__}"
 
 
+class _MethodPacket(_Packet):
+    """What is a method of tensors and no operator of the table, with the overload of PyTorch's schema."""
+
+    def __init__(self, name, overload, method):
+        self.__name__, self._overloads, self._call = name, {overload: name}, method
+
+    def __getattr__(self, overload):
+        if overload.startswith("__") or overload not in self._overloads:
+            raise AttributeError(f"aten.{self.__name__} has no overload {overload!r}", name=overload, obj=self)
+        found = self.__dict__[overload] = _MethodOverload(self, overload)
+        return found
+
+
+class _MethodOverload(_Overload):
+    def __init__(self, packet, overload):
+        self.__name__, self.overloadpacket, self._call = overload, packet, packet._call
+
+
+_METHODS = {"_local_scalar_dense": "default item", "_unsafe_view": "default view", "detach": "default detach", "detach_": "default detach_", "fill_diagonal_": "default fill_diagonal_",
+            "is_contiguous": "default is_contiguous", "is_pinned": "default is_pinned", "lift": "default clone", "lift_fresh": "default alias", "set_": "source_Tensor set_",
+            "sym_numel": "default numel", "sym_size": "int size", "sym_storage_offset": "default storage_offset", "sym_stride": "int stride"}  # fmt: skip
+
+
+def _method(name):
+    import cresset
+
+    overload, method = _METHODS[name].split()
+    return _MethodPacket(name, overload, getattr(cresset.Tensor, method, None) or getattr(cresset, method))
+
+
 class _Namespace(_types.ModuleType):
     """The operators of a library, found when asked for."""
 
@@ -83,6 +113,9 @@ class _Namespace(_types.ModuleType):
         defined = _defined.get(self.__name__.rpartition(".")[2], {})
         if entries is None and name in defined:
             return defined[name]
+        if entries is None and self.__name__ == f"{__name__}.aten" and name in _METHODS:
+            found = self.__dict__[name] = _method(name)
+            return found
         if entries is None:
             raise AttributeError(f"'_OpNamespace' '{self.__name__.rpartition('.')[2]}' object has no attribute '{name}'", name=name, obj=self)
         found = self.__dict__[name] = _Packet(name, entries)
@@ -101,6 +134,24 @@ def _entries():
 
 _defined = {}  # namespace -> name -> what torch.library made
 aten = _Namespace("aten", _entries())
+
+
+loaded_libraries = set()
+
+
+def load_library(path):
+    """Opens a shared library, whose operators are then in `torch.ops`. OSError for one that cannot be opened, as those that are linked to LibTorch.
+
+    >>> try:
+    ...     torch.ops.load_library("/nowhere.so")
+    ... except OSError as error:
+    ...     print(str(error).partition(":")[0])
+    /nowhere.so
+    """
+    import ctypes
+
+    ctypes.CDLL(str(path))
+    loaded_libraries.add(str(path))
 
 
 def __getattr__(name):

@@ -59,6 +59,15 @@ def is_tf32_supported():
     return False
 
 
+def is_current_stream_capturing():
+    """Whether a CUDA graph is being recorded.
+
+    >>> torch.cuda.is_current_stream_capturing()
+    False
+    """
+    return False
+
+
 def get_arch_list():
     """The CUDA architectures that the library was built for.
 
@@ -202,6 +211,9 @@ for _name, _what in {
     "reset_max_memory_cached": "Begins the peak of reserved CUDA memory anew.",
     "set_per_process_memory_fraction": "Limits the memory that this process takes of a CUDA device.",
     "utilization": "How busy a CUDA device is.",
+    "cudart": "The functions of CUDA's runtime.",
+    "graph_pool_handle": "A pool of memory for CUDA graphs.",
+    "make_graphed_callables": "Functions that replay CUDA graphs.",
 }.items():
     globals()[_name] = _refusing("CUDA", _name, _what)
 
@@ -209,6 +221,8 @@ for _name, _what in {
     "Stream": "An ordered queue of work on a CUDA device.",
     "Event": "A mark in a CUDA stream.",
     "CUDAGraph": "Recorded work that a CUDA device repeats.",
+    "graph": "A context that records a CUDA graph.",
+    **{f"{kind}Tensor": "The type of CUDA tensors of a dtype." for kind in "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()},
     "device": "A context that makes a CUDA device the current one.",
     "device_of": "A context that makes the CUDA device of a tensor the current one.",
     "StreamContext": "A context that makes a stream the current one.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import typing
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -355,6 +357,12 @@ class Optimizer:
         """Calls ``hook(optimizer, state_dict)`` before loading; what it returns, if anything, is loaded instead."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+        from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Calls ``hook(optimizer)`` after `load_state_dict`. Returns a removable handle."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
@@ -382,3 +390,48 @@ def _fit_state(param, group, value, key=None):
     if isinstance(value, (list, tuple)):
         return type(value)(_fit_state(param, group, v) for v in value)
     return value
+
+
+# ---- names that optimizers of others import -------------------------------------------------------------------------------
+
+ParamsT = typing.Union[typing.Iterable[torch.Tensor], typing.Iterable[dict], typing.Iterable[tuple[str, torch.Tensor]]]
+
+
+def _use_grad_for_differentiable(step):
+    """A `step` that runs with gradients enabled where the optimizer is differentiable."""
+
+    @functools.wraps(step)
+    def wrapped(self, *args, **kwargs):
+        with torch.set_grad_enabled(self.defaults.get("differentiable", False)):
+            return step(self, *args, **kwargs)
+
+    return wrapped
+
+
+def _get_value(x):
+    return x.item() if isinstance(x, torch.Tensor) else x
+
+
+def _dispatch_sqrt(x):
+    return x.sqrt() if isinstance(x, torch.Tensor) else math.sqrt(x)
+
+
+def _stack_if_compiling(x):
+    return x
+
+
+def _view_as_real(params, *state_and_grads):
+    """Replaces complex tensors by their real views, in all lists."""
+    for i, param in enumerate(params):
+        if param.is_complex():
+            for tensors in (params, *state_and_grads):
+                tensors[i] = torch.view_as_real(tensors[i])
+
+
+def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
+    """Whether the fused form, and the form over lists, are the default: neither on the CPU."""
+    return False, False
+
+
+def _get_capturable_supported_devices(supports_xla=True):
+    return ["cuda", "xpu", "hpu", "privateuseone", *(["xla"] if supports_xla else [])]

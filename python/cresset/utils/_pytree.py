@@ -1,5 +1,6 @@
 """Trees of lists, tuples, named tuples and dictionaries: their leaves, their structure, and back."""
 
+import typing
 from collections import OrderedDict, defaultdict, namedtuple
 
 __all__ = ["TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten"]
@@ -39,6 +40,7 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
 
 
 _LEAF = TreeSpec(None, None, ())
+_named_children = {}  # container: how to take it apart into pairs of a key and a child
 _registered = {}  # container: how to take it apart, and how to put it together
 
 
@@ -49,8 +51,8 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
         cls: the class, whose subclasses are not meant.
         flatten_fn: gives a list of an instance's children and a context that tells the rest.
         unflatten_fn: makes an instance of the children and the context.
-        serialized_type_name, to_dumpable_context, from_dumpable_context, flatten_with_keys_fn: how structures are written to files and leaves are named,
-            which Cresset does not do; None or kept for nothing.
+        flatten_with_keys_fn: gives pairs of a key and a child, and the context, for `tree_flatten_with_path`.
+        serialized_type_name, to_dumpable_context, from_dumpable_context: how structures are written to files, which Cresset does not do.
 
     Errors: ValueError for a class that is a container already, TypeError for what is no class.
 
@@ -66,6 +68,8 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
     if cls in _registered or cls in (list, tuple, dict, OrderedDict, defaultdict):
         raise ValueError(f"{cls} is already registered as pytree node.")
     _registered[cls] = flatten_fn, unflatten_fn
+    if flatten_with_keys_fn is not None:
+        _named_children[cls] = flatten_with_keys_fn
 
 
 def _parts(tree):
@@ -191,3 +195,171 @@ def tree_all(pred, tree, is_leaf=None):
     False
     """
     return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+# ---- paths: where a leaf lies in its tree ---------------------------------------------------------------------------------
+
+
+class SequenceKey(namedtuple("SequenceKey", "idx")):
+    """A place in a list or tuple.
+
+    >>> str(torch.utils._pytree.SequenceKey(1))
+    '[1]'
+    """
+
+    __slots__ = ()
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence):
+        """What stands there."""
+        return sequence[self.idx]
+
+
+class MappingKey(namedtuple("MappingKey", "key")):
+    """A key of a dictionary.
+
+    >>> str(torch.utils._pytree.MappingKey("a"))
+    "['a']"
+    """
+
+    __slots__ = ()
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+    def get(self, mapping):
+        """What stands there."""
+        return mapping[self.key]
+
+
+class GetAttrKey(namedtuple("GetAttrKey", "name")):
+    """A field of a named tuple or an object.
+
+    >>> str(torch.utils._pytree.GetAttrKey("a"))
+    '.a'
+    """
+
+    __slots__ = ()
+
+    def __str__(self):
+        return f".{self.name}"
+
+    def get(self, obj):
+        """What stands there."""
+        return getattr(obj, self.name)
+
+
+def keystr(path):
+    """A path as text.
+
+    >>> torch.utils._pytree.keystr((torch.utils._pytree.MappingKey("a"), torch.utils._pytree.SequenceKey(0)))
+    "['a'][0]"
+    """
+    return "".join(map(str, path))
+
+
+def _keys(tree, parts):
+    """The places of a container's children."""
+    kind, context, children = parts
+    if kind in (dict, OrderedDict, defaultdict):
+        return [MappingKey(key) for key in tree]
+    if kind in _named_children:
+        return [key for key, _ in _named_children[kind](tree)[0]]
+    if hasattr(kind, "_fields"):
+        return [GetAttrKey(name) for name in kind._fields]
+    return [SequenceKey(i) for i in range(len(children))]
+
+
+def tree_leaves_with_path(tree, is_leaf=None):
+    """The leaves of a tree with their paths.
+
+    >>> [(torch.utils._pytree.keystr(path), leaf) for path, leaf in torch.utils._pytree.tree_leaves_with_path({"a": [1, 2]})]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    found = []
+
+    def visit(value, path):
+        parts = None if is_leaf is not None and is_leaf(value) else _parts(value)
+        if parts is None:
+            found.append((path, value))
+            return
+        for key, child in zip(_keys(value, parts), parts[2], strict=True):
+            visit(child, (*path, key))
+
+    visit(tree, ())
+    return found
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """`tree_leaves_with_path`, and the structure of the tree.
+
+    >>> torch.utils._pytree.tree_flatten_with_path([3])[1]
+    [*]
+    """
+    return tree_leaves_with_path(tree, is_leaf), tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """A tree of what `func(path, leaf, ...)` gives for every leaf.
+
+    >>> torch.utils._pytree.tree_map_with_path(lambda path, x: len(path) + x, {"a": [1, 2]})
+    {'a': [3, 4]}
+    """
+    leaves, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_flatten(rest, is_leaf)[0] for rest in rests]
+    return tree_unflatten([func(path, leaf, *more) for (path, leaf), *more in zip(leaves, *others, strict=True)], spec)
+
+
+# ---- names that libraries import ------------------------------------------------------------------------------------------
+
+PyTree = Context = typing.Any
+_register_pytree_node = register_pytree_node
+
+
+class _SupportedNodes:
+    """The containers that are known."""
+
+    _BUILT_IN = (list, tuple, dict, OrderedDict, defaultdict, namedtuple)
+
+    def __contains__(self, kind):
+        return kind in self._BUILT_IN or kind in _registered
+
+    def __iter__(self):
+        return iter((*self._BUILT_IN, *_registered))
+
+
+SUPPORTED_NODES = _SupportedNodes()
+
+
+def _get_node_type(tree):
+    return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") else type(tree)
+
+
+def _dict_flatten(tree):
+    return list(tree.values()), list(tree)
+
+
+def _dict_flatten_with_keys(tree):
+    return [(MappingKey(key), value) for key, value in tree.items()], list(tree)
+
+
+def _dict_unflatten(values, context):
+    return dict(zip(context, values))
+
+
+def _list_flatten(tree):
+    return tree, None
+
+
+def _list_unflatten(values, context):
+    return list(values)
+
+
+def _tuple_flatten(tree):
+    return list(tree), None
+
+
+def _tuple_unflatten(values, context):
+    return tuple(values)

@@ -7,3 +7,13 @@
 from ..hub import load_state_dict_from_url as load_url
 
 __all__ = ["load_url"]
+
+
+def __getattr__(name):
+    if name == "tqdm":  # programs take it from here; the package is theirs to install
+        from tqdm import tqdm
+
+        return tqdm
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

@@ -797,3 +797,9 @@ def _destination(*args, **kwargs):
         device, dtype = other.device, other.dtype
     return None if device is None else torch.device(device), dtype, non_blocking, memory_format
 
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

@@ -246,3 +246,9 @@ class Transformer(Module):
         [[0.0, -inf], [0.0, 0.0]]
         """
         return _square_mask(sz, device, dtype)
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

@@ -567,3 +567,9 @@ class _Workers(_Epoch):
         if isinstance(batch, Failure):
             batch.reraise()
         return batch
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    return _missing.found(__name__, name)

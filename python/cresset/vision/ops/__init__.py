@@ -1,8 +1,9 @@
 """torchvision.ops: modules that several models are made of."""
 
+from .boxes import nms
 from .misc import Conv2dNormActivation, FrozenBatchNorm2d, Permute, SqueezeExcitation
 
-__all__ = ["Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation"]
+__all__ = ["Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation", "nms"]
 
 
 def __getattr__(name):

@@ -33,6 +33,12 @@ class InterpolationMode(enum.Enum):
     HAMMING = "hamming"
     LANCZOS = "lanczos"
 
+    def __eq__(self, other):
+        """Also equal to the mode of that name of an installed torchvision."""
+        return self is other or (type(other).__name__ == "InterpolationMode" and self.name == getattr(other, "name", None))
+
+    __hash__ = enum.Enum.__hash__
+
 
 _PIL_NUMBERS = {0: "NEAREST", 1: "LANCZOS", 2: "BILINEAR", 3: "BICUBIC", 4: "BOX", 5: "HAMMING"}
 

@@ -1,0 +1,59 @@
+"""The few names of PyTorch's private module that libraries ask for. Cresset's own extension module is `_cresset`."""
+
+import _cresset
+
+from ..linalg import LinAlgError as _LinAlgError  # noqa: F401
+
+_TensorMeta = type(_cresset.Tensor)
+
+
+@staticmethod
+def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
+    """A `__torch_function__` that takes no call over, and leaves results as they are."""
+    from .. import DisableTorchFunctionSubclass
+
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def _get_tracing_state():
+    """What `torch.jit.trace` is recording just now: nothing."""
+    return None
+
+
+def _log_api_usage_once(event):
+    """Tells PyTorch's operators of a use; here nobody is told."""
+
+
+def _get_accelerator(check=None):
+    """The device of the accelerator: the CPU where there is none."""
+    from .. import device
+
+    return device("cpu")
+
+
+def _get_default_device():
+    """Where tensors are made, by name."""
+    from .. import get_default_device
+
+    return str(get_default_device())
+
+
+def _get_privateuse1_backend_name():
+    """The name of the device that programs may define."""
+    return "privateuseone"
+
+
+def _cuda_isInBadFork():
+    """Whether this is a fork of a process that used CUDA."""
+    return False
+
+
+def __getattr__(name):
+    from cresset import _missing
+
+    if name == "_nn":
+        from ..nn import functional
+
+        return functional
+    return _missing.found(__name__, name)

@@ -1,0 +1,79 @@
+"""Where the names live that PyTorch has under another module path: modules that hold such names alone, and names beside those of a file.
+
+    >>> from cresset.nn.modules.activation import MultiheadAttention
+    >>> MultiheadAttention is torch.nn.MultiheadAttention
+    True
+"""
+
+import importlib
+import types
+
+# PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
+HOMES = {
+    "_C": {"": "DisableTorchFunctionSubclass"},
+    "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
+    "": {"futures": "Future"},
+    "_custom_ops": {"library": "custom_op impl_abstract"},
+    "_tensor": {"": "Tensor", "overrides": "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic", "_utils": "_rebuild_from_type_v2"},
+    "cuda.memory": {"cuda": "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved memory_snapshot memory_stats memory_summary "
+                            "reset_peak_memory_stats"},
+    "cuda.random": {"cuda": "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed seed_all set_rng_state set_rng_state_all"},
+    "cuda.streams": {"cuda": "Event Stream"},
+    "distributed.constants": {"distributed": "default_pg_timeout"},
+    "distributed.utils": {},
+    "functional": {"": "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split "
+                       "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
+    "jit": {"jit": "_script_if_tracing=script_if_tracing _overload=export _overload_method=export"},
+    "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export _overload=export _overload_method=export export ignore is_scripting unused"},
+    "nn.init": {"nn.init": "_no_grad_fill_=constant_ _no_grad_normal_=normal_ _no_grad_trunc_normal_=trunc_normal_ _no_grad_uniform_=uniform_ _no_grad_zero_=zeros_"},
+    "nn.modules.activation": {"nn.modules.attention": "MultiheadAttention"},
+    "nn.modules.linear": {"nn.modules.linear": "NonDynamicallyQuantizableLinear=Linear"},
+    "nn.modules.linear_cross_entropy_options": {"nn.modules.loss": "LinearCrossEntropyOptions"},
+    "nn.modules.module": {"nn.modules.module": "_addindent=_indented"},
+    "nn.modules.transformer": {"nn.modules.transformer": "_get_activation_fn=_activation _get_clones=_clones"},
+    "nn.parallel.data_parallel": {"nn.parallel": "DataParallel data_parallel"},
+    "nn.parallel.parallel_apply": {"nn.parallel": "parallel_apply"},
+    "nn.parallel.replicate": {"nn.parallel": "replicate"},
+    "nn.parallel.scatter_gather": {"nn.parallel": "gather scatter"},
+    "utils.benchmark.utils": {},
+    "utils.benchmark.utils.common": {"utils.benchmark": "Measurement TaskSpec ordered_unique select_unit set_torch_threads trim_sigfig unit_to_english"},
+    "utils.benchmark.utils.compare": {"utils.benchmark": "Colorize Compare"},
+    "utils.benchmark.utils.fuzzer": {"utils.benchmark": "FuzzedParameter FuzzedTensor Fuzzer ParameterAlias"},
+    "utils.benchmark.utils.timer": {"utils.benchmark": "Language Timer timer"},
+    "utils.cpp_backtrace": {"utils": "get_cpp_backtrace"},
+    "utils.data.dataloader": {"utils.data": "get_worker_info",
+                              "utils.data.dataloader": "_BaseDataLoaderIter=_Epoch _MultiProcessingDataLoaderIter=_Workers _SingleProcessDataLoaderIter=_Here"},
+}  # fmt: skip
+
+_PLACES = {module: {name.partition("=")[0]: (home, name.partition("=")[2] or name) for home, names in homes.items() for name in names.split()}
+           for module, homes in HOMES.items()}  # fmt: skip
+
+
+def is_module(inner):
+    """Whether PyTorch has a module of this name, as in "nn.parallel.replicate", that Cresset has not as a file."""
+    return inner in _PLACES
+
+
+def found(module, name):
+    """What PyTorch has as `name` in a module of Cresset, from its home; None where the table has none."""
+    inner = module.partition(".")[2]
+    if (f"{inner}.{name}" if inner else name) in _PLACES:
+        return importlib.import_module(f"{module}.{name}")
+    if name not in _PLACES.get(inner, ()):
+        return None
+    home, ours = _PLACES[inner][name]
+    return getattr(importlib.import_module(f"{__package__}.{home}" if home else __package__), ours)
+
+
+class _Module(types.ModuleType):
+    def __getattr__(self, name):
+        from . import _missing
+
+        return _missing.found(self.__name__, name)
+
+
+def make_module(spec):
+    """A module of names that live elsewhere."""
+    module = _Module(spec.name, f"{spec.name}: names that live elsewhere in Cresset.")
+    module.__all__ = [name for name in _PLACES[spec.name.partition(".")[2]] if not name.startswith("_")]
+    return module
