@@ -104,6 +104,7 @@ _lazy.update(vmap="func")
 _lazy.update({name: "_checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
 _lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
+_lazy.update(quasirandom=None)
 _lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_tag")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
