@@ -1,5 +1,5 @@
 #pragma once
-// How a front end learns that a tensor ends whose object it keeps: while any is kept, `release` runs at the end of every tensor.
+// How a front end learns that a tensor or storage ends whose object it keeps: while any is kept, `release` runs at the end of every one.
 
 #include <atomic>
 
@@ -7,12 +7,14 @@
 
 namespace cresset {
 
+class StorageImpl;
 class TensorImpl;
 
-struct ObjectHook {
+template <class T> struct ObjectHook {
   std::atomic<int> kept{0};
-  void (*release)(TensorImpl& ending) = nullptr;
+  void (*release)(T& ending) = nullptr;
 };
-CRESSET_API ObjectHook& object_hook();
+CRESSET_API ObjectHook<TensorImpl>& object_hook();
+CRESSET_API ObjectHook<StorageImpl>& storage_object_hook();
 
 }  // namespace cresset

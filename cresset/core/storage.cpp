@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/object_hook.h"
 
 namespace cresset {
 
@@ -11,7 +12,14 @@ struct StorageImpl::Foreign {
   std::function<void(void*)> deleter;
   intrusive_ptr<FakeMode> mode = nullptr;
   intrusive_ptr<StorageImpl> constant = nullptr;
+  intrusive_ptr<RefCounted> owner = nullptr;
 };
+
+namespace {
+ObjectHook<StorageImpl> g_object_hook;
+}
+
+ObjectHook<StorageImpl>& storage_object_hook() { return g_object_hook; }
 
 StorageImpl::StorageImpl(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
   if (CRESSET_LIKELY(device.is_cpu())) data_ = cpu_allocate(nbytes);
@@ -25,6 +33,9 @@ StorageImpl::StorageImpl(size_t nbytes, Device device, FakeMode& mode)
     : nbytes_(nbytes), foreign_(new Foreign{{}, intrusive_ptr<FakeMode>::share(&mode)}), device_(device) {
   mode.count(device, static_cast<int64_t>(nbytes));
 }
+
+StorageImpl::StorageImpl(void* data, size_t nbytes, Device device, intrusive_ptr<RefCounted> owner)
+    : data_(data), nbytes_(nbytes), foreign_(new Foreign{{}, nullptr, nullptr, std::move(owner)}), device_(device) {}
 
 StorageImpl::~StorageImpl() { free_data(); }
 
@@ -46,7 +57,25 @@ const intrusive_ptr<VersionCounter>& StorageImpl::shared_version() {
   return shared_version_;
 }
 
+RefCounted* StorageImpl::owner() const { return foreign_ ? foreign_->owner.get() : nullptr; }
+
+void StorageImpl::move_to(void* data, intrusive_ptr<RefCounted> owner) {
+  CRESSET_CHECK(device_.is_cpu() && !is_fake(), "storage: only memory on the CPU can move, got ", device_);
+  CRESSET_CHECK(lent_.load(std::memory_order_relaxed) == 0, "storage: its ", nbytes_,
+                " bytes are lent, to a NumPy array for instance, and cannot move; clone the tensor first");
+  if (data_ && nbytes_) std::memcpy(data, data_, nbytes_);
+  auto* foreign = new Foreign{{}, nullptr, nullptr, std::move(owner)};
+  release_memory();
+  foreign_ = foreign;
+  data_ = data;
+}
+
 void StorageImpl::free_data() {
+  if (CRESSET_UNLIKELY(g_object_hook.kept.load(std::memory_order_relaxed) != 0)) g_object_hook.release(*this);
+  release_memory();
+}
+
+void StorageImpl::release_memory() {
   if (CRESSET_UNLIKELY(foreign_ != nullptr)) {
     if (foreign_->deleter) foreign_->deleter(data_);
     if (foreign_->mode) foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));

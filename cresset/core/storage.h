@@ -21,6 +21,8 @@ class CRESSET_API StorageImpl final : public RefCounted {
   StorageImpl(size_t nbytes, Device device);
   // Wraps memory that is given back by `deleter` (may be empty).
   StorageImpl(void* data, size_t nbytes, Device device, std::function<void(void*)> deleter);
+  // Wraps memory that lives as long as `owner`.
+  StorageImpl(void* data, size_t nbytes, Device device, intrusive_ptr<RefCounted> owner);
   // Has a size and no memory (`cresset/core/fake_mode.h`).
   StorageImpl(size_t nbytes, Device device, FakeMode& mode);
   ~StorageImpl() override;
@@ -42,6 +44,11 @@ class CRESSET_API StorageImpl final : public RefCounted {
   void set_constant(intrusive_ptr<StorageImpl> bytes);
   // Keeps the first min(old, new) bytes. Errors: memory that was wrapped or is lent.
   void resize(size_t nbytes);
+  // Copies the bytes into the memory of `owner` and looks at that from now on, as does every tensor over the storage.
+  // Errors: memory that is lent or not on the CPU.
+  void move_to(void* data, intrusive_ptr<RefCounted> owner);
+  // Of memory that was moved, or wrapped with an owner; null otherwise.
+  RefCounted* owner() const;
   std::atomic<uint32_t>& version() { return CRESSET_UNLIKELY(shared_version_.defined()) ? shared_version_->value : version_; }
   // The counter as an object that may outlive the storage: a tensor that leaves for other memory still counts with those it leaves behind.
   const intrusive_ptr<VersionCounter>& shared_version();
@@ -52,6 +59,7 @@ class CRESSET_API StorageImpl final : public RefCounted {
  private:
   struct Foreign;
   void free_data();
+  void release_memory();
 
   void* data_ = nullptr;
   size_t nbytes_ = 0;

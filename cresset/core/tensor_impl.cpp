@@ -12,7 +12,7 @@ namespace {
 constexpr int kDeviceSlots = static_cast<int>(DeviceType::MaxRegistered) + 1;
 constexpr int kLayoutSlots = static_cast<int>(Layout::Mkldnn) + 1;
 
-ObjectHook g_object_hook;
+ObjectHook<TensorImpl> g_object_hook;
 
 void release_object(TensorImpl& t) {
   if (CRESSET_UNLIKELY(g_object_hook.kept.load(std::memory_order_relaxed) != 0)) g_object_hook.release(t);
@@ -39,7 +39,7 @@ size_t checked_bytes(int64_t numel, ScalarType dtype, IntArrayRef sizes) {
 
 }  // namespace
 
-ObjectHook& object_hook() { return g_object_hook; }
+ObjectHook<TensorImpl>& object_hook() { return g_object_hook; }
 
 uint8_t backend_of(DeviceType type, Layout layout) {
   if (layout == Layout::Strided) {

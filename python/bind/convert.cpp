@@ -187,6 +187,8 @@ bool read_value(PyObject* o, const dispatch::Type& type, bool relaxed, bool numb
       return true;
     case TypeKind::Layout:
       if (!PyObject_TypeCheck(o, layout_type)) return false;
+      CRESSET_CHECK_NOT_IMPLEMENTED(reinterpret_cast<ConstantObject*>(o)->value <= static_cast<int>(Layout::Mkldnn),
+                                    "nested tensors, of the layout torch.jagged, are not built in");
       out = static_cast<Layout>(reinterpret_cast<ConstantObject*>(o)->value);
       return true;
     case TypeKind::MemoryFormat:

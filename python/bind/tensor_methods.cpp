@@ -274,8 +274,17 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!is_given(source)) {
       look_at(empty({0}, t.options()).impl()->storage(), {0}, {1}, 0);
     } else {
+      // A storage that knows its dtype is a Python object around one that does not.
+      Ref bytes, kind;
+      if (!is_tensor(source) && !is_storage(source)) {
+        bytes = Ref(PyObject_GetAttrString(source, "_untyped_storage"));
+        kind = Ref(bytes ? PyObject_GetAttrString(source, "dtype") : nullptr);
+        PyErr_Clear();
+        CRESSET_CHECK_TYPE(bytes && kind && is_storage(bytes.get()), "set_: expected a tensor or a storage, got ", Py_TYPE(source)->tp_name);
+        CRESSET_CHECK(kind.get() == constant(t.scalar_type()), "set_: expected a storage of dtype ", t.scalar_type(), ", or of bytes, got one of another");
+        source = bytes.get();
+      }
       const bool from_tensor = is_tensor(source);
-      CRESSET_CHECK_TYPE(from_tensor || is_storage(source), "set_: expected a tensor or a storage, got ", Py_TYPE(source)->tp_name);
       if (from_tensor) {
         const Tensor& from = tensor_of(source);
         CRESSET_CHECK(from.scalar_type() == t.scalar_type(), "set_: expected a tensor of dtype ", t.scalar_type(), ", got ", from.scalar_type());

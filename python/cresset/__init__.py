@@ -82,6 +82,7 @@ _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._e
 
 from . import autograd, fft, linalg, special  # noqa: E402,F401
 from . import sparse  # noqa: E402,F401
+from . import storage  # noqa: E402,F401
 from .sparse import _make as _sparse_make  # noqa: E402
 
 for _name in ("spmm", "dsmm", "hsmm", "saddmm", *(f"sparse_{kind}_tensor" for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc"))):
@@ -104,7 +105,7 @@ _lazy.update(vmap="func")
 _lazy.update({name: "_checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
 _lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
-_lazy.update(quasirandom=None)
+_lazy.update(quasirandom=None, __future__=None, Storage="storage")
 _lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_tag")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 

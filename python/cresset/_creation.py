@@ -85,7 +85,10 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
         memory = mmap.mmap(descriptor, length, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
     finally:
         os.close(descriptor)
-    return frombuffer(memory, dtype=dtype, requires_grad=requires_grad)
+    out = frombuffer(memory, dtype=dtype, requires_grad=requires_grad)
+    if shared:
+        out.untyped_storage()._filename = os.fspath(filename)
+    return out
 
 
 def from_numpy(ndarray):
@@ -143,12 +146,32 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _placed(out, dtype, device)
     elif _is_array(data):
         out = _placed(from_numpy(data).clone(), dtype, device)
+    elif _is_storage(data):
+        out = _over_storage(data, dtype).clone()
+    elif _is_exchanged(data):
+        out = _placed(from_dlpack(data).clone(), dtype, device)
     else:
         out = _cresset.from_nested(data, dtype)
         device = _default_device() if device is None else device
         if device is not None:
             out = out.to(device)
     return out.requires_grad_(True) if requires_grad else out
+
+
+def _is_storage(data):
+    return isinstance(data, _cresset.UntypedStorage) or isinstance(getattr(data, "_untyped_storage", None), _cresset.UntypedStorage)
+
+
+def _over_storage(storage, dtype):
+    """A tensor over the memory of a storage; bytes whose dtype nothing says are int64."""
+    kind = getattr(storage, "dtype", None)
+    from . import empty
+
+    return empty(0, dtype=dtype or kind or int64, device=storage.device).set_(storage)
+
+
+def _is_exchanged(data):
+    return hasattr(type(data), "__dlpack__") and hasattr(type(data), "__dlpack_device__")
 
 
 def _dtype_of_type(dtype):
@@ -169,6 +192,10 @@ def as_tensor(data, *, dtype=None, device=None):
         return _placed(data, dtype, device)
     if _is_array(data):
         return _placed(from_numpy(data), dtype, device)
+    if _is_storage(data):
+        return _over_storage(data, dtype)
+    if _is_exchanged(data):
+        return _placed(from_dlpack(data), dtype, device)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -264,6 +291,8 @@ def _construct(*args, device=None, like=None, **named):
         if like is not None and first.dtype != default:
             raise TypeError(f"expected a tensor of dtype {default} (got {first.dtype})")
         return first.alias() if first.requires_grad else first.detach()
+    if len(args) == 1 and _is_storage(first):
+        return cresset.empty(0, dtype=default, device=first.device).set_(first)
     if len(args) == 1 and isinstance(first, cresset.Size):
         return cresset.empty(first, dtype=default, device=device)
     numbers = [isinstance(a, int) and not isinstance(a, bool) or hasattr(a, "__index__") and not isinstance(a, (bool, int)) for a in args]

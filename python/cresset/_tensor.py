@@ -92,17 +92,35 @@ def storage(self):
     >>> torch.ones(2).storage().size()
     2
     """
-    from .storage import TypedStorage
+    from .storage import TypedStorage, warn_of_typed_storages
 
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+    warn_of_typed_storages()
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+
+@_method
+def is_shared(self):
+    """Whether other processes can see the memory: after `share_memory_`, or where it came from another process."""
+    return self.device.type == "cpu" and self.untyped_storage().is_shared()
+
+
+@_method
+def share_memory_(self):
+    """Moves the memory to where other processes can see it; everything over the same storage moves along. Returns the tensor.
+
+    >>> torch.ones(2).share_memory_().is_shared()
+    True
+    """
+    self.untyped_storage().share_memory_()
+    return self
 
 
 @_method
 def storage_type(self):
-    """The class of `storage()`."""
-    from .storage import TypedStorage
+    """The class of storages of this dtype."""
+    from . import storage
 
-    return TypedStorage
+    return storage._CLASSES[f"{storage._NAMES[self.dtype]}Storage"]
 
 
 @_method
@@ -148,6 +166,8 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
         raise BufferError("Can't export tensors with layout other than torch.strided")
     if self.device.type != "cpu":
         raise BufferError(f"__dlpack__: tensors on {self.device} cannot be exported")
+    if stream is not None and _kind(stream) is not int:
+        raise TypeError(f"__dlpack__: expected stream to be an int or None, got {_kind(stream).__name__}")
     if stream not in (None, -1):
         raise AssertionError("stream should be None on cpu.")
     if dl_device is not None and int(dl_device[0]) != DLDeviceType.kDLCPU:

@@ -1,10 +1,59 @@
 """Storages: the memory under tensors, as bytes or as elements of one dtype."""
 
+import sys
+import warnings
+
 import cresset as _torch
 
 from . import UntypedStorage
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+__all__ = ["Storage", "TypedStorage", "UntypedStorage"]
+
+
+_warned = []
+
+
+def warn_of_typed_storages(stacklevel=3):
+    """Warn, once for each process, that storages with a dtype are there for old programs.
+
+    >>> torch.storage.warn_of_typed_storages()
+    """
+    if not _warned or _torch.is_warn_always_enabled():
+        _warned.append(True)
+        warnings.warn("TypedStorage is deprecated: tensors have a dtype, storages are bytes; use tensor.untyped_storage()", UserWarning, stacklevel=stacklevel)
+
+
+def _typed(storage, dtype):
+    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+
+
+def _text(storage, what):
+    values = "..." if storage.device.type == "meta" else " " + "\n ".join(str(value) for value in storage)
+    return f"{values}\n[{what} of size {len(storage)}]"
+
+
+def _from_buffer(cls, args, dtype, kwargs):
+    """The storage with the bytes of an object, and the dtype."""
+    given = {**dict(zip(("buffer", "byte_order", "count", "offset"), args)), **kwargs}
+    name = cls.__name__
+    dtype = dtype or getattr(cls, "_dtype", None)
+    if dtype is None:
+        raise RuntimeError(f"{name}.from_buffer: dtype= is missing")
+    if dtype.itemsize > 1 and "byte_order" not in given:
+        raise RuntimeError(f"{name}.from_buffer: function missing required argument 'byte_order' (pos 2)")
+    order = given.get("byte_order", "native")
+    if order not in ("native", "little", "big"):
+        raise ValueError(f"{name}.from_buffer: invalid byte_order {order!r} (must be 'native', 'little' or 'big')")
+    content = memoryview(given["buffer"]).cast("B")[given.get("offset", 0) :]
+    count = given.get("count", -1)
+    size = len(content) // dtype.itemsize if count < 0 else count
+    if size * dtype.itemsize > len(content):
+        raise ValueError(f"{name}.from_buffer: the buffer has {len(content)} bytes, {count} elements of {dtype} need {size * dtype.itemsize}")
+    storage = UntypedStorage(size * dtype.itemsize)
+    memoryview(storage)[:] = content[: size * dtype.itemsize]
+    if order not in ("native", sys.byteorder):
+        storage.byteswap(dtype)
+    return storage, dtype
 
 
 class TypedStorage:
@@ -17,23 +66,31 @@ class TypedStorage:
     """
 
     def __init__(self, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
+        if not _internal:
+            warn_of_typed_storages()
         if wrap_storage is not None:
-            if args or dtype is None or not isinstance(wrap_storage, UntypedStorage):
-                raise RuntimeError("TypedStorage: wrap_storage takes an UntypedStorage, with dtype=, and no other argument")
-            self._storage, self.dtype = wrap_storage, dtype
+            if args or dtype is None or device is not None:
+                raise RuntimeError("TypedStorage: wrap_storage goes with dtype= and no other argument")
+            if not isinstance(wrap_storage, UntypedStorage):
+                raise TypeError(f"TypedStorage: expected wrap_storage to be an UntypedStorage, got {type(wrap_storage).__name__}")
+            self._untyped_storage, self.dtype = wrap_storage, dtype
             return
         if len(args) > 1:
             raise RuntimeError(f"TypedStorage: expected a size or a sequence, got {len(args)} arguments")
         self.dtype = dtype or _torch.get_default_dtype()
         content = args[0] if args else 0
-        values = _torch.empty(content, dtype=self.dtype) if isinstance(content, int) else _torch.tensor(list(content), dtype=self.dtype)
-        self._storage = values.untyped_storage()
+        if isinstance(content, int):
+            self._untyped_storage = UntypedStorage(content * self.dtype.itemsize, device=device)
+            return
+        if isinstance(content, (_torch.Tensor, TypedStorage, UntypedStorage, str)) or not hasattr(content, "__getitem__"):
+            raise TypeError(f"TypedStorage: expected a size or a sequence of numbers, got {type(content).__name__}")
+        self._untyped_storage = _torch.tensor(content, dtype=self.dtype, device=device or "cpu").reshape(-1).untyped_storage()
 
     def _tensor(self):
-        return _torch.empty(0, dtype=self.dtype, device=self._storage.device).set_(self._storage, 0, (len(self),), (1,))
+        return _torch.empty(0, dtype=self.dtype, device=self._untyped_storage.device).set_(self._untyped_storage, 0, (len(self),), (1,))
 
     def __len__(self):
-        return self._storage.nbytes() // self.dtype.itemsize
+        return self._untyped_storage.nbytes() // self.dtype.itemsize
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -52,14 +109,11 @@ class TypedStorage:
     def __iter__(self):
         return iter(self.tolist())
 
-    def __eq__(self, other):
-        return isinstance(other, TypedStorage) and (self.dtype, self.data_ptr(), len(self)) == (other.dtype, other.data_ptr(), len(other))
-
-    __hash__ = None
-
     def __repr__(self):
-        facts = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
-        return "".join(f" {value}\n" for value in self.tolist()) + facts
+        return _text(self, f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})")
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.nbytes()
 
     def __copy__(self):
         return self.clone()
@@ -67,12 +121,12 @@ class TypedStorage:
     def __deepcopy__(self, memo):
         import copy
 
-        return TypedStorage(wrap_storage=copy.deepcopy(self._storage, memo), dtype=self.dtype)
+        return _typed(copy.deepcopy(self._untyped_storage, memo), self.dtype)
 
     @property
     def device(self):
         """Where the memory lies."""
-        return self._storage.device
+        return self._untyped_storage.device
 
     @property
     def is_cuda(self):
@@ -86,7 +140,7 @@ class TypedStorage:
 
     def untyped(self):
         """The same memory as bytes."""
-        return self._storage
+        return self._untyped_storage
 
     def tolist(self):
         """The elements as Python numbers."""
@@ -98,7 +152,7 @@ class TypedStorage:
 
     def nbytes(self):
         """The number of bytes."""
-        return self._storage.nbytes()
+        return self._untyped_storage.nbytes()
 
     def element_size(self):
         """Bytes of one element."""
@@ -106,11 +160,11 @@ class TypedStorage:
 
     def data_ptr(self):
         """The address of the first element."""
-        return self._storage.data_ptr()
+        return self._untyped_storage.data_ptr()
 
     def clone(self):
         """A copy."""
-        return TypedStorage(wrap_storage=self._storage.clone(), dtype=self.dtype)
+        return _typed(self._untyped_storage.clone(), dtype=self.dtype)
 
     def copy_(self, source, non_blocking=None):
         """Copies the elements of another storage, converted to this dtype."""
@@ -124,12 +178,12 @@ class TypedStorage:
 
     def resize_(self, size):
         """Sets the number of elements; those that stay keep their values."""
-        self._storage.resize_(size * self.dtype.itemsize)
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
         return self
 
     def resizable(self):
         """Whether `resize_` may be called."""
-        return self._storage.resizable()
+        return self._untyped_storage.resizable()
 
     def get_device(self):
         """The index of the device, -1 for the CPU."""
@@ -137,7 +191,7 @@ class TypedStorage:
 
     def cpu(self):
         """This storage, or its copy on the CPU."""
-        return self if self.device.type == "cpu" else TypedStorage(wrap_storage=self._tensor().cpu().untyped_storage(), dtype=self.dtype)
+        return self if self.device.type == "cpu" else _typed(self._tensor().cpu().untyped_storage(), dtype=self.dtype)
 
     def type(self, dtype=None, non_blocking=False):
         """The name of the storage's class by its dtype, or a copy in another dtype, given itself or by such a name."""
@@ -158,11 +212,11 @@ class TypedStorage:
         """This storage, or its copy on another device."""
         if _torch.device(device) == self.device:
             return self
-        return TypedStorage(wrap_storage=self._tensor().to(device).untyped_storage(), dtype=self.dtype)
+        return _typed(self._tensor().to(device).untyped_storage(), dtype=self.dtype)
 
     def cuda(self, device=None, non_blocking=False):
         """The storage on a CUDA device. Raises while none is built in."""
-        return TypedStorage(wrap_storage=self._tensor().cuda(device).untyped_storage(), dtype=self.dtype)
+        return _typed(self._tensor().cuda(device).untyped_storage(), dtype=self.dtype)
 
     def hpu(self, device=None, non_blocking=False):
         """The storage on a device of the kind HPU. Raises while none is built in."""
@@ -177,8 +231,22 @@ class TypedStorage:
 
     @property
     def filename(self):
-        """The file that the memory is mapped from; None, also for `from_file`, which leaves no name."""
-        return None
+        """The file that the memory is shared with, where there is one."""
+        return self._untyped_storage.filename
+
+    def is_shared(self):
+        """Whether other processes can see the memory."""
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self):
+        """Moves the memory to where other processes can see it; tensors over it move along."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    @classmethod
+    def _new_shared(cls, size, *, device="cpu"):
+        dtype = getattr(cls, "_dtype", None) or _torch.get_default_dtype()
+        return _typed(UntypedStorage._new_shared(size * dtype.itemsize, device=device), dtype=dtype)
 
     def is_pinned(self, device=None):
         """Whether the memory is locked for copies to an accelerator: not while none is built in."""
@@ -194,27 +262,7 @@ class TypedStorage:
 
         `byte_order` is "native", "little" or "big". Errors: ValueError for another, RuntimeError for dtypes that are missing.
         """
-        import sys
-
-        names = ("buffer", "byte_order", "count", "offset")
-        given = {**dict(zip(names, args)), **kwargs, **({} if byte_order is None else {"byte_order": byte_order})}
-        dtype = dtype or getattr(cls, "_dtype", None)
-        if dtype is None:
-            raise RuntimeError("TypedStorage.from_buffer: dtype= is missing")
-        if dtype.itemsize > 1 and "byte_order" not in given:
-            raise RuntimeError("TypedStorage.from_buffer: function missing required argument 'byte_order' (pos 2)")
-        order = given.get("byte_order", "native")
-        if order not in ("native", "little", "big"):
-            raise ValueError(f"TypedStorage.from_buffer: invalid byte_order {order!r} (must be 'native', 'little' or 'big')")
-        content = memoryview(given["buffer"]).cast("B")[given.get("offset", 0) :]
-        count = given.get("count", -1)
-        size = len(content) // dtype.itemsize if count < 0 else count
-        if size * dtype.itemsize > len(content):
-            raise ValueError(f"TypedStorage.from_buffer: the buffer has {len(content)} bytes, {count} elements of {dtype} need {size * dtype.itemsize}")
-        values = _torch.frombuffer(bytearray(content[: size * dtype.itemsize]), dtype=_torch.uint8) if size else _torch.empty(0, dtype=_torch.uint8)
-        if order not in ("native", sys.byteorder):
-            values = values.view(-1, dtype.itemsize).flip(1).reshape(-1)
-        return TypedStorage(wrap_storage=values.clone().untyped_storage(), dtype=dtype)
+        return _typed(*_from_buffer(cls, args, dtype, {**kwargs, **({} if byte_order is None else {"byte_order": byte_order})}))
 
     @classmethod
     def from_file(cls, filename, shared, size):
@@ -222,10 +270,10 @@ class TypedStorage:
         dtype = getattr(cls, "_dtype", None)
         if dtype is None:
             raise RuntimeError("from_file can only be called on classes that inherit from TypedStorage, such as FloatStorage")
-        return _torch.from_file(filename, shared=shared, size=size, dtype=dtype).storage()
+        return _typed(_torch.from_file(filename, shared=shared, size=size, dtype=dtype).untyped_storage(), dtype=dtype)
 
     def _to(self, dtype):
-        return TypedStorage(wrap_storage=self._tensor().to(dtype, copy=True).untyped_storage(), dtype=dtype)
+        return _typed(self._tensor().to(dtype, copy=True).untyped_storage(), dtype=dtype)
 
 
 _NAMES = {
@@ -235,12 +283,13 @@ _NAMES = {
     _torch.float8_e4m3fnuz: "Float8_e4m3fnuz", _torch.float8_e5m2fnuz: "Float8_e5m2fnuz",
 }  # fmt: skip
 
-for _dtype, _method in (
+_METHODS = (
     (_torch.float64, "double"), (_torch.float32, "float"), (_torch.float16, "half"), (_torch.bfloat16, "bfloat16"), (_torch.int64, "long"),
     (_torch.int32, "int"), (_torch.int16, "short"), (_torch.int8, "char"), (_torch.uint8, "byte"), (_torch.bool, "bool"),
     (_torch.complex64, "complex_float"), (_torch.complex128, "complex_double"), (_torch.float8_e4m3fn, "float8_e4m3fn"),
     (_torch.float8_e5m2, "float8_e5m2"), (_torch.float8_e4m3fnuz, "float8_e4m3fnuz"), (_torch.float8_e5m2fnuz, "float8_e5m2fnuz"),
-):  # fmt: skip
+)  # fmt: skip
+for _dtype, _method in _METHODS:
 
     def _convert(self, _dtype=_dtype):
         return self._to(_dtype)
@@ -256,21 +305,136 @@ class _OfDtype(type):
     def __instancecheck__(cls, thing):
         return isinstance(thing, TypedStorage) and thing.dtype == cls._dtype
 
+    @property
+    def dtype(cls):
+        """The dtype of the elements."""
+        return cls._dtype
+
 
 def _named(name, dtype):
     def __new__(cls, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
-        if dtype not in (None, cls._dtype):
-            raise RuntimeError(f"{name}: its elements are {cls._dtype}, got dtype={dtype}")
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls._dtype, device=device)
+        if dtype is not None or device is not None:
+            raise RuntimeError(f"{name}: its elements are {cls._dtype} on the CPU, dtype= and device= cannot be given")
+        if len(args) > 1 or wrap_storage is not None and args:
+            raise RuntimeError(f"{name}: expected a size, a sequence or wrap_storage=, got {len(args)} arguments")
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls._dtype, _internal=_internal)
 
-    members = {name: vars(TypedStorage)[name] for name in ("from_buffer", "from_file")}
     text = f"""A row of elements of {dtype}: of a number of them, or of a sequence. Such a storage is a `TypedStorage`.
 
     >>> torch.{name}(2).dtype
     {dtype}
     """
-    return _OfDtype(name, (), {"__new__": __new__, "__doc__": text, "__module__": __name__, "_dtype": dtype, **members})
+    return _OfDtype(name, (TypedStorage,), {"__new__": __new__, "__doc__": text, "__module__": "torch", "_dtype": dtype})
 
 
 _CLASSES = {f"{_name}Storage": _named(f"{_name}Storage", _dtype) for _dtype, _name in _NAMES.items() if not _name.startswith("Float8")}
 globals().update(_CLASSES)
+Storage = _CLASSES["FloatStorage"]
+
+
+class _OfBytes:
+    """The methods of UntypedStorage that are written in Python."""
+
+    is_sparse = is_sparse_csr = False
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the memory lies on a CUDA device.")
+    is_hpu = property(lambda self: self.device.type == "hpu", doc="Whether the memory lies on a device of the kind HPU.")
+    filename = property(lambda self: self.__dict__.get("_filename"), doc="The file that the memory is shared with, where there is one.")
+
+    def __repr__(self):
+        return _text(self, f"torch.storage.UntypedStorage(device={self.device})")
+
+    def untyped(self):
+        """This storage."""
+        return self
+
+    def new(self):
+        """An empty storage on the same device."""
+        return type(self)(0, device=self.device)
+
+    def __copy__(self):
+        return self.clone()
+
+    def get_device(self):
+        """The index of the device, -1 for the CPU."""
+        return -1 if self.device.type in ("cpu", "meta") else self.device.index
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the class, or the bytes as elements of another dtype."""
+        if dtype is None:
+            return "torch.storage.UntypedStorage"
+        return _typed(self, _torch.uint8).type(dtype)
+
+    def to(self, *, device, non_blocking=False):
+        """This storage, or its copy on another device."""
+        if _torch.device(device) == self.device:
+            return self
+        return _typed(self, _torch.uint8)._tensor().to(device).untyped_storage()
+
+    def cpu(self):
+        """This storage, or its copy on the CPU."""
+        return self.to(device="cpu")
+
+    def cuda(self, device=None, non_blocking=False):
+        """The storage on a CUDA device. Raises while none is built in."""
+        return _typed(self, _torch.uint8)._tensor().cuda(device).untyped_storage()
+
+    def hpu(self, device=None, non_blocking=False):
+        """The storage on a device of the kind HPU. Raises while none is built in."""
+        from ._devices import refuse
+
+        refuse("HPU")
+
+    def mps(self):
+        """The storage on a device of the kind MPS. Raises while none is built in."""
+        from ._devices import refuse
+
+        refuse("MPS")
+
+    def is_pinned(self, device="cuda"):
+        """Whether the memory is locked for copies to an accelerator: not while none is built in."""
+        return False
+
+    def pin_memory(self, device="cuda"):
+        """This storage: there is no accelerator to lock memory for."""
+        return self
+
+    def share_memory_(self):
+        """Moves the memory to where other processes can see it; tensors over it move along."""
+        if self.device.type == "cpu":
+            from .multiprocessing import get_sharing_strategy
+
+            self._share(get_sharing_strategy() == "file_system")
+        return self
+
+    def byteswap(self, dtype):
+        """Turns the bytes of each element of the dtype around; of complex numbers those of each part."""
+        width = dtype.itemsize // (2 if dtype.is_complex else 1)
+        values = _typed(self, _torch.uint8)._tensor().view(-1, width)
+        values.copy_(values.flip(1))
+
+    @classmethod
+    def from_buffer(cls, *args, dtype=None, **kwargs):
+        """A copy of the bytes of an object, whose elements are of a dtype; see `TypedStorage.from_buffer`."""
+        return _from_buffer(cls, args, dtype, kwargs)[0]
+
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The bytes of a file, as `torch.from_file` reads them."""
+        return _torch.from_file(filename, shared=shared, size=nbytes, dtype=_torch.uint8).untyped_storage()
+
+    @classmethod
+    def _new_shared(cls, size, *, device="cpu"):
+        return cls(size, device=device).share_memory_()
+
+
+def _bytes_as(dtype, name):
+    def convert(self):
+        return _typed(self, _torch.uint8)._to(dtype)
+
+    convert.__name__, convert.__qualname__, convert.__doc__ = name, f"UntypedStorage.{name}", f"The bytes as elements of {dtype}, a number each."
+    return convert
+
+
+for _name, _member in {**vars(_OfBytes), **{name: _bytes_as(dtype, name) for dtype, name in _METHODS}}.items():
+    if _name not in ("__module__", "__doc__", "__dict__", "__weakref__"):
+        setattr(UntypedStorage, _name, _member)

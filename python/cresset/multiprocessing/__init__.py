@@ -1,6 +1,8 @@
 """torch.multiprocessing: Python's `multiprocessing`, and processes that begin together and end together.
 
-Tensors go through queues and pipes by value: the other process gets a copy.
+Tensors go through queues and pipes by their memory, which moves to where both processes can map it: what one writes the other reads.
+The sharing strategy says how the other process finds it: by a descriptor sent along, or by the name of a file in /dev/shm, which goes with
+the last process that uses it.
 
     >>> ctx = torch.multiprocessing.get_context("spawn")
     >>> torch.multiprocessing.get_sharing_strategy()
@@ -11,16 +13,17 @@ import multiprocessing as _multiprocessing
 from multiprocessing import *  # noqa: F403
 from multiprocessing import reduction as reducer  # noqa: F401
 
+from .reductions import init_reductions
 from .spawn import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn, start_processes
 
 __all__ = [*_multiprocessing.__all__, "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
-           "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
+           "init_reductions", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
 
 _strategy = "file_descriptor"
 
 
 def get_all_sharing_strategies():
-    """The names of the ways in which PyTorch shares memory between processes.
+    """The names of the ways in which processes find shared memory.
 
     >>> sorted(torch.multiprocessing.get_all_sharing_strategies())
     ['file_descriptor', 'file_system']
@@ -29,7 +32,7 @@ def get_all_sharing_strategies():
 
 
 def get_sharing_strategy():
-    """The name that was set. Tensors are sent by value whatever it is.
+    """The name of the way in which other processes find the memory of a tensor.
 
     >>> torch.multiprocessing.get_sharing_strategy()
     'file_descriptor'
@@ -38,7 +41,7 @@ def get_sharing_strategy():
 
 
 def set_sharing_strategy(new_strategy):
-    """Sets the name. AssertionError for one that is not there.
+    """Sets how other processes find memory that moves from now on. AssertionError for a name that is not there.
 
     >>> torch.multiprocessing.set_sharing_strategy("file_descriptor")
     """
@@ -46,6 +49,9 @@ def set_sharing_strategy(new_strategy):
     if new_strategy not in get_all_sharing_strategies():
         raise AssertionError(f"set_sharing_strategy: expected one of {sorted(get_all_sharing_strategies())}, got {new_strategy!r}")
     _strategy = new_strategy
+
+
+init_reductions()
 
 
 def __getattr__(name):
