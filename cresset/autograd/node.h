@@ -190,9 +190,13 @@ struct CRESSET_API Node : public RefCounted {
   std::unique_ptr<NodeTrace> trace_;
 };
 
+class SavedFields;
+
 // Base of the nodes that are generated for operators.
 struct CRESSET_API TraceableFunction : public Node {
   using Node::Node;
+  // Shows what the node keeps of its operator's arguments and results (`cresset/autograd/saved_fields.h`).
+  virtual void visit_saved(SavedFields&) {}
 };
 
 // The node whose `apply` this thread is in, if any.

@@ -4,7 +4,7 @@
 #include <exception>
 #include <memory>
 
-#include "cresset/autograd/node.h"
+#include "cresset/autograd/saved_variable.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {
@@ -101,6 +101,21 @@ int traverse_node(const autograd::Node& node, visitproc visit, void* arg);
 bool is_context(PyObject* o);
 // Null once the graph is gone.
 intrusive_ptr<autograd::Node> node_of_context(PyObject* context);
+// Null where it has been released.
+autograd::SavedVariable* saved_of_context(PyObject* context, size_t i);
+
+// ---- what nodes keep: `_saved_self` and the like
+
+autograd::PackHook pack_hook(PyObject* function);
+autograd::UnpackHook unpack_hook(PyObject* function);
+// The objects of single saved tensors, which take hooks.
+PyObject* wrap_saved_of_context(PyObject* context, size_t i);
+// The field `_saved_x` or `_raw_saved_x` of a node; null without an error where it has none.
+PyObject* saved_field(const intrusive_ptr<autograd::Node>& node, const char* name);
+// The names of these fields, appended to a list.
+void add_saved_names(autograd::Node& node, PyObject* list);
+bool add_autograd_fields(PyObject* module);
+
 // Borrowed; null for any other node.
 PyObject* context_of_node(const autograd::Node& node);
 

@@ -227,13 +227,20 @@ PyObject* function_apply(PyObject*, PyObject* all) {
     save_variables(c, node.get());
     Py_CLEAR(c.dirty);
     Py_CLEAR(c.non_differentiable);
-    if (!several && tensors[0].defined()) return wrap(tensors[0]);
+    // An input that comes back does so as another tensor, of the same class.
+    const auto wrap_result = [&](size_t i) -> PyObject* {
+      PyObject* given = PyTuple_GET_ITEM(outputs.get(), static_cast<Py_ssize_t>(i));
+      PyTypeObject* const kind = Py_TYPE(given);
+      const bool subclass = kind != tensor_type && !PyType_IsSubtype(kind, parameter_type) && tensor_of(given).impl() != tensors[i].impl();
+      return subclass ? wrap_as(kind, tensors[i]) : wrap(tensors[i]);
+    };
+    if (!several && tensors[0].defined()) return wrap_result(0);
     if (!several) return Ref::share(result.get()).release();
     Ref tuple = checked(PyTuple_New(PyTuple_GET_SIZE(outputs.get())));
     for (size_t i = 0; i < tensors.size(); i++) {
       const Py_ssize_t at = static_cast<Py_ssize_t>(i);
       PyObject* item =
-          tensors[i].defined() ? checked(wrap(tensors[i])).release() : Ref::share(PyTuple_GET_ITEM(outputs.get(), at)).release();
+          tensors[i].defined() ? checked(wrap_result(i)).release() : Ref::share(PyTuple_GET_ITEM(outputs.get(), at)).release();
       PyTuple_SET_ITEM(tuple.get(), at, item);
     }
     return tuple.release();
@@ -281,6 +288,16 @@ PyObject* saved_tensors(PyObject* self, void*) {
     return tuple_of(autograd::unpack_list(c.state->saved, c.state->node.lock().get())).release();
   });
 }
+PyObject* raw_saved_tensors(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    ContextObject& c = context_of(self);
+    CRESSET_CHECK(!c.freed, Py_TYPE(self)->tp_name, ": its saved tensors have been freed by an earlier backward");
+    Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(c.state->saved.size())));
+    for (size_t i = 0; i < c.state->saved.size(); i++)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap_saved_of_context(self, i)).release());
+    return tuple.release();
+  });
+}
 int set_materialize(PyObject* self, PyObject* value, void*) {
   const int on = value ? PyObject_IsTrue(value) : 1;
   if (on < 0) return -1;
@@ -299,6 +316,7 @@ PyMemberDef context_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Context
                                  {}};
 PyGetSetDef context_properties[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given; changes in place since are errors.", nullptr},
+    {"_raw_saved_tensors", raw_saved_tensors, nullptr, nullptr, nullptr},
     {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
     {"materialize_grads", nullptr, set_materialize, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -309,6 +327,10 @@ PyMethodDef functions[] = {{"function_apply", function_apply, METH_VARARGS, null
 
 bool is_context(PyObject* o) { return PyObject_TypeCheck(o, context_type); }
 intrusive_ptr<Node> node_of_context(PyObject* o) { return context_of(o).state->node.lock(); }
+SavedVariable* saved_of_context(PyObject* o, size_t i) {
+  std::vector<SavedVariable>& saved = context_of(o).state->saved;
+  return i < saved.size() ? &saved[i] : nullptr;
+}
 PyObject* context_of_node(const Node& node) {
   const auto* function = dynamic_cast<const FunctionNode*>(&node);
   return function ? function->context : nullptr;

@@ -56,6 +56,29 @@ PyTypeObject* type_named(const std::string& name, PyTypeObject* base) {
   return type;
 }
 
+PyObject* node_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text || (strncmp(text, "_saved_", 7) && strncmp(text, "_raw_saved_", 11))) return nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  found = guarded([&] { return saved_field(to_node(self), text); });
+  if (found || PyErr_Occurred()) {
+    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(traceback);
+    return found;
+  }
+  PyErr_Restore(type, value, traceback);
+  return nullptr;
+}
+PyObject* node_dir(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Ref names = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
+    add_saved_names(*to_node(self), names.get());
+    return names.release();
+  });
+}
+
 template <auto F>
 PyObject* method(PyObject* self, PyObject*) {
   return guarded([&] { return F(*to_node(self)); });
@@ -224,10 +247,12 @@ int traverse_node(const Node& first, visitproc visit, void* arg) {
 }
 
 bool add_autograd_nodes(PyObject* module) {
+  static PyMethodDef methods[] = {node_methods[0], node_methods[1], node_methods[2], {"__dir__", node_dir, METH_NOARGS, nullptr}, {}};
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(node_attribute)},
                          {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
                          {Py_tp_call, reinterpret_cast<void*>(node_call)},
-                         {Py_tp_methods, node_methods},
+                         {Py_tp_methods, methods},
                          {Py_tp_getset, node_properties},
                          {Py_tp_members, node_members},
                          {}};

@@ -161,6 +161,8 @@ class AutogradEmitter:
                 lines.append(f"    for (auto& v : {s.name}_) v.reset_data();" if each else f"    {s.name}_.reset_data();")
             lines.append("  }")
         lines.append("  variable_list apply(variable_list&& grads) override;")
+        if saved:
+            lines += ["  void visit_saved(SavedFields& f) override {", *(f'    f.field("{s.name}", {s.name}_);' for s in saved), "  }"]
         lines += [f"  {s.type} {s.name}_{{}};" for s in saved]
         lines += [f"  SavedGeometry {s.name}_geometry_{{}};" for s in saved if s.has_geometry]
         lines += [f"  size_t {a.name}_count = 0;" for a in self.differentiable if a.type.list]

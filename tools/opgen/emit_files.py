@@ -136,7 +136,7 @@ def autograd_cpp(family: str, rows: list[Row]) -> str:
     if not wrappers:
         return ""
     return "\n".join([comment(rows[0]), f'#include "cresset/ops/entries_{family}.h"', '#include "cresset/autograd/generated_support.h"',
-                      '#include "cresset/autograd/rules/rules.h"', '#include "cresset/autograd/saved_arguments.h"', '#include "cresset/ops/functions.h"', "",
+                      '#include "cresset/autograd/rules/rules.h"', '#include "cresset/autograd/saved_fields.h"', '#include "cresset/ops/functions.h"', "",
                       "namespace cresset::ops {", "using namespace autograd;", "using namespace autograd::rules;", "namespace {", *nodes, "", "}  // namespace", "",
                       "namespace autograd_layer {", *wrappers, "",
                       "}  // namespace autograd_layer", "}  // namespace cresset::ops", ""])  # fmt: skip
