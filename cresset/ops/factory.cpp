@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/layout.h"
@@ -22,6 +23,10 @@ namespace {
 TensorOptions plain(const TensorOptions& options) { return options.requires_grad(std::nullopt); }
 
 TensorOptions with_dtype(const TensorOptions& options, ScalarType otherwise) { return options.has_dtype() ? options : options.dtype(otherwise); }
+
+void warn_of_dtype(const TensorOptions& options) {
+  if (CRESSET_UNLIKELY(options.dtype() == kComplexHalf)) CRESSET_WARN_ONCE("complex32 is experimental: few operators compute with it");
+}
 
 void check_sizes(const char* op, IntArrayRef size) {
   for (const int64_t s : size) CRESSET_CHECK(s >= 0, op, ": trying to create a tensor with negative dimension ", s, ": ", size);
@@ -110,6 +115,7 @@ namespace cpu {
 
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   check_strided("empty", options);
+  warn_of_dtype(options);
   check_sizes("empty", size);
   if (CRESSET_LIKELY(!memory_format && !options.has_memory_format())) return as_uninitialized(Tensor(make_dense(size, options.dtype(), options.device())));
   const MemoryFormat format = memory_format ? *memory_format : options.memory_format_opt().value();
@@ -119,6 +125,7 @@ Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<Memor
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
   check_strided("empty_strided", options);
+  warn_of_dtype(options);
   check_sizes("empty_strided", size);
   return as_uninitialized(Tensor(make_strided(size, stride, options.dtype(), options.device())));
 }

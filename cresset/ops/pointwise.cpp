@@ -324,6 +324,7 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
   if (out.sizes() != IntArrayRef(p.shape)) {
     for (const Arg& a : args)
       CRESSET_CHECK(!a.tensor || !a.tensor->is_same(out), op.name, ": output with shape ", out.sizes(), " doesn't match the broadcast shape ", p.shape);
+    warn_of_resize(op.name, out, p.shape);
     out.resize_(p.shape);
   }
   loop_of(op, p.compute);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
@@ -68,6 +69,12 @@ void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides) {
   const DimVector plain(out.strides());
   out.impl()->set_geometry(sizes, strides, out.storage_offset());
   if (!out.is_non_overlapping_and_dense()) out.impl()->set_geometry(sizes, plain, out.storage_offset());
+}
+
+void warn_of_resize(const char* op, const Tensor& out, IntArrayRef sizes) {
+  if (out.numel() == 0 || out.sizes() == sizes) return;
+  warn(str(op, ": out had shape ", out.sizes(), " and elements, and was resized to the result's shape ", sizes,
+                       ", which is deprecated; pass a tensor of that shape, or out.resize_(0) to reuse its memory"));
 }
 
 void check_no_internal_overlap(const char* op, const Tensor& out) {
@@ -153,6 +160,7 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   const bool stays_empty = nothing && std::find(spec.sizes.begin(), spec.sizes.end(), 0) != spec.sizes.end();
   for (const Tensor* t : inputs) CRESSET_CHECK(!apart || !resized || stays_empty || out.impl() != t->impl(), op, kSharesMemory);
   if (apart && !nothing && early) check_apart(op, out, inputs);
+  if (inputs.size() != 0) warn_of_resize(op, out, spec.sizes);
   resize_output(out, spec.sizes, spec.strides);
   if (rule.memory == OutMemory::same) check_no_partial_overlap(op, out, inputs);
   else if (rule.memory == OutMemory::apart && !early) check_apart(op, out, inputs);
@@ -175,15 +183,23 @@ void Written::finish() {
   else target_->copy_(direct_);
 }
 
-void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) {
+namespace {
+
+void store(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype, bool warns) {
   CRESSET_CHECK(!(layer_state().grad_mode && (result.requires_grad() || out.requires_grad())), op,
                 ": functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad");
   CRESSET_CHECK(out.device() == result.device(), op, ": expected out to be on ", result.device(), ", got ", out.device());
   check_out_dtype(op, result.scalar_type(), out, dtype);
   check_no_internal_overlap(op, out);
+  if (warns) warn_of_resize(op, out, result.sizes());
   resize_output(out, result.sizes(), result.strides());
   out.copy_(result);
 }
+
+}  // namespace
+
+void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) { store(op, out, result, dtype, true); }
+void store_factory_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype) { store(op, out, result, dtype, false); }
 
 Tensor kept_input(const Tensor& self) { return layer_state().grad_mode && self.requires_grad() ? self.clone() : self; }
 

@@ -96,10 +96,14 @@ Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec,
 
 // The same for a result that has been computed.
 void store_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
+// The same for results that come from no tensors: `out` is resized without a warning.
+void store_factory_out(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype);
 // `self`, or a copy of it where gradients are recorded, whose history may need what the in-place form is about to overwrite.
 Tensor kept_input(const Tensor& self);
 Tensor& store_inplace(const char* op, Tensor& self, const Tensor& result);
 
+// Warns where `out` has elements and another shape: more often than not that is a mistake.
+void warn_of_resize(const char* op, const Tensor& out, IntArrayRef sizes);
 // Makes `out` of this shape if it is not; strides empty: contiguous.
 void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides = {});
 void check_castable(const char* op, ScalarType from, ScalarType to);

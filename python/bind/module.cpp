@@ -1,5 +1,6 @@
 // The extension module `_cresset` and the mapping of errors.
 
+#include "cresset/base/warning.h"
 #include "python/bind/autograd.h"
 #include "python/bind/bind.h"
 
@@ -18,7 +19,24 @@ PyObject* set_parameter_type(PyObject*, PyObject* type) {
   parameter_type = reinterpret_cast<PyTypeObject*>(Ref::share(type).release());
   Py_RETURN_NONE;
 }
+
+// Warnings of C++ are Python's: a filter that makes errors of them fails the call.
+void warn_in_python(WarningKind kind, const std::string& text) {
+  if (!Py_IsInitialized()) return;
+  with_gil([&] {
+    PyObject* const category = kind == WarningKind::deprecation ? PyExc_DeprecationWarning : PyExc_UserWarning;
+    if (PyErr_WarnEx(category, text.c_str(), 1) < 0) throw PythonError();
+  });
+}
+// _warn_always(bool or None): what was set until now.
+PyObject* warn_always(PyObject*, PyObject* always) {
+  const bool before = warns_always();
+  if (always != Py_None) set_warns_always(always == Py_True);
+  return PyBool_FromLong(before);
+}
+
 PyMethodDef functions[] = {
+    {"_warn_always", warn_always, METH_O, nullptr},
     {"set_package", set_package, METH_O, nullptr}, {"set_parameter_type", set_parameter_type, METH_O, nullptr}, {}};
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "_cresset", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
@@ -68,6 +86,7 @@ PyMODINIT_FUNC PyInit__cresset() {
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
   PyModule_AddObjectRef(module, "_LinAlgError", lin_alg_error);  // where pickle looks for it
+  cresset::set_warning_handler(warn_in_python);
   const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) &&
                      add_state(module) && add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_autocast(module) &&
                      add_build_info(module) && add_distributed(module) && add_fake(module) && add_batches(module);

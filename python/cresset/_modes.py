@@ -50,7 +50,9 @@ class _Context:
 
     def __call__(self, function):
         if isinstance(function, type):
-            raise TypeError(f"{type(self).__name__}: decorate the methods of a class, not the class")
+            import warnings
+
+            warnings.warn(f"{type(self).__name__}: decorating a class is deprecated, it wraps the constructor alone; decorate its methods", FutureWarning, stacklevel=2)
         if _is_generator(function):
             return _around_generator(self._again, function)
 
@@ -263,7 +265,7 @@ def set_default_dtype(d, /):
     _cresset._set_default_dtype(d)
 
 
-_determinism = {"mode": 0, "fill": True}
+_determinism = {"mode": 0, "warn_only": False, "fill": True}
 
 
 def _set_determinism(**settings):
@@ -281,7 +283,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     True
     >>> torch.use_deterministic_algorithms(False)
     """
-    _set_determinism(mode=(1 if warn_only else 2) if mode else 0)
+    _set_determinism(mode=(1 if warn_only else 2) if mode else 0, warn_only=bool(warn_only))
 
 
 def are_deterministic_algorithms_enabled():
@@ -299,7 +301,7 @@ def is_deterministic_algorithms_warn_only_enabled():
     >>> torch.is_deterministic_algorithms_warn_only_enabled()
     False
     """
-    return _determinism["mode"] == 1
+    return _determinism["warn_only"]
 
 
 def get_deterministic_debug_mode():
@@ -324,7 +326,8 @@ def set_deterministic_debug_mode(debug_mode):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in names or not isinstance(debug_mode, str) and debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn` or `error`, got {debug_mode}")
-    _set_determinism(mode=names.get(debug_mode, debug_mode))
+    mode = names.get(debug_mode, debug_mode)
+    _set_determinism(mode=mode, warn_only=mode == 1)
 
 
 _matmul_precision = ["highest"]
@@ -350,6 +353,27 @@ def set_float32_matmul_precision(precision):
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"precision: expected 'highest', 'high' or 'medium', got {precision!r}")
     _matmul_precision[0] = precision
+
+
+def set_warn_always(b, /):
+    """Whether warnings that are given once for each process are given every time.
+
+    >>> torch.set_warn_always(True); torch.is_warn_always_enabled()
+    True
+    >>> torch.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always: expected a bool, got {type(b).__name__}")
+    _cresset._warn_always(b)
+
+
+def is_warn_always_enabled():
+    """What `set_warn_always` was told.
+
+    >>> torch.is_warn_always_enabled()
+    False
+    """
+    return _cresset._warn_always(None)
 
 
 _interop_threads = [1]
@@ -476,7 +500,9 @@ def is_storage(obj, /):
     >>> torch.is_storage(torch.ones(1).untyped_storage())
     True
     """
-    return isinstance(obj, _cresset.UntypedStorage)
+    from .storage import TypedStorage
+
+    return isinstance(obj, (_cresset.UntypedStorage, TypedStorage))
 
 
 def typename(obj, /):

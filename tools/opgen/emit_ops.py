@@ -159,7 +159,7 @@ class RowEmitter:
         if is_factory(self.row.schema):
             options = f"TensorOptions({op.outs[0].name}.scalar_type()).device({op.outs[0].name}.device())"
             names = ", ".join(options if p.is_options else p.name for p in self.base.params)
-            return [f'store_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
+            return [f'store_factory_out("{self.name}", {op.outs[0].name}, {call.split("(")[0]}({names}), {rule});', f"return {op.outs[0].name};"]
         if len(op.outs) == 1:
             return [*self.check_memory(op, op.outs[0].name), f'store_out("{self.name}", {op.outs[0].name}, {call}, {rule});', f"return {op.outs[0].name};"]
         lines = [*(line for p in op.outs for line in self.check_memory(op, p.name)), f"auto results = {call};"]

@@ -134,14 +134,22 @@ class BackwardHook:
             grads = _replaced(hook(self.module, grads), grads, "backward pre-hook")
         self.grad_outputs = grads
         if not self.inputs.places:
+            if self.hooks:
+                warnings.warn(
+                    f"a full backward hook of {type(self.module).__name__} runs when the gradients of its outputs are known: no input requires gradients",
+                    stacklevel=2,
+                )
             for hook in self.hooks:
                 if hook(self.module, (None,) * self.inputs.count, grads) is not None:
                     raise RuntimeError("backward hook: no input of the module needs a gradient, so there is none to replace")
         return grads
 
     def _of_inputs(self, grads):
+        grad_outputs, self.grad_outputs = self.grad_outputs, None
+        if grad_outputs is None:  # the gradient of a gradient: it reached the inputs but not the outputs
+            return grads
         for hook in self.hooks:
-            grads = _replaced(hook(self.module, grads, self.grad_outputs), grads, "backward hook")
+            grads = _replaced(hook(self.module, grads, grad_outputs), grads, "backward hook")
         return grads
 
 

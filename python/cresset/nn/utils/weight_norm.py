@@ -1,5 +1,7 @@
 """Weight normalisation as a hook before forward; `parametrizations.weight_norm` is its successor."""
 
+import warnings
+
 from ..parameter import Parameter
 from .parametrizations import _norm_except
 
@@ -39,6 +41,7 @@ def weight_norm(module, name="weight", dim=0):
     >>> layer.weight_g.shape, layer.weight_v.shape
     (torch.Size([3, 1]), torch.Size([3, 4]))
     """
+    warnings.warn("nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
     if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
         raise RuntimeError(f"cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)

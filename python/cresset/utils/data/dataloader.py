@@ -244,6 +244,7 @@ class DataLoader(Generic[T_co]):
         length = len(self.dataset)
         if self.batch_size is not None:
             length = length // self.batch_size if self.drop_last else -(-length // self.batch_size)
+        self._length_told = length
         return length
 
     def __getstate__(self):
@@ -355,12 +356,7 @@ class _Epoch:
         loader = self._loader
         self._sampler_state = loader._stateful_sampler()
         self._yielded = 0
-        self._promised = None
-        if loader._is_stream and hasattr(loader.dataset, "__len__"):
-            try:
-                self._promised = len(loader)
-            except (TypeError, NotImplementedError):
-                pass
+        self._promised = loader.__dict__.get("_length_told")
         place, generators, teller = self._place, loader._generators(), loader._sampler_epoch()
         if self._resumed is None:
             place.epoch = None if teller is None else teller.epoch
@@ -406,7 +402,7 @@ class _Epoch:
             self._place.ended = True
             raise
         self._yielded += 1
-        if self._promised is not None and self._yielded == self._promised + 1:
+        if self._promised is not None and self._yielded > self._promised:
             warnings.warn(
                 f"Length of IterableDataset {self._loader.dataset} was reported to be {self._promised} (when accessing len(dataloader)), "
                 f"but {self._yielded} samples have been fetched.",

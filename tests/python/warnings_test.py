@@ -1,0 +1,98 @@
+"""Warnings that PyTorch gives in deprecated uses: of the right category, and none where nothing is wrong."""
+
+import unittest
+import warnings
+
+import cresset as torch
+from cresset import nn
+
+
+def given(call):
+    """The categories of the warnings of a call."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    return [w.category for w in seen]
+
+
+class Results(unittest.TestCase):
+    def test_out_of_another_shape_with_elements(self):
+        for call in (
+            lambda out: torch.add(torch.ones(3), 1, out=out), lambda out: torch.mm(torch.ones(3, 3), torch.ones(3, 3), out=out),
+            lambda out: torch.sum(torch.ones(3, 3), 0, out=out), lambda out: torch.cat([torch.ones(3), torch.ones(3)], out=out),
+            lambda out: torch.linalg.svdvals(torch.eye(3), out=out), lambda out: torch.index_select(torch.eye(3), 0, torch.tensor([0]), out=out),
+        ):  # fmt: skip
+            self.assertEqual(given(lambda: call(torch.ones(2))), [UserWarning])
+            self.assertEqual(given(lambda: call(torch.empty(0))), [])
+
+    def test_factories_resize_quietly(self):
+        self.assertEqual(given(lambda: (torch.eye(2, out=torch.ones(3)), torch.zeros(2, out=torch.ones(3)), torch.rand(2, out=torch.ones(3)))), [])
+
+    def test_a_warning_that_is_an_error_stops_the_call(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaises(UserWarning):
+                torch.add(torch.ones(3), 1, out=torch.ones(2))
+
+    def test_masks_of_bytes(self):
+        self.assertEqual(given(lambda: torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)]), [UserWarning])
+
+    def test_once_for_each_process_unless_always(self):
+        make = lambda: torch.zeros(2, dtype=torch.complex32)  # noqa: E731
+        make()
+        self.assertEqual(given(make), [])
+        torch.set_warn_always(True)
+        self.addCleanup(torch.set_warn_always, False)
+        self.assertEqual((given(make), torch.is_warn_always_enabled()), ([UserWarning], True))
+
+
+class Modules(unittest.TestCase):
+    def test_old_hooks_that_miss_gradients(self):
+        layer = nn.Linear(1, 1)
+        layer.register_backward_hook(lambda *_: None)
+        self.assertEqual(given(lambda: layer(torch.ones(1, 1, requires_grad=True))), [FutureWarning])
+
+    def test_old_hooks_that_miss_nothing(self):
+        layer = nn.Tanh()
+        layer.register_backward_hook(lambda *_: None)
+        x = torch.ones(1, requires_grad=True) * 2
+        self.assertEqual(given(lambda: layer(x)), [])
+
+    def test_full_hooks_without_an_input_that_requires_gradients(self):
+        layer = nn.Linear(1, 1)
+        layer.register_full_backward_hook(lambda *_: None)
+        self.assertEqual(given(lambda: layer(torch.ones(1, 1)).sum().backward()), [UserWarning])
+
+    def test_state_for_parameters_without_memory(self):
+        layer = nn.Linear(1, 1, device="meta")
+        self.assertEqual(given(lambda: layer.load_state_dict(nn.Linear(1, 1).state_dict())), [UserWarning] * 2)
+        self.assertEqual(given(lambda: layer.load_state_dict(nn.Linear(1, 1).state_dict(), assign=True)), [])
+
+    def test_old_functions(self):
+        self.assertEqual(given(lambda: nn.utils.weight_norm(nn.Linear(1, 1))), [FutureWarning])
+        self.assertEqual(given(lambda: nn.utils.stateless.functional_call(nn.Identity(), {}, torch.ones(1))), [FutureWarning])
+
+    def test_a_decorated_class(self):
+        self.assertEqual(given(lambda: torch.no_grad()(type("A", (), {}))), [FutureWarning])
+
+
+class Streams(torch.utils.data.IterableDataset):
+    def __len__(self):
+        return 2
+
+    def __iter__(self):
+        return iter(range(3))
+
+
+class Loaders(unittest.TestCase):
+    def test_a_length_that_was_not_asked_for_is_not_compared(self):
+        self.assertEqual(given(lambda: list(torch.utils.data.DataLoader(Streams()))), [])
+
+    def test_more_samples_than_the_length_that_was_told(self):
+        loader = torch.utils.data.DataLoader(Streams())
+        self.assertEqual(len(loader), 2)
+        self.assertEqual(given(lambda: list(loader)), [UserWarning])
+
+
+if __name__ == "__main__":
+    unittest.main()
