@@ -29,6 +29,12 @@ struct SavedState {
 };
 static_assert(sizeof(SavedState) == 5056);
 
+uint64_t fresh_seed() {
+  std::random_device device;
+  // 53 bits, so that the seed survives a trip through a double.
+  return ((static_cast<uint64_t>(device()) << 32) | device()) & ((uint64_t{1} << 53) - 1);
+}
+
 }  // namespace
 
 Generator::Generator(intrusive_ptr<GeneratorImpl> impl) : impl_(impl.release()) {}
@@ -60,9 +66,7 @@ uint64_t Generator::current_seed() const {
 }
 
 uint64_t Generator::seed() {
-  std::random_device device;
-  // 53 bits, so that the seed survives a trip through a double.
-  const uint64_t seed = ((static_cast<uint64_t>(device()) << 32) | device()) & ((uint64_t{1} << 53) - 1);
+  const uint64_t seed = fresh_seed();
   set_current_seed(seed);
   return seed;
 }
@@ -126,7 +130,7 @@ DefaultGeneratorScope::~DefaultGeneratorScope() { t_default_generator = previous
 Generator& default_generator() {
   if (t_default_generator) return *t_default_generator;
   // Never destroyed: sampling may happen while the process ends.
-  static Generator* const generator = new Generator(make_generator());
+  static Generator* const generator = new Generator(make_generator(fresh_seed()));
   return *generator;
 }
 

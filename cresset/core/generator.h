@@ -44,8 +44,9 @@ class CRESSET_API Generator {
   GeneratorImpl* impl_ = nullptr;
 };
 
-// The generator used when none is given, one per process.
+// The generator used when none is given, one per process. Until it is seeded each process draws other numbers.
 CRESSET_API Generator& default_generator();
+// One of its own, always of the same seed where none is given.
 CRESSET_API Generator make_generator(uint64_t seed = 67280421310721u);
 // Seeds the default generator.
 CRESSET_API void manual_seed(uint64_t seed);
