@@ -52,6 +52,19 @@ Tensor conformed(const Tensor& tangent, const Tensor& like) {
   return cresset::empty_strided(like.sizes(), like.strides(), t.options()).copy_(t);
 }
 
+int64_t storage_numel(const Tensor& t) { return static_cast<int64_t>(t.storage().nbytes() / t.element_size()); }
+
+// The tangent as it is where it lies in its storage as the primal does in its own, else a copy that does: views of the dual and
+// views of the tangent then mean the same elements.
+Tensor laid_out_as(const Tensor& primal, const Tensor& tangent) {
+  if (!primal.has_storage() || !tangent.has_storage() || primal.lacks_data()) return tangent;
+  for (int64_t d = 0; d < primal.dim(); d++)
+    if (primal.stride(d) == 0 && primal.size(d) > 1) return tangent;
+  const int64_t numel = storage_numel(primal);
+  if (same_strides(primal, tangent) && primal.storage_offset() == tangent.storage_offset() && numel == storage_numel(tangent)) return tangent;
+  return cresset::zeros({numel}, tangent.options()).as_strided(primal.sizes(), primal.strides(), primal.storage_offset()).copy_(tangent);
+}
+
 intrusive_ptr<ForwardTangent> new_tangent(uint64_t level, Tensor value) {
   auto made = make_intrusive<ForwardTangent>(std::move(value), level);
   Levels& all = levels();
@@ -171,7 +184,7 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
   check_level(level, "make_dual");
   CRESSET_CHECK(!find_tangent(primal, level), "make_dual: the primal has a tangent at this level already; unpack_dual() it first");
   const Tensor dual = cresset::alias(primal);
-  set_tangent(dual, level, tangent);
+  set_tangent(dual, level, laid_out_as(primal, tangent));
   return dual;
 }
 

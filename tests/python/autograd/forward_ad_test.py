@@ -179,5 +179,19 @@ class Gradcheck(unittest.TestCase):
             gradcheck(lambda x: Wrong.apply(x, 1.0), (x,), check_forward_ad=True, check_backward_ad=False)
 
 
+class Layout(unittest.TestCase):
+    def test_a_tangent_in_another_place_of_its_storage_is_copied(self):
+        forward_ad = torch.autograd.forward_ad
+        for primal, tangent, shared in (
+            (torch.randn(4), torch.ones(4), True), (torch.randn(5)[:4], torch.ones(4), False), (torch.randn(5)[1:4], torch.ones(5)[1:4], True),
+            (torch.randn(4)[::2], torch.ones(2), False), (torch.randn(4)[::2], torch.ones(4)[::2], True), (torch.randn(3), torch.ones(5)[:3], False),
+            (torch.randn(2, 3).t(), torch.ones(3, 2), False), (torch.randn(()), torch.ones(()), True),
+        ):  # fmt: skip
+            with forward_ad.dual_level():
+                found = forward_ad.unpack_dual(forward_ad.make_dual(primal, tangent)).tangent
+                self.assertEqual(found.data_ptr() == tangent.data_ptr(), shared)
+                self.assertEqual((found.stride(), found.tolist()), (primal.stride(), tangent.tolist()))
+
+
 if __name__ == "__main__":
     unittest.main()
