@@ -128,6 +128,10 @@ Tensor Checkpoint::make_tensor(const TensorRecord& r, StorageOf storage_of) cons
 }
 
 void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, ScalarType dtype) {
+  // One without bytes is written once for each dtype that it is seen as: nothing is shared.
+  const auto empty = storage->nbytes() == 0 ? index_.find(storage.get()) : index_.end();
+  if (empty != index_.end() && dtype != ScalarType::Undefined && dtypes_[empty->second] != ScalarType::Undefined && dtypes_[empty->second] != dtype)
+    return this->storage(make_intrusive<StorageImpl>(size_t{0}, storage->device()), dtype);
   const auto [found, fresh] = index_.emplace(storage.get(), storages_.size());
   if (fresh) {
     storages_.push_back(storage);
