@@ -219,8 +219,11 @@ int set_data(PyObject* self, PyObject* value, void*) {
 }
 template <Tensor (*Part)(const Tensor&)> int set_part(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
-    CRESSET_CHECK_TYPE(value && is_tensor(value), "expected a tensor, got ", value ? Py_TYPE(value)->tp_name : "nothing");
-    Part(tensor_of(self)).copy_(tensor_of(value));
+    const bool number = value && PyNumber_Check(value) && !is_tensor(value);
+    CRESSET_CHECK_TYPE(number || (value && is_tensor(value)), "expected a tensor or a number, got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    Tensor part = Part(tensor_of(self));
+    if (number) part.fill_(to_scalar(value));
+    else part.copy_(tensor_of(value));
     return 0;
   }, -1);
 }
@@ -332,6 +335,20 @@ PyType_Slot tensor_slots[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
                               {Py_bf_releasebuffer, reinterpret_cast<void*>(return_buffer)},
                               {}};
 
+// _swap_tensors(a, b): each object stands for the other's tensor from now on.
+PyObject* swap_tensors(PyObject*, PyObject* args) {
+  PyObject *a, *b;
+  if (!PyArg_ParseTuple(args, "O!O!", tensor_type, &a, tensor_type, &b)) return nullptr;
+  for (PyObject* o : {a, b})
+    if (object_of(o)->tensor.defined()) objects().erase(object_of(o)->tensor.impl());
+  std::swap(object_of(a)->tensor, object_of(b)->tensor);
+  std::swap(object_of(a)->shape, object_of(b)->shape);
+  for (PyObject* o : {a, b})
+    if (object_of(o)->tensor.defined()) objects().insert(object_of(o)->tensor.impl(), o);
+  Py_RETURN_NONE;
+}
+PyMethodDef functions[] = {{"_swap_tensors", swap_tensors, METH_VARARGS, nullptr}, {}};
+
 }  // namespace
 
 PyObject* wrap(Tensor t) {
@@ -374,7 +391,7 @@ bool add_tensor(PyObject* module) {
   if (!tensor_type) return false;
   name_operator_arguments(tensor_type);
   PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));
-  return true;
+  return PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace cresset::python

@@ -193,5 +193,54 @@ class Modules(unittest.TestCase):
         self.assertFalse(net[0].track_running_stats)
 
 
+class Plain(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.ones(1)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return x * self.factor * getattr(self, "extra", 1)
+
+
+class ModulesAsFunctions(unittest.TestCase):
+    def test_a_tensor_that_is_a_plain_attribute_is_replaced(self):
+        module = Plain()
+        self.assertEqual(functional_call(module, {"factor": torch.zeros(1)}, torch.ones(1)).item(), 0)
+        self.assertEqual(module.factor.item(), 1)
+
+    def test_a_tensor_that_is_not_there_appears_for_the_call(self):
+        module = Plain()
+        self.assertEqual(functional_call(module, {"extra": torch.full((1,), 5.0)}, torch.ones(1)).item(), 5)
+        self.assertFalse(hasattr(module, "extra"))
+
+    def test_an_assigned_buffer_goes_to_the_dictionary(self):
+        module, given = Plain(), {"calls": torch.tensor(2.0)}
+        functional_call(module, given, torch.ones(1))
+        self.assertEqual((given["calls"].item(), module.calls.item()), (3, 0))
+
+    def test_what_is_no_tensor_is_refused(self):
+        with self.assertRaises(TypeError):
+            functional_call(Plain(), {"factor": 3}, torch.ones(1))
+        with self.assertRaises(TypeError):
+            functional_call(Plain(), {"training": torch.ones(1)}, torch.ones(1))
+
+    def test_everything_comes_back_after_an_error(self):
+        module = Plain()
+        with self.assertRaises(TypeError):
+            functional_call(module, {"factor": torch.zeros(1)}, object())
+        self.assertEqual(module.factor.item(), 1)
+
+
+class RealOnly(unittest.TestCase):
+    def test_jacobians_of_complex_arguments_and_results_are_refused(self):
+        for jacobian in (jacrev, jacfwd):
+            with self.assertRaises(RuntimeError):
+                jacobian(lambda x: x * 2)(torch.ones(2, dtype=torch.complex64))
+            with self.assertRaises(RuntimeError):
+                jacobian(lambda x: x * 2j)(torch.ones(2))
+
+
 if __name__ == "__main__":
     unittest.main()

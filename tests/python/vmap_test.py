@@ -550,5 +550,15 @@ class Batched(Case):
             self.assertTrue(torch.allclose(g, torch.stack(parts), atol=1e-5))
 
 
+class ChunksOfRandomNumbers(unittest.TestCase):
+    def test_the_same_number_in_every_chunk(self):
+        numbers = torch.vmap(lambda x: x + torch.rand(1), chunk_size=2, randomness="same")(torch.zeros(5))
+        self.assertEqual(len(set(numbers.flatten().tolist())), 1)
+
+    def test_different_numbers_in_every_chunk(self):
+        numbers = torch.vmap(lambda x: x + torch.rand(1), chunk_size=2, randomness="different")(torch.zeros(5))
+        self.assertEqual(len(set(numbers.flatten().tolist())), 5)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -303,6 +303,12 @@ def _pushed(function, tensors, chunk_size, randomness="error", preallocate=False
     return [cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*columns, strict=True)]
 
 
+def _checked_real(what, leaves, kind):
+    for i, leaf in enumerate(leaves):
+        if leaf.is_complex():
+            raise RuntimeError(f"{what}: expected all {kind} to be real, got a complex tensor as {kind[:-1]} {i}; use view_as_real() and view_as_complex()")
+
+
 def _checked_chunk_size(what, chunk_size):
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"{what}: chunk_size must be positive, got {chunk_size}")
@@ -324,12 +330,14 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         numbers, chosen, several = _chosen(args, argnums)
+        _checked_real("jacrev", _tensors(chosen, "jacrev")[0], "inputs")
 
         def of_chosen(*values):
             return func(*_replaced(args, numbers, values if several else values[0], several), **kwargs)
 
         output, product, *aux = vjp(of_chosen, *(chosen if several else (chosen,)), has_aux=has_aux)
         outputs, out_spec = tree_flatten(output)
+        _checked_real("jacrev", outputs, "outputs")
         leaves, spec = tree_flatten(chosen)
         if any(out.numel() for out in outputs):
             rows = _pushed(lambda *vectors: product(tree_unflatten(vectors, out_spec)), outputs, chunk_size, preallocate=_preallocate_and_copy)
@@ -365,6 +373,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     def wrapper(*args, **kwargs):
         numbers, chosen, several = _chosen(args, argnums)
         leaves, spec = _tensors(chosen if several else (chosen,), "jacfwd")
+        _checked_real("jacfwd", leaves, "inputs")
         seen = []
 
         def of_chosen(*values):
@@ -373,6 +382,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         def along(*tangents):
             output, derivative, *aux = jvp(of_chosen, tree_unflatten(leaves, spec), tree_unflatten(tangents, spec), has_aux=has_aux)
             seen[:] = tree_flatten(output)
+            _checked_real("jacfwd", seen[0], "outputs")
             if not has_aux:
                 return derivative
             more, more_spec = tree_flatten(aux[0])

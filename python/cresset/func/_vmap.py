@@ -137,10 +137,13 @@ def _chunks(leaves, dims, sizes):
 
 
 def _run_in_chunks(func, chunks, spec, in_dims, sizes, out_dims, randomness, kwargs):
-    from .. import cat
+    from .. import cat, default_generator
 
     parts = []
+    start = default_generator.get_state() if randomness == "same" else None
     for leaves, size in zip(chunks, sizes, strict=True):
+        if start is not None:
+            default_generator.set_state(start)
         whole, out_spec, dims = _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs)
         parts.append(whole)
     joined = [column[0] if dim is None else cat(column, dim) for column, dim in zip(zip(*parts, strict=True), dims, strict=True)]

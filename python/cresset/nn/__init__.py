@@ -31,10 +31,10 @@ def factory_kwargs(kwargs):
 
 
 def __getattr__(name):
-    if name == "attention":
+    if name in ("attention", "grad"):
         import importlib
 
-        return importlib.import_module(f"{__name__}.attention")
+        return importlib.import_module(f"{__name__}.{name}")
     from cresset import _missing
 
     return _missing.found(__name__, name)

@@ -15,6 +15,10 @@ del _overridable
 
 
 def __getattr__(name):
+    if name == "grad":
+        from . import grad
+
+        return grad
     from cresset import _missing
 
     return _missing.found(__name__, name)

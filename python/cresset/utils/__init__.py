@@ -22,6 +22,33 @@ def set_module(obj, mod):
     obj.__module__ = mod
 
 
+def swap_tensors(t1, t2):
+    """Exchange two tensors: every reference to one is to the other afterwards, with its class, attributes and gradient.
+
+    Errors: RuntimeError for tensors that have weak references, or slots of different names.
+
+    >>> a, b = torch.zeros(1), torch.ones(2)
+    >>> torch.utils.swap_tensors(a, b); a, b
+    (tensor([1., 1.]), tensor([0.]))
+    """
+    import copyreg
+    import weakref
+
+    for name, t in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(t):
+            raise RuntimeError(f"swap_tensors: cannot swap {name}, which has weak references")
+    names = set(copyreg._slotnames(type(t1)))
+    if names != set(copyreg._slotnames(type(t2))):
+        raise RuntimeError(f"swap_tensors: cannot swap a {type(t1).__name__} and a {type(t2).__name__}, whose slots differ")
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    for name in names:
+        values = [getattr(t, name, None) for t in (t1, t2)]
+        setattr(t1, name, values[1])
+        setattr(t2, name, values[0])
+    _cresset._swap_tensors(t1, t2)
+
+
 def get_cpp_backtrace(frames_to_skip=0, maximum_number_of_frames=64):
     """The functions of C and C++ that this thread is in, innermost first, a line each.
 

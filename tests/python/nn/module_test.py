@@ -271,5 +271,111 @@ class Compiled(unittest.TestCase):
         self.assertRaises(RuntimeError, net.compile, mode="a", options={}, backend="eager")
 
 
+class Conversions(unittest.TestCase):
+    """torch.__future__: what becomes of parameters that are converted."""
+
+    def tearDown(self):
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+        torch.__future__.set_swap_module_params_on_conversion(False)
+
+    def test_overwriting_makes_new_parameters(self):
+        torch.__future__.set_overwrite_module_params_on_conversion(True)
+        layer = nn.Linear(1, 1)
+        before = layer.weight
+        layer.double()
+        self.assertEqual((layer.weight is before, before.dtype), (False, torch.float32))
+
+    def test_swapping_keeps_the_objects(self):
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        layer = nn.Linear(1, 1)
+        before = layer.weight
+        layer.double()
+        layer(torch.ones(1, 1, dtype=torch.float64)).sum().backward()
+        grad = before.grad
+        layer.float()
+        self.assertTrue(layer.weight is before and before.grad is grad)
+        self.assertEqual((before.dtype, grad.dtype, type(before)), (torch.float32, torch.float32, nn.Parameter))
+
+    def test_swapping_loads_states(self):
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        layer, state = nn.Linear(1, 1), nn.Linear(1, 1).double().state_dict()
+        before = layer.weight
+        layer.load_state_dict(state, assign=True)
+        self.assertTrue(layer.weight is before and before.dtype is torch.float64)
+
+    def test_swapped_tensors_exchange_all_they_have(self):
+        a, b = torch.ones(2), nn.Parameter(torch.zeros(3))
+        a.note = 1
+        torch.utils.swap_tensors(a, b)
+        self.assertEqual((type(a), a.shape, type(b), b.note, hasattr(a, "note")), (nn.Parameter, (3,), torch.Tensor, 1, False))
+
+    def test_tensors_with_weak_references_are_not_swapped(self):
+        import weakref
+
+        a, b = torch.ones(2), torch.ones(3)
+        kept = weakref.ref(a)
+        with self.assertRaises(RuntimeError):
+            torch.utils.swap_tensors(a, b)
+        self.assertIs(kept(), a)
+
+    def test_there_is_no_copy(self):
+        with self.assertRaises(RuntimeError):
+            nn.Linear(1, 1).to(torch.float64, copy=True)
+
+
+class States(unittest.TestCase):
+    def test_loading_leaves_no_cycles(self):
+        import gc
+
+        layer = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
+        state = layer.state_dict()
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        layer.load_state_dict(state)
+        self.assertEqual(gc.collect(), 0)
+
+    def test_the_old_weight_norm_into_the_new(self):
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            old = nn.utils.weight_norm(nn.Linear(2, 3))
+        new = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+        new.load_state_dict(old.state_dict())
+        self.assertTrue(torch.equal(new.weight, old.weight))
+
+    def test_a_prefix_is_taken_off(self):
+        state = nn.Sequential(nn.Linear(1, 1)).state_dict()
+        nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "0.")
+        self.assertEqual((list(state), "" in state._metadata, "0" in state._metadata), (["weight", "bias"], True, False))
+
+
+class BackwardHooks(unittest.TestCase):
+    def test_a_gradient_of_a_gradient_runs_them_once(self):
+        layer, calls = nn.Tanh(), []
+        layer.register_full_backward_hook(lambda *_: calls.append(1))
+        x = torch.ones(2, requires_grad=True)
+        (first,) = torch.autograd.grad(layer(x).sum(), x, create_graph=True)
+        torch.autograd.grad(first.sum(), x)
+        self.assertEqual(len(calls), 1)
+
+
+class ConvolutionGradients(unittest.TestCase):
+    def test_are_those_of_autograd(self):
+        for dims in (1, 2, 3):
+            x = torch.randn(2, 4, *[5] * dims, requires_grad=True)
+            weight = torch.randn(6, 2, *[3] * dims, requires_grad=True)
+            y = getattr(nn.functional, f"conv{dims}d")(x, weight, None, 2, 1, 1, 2)
+            grad = torch.randn(y.shape)
+            wanted = torch.autograd.grad(y, (x, weight), grad)
+            found = (
+                getattr(nn.grad, f"conv{dims}d_input")(x.shape, weight, grad, 2, 1, 1, 2),
+                getattr(nn.grad, f"conv{dims}d_weight")(x, weight.shape, grad, 2, 1, 1, 2),
+            )
+            for a, b in zip(wanted, found):
+                torch.testing.assert_close(a, b)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,14 +1,27 @@
 """How a module's state goes into a dictionary and comes back."""
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
 
 import cresset as torch
 from cresset import Tensor
+from cresset import __future__ as _future
 
 from ..parameter import Parameter, is_lazy
 
 _EXTRA = "_extra_state"
+
+
+def _loaded_as(param, value, assign):
+    """The tensor that a parameter or buffer is swapped with."""
+    made = param.module_load(value, assign=assign)
+    if made is param or made is value:
+        raise RuntimeError("module_load returned one of its arguments; return a new tensor, their detach() for instance")
+    if isinstance(param, Parameter):
+        made = made if isinstance(made, Parameter) else Parameter(made, requires_grad=param.requires_grad)
+        made.requires_grad_(param.requires_grad)
+    return made
 
 
 class StateMixin:
@@ -44,6 +57,8 @@ class StateMixin:
         >>> list(nn.Linear(2, 1).state_dict())
         ['weight', 'bias']
         """
+        if args:
+            warnings.warn("state_dict: positional arguments are deprecated; give destination=, prefix= and keep_vars= by name", FutureWarning, stacklevel=2)
         for name, value in zip(("destination", "prefix", "keep_vars"), args, strict=False):
             destination = value if name == "destination" and destination is None else destination
             prefix = value if name == "prefix" and prefix == "" else prefix
@@ -110,9 +125,17 @@ class StateMixin:
             value = value[0]  # numbers were once saved with one dimension
         if not lazy and value.shape != param.shape:
             return f"size mismatch for {key}: got {value.shape} in the checkpoint, expected {param.shape} as in the model."
+        if not lazy and not assign and param.is_meta and not value.is_meta:
+            warnings.warn(
+                f"for {key}: the parameter is on the meta device and has no memory to copy the checkpoint's values to; "
+                "load_state_dict(assign=True) takes the checkpoint's tensors, to_empty(device=...) makes memory",
+                stacklevel=2,
+            )
         try:
             with torch.no_grad():
-                if assign:
+                if _future.get_swap_module_params_on_conversion() and not lazy:
+                    self._swap(name, param, _loaded_as(param, value, assign))
+                elif assign:
                     if isinstance(param, Parameter):
                         value = value if isinstance(value, Parameter) else Parameter(value, requires_grad=param.requires_grad)
                         value.requires_grad_(param.requires_grad)
@@ -143,21 +166,8 @@ class StateMixin:
         if metadata is not None:
             state_dict._metadata = metadata
 
-        def load(module, state, prefix):
-            facts = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
-            if assign:
-                facts["assign_to_params_buffers"] = True
-            module._load_from_state_dict(state, prefix, facts, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    path = f"{prefix}{name}."
-                    load(child, {key: value for key, value in state.items() if key.startswith(path)}, path)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise RuntimeError("load_state_dict post-hook must return None: change the lists of keys in place")
-
         undo = self._way_back() if self._looks_wrong(state_dict, strict) else None
-        load(self, state_dict, "")
+        self._load_below(state_dict, "", metadata, assign, (missing, unexpected, errors))
         if strict:
             for keys, what in ((unexpected, "Unexpected"), (missing, "Missing")):
                 if keys:
@@ -167,6 +177,22 @@ class StateMixin:
                 undo()
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return _IncompatibleKeys(missing, unexpected)
+
+    def _load_below(self, state, prefix, metadata, assign, problems):
+        """Load this module and those below it; what is wrong goes into the three lists of `problems`."""
+        from .module import _IncompatibleKeys
+
+        facts = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+        if assign:
+            facts["assign_to_params_buffers"] = True
+        self._load_from_state_dict(state, prefix, facts, True, *problems)
+        for name, child in self._modules.items():
+            if child is not None:
+                path = f"{prefix}{name}."
+                child._load_below({key: value for key, value in state.items() if key.startswith(path)}, path, metadata, assign, problems)
+        for hook in self._load_state_dict_post_hooks.values():
+            if hook(self, _IncompatibleKeys(*problems[:2])) is not None:
+                raise AssertionError("load_state_dict post-hook must return None: change the lists of keys in place")
 
     def _looks_wrong(self, state_dict, strict):
         """Whether loading will, as far as names and shapes tell, end in an error."""

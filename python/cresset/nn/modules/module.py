@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import cresset as torch
 from cresset import Tensor
+from cresset import __future__ as _future
 
 from ...utils.hooks import BackwardHook, RemovableHandle
 from ..parameter import Buffer, Parameter, is_lazy
@@ -490,27 +491,41 @@ class Module(StateMixin):
         if recurse:
             for module in self.children():
                 module._apply(fn)
+        swap, overwrite = _future.get_swap_module_params_on_conversion(), _future.get_overwrite_module_params_on_conversion()
         for name, param in self._parameters.items():
             if param is None:
                 continue
             with torch.no_grad():
                 made = fn(param)
             grad = param.grad
-            if made.device.type == param.device.type or is_lazy(param):
+            if swap:
+                self._swap(name, param, Parameter(made, param.requires_grad))
+            elif (made.device.type == param.device.type and not overwrite) or is_lazy(param):
                 param.data = made
             else:
                 param = self._parameters[name] = Parameter(made, param.requires_grad)
-            if grad is not None:
-                with torch.no_grad():
-                    moved = fn(grad)
-                param.grad = None  # the old one does not fit the new memory
-                param.grad = moved.requires_grad_(grad.requires_grad)
+            if grad is None:
+                continue
+            with torch.no_grad():
+                moved = fn(grad)
+            if swap:
+                moved.requires_grad_(grad.requires_grad)
+                self._swap(f"{name}.grad", grad, moved)
+                moved = grad
+            param.grad = None  # the old one does not fit the new memory
+            param.grad = moved.requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
             if is_lazy(buffer):
                 buffer.data = fn(buffer.data)
             elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap(self, name, tensor, made):
+        try:
+            torch.utils.swap_tensors(tensor, made)
+        except Exception as error:
+            raise RuntimeError(f"{type(self).__name__}: cannot swap {name} with what the conversion made of it") from error
 
     def to(self, *args, **kwargs):
         """Move and convert in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`, `to(memory_format=...)`.
@@ -520,6 +535,8 @@ class Module(StateMixin):
         >>> nn.Linear(2, 2).to(torch.float64).weight.dtype
         torch.float64
         """
+        if "copy" in kwargs:
+            raise RuntimeError("Module.to: there is no `copy`, a module is converted in place; deepcopy() it first")
         device, dtype, non_blocking, memory_format = _destination(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
@@ -735,7 +752,7 @@ class Module(StateMixin):
             if backward:
                 result = backward.setup_output_hook(result)
             if old:
-                self._watch_last_operator(result, old)
+                self._watch_last_operator(args, result, old)
             return result
         except Exception:
             for (hook, number), keywords, always in after:
@@ -762,13 +779,31 @@ class Module(StateMixin):
                     args = out if isinstance(out, tuple) else (out,)
         return args, kwargs
 
-    def _watch_last_operator(self, result, hooks):
+    def _watch_last_operator(self, args, result, hooks):
         tensor = result
         while not isinstance(tensor, Tensor):
             tensor = next((v for v in tensor.values() if isinstance(v, Tensor)), None) if isinstance(tensor, dict) else tensor[0]
         if tensor.grad_fn is not None:
             for hook in hooks:
                 tensor.grad_fn.register_hook(lambda grad_input, grad_output, hook=hook: hook(self, grad_input, grad_output))
+            missed = _missed_by_old_hooks(args, result, tensor.grad_fn)
+            if missed:
+                text = f"backward hooks of {type(self).__name__}: {missed}; register_full_backward_hook sees them all, this kind is deprecated"
+                warnings.warn(text, FutureWarning, stacklevel=4)
+
+
+def _missed_by_old_hooks(args, result, last):
+    """Why a hook on the last operator of a module does not see the gradients of its inputs and outputs; "" where it does."""
+    outputs, inputs = (value if isinstance(value, tuple) else (value,) for value in (result, args))
+    if not all(isinstance(v, Tensor) for v in outputs):
+        return "its result is neither a tensor nor a tuple of them, gradients are missed"
+    if not all(isinstance(v, Tensor) for v in inputs):
+        return "its arguments are not all tensors, gradients are missed"
+    if len({v.grad_fn for v in outputs if v.grad_fn is not None}) > 1:
+        return "its results come from different operators, of which one is watched"
+    if {v.grad_fn for v in inputs if v.grad_fn is not None} != {node for node, _ in last.next_functions}:
+        return "it runs several operators, of which the last is watched"
+    return ""
 
 
 def _destination(*args, **kwargs):

@@ -150,6 +150,14 @@ def weight_norm(module, name="weight", dim=0):
     torch.Size([3, 1])
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def renamed(state_dict, prefix, *_):
+        """States of `nn.utils.weight_norm` have the two parts under other names."""
+        for i, part in enumerate("gv"):
+            if f"{prefix}{name}_{part}" in state_dict:
+                state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(f"{prefix}{name}_{part}")
+
+    module._register_load_state_dict_pre_hook(renamed)
     return module
 
 

@@ -1,6 +1,9 @@
 """Calling a module with other parameters and buffers than its own."""
 
 import contextlib
+import warnings
+
+import cresset as torch
 
 
 def _tied_names(module):
@@ -12,13 +15,33 @@ def _tied_names(module):
     return {name: names for names in groups.values() for name in names}
 
 
-def _place(module, path):
-    parent, _, name = path.rpartition(".")
-    owner = module.get_submodule(parent)
-    for table in (owner._parameters, owner._buffers):
-        if name in table:
-            return table, name
-    raise KeyError(path)
+_ABSENT = object()
+
+
+class _Place:
+    """A parameter, a buffer or a tensor attribute of a module by its path; one that is not there appears for a while."""
+
+    def __init__(self, module, path):
+        parent, _, self.name = path.rpartition(".")
+        if not self.name:
+            raise KeyError("functional_call: the name of a tensor is empty")
+        self.owner = module.get_submodule(parent)
+
+    def _table(self):
+        return next((t for t in (self.owner._parameters, self.owner._buffers) if self.name in t), self.owner.__dict__)
+
+    def exchange(self, value):
+        """Puts a value there, and returns the one that was there."""
+        table = self._table()
+        before = table.get(self.name, _ABSENT)
+        for thing in (before, value):
+            if thing is not _ABSENT and thing is not None and not isinstance(thing, torch.Tensor):
+                raise TypeError(f"functional_call: expected {self.name!r} to be a tensor, got {type(thing).__name__}")
+        if value is _ABSENT:
+            table.pop(self.name, None)
+        else:
+            table[self.name] = value
+        return before
 
 
 @contextlib.contextmanager
@@ -38,21 +61,18 @@ def _exchanged(module, values, tie_weights, strict):
                 raise ValueError(f"functional_call: got several values for tied names {tied[name]}")
             if alias == name or alias not in values:
                 chosen[alias] = value
-    saved = []
+    places = {name: _Place(module, name) for name in chosen}
+    saved = {}
     try:
         for name, value in chosen.items():
-            try:
-                table, key = _place(module, name)
-            except (KeyError, AttributeError):
-                if strict:
-                    raise
-                continue
-            saved.append((table, key, table[key]))
-            table[key] = value
+            saved[name] = places[name].exchange(value)
         yield
     finally:
-        for table, key, value in reversed(saved):
-            table[key] = value
+        # A module that assigned another tensor while it ran has assigned it in the caller's dictionary.
+        for name in reversed(saved):
+            left = places[name].exchange(saved[name])
+            if name in values and left is not _ABSENT:
+                values[name] = left
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -60,10 +80,18 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
 
     Tied tensors are replaced together unless `tie_weights` is off. RuntimeError for missing and unexpected names with `strict`.
 
+    Deprecated: it warns, and `torch.func.functional_call` is the same.
+
     >>> layer = nn.Linear(2, 1, bias=False)
-    >>> nn.utils.stateless.functional_call(layer, {"weight": torch.ones(1, 2)}, torch.tensor([3.0, 4.0])).tolist()
+    >>> torch.func.functional_call(layer, {"weight": torch.ones(1, 2)}, torch.tensor([3.0, 4.0])).tolist()
     [7.0]
     """
+    warnings.warn("nn.utils.stateless.functional_call is deprecated; use torch.func.functional_call", FutureWarning, stacklevel=2)
+    return call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict)
+
+
+def call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict):
+    """What `torch.func.functional_call` does, once it knows that it has dictionaries."""
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     if isinstance(parameters_and_buffers, (list, tuple)):
         joined = {}
