@@ -81,7 +81,8 @@ PyObject* named_repr(PyObject* self) {
 PyTypeObject* named_results(const FunctionSchema& schema) {
   if (schema.returns.size() < 2 || schema.returns[0].name.empty()) return nullptr;
   static auto* known = new std::unordered_map<std::string, PyTypeObject*>();
-  const std::string base = schema.name;
+  const bool out = std::any_of(schema.arguments.begin(), schema.arguments.end(), [](const Argument& a) { return a.keyword_only && a.writes; });
+  const std::string base = out ? schema.name + "_out" : schema.name;
   PyTypeObject*& type = (*known)[base + std::to_string(schema.returns.size())];
   if (type) return type;
   auto* fields = new PyStructSequence_Field[schema.returns.size() + 1]();  // the type refers to them for good

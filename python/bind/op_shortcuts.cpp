@@ -273,7 +273,7 @@ template <> PyObject* reflected<Div>(PyObject* other, PyObject* self) {
     PyObject* args[] = {self};
     return call_op(*find_op_data("reciprocal"), Call{args, 1, nullptr, true});
   }));
-  return inverse ? PyNumber_Multiply(inverse.get(), other) : nullptr;
+  return inverse ? attempt(Mul::name, inverse.get(), other, true) : nullptr;
 }
 template <class Op> PyObject* as_function(PyObject* other, PyObject* self) { return attempt(Op::name, other, self, false); }
 template <> PyObject* reflected<Pow>(PyObject* other, PyObject* self) { return as_function<Pow>(other, self); }

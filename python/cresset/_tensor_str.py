@@ -236,7 +236,9 @@ def tensor_str(self, *, tensor_contents=None):
     """`repr` of a tensor, with other text in the place of its numbers where `tensor_contents` gives one."""
     before = _cresset._set_subclasses_off(True)
     try:
-        return _tensor_str(self, tensor_contents)
+        text = _tensor_str(self, tensor_contents)
+        # A tensor of the user's class that was made a parameter.
+        return f"Parameter({text})" if getattr(self, "_is_param", False) and type(self).__name__ not in ("Parameter", "UninitializedParameter") else text
     finally:
         _cresset._set_subclasses_off(before)
 

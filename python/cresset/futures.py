@@ -6,7 +6,11 @@
     1
 """
 
+import logging as _logging
 import threading as _threading
+import types as _types
+
+_logger = _logging.getLogger(__name__)
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -21,7 +25,12 @@ class Future:
     6
     """
 
+    __class_getitem__ = classmethod(_types.GenericAlias)
+
     def __init__(self, *, devices=None):
+        for device in devices or ():
+            if getattr(device, "index", device) is None or isinstance(device, str) and ":" not in device:
+                raise ValueError(f"Future: expected devices with indices, got {device}")
         self._changed, self._done = _threading.Condition(), False
         self._value = self._error = None
         self._callbacks = []
@@ -52,35 +61,46 @@ class Future:
             self._changed.notify_all()
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            callback(self)
+            self._call(callback)
 
     def set_result(self, result):
         """Gives the value. RuntimeError the second time."""
         self._finish(result, None)
 
     def set_exception(self, result):
-        """Gives an error in place of the value. TypeError for anything but an exception."""
+        """Gives an error in place of the value. AssertionError for anything but an exception."""
         if not isinstance(result, Exception):
-            raise TypeError(f"{result} is of type {type(result)}, not an Exception.")
+            raise AssertionError(f"set_exception: expected an exception, got {result!r} of type {type(result).__name__}")
         self._finish(None, result)
 
     def add_done_callback(self, callback):
-        """Calls a function with this future when it is done, or at once."""
+        """Calls a function with this future when it is done, or at once. What it raises is logged."""
         with self._changed:
             if not self._done:
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
+
+    def _call(self, callback):
+        try:
+            callback(self)
+        except Exception:  # it has no one to go to
+            _logger.exception("a callback of a future failed")
+
+    def __reduce__(self):
+        raise RuntimeError("Future: cannot be pickled, its value is to come in this process")
 
     def then(self, callback):
-        """The future of what a function gives for this future when it is done."""
+        """The future of what a function gives for this future when it is done. What it raises is the cause of that future's RuntimeError."""
         following = Future()
 
         def go_on(done):
             try:
                 result = callback(done)
             except Exception as error:  # noqa: BLE001  it is raised where the value is asked for
-                following.set_exception(error)
+                failure = RuntimeError(f"Future: the callback failed with {type(error).__name__}: {error}")
+                failure.__cause__ = error
+                following.set_exception(failure)
             else:
                 following.set_result(result)
 

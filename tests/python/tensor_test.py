@@ -248,5 +248,88 @@ class SmallTypes(unittest.TestCase):
             torch.finfo(torch.int8)
 
 
+class Unknown:
+    def __rmul__(self, other):
+        return "rmul"
+
+    def __rtruediv__(self, other):
+        return "rtruediv"
+
+
+class OtherTypes(unittest.TestCase):
+    def test_operators_leave_unknown_types_to_them(self):
+        x = torch.ones(1)
+        for name in "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul lt le gt ge eq ne".split():
+            self.assertIs(getattr(x, f"__{name}__")(object()), NotImplemented, name)
+        self.assertEqual((x * Unknown(), x / Unknown()), ("rmul", "rtruediv"))
+
+    def test_parts_of_complex_numbers_are_set_to_numbers(self):
+        x = torch.ones(2, dtype=torch.complex64)
+        x.real = 0
+        x.imag = 3.5
+        self.assertEqual(x.tolist(), [3.5j, 3.5j])
+
+    def test_objects_that_exchange_their_memory(self):
+        class Exchanged:
+            def __init__(self, tensor):
+                self.tensor = tensor
+
+            def __dlpack__(self, **named):
+                return self.tensor.__dlpack__(**named)
+
+            def __dlpack_device__(self):
+                return self.tensor.__dlpack_device__()
+
+        x = torch.ones(2)
+        self.assertNotEqual(torch.tensor(Exchanged(x)).data_ptr(), x.data_ptr())
+        self.assertEqual(torch.as_tensor(Exchanged(x)).data_ptr(), x.data_ptr())
+        with self.assertRaises(TypeError):
+            x.__dlpack__(stream=object())
+
+    def test_text_of_a_parameter_of_a_class_of_the_users(self):
+        class Mine(torch.Tensor):
+            pass
+
+        self.assertEqual(repr(torch.nn.Parameter(torch.ones(1).as_subclass(Mine))), "Parameter(Mine([1.], requires_grad=True))")
+
+
+class Settings(unittest.TestCase):
+    def test_warnings_alone_are_remembered(self):
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        torch.use_deterministic_algorithms(False, warn_only=True)
+        self.assertTrue(torch.is_deterministic_algorithms_warn_only_enabled())
+
+    def test_none_leaves_a_flag(self):
+        with torch.backends.cudnn.flags(enabled=None):
+            self.assertTrue(torch.backends.cudnn.enabled)
+
+    def test_a_process_that_is_not_seeded_draws_other_numbers(self):
+        import subprocess
+        import sys
+
+        run = lambda: subprocess.run([sys.executable, "-c", "import cresset as t; print(t.initial_seed(), t.rand(1).item())"], capture_output=True, check=True).stdout  # noqa: E731
+        self.assertNotEqual(run(), run())
+        self.assertEqual(torch.Generator().initial_seed(), 67280421310721)
+
+    def test_futures_take_the_type_of_their_value(self):
+        future = torch.futures.Future[torch.Tensor]()
+        future.set_result(1)
+        self.assertEqual(future.wait(), 1)
+
+    def test_copies_of_operators_are_the_operators(self):
+        import copy
+
+        self.assertIs(copy.deepcopy(torch.ops.aten.add), torch.ops.aten.add)
+        self.assertIs(copy.deepcopy(torch.ops.aten.add.Tensor), torch.ops.aten.add.Tensor)
+
+    def test_results_written_to_out_have_types_of_their_own(self):
+        found = torch.max(torch.ones(2, 2), 0, out=(torch.empty(0), torch.empty(0, dtype=torch.int64)))
+        self.assertIsInstance(found, torch.return_types.max_out)
+
+    def test_nested_tensors_are_refused(self):
+        with self.assertRaises(NotImplementedError):
+            torch.empty(2, layout=torch.jagged)
+
+
 if __name__ == "__main__":
     unittest.main()

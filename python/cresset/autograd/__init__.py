@@ -1,6 +1,8 @@
 """Derivatives of tensors: `backward` and `grad`, custom functions, hooks, the recorded graph."""
 
 import importlib
+import sys
+import types
 import warnings as _warnings
 
 import _cresset
@@ -37,8 +39,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("backward: `grad_tensors` and `grad_variables` (deprecated) were both given; use `grad_tensors` only")
         grad_tensors = grad_variables
     if inputs is not None:
-        inputs = tuple(inputs.values()) if isinstance(inputs, dict) else inputs
-        if isinstance(inputs, (tuple, list)) and not inputs:
+        inputs = tuple(inputs.values()) if isinstance(inputs, dict) else _listed(inputs)
+        if not inputs:
             raise RuntimeError("backward: `inputs` cannot be empty")
     _cresset.run_backward("backward", tensors, grad_tensors, retain_graph, create_graph, inputs, True)
 
@@ -62,7 +64,7 @@ def grad(
     if not only_inputs:
         _warnings.warn("only_inputs is deprecated and ignored; use backward to accumulate gradients for all leaves", FutureWarning, stacklevel=2)
     names = list(inputs) if isinstance(inputs, dict) else None
-    inputs = tuple(inputs.values()) if names is not None else inputs if _is_list(inputs) else (inputs,)
+    inputs = tuple(inputs.values()) if names is not None else _listed(inputs)
     outputs = outputs if _is_list(outputs) else (outputs,)
     if not inputs:
         raise RuntimeError("grad: `inputs` cannot be empty")
@@ -77,6 +79,13 @@ def grad(
             at = next(i for i, g in enumerate(result) if g is None)
             raise RuntimeError(f"grad: the input at index {at} was not used in the graph; set allow_unused=True if that is intended")
     return result if names is None else dict(zip(names, result, strict=True))
+
+
+def _listed(inputs):
+    """The tensors and edges of any iterable, or the one that is given."""
+    if isinstance(inputs, graph.GradientEdge) or isinstance(inputs, _cresset.Tensor) or not hasattr(inputs, "__iter__"):
+        return (inputs,)
+    return inputs if isinstance(inputs, (list, tuple)) else tuple(inputs)
 
 
 def _is_list(value):
@@ -117,6 +126,15 @@ def _batched(outputs, inputs, grad_outputs, retain_graph, create_graph):
 
     found = iter(vmap(one_pass)(*given))
     return tuple(next(found) if defined else None for defined in there)
+
+
+class _Module(types.ModuleType):
+    def __setattr__(self, name, value):
+        # Importing the module `gradcheck` leaves the function of the name in place.
+        super().__setattr__(name, value.gradcheck if name == "gradcheck" and isinstance(value, types.ModuleType) else value)
+
+
+sys.modules[__name__].__class__ = _Module
 
 
 def __getattr__(name):

@@ -31,6 +31,7 @@ def install(module, **flags):
         unknown = changes.keys() - flags.keys()
         if unknown:
             raise TypeError(f"{module} has no flag {', '.join(sorted(unknown))}; its flags are {', '.join(flags)}")
+        changes = {name: value for name, value in changes.items() if value is not None or isinstance(None, flags[name][1])}
         before = {name: values[name] for name in changes}
         for name, value in changes.items():
             setattr(here, name, value)

@@ -29,6 +29,44 @@ def is_built():
     return False
 
 
+class _Library:
+    """The choice of a library for CUDA devices: it has a name, and nothing reads it."""
+
+    def __init__(self, kind, chosen, names):
+        self.kind, self.chosen, self.names = kind, chosen, names
+
+    def __call__(self, backend=None):
+        if backend is not None:
+            name = backend if isinstance(backend, str) else getattr(backend, "name", backend)
+            if not isinstance(name, str) or name.lower() not in self.names:
+                raise RuntimeError(f"preferred_{self.kind}_library: expected one of {', '.join(self.names)}, got {backend!r}")
+            self.chosen = name.lower()
+        return self.chosen
+
+
+_linalg, _blas = _Library("linalg", "default", ("default", "cusolver", "magma")), _Library("blas", "default", ("default", "cublas", "cublaslt", "hipblaslt", "ck"))
+
+
+def preferred_linalg_library(backend=None):
+    """The library of linear algebra on CUDA devices, set where a name is given. RuntimeError for another name.
+
+    >>> torch.backends.cuda.preferred_linalg_library("magma")
+    'magma'
+    >>> torch.backends.cuda.preferred_linalg_library("default")
+    'default'
+    """
+    return _linalg(backend)
+
+
+def preferred_blas_library(backend=None):
+    """The library of matrix products on CUDA devices, set where a name is given. RuntimeError for another name.
+
+    >>> torch.backends.cuda.preferred_blas_library()
+    'default'
+    """
+    return _blas(backend)
+
+
 def _switch(kind, read, write):
     def enabled():
         return _attention[kind]

@@ -46,8 +46,8 @@ def _one_per_group(name, optimizer, value):
                 f"{name} must have the same length as optimizer.param_groups. "
                 f"{name} has {len(value)} values, param_groups has {len(optimizer.param_groups)}."
             )
-        return list(value)
-    return [value] * len(optimizer.param_groups)
+        return [_copied(v) for v in value]
+    return [_copied(value) for _ in optimizer.param_groups]
 
 
 def _check_optimizer(optimizer):

@@ -2,6 +2,7 @@
 
 import collections.abc
 import math
+import warnings
 
 import cresset as torch
 
@@ -21,7 +22,7 @@ def make_tensor(
         exclude_zero: zeros are replaced by the smallest positive number of the dtype (1 for integers).
         memory_format: of the result; not together with `noncontiguous`.
     Raises:
-        ValueError: low >= high, a bound that is NaN, or both of `noncontiguous` and `memory_format`.
+        ValueError: low > high, low == high for integers, a bound that is NaN, or both of `noncontiguous` and `memory_format`.
 
     >>> torch.testing.make_tensor(2, 3, dtype=torch.int64, device="cpu", low=0, high=5).shape
     torch.Size([2, 3])
@@ -42,7 +43,8 @@ def make_tensor(
         limits = torch.finfo(dtype)
         low, high = _range(dtype, low, high, -9, 9, limits.min, limits.max)
         real = dtype.to_real()
-        flat = torch.empty((*shape, 2) if dtype.is_complex else shape, device=device, dtype=real).uniform_(low, high)
+        drawn = torch.float32 if real.itemsize == 1 else real
+        flat = torch.empty((*shape, 2) if dtype.is_complex else shape, device=device, dtype=drawn).uniform_(low, high).to(real)
         result = torch.view_as_complex(flat) if dtype.is_complex else flat
     else:
         limits = torch.iinfo(dtype)
@@ -65,7 +67,9 @@ def _range(dtype, low, high, default_low, default_high, least, most):
     high = default_high if high is None else high
     if any(isinstance(bound, float) and math.isnan(bound) for bound in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low >= high:
+    if low == high and (dtype.is_floating_point or dtype.is_complex):
+        warnings.warn("make_tensor: low == high is deprecated for floating-point and complex dtypes; use torch.full", FutureWarning, stacklevel=3)
+    elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     if high < least or low > most:
         raise ValueError(f"The range [{low}, {high}) lies outside the values of {dtype}, which are {least} to {most}")

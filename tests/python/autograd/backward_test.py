@@ -344,5 +344,41 @@ class Threads(unittest.TestCase):
         self.assertEqual((failures, x.grad.tolist()), ([], [400, 800]))
 
 
+class Inputs(unittest.TestCase):
+    def test_any_iterable_of_inputs(self):
+        x = torch.ones(1, requires_grad=True)
+        self.assertEqual(torch.autograd.grad(x * 2, (t for t in [x]))[0].item(), 2)
+        self.assertEqual(torch.autograd.grad(x * 2, {"a": x}.values())[0].item(), 2)
+        (x * 2).backward(inputs=iter([x]))
+        self.assertEqual(x.grad.item(), 2)
+
+
+class Subclasses(unittest.TestCase):
+    def test_an_input_that_a_function_returns_keeps_its_class(self):
+        class Mine(torch.Tensor):
+            pass
+
+        class Same(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+        for requires_grad in (False, True):
+            x = torch.ones(1, requires_grad=requires_grad).as_subclass(Mine)
+            self.assertIs(type(Same.apply(x)), Mine)
+
+
+class Names(unittest.TestCase):
+    def test_the_module_does_not_hide_the_function(self):
+        import cresset.autograd.gradcheck
+        from cresset.autograd.gradcheck import GradcheckError  # noqa: F401
+
+        self.assertTrue(cresset.autograd.gradcheck(lambda x: x * 2, torch.ones(1, dtype=torch.float64, requires_grad=True)))
+
+
 if __name__ == "__main__":
     unittest.main()

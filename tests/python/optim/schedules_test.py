@@ -132,5 +132,14 @@ class State(unittest.TestCase):
                 make()
 
 
+class TensorOptions(unittest.TestCase):
+    def test_what_the_caller_does_to_a_tensor_changes_nothing(self):
+        momentum = torch.tensor(0.95)
+        sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
+        torch.optim.lr_scheduler.OneCycleLR(sgd, 1.0, total_steps=10, max_momentum=momentum)
+        momentum.mul_(0.5)
+        self.assertAlmostEqual(float(sgd.param_groups[0]["max_momentum"]), 0.95, 6)
+
+
 if __name__ == "__main__":
     unittest.main()
