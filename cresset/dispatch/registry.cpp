@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "cresset/core/uninitialized.h"
+#include "cresset/dispatch/table.h"
 
 namespace cresset::dispatch {
 
@@ -16,6 +17,7 @@ struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::unique_ptr<DynamicOp>> ops;
   std::vector<std::unique_ptr<DynamicOp>> retired;  // a call may still be running them
+  std::vector<const OpTable*> tables;                // of libraries beside this one
   std::vector<std::unique_ptr<const Kernel>> kernels;
   std::vector<std::unique_ptr<const BoxedFn>> fallbacks;
   std::vector<std::string> backends{"CPU", "Meta", "SparseCPU", "SparseCsrCPU"};
@@ -42,11 +44,12 @@ std::string_view without_builtin_namespace(std::string_view name) {
   return name;
 }
 
-const OpEntry* find_builtin(std::string_view name) {
-  const auto* end = kBuiltinOps + kNumBuiltinOps;
-  const auto* at = std::lower_bound(kBuiltinOps, end, name, [](const OpEntry* op, std::string_view n) { return op->name < n; });
+const OpEntry* find_sorted(const OpEntry* const* ops, size_t count, std::string_view name) {
+  const auto* end = ops + count;
+  const auto* at = std::lower_bound(ops, end, name, [](const OpEntry* op, std::string_view n) { return op->name < n; });
   return at != end && (*at)->name == name ? *at : nullptr;
 }
+const OpEntry* find_builtin(std::string_view name) { return find_sorted(kBuiltinOps, kNumBuiltinOps, name); }
 
 }  // namespace
 
@@ -71,6 +74,8 @@ OpHandle find_op_or_null(std::string_view name) {
   if (const OpEntry* op = find_builtin(name)) return OpHandle(op);
   Registry& r = registry();
   std::shared_lock lock(r.mutex);
+  for (const OpTable* table : r.tables)
+    if (const OpEntry* op = find_sorted(table->ops, table->count, name)) return OpHandle(op);
   const auto at = r.ops.find(std::string(name));
   return OpHandle(at == r.ops.end() ? nullptr : at->second.get());
 }
@@ -89,10 +94,17 @@ std::vector<const OpEntry*> all_ops() {
   std::vector<const OpEntry*> list(kBuiltinOps, kBuiltinOps + kNumBuiltinOps), dynamic;
   Registry& r = registry();
   std::shared_lock lock(r.mutex);
+  for (const OpTable* table : r.tables) list.insert(list.end(), table->ops, table->ops + table->count);
   for (const auto& [name, op] : r.ops) dynamic.push_back(op.get());
   std::sort(dynamic.begin(), dynamic.end(), [](const OpEntry* a, const OpEntry* b) { return std::strcmp(a->name, b->name) < 0; });
   list.insert(list.end(), dynamic.begin(), dynamic.end());
   return list;
+}
+
+void add_ops(const OpTable& table) {
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  if (std::find(r.tables.begin(), r.tables.end(), &table) == r.tables.end()) r.tables.push_back(&table);
 }
 
 const OpEntry* add_dynamic_op(const FunctionSchema& schema, const std::string& text, const std::string& defined_at) {

@@ -104,9 +104,9 @@ Transform ConstraintRegistry::operator()(const Constraint& constraint) const {
     default:
       break;
   }
-  throw NotImplementedError("Cannot transform " +
+  throw NotImplementedError("no transform leads into a constraint of class " +
                             std::string(c.region == Region::mixture_same_family || c.region == Region::own ? "" : "_") +
-                            name_of(constraint) + " constraints");
+                            name_of(constraint));
 }
 
 }  // namespace cresset::distributions

@@ -10,10 +10,10 @@ namespace {
 
 // Python's comparisons: a number on either side.
 Tensor at_least(const Tensor& value, const TensorOrNumber& bound) {
-  return bound.is_tensor() ? bound.tensor() <= value : value >= bound.number();
+  return bound.is_tensor() ? value >= bound.tensor() : value >= bound.number();
 }
 Tensor above(const Tensor& value, const TensorOrNumber& bound) {
-  return bound.is_tensor() ? bound.tensor() < value : value > bound.number();
+  return bound.is_tensor() ? value > bound.tensor() : value > bound.number();
 }
 Tensor at_most(const Tensor& value, const TensorOrNumber& bound) {
   return bound.is_tensor() ? value <= bound.tensor() : value <= bound.number();
@@ -39,8 +39,9 @@ Tensor is_symmetric(const Tensor& value) {
   return isclose(value, value.mT(), 1e-05, 1e-6).all(-2).all(-1);
 }
 
-void check_dim(int64_t dim, const Tensor& value) {
-  CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), "dim ", dim, " out of range for value with ", value.dim(), " dimensions");
+void check_dim(const char* name, int64_t dim, const Tensor& value) {
+  CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), name, ": dim is out of range, got ", dim, " for a value of ", value.dim(),
+                " dimensions");
 }
 
 const char* const kNames[] = {"Dependent",
@@ -130,16 +131,16 @@ Tensor ConstraintImpl::check(const Tensor& value) const {
     }
     case Region::independent: {
       const Tensor inside = parts[0].check(value);
-      CRESSET_CHECK_VALUE(inside.dim() >= dim, "Expected value.dim() >= ", event_dim(), " but got ", value.dim());
+      CRESSET_CHECK_VALUE(inside.dim() >= dim, "constraint: expected at least ", event_dim(), " dimensions, got ", value.dim());
       return all_rightmost(inside, dim);
     }
     case Region::mixture_same_family: {
       const Tensor inside = parts[0].check(value.unsqueeze(-1 - event_dim()));
-      CRESSET_CHECK_VALUE(value.dim() >= event_dim(), "Expected value.dim() >= ", event_dim(), " but got ", value.dim());
+      CRESSET_CHECK_VALUE(value.dim() >= event_dim(), "constraint: expected at least ", event_dim(), " dimensions, got ", value.dim());
       return all_rightmost(inside, inside.dim() - (value.dim() - event_dim()));
     }
     case Region::cat: {
-      check_dim(dim, value);
+      check_dim("Cat", dim, value);
       std::vector<Tensor> pieces;
       int64_t start = 0;
       for (size_t i = 0; i < parts.size(); start += lengths[i++])
@@ -147,7 +148,7 @@ Tensor ConstraintImpl::check(const Tensor& value) const {
       return cresset::cat(pieces, dim);
     }
     case Region::stack: {
-      check_dim(dim, value);
+      check_dim("Stack", dim, value);
       std::vector<Tensor> slices;
       const size_t count = std::min(parts.size(), static_cast<size_t>(value.size(dim)));
       for (size_t i = 0; i < count; i++) slices.push_back(parts[i].check(value.select(dim, static_cast<int64_t>(i))));
@@ -156,7 +157,7 @@ Tensor ConstraintImpl::check(const Tensor& value) const {
     default:
       break;
   }
-  CRESSET_CHECK_VALUE(region != Region::dependent, "Cannot determine validity of dependent constraint");
+  CRESSET_CHECK_VALUE(region != Region::dependent, "a dependent constraint cannot be checked: it depends on other values");
   throw NotImplementedError("constraint: a region of one's own must define check");
 }
 
@@ -170,7 +171,7 @@ bool ConstraintImpl::is_discrete() const {
     case Region::multinomial:
       return true;
     case Region::dependent:
-      CRESSET_CHECK_NOT_IMPLEMENTED(known_discrete, ".is_discrete cannot be determined statically");
+      CRESSET_CHECK_NOT_IMPLEMENTED(known_discrete, "is_discrete of a dependent constraint is not known before there is a value");
       return *known_discrete;
     default:
       return std::any_of(parts.begin(), parts.end(), [](const Constraint& c) { return c.is_discrete(); });
@@ -194,7 +195,7 @@ int64_t ConstraintImpl::event_dim() const {
     case Region::independent:
       return parts[0].event_dim() + dim;
     case Region::dependent:
-      CRESSET_CHECK_NOT_IMPLEMENTED(known_event_dim, ".event_dim cannot be determined statically");
+      CRESSET_CHECK_NOT_IMPLEMENTED(known_event_dim, "event_dim of a dependent constraint is not known before there is a value");
       return *known_event_dim;
     default: {
       int64_t most = 0;
@@ -230,7 +231,8 @@ Constraint dependent(std::optional<bool> is_discrete, std::optional<int64_t> eve
 }
 
 Constraint independent(const Constraint& base_constraint, int64_t reinterpreted_batch_ndims) {
-  CRESSET_CHECK(reinterpreted_batch_ndims >= 0, "reinterpreted_batch_ndims must be >= 0, got ", reinterpreted_batch_ndims);
+  CRESSET_CHECK(reinterpreted_batch_ndims >= 0, "IndependentConstraint: expected reinterpreted_batch_ndims of at least 0, got ",
+                reinterpreted_batch_ndims);
   auto impl = fresh(Region::independent);
   impl->parts = {base_constraint};
   impl->dim = reinterpreted_batch_ndims;
@@ -278,7 +280,7 @@ Constraint positive_definite() { return Constraint(fresh(Region::positive_defini
 
 Constraint cat(std::vector<Constraint> cseq, int64_t dim, std::vector<int64_t> lengths) {
   if (lengths.empty()) lengths.assign(cseq.size(), 1);
-  CRESSET_CHECK(lengths.size() == cseq.size(), "lengths (", lengths.size(), ") must match cseq (", cseq.size(), ")");
+  CRESSET_CHECK(lengths.size() == cseq.size(), "Cat: expected a length for each of ", cseq.size(), " constraints, got ", lengths.size());
   auto impl = fresh(Region::cat);
   impl->parts = std::move(cseq);
   impl->dim = dim;

@@ -5,14 +5,14 @@
 #include <mutex>
 
 #include "cresset/autograd/autograd.h"
-#include "cresset/distributions/support.h"
+#include "cresset/distributions/formulas.h"
 
 namespace cresset::distributions {
 
 namespace {
 
 std::atomic<bool> default_validate{true};
-// Guards slots that are filled at their first use: laws may be shared by threads.
+// Guards slots that are filled at their first use: distributions may be shared by threads.
 std::mutex slots_mutex;
 
 }  // namespace
@@ -27,16 +27,6 @@ void DistributionImpl::missing(const char* what) const {
 }
 
 Constraint DistributionImpl::support() const { missing("support"); }
-Tensor DistributionImpl::mean() const { missing("mean"); }
-Tensor DistributionImpl::mode() const { missing("mode"); }
-Tensor DistributionImpl::variance() const { missing("variance"); }
-Tensor DistributionImpl::stddev() const { return variance().sqrt(); }
-Tensor DistributionImpl::sample(IntArrayRef sample_shape) const { return rsample(sample_shape); }
-Tensor DistributionImpl::rsample(IntArrayRef) const { missing("rsample"); }
-Tensor DistributionImpl::log_prob(const Tensor&) const { missing("log_prob"); }
-Tensor DistributionImpl::cdf(const Tensor&) const { missing("cdf"); }
-Tensor DistributionImpl::icdf(const Tensor&) const { missing("icdf"); }
-Tensor DistributionImpl::entropy() const { missing("entropy"); }
 Tensor DistributionImpl::enumerate_support(bool) const { missing("enumerate_support"); }
 Tensor DistributionImpl::lazy(int) const { missing("a parameter that it was not given"); }
 Tensor DistributionImpl::derived(const Argument& argument) const { missing(argument.name); }
@@ -90,40 +80,38 @@ void DistributionImpl::check_arguments() const {
     if (constraints::is_dependent(wanted)) continue;
     const Tensor value = parameter(a);
     if (all_true(wanted.check(value))) continue;
-    throw ValueError(str_of_parameter(*this, a.name, value) + "to satisfy the constraint " + wanted.str() +
-                     ", but found invalid values:\n" + format_text(value));
+    throw ValueError(outside_text(*this, std::string("parameter ") + a.name, value) + "expected " + wanted.str() + ", got\n" +
+                     format_text(value));
   }
 }
 
 void DistributionImpl::check_value(const Tensor& value) const {
-  CRESSET_CHECK_VALUE(value.defined(), "The value argument to log_prob must be a Tensor");
+  CRESSET_CHECK_VALUE(value.defined(), kind().name, ": expected a tensor as value, got none");
   const IntArrayRef shape = value.sizes();
   // As Python slices: a value with too few dimensions is compared as a whole, from as far back as it goes.
   const size_t dims = event_shape_.size();
   const IntArrayRef end =
       shape.size() >= dims ? last(shape, dims) : shape.slice(shape.size() - std::min(shape.size(), dims - shape.size()));
-  CRESSET_CHECK_VALUE(end == event_shape(), "The right-most size of value must match event_shape: ", size_text(shape), " vs ",
-                      size_text(event_shape_), ".");
+  CRESSET_CHECK_VALUE(end == event_shape(), kind().name, ": value does not end in an event, got shape ", size_text(shape),
+                      ", expected ", size_text(event_shape_), " at its end");
   const Shape expected = join(batch_shape_, event_shape_);
-  CRESSET_CHECK_VALUE(fit(shape, expected), "Value is not broadcastable with batch_shape+event_shape: ", size_text(shape), " vs ",
-                      size_text(expected), ".");
+  CRESSET_CHECK_VALUE(fit(shape, expected), kind().name, ": value does not broadcast against the batch, got shape ", size_text(shape),
+                      ", expected ", size_text(expected));
   std::optional<Constraint> found;
   try {
     found = support();
   } catch (const NotImplementedError&) {
-    return warn(std::string(kind().name) +
-                " does not define `support` to enable sample validation. Please initialize the distribution with " +
-                "`validate_args=False` to turn off validation.");
+    return warn(std::string(kind().name) + " says nothing of its support: values are not checked; define support, or pass " +
+                "validate_args=False");
   }
   const Constraint& wanted = *found;
   if (all_true(wanted.check(value))) return;
-  throw ValueError("Expected value argument (Tensor of shape " + tuple_text(shape) + ") to be within the support (" + wanted.str() +
-                   ") of the distribution " + str() + ", but found invalid values:\n" + format_text(value));
+  throw ValueError(outside_text(*this, "value", value) + "expected " + wanted.str() + ", got\n" + format_text(value));
 }
 
-std::string str_of_parameter(const DistributionImpl& law, const char* name, const Tensor& value) {
-  return std::string("Expected parameter ") + name + " (Tensor of shape " + tuple_text(value.sizes()) + ") of distribution " +
-         law.str() + " ";
+std::string outside_text(const DistributionImpl& distribution, const std::string& what, const Tensor& value) {
+  return std::string(distribution.kind().name) + ": " + what + ", a Tensor of shape " + tuple_text(value.sizes()) +
+         ", is outside its constraint, ";
 }
 
 Distribution::Distribution(Fresh fresh, std::optional<bool> validate_args) {
@@ -162,7 +150,7 @@ Distribution Distribution::expand(IntArrayRef batch_shape) const {
 
 Tensor Distribution::argument(size_t i) const { return impl().parameter(impl().arguments()[i]); }
 
-void Distribution::throw_empty() { throw Error("distributions: this handle is empty: make a law, or assign one, first"); }
+void Distribution::throw_empty() { throw Error("distributions: this handle is empty: make a distribution, or assign one, first"); }
 
 void Distribution::check_is(const Kind& wanted) const {
   CRESSET_CHECK_TYPE(kind().is(wanted), "distributions: a ", kind().name, " is not a ", wanted.name);
@@ -182,6 +170,7 @@ Tensor ExponentialFamilyImpl::normalizer_with_gradients(std::vector<Tensor>& par
 }
 
 Tensor ExponentialFamilyImpl::entropy() const {
+  if (formula_of(kind(), &Formulas::entropy)) return DistributionImpl::entropy();
   const double carrier = mean_carrier_measure();
   std::vector<Tensor> parameters, gradients;
   Tensor result = normalizer_with_gradients(parameters, gradients) + -carrier;

@@ -1,18 +1,25 @@
 #pragma once
-// Distribution, the handle on a law of probability, and DistributionImpl, which a law of one's own derives from.
+// Distribution, the handle on a distribution of probability, and DistributionImpl, which a distribution of one's own derives from.
 
 #include "cresset/distributions/constraints.h"
+
+namespace cresset::dispatch {
+struct OpEntry;
+class Value;
+}  // namespace cresset::dispatch
 
 namespace cresset::distributions {
 
 class Distribution;
+struct Formulas;
 
-// What a class of laws is called, which one it derives from, and what its objects can do unless they say otherwise.
+// What a class of distributions is called, which one it derives from, and what its objects can do unless they say otherwise.
 struct Kind {
   const char* name;
   const Kind* base;  // null for Distribution
   bool has_rsample = false;
   bool has_enumerate_support = false;
+  const Formulas* formulas = nullptr;  // of the tree's own kinds: the rows of ops/distributions/*.toml behind their methods
 
   bool is(const Kind& other) const {
     for (const Kind* k = this; k; k = k->base)
@@ -21,7 +28,7 @@ struct Kind {
   }
 };
 
-// A parameter as `arg_constraints` lists it. `slot`: where the law keeps it; negative: it is derived from other laws.
+// A parameter as `arg_constraints` lists it. `slot`: where the distribution keeps it; negative: it is derived from other distributions.
 struct Argument {
   const char* name;
   int slot;
@@ -47,7 +54,7 @@ class CRESSET_API DistributionImpl {
   virtual ArrayRef<Argument> arguments() const { return {}; }
   // The constraint of an argument.
   virtual Constraint constraint_of(const Argument& argument) const { return argument.constraint(); }
-  // Errors of these: NotImplementedError where the law does not define them.
+  // Errors of these: NotImplementedError where the distribution does not define them.
   virtual Constraint support() const;
   virtual Tensor mean() const;
   virtual Tensor mode() const;
@@ -65,12 +72,14 @@ class CRESSET_API DistributionImpl {
   // The tensor in a slot, computed by `lazy` where it is not there yet.
   Tensor slot(int i) const;
   bool has_slot(int i) const;
-  // As `slot`, of one that the law was given.
+  // As `slot`, of one that the distribution was given.
   const Tensor& kept(int i) const { return slots_[static_cast<size_t>(i)]; }
   // The value of an argument.
   Tensor parameter(const Argument& argument) const { return argument.slot >= 0 ? slot(argument.slot) : derived(argument); }
+  // What a row calls `name`: an argument, or `mean`, `variance`, `entropy`. Errors: there is no such thing.
+  virtual Tensor named(std::string_view name) const;
   const Distribution& part(size_t i) const;
-  // Errors: ValueError for what cannot be a value of this law. Nothing is looked at unless the law validates.
+  // Errors: ValueError for what cannot be a value of this distribution. Nothing is looked at unless the distribution validates.
   void check(const Tensor& value) const {
     if (validate_) check_value(value);
   }
@@ -90,6 +99,8 @@ class CRESSET_API DistributionImpl {
   // sample_shape + batch_shape + event_shape.
   Shape extended(IntArrayRef sample_shape) const;
   [[noreturn]] void missing(const char* what) const;
+  // What the row behind a method gives. Errors: NotImplementedError where there is none.
+  Tensor from_row(const dispatch::OpEntry* Formulas::*method, const char* name, std::initializer_list<dispatch::Value> given) const;
 
   Shape batch_shape_, event_shape_;
   mutable std::vector<Tensor> slots_;  // read through slot()
@@ -97,7 +108,7 @@ class CRESSET_API DistributionImpl {
   bool validate_ = false;
 };
 
-// A batch of independent laws of one kind: a value that shares what stands behind it. Samples have the shape
+// A batch of independent distributions of one kind: a value that shares what stands behind it. Samples have the shape
 // sample_shape + batch_shape + event_shape and follow cresset::manual_seed as Python's do.
 class CRESSET_API Distribution {
  public:
@@ -132,23 +143,23 @@ class CRESSET_API Distribution {
   Tensor icdf(const Tensor& value) const { return impl().icdf(value); }
   Tensor entropy() const { return impl().entropy(); }
   Tensor perplexity() const;
-  // All values of a discrete law along a new first dimension; with `expand` for each of the batch.
+  // All values of a discrete distribution along a new first dimension; with `expand` for each of the batch.
   Tensor enumerate_support(bool expand = true) const { return impl().enumerate_support(expand); }
-  // The same law with a batch expanded to `batch_shape`; parameters are views, nothing is checked again.
+  // The same distribution with a batch expanded to `batch_shape`; parameters are views, nothing is checked again.
   Distribution expand(IntArrayRef batch_shape) const;
   // As Python shows it.
   std::string str() const { return impl().str(); }
 
   const Kind& kind() const { return impl().kind(); }
-  template <class Law>
+  template <class Family>
   bool is() const {
-    return kind().is(Law::kKind);
+    return kind().is(Family::kKind);
   }
   // The handle of a more derived class. Errors: TypeError where this is not one.
-  template <class Law>
-  Law as() const {
-    check_is(Law::kKind);
-    return Law(impl_);
+  template <class Family>
+  Family as() const {
+    check_is(Family::kKind);
+    return Family(impl_);
   }
   bool defined() const { return impl_ != nullptr; }
   // Errors: an empty handle.
@@ -158,13 +169,13 @@ class CRESSET_API Distribution {
   }
 
  protected:
-  // A pointer to a law, which the number 0 is not.
+  // A pointer to a distribution, which the number 0 is not.
   struct Fresh {
     template <class Impl>
     Fresh(Impl* fresh) : impl(fresh) {}
     DistributionImpl* impl;
   };
-  // Takes a law fresh from `new` over and checks its arguments, where asked for.
+  // Takes a distribution fresh from `new` over and checks its arguments, where asked for.
   Distribution(Fresh fresh, std::optional<bool> validate_args);
   Tensor slot(int i) const { return impl().slot(i); }
   Tensor argument(size_t i) const;
@@ -176,13 +187,13 @@ class CRESSET_API Distribution {
   std::shared_ptr<const DistributionImpl> impl_;
 };
 
-CRESSET_API std::ostream& operator<<(std::ostream& out, const Distribution& law);
+CRESSET_API std::ostream& operator<<(std::ostream& out, const Distribution& distribution);
 
-// A law with density exp(<t(x), theta> - F(theta) + k(x)): entropies and divergences follow from F and its gradient.
+// A distribution with density exp(<t(x), theta> - F(theta) + k(x)): entropies and divergences follow from F and its gradient.
 class CRESSET_API ExponentialFamilyImpl : public DistributionImpl {
  public:
-  virtual std::vector<Tensor> natural_params() const = 0;
-  virtual Tensor log_normalizer(const std::vector<Tensor>& natural_params) const = 0;
+  virtual std::vector<Tensor> natural_params() const;
+  virtual Tensor log_normalizer(const std::vector<Tensor>& natural_params) const;
   // The expectation of k(x). Errors: NotImplementedError where it is not known.
   virtual double mean_carrier_measure() const;
   Tensor entropy() const override;

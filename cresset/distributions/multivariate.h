@@ -1,5 +1,5 @@
 #pragma once
-// Batches of matrices and vectors, as laws with a covariance need them; not for users.
+// Batches of matrices and vectors, as distributions with a covariance need them; not for users.
 
 #include "cresset/tensor.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the laws share; not for users.
+// What the distributions share; not for users.
 
 #include "cresset/distributions/distribution.h"
 
@@ -33,7 +33,7 @@ Tensor number_tensor(const TensorOrNumber& value, const TensorOptions& options);
 // `values` in front of as many dimensions as the batch has, expanded to it where asked for.
 Tensor along_batch(const Tensor& values, IntArrayRef batch_shape, bool expand);
 // log C of a ContinuousBernoulli: its density is C probs^x (1 - probs)^(1 - x).
-Tensor continuous_bernoulli_log_norm(const Distribution& law);
+Tensor continuous_bernoulli_log_norm(const Distribution& distribution);
 Tensor binary_entropy(const Tensor& logits, const Tensor& target);
 
 // Python's text of things.
@@ -43,8 +43,8 @@ std::string format_text(const TensorOrNumber& value);  // f"{value}"
 std::string size_text(IntArrayRef shape);              // torch.Size([2, 3])
 std::string tuple_text(IntArrayRef shape);             // (2, 3)
 void warn(const std::string& message);
-// "Expected parameter NAME (Tensor of shape S) of distribution LAW "
-std::string str_of_parameter(const DistributionImpl& law, const char* name, const Tensor& value);
+// "KIND: WHAT, a Tensor of shape S, is outside its constraint, "
+std::string outside_text(const DistributionImpl& distribution, const std::string& what, const Tensor& value);
 
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kEuler = 0.57721566490153286060;

@@ -162,7 +162,7 @@ std::string size_text(IntArrayRef shape) {
   return s + "])";
 }
 
-std::ostream& operator<<(std::ostream& out, const Distribution& law) { return out << law.str(); }
+std::ostream& operator<<(std::ostream& out, const Distribution& distribution) { return out << distribution.str(); }
 std::ostream& operator<<(std::ostream& out, const Constraint& constraint) { return out << constraint.str(); }
 std::ostream& operator<<(std::ostream& out, const Transform& transform) { return out << transform.str(); }
 

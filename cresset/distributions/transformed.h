@@ -1,9 +1,9 @@
 #pragma once
-// The law of transformed values, which others derive from; not for users.
+// The distribution of transformed values, which others derive from; not for users.
 
 #include <algorithm>
 
-#include "cresset/distributions/law_of.h"
+#include "cresset/distributions/implementation.h"
 
 namespace cresset::distributions {
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "cresset/distributions/rows.h"
 #include "cresset/distributions/transform_of.h"
 
 namespace cresset::distributions {
@@ -32,12 +33,13 @@ std::string TransformImpl::str() const { return std::string(name()) + "()"; }
 
 int64_t TransformImpl::event_dim() const {
   const int64_t dim = domain().event_dim();
-  CRESSET_CHECK_VALUE(dim == codomain().event_dim(), "Please use either .domain.event_dim or .codomain.event_dim");
+  CRESSET_CHECK_VALUE(dim == codomain().event_dim(), "Transform: domain and codomain have events of different dimensions, got ", dim, " and ",
+                      codomain().event_dim(), "; ask one of them");
   return dim;
 }
 
 void TransformImpl::set_cache_size(int64_t cache_size) {
-  CRESSET_CHECK_VALUE(cache_size == 0 || cache_size == 1, "cache_size must be 0 or 1");
+  CRESSET_CHECK_VALUE(cache_size == 0 || cache_size == 1, "Transform: expected a cache_size of 0 or 1, got ", cache_size);
   cache_size_ = cache_size;
 }
 
@@ -89,16 +91,18 @@ Constraint real_events(int64_t dims) {
   return dims == 0 ? constraints::real() : constraints::independent(constraints::real(), dims);
 }
 
-struct Exp final : TransformOf<Exp> {
-  const char* name() const override { return "ExpTransform"; }
-  Constraint domain() const override { return constraints::real(); }
-  Constraint codomain() const override { return constraints::positive(); }
-  TensorOrNumber sign() const override { return 1; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override { return x.exp(); }
-  Tensor inverse(const Tensor& y) const override { return y.log(); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return x; }
-};
+Constraint minus_one_to_one() { return constraints::interval(-1.0, 1.0); }
+
+constexpr Plain kExp{"ExpTransform", constraints::real, constraints::positive, true, 1, _exptransform_call, _exptransform_inverse,
+                     of_x<_exptransform_log_abs_det_jacobian>};
+constexpr Plain kSigmoid{"SigmoidTransform", constraints::real, constraints::unit_interval, true, 1, _sigmoidtransform_call,
+                         _sigmoidtransform_inverse, of_x<_sigmoidtransform_log_abs_det_jacobian>};
+constexpr Plain kSoftplus{"SoftplusTransform", constraints::real, constraints::positive, true, 1, _softplustransform_call,
+                          _softplustransform_inverse, of_x<_softplustransform_log_abs_det_jacobian>};
+constexpr Plain kTanh{"TanhTransform", constraints::real, minus_one_to_one, true, 1, _tanhtransform_call, _tanhtransform_inverse,
+                      of_x<_tanhtransform_log_abs_det_jacobian>};
+constexpr Plain kAbs{"AbsTransform", constraints::real, constraints::positive, false, 0, _abstransform_call, _abstransform_inverse,
+                     nullptr};
 
 struct Power final : TransformOf<Power> {
   explicit Power(Tensor e) : exponent(std::move(e)) {}
@@ -109,65 +113,14 @@ struct Power final : TransformOf<Power> {
   bool equals(const TransformImpl& other) const override {
     return all_true(exponent.eq(static_cast<const Power&>(other).exponent));
   }
-  Tensor call(const Tensor& x) const override { return x.pow(exponent); }
-  Tensor inverse(const Tensor& y) const override { return y.pow(1 / exponent); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override { return (exponent * y / x).abs().log(); }
+  Tensor call(const Tensor& x) const override { return _powertransform_call(x, exponent); }
+  Tensor inverse(const Tensor& y) const override { return _powertransform_inverse(y, exponent); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
+    return _powertransform_log_abs_det_jacobian(x, y, exponent);
+  }
   Shape forward_shape(IntArrayRef shape) const override { return broadcast_shapes({shape, exponent.sizes()}); }
   Shape inverse_shape(IntArrayRef shape) const override { return forward_shape(shape); }
   Tensor exponent;
-};
-
-struct Sigmoid final : TransformOf<Sigmoid> {
-  const char* name() const override { return "SigmoidTransform"; }
-  Constraint domain() const override { return constraints::real(); }
-  Constraint codomain() const override { return constraints::unit_interval(); }
-  TensorOrNumber sign() const override { return 1; }
-  bool equals(const TransformImpl&) const override { return true; }
-  static Tensor held(const Tensor& y) {
-    const Finfo info = finfo(y.scalar_type());
-    return y.clamp(Scalar(info.tiny), Scalar(1.0 - info.eps));
-  }
-  Tensor call(const Tensor& x) const override { return held(sigmoid(x)); }
-  Tensor inverse(const Tensor& given) const override {
-    const Tensor y = held(given);
-    return y.log() - (-y).log1p();
-  }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return -softplus(-x) - softplus(x); }
-};
-
-struct Softplus final : TransformOf<Softplus> {
-  const char* name() const override { return "SoftplusTransform"; }
-  Constraint domain() const override { return constraints::real(); }
-  Constraint codomain() const override { return constraints::positive(); }
-  TensorOrNumber sign() const override { return 1; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override { return softplus(x); }
-  Tensor inverse(const Tensor& y) const override { return (-y).expm1().neg().log() + y; }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return -softplus(-x); }
-};
-
-struct Tanh final : TransformOf<Tanh> {
-  const char* name() const override { return "TanhTransform"; }
-  Constraint domain() const override { return constraints::real(); }
-  Constraint codomain() const override { return constraints::interval(-1.0, 1.0); }
-  TensorOrNumber sign() const override { return 1; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override { return x.tanh(); }
-  Tensor inverse(const Tensor& y) const override { return atanh(y); }
-  // 1 - tanh(x)^2 without cancellation.
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override {
-    return 2.0 * (std::log(2.0) - x - softplus(-2.0 * x));
-  }
-};
-
-struct Abs final : TransformOf<Abs> {
-  const char* name() const override { return "AbsTransform"; }
-  Constraint domain() const override { return constraints::real(); }
-  Constraint codomain() const override { return constraints::positive(); }
-  bool bijective() const override { return false; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override { return x.abs(); }
-  Tensor inverse(const Tensor& y) const override { return y; }
 };
 
 bool same(const TensorOrNumber& a, const TensorOrNumber& b) {
@@ -194,14 +147,9 @@ struct Affine final : TransformOf<Affine> {
     const Affine& other = static_cast<const Affine&>(o);
     return same(loc, other.loc) && same(scale, other.scale);
   }
-  Tensor call(const Tensor& x) const override {
-    const Tensor scaled = scale.is_tensor() ? scale.tensor() * x : scale.number() * x;
-    return loc.is_tensor() ? loc.tensor() + scaled : loc.number() + scaled;
-  }
-  Tensor inverse(const Tensor& y) const override {
-    const Tensor moved = loc.is_tensor() ? y - loc.tensor() : y - loc.number();
-    return scale.is_tensor() ? moved / scale.tensor() : moved / scale.number();
-  }
+  static Tensor wrapped(const TensorOrNumber& v) { return v.is_tensor() ? v.tensor() : wrapped_scalar_tensor(v.number()); }
+  Tensor call(const Tensor& x) const override { return _affinetransform_call(x, wrapped(loc), wrapped(scale)); }
+  Tensor inverse(const Tensor& y) const override { return _affinetransform_inverse(y, wrapped(loc), wrapped(scale)); }
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override {
     Tensor result = scale.is_tensor() ? scale.tensor().abs().log() : full_like(x, std::log(std::fabs(scale.number().as<double>())));
     IntArrayRef shape = x.sizes();
@@ -218,30 +166,30 @@ struct Affine final : TransformOf<Affine> {
 };
 
 struct Cumulative final : TransformOf<Cumulative> {
-  explicit Cumulative(const Distribution& d) : law(d) {}
+  explicit Cumulative(const Distribution& d) : distribution(d) {}
   const char* name() const override { return "CumulativeDistributionTransform"; }
-  Constraint domain() const override { return law.support(); }
+  Constraint domain() const override { return distribution.support(); }
   Constraint codomain() const override { return constraints::unit_interval(); }
   TensorOrNumber sign() const override { return 1; }
-  Tensor call(const Tensor& x) const override { return law.cdf(x); }
-  Tensor inverse(const Tensor& y) const override { return law.icdf(y); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return law.log_prob(x); }
-  Distribution law;
+  Tensor call(const Tensor& x) const override { return distribution.cdf(x); }
+  Tensor inverse(const Tensor& y) const override { return distribution.icdf(y); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return distribution.log_prob(x); }
+  Distribution distribution;
 };
 
 }  // namespace
 
-ExpTransform::ExpTransform(int64_t cache_size) : Transform(new Exp, cache_size) {}
+ExpTransform::ExpTransform(int64_t cache_size) : Transform(new PlainTransform<kExp>, cache_size) {}
 PowerTransform::PowerTransform(const TensorOrNumber& exponent, int64_t cache_size)
     : Transform(new Power(broadcast_all({exponent})[0]), cache_size) {}
-SigmoidTransform::SigmoidTransform(int64_t cache_size) : Transform(new Sigmoid, cache_size) {}
-SoftplusTransform::SoftplusTransform(int64_t cache_size) : Transform(new Softplus, cache_size) {}
-TanhTransform::TanhTransform(int64_t cache_size) : Transform(new Tanh, cache_size) {}
-AbsTransform::AbsTransform(int64_t cache_size) : Transform(new Abs, cache_size) {}
+SigmoidTransform::SigmoidTransform(int64_t cache_size) : Transform(new PlainTransform<kSigmoid>, cache_size) {}
+SoftplusTransform::SoftplusTransform(int64_t cache_size) : Transform(new PlainTransform<kSoftplus>, cache_size) {}
+TanhTransform::TanhTransform(int64_t cache_size) : Transform(new PlainTransform<kTanh>, cache_size) {}
+AbsTransform::AbsTransform(int64_t cache_size) : Transform(new PlainTransform<kAbs>, cache_size) {}
 Tensor PowerTransform::exponent() const { return static_cast<const Power&>(impl()).exponent; }
 TensorOrNumber AffineTransform::loc() const { return static_cast<const Affine&>(impl()).loc; }
 TensorOrNumber AffineTransform::scale() const { return static_cast<const Affine&>(impl()).scale; }
-Distribution CumulativeDistributionTransform::distribution() const { return static_cast<const Cumulative&>(impl()).law; }
+Distribution CumulativeDistributionTransform::distribution() const { return static_cast<const Cumulative&>(impl()).distribution; }
 AffineTransform::AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim, int64_t cache_size)
     : Transform(new Affine(loc, scale, event_dim), cache_size) {}
 CumulativeDistributionTransform::CumulativeDistributionTransform(const Distribution& distribution, int64_t cache_size)

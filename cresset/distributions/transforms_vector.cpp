@@ -3,29 +3,88 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/distributions/rows.h"
 #include "cresset/distributions/transform_of.h"
+
+namespace cresset::distributions {
+
+Tensor within_unit(const Tensor& y) {
+  const Finfo info = finfo(y.scalar_type());
+  return y.clamp(Scalar(info.tiny), Scalar(1.0 - info.eps));
+}
+
+}  // namespace cresset::distributions
+
+namespace cresset::ops::composite {
+
+using namespace distributions;
+
+namespace {
+
+// `x` with one number before or after the last dimension.
+Tensor padded(const Tensor& x, bool before, double value) { return pad(x, {before ? 1 : 0, before ? 0 : 1}, "constant", value); }
+Tensor without_last(const Tensor& x) { return x.narrow(-1, 0, x.size(-1) - 1); }
+// How many parts there are still to be made at each number, less the one made.
+Tensor parts_left(const Tensor& x) { return x.size(-1) + 1 - x.new_ones({x.size(-1)}).cumsum(-1); }
+
+}  // namespace
+
+Tensor _stickbreakingtransform_call(const Tensor& x) {
+  const Tensor share = composite::_sigmoidtransform_call(x - parts_left(x).log());
+  const Tensor left = (1 - share).cumprod(-1);
+  return padded(share, false, 1) * padded(left, true, 1);
+}
+
+Tensor _stickbreakingtransform_inverse(const Tensor& y) {
+  const Tensor cut = without_last(y);
+  const Tensor left = (1 - cut.cumsum(-1)).clamp(Scalar(finfo(y.scalar_type()).tiny));
+  return cut.log() - left.log() + parts_left(cut).log();
+}
+
+Tensor _stickbreakingtransform_log_abs_det_jacobian(const Tensor& given, const Tensor& y) {
+  const Tensor x = given - parts_left(given).log();
+  return (-x + log_sigmoid(x) + without_last(y).log()).sum(-1);
+}
+
+// The tanh of each number is a partial correlation: row by row, each takes its share of what is left of the row's unit length
+// (Lewandowski, Kurowicka and Joe, "Generating random correlation matrices based on vines and extended onion method", 2009).
+Tensor _corrcholeskytransform_call(const Tensor& given) {
+  const Tensor x = given.tanh();
+  const double eps = finfo(x.scalar_type()).eps;
+  Tensor r = vec_to_tril_matrix(x.clamp(Scalar(-1 + eps), Scalar(1 - eps)), -1);
+  const Tensor left = (1 - r * r).sqrt().cumprod(-1);  // of a row's length after each of its numbers
+  r = r + eye(r.size(-1), r.options());
+  return r * padded(without_last(left), true, 1);
+}
+
+Tensor _corrcholeskytransform_inverse(const Tensor& y) {
+  const Tensor left = 1 - cumsum(y * y, -1);
+  const Tensor vector = tril_matrix_to_vec(y, -1);
+  const Tensor length = tril_matrix_to_vec(padded(without_last(left), true, 1), -1);
+  const Tensor t = vector / length.sqrt();
+  return (t.log1p() - t.neg().log1p()) / 2;  // the inverse of tanh
+}
+
+Tensor _corrcholeskytransform_log_abs_det_jacobian(const Tensor& x, const Tensor& y) {
+  const Tensor left = 1 - (y * y).cumsum(-1);
+  const Tensor stick = 0.5 * tril_matrix_to_vec(left, -2).log().sum(-1);
+  return stick - 2 * (x + softplus(-2 * x) - std::log(2.0)).sum(-1);
+}
+
+}  // namespace cresset::ops::composite
 
 namespace cresset::distributions {
 
 namespace {
 
-void check_dims(IntArrayRef shape, size_t least) { CRESSET_CHECK_VALUE(shape.size() >= least, "Too few dimensions on input"); }
+void check_dims(IntArrayRef shape, size_t least) {
+  CRESSET_CHECK_VALUE(shape.size() >= least, "Transform: expected at least ", least, " dimensions, got shape ", size_text(shape));
+}
 
-// `x` with one number before or after the last dimension.
-Tensor padded(const Tensor& x, bool before, double value) { return pad(x, {before ? 1 : 0, before ? 0 : 1}, "constant", value); }
-Tensor without_last(const Tensor& x) { return x.narrow(-1, 0, x.size(-1) - 1); }
-
-struct Softmax final : TransformOf<Softmax> {
-  const char* name() const override { return "SoftmaxTransform"; }
-  Constraint domain() const override { return constraints::real_vector(); }
-  Constraint codomain() const override { return constraints::simplex(); }
-  bool bijective() const override { return false; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override {
-    const Tensor shares = (x - std::get<0>(x.max(-1, true))).exp();
-    return shares / shares.sum(-1, true);
-  }
-  Tensor inverse(const Tensor& y) const override { return y.log(); }
+constexpr Plain kSoftmax{"SoftmaxTransform", constraints::real_vector, constraints::simplex, false, 0, _softmaxtransform_call,
+                         _softmaxtransform_inverse, nullptr};
+struct Softmax final : PlainTransform<kSoftmax> {
+  TransformImpl* copy(int64_t) const override { return new Softmax(*this); }
   Shape forward_shape(IntArrayRef shape) const override {
     check_dims(shape, 1);
     return shape.vec();
@@ -33,27 +92,11 @@ struct Softmax final : TransformOf<Softmax> {
   Shape inverse_shape(IntArrayRef shape) const override { return forward_shape(shape); }
 };
 
-struct StickBreaking final : TransformOf<StickBreaking> {
-  const char* name() const override { return "StickBreakingTransform"; }
-  Constraint domain() const override { return constraints::real_vector(); }
-  Constraint codomain() const override { return constraints::simplex(); }
-  bool equals(const TransformImpl&) const override { return true; }
-  // How many parts there are still to be made at each number, less the one made.
-  static Tensor parts_left(const Tensor& x) { return x.size(-1) + 1 - x.new_ones({x.size(-1)}).cumsum(-1); }
-  Tensor call(const Tensor& x) const override {
-    const Tensor share = SigmoidTransform()(x - parts_left(x).log());
-    const Tensor left = (1 - share).cumprod(-1);
-    return padded(share, false, 1) * padded(left, true, 1);
-  }
-  Tensor inverse(const Tensor& y) const override {
-    const Tensor cut = without_last(y);
-    const Tensor left = (1 - cut.cumsum(-1)).clamp(Scalar(finfo(y.scalar_type()).tiny));
-    return cut.log() - left.log() + parts_left(cut).log();
-  }
-  Tensor log_abs_det_jacobian(const Tensor& given, const Tensor& y) const override {
-    const Tensor x = given - parts_left(given).log();
-    return (-x + log_sigmoid(x) + without_last(y).log()).sum(-1);
-  }
+constexpr Plain kStickBreaking{"StickBreakingTransform", constraints::real_vector, constraints::simplex, true, 0,
+                               _stickbreakingtransform_call, _stickbreakingtransform_inverse,
+                               _stickbreakingtransform_log_abs_det_jacobian};
+struct StickBreaking final : PlainTransform<kStickBreaking> {
+  TransformImpl* copy(int64_t) const override { return new StickBreaking(*this); }
   static Shape resized(IntArrayRef shape, int64_t more) {
     check_dims(shape, 1);
     return join(but_last(shape, 1), {shape.back() + more});
@@ -62,73 +105,38 @@ struct StickBreaking final : TransformOf<StickBreaking> {
   Shape inverse_shape(IntArrayRef shape) const override { return resized(shape, -1); }
 };
 
-// The tanh of each number is a partial correlation: row by row, each takes its share of what is left of the row's unit length
-// (Lewandowski, Kurowicka and Joe, "Generating random correlation matrices based on vines and extended onion method", 2009).
-struct CorrCholesky final : TransformOf<CorrCholesky> {
-  const char* name() const override { return "CorrCholeskyTransform"; }
-  Constraint domain() const override { return constraints::real_vector(); }
-  Constraint codomain() const override { return constraints::corr_cholesky(); }
-  Tensor call(const Tensor& given) const override {
-    const Tensor x = given.tanh();
-    const double eps = finfo(x.scalar_type()).eps;
-    Tensor r = vec_to_tril_matrix(x.clamp(Scalar(-1 + eps), Scalar(1 - eps)), -1);
-    const Tensor left = (1 - r * r).sqrt().cumprod(-1);  // what remains of a row's length after each of its numbers
-    r = r + eye(r.size(-1), r.options());
-    return r * padded(without_last(left), true, 1);
-  }
-  Tensor inverse(const Tensor& y) const override {
-    const Tensor left = 1 - cumsum(y * y, -1);
-    const Tensor vector = tril_matrix_to_vec(y, -1);
-    const Tensor length = tril_matrix_to_vec(padded(without_last(left), true, 1), -1);
-    const Tensor t = vector / length.sqrt();
-    return (t.log1p() - t.neg().log1p()) / 2;  // the inverse of tanh
-  }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
-    const Tensor left = 1 - (y * y).cumsum(-1);
-    const Tensor stick = 0.5 * tril_matrix_to_vec(left, -2).log().sum(-1);
-    return stick - 2 * (x + softplus(-2 * x) - std::log(2.0)).sum(-1);
-  }
+constexpr Plain kCorrCholesky{"CorrCholeskyTransform", constraints::real_vector, constraints::corr_cholesky, true, 0,
+                              _corrcholeskytransform_call, _corrcholeskytransform_inverse,
+                              _corrcholeskytransform_log_abs_det_jacobian};
+struct CorrCholesky final : PlainTransform<kCorrCholesky> {
+  TransformImpl* copy(int64_t) const override { return new CorrCholesky(*this); }
+  bool equals(const TransformImpl& other) const override { return this == &other; }
   Shape forward_shape(IntArrayRef shape) const override {
     check_dims(shape, 1);
     const int64_t count = shape.back();
     const int64_t size = std::lrint(std::sqrt(0.25 + 2 * static_cast<double>(count)) + 0.5);
-    CRESSET_CHECK_VALUE(size * (size - 1) / 2 == count, "Input is not a flattened lower-diagonal number");
+    CRESSET_CHECK_VALUE(size * (size - 1) / 2 == count, "CorrCholeskyTransform: expected n (n - 1) / 2 numbers, got ", count);
     return join(but_last(shape, 1), {size, size});
   }
   Shape inverse_shape(IntArrayRef shape) const override {
     check_dims(shape, 2);
     const int64_t size = shape.back();
-    CRESSET_CHECK_VALUE(shape[shape.size() - 2] == size, "Input is not square");
+    CRESSET_CHECK_VALUE(shape[shape.size() - 2] == size, "CorrCholeskyTransform: expected square matrices, got shape ",
+                        size_text(shape));
     return join(but_last(shape, 2), {size * (size - 1) / 2});
   }
 };
 
-struct LowerCholesky final : TransformOf<LowerCholesky> {
-  const char* name() const override { return "LowerCholeskyTransform"; }
-  Constraint domain() const override { return constraints::independent(constraints::real(), 2); }
-  Constraint codomain() const override { return constraints::lower_cholesky(); }
-  bool bijective() const override { return false; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override { return x.tril(-1) + x.diagonal(0, -2, -1).exp().diag_embed(); }
-  Tensor inverse(const Tensor& y) const override { return y.tril(-1) + y.diagonal(0, -2, -1).log().diag_embed(); }
-};
-
-struct PositiveDefinite final : TransformOf<PositiveDefinite> {
-  const char* name() const override { return "PositiveDefiniteTransform"; }
-  Constraint domain() const override { return constraints::independent(constraints::real(), 2); }
-  Constraint codomain() const override { return constraints::positive_definite(); }
-  bool bijective() const override { return false; }
-  bool equals(const TransformImpl&) const override { return true; }
-  Tensor call(const Tensor& x) const override {
-    const Tensor factor = LowerCholesky().call(x);
-    return matmul(factor, factor.mT());
-  }
-  Tensor inverse(const Tensor& y) const override { return LowerCholesky().inverse(linalg_cholesky(y)); }
-};
+Constraint real_matrix() { return constraints::independent(constraints::real(), 2); }
+constexpr Plain kLowerCholesky{"LowerCholeskyTransform", real_matrix, constraints::lower_cholesky, false, 0,
+                               _lowercholeskytransform_call, _lowercholeskytransform_inverse, nullptr};
+constexpr Plain kPositiveDefinite{"PositiveDefiniteTransform", real_matrix, constraints::positive_definite, false, 0,
+                                  _positivedefinitetransform_call, _positivedefinitetransform_inverse, nullptr};
 
 struct Reshape final : TransformOf<Reshape> {
   Reshape(IntArrayRef in, IntArrayRef out) : in_shape(in.vec()), out_shape(out.vec()) {
-    CRESSET_CHECK_VALUE(product(in) == product(out), "in_shape, out_shape have different numbers of elements");
+    CRESSET_CHECK_VALUE(product(in) == product(out), "ReshapeTransform: in_shape and out_shape differ in their number of elements, got ",
+                        size_text(in), " and ", size_text(out));
   }
   const char* name() const override { return "ReshapeTransform"; }
   Constraint domain() const override {
@@ -146,7 +154,7 @@ struct Reshape final : TransformOf<Reshape> {
   static Shape replaced(IntArrayRef shape, IntArrayRef from, IntArrayRef to) {
     check_dims(shape, from.size());
     const IntArrayRef end = last(shape, from.size());
-    CRESSET_CHECK_VALUE(end == from, "Shape mismatch: expected ", size_text(end), " but got ", size_text(from));
+    CRESSET_CHECK_VALUE(end == from, "ReshapeTransform: expected a shape that ends in ", size_text(from), ", got ", size_text(shape));
     return join(but_last(shape, from.size()), to);
   }
   Shape forward_shape(IntArrayRef shape) const override { return replaced(shape, in_shape, out_shape); }
@@ -257,11 +265,11 @@ struct Reinterpreted final : TransformOf<Reinterpreted> {
   bool bijective() const override { return base.bijective(); }
   TensorOrNumber sign() const override { return base.sign(); }
   Tensor call(const Tensor& x) const override {
-    CRESSET_CHECK_VALUE(x.dim() >= domain().event_dim(), "Too few dimensions on input");
+    check_dims(x.sizes(), static_cast<size_t>(domain().event_dim()));
     return base(x);
   }
   Tensor inverse(const Tensor& y) const override {
-    CRESSET_CHECK_VALUE(y.dim() >= codomain().event_dim(), "Too few dimensions on input");
+    check_dims(y.sizes(), static_cast<size_t>(codomain().event_dim()));
     return base.inv()(y);
   }
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
@@ -280,7 +288,8 @@ struct Pieces final : TransformOf<Pieces> {
       : parts(std::move(t)), lengths(std::move(l)), dim(d), stacked(stacked) {
     if (stacked) return;
     if (lengths.empty()) lengths.assign(parts.size(), 1);
-    CRESSET_CHECK(lengths.size() == parts.size(), "lengths (", lengths.size(), ") must match transforms (", parts.size(), ")");
+    CRESSET_CHECK(lengths.size() == parts.size(), "CatTransform: expected a length for each of ", parts.size(), " transforms, got ",
+                  lengths.size());
   }
   TransformImpl* copy(int64_t cache_size) const override {
     return new Pieces(with_caches(parts, cache_size), dim, lengths, stacked);
@@ -299,14 +308,14 @@ struct Pieces final : TransformOf<Pieces> {
     return most;
   }
   std::vector<Tensor> pieces_of(const Tensor& value, const char* what) const {
-    CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), "dim ", dim, " out of range for ", what, " with ", value.dim(),
-                  " dimensions");
+    CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), name(), ": dim is out of range, got ", dim, " for ", what, " of ",
+                  value.dim(), " dimensions");
     int64_t length = static_cast<int64_t>(parts.size());
     if (!stacked) {
       length = 0;
       for (const int64_t l : lengths) length += l;
     }
-    CRESSET_CHECK(value.size(dim) == length, what, " size at dim ", dim, " is ", value.size(dim), ", expected ", length);
+    CRESSET_CHECK(value.size(dim) == length, name(), ": expected size ", length, " at dim ", dim, " of ", what, ", got ", value.size(dim));
     return stacked ? value.unbind(dim) : value.split_with_sizes(lengths, dim);
   }
   Tensor together(const std::vector<Tensor>& pieces) const {
@@ -352,8 +361,8 @@ const std::vector<Transform>* parts_of_composition(const TransformImpl& impl) {
 SoftmaxTransform::SoftmaxTransform(int64_t cache_size) : Transform(new Softmax, cache_size) {}
 StickBreakingTransform::StickBreakingTransform(int64_t cache_size) : Transform(new StickBreaking, cache_size) {}
 CorrCholeskyTransform::CorrCholeskyTransform(int64_t cache_size) : Transform(new CorrCholesky, cache_size) {}
-LowerCholeskyTransform::LowerCholeskyTransform(int64_t cache_size) : Transform(new LowerCholesky, cache_size) {}
-PositiveDefiniteTransform::PositiveDefiniteTransform(int64_t cache_size) : Transform(new PositiveDefinite, cache_size) {}
+LowerCholeskyTransform::LowerCholeskyTransform(int64_t cache_size) : Transform(new PlainTransform<kLowerCholesky>, cache_size) {}
+PositiveDefiniteTransform::PositiveDefiniteTransform(int64_t cache_size) : Transform(new PlainTransform<kPositiveDefinite>, cache_size) {}
 ReshapeTransform::ReshapeTransform(IntArrayRef in_shape, IntArrayRef out_shape, int64_t cache_size)
     : Transform(new Reshape(in_shape, out_shape), cache_size) {}
 ComposeTransform::ComposeTransform(std::vector<Transform> parts, int64_t cache_size)

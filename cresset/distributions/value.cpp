@@ -1,4 +1,4 @@
-// Broadcasting of parameters, probabilities and logits, triangular matrices as vectors, and what else the laws share.
+// Broadcasting of parameters, probabilities and logits, triangular matrices as vectors, and what else the distributions share.
 
 #include "cresset/distributions/support.h"
 
@@ -80,8 +80,7 @@ std::vector<Tensor> broadcast_all(std::initializer_list<TensorOrNumber> values) 
     }
   std::vector<Tensor> tensors;
   for (const TensorOrNumber& v : values) {
-    CRESSET_CHECK_VALUE(
-        v.is_given(), "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.");
+    CRESSET_CHECK_VALUE(v.is_given(), "broadcast_all: expected tensors and numbers, got none");
     tensors.push_back(number_tensor(v, options));
   }
   return cresset::broadcast_tensors(tensors);
@@ -108,7 +107,7 @@ Tensor below(int64_t n, int64_t diag, const TensorOptions& options) {
 
 Tensor tril_matrix_to_vec(const Tensor& matrix, int64_t diag) {
   const int64_t n = matrix.size(-1);
-  CRESSET_CHECK_VALUE(-n <= diag && diag < n, "diag (", diag, ") provided is outside [", -n, ", ", n - 1, "].");
+  CRESSET_CHECK_VALUE(-n <= diag && diag < n, "tril_matrix_to_vec: diag is out of range, got ", diag, ", expected ", -n, " to ", n - 1);
   return matrix.index({indexing::Ellipsis, below(n, diag, matrix.options())});
 }
 
@@ -117,8 +116,8 @@ Tensor vec_to_tril_matrix(const Tensor& vec, int64_t diag) {
   const double n =
       (-static_cast<double>(b) + std::sqrt(static_cast<double>(b * b + 8 * count + 4 * std::abs(diag) * (diag + 1)))) / 2;
   const int64_t size = std::lrint(n);
-  CRESSET_CHECK_VALUE(std::fabs(n - static_cast<double>(size)) <= finfo(get_default_dtype()).eps, "The size of last dimension is ",
-                      count, " which cannot be expressed as the lower triangular part of a square D x D matrix.");
+  CRESSET_CHECK_VALUE(std::fabs(n - static_cast<double>(size)) <= finfo(get_default_dtype()).eps,
+                      "vec_to_tril_matrix: no square matrix has ", count, " numbers in its lower triangle with diag ", diag);
   Tensor matrix = vec.new_zeros(join(but_last(vec.sizes(), 1), {size, size}));
   matrix.index_put_({indexing::Ellipsis, below(size, diag, vec.options())}, vec);
   return matrix;

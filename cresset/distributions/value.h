@@ -1,5 +1,5 @@
 #pragma once
-// What laws, constraints and transforms take as parameters: a tensor or a number.
+// What distributions, constraints and transforms take as parameters: a tensor or a number.
 
 #include <optional>
 #include <string>

@@ -2,11 +2,15 @@
 
 #include "python/bind/op.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/dispatch/table.h"
+#include "cresset/kernels/providers/library.h"
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
@@ -120,7 +124,7 @@ Overload overload_of(const std::string& entry_name, const OpData& op) {
 }
 
 void parse(OpData& op) {
-  op.numbers_as_tensors = takes_numbers(op.name);
+  op.numbers_as_tensors = op.numbers_as_tensors || takes_numbers(op.name);
   for (const std::string& entry : op.entries) op.overloads.push_back(overload_of(entry, op));
   for (const Overload& o : op.overloads) op.factory = op.factory || o.device >= 0;
   op.parsed = true;
@@ -433,14 +437,16 @@ PyObject* new_op(PyTypeObject* type, OpData* data, vectorcallfunc call) {
 OpData* new_data(PyObject* args) {
   const char* name;
   PyObject* entries;
-  if (!PyArg_ParseTuple(args, "sO!", &name, &PyList_Type, &entries)) throw PythonError();
+  int numbers = 0;
+  if (!PyArg_ParseTuple(args, "sO!|p", &name, &PyList_Type, &entries, &numbers)) throw PythonError();
   auto* data = new OpData{name, {}};  // operators live as long as the process
+  data->numbers_as_tensors = numbers != 0;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries); i++) data->entries.emplace_back(PyUnicode_AsUTF8(PyList_GET_ITEM(entries, i)));
   data->function = new_op(op_type, data, op_vectorcall<false>);
   data->method = new_op(method_type, data, op_vectorcall<true>);
   return data;
 }
-// make_op(name, [entry names]): a function over these overloads, tried in this order.
+// make_op(name, [entry names], numbers_as_tensors=False): a function over these overloads, tried in this order.
 PyObject* make_op(PyObject*, PyObject* args) {
   return guarded([&] { return Ref::share(new_data(args)->function).release(); });
 }
@@ -451,6 +457,34 @@ PyObject* add_named_op(PyObject*, PyObject* args) {
     data->shortcut = find_shortcut(data->name);
     operators()[data->name] = data;
     return Py_BuildValue("(OO)", data->function, data->method);
+  });
+}
+PyObject* list_of(const std::vector<std::string>& texts) {
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(texts.size())));
+  for (size_t i = 0; i < texts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(PyUnicode_FromString(texts[i].c_str())).release());
+  return list.release();
+}
+// open_ops(library): opens libcresset_<library>.so. Returns the names and the arguments' names of its ops, and the library's notes.
+PyObject* open_ops(PyObject*, PyObject* library) {
+  return guarded([&] {
+    const char* name = PyUnicode_AsUTF8(library);
+    if (!name) throw PythonError();
+    void* handle = kernels::open_provider((std::string("libcresset_") + name + ".so").c_str());
+    CRESSET_CHECK(handle, "open_ops: cannot open libcresset_", name, ".so: ", dlerror());
+    const auto* table = static_cast<const dispatch::OpTable* const*>(dlsym(handle, "cresset_op_table"));
+    CRESSET_CHECK(table, "open_ops: libcresset_", name, ".so holds no ops");
+    dispatch::add_ops(**table);
+    Ref ops = checked(PyList_New(0));
+    for (size_t i = 0; i < (*table)->count; i++) {
+      const dispatch::OpEntry& entry = *(*table)->ops[i];
+      std::vector<std::string> arguments;
+      for (const Argument& a : entry.function_schema().arguments) arguments.push_back(a.name);
+      const Ref row = checked(Py_BuildValue("(sN)", entry.name, list_of(arguments)));
+      if (PyList_Append(ops.get(), row.get())) throw PythonError();
+    }
+    std::vector<std::string> texts;
+    for (const char* const* note = (*table)->notes; *note; note++) texts.emplace_back(*note);
+    return Py_BuildValue("(NN)", ops.release(), list_of(texts));
   });
 }
 PyObject* set_default_device(PyObject*, PyObject* device) {
@@ -473,6 +507,7 @@ PyMethodDef functions[] = {
     {"make_op", make_op, METH_VARARGS, nullptr},
     {"add_op", add_named_op, METH_VARARGS, nullptr},
     {"named_result", named_result, METH_O, nullptr},
+    {"open_ops", open_ops, METH_O, nullptr},
     {"_set_default_device", set_default_device, METH_O, nullptr}, {}};
 
 }  // namespace

@@ -1,10 +1,10 @@
 #pragma once
-// What laws, constraints and transforms say of themselves and of mistakes: front_ends_test.py asks the same of Python.
+// What distributions, constraints and transforms say of themselves and of mistakes: front_ends_test.py asks the same of Python.
 
 #include <cmath>
 #include <cstdio>
 
-#include "distributions/laws.h"
+#include "distributions/every_distribution.h"
 #include "error_of.h"
 
 namespace cresset::distributions {
@@ -347,22 +347,22 @@ inline Texts mistakes() {
   return found;
 }
 
-// The text of a law, its support and its constraints, before and after all that is computed lazily is there.
+// The text of a distribution, its support and its constraints, before and after all that is computed lazily is there.
 inline Texts selves() {
   Texts found;
-  for (const auto& [name, make] : laws()) {
+  for (const auto& [name, make] : distributions()) {
     Leaves leaves(ScalarType::Float);
-    const Distribution law = make(leaves);
-    found["law " + name] = law.str();
-    found["support " + name] = text_or_error([&] { return law.support().str(); });
+    const Distribution distribution = make(leaves);
+    found["distribution " + name] = distribution.str();
+    found["support " + name] = text_or_error([&] { return distribution.support().str(); });
     std::string all;
-    for (const auto& [argument, constraint] : law.arg_constraints()) all += argument + ": " + constraint.str() + " ";
+    for (const auto& [argument, constraint] : distribution.arg_constraints()) all += argument + ": " + constraint.str() + " ";
     found["arguments " + name] = all;
-    text_or_error([&] { return law.entropy().toString(); });
-    text_or_error([&] { return law.mean().toString(); });
-    found["law used " + name] = law.str();
-    found["able " + name] = std::to_string(law.has_rsample()) + std::to_string(law.has_enumerate_support());
-    found["expanded " + name] = law.expand(std::vector<int64_t>(1 + law.batch_shape().size(), 2)).str();
+    text_or_error([&] { return distribution.entropy().toString(); });
+    text_or_error([&] { return distribution.mean().toString(); });
+    found["distribution used " + name] = distribution.str();
+    found["able " + name] = std::to_string(distribution.has_rsample()) + std::to_string(distribution.has_enumerate_support());
+    found["expanded " + name] = distribution.expand(std::vector<int64_t>(1 + distribution.batch_shape().size(), 2)).str();
   }
   return found;
 }

@@ -173,10 +173,8 @@ class TestRepository(unittest.TestCase):
         self.assertLessEqual(counts_of([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 6)
 
     def test_the_generator_stays_small(self):
-        lines = {p.name: len(p.read_text().splitlines()) for p in (Path(__file__).parents[2] / "tools" / "opgen").glob("*.py")}
-        for_python = sum(lines.pop(name, 0) for name in ("emit_stubs.py", "emit_docs.py"))
-        self.assertLessEqual(sum(lines.values()), 1500)
-        self.assertLessEqual(for_python, 600)
+        files = (p for p in (Path(__file__).parents[2] / "tools" / "opgen").iterdir() if p.is_file())
+        self.assertLessEqual(sum(len(p.read_text().splitlines()) for p in files), 2000)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""torch.distributions: probability laws with sampling, densities, gradients by parameters, constraints, transforms and divergences.
+"""torch.distributions: probability distributions: sampling, densities, gradients with respect to parameters, constraints, transforms and divergences.
 
 Samples are drawn with PyTorch's numbers for the same seed. `log_prob` serves score-function gradients, `rsample` gradients through samples:
 
->>> law = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
->>> law.log_prob(torch.zeros(2)).sum()
+>>> d = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+>>> d.log_prob(torch.zeros(2)).sum()
 tensor(-1.8379)
 """
 

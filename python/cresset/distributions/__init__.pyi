@@ -1,4 +1,4 @@
-"""torch.distributions: probability laws."""
+"""torch.distributions: probability distributions."""
 
 from collections.abc import Callable
 from typing import Any, Self, TypeAlias, TypeVar

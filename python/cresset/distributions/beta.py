@@ -1,10 +1,9 @@
-"""The beta law."""
-
-from numbers import Real
+"""The beta distribution."""
 
 import cresset as torch
 
 from . import constraints
+from ._rows import from_rows
 from .dirichlet import Dirichlet
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
@@ -12,61 +11,30 @@ from .utils import broadcast_all
 __all__ = ["Beta"]
 
 
+@from_rows(both="_dirichlet.concentration")
 class Beta(ExponentialFamily):
-    """The beta law on [0, 1], of density x^(concentration1 - 1) (1 - x)^(concentration0 - 1) / B.
+    """The beta distribution on [0, 1], of density x^(concentration1 - 1) (1 - x)^(concentration0 - 1) / B.
 
     >>> torch.distributions.Beta(2.0, 2.0).log_prob(torch.tensor(0.5)).exp()
     tensor(1.5000)
     """
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints = dict.fromkeys(("concentration1", "concentration0"), constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
     _kept = {"_dirichlet": 0}
 
     def __init__(self, concentration1, concentration0, validate_args=None):
-        if isinstance(concentration1, Real) and isinstance(concentration0, Real):
-            both = torch.tensor([float(concentration1), float(concentration0)])
-        else:
-            both = torch.stack(broadcast_all(concentration1, concentration0), -1)
-        self._dirichlet = Dirichlet(both, validate_args=validate_args)
-        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+        both = torch.stack(broadcast_all(concentration1, concentration0), dim=-1)
+        self._dirichlet = Dirichlet(both, validate_args)
+        ExponentialFamily.__init__(self, self._dirichlet.batch_shape, validate_args=validate_args)
 
     @property
     def concentration1(self):
-        return self._dirichlet.concentration[..., 0]
+        """The power of x, plus 1."""
+        return self._dirichlet.concentration.select(-1, 0)
 
     @property
     def concentration0(self):
-        return self._dirichlet.concentration[..., 1]
-
-    @property
-    def mean(self):
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self):
-        return self._dirichlet.mode[..., 0]
-
-    @property
-    def variance(self):
-        total = self.concentration1 + self.concentration0
-        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
-
-    def rsample(self, sample_shape=()):
-        return self._dirichlet.rsample(sample_shape).select(-1, 0)
-
-    def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
-
-    def entropy(self):
-        return self._dirichlet.entropy()
-
-    @property
-    def _natural_params(self):
-        return self.concentration1, self.concentration0
-
-    def _log_normalizer(self, x, y):
-        return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)
+        """The power of 1 - x, plus 1."""
+        return self._dirichlet.concentration.select(-1, 1)

@@ -1,4 +1,4 @@
-"""The chi-square law."""
+"""The chi-square distribution."""
 
 from . import constraints
 from .gamma import Gamma
@@ -7,18 +7,19 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The chi-square law of `df` degrees of freedom: Gamma(df / 2, 1 / 2).
+    """The chi-square distribution of `df` degrees of freedom: Gamma(df / 2, 1 / 2).
 
     >>> torch.distributions.Chi2(3.0).mean
     tensor(3.)
     """
 
     arg_constraints = {"df": constraints.positive}
-    _kept = {"concentration": 0, "rate": 0}
+    _kept = Gamma._kept
 
     def __init__(self, df, validate_args=None):
-        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+        Gamma.__init__(self, df * 0.5, 0.5, validate_args)
 
     @property
     def df(self):
-        return self.concentration * 2
+        """The degrees of freedom."""
+        return 2 * self.concentration

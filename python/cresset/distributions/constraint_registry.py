@@ -10,7 +10,8 @@ cheaper where that matters, as for optimisation. `register` adds rules to them:
 
 from numbers import Number
 
-from . import constraints, transforms
+from . import constraints as C
+from . import transforms as T
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
@@ -25,116 +26,59 @@ class ConstraintRegistry:
     """
 
     def __init__(self):
-        self._registry = {}
-        super().__init__()
+        self._rules = {}
 
     def register(self, constraint, factory=None):
         """Add a rule for the class of a constraint: `factory(constraint)` gives the transform. Without a factory, a decorator."""
-        if factory is None:
-            return lambda factory: self.register(constraint, factory)
-        if isinstance(constraint, constraints.Constraint):
-            constraint = type(constraint)
-        if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
-            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
-        self._registry[constraint] = factory
-        return factory
+        kind = type(constraint) if isinstance(constraint, C.Constraint) else constraint
+        if not (isinstance(kind, type) and issubclass(kind, C.Constraint)):
+            raise TypeError(f"register: expected a constraint or a class of constraints, got {constraint}")
+
+        def add(rule):
+            self._rules[kind] = rule
+            return rule
+
+        return add if factory is None else add(factory)
 
     def __call__(self, constraint):
         """The transform for a constraint. Raises NotImplementedError where there is no rule for its class."""
-        factory = self._registry.get(type(constraint))
-        if factory is None:
-            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
-        return factory(constraint)
+        kind = type(constraint)
+        if kind not in self._rules:
+            raise NotImplementedError(f"no transform leads into a constraint of class {kind.__name__}")
+        return self._rules[kind](constraint)
 
 
-biject_to = ConstraintRegistry()
-transform_to = ConstraintRegistry()
+biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
-def _both(*known):
-    def add(factory):
-        for constraint in known:
-            biject_to.register(constraint, factory)
-            transform_to.register(constraint, factory)
-        return factory
-
-    return add
-
-
-@_both(constraints.real)
-def _real(constraint):
-    return transforms.identity_transform
-
-
-@biject_to.register(constraints.independent)
-def _biject_independent(constraint):
-    return transforms.IndependentTransform(biject_to(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
-
-
-@transform_to.register(constraints.independent)
-def _transform_independent(constraint):
-    return transforms.IndependentTransform(transform_to(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
-
-
-@_both(constraints.greater_than, constraints.greater_than_eq)
-def _above(constraint):
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
-
-
-@_both(constraints.less_than)
-def _below(constraint):
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
-
-
-@_both(constraints.interval, constraints.half_open_interval)
 def _between(constraint):
     low, high = constraint.lower_bound, constraint.upper_bound
-    if isinstance(low, Number) and isinstance(high, Number) and low == 0 and high == 1:
-        return transforms.SigmoidTransform()
-    return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
+    if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
+        return T.SigmoidTransform()
+    return T.ComposeTransform([T.SigmoidTransform(), T.AffineTransform(low, high - low)])
 
 
-@biject_to.register(constraints.simplex)
-def _biject_simplex(constraint):
-    return transforms.StickBreakingTransform()
+def _beyond(bound, direction):
+    return T.ComposeTransform([T.ExpTransform(), T.AffineTransform(bound, direction)])
 
 
-@transform_to.register(constraints.simplex)
-def _transform_simplex(constraint):
-    return transforms.SoftmaxTransform()
+for _registry in (biject_to, transform_to):
+    for _kind, _rule in (
+        (C.real, lambda c: T.identity_transform),
+        (C.greater_than, lambda c: _beyond(c.lower_bound, 1)),
+        (C.greater_than_eq, lambda c: _beyond(c.lower_bound, 1)),
+        (C.less_than, lambda c: _beyond(c.upper_bound, -1)),
+        (C.interval, _between),
+        (C.half_open_interval, _between),
+        (C.corr_cholesky, lambda c: T.CorrCholeskyTransform()),
+        (C.independent, lambda c, go=_registry: T.IndependentTransform(go(c.base_constraint), c.reinterpreted_batch_ndims)),
+        (C.cat, lambda c, go=_registry: T.CatTransform([go(part) for part in c.cseq], c.dim, c.lengths)),
+        (C.stack, lambda c, go=_registry: T.StackTransform([go(part) for part in c.cseq], c.dim)),
+    ):
+        _registry.register(_kind, _rule)
 
-
-@transform_to.register(constraints.lower_cholesky)
-def _lower_cholesky(constraint):
-    return transforms.LowerCholeskyTransform()
-
-
-@transform_to.register(constraints.positive_definite)
-@transform_to.register(constraints.positive_semidefinite)
-def _positive_definite(constraint):
-    return transforms.PositiveDefiniteTransform()
-
-
-@_both(constraints.corr_cholesky)
-def _corr_cholesky(constraint):
-    return transforms.CorrCholeskyTransform()
-
-
-@biject_to.register(constraints.cat)
-def _biject_cat(constraint):
-    return transforms.CatTransform([biject_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
-
-
-@transform_to.register(constraints.cat)
-def _transform_cat(constraint):
-    return transforms.CatTransform([transform_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
-
-
-@biject_to.register(constraints.stack)
-def _biject_stack(constraint):
-    return transforms.StackTransform([biject_to(c) for c in constraint.cseq], constraint.dim)
-
-
-@transform_to.register(constraints.stack)
-def _transform_stack(constraint):
-    return transforms.StackTransform([transform_to(c) for c in constraint.cseq], constraint.dim)
+biject_to.register(C.simplex, lambda c: T.StickBreakingTransform())
+transform_to.register(C.simplex, lambda c: T.SoftmaxTransform())
+transform_to.register(C.lower_cholesky, lambda c: T.LowerCholeskyTransform())
+transform_to.register(C.positive_definite, lambda c: T.PositiveDefiniteTransform())
+transform_to.register(C.positive_semidefinite, lambda c: T.PositiveDefiniteTransform())

@@ -24,10 +24,22 @@ class Constraint:
 
     def check(self, value):
         """A bool for each event in `value`: of its shape without the last `event_dim` dimensions."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not implement check")
 
     def __repr__(self):
-        return self.__class__.__name__.removeprefix("_") + "()"
+        return type(self).__name__.lstrip("_") + "()"
+
+
+def _known(fact):
+    """A property that is a fact about a dependent region, where that is known beforehand."""
+
+    def get(self):
+        value = getattr(self, "_" + fact)
+        if value is NotImplemented:
+            raise NotImplementedError(f"{fact} of a dependent constraint is not known before there is a value")
+        return value
+
+    return property(get)
 
 
 class _Dependent(Constraint):
@@ -38,33 +50,18 @@ class _Dependent(Constraint):
     1
     """
 
+    is_discrete, event_dim = _known("is_discrete"), _known("event_dim")
+
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        self._is_discrete = is_discrete
-        self._event_dim = event_dim
-        super().__init__()
-
-    @property
-    def is_discrete(self):
-        if self._is_discrete is NotImplemented:
-            raise NotImplementedError(".is_discrete cannot be determined statically")
-        return self._is_discrete
-
-    @property
-    def event_dim(self):
-        if self._event_dim is NotImplemented:
-            raise NotImplementedError(".event_dim cannot be determined statically")
-        return self._event_dim
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         """The same with facts that are known beforehand."""
-        if is_discrete is NotImplemented:
-            is_discrete = self._is_discrete
-        if event_dim is NotImplemented:
-            event_dim = self._event_dim
-        return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
+        given = {"is_discrete": is_discrete, "event_dim": event_dim}
+        return _Dependent(**{name: getattr(self, "_" + name) if value is NotImplemented else value for name, value in given.items()})
 
     def check(self, x):
-        raise ValueError("Cannot determine validity of dependent constraint")
+        raise ValueError("a dependent constraint cannot be checked: it depends on other values")
 
 
 def is_dependent(constraint):
@@ -88,23 +85,32 @@ class _DependentProperty(property, _Dependent):
     """
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        super().__init__(fn)
-        self._is_discrete = is_discrete
-        self._event_dim = event_dim
+        property.__init__(self, fn)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
     def __call__(self, fn):
         """As a decorator: the property of `fn`."""
-        return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
+        return type(self)(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-def _whole(inside, ndims, value, name):
-    """Events of `ndims` more dimensions: inside where all their parts are."""
-    if inside.dim() < ndims:
-        raise ValueError(f"Expected value.dim() >= {name.event_dim} but got {value.dim()}")
-    return inside.reshape(inside.shape[: inside.dim() - ndims] + (-1,)).all(-1)
+class _OfBase(Constraint):
+    """A constraint of values that another one, `base_constraint`, checks parts of."""
+
+    def __init__(self, base_constraint):
+        if not isinstance(base_constraint, Constraint):
+            raise AssertionError(f"{type(self).__name__.lstrip('_')}: expected a constraint, got {type(base_constraint).__name__}")
+        self.base_constraint = base_constraint
+
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+
+    def _whole(self, inside, value, dims):
+        """Events of `dims` more dimensions: inside where all their parts are."""
+        if value.dim() < self.event_dim:
+            raise ValueError(f"constraint: expected at least {self.event_dim} dimensions, got {value.dim()}")
+        return inside.flatten(inside.dim() - dims).all(-1) if dims else inside.unsqueeze(-1).all(-1)
 
 
-class _IndependentConstraint(Constraint):
+class _IndependentConstraint(_OfBase):
     """A constraint whose last `reinterpreted_batch_ndims` dimensions of places make up one event: inside where all of them are.
 
     >>> constraints = torch.distributions.constraints
@@ -113,232 +119,112 @@ class _IndependentConstraint(Constraint):
     """
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
-        if not isinstance(base_constraint, Constraint):
-            raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
-        if not isinstance(reinterpreted_batch_ndims, int):
-            raise AssertionError(f"reinterpreted_batch_ndims must be int, got {type(reinterpreted_batch_ndims).__name__}")
-        if reinterpreted_batch_ndims < 0:
-            raise AssertionError(f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}")
-        self.base_constraint = base_constraint
+        super().__init__(base_constraint)
+        if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
+            raise AssertionError(f"IndependentConstraint: expected reinterpreted_batch_ndims of at least 0, got {reinterpreted_batch_ndims}")
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        super().__init__()
 
-    @property
-    def is_discrete(self):
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self):
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    event_dim = property(lambda self: self.reinterpreted_batch_ndims + self.base_constraint.event_dim)
 
     def check(self, value):
-        return _whole(self.base_constraint.check(value), self.reinterpreted_batch_ndims, value, self)
+        return self._whole(self.base_constraint.check(value), value, self.reinterpreted_batch_ndims)
 
     def __repr__(self):
-        return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+        return f"IndependentConstraint({self.base_constraint}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamilyConstraint(Constraint):
-    """What `MixtureSameFamily` supports: a value is checked against the constraint of each component.
+class MixtureSameFamilyConstraint(_OfBase):
+    """The support of a `MixtureSameFamily`: a value is checked against the constraint of each component.
 
     >>> constraints = torch.distributions.constraints
     >>> constraints.MixtureSameFamilyConstraint(constraints.positive).check(torch.tensor([1.0, -1.0]))
     tensor([ True, False])
     """
 
-    def __init__(self, base_constraint):
-        if not isinstance(base_constraint, Constraint):
-            raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
-        self.base_constraint = base_constraint
-        super().__init__()
-
-    @property
-    def is_discrete(self):
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self):
-        return self.base_constraint.event_dim
+    event_dim = property(lambda self: self.base_constraint.event_dim)
 
     def check(self, value):
         inside = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        if value.dim() < self.event_dim:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
-        return inside.reshape(inside.shape[: value.dim() - self.event_dim] + (-1,)).all(-1)
+        return self._whole(inside, value, inside.dim() - value.dim() + self.event_dim)
 
     def __repr__(self):
-        return f"{self.__class__.__name__}({self.base_constraint!r})"
+        return f"MixtureSameFamilyConstraint({self.base_constraint})"
 
 
-class _Boolean(Constraint):
-    is_discrete = True
-
-    def check(self, value):
-        return (value == 0) | (value == 1)
-
-
-class _OneHot(Constraint):
-    is_discrete = True
-    event_dim = 1
-
-    def check(self, value):
-        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
-
-
-class _IntegerInterval(Constraint):
-    """Whole numbers from `lower_bound` to `upper_bound`, both included.
-
-    >>> torch.distributions.constraints.integer_interval(0, 2).check(torch.tensor([0.5, 2.0, 3.0]))
-    tensor([False,  True, False])
-    """
-
-    is_discrete = True
-
-    def __init__(self, lower_bound, upper_bound):
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        super().__init__()
-
-    def check(self, value):
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+class _Bounded(Constraint):
+    """Regions within bounds, shown by name."""
 
     def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
+        return f"{type(self).__name__[1:]}({', '.join(f'{name}={bound}' for name, bound in vars(self).items())})"
 
 
-class _IntegerLessThan(Constraint):
-    is_discrete = True
-
-    def __init__(self, upper_bound):
-        self.upper_bound = upper_bound
-        super().__init__()
-
-    def check(self, value):
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(upper_bound={self.upper_bound})"
-
-
-class _IntegerGreaterThan(Constraint):
-    is_discrete = True
-
+class _WithLower(_Bounded):
     def __init__(self, lower_bound):
         self.lower_bound = lower_bound
-        super().__init__()
-
-    def check(self, value):
-        return (value % 1 == 0) & (value >= self.lower_bound)
-
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound})"
 
 
-class _Real(Constraint):
-    def check(self, value):
-        return value == value  # False for NaN alone
+class _WithUpper(_Bounded):
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
 
 
-class _GreaterThan(Constraint):
+class _WithBoth(_Bounded):
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+
+def _whole_numbers(value):
+    return value.remainder(1) == 0
+
+
+class _GreaterThan(_WithLower):
     """Numbers above `lower_bound`.
 
     >>> torch.distributions.constraints.greater_than(0.5).check(torch.tensor([0.5, 0.6]))
     tensor([False,  True])
     """
 
-    def __init__(self, lower_bound):
-        self.lower_bound = lower_bound
-        super().__init__()
-
     def check(self, value):
-        return self.lower_bound < value
-
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound})"
+        return value > self.lower_bound
 
 
-class _GreaterThanEq(Constraint):
+class _GreaterThanEq(_WithLower):
     """Numbers from `lower_bound` on.
 
     >>> torch.distributions.constraints.greater_than_eq(0.5).check(torch.tensor([0.4, 0.5]))
     tensor([False,  True])
     """
 
-    def __init__(self, lower_bound):
-        self.lower_bound = lower_bound
-        super().__init__()
+    def check(self, value):
+        return value >= self.lower_bound
+
+
+class _IntegerGreaterThan(_WithLower):
+    is_discrete = True
 
     def check(self, value):
-        return self.lower_bound <= value
-
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound})"
+        return _whole_numbers(value) & (value >= self.lower_bound)
 
 
-class _LessThan(Constraint):
+class _LessThan(_WithUpper):
     """Numbers below `upper_bound`.
 
     >>> torch.distributions.constraints.less_than(0.5).check(torch.tensor([0.4, 0.5]))
     tensor([ True, False])
     """
 
-    def __init__(self, upper_bound):
-        self.upper_bound = upper_bound
-        super().__init__()
-
     def check(self, value):
         return value < self.upper_bound
 
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(upper_bound={self.upper_bound})"
 
-
-class _Interval(Constraint):
-    """Numbers from `lower_bound` to `upper_bound`, both included.
-
-    >>> torch.distributions.constraints.interval(0.0, 1.0).check(torch.tensor([0.0, 1.0, 1.5]))
-    tensor([ True,  True, False])
-    """
-
-    def __init__(self, lower_bound, upper_bound):
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        super().__init__()
+class _IntegerLessThan(_WithUpper):
+    is_discrete = True
 
     def check(self, value):
-        return (self.lower_bound <= value) & (value <= self.upper_bound)
-
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
+        return _whole_numbers(value) & (value <= self.upper_bound)
 
 
-class _HalfOpenInterval(Constraint):
-    """Numbers from `lower_bound`, included, to `upper_bound`, not included.
-
-    >>> torch.distributions.constraints.half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
-    tensor([ True, False])
-    """
-
-    def __init__(self, lower_bound, upper_bound):
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        super().__init__()
-
-    def check(self, value):
-        return (self.lower_bound <= value) & (value < self.upper_bound)
-
-    def __repr__(self):
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
-
-
-class _Simplex(Constraint):
-    event_dim = 1
-
-    def check(self, value):
-        return torch.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
-
-
-class _Multinomial(Constraint):
+class _Multinomial(_WithUpper):
     """Counts whose sum is at most `upper_bound`; PyTorch checks no more either.
 
     >>> torch.distributions.constraints.multinomial(3).check(torch.tensor([[1.0, 2.0], [2.0, 2.0]]))
@@ -347,85 +233,141 @@ class _Multinomial(Constraint):
 
     is_discrete = True
     event_dim = 1
-
-    def __init__(self, upper_bound):
-        self.upper_bound = upper_bound
+    __repr__ = Constraint.__repr__
 
     def check(self, x):
-        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
+        return (x.sum(-1) <= self.upper_bound) & (x >= 0).all(-1)
 
 
-def _is_lower(value):
-    return (value.tril() == value).flatten(-2).all(-1)
+class _Interval(_WithBoth):
+    """Numbers from `lower_bound` to `upper_bound`, both included.
 
-
-class _LowerTriangular(Constraint):
-    event_dim = 2
-
-    def check(self, value):
-        return _is_lower(value)
-
-
-class _LowerCholesky(Constraint):
-    event_dim = 2
+    >>> torch.distributions.constraints.interval(0.0, 1.0).check(torch.tensor([0.0, 1.0, 1.5]))
+    tensor([ True,  True, False])
+    """
 
     def check(self, value):
-        return _is_lower(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+        return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
-class _CorrCholesky(Constraint):
-    event_dim = 2
+class _HalfOpenInterval(_WithBoth):
+    """Numbers from `lower_bound`, included, to `upper_bound`, not included.
+
+    >>> torch.distributions.constraints.half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
+    tensor([ True, False])
+    """
 
     def check(self, value):
-        tolerance = torch.finfo(value.dtype).eps * value.size(-1) * 10  # as wide as PyTorch takes it
-        unit = ((value.square().sum(-1).sqrt() - 1).abs() < tolerance).all(-1)
-        return unit & _LowerCholesky().check(value)
+        return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
-class _Square(Constraint):
+class _IntegerInterval(_WithBoth):
+    """Whole numbers from `lower_bound` to `upper_bound`, both included.
+
+    >>> torch.distributions.constraints.integer_interval(0, 2).check(torch.tensor([0.5, 2.0, 3.0]))
+    tensor([False,  True, False])
+    """
+
+    is_discrete = True
+
+    def check(self, value):
+        return _whole_numbers(value) & (value >= self.lower_bound) & (value <= self.upper_bound)
+
+
+class _Real(Constraint):
+    def check(self, value):
+        return ~value.isnan()
+
+
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value):
+        return (value == 1) | (value == 0)
+
+
+class _OneHot(_Boolean):
+    event_dim = 1
+
+    def check(self, value):
+        return super().check(value).all(-1) & (value.sum(-1) == 1)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value):
+        away = (value.sum(-1) - 1).abs()
+        return (away < 1e-6) & (value >= 0).all(-1)
+
+
+class _Matrices(Constraint):
     event_dim = 2
 
+
+class _LowerTriangular(_Matrices):
+    def check(self, value):
+        return (value == value.tril()).flatten(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value):
+        return super().check(value) & (value.diagonal(0, -2, -1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value):
+        length = value.square().sum(-1).sqrt()
+        unit = (length - 1).abs() < torch.finfo(value.dtype).eps * value.size(-1) * 10  # as wide as PyTorch takes it
+        return unit.all(-1) & super().check(value)
+
+
+class _Square(_Matrices):
     def check(self, value):
         if value.dim() < 2:
             raise IndexError(f"square: expected matrices, got a tensor of shape {list(value.shape)}")
-        return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=torch.bool, device=value.device)
+        *batch, rows, columns = value.shape
+        return torch.full(batch, rows == columns, dtype=torch.bool, device=value.device)
 
 
 class _Symmetric(_Square):
     def check(self, value):
-        square = super().check(value)
-        if not square.all():
-            return square
-        return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+        inside = super().check(value)
+        return torch.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1) if inside.all() else inside
 
 
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
-        symmetric = super().check(value)
-        if not symmetric.all():
-            return symmetric
-        return torch.linalg.eigvalsh(value).ge(0).all(-1)
+        inside = super().check(value)
+        return (torch.linalg.eigvalsh(value) >= 0).all(-1) if inside.all() else inside
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
-        symmetric = super().check(value)
-        if not symmetric.all():
-            return symmetric
-        return torch.linalg.cholesky_ex(value).info.eq(0)
+        inside = super().check(value)
+        return torch.linalg.cholesky_ex(value).info == 0 if inside.all() else inside
 
 
-class _Sequence(Constraint):
-    """Constraints that hold for parts of a tensor."""
+class _OfPieces(Constraint):
+    """Constraints of pieces of a tensor along `dim`."""
 
-    cseq = ()
+    def __init__(self, cseq, dim):
+        if not all(isinstance(part, Constraint) for part in cseq):
+            raise AssertionError(f"{type(self).__name__[1:]}: expected constraints, got {[type(part).__name__ for part in cseq]}")
+        self.cseq, self.dim = list(cseq), dim
 
-    @property
-    def is_discrete(self):
-        return any(c.is_discrete for c in self.cseq)
+    is_discrete = property(lambda self: any(part.is_discrete for part in self.cseq))
+    event_dim = property(lambda self: max(part.event_dim for part in self.cseq))
+
+    def _checked(self, value, pieces):
+        return [part.check(piece) for part, piece in zip(self.cseq, pieces, strict=False)]
+
+    def _check_dim(self, value):
+        if self.dim not in range(-value.dim(), value.dim()):
+            raise AssertionError(f"{type(self).__name__[1:]}: dim is out of range, got {self.dim} for a value of {value.dim()} dimensions")
 
 
-class _Cat(_Sequence):
+class _Cat(_OfPieces):
     """Constraints of pieces of the lengths `lengths` along `dim`, as `torch.cat` puts them together.
 
     >>> constraints = torch.distributions.constraints
@@ -434,30 +376,19 @@ class _Cat(_Sequence):
     """
 
     def __init__(self, cseq, dim=0, lengths=None):
-        if not all(isinstance(c, Constraint) for c in cseq):
-            raise AssertionError("All elements of cseq must be Constraint instances")
-        self.cseq = list(cseq)
-        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        super().__init__(cseq, dim)
+        self.lengths = list(lengths or [1] * len(self.cseq))
         if len(self.lengths) != len(self.cseq):
-            raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
-        self.dim = dim
-        super().__init__()
-
-    @property
-    def event_dim(self):
-        return max(c.event_dim for c in self.cseq)
+            raise AssertionError(f"Cat: expected a length for each of {len(self.cseq)} constraints, got {len(self.lengths)}")
 
     def check(self, value):
-        if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
-        pieces, start = [], 0
-        for constraint, length in zip(self.cseq, self.lengths, strict=True):
-            pieces.append(constraint.check(value.narrow(self.dim, start, length)))
-            start += length
-        return torch.cat(pieces, self.dim)
+        self._check_dim(value)
+        starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
+        pieces = [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths, strict=True)]
+        return torch.cat(self._checked(value, pieces), self.dim)
 
 
-class _Stack(_Sequence):
+class _Stack(_OfPieces):
     """Constraints of the slices along `dim`, as `torch.stack` puts them together.
 
     >>> constraints = torch.distributions.constraints
@@ -466,56 +397,34 @@ class _Stack(_Sequence):
     """
 
     def __init__(self, cseq, dim=0):
-        if not all(isinstance(c, Constraint) for c in cseq):
-            raise AssertionError("All elements of cseq must be Constraint instances")
-        self.cseq = list(cseq)
-        self.dim = dim
-        super().__init__()
+        super().__init__(cseq, dim)
 
     @property
     def event_dim(self):
-        dim = max(c.event_dim for c in self.cseq)
-        return dim + 1 if self.dim + dim < 0 else dim
+        inner = max(part.event_dim for part in self.cseq)
+        return inner + int(inner + self.dim < 0)
 
     def check(self, value):
-        if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
-        slices = [value.select(self.dim, i) for i in range(value.size(self.dim))]
-        return torch.stack([c.check(v) for v, c in zip(slices, self.cseq, strict=False)], self.dim)
+        self._check_dim(value)
+        return torch.stack(self._checked(value, value.unbind(self.dim)), self.dim)
 
 
-dependent = _Dependent()
-dependent_property = _DependentProperty
-independent = _IndependentConstraint
-boolean = _Boolean()
-one_hot = _OneHot()
-nonnegative_integer = _IntegerGreaterThan(0)
-positive_integer = _IntegerGreaterThan(1)
-integer_interval = _IntegerInterval
-real = _Real()
-real_vector = independent(real, 1)
-positive = _GreaterThan(0.0)
-nonnegative = _GreaterThanEq(0.0)
-greater_than = _GreaterThan
-greater_than_eq = _GreaterThanEq
-less_than = _LessThan
+dependent, dependent_property = _Dependent(), _DependentProperty
+independent, cat, stack = _IndependentConstraint, _Cat, _Stack
+greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan
+interval, half_open_interval, integer_interval = _Interval, _HalfOpenInterval, _IntegerInterval
 multinomial = _Multinomial
-unit_interval = _Interval(0.0, 1.0)
-interval = _Interval
-half_open_interval = _HalfOpenInterval
-simplex = _Simplex()
-lower_triangular = _LowerTriangular()
-lower_cholesky = _LowerCholesky()
-corr_cholesky = _CorrCholesky()
-square = _Square()
-symmetric = _Symmetric()
-positive_semidefinite = _PositiveSemidefinite()
-positive_definite = _PositiveDefinite()
-cat = _Cat
-stack = _Stack
+
+boolean, one_hot, real, simplex = _Boolean(), _OneHot(), _Real(), _Simplex()
+nonnegative, positive, unit_interval = _GreaterThanEq(0.0), _GreaterThan(0.0), _Interval(0.0, 1.0)
+nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)
+real_vector = independent(real, 1)
+square, symmetric = _Square(), _Symmetric()
+lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
+positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDefinite()
 
 
 def __getattr__(name):
     from cresset import _missing
 
-    return _missing.found(__name__, name)
+    raise _missing.error(__name__, name)

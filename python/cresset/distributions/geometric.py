@@ -1,15 +1,14 @@
-"""The geometric law."""
-
-import cresset as torch
-from cresset.nn import functional as F
+"""The geometric distribution."""
 
 from . import constraints
+from ._rows import from_rows
 from .distribution import Distribution
-from .utils import _ProbsOrLogits, broadcast_all
+from .utils import _ProbsOrLogits
 
 __all__ = ["Geometric"]
 
 
+@from_rows("probs", "logits")
 class Geometric(_ProbsOrLogits, Distribution):
     """How many trials fail before the first success, each succeeding with probability `probs`, given as such or as log odds `logits`.
 
@@ -19,43 +18,9 @@ class Geometric(_ProbsOrLogits, Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
-    _kept = {"probs": 0, "logits": 0}
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        self._set_given(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
-        if self._validate_args and probs is not None:
-            positive = self.probs > 0
-            if not positive.all():
-                raise ValueError(
-                    f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of distribution {self!r} "
-                    f"to be positive but found invalid values:\n{self.probs.detach()[~positive]}"
-                )
-
-    @property
-    def mean(self):
-        return 1.0 / self.probs - 1.0
-
-    @property
-    def mode(self):
-        return torch.zeros_like(self.probs)
-
-    @property
-    def variance(self):
-        return (1.0 / self.probs - 1.0) / self.probs
-
-    def sample(self, sample_shape=torch.Size()):
-        shape = self._extended_shape(sample_shape)
-        with torch.no_grad():
-            u = self.probs.new(shape).uniform_(torch.finfo(self.probs.dtype).tiny, 1)
-            return (u.log() / (-self.probs).log1p()).floor()
-
-    def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        value, probs = broadcast_all(value, self.probs)
-        less = probs.masked_fill((probs == 1) & (value == 0), 0)  # 0 log 0 is 0
-        return value * (-less).log1p() + self.probs.log()
-
-    def entropy(self):
-        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        self._keep_given(validate_args, probs, logits)
+        zero = (self.probs <= 0) if self._validate_args and logits is None else None
+        if zero is not None and zero.any():
+            raise ValueError(self._text("parameter probs", self.probs) + f"expected positive numbers, got\n{self.probs.detach()[zero]}")

@@ -3,6 +3,7 @@
 import cresset as torch
 
 from . import constraints
+from ._rows import of
 from .distribution import Distribution
 from .utils import _sum_rightmost
 
@@ -12,57 +13,38 @@ __all__ = ["Independent"]
 class Independent(Distribution):
     """`base_distribution` with the last `reinterpreted_batch_ndims` dimensions of its batch as parts of one event.
 
-    >>> law = torch.distributions.Independent(torch.distributions.Normal(torch.zeros(3), 1.0), 1)
-    >>> law.batch_shape, law.event_shape
+    >>> d = torch.distributions.Independent(torch.distributions.Normal(torch.zeros(3), 1.0), 1)
+    >>> d.batch_shape, d.event_shape
     (torch.Size([]), torch.Size([3]))
     """
 
     arg_constraints = {}
     _kept = {}
+    has_rsample, mean, mode, variance = (of(f"base_dist.{name}") for name in ("has_rsample", "mean", "mode", "variance"))
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
-        if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
-            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
-                             f"actual {reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}")  # fmt: skip
-        shape = base_distribution.batch_shape + base_distribution.event_shape
-        cut = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
-        self.base_dist = base_distribution
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
+        batch = base_distribution.batch_shape
+        left = len(batch) - reinterpreted_batch_ndims
+        if left < 0:
+            raise ValueError(f"Independent: expected reinterpreted_batch_ndims of at most {len(batch)}, got {reinterpreted_batch_ndims}")
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+        Distribution.__init__(self, batch[:left], batch[left:] + base_distribution.event_shape, validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def _new_expanded(self, batch_shape, _instance):
         new = self._get_checked_instance(Independent, _instance)
-        batch_shape = torch.Size(batch_shape)
-        new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
+        new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
         return new
 
     @property
-    def has_rsample(self):
-        return self.base_dist.has_rsample
-
-    @property
     def has_enumerate_support(self):
-        return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
+        """Only where no dimension is reinterpreted."""
+        return self.reinterpreted_batch_ndims <= 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
     def support(self):
-        inner = self.base_dist.support
-        return constraints.independent(inner, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
-
-    @property
-    def mean(self):
-        return self.base_dist.mean
-
-    @property
-    def mode(self):
-        return self.base_dist.mode
-
-    @property
-    def variance(self):
-        return self.base_dist.variance
+        count = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, count) if count else self.base_dist.support
 
     def sample(self, sample_shape=torch.Size()):
         return self.base_dist.sample(sample_shape)
@@ -70,16 +52,19 @@ class Independent(Distribution):
     def rsample(self, sample_shape=torch.Size()):
         return self.base_dist.rsample(sample_shape)
 
+    def _whole(self, numbers):
+        return _sum_rightmost(numbers, self.reinterpreted_batch_ndims)
+
     def log_prob(self, value):
-        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return self._whole(self.base_dist.log_prob(value))
 
     def entropy(self):
-        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return self._whole(self.base_dist.entropy())
 
     def enumerate_support(self, expand=True):
         if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError("Enumeration over cartesian product is not implemented")
-        return self.base_dist.enumerate_support(expand=expand)
+            raise NotImplementedError("Independent does not enumerate the values of several dimensions together")
+        return self.base_dist.enumerate_support(expand)
 
     def __repr__(self):
-        return f"{self.__class__.__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
+        return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -1,8 +1,9 @@
-"""The inverse gamma law."""
+"""The inverse gamma distribution."""
 
 import cresset as torch
 
 from . import constraints
+from ._rows import from_rows, of
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
@@ -10,43 +11,21 @@ from .transforms import PowerTransform
 __all__ = ["InverseGamma"]
 
 
+@from_rows()
 class InverseGamma(TransformedDistribution):
-    """The law of 1 / X where X follows Gamma(`concentration`, `rate`).
+    """The distribution of 1 / X where X follows Gamma(`concentration`, `rate`).
 
     >>> torch.distributions.InverseGamma(3.0, 4.0).mean
     tensor(2.)
     """
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints = Gamma.arg_constraints
     support = constraints.positive
     has_rsample = True
     _kept = {}
+    concentration, rate = of("base_dist.concentration"), of("base_dist.rate")
 
     def __init__(self, concentration, rate, validate_args=None):
-        base = Gamma(concentration, rate, validate_args=validate_args)
-        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
-
-    @property
-    def concentration(self):
-        return self.base_dist.concentration
-
-    @property
-    def rate(self):
-        return self.base_dist.rate
-
-    @property
-    def mean(self):
-        return torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf)
-
-    @property
-    def mode(self):
-        return self.rate / (self.concentration + 1)
-
-    @property
-    def variance(self):
-        c = self.concentration
-        return torch.where(c > 2, self.rate.square() / ((c - 1).square() * (c - 2)), torch.inf)
-
-    def entropy(self):
-        c = self.concentration
-        return c + self.rate.log() + c.lgamma() - (1 + c) * c.digamma()
+        inverted = Gamma(concentration, rate, validate_args)
+        one = torch.ones((), dtype=inverted.rate.dtype, device=inverted.rate.device)
+        TransformedDistribution.__init__(self, inverted, PowerTransform(-one), validate_args)

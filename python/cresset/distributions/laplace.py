@@ -1,18 +1,15 @@
-"""The Laplace law."""
-
-import math
-
-import cresset as torch
+"""The Laplace distribution."""
 
 from . import constraints
+from ._rows import from_rows
 from .distribution import Distribution
-from .utils import broadcast_all
 
 __all__ = ["Laplace"]
 
 
+@from_rows("loc", "scale")
 class Laplace(Distribution):
-    """The law of density exp(-|x - loc| / scale) / (2 scale).
+    """The distribution of density exp(-|x - loc| / scale) / (2 scale).
 
     >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(0.0)).exp()
     tensor(0.5000)
@@ -21,47 +18,6 @@ class Laplace(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    _kept = {"loc": 0, "scale": 0}
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
-
-    @property
-    def variance(self):
-        return 2 * self.scale.pow(2)
-
-    @property
-    def stddev(self):
-        return math.sqrt(2) * self.scale
-
-    def rsample(self, sample_shape=torch.Size()):
-        info = torch.finfo(self.loc.dtype)
-        u = self.loc.new(self._extended_shape(sample_shape)).uniform_(info.eps - 1, 1)
-        return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
-
-    def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return -torch.log(2 * self.scale) - torch.abs(value - self.loc) / self.scale
-
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * torch.expm1(-away.abs() / self.scale)
-
-    def icdf(self, value):
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * torch.log1p(-2 * term.abs())
-
-    def entropy(self):
-        return 1 + torch.log(2 * self.scale)
+        self._keep(validate_args, loc=loc, scale=scale)

@@ -1,6 +1,7 @@
-"""The log-normal law."""
+"""The log-normal distribution."""
 
 from . import constraints
+from ._rows import from_rows, of
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
@@ -8,41 +9,19 @@ from .transforms import ExpTransform
 __all__ = ["LogNormal"]
 
 
+@from_rows()
 class LogNormal(TransformedDistribution):
-    """The law of exp(X) where X follows Normal(`loc`, `scale`).
+    """The distribution of exp(X) where X follows Normal(`loc`, `scale`).
 
     >>> torch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints = Normal.arg_constraints
     support = constraints.positive
     has_rsample = True
     _kept = {}
+    loc, scale = of("base_dist.loc"), of("base_dist.scale")
 
     def __init__(self, loc, scale, validate_args=None):
-        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
-
-    @property
-    def loc(self):
-        return self.base_dist.loc
-
-    @property
-    def scale(self):
-        return self.base_dist.scale
-
-    @property
-    def mean(self):
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self):
-        return (self.loc - self.scale.square()).exp()
-
-    @property
-    def variance(self):
-        square = self.scale.pow(2)
-        return square.expm1() * (2 * self.loc + square).exp()
-
-    def entropy(self):
-        return self.base_dist.entropy() + self.loc
+        TransformedDistribution.__init__(self, Normal(loc, scale, validate_args), ExpTransform(), validate_args)

@@ -1,4 +1,7 @@
-"""Laws of transformed values."""
+"""The distribution of transformed values."""
+
+import functools
+import operator
 
 import cresset as torch
 
@@ -12,11 +15,11 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The law of f(X), where X follows `base_distribution` and f is a transform or a list of transforms, the first applied first.
+    """The distribution of f(X), where X follows `base_distribution` and f is a transform or a list of transforms, the first applied first.
 
     >>> T = torch.distributions
-    >>> law = T.TransformedDistribution(T.Normal(0.0, 1.0), T.ExpTransform())
-    >>> law.log_prob(torch.tensor(1.0))
+    >>> d = T.TransformedDistribution(T.Normal(0.0, 1.0), T.ExpTransform())
+    >>> d.log_prob(torch.tensor(1.0))
     tensor(-0.9189)
     """
 
@@ -24,58 +27,45 @@ class TransformedDistribution(Distribution):
     _kept = {}
 
     def __init__(self, base_distribution, transforms, validate_args=None):
-        if isinstance(transforms, Transform):
-            self.transforms = [transforms]
-        elif isinstance(transforms, list):
-            if not all(isinstance(t, Transform) for t in transforms):
-                raise ValueError("transforms must be a Transform or a list of Transforms")
-            self.transforms = transforms
-        else:
-            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
-        shape = base_distribution.batch_shape + base_distribution.event_shape
-        base_dim = len(base_distribution.event_shape)
-        transform = ComposeTransform(self.transforms)
-        if len(shape) < transform.domain.event_dim:
-            raise ValueError(f"base_distribution needs to have shape with size at least {transform.domain.event_dim}, but got {shape}.")
-        forward = transform.forward_shape(shape)
-        wide = transform.inverse_shape(forward)
-        if shape != wide:
-            base_distribution = base_distribution.expand(wide[: len(wide) - base_dim])
-        more = transform.domain.event_dim - base_dim
-        self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
-        event_dim = transform.codomain.event_dim + max(base_dim - transform.domain.event_dim, 0)
-        if len(forward) < event_dim:
-            raise AssertionError(f"forward_shape length {len(forward)} must be >= event_dim {event_dim}")
-        cut = len(forward) - event_dim
-        super().__init__(forward[:cut], forward[cut:], validate_args=validate_args)
+        steps = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(steps, list) or any(not isinstance(step, Transform) for step in steps):
+            raise ValueError(f"TransformedDistribution: expected a transform or a list of them as transforms, got {transforms!r}")
+        self.transforms = steps
+        whole = ComposeTransform(steps)
+        taken, made = whole.domain.event_dim, whole.codomain.event_dim
+        shape, base_dim = base_distribution.batch_shape + base_distribution.event_shape, len(base_distribution.event_shape)
+        if len(shape) < taken:
+            raise ValueError(f"TransformedDistribution: the transforms take events of {taken} dimensions, got a base of shape {shape}")
+        result = whole.forward_shape(shape)
+        needed = whole.inverse_shape(result)
+        if needed != shape:
+            base_distribution = base_distribution.expand(needed[: len(needed) - base_dim])
+        self.base_dist = Independent(base_distribution, taken - base_dim) if taken > base_dim else base_distribution
+        batch_dim = len(result) - made - max(base_dim - taken, 0)
+        if batch_dim < 0:
+            raise AssertionError(f"TransformedDistribution: forward_shape gives {len(result)} dimensions, expected {len(result) - batch_dim} or more")
+        super().__init__(result[:batch_dim], result[batch_dim:], validate_args)
 
     def expand(self, batch_shape, _instance=None):
         batch_shape = torch.Size(batch_shape)
         new = self._new_expanded(batch_shape, _instance)
         new.transforms = self.transforms
-        shape = ComposeTransform(self.transforms).inverse_shape(batch_shape + self.event_shape)
-        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        base = ComposeTransform(self.transforms).inverse_shape(batch_shape + self.event_shape)
+        new.base_dist = self.base_dist.expand(base[: len(base) - len(self.base_dist.event_shape)])
+        return self._finish_expanded(new, batch_shape)
 
     @constraints.dependent_property(is_discrete=False)
     def support(self):
         if not self.transforms:
             return self.base_dist.support
-        support = self.transforms[-1].codomain
-        if len(self.event_shape) > support.event_dim:
-            support = constraints.independent(support, len(self.event_shape) - support.event_dim)
-        return support
+        last = self.transforms[-1].codomain
+        more = len(self.event_shape) - last.event_dim
+        return constraints.independent(last, more) if more > 0 else last
 
-    @property
-    def has_rsample(self):
-        return self.base_dist.has_rsample
+    has_rsample = property(lambda self: self.base_dist.has_rsample, doc="Whether the base's samples are differentiable.")
 
     def _forward(self, x):
-        for transform in self.transforms:
-            x = transform(x)
-        return x
+        return functools.reduce(lambda value, step: step(value), self.transforms, x)
 
     def sample(self, sample_shape=torch.Size()):
         with torch.no_grad():
@@ -87,29 +77,40 @@ class TransformedDistribution(Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        dim, result, y = len(self.event_shape), 0.0, value
-        for transform in reversed(self.transforms):
-            x = transform.inv(y)
-            dim += transform.domain.event_dim - transform.codomain.event_dim
-            result = result - _sum_rightmost(transform.log_abs_det_jacobian(x, y), dim - transform.domain.event_dim)
-            y = x
-        return result + _sum_rightmost(self.base_dist.log_prob(y), dim - len(self.base_dist.event_shape))
+        dim, result = len(self.event_shape), 0.0
+        for step in self.transforms[::-1]:
+            x, taken = step.inv(value), step.domain.event_dim
+            dim = dim - step.codomain.event_dim + taken
+            result, value = result - _sum_rightmost(step.log_abs_det_jacobian(x, value), dim - taken), x
+        return result + _sum_rightmost(self.base_dist.log_prob(value), dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value):
         """Probabilities turned around where the transforms decrease."""
-        sign = 1
-        for transform in self.transforms:
-            sign = sign * transform.sign
-        if isinstance(sign, int) and sign == 1:
-            return value
-        return sign * (value - 0.5) + 0.5
+        sign = functools.reduce(operator.mul, (step.sign for step in self.transforms), 1)
+        unchanged = isinstance(sign, int) and sign == 1
+        return value if unchanged else sign * (value - 0.5) + 0.5
 
     def cdf(self, value):
-        for transform in self.transforms[::-1]:
-            value = transform.inv(value)
+        value = functools.reduce(lambda y, step: step.inv(y), self.transforms[::-1], value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
     def icdf(self, value):
         return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
+
+
+class Remade(TransformedDistribution):
+    """One of parameters of its own, of which `_steps` makes the transforms, anew for each expansion."""
+
+    _kept = {}
+
+    def _remake(self, validate_args, base, **parameters):
+        self._keep(False, **parameters)
+        del self._validate_args
+        TransformedDistribution.__init__(self, base(), self._steps(), validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._steps()
+        return new

@@ -1,15 +1,16 @@
-"""Invertible functions of tensors with the determinants of their derivatives."""
+"""Invertible functions of tensors with the determinants of their derivatives. Formulas are rows of ops/distributions/transforms.toml."""
 
 import functools
+import itertools
 import math
 import operator
 import weakref
 
 import cresset as torch
-from cresset.nn import functional as F
 
 from . import constraints
-from .utils import _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+from ._rows import from_rows, of
+from .utils import _sum_rightmost, broadcast_all, lazy_property
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform", "ExpTransform",
@@ -31,88 +32,87 @@ class Transform:
     """
 
     bijective = False
+    _arguments = None  # names of the constructor's arguments that `with_cache` passes on
 
     def __init__(self, cache_size=0):
-        self._cache_size = cache_size
-        self._inv = None
         if cache_size not in (0, 1):
-            raise ValueError("cache_size must be 0 or 1")
-        if cache_size:
-            self._cached_x_y = None, None
+            raise ValueError(f"Transform: expected a cache_size of 0 or 1, got {cache_size}")
+        self._cache_size, self._inv = cache_size, None
+        self._known = (None, None)  # the last pair of argument and result
         super().__init__()
 
     def __getstate__(self):
-        state = self.__dict__.copy()
-        state["_inv"] = None
-        return state
+        return {**vars(self), "_inv": None}
 
     @property
     def event_dim(self):
         """The dimensions of an event, where the two sides agree about it."""
-        if self.domain.event_dim == self.codomain.event_dim:
-            return self.domain.event_dim
-        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        taken, made = self.domain.event_dim, self.codomain.event_dim
+        if taken != made:
+            raise ValueError(f"Transform: domain and codomain have events of different dimensions, got {taken} and {made}; ask one of them")
+        return taken
+
+    def _new_inverse(self):
+        return _InverseTransform(self)
 
     @property
     def inv(self):
         """The inverse, whose `inv` is this transform."""
-        inverse = None if self._inv is None else self._inv()
-        if inverse is None:
-            inverse = _InverseTransform(self)
-            self._inv = weakref.ref(inverse)
-        return inverse
+        known = self._inv and self._inv()
+        if known is None:
+            known = self._new_inverse()
+            self._inv = weakref.ref(known)
+        return known
+
+    def _missing(self, what):
+        return NotImplementedError(f"{type(self).__name__} does not implement {what}")
 
     @property
     def sign(self):
         """+1 or -1 as the function increases or decreases."""
-        raise NotImplementedError
+        raise self._missing("sign")
 
     def with_cache(self, cache_size=1):
         """The same transform with another cache."""
-        if self._cache_size == cache_size:
+        if cache_size == self._cache_size:
             return self
-        if type(self).__init__ is Transform.__init__:
-            return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        if self._arguments is None and type(self).__init__ is not Transform.__init__:
+            raise self._missing("with_cache")
+        return type(self)(*(getattr(self, name) for name in self._arguments or ()), cache_size=cache_size)
 
     def __eq__(self, other):
         return self is other
 
     __hash__ = None
 
+    def _remembered(self, function, given, backwards):
+        """The function's value, taken from the remembered pair where that has it."""
+        if self._cache_size == 0:
+            return function(given)
+        if self._known[backwards] is not given:
+            pair = (given, function(given))
+            self._known = pair[::-1] if backwards else pair
+        return self._known[not backwards]
+
     def __call__(self, x):
         """The function's value."""
-        if not self._cache_size:
-            return self._call(x)
-        known, value = self._cached_x_y
-        if x is known:
-            return value
-        y = self._call(x)
-        self._cached_x_y = x, y
-        return y
+        return self._remembered(self._call, x, False)
 
     def _inv_call(self, y):
-        if not self._cache_size:
-            return self._inverse(y)
-        value, known = self._cached_x_y
-        if y is known:
-            return value
-        x = self._inverse(y)
-        self._cached_x_y = x, y
-        return x
+        return self._remembered(self._inverse, y, True)
 
     def _call(self, x):
-        raise NotImplementedError
+        raise self._missing("_call")
 
     def _inverse(self, y):
-        raise NotImplementedError
+        raise self._missing("_inverse")
 
     def log_abs_det_jacobian(self, x, y):
         """log |det dy/dx| of each event."""
-        raise NotImplementedError
+        raise self._missing("log_abs_det_jacobian")
 
     def __repr__(self):
-        return self.__class__.__name__ + "()"
+        return f"{type(self).__name__}()"
 
     def forward_shape(self, shape):
         """The shape of the result for an argument of `shape`."""
@@ -123,16 +123,26 @@ class Transform:
         return shape
 
 
-def _same_kind(cls):
-    """Transforms without parameters are equal where their classes are."""
+def _plain(cls):
+    """A transform without parameters: its functions are rows, and all of its class are equal."""
     cls.__eq__ = lambda self, other: isinstance(other, cls)
-    return cls
+    return from_rows()(cls)
+
+
+def _at_least(count, shape):
+    if len(shape) < count:
+        raise ValueError(f"Transform: expected at least {count} dimensions, got shape {shape}")
 
 
 class _InverseTransform(Transform):
+    bijective, sign, inv = of("_inv.bijective"), of("_inv.sign"), of("_inv")
+
     def __init__(self, transform):
-        super().__init__(cache_size=transform._cache_size)
+        Transform.__init__(self, transform._cache_size)
         self._inv = transform
+
+    def __getstate__(self):
+        return vars(self).copy()
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
@@ -142,35 +152,20 @@ class _InverseTransform(Transform):
     def codomain(self):
         return self._inv.domain
 
-    @property
-    def bijective(self):
-        return self._inv.bijective
-
-    @property
-    def sign(self):
-        return self._inv.sign
-
-    @property
-    def inv(self):
-        return self._inv
-
-    def __getstate__(self):
-        return self.__dict__.copy()
-
     def with_cache(self, cache_size=1):
-        return self.inv.with_cache(cache_size).inv
+        return self._inv.with_cache(cache_size).inv
 
     def __eq__(self, other):
-        return isinstance(other, _InverseTransform) and self._inv == other._inv
+        return type(other) is type(self) and other._inv == self._inv
 
     def __repr__(self):
-        return f"{self.__class__.__name__}({self._inv!r})"
+        return f"{type(self).__name__}({self._inv})"
 
     def __call__(self, x):
         return self._inv._inv_call(x)
 
     def log_abs_det_jacobian(self, x, y):
-        return -self._inv.log_abs_det_jacobian(y, x)
+        return self._inv.log_abs_det_jacobian(y, x).neg()
 
     def forward_shape(self, shape):
         return self._inv.inverse_shape(shape)
@@ -187,84 +182,71 @@ class ComposeTransform(Transform):
     tensor(1.)
     """
 
+    _arguments = ("parts",)
+
     def __init__(self, parts, cache_size=0):
-        if cache_size:
-            parts = [part.with_cache(cache_size) for part in parts]
-        super().__init__(cache_size=cache_size)
-        self.parts = parts
+        Transform.__init__(self, cache_size)
+        self.parts = [step.with_cache(cache_size) for step in parts] if cache_size else parts
 
     def __eq__(self, other):
-        return isinstance(other, ComposeTransform) and self.parts == other.parts
+        return isinstance(other, ComposeTransform) and other.parts == self.parts
 
-    def _side(self, parts, first, last):
+    def _side(self, near, far):
         """The constraint of one side: that of the outermost part, with the dimensions that the others need."""
-        if not parts:
+        steps = self.parts if near == "domain" else self.parts[::-1]
+        if not steps:
             return constraints.real
-        side = first(parts[0])
-        dim = last(parts[-1]).event_dim
-        for part in reversed(parts):
-            dim += first(part).event_dim - last(part).event_dim
-            dim = max(dim, first(part).event_dim)
-        return constraints.independent(side, dim - side.event_dim) if dim > side.event_dim else side
+        outermost, needed = getattr(steps[0], near), getattr(steps[-1], far).event_dim
+        for step in steps[::-1]:
+            taken = getattr(step, near).event_dim
+            needed = max(taken, needed + taken - getattr(step, far).event_dim)
+        more = needed - outermost.event_dim
+        return constraints.independent(outermost, more) if more > 0 else outermost
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
-        return self._side(self.parts, operator.attrgetter("domain"), operator.attrgetter("codomain"))
+        return self._side("domain", "codomain")
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
-        return self._side(self.parts[::-1], operator.attrgetter("codomain"), operator.attrgetter("domain"))
+        return self._side("codomain", "domain")
 
     @lazy_property
     def bijective(self):
-        return all(p.bijective for p in self.parts)
+        return all(step.bijective for step in self.parts)
 
     @lazy_property
     def sign(self):
-        return functools.reduce(lambda sign, part: sign * part.sign, self.parts, 1)
+        return functools.reduce(operator.mul, (step.sign for step in self.parts), 1)
 
-    @property
-    def inv(self):
-        inverse = None if self._inv is None else self._inv()
-        if inverse is None:
-            inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
-            self._inv = weakref.ref(inverse)
-            inverse._inv = weakref.ref(self)
+    def _new_inverse(self):
+        inverse = ComposeTransform([step.inv for step in self.parts[::-1]])
+        inverse._inv = weakref.ref(self)
         return inverse
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
-
     def __call__(self, x):
-        for part in self.parts:
-            x = part(x)
-        return x
+        return functools.reduce(lambda value, step: step(value), self.parts, x)
 
     def log_abs_det_jacobian(self, x, y):
         if not self.parts:
             return torch.zeros_like(x)
-        values = [x]
-        for part in self.parts[:-1]:
-            values.append(part(values[-1]))
-        values.append(y)
-        terms, event_dim = [], self.domain.event_dim
-        for part, before, after in zip(self.parts, values[:-1], values[1:], strict=True):
-            terms.append(_sum_rightmost(part.log_abs_det_jacobian(before, after), event_dim - part.domain.event_dim))
-            event_dim += part.codomain.event_dim - part.domain.event_dim
+        values = [*itertools.accumulate(self.parts[:-1], lambda value, step: step(value), initial=x), y]
+        dim, terms = self.domain.event_dim, []
+        for i, step in enumerate(self.parts):
+            taken = step.domain.event_dim
+            terms.append(_sum_rightmost(step.log_abs_det_jacobian(*values[i : i + 2]), dim - taken))
+            dim = dim - taken + step.codomain.event_dim
         return functools.reduce(operator.add, terms)
 
     def forward_shape(self, shape):
-        for part in self.parts:
-            shape = part.forward_shape(shape)
-        return shape
+        return functools.reduce(lambda sizes, step: step.forward_shape(sizes), self.parts, shape)
 
     def inverse_shape(self, shape):
-        for part in reversed(self.parts):
-            shape = part.inverse_shape(shape)
-        return shape
+        return functools.reduce(lambda sizes, step: step.inverse_shape(sizes), self.parts[::-1], shape)
 
     def __repr__(self):
-        return f"{self.__class__.__name__}(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
+        lines = ",\n    ".join(map(repr, self.parts))
+        return f"{type(self).__name__}(\n    {lines}\n)"
 
 
 identity_transform = ComposeTransform([])
@@ -279,13 +261,13 @@ class IndependentTransform(Transform):
     tensor(3.)
     """
 
-    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
-        super().__init__(cache_size=cache_size)
-        self.base_transform = base_transform.with_cache(cache_size)
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+    _arguments = ("base_transform", "reinterpreted_batch_ndims")
+    bijective, sign = of("base_transform.bijective"), of("base_transform.sign")
+    forward_shape, inverse_shape = of("base_transform.forward_shape"), of("base_transform.inverse_shape")
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
+    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
+        Transform.__init__(self, cache_size)
+        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
@@ -295,45 +277,19 @@ class IndependentTransform(Transform):
     def codomain(self):
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self):
-        return self.base_transform.bijective
-
-    @property
-    def sign(self):
-        return self.base_transform.sign
-
     def _call(self, x):
-        if x.dim() < self.domain.event_dim:
-            raise ValueError("Too few dimensions on input")
+        _at_least(self.domain.event_dim, x.shape)
         return self.base_transform(x)
 
     def _inverse(self, y):
-        if y.dim() < self.codomain.event_dim:
-            raise ValueError("Too few dimensions on input")
+        _at_least(self.codomain.event_dim, y.shape)
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x, y):
         return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self):
-        return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
-
-    def forward_shape(self, shape):
-        return self.base_transform.forward_shape(shape)
-
-    def inverse_shape(self, shape):
-        return self.base_transform.inverse_shape(shape)
-
-
-def _reshaped(shape, old, new):
-    """`shape` with its end `old` replaced by `new`."""
-    if len(shape) < len(old):
-        raise ValueError("Too few dimensions on input")
-    cut = len(shape) - len(old)
-    if shape[cut:] != old:
-        raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
-    return shape[:cut] + new
+        return f"{type(self).__name__}({self.base_transform}, {self.reinterpreted_batch_ndims})"
 
 
 class ReshapeTransform(Transform):
@@ -344,13 +300,15 @@ class ReshapeTransform(Transform):
     """
 
     bijective = True
+    _arguments = ("in_shape", "out_shape")
 
     def __init__(self, in_shape, out_shape, cache_size=0):
-        self.in_shape = torch.Size(in_shape)
-        self.out_shape = torch.Size(out_shape)
-        if self.in_shape.numel() != self.out_shape.numel():
-            raise ValueError("in_shape, out_shape have different numbers of elements")
-        super().__init__(cache_size=cache_size)
+        Transform.__init__(self, cache_size)
+        self.in_shape, self.out_shape = torch.Size(in_shape), torch.Size(out_shape)
+        if math.prod(in_shape) != math.prod(out_shape):
+            raise ValueError(
+                f"ReshapeTransform: in_shape and out_shape differ in their number of elements, got {self.in_shape} and {self.out_shape}"
+            )
 
     @constraints.dependent_property
     def domain(self):
@@ -360,26 +318,34 @@ class ReshapeTransform(Transform):
     def codomain(self):
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
+    @staticmethod
+    def _cut(shape, old):
+        return shape[: len(shape) - len(old)]
 
     def _call(self, x):
-        return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
+        return x.reshape(self._cut(x.shape, self.in_shape) + self.out_shape)
 
     def _inverse(self, y):
-        return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
+        return y.reshape(self._cut(y.shape, self.out_shape) + self.in_shape)
 
     def log_abs_det_jacobian(self, x, y):
-        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+        return x.new_zeros(self._cut(x.shape, self.in_shape))
+
+    def _replaced(self, shape, old, new):
+        """`shape` with its end `old` replaced by `new`."""
+        _at_least(len(old), shape)
+        if self._cut(shape, old) + old != shape:
+            raise ValueError(f"ReshapeTransform: expected a shape that ends in {old}, got {shape}")
+        return self._cut(shape, old) + new
 
     def forward_shape(self, shape):
-        return _reshaped(shape, self.in_shape, self.out_shape)
+        return self._replaced(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape):
-        return _reshaped(shape, self.out_shape, self.in_shape)
+        return self._replaced(shape, self.out_shape, self.in_shape)
 
 
-@_same_kind
+@_plain
 class ExpTransform(Transform):
     """y = exp(x).
 
@@ -387,63 +353,11 @@ class ExpTransform(Transform):
     tensor(1.)
     """
 
-    domain = constraints.real
-    codomain = constraints.positive
-    bijective = True
-    sign = +1
-
-    def _call(self, x):
-        return x.exp()
-
-    def _inverse(self, y):
-        return y.log()
-
-    def log_abs_det_jacobian(self, x, y):
-        return x
+    domain, codomain = constraints.real, constraints.positive
+    bijective, sign = True, 1
 
 
-class PowerTransform(Transform):
-    """y = x to the power `exponent`.
-
-    >>> torch.distributions.PowerTransform(2.0)(torch.tensor(3.0))
-    tensor(9.)
-    """
-
-    domain = constraints.positive
-    codomain = constraints.positive
-    bijective = True
-
-    def __init__(self, exponent, cache_size=0):
-        super().__init__(cache_size=cache_size)
-        (self.exponent,) = broadcast_all(exponent)
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
-
-    @lazy_property
-    def sign(self):
-        return self.exponent.sign()
-
-    def __eq__(self, other):
-        return isinstance(other, PowerTransform) and self.exponent.eq(other.exponent).all().item()
-
-    def _call(self, x):
-        return x.pow(self.exponent)
-
-    def _inverse(self, y):
-        return y.pow(1 / self.exponent)
-
-    def log_abs_det_jacobian(self, x, y):
-        return (self.exponent * y / x).abs().log()
-
-    def forward_shape(self, shape):
-        return torch.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
-
-    def inverse_shape(self, shape):
-        return torch.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
-
-
-@_same_kind
+@_plain
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x)).
 
@@ -451,25 +365,11 @@ class SigmoidTransform(Transform):
     tensor(0.5000)
     """
 
-    domain = constraints.real
-    codomain = constraints.unit_interval
-    bijective = True
-    sign = +1
-
-    def _call(self, x):
-        info = torch.finfo(x.dtype)
-        return torch.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
-
-    def _inverse(self, y):
-        info = torch.finfo(y.dtype)
-        y = y.clamp(min=info.tiny, max=1.0 - info.eps)
-        return y.log() - (-y).log1p()
-
-    def log_abs_det_jacobian(self, x, y):
-        return -F.softplus(-x) - F.softplus(x)
+    domain, codomain = constraints.real, constraints.unit_interval
+    bijective, sign = True, 1
 
 
-@_same_kind
+@_plain
 class SoftplusTransform(Transform):
     """y = log(1 + exp(x)); x itself above 20.
 
@@ -477,22 +377,11 @@ class SoftplusTransform(Transform):
     tensor(30.)
     """
 
-    domain = constraints.real
-    codomain = constraints.positive
-    bijective = True
-    sign = +1
-
-    def _call(self, x):
-        return F.softplus(x)
-
-    def _inverse(self, y):
-        return (-y).expm1().neg().log() + y
-
-    def log_abs_det_jacobian(self, x, y):
-        return -F.softplus(-x)
+    domain, codomain = constraints.real, constraints.positive
+    bijective, sign = True, 1
 
 
-@_same_kind
+@_plain
 class TanhTransform(Transform):
     """y = tanh(x). Give it a cache where results close to 1 or -1 are taken back.
 
@@ -500,22 +389,11 @@ class TanhTransform(Transform):
     tensor(0.)
     """
 
-    domain = constraints.real
-    codomain = constraints.interval(-1.0, 1.0)
-    bijective = True
-    sign = +1
-
-    def _call(self, x):
-        return x.tanh()
-
-    def _inverse(self, y):
-        return torch.atanh(y)
-
-    def log_abs_det_jacobian(self, x, y):
-        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))  # 1 - tanh(x)^2 without cancellation
+    domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
+    bijective, sign = True, 1
 
 
-@_same_kind
+@_plain
 class AbsTransform(Transform):
     """y = |x|; not bijective: the inverse is the identity.
 
@@ -523,23 +401,50 @@ class AbsTransform(Transform):
     tensor(2.)
     """
 
-    domain = constraints.real
-    codomain = constraints.positive
+    domain, codomain = constraints.real, constraints.positive
 
-    def _call(self, x):
-        return x.abs()
 
-    def _inverse(self, y):
-        return y
+class _Broadcasting(Transform):
+    """A transform of parameters that broadcast against its argument."""
+
+    def forward_shape(self, shape):
+        return torch.broadcast_shapes(shape, *(value.shape for value in map(vars(self).get, self._arguments) if isinstance(value, torch.Tensor)))
+
+    inverse_shape = forward_shape
+
+
+@from_rows()
+class PowerTransform(_Broadcasting):
+    """y = x to the power `exponent`.
+
+    >>> torch.distributions.PowerTransform(2.0)(torch.tensor(3.0))
+    tensor(9.)
+    """
+
+    domain = codomain = constraints.positive
+    bijective = True
+    _arguments = ("exponent",)
+
+    def __init__(self, exponent, cache_size=0):
+        Transform.__init__(self, cache_size)
+        self.exponent = broadcast_all(exponent)[0]
+
+    @lazy_property
+    def sign(self):
+        return torch.sign(self.exponent)
+
+    def __eq__(self, other):
+        return isinstance(other, PowerTransform) and _equal(self.exponent, other.exponent)
 
 
 def _equal(a, b):
     """Equality of numbers or tensors."""
-    numbers = isinstance(a, (int, float)) and isinstance(b, (int, float))
-    return a == b if numbers else bool(torch.as_tensor(a == b).all())
+    same = a == b
+    return bool(same.all()) if isinstance(same, torch.Tensor) else same
 
 
-class AffineTransform(Transform):
+@from_rows()
+class AffineTransform(_Broadcasting):
     """y = `loc` + `scale` x; with `event_dim` more than 0 the last dimensions make up one event.
 
     >>> torch.distributions.AffineTransform(1.0, 2.0)(torch.tensor(3.0))
@@ -547,67 +452,37 @@ class AffineTransform(Transform):
     """
 
     bijective = True
+    event_dim = of("_event_dim")
+    _arguments = ("loc", "scale", "event_dim")
 
     def __init__(self, loc, scale, event_dim=0, cache_size=0):
-        super().__init__(cache_size=cache_size)
-        self.loc = loc
-        self.scale = scale
-        self._event_dim = event_dim
-
-    @property
-    def event_dim(self):
-        return self._event_dim
-
-    def _real(self):
-        return constraints.real if self.event_dim == 0 else constraints.independent(constraints.real, self.event_dim)
+        Transform.__init__(self, cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
-        return self._real()
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
-        return self._real()
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+    codomain = domain
 
     def __eq__(self, other):
-        return isinstance(other, AffineTransform) and _equal(self.loc, other.loc) and _equal(self.scale, other.scale)
+        return isinstance(other, AffineTransform) and all(_equal(a, b) for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
 
     @property
     def sign(self):
         if isinstance(self.scale, torch.Tensor):
-            return self.scale.sign()
-        return (self.scale > 0) - (self.scale < 0)
-
-    def _call(self, x):
-        return self.loc + self.scale * x
-
-    def _inverse(self, y):
-        return (y - self.loc) / self.scale
+            return torch.sign(self.scale)
+        return int(self.scale > 0) - int(self.scale < 0)
 
     def log_abs_det_jacobian(self, x, y):
-        shape = x.shape
         if isinstance(self.scale, torch.Tensor):
-            result = self.scale.abs().log()
+            slope = torch.log(torch.abs(self.scale))
         else:
-            result = torch.full_like(x, math.log(abs(self.scale)))
-        if self.event_dim:
-            result = result.view(result.size()[: -self.event_dim] + (-1,)).sum(-1)
-            shape = shape[: -self.event_dim]
-        return result.expand(shape)
-
-    def _shape(self, shape):
-        return torch.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
-
-    def forward_shape(self, shape):
-        return self._shape(shape)
-
-    def inverse_shape(self, shape):
-        return self._shape(shape)
+            slope = torch.full_like(x, math.log(abs(self.scale)))
+        return _sum_rightmost(slope, self._event_dim).expand(x.shape[: x.dim() - self._event_dim])
 
 
+@from_rows()
 class CorrCholeskyTransform(Transform):
     r"""From D (D - 1) / 2 real numbers to the Cholesky factor of a D x D correlation matrix.
 
@@ -619,50 +494,26 @@ class CorrCholeskyTransform(Transform):
             [0., 1.]])
     """
 
-    domain = constraints.real_vector
-    codomain = constraints.corr_cholesky
+    domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x):
-        x = torch.tanh(x)
-        eps = torch.finfo(x.dtype).eps
-        r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
-        left = (1 - r * r).sqrt().cumprod(-1)  # what remains of a row's length after each of its numbers
-        r = r + torch.eye(r.shape[-1], dtype=r.dtype, device=r.device)
-        return r * F.pad(left[..., :-1], [1, 0], value=1)
-
-    def _inverse(self, y):
-        left = 1 - torch.cumsum(y * y, dim=-1)
-        vector = tril_matrix_to_vec(y, diag=-1)
-        length = tril_matrix_to_vec(F.pad(left[..., :-1], [1, 0], value=1), diag=-1)
-        t = vector / length.sqrt()
-        return (t.log1p() - t.neg().log1p()) / 2  # the inverse of tanh
-
-    def log_abs_det_jacobian(self, x, y, intermediates=None):
-        left = 1 - (y * y).cumsum(dim=-1)
-        lengths = tril_matrix_to_vec(left, diag=-2)
-        stick = 0.5 * lengths.log().sum(-1)
-        return stick - 2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
-
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        count = shape[-1]
-        size = round((0.25 + 2 * count) ** 0.5 + 0.5)
-        if size * (size - 1) // 2 != count:
-            raise ValueError("Input is not a flattened lower-diagonal number")
-        return shape[:-1] + (size, size)
+        _at_least(1, shape)
+        *batch, count = shape
+        rows = (1 + math.isqrt(1 + 8 * count)) // 2
+        if rows * (rows - 1) != 2 * count:
+            raise ValueError(f"CorrCholeskyTransform: expected n (n - 1) / 2 numbers, got {count}")
+        return torch.Size((*batch, rows, rows))
 
     def inverse_shape(self, shape):
-        if len(shape) < 2:
-            raise ValueError("Too few dimensions on input")
-        if shape[-2] != shape[-1]:
-            raise ValueError("Input is not square")
-        size = shape[-1]
-        return shape[:-2] + (size * (size - 1) // 2,)
+        _at_least(2, shape)
+        *batch, rows, columns = shape
+        if rows != columns:
+            raise ValueError(f"CorrCholeskyTransform: expected square matrices, got shape {shape}")
+        return torch.Size((*batch, math.comb(rows, 2)))
 
 
-@_same_kind
+@_plain
 class SoftmaxTransform(Transform):
     """From real vectors to the simplex by exponents and division; the inverse is the logarithm. Not bijective.
 
@@ -670,28 +521,16 @@ class SoftmaxTransform(Transform):
     tensor([0.5000, 0.5000])
     """
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
-
-    def _call(self, x):
-        shares = (x - x.max(-1, True)[0]).exp()
-        return shares / shares.sum(-1, True)
-
-    def _inverse(self, y):
-        return y.log()
+    domain, codomain = constraints.real_vector, constraints.simplex
 
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
+        _at_least(1, shape)
         return shape
 
-    def inverse_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape
+    inverse_shape = forward_shape
 
 
-@_same_kind
+@_plain
 class StickBreakingTransform(Transform):
     """From real vectors to a simplex of one dimension more: each number breaks off its share of what is left of a stick.
 
@@ -699,40 +538,19 @@ class StickBreakingTransform(Transform):
     tensor([0.3333, 0.3333, 0.3333])
     """
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
+    domain, codomain = constraints.real_vector, constraints.simplex
     bijective = True
 
-    def _parts_left(self, x):
-        """How many parts there are still to be made at each number, less the one made."""
-        return x.shape[-1] + 1 - x.new_ones(x.shape[-1]).cumsum(-1)
-
-    def _call(self, x):
-        share = SigmoidTransform()(x - self._parts_left(x).log())
-        left = (1 - share).cumprod(-1)
-        return F.pad(share, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
-
-    def _inverse(self, y):
-        cut = y[..., :-1]
-        left = (1 - cut.cumsum(-1)).clamp(min=torch.finfo(y.dtype).tiny)
-        return cut.log() - left.log() + self._parts_left(cut).log()
-
-    def log_abs_det_jacobian(self, x, y):
-        x = x - self._parts_left(x).log()
-        return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
-
-    def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape[:-1] + (shape[-1] + 1,)
+    def forward_shape(self, shape, more=1):
+        _at_least(1, shape)
+        *batch, count = shape
+        return torch.Size((*batch, count + more))
 
     def inverse_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape[:-1] + (shape[-1] - 1,)
+        return self.forward_shape(shape, -1)
 
 
-@_same_kind
+@_plain
 class LowerCholeskyTransform(Transform):
     """From square matrices to lower triangular ones with a positive diagonal, the exponential of the argument's.
 
@@ -741,17 +559,10 @@ class LowerCholeskyTransform(Transform):
             [0., 1.]])
     """
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
-
-    def _call(self, x):
-        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
-
-    def _inverse(self, y):
-        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
 
-@_same_kind
+@_plain
 class PositiveDefiniteTransform(Transform):
     """From square matrices to positive definite ones: the product of a Cholesky factor with its transpose.
 
@@ -760,28 +571,52 @@ class PositiveDefiniteTransform(Transform):
             [0., 1.]])
     """
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.positive_definite
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
+
+
+class _OfPieces(Transform):
+    """Transforms of pieces along a dimension. Subclasses say how values are cut, and how they are put together."""
+
+    def __init__(self, tseq, dim, cache_size):
+        Transform.__init__(self, cache_size)
+        for step in tseq:
+            if not isinstance(step, Transform):
+                raise AssertionError(f"{type(self).__name__}: expected transforms, got {type(step).__name__}")
+        self.transforms = [step.with_cache(cache_size) if cache_size else step for step in tseq]
+        self.dim = dim
+
+    def _pieces(self, value, name):
+        kind, dim = type(self).__name__, self.dim
+        if dim not in range(-value.dim(), value.dim()):
+            raise AssertionError(f"{kind}: dim is out of range, got {dim} for {name} of {value.dim()} dimensions")
+        if value.size(dim) != self._length():
+            raise AssertionError(f"{kind}: expected size {self._length()} at dim {dim} of {name}, got {value.size(dim)}")
+        return self._cut(value)
 
     def _call(self, x):
-        x = LowerCholeskyTransform()(x)
-        return x @ x.mT
+        return self._join([step(piece) for step, piece in zip(self.transforms, self._pieces(x, "x"), strict=True)], self.dim)
 
     def _inverse(self, y):
-        return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
+        return self._join([step.inv(piece) for step, piece in zip(self.transforms, self._pieces(y, "y"), strict=True)], self.dim)
+
+    def _jacobians(self, x, y):
+        sides = zip(self.transforms, self._pieces(x, "x"), self._pieces(y, "y"), strict=True)
+        return [step.log_abs_det_jacobian(before, after) for step, before, after in sides]
+
+    @property
+    def bijective(self):
+        return all(step.bijective for step in self.transforms)
+
+    @constraints.dependent_property
+    def domain(self):
+        return self._side("domain")
+
+    @constraints.dependent_property
+    def codomain(self):
+        return self._side("codomain")
 
 
-def _check_sequence(tseq):
-    if not all(isinstance(t, Transform) for t in tseq):
-        raise AssertionError("All elements of tseq must be Transform instances")
-
-
-def _check_dim(dim, value, name):
-    if not -value.dim() <= dim < value.dim():
-        raise AssertionError(f"dim {dim} out of range for {name} with {value.dim()} dimensions")
-
-
-class CatTransform(Transform):
+class CatTransform(_OfPieces):
     """Transforms of pieces of the lengths `lengths`, 1 by default, along `dim`.
 
     >>> T = torch.distributions
@@ -789,63 +624,38 @@ class CatTransform(Transform):
     tensor([1., 0., 0.])
     """
 
+    _arguments = ("transforms", "dim", "lengths")
+    _join = staticmethod(torch.cat)
+
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
-        _check_sequence(tseq)
-        if cache_size:
-            tseq = [t.with_cache(cache_size) for t in tseq]
-        super().__init__(cache_size=cache_size)
-        self.transforms = list(tseq)
-        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = list(lengths or [1] * len(self.transforms))
         if len(self.lengths) != len(self.transforms):
-            raise AssertionError(f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})")
-        self.dim = dim
+            raise AssertionError(f"CatTransform: expected a length for each of {len(self.transforms)} transforms, got {len(self.lengths)}")
 
     @lazy_property
     def event_dim(self):
-        return max(t.event_dim for t in self.transforms)
+        return max(step.event_dim for step in self.transforms)
 
-    @lazy_property
-    def length(self):
+    def _length(self):
         return sum(self.lengths)
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+    length = property(_length)
 
-    def _pieces(self, value, name):
-        _check_dim(self.dim, value, name)
-        if value.size(self.dim) != self.length:
-            raise AssertionError(f"{name} size at dim {self.dim} is {value.size(self.dim)}, expected {self.length}")
+    def _cut(self, value):
         return value.split(self.lengths, self.dim)
 
-    def _call(self, x):
-        return torch.cat([t(piece) for t, piece in zip(self.transforms, self._pieces(x, "x"), strict=True)], dim=self.dim)
-
-    def _inverse(self, y):
-        return torch.cat([t.inv(piece) for t, piece in zip(self.transforms, self._pieces(y, "y"), strict=True)], dim=self.dim)
+    def _side(self, name):
+        return constraints.cat([getattr(step, name) for step in self.transforms], self.dim, self.lengths)
 
     def log_abs_det_jacobian(self, x, y):
-        terms = []
-        for t, before, after in zip(self.transforms, self._pieces(x, "x"), self._pieces(y, "y"), strict=True):
-            term = t.log_abs_det_jacobian(before, after)
-            terms.append(_sum_rightmost(term, self.event_dim - t.event_dim) if t.event_dim < self.event_dim else term)
-        dim = self.dim - x.dim() if self.dim >= 0 else self.dim
-        dim += self.event_dim
-        return torch.cat(terms, dim=dim) if dim < 0 else sum(terms)
-
-    @property
-    def bijective(self):
-        return all(t.bijective for t in self.transforms)
-
-    @constraints.dependent_property
-    def domain(self):
-        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
-
-    @constraints.dependent_property
-    def codomain(self):
-        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+        most = self.event_dim
+        terms = [_sum_rightmost(term, most - step.event_dim) for term, step in zip(self._jacobians(x, y), self.transforms, strict=True)]
+        place = most + (self.dim - x.dim() if self.dim >= 0 else self.dim)
+        return torch.cat(terms, place) if place < 0 else sum(terms)
 
 
-class StackTransform(Transform):
+class StackTransform(_OfPieces):
     """Transforms of the slices along `dim`.
 
     >>> T = torch.distributions
@@ -853,47 +663,23 @@ class StackTransform(Transform):
     tensor([1., 0.])
     """
 
+    _arguments = ("transforms", "dim")
+    _join = staticmethod(torch.stack)
+
     def __init__(self, tseq, dim=0, cache_size=0):
-        _check_sequence(tseq)
-        if cache_size:
-            tseq = [t.with_cache(cache_size) for t in tseq]
-        super().__init__(cache_size=cache_size)
-        self.transforms = list(tseq)
-        self.dim = dim
+        super().__init__(tseq, dim, cache_size)
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+    def _length(self):
+        return len(self.transforms)
 
-    def _slice(self, z):
-        return [z.select(self.dim, i) for i in range(z.size(self.dim))]
+    def _cut(self, value):
+        return value.unbind(self.dim)
 
-    def _slices(self, value, name):
-        _check_dim(self.dim, value, name)
-        if value.size(self.dim) != len(self.transforms):
-            raise AssertionError(f"{name} size at dim {self.dim} is {value.size(self.dim)}, expected {len(self.transforms)}")
-        return self._slice(value)
-
-    def _call(self, x):
-        return torch.stack([t(v) for t, v in zip(self.transforms, self._slices(x, "x"), strict=True)], dim=self.dim)
-
-    def _inverse(self, y):
-        return torch.stack([t.inv(v) for t, v in zip(self.transforms, self._slices(y, "y"), strict=True)], dim=self.dim)
+    def _side(self, name):
+        return constraints.stack([getattr(step, name) for step in self.transforms], self.dim)
 
     def log_abs_det_jacobian(self, x, y):
-        pairs = zip(self.transforms, self._slices(x, "x"), self._slices(y, "y"), strict=True)
-        return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in pairs], dim=self.dim)
-
-    @property
-    def bijective(self):
-        return all(t.bijective for t in self.transforms)
-
-    @constraints.dependent_property
-    def domain(self):
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self):
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+        return torch.stack(self._jacobians(x, y), self.dim)
 
 
 class CumulativeDistributionTransform(Transform):
@@ -904,32 +690,21 @@ class CumulativeDistributionTransform(Transform):
     tensor(0.5000)
     """
 
-    bijective = True
+    bijective, sign = True, 1
     codomain = constraints.unit_interval
-    sign = +1
+    domain = of("distribution.support")
+    _call, _inverse = of("distribution.cdf"), of("distribution.icdf")
+    _arguments = ("distribution",)
 
     def __init__(self, distribution, cache_size=0):
-        super().__init__(cache_size=cache_size)
+        Transform.__init__(self, cache_size)
         self.distribution = distribution
-
-    @property
-    def domain(self):
-        return self.distribution.support
-
-    def _call(self, x):
-        return self.distribution.cdf(x)
-
-    def _inverse(self, y):
-        return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x, y):
         return self.distribution.log_prob(x)
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
 
 
 def __getattr__(name):
     from cresset import _missing
 
-    return _missing.found(__name__, name)
+    raise _missing.error(__name__, name)

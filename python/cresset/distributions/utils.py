@@ -1,4 +1,4 @@
-"""What distributions share: broadcasting of parameters, probabilities and logits, triangular matrices as vectors."""
+"""Shared by distributions: broadcasting of parameters, probabilities and logits, triangular matrices as vectors."""
 
 import functools
 import math
@@ -13,6 +13,15 @@ def _is_tensor_like(value):
     return isinstance(value, torch.Tensor) or hasattr(type(value), "__torch_function__")
 
 
+def only_one(kind, **choices):
+    """The name of the one argument that is given. Raises ValueError where there is none, or several."""
+    given = [name for name, value in choices.items() if value is not None]
+    if len(given) != 1:
+        *names, last = choices
+        raise ValueError(f"{kind}: expected exactly one of {', '.join(names)} and {last}, got {'several' if given else 'none'}")
+    return given[0]
+
+
 def broadcast_all(*values):
     """Tensors and numbers as tensors of one shape; numbers take the dtype and device of the first tensor, else the default dtype.
 
@@ -22,7 +31,7 @@ def broadcast_all(*values):
     (tensor([0., 0.]), tensor([1., 1.]))
     """
     if not all(_is_tensor_like(v) or isinstance(v, Number) for v in values):
-        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
+        raise ValueError(f"broadcast_all: expected tensors and numbers, got {', '.join(type(v).__name__ for v in values)}")
     first = next((v for v in values if isinstance(v, torch.Tensor)), None)
     options = {"dtype": torch.get_default_dtype()} if first is None else {"dtype": first.dtype, "device": first.device}
     return torch.broadcast_tensors(*(v if _is_tensor_like(v) else torch.tensor(v, **options) for v in values))
@@ -107,7 +116,7 @@ def tril_matrix_to_vec(mat, diag=0):
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
-        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+        raise ValueError(f"tril_matrix_to_vec: diag is out of range, got {diag}, expected {-n} to {n - 1}")
     places = torch.arange(n, device=mat.device)
     return mat[..., places < places.view(-1, 1) + (diag + 1)]
 
@@ -124,7 +133,7 @@ def vec_to_tril_matrix(vec, diag=0):
     n = (-b + math.sqrt(b * b + 8 * count + 4 * abs(diag) * (diag + 1))) / 2
     size = round(n)
     if abs(n - size) > torch.finfo(torch.get_default_dtype()).eps:
-        raise ValueError(f"The size of last dimension is {count} which cannot be expressed as the lower triangular part of a square D x D matrix.")
+        raise ValueError(f"vec_to_tril_matrix: no square matrix has {count} numbers in its lower triangle with diag {diag}")
     places = torch.arange(size, device=vec.device)
     matrix = vec.new_zeros((*vec.shape[:-1], size, size))
     matrix[..., places < places.view(-1, 1) + (diag + 1)] = vec
@@ -132,24 +141,30 @@ def vec_to_tril_matrix(vec, diag=0):
 
 
 class _ProbsOrLogits:
-    """A law of yes and no that is given by chances `probs` or by log odds `logits`; the other one is computed at its first use."""
+    """A distribution that is given by chances `probs` or by log odds `logits`; the other one is computed at its first use."""
 
-    def _set_given(self, probs, logits, *others):
-        """Keeps the one that is given, and returns the others, all of one shape."""
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        *others, given = broadcast_all(*others, logits if probs is None else probs)
-        setattr(self, "logits" if probs is None else "probs", given)
-        return others
+    def _keep_given(self, validate_args, probs, logits, **others):
+        """Keeps the one of the two that is given, and `others` in its dtype, all of one shape."""
+        name = only_one("distributions", probs=probs, logits=logits)
+        *values, given = broadcast_all(*others.values(), probs if name == "probs" else logits)
+        for other, value in zip(others, values, strict=True):
+            setattr(self, other, value.type_as(given))
+        self._take(name, given, validate_args)
 
-    @property
-    def _param(self):
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+    def _take(self, name, value, validate_args):
+        setattr(self, name, value)
+        super().__init__(value.size(), validate_args=validate_args)
+
+    _param = property(lambda self: vars(self)["probs"] if "probs" in vars(self) else self.logits)
+    param_shape = property(lambda self: self._param.size(), doc="The shape of what was given.")
+
+    def _numbers_below(self, count, expand):
+        return self._along_batch(torch.arange(count, dtype=self._param.dtype, device=self._param.device), expand)
 
     @lazy_property
     def logits(self):
-        return probs_to_logits(self.probs, is_binary=True)
+        return probs_to_logits(self.probs, True)
 
     @lazy_property
     def probs(self):
-        return logits_to_probs(self.logits, is_binary=True)
+        return logits_to_probs(self.logits, True)

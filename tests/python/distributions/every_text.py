@@ -1,4 +1,4 @@
-"""What laws, constraints and transforms say of themselves and of mistakes: as tests/distributions/texts.h."""
+"""What distributions, constraints and transforms say of themselves and of mistakes: as tests/distributions/texts.h."""
 
 import warnings
 
@@ -6,7 +6,7 @@ import cresset as torch
 from cresset import distributions as D
 from cresset.distributions import constraints as C
 
-from . import every_law
+from . import every_distribution
 
 nan, inf = torch.nan, torch.inf
 
@@ -181,16 +181,16 @@ def mistakes():
 
 def selves():
     found = {}
-    for name, make in every_law.laws(torch).items():
-        law, _ = every_law.made(torch, make, torch.float32)
-        found[f"law {name}"] = repr(law)
-        found[f"support {name}"] = text_of(lambda law=law: repr(law.support))
-        found[f"arguments {name}"] = "".join(f"{argument}: {constraint!r} " for argument, constraint in law.arg_constraints.items())
-        text_of(lambda law=law: str(law.entropy()))
-        text_of(lambda law=law: str(law.mean))
-        found[f"law used {name}"] = repr(law)
-        found[f"able {name}"] = f"{int(law.has_rsample)}{int(law.has_enumerate_support)}"
-        found[f"expanded {name}"] = repr(law.expand((2,) * (1 + len(law.batch_shape))))
+    for name, make in every_distribution.distributions(torch).items():
+        distribution, _ = every_distribution.made(torch, make, torch.float32)
+        found[f"distribution {name}"] = repr(distribution)
+        found[f"support {name}"] = text_of(lambda distribution=distribution: repr(distribution.support))
+        found[f"arguments {name}"] = "".join(f"{argument}: {constraint!r} " for argument, constraint in distribution.arg_constraints.items())
+        text_of(lambda distribution=distribution: str(distribution.entropy()))
+        text_of(lambda distribution=distribution: str(distribution.mean))
+        found[f"distribution used {name}"] = repr(distribution)
+        found[f"able {name}"] = f"{int(distribution.has_rsample)}{int(distribution.has_enumerate_support)}"
+        found[f"expanded {name}"] = repr(distribution.expand((2,) * (1 + len(distribution.batch_shape))))
     return found
 
 

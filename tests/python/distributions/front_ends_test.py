@@ -1,4 +1,4 @@
-"""C++ and Python say the same: every method of every law, every divergence and transform bit for bit, and all texts."""
+"""C++ and Python say the same: every method of every distribution, every divergence and transform bit for bit, and all texts."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import _cresset
 
 import cresset as torch
 
-from . import every_law, every_text
+from . import every_distribution, every_text
 
 PROGRAM = os.path.join(os.path.dirname(_cresset.__file__), "..", "tests", "distributions_test")  # of the same build
 
@@ -25,8 +25,8 @@ class FrontEnds(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "laws")
-            done = subprocess.run([PROGRAM, "--gtest_filter=Laws.Written"], capture_output=True, text=True, env={**os.environ, "CRESSET_LAWS": path})
+            path = os.path.join(folder, "distributions")
+            done = subprocess.run([PROGRAM, "--gtest_filter=Distributions.Written"], capture_output=True, text=True, env={**os.environ, "CRESSET_DISTRIBUTIONS": path})
             if done.returncode:
                 raise AssertionError(done.stdout + done.stderr)
             with open(path) as file:
@@ -43,10 +43,10 @@ class FrontEnds(unittest.TestCase):
         dtype = getattr(torch, kind)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for law, make in every_law.laws(torch).items():
-                for method, value in every_law.numbers_of(torch, make, dtype).items():
-                    yield f"{law} {method}", value
-            for pair, value in every_law.divergences(torch, dtype).items():
+            for distribution, make in every_distribution.distributions(torch).items():
+                for method, value in every_distribution.numbers_of(torch, make, dtype).items():
+                    yield f"{distribution} {method}", value
+            for pair, value in every_distribution.divergences(torch, dtype).items():
                 yield f"KL {pair}", value
 
     def test_every_number(self):

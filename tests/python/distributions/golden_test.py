@@ -6,7 +6,7 @@ import warnings
 import cresset as torch
 from cresset import distributions as D
 
-#: Law -> two samples after `manual_seed(11)`, their log probabilities.
+#: Distribution -> two samples after `manual_seed(11)`, their log probabilities.
 GOLDEN = {
     "D.Bernoulli(t([0.2, 0.7]))": ([1.0, 0.0, 0.0, 1.0], [-1.6094379, -1.2039728, -0.2231436, -0.3566749]),
     "D.Beta(t([0.5, 2.0]), t([1.5, 3.0]))": ([0.8250568, 0.3753912, 0.5815076, 0.3977155], [-1.2270782, 0.5638606, -0.6160654, 0.5488376]),
@@ -78,11 +78,11 @@ class Golden(unittest.TestCase):
             with self.subTest(text):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    law = eval(text, {"D": D, "t": t})
+                    distribution = eval(text, {"D": D, "t": t})
                 torch.manual_seed(11)
-                drawn = law.sample((2,))
+                drawn = distribution.sample((2,))
                 self.assertFalse(drawn.requires_grad)
-                for got, expected in ((drawn, samples), (law.log_prob(drawn), log_probs)):
+                for got, expected in ((drawn, samples), (distribution.log_prob(drawn), log_probs)):
                     self.assertEqual(got.numel(), len(expected))
                     for a, b in zip(got.flatten().tolist(), expected, strict=True):
                         self.assertAlmostEqual(a, b, 6)
@@ -101,12 +101,12 @@ class Gradients(unittest.TestCase):
         }  # fmt: skip
         loose = {"Gamma", "StudentT", "InverseGamma"}  # rejection: another try at a nearby parameter is unlikely, and the derivative is implicit
         checked = 0
-        for name, (law, values) in makers.items():
+        for name, (distribution, values) in makers.items():
             parameters = [t(v).requires_grad_() for v in values]
 
-            def draw(*given, law=law):
+            def draw(*given, distribution=distribution):
                 torch.manual_seed(5)
-                return law(*given).rsample((3,)).sum()
+                return distribution(*given).rsample((3,)).sum()
 
             grads = torch.autograd.grad(draw(*parameters), parameters)
             if name not in loose:

@@ -1,5 +1,5 @@
 #pragma once
-// One law of each kind, and what all their methods give: front_ends_test.py asks the same of Python, golden_laws.py of PyTorch.
+// One distribution of each kind, and what all their methods give: front_ends_test.py asks the same of Python, golden_distributions.py of PyTorch.
 
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ inline Tensor from_numbers(const std::vector<double>& numbers) {
   return t;
 }
 
-// Makes the tensors that laws are made of, as leaves of a dtype.
+// Makes the tensors that distributions are made of, as leaves of a dtype.
 class Leaves {
  public:
   explicit Leaves(ScalarType dtype) : dtype_(dtype) {}
@@ -36,7 +36,7 @@ class Leaves {
 
 using Make = std::function<Distribution(Leaves&)>;
 
-inline const std::vector<std::pair<std::string, Make>>& laws() {
+inline const std::vector<std::pair<std::string, Make>>& distributions() {
   static const std::vector<std::pair<std::string, Make>> all = {
       {"Bernoulli",
        [](Leaves& t) {
@@ -310,21 +310,21 @@ inline const std::vector<std::pair<std::string, Make>>& laws() {
   return all;
 }
 
-// A shape of three places that broadcasts against the law's batch and event.
-inline std::vector<int64_t> three_before(const Distribution& law) {
+// A shape of three places that broadcasts against the distribution's batch and event.
+inline std::vector<int64_t> three_before(const Distribution& distribution) {
   std::vector<int64_t> shape{3};
-  shape.resize(1 + law.batch_shape().size() + law.event_shape().size(), 1);
+  shape.resize(1 + distribution.batch_shape().size() + distribution.event_shape().size(), 1);
   return shape;
 }
 
-// What the methods of a law give, by name; methods that it does not have are left out.
+// What the methods of a distribution give, by name; methods that it does not have are left out.
 inline std::map<std::string, Tensor> numbers_of(const Make& make, ScalarType dtype) {
   std::map<std::string, Tensor> found;
   Leaves leaves(dtype);
   const bool low = dtype == ScalarType::Half || dtype == ScalarType::BFloat16;
-  Distribution law;
+  Distribution distribution;
   try {
-    law = make(leaves);
+    distribution = make(leaves);
   } catch (const Error&) {
     if (!low) throw;
     return found;
@@ -346,27 +346,27 @@ inline std::map<std::string, Tensor> numbers_of(const Make& make, ScalarType dty
     for (size_t i = 0; i < grads.size(); i++)
       if (grads[i].defined()) found[name + ".grad" + std::to_string(i)] = grads[i];
   };
-  add("sample", [&] { return law.sample({3}); });
+  add("sample", [&] { return distribution.sample({3}); });
   if (!found.count("sample")) return found;
   const Tensor value = found.at("sample");
-  add("rsample", [&] { return law.rsample({3}); });
+  add("rsample", [&] { return distribution.rsample({3}); });
   add_gradients("rsample");
-  add("log_prob", [&] { return law.log_prob(value); });
+  add("log_prob", [&] { return distribution.log_prob(value); });
   add_gradients("log_prob");
-  add("cdf", [&] { return law.cdf(value); });
-  add("icdf", [&] { return law.icdf(linspace(0.1, 0.9, 3, dtype).reshape(three_before(law))); });
-  add("entropy", [&] { return law.entropy(); });
+  add("cdf", [&] { return distribution.cdf(value); });
+  add("icdf", [&] { return distribution.icdf(linspace(0.1, 0.9, 3, dtype).reshape(three_before(distribution))); });
+  add("entropy", [&] { return distribution.entropy(); });
   add_gradients("entropy");
-  add("perplexity", [&] { return law.perplexity(); });
-  add("mean", [&] { return law.mean(); });
-  add("mode", [&] { return law.mode(); });
-  add("variance", [&] { return law.variance(); });
-  add("stddev", [&] { return law.stddev(); });
-  add("enumerate", [&] { return law.enumerate_support(); });
-  add("enumerate_narrow", [&] { return law.enumerate_support(false); });
+  add("perplexity", [&] { return distribution.perplexity(); });
+  add("mean", [&] { return distribution.mean(); });
+  add("mode", [&] { return distribution.mode(); });
+  add("variance", [&] { return distribution.variance(); });
+  add("stddev", [&] { return distribution.stddev(); });
+  add("enumerate", [&] { return distribution.enumerate_support(); });
+  add("enumerate_narrow", [&] { return distribution.enumerate_support(false); });
   std::vector<int64_t> wide{4};
-  for (const int64_t size : law.batch_shape()) wide.push_back(size);
-  const Distribution expanded = law.expand(wide);
+  for (const int64_t size : distribution.batch_shape()) wide.push_back(size);
+  const Distribution expanded = distribution.expand(wide);
   add("expanded", [&] { return expanded.sample({2}); });
   if (!found.count("expanded")) return found;
   const Tensor wide_value = found.at("expanded");

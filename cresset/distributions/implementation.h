@@ -1,15 +1,15 @@
 #pragma once
-// What the laws' implementations share; not for users.
+// What the distributions' implementations share; not for users.
 
 #include <cmath>
 
-#include "cresset/distributions/laws.h"
+#include "cresset/distributions/families.h"
 #include "cresset/distributions/support.h"
 
 namespace cresset::distributions {
 
 template <class Self, class Handle, class Base = DistributionImpl>
-struct LawOf : Base {
+struct ImplOf : Base {
   using Base::Base;
   const Kind& kind() const override { return Handle::kKind; }
   DistributionImpl* copy() const override { return new Self(static_cast<const Self&>(*this)); }
@@ -17,22 +17,27 @@ struct LawOf : Base {
 
 constexpr int8_t kScalars[4] = {0, 0, 0, 0};
 
-// A law whose parameters are numbers for each place of the batch: slots of one shape.
-struct PlainImpl : DistributionImpl {
-  PlainImpl(std::initializer_list<TensorOrNumber> parameters) {
-    slots_ = broadcast_all(parameters);
-    batch_shape_ = slots_[0].sizes().vec();
-  }
-  ArrayRef<int8_t> slot_dims() const override { return {kScalars, slots_.size()}; }
+// A family with k = 0.
+struct FamilyImpl : ExponentialFamilyImpl {
+  double mean_carrier_measure() const override { return 0; }
 };
 
-struct PlainFamilyImpl : ExponentialFamilyImpl {
-  PlainFamilyImpl(std::initializer_list<TensorOrNumber> parameters) {
-    slots_ = broadcast_all(parameters);
-    batch_shape_ = slots_[0].sizes().vec();
+// Parameters are numbers for each place of the batch, in slots of one shape; all methods are rows.
+template <class Handle, const auto& kArguments, Constraint (*kSupport)(), class Base = DistributionImpl>
+struct Plain : ImplOf<Plain<Handle, kArguments, kSupport, Base>, Handle, Base> {
+  Plain(std::initializer_list<TensorOrNumber> parameters) {
+    this->slots_ = broadcast_all(parameters);
+    this->batch_shape_ = this->slots_[0].sizes().vec();
   }
-  ArrayRef<int8_t> slot_dims() const override { return {kScalars, slots_.size()}; }
+  ArrayRef<int8_t> slot_dims() const override { return {kScalars, this->slots_.size()}; }
+  ArrayRef<Argument> arguments() const override { return kArguments; }
+  Constraint support() const override { return kSupport(); }
 };
+
+// Errors: ValueError unless one of probs and logits is given.
+inline void check_one(bool probs, bool logits) {
+  CRESSET_CHECK_VALUE(probs != logits, "distributions: expected exactly one of probs and logits, got ", probs ? "several" : "none");
+}
 
 // Slots 0 and 1 are chances `probs` and log odds `logits`, one given, the other computed at its first use; then come `others`.
 std::vector<Tensor> probs_and_logits(const TensorOrNumber& probs, const TensorOrNumber& logits, const TensorOrNumber& other = {});

@@ -1,6 +1,8 @@
-// Laws made of laws: transformed values, dimensions of the batch as parts of an event, mixtures.
+// Distributions made of distributions: transformed values, dimensions of the batch as parts of an event, mixtures.
 
 #include "cresset/distributions/transformed.h"
+
+#include "cresset/distributions/rows.h"
 
 namespace cresset::distributions {
 
@@ -9,14 +11,15 @@ TransformedImpl::TransformedImpl(Distribution base, std::vector<Transform> given
   const Shape shape = join(base.batch_shape(), base.event_shape());
   const int64_t base_dim = static_cast<int64_t>(base.event_shape().size()), in = transform.domain().event_dim(),
                 out = transform.codomain().event_dim();
-  CRESSET_CHECK_VALUE(static_cast<int64_t>(shape.size()) >= in, "base_distribution needs to have shape with size at least ", in,
-                      ", but got ", size_text(shape), ".");
+  CRESSET_CHECK_VALUE(static_cast<int64_t>(shape.size()) >= in, "TransformedDistribution: the transforms take events of ", in,
+                      " dimensions, got a base of shape ", size_text(shape));
   const Shape forward = transform.forward_shape(shape), wide = transform.inverse_shape(forward);
   if (shape != wide) base = base.expand(but_last(wide, static_cast<size_t>(base_dim)));
   if (in > base_dim) base = Independent(base, in - base_dim);
   parts_ = {base};
   const size_t event_dim = static_cast<size_t>(out + std::max<int64_t>(base_dim - in, 0));
-  CRESSET_CHECK(forward.size() >= event_dim, "forward_shape length ", forward.size(), " must be >= event_dim ", event_dim);
+  CRESSET_CHECK(forward.size() >= event_dim, "TransformedDistribution: forward_shape gives ", forward.size(), " dimensions, expected ",
+                event_dim, " or more");
   batch_shape_ = but_last(forward, event_dim).vec();
   event_shape_ = last(forward, event_dim).vec();
 }
@@ -46,6 +49,7 @@ Tensor TransformedImpl::sample(IntArrayRef sample_shape) const { return forward(
 Tensor TransformedImpl::rsample(IntArrayRef sample_shape) const { return forward(base().rsample(sample_shape)); }
 
 Tensor TransformedImpl::log_prob(const Tensor& value) const {
+  if (formula_of(kind(), &Formulas::log_prob)) return DistributionImpl::log_prob(value);
   check(value);
   int64_t dim = static_cast<int64_t>(event_shape_.size());
   Tensor result, y = value;
@@ -79,25 +83,28 @@ Tensor TransformedImpl::monotonize(const Tensor& value) const {
 }
 
 Tensor TransformedImpl::cdf(const Tensor& given) const {
+  if (formula_of(kind(), &Formulas::cdf)) return DistributionImpl::cdf(given);
   Tensor value = given;
   for (size_t i = transforms.size(); i-- > 0;) value = transforms[i].inv()(value);
   if (validate_) base().impl().check_value(value);
   return monotonize(base().cdf(value));
 }
 
-Tensor TransformedImpl::icdf(const Tensor& value) const { return forward(base().icdf(monotonize(value))); }
+Tensor TransformedImpl::icdf(const Tensor& value) const {
+  if (formula_of(kind(), &Formulas::icdf)) return DistributionImpl::icdf(value);
+  return forward(base().icdf(monotonize(value)));
+}
 
 namespace {
 
-struct PlainTransformed final : LawOf<PlainTransformed, TransformedDistribution, TransformedImpl> {
-  using LawOf::LawOf;
+struct PlainTransformed final : ImplOf<PlainTransformed, TransformedDistribution, TransformedImpl> {
+  using ImplOf::ImplOf;
 };
 
-struct IndependentLaw final : LawOf<IndependentLaw, Independent> {
-  IndependentLaw(const Distribution& base, int64_t n) : ndims(n) {
+struct IndependentImpl final : ImplOf<IndependentImpl, Independent> {
+  IndependentImpl(const Distribution& base, int64_t n) : ndims(n) {
     const size_t dims = base.batch_shape().size();
-    CRESSET_CHECK_VALUE(n <= static_cast<int64_t>(dims),
-                        "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual ", n, " vs ", dims);
+    CRESSET_CHECK_VALUE(n <= static_cast<int64_t>(dims), "Independent: expected reinterpreted_batch_ndims of at most ", dims, ", got ", n);
     const Shape shape = join(base.batch_shape(), base.event_shape());
     const IntArrayRef all(shape);
     batch_shape_ = all.slice(0, dims - static_cast<size_t>(n)).vec();
@@ -118,28 +125,25 @@ struct IndependentLaw final : LawOf<IndependentLaw, Independent> {
   Tensor log_prob(const Tensor& value) const override { return sum_rightmost(parts_[0].log_prob(value), ndims); }
   Tensor entropy() const override { return sum_rightmost(parts_[0].entropy(), ndims); }
   Tensor enumerate_support(bool expand) const override {
-    CRESSET_CHECK_NOT_IMPLEMENTED(ndims <= 0, "Enumeration over cartesian product is not implemented");
+    CRESSET_CHECK_NOT_IMPLEMENTED(ndims <= 0, "Independent does not enumerate the values of several dimensions together");
     return parts_[0].enumerate_support(expand);
   }
   std::string str() const override { return "Independent(" + parts_[0].str() + ", " + std::to_string(ndims) + ")"; }
   int64_t ndims;
 };
 
-struct MixtureLaw final : LawOf<MixtureLaw, MixtureSameFamily> {
-  MixtureLaw(const Distribution& mixture, const Distribution& components) {
+struct MixtureImpl final : ImplOf<MixtureImpl, MixtureSameFamily> {
+  MixtureImpl(const Distribution& mixture, const Distribution& components) {
     CRESSET_CHECK_VALUE(mixture.defined() && mixture.is<Categorical>(),
-                        " The Mixture distribution needs to be an  instance of torch.distributions.Categorical");
-    CRESSET_CHECK_VALUE(components.defined(),
-                        "The Component distribution needs to be an instance of torch.distributions.Distribution");
+                        "MixtureSameFamily: expected a Categorical as mixture_distribution, got ",
+                        mixture.defined() ? mixture.kind().name : "none");
+    CRESSET_CHECK_VALUE(components.defined(), "MixtureSameFamily: expected a distribution as component_distribution, got none");
     const IntArrayRef batch = mixture.batch_shape(), all = components.batch_shape();
     const IntArrayRef wanted = all.slice(0, all.empty() ? 0 : all.size() - 1);
-    CRESSET_CHECK_VALUE(fit(batch, wanted), "`mixture_distribution.batch_shape` (", size_text(batch),
-                        ") is not compatible with `component_distribution.batch_shape`(", size_text(wanted), ")");
+    CRESSET_CHECK_VALUE(!all.empty(), "MixtureSameFamily: expected a component_distribution with a batch, got one without");
     count = mixture.as<Categorical>().logits().size(-1);
-    CRESSET_CHECK_INDEX(!all.empty(),
-                        "MixtureSameFamily: the component distribution must have a batch, one law for each component");
-    CRESSET_CHECK_VALUE(count == all.back(), "`mixture_distribution component` (", count,
-                        ") does not equal `component_distribution.batch_shape[-1]` (", all.back(), ")");
+    CRESSET_CHECK_VALUE(fit(batch, wanted) && count == all.back(), "MixtureSameFamily: expected a component batch of ",
+                        size_text(batch), " and then ", count, ", got ", size_text(all));
     parts_ = {mixture, components};
     batch_shape_ = wanted.vec();
     event_shape_ = components.event_shape().vec();
@@ -160,17 +164,15 @@ struct MixtureLaw final : LawOf<MixtureLaw, MixtureSameFamily> {
     return x.reshape(join(front, back));
   }
   Constraint support() const override { return constraints::MixtureSameFamilyConstraint(components().support()); }
-  Tensor mean() const override { return (padded_probs() * components().mean()).sum(-1 - event_dims()); }
-  // The law of total variance.
+  Tensor mean() const override { return _mixturesamefamily_mean(components().mean(), padded_probs(), -1 - event_dims()); }
   Tensor variance() const override {
     const Tensor probs = padded_probs();
-    const Tensor within = (probs * components().variance()).sum(-1 - event_dims());
-    return within + (probs * (components().mean() - pad(mean())).pow(2.0)).sum(-1 - event_dims());
+    return _mixturesamefamily_variance(components().mean(), components().variance(), probs, -1 - event_dims());
   }
-  Tensor cdf(const Tensor& x) const override { return (components().cdf(pad(x)) * mixture().probs()).sum(-1); }
+  Tensor cdf(const Tensor& x) const override { return _mixturesamefamily_cdf(components().cdf(pad(x)), mixture().probs()); }
   Tensor log_prob(const Tensor& x) const override {
     check(x);
-    return (components().log_prob(pad(x)) + mixture().logits().log_softmax(-1)).logsumexp({-1});
+    return _mixturesamefamily_log_prob(components().log_prob(pad(x)), mixture().logits());
   }
   Tensor sample(IntArrayRef sample_shape) const override {
     const int64_t dim = static_cast<int64_t>(sample_shape.size() + batch_shape_.size());
@@ -200,11 +202,11 @@ std::vector<Transform> TransformedDistribution::transforms() const {
   return static_cast<const TransformedImpl&>(impl()).transforms;
 }
 Independent::Independent(const Distribution& base_distribution, int64_t reinterpreted_batch_ndims, Validate validate_args)
-    : Distribution(new IndependentLaw(base_distribution, reinterpreted_batch_ndims), validate_args) {}
-int64_t Independent::reinterpreted_batch_ndims() const { return static_cast<const IndependentLaw&>(impl()).ndims; }
+    : Distribution(new IndependentImpl(base_distribution, reinterpreted_batch_ndims), validate_args) {}
+int64_t Independent::reinterpreted_batch_ndims() const { return static_cast<const IndependentImpl&>(impl()).ndims; }
 MixtureSameFamily::MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution,
                                      Validate validate_args)
-    : Distribution(new MixtureLaw(mixture_distribution, component_distribution), validate_args) {}
+    : Distribution(new MixtureImpl(mixture_distribution, component_distribution), validate_args) {}
 Categorical MixtureSameFamily::mixture_distribution() const { return impl().part(0).as<Categorical>(); }
 
 }  // namespace cresset::distributions

@@ -1,5 +1,5 @@
 #pragma once
-// The laws. Parameters and defaults are PyTorch's; what may be given in one of several forms is left out as `{}`.
+// The distributions. Parameters and defaults are PyTorch's; what may be given in one of several forms is left out as `{}`.
 
 #include "cresset/distributions/transforms.h"
 
@@ -7,7 +7,7 @@ namespace cresset::distributions {
 
 using Validate = std::optional<bool>;
 
-// The normal (Gaussian) law of mean `loc` and standard deviation `scale`.
+// The normal (Gaussian) distribution of mean `loc` and standard deviation `scale`.
 class CRESSET_API Normal : public ExponentialFamily {
  public:
   static const Kind kKind;
@@ -17,7 +17,7 @@ class CRESSET_API Normal : public ExponentialFamily {
   Tensor scale() const { return slot(1); }
 };
 
-// The Cauchy (Lorentz) law of median `loc` and half width at half maximum `scale`.
+// The Cauchy (Lorentz) distribution of median `loc` and half width at half maximum `scale`.
 class CRESSET_API Cauchy : public Distribution {
  public:
   static const Kind kKind;
@@ -27,7 +27,7 @@ class CRESSET_API Cauchy : public Distribution {
   Tensor scale() const { return slot(1); }
 };
 
-// The law of density exp(-|x - loc| / scale) / (2 scale).
+// The distribution of density exp(-|x - loc| / scale) / (2 scale).
 class CRESSET_API Laplace : public Distribution {
  public:
   static const Kind kKind;
@@ -37,7 +37,7 @@ class CRESSET_API Laplace : public Distribution {
   Tensor scale() const { return slot(1); }
 };
 
-// Student's t law of `df` degrees of freedom, moved by `loc` and stretched by `scale`.
+// Student's t distribution of `df` degrees of freedom, moved by `loc` and stretched by `scale`.
 class CRESSET_API StudentT : public Distribution {
  public:
   static const Kind kKind;
@@ -49,7 +49,7 @@ class CRESSET_API StudentT : public Distribution {
   Tensor scale() const { return slot(2); }
 };
 
-// The von Mises law of angles in [-pi, pi): `loc` is the mode, `concentration` as one over the variance of a normal law.
+// The von Mises distribution of angles in [-pi, pi): `loc` is the mode, `concentration` as one over the variance of a normal distribution.
 class CRESSET_API VonMises : public Distribution {
  public:
   static const Kind kKind;
@@ -59,7 +59,7 @@ class CRESSET_API VonMises : public Distribution {
   Tensor concentration() const { return slot(1); }
 };
 
-// The uniform law on [`low`, `high`).
+// The uniform distribution on [`low`, `high`).
 class CRESSET_API Uniform : public Distribution {
  public:
   static const Kind kKind;
@@ -69,7 +69,7 @@ class CRESSET_API Uniform : public Distribution {
   Tensor high() const { return slot(1); }
 };
 
-// The generalized Pareto law of exceedances: location, scale, and shape (0: exponential; -1: uniform).
+// The generalized Pareto distribution of exceedances: location, scale, and shape (0: exponential; -1: uniform).
 class CRESSET_API GeneralizedPareto : public Distribution {
  public:
   static const Kind kKind;
@@ -84,7 +84,7 @@ class CRESSET_API GeneralizedPareto : public Distribution {
   Tensor log_cdf(const Tensor& value) const;
 };
 
-// The exponential law of rate `rate`.
+// The exponential distribution of rate `rate`.
 class CRESSET_API Exponential : public ExponentialFamily {
  public:
   static const Kind kKind;
@@ -93,7 +93,7 @@ class CRESSET_API Exponential : public ExponentialFamily {
   Tensor rate() const { return slot(0); }
 };
 
-// The gamma law of shape `concentration` and inverse scale `rate`.
+// The gamma distribution of shape `concentration` and inverse scale `rate`.
 class CRESSET_API Gamma : public ExponentialFamily {
  public:
   static const Kind kKind;
@@ -103,7 +103,7 @@ class CRESSET_API Gamma : public ExponentialFamily {
   Tensor rate() const { return slot(1); }
 };
 
-// The chi-square law of `df` degrees of freedom: Gamma(df / 2, 1 / 2).
+// The chi-square distribution of `df` degrees of freedom: Gamma(df / 2, 1 / 2).
 class CRESSET_API Chi2 : public Gamma {
  public:
   static const Kind kKind;
@@ -112,7 +112,7 @@ class CRESSET_API Chi2 : public Gamma {
   Tensor df() const { return argument(0); }
 };
 
-// The F law: the ratio of two chi-square variables, each over its degrees of freedom.
+// The F distribution: the ratio of two chi-square variables, each over its degrees of freedom.
 class CRESSET_API FisherSnedecor : public Distribution {
  public:
   static const Kind kKind;
@@ -122,7 +122,7 @@ class CRESSET_API FisherSnedecor : public Distribution {
   Tensor df2() const { return slot(1); }
 };
 
-// The Dirichlet law on the simplex, of density proportional to the product of x_i^(concentration_i - 1).
+// The Dirichlet distribution on the simplex, of density proportional to the product of x_i^(concentration_i - 1).
 class CRESSET_API Dirichlet : public ExponentialFamily {
  public:
   static const Kind kKind;
@@ -131,7 +131,7 @@ class CRESSET_API Dirichlet : public ExponentialFamily {
   Tensor concentration() const { return slot(0); }
 };
 
-// The beta law on [0, 1], of density x^(concentration1 - 1) (1 - x)^(concentration0 - 1) / B.
+// The beta distribution on [0, 1], of density x^(concentration1 - 1) (1 - x)^(concentration0 - 1) / B.
 class CRESSET_API Beta : public ExponentialFamily {
  public:
   static const Kind kKind;
@@ -152,7 +152,7 @@ class CRESSET_API Bernoulli : public ExponentialFamily {
   Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// The law on [0, 1] of density proportional to probs^x (1 - probs)^(1 - x); between the two `lims` Taylor series replace formulas
+// The distribution on [0, 1] of density proportional to probs^x (1 - probs)^(1 - x); between the two `lims` Taylor series replace formulas
 // that cancel.
 class CRESSET_API ContinuousBernoulli : public ExponentialFamily {
  public:
@@ -253,7 +253,7 @@ class CRESSET_API Multinomial : public Distribution {
   Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// The normal law of vectors. Exactly one of `covariance_matrix`, its inverse and its Cholesky factor is given; the last costs
+// The normal distribution of vectors. Exactly one of `covariance_matrix`, its inverse and its Cholesky factor is given; the last costs
 // least.
 class CRESSET_API MultivariateNormal : public Distribution {
  public:
@@ -267,7 +267,7 @@ class CRESSET_API MultivariateNormal : public Distribution {
   Tensor scale_tril() const { return slot(3); }
 };
 
-// The normal law of vectors of covariance `cov_factor` `cov_factor`' + diag(`cov_diag`); only a matrix of the rank's size is
+// The normal distribution of vectors of covariance `cov_factor` `cov_factor`' + diag(`cov_diag`); only a matrix of the rank's size is
 // factored.
 class CRESSET_API LowRankMultivariateNormal : public Distribution {
  public:
@@ -282,7 +282,7 @@ class CRESSET_API LowRankMultivariateNormal : public Distribution {
   Tensor scale_tril() const;
 };
 
-// The law of sums of `df` outer products of normal vectors of mean 0 and a covariance, given as for MultivariateNormal.
+// The distribution of sums of `df` outer products of normal vectors of mean 0 and a covariance, given as for MultivariateNormal.
 class CRESSET_API Wishart : public ExponentialFamily {
  public:
   static const Kind kKind;
@@ -297,7 +297,7 @@ class CRESSET_API Wishart : public ExponentialFamily {
   Tensor rsample(IntArrayRef sample_shape = {}, std::optional<int64_t> max_try_correction = {}) const;
 };
 
-// The law of Cholesky factors of correlation matrices M of density proportional to det(M)^(`concentration` - 1).
+// The distribution of Cholesky factors of correlation matrices M of density proportional to det(M)^(`concentration` - 1).
 class CRESSET_API LKJCholesky : public Distribution {
  public:
   static const Kind kKind;
@@ -307,7 +307,7 @@ class CRESSET_API LKJCholesky : public Distribution {
   int64_t dim() const { return event_shape()[0]; }
 };
 
-// A law with the last `reinterpreted_batch_ndims` dimensions of its batch as parts of one event.
+// A distribution with the last `reinterpreted_batch_ndims` dimensions of its batch as parts of one event.
 class CRESSET_API Independent : public Distribution {
  public:
   static const Kind kKind;
@@ -317,7 +317,7 @@ class CRESSET_API Independent : public Distribution {
   int64_t reinterpreted_batch_ndims() const;
 };
 
-// A mixture of the laws along the last batch dimension of `component_distribution`, chosen by a Categorical.
+// A mixture of the distributions along the last batch dimension of `component_distribution`, chosen by a Categorical.
 class CRESSET_API MixtureSameFamily : public Distribution {
  public:
   static const Kind kKind;
@@ -328,7 +328,7 @@ class CRESSET_API MixtureSameFamily : public Distribution {
   Distribution component_distribution() const { return impl().part(1); }
 };
 
-// The law of f(X), where X follows `base_distribution` and f is a list of transforms, the first applied first.
+// The distribution of f(X), where X follows `base_distribution` and f is a list of transforms, the first applied first.
 class CRESSET_API TransformedDistribution : public Distribution {
  public:
   static const Kind kKind;
@@ -340,7 +340,7 @@ class CRESSET_API TransformedDistribution : public Distribution {
   std::vector<Transform> transforms() const;
 };
 
-// The law of exp(X) where X follows Normal(`loc`, `scale`).
+// The distribution of exp(X) where X follows Normal(`loc`, `scale`).
 class CRESSET_API LogNormal : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -350,7 +350,7 @@ class CRESSET_API LogNormal : public TransformedDistribution {
   Tensor scale() const { return argument(1); }
 };
 
-// The law of |X| where X follows Normal(0, `scale`).
+// The distribution of |X| where X follows Normal(0, `scale`).
 class CRESSET_API HalfNormal : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -359,7 +359,7 @@ class CRESSET_API HalfNormal : public TransformedDistribution {
   Tensor scale() const { return argument(0); }
 };
 
-// The law of |X| where X follows Cauchy(0, `scale`).
+// The distribution of |X| where X follows Cauchy(0, `scale`).
 class CRESSET_API HalfCauchy : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -368,7 +368,7 @@ class CRESSET_API HalfCauchy : public TransformedDistribution {
   Tensor scale() const { return argument(0); }
 };
 
-// The law on the simplex of a vector that is broken off a stick, as in StickBreakingTransform, by normal numbers.
+// The distribution on the simplex of a vector that is broken off a stick, as in StickBreakingTransform, by normal numbers.
 class CRESSET_API LogisticNormal : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -378,7 +378,7 @@ class CRESSET_API LogisticNormal : public TransformedDistribution {
   Tensor scale() const { return argument(1); }
 };
 
-// The Gumbel law of largest values, with mode `loc` and spread `scale`.
+// The Gumbel distribution of largest values, with mode `loc` and spread `scale`.
 class CRESSET_API Gumbel : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -388,7 +388,7 @@ class CRESSET_API Gumbel : public TransformedDistribution {
   Tensor scale() const { return slot(1); }
 };
 
-// The law of 1 / X where X follows Gamma(`concentration`, `rate`).
+// The distribution of 1 / X where X follows Gamma(`concentration`, `rate`).
 class CRESSET_API InverseGamma : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -398,7 +398,7 @@ class CRESSET_API InverseGamma : public TransformedDistribution {
   Tensor rate() const { return argument(1); }
 };
 
-// The Kumaraswamy law on (0, 1), of distribution function 1 - (1 - x^concentration1)^concentration0.
+// The Kumaraswamy distribution on (0, 1), of distribution function 1 - (1 - x^concentration1)^concentration0.
 class CRESSET_API Kumaraswamy : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -408,7 +408,7 @@ class CRESSET_API Kumaraswamy : public TransformedDistribution {
   Tensor concentration0() const { return slot(1); }
 };
 
-// The Pareto law of type 1 on [`scale`, inf), with tail exponent `alpha`.
+// The Pareto distribution of type 1 on [`scale`, inf), with tail exponent `alpha`.
 class CRESSET_API Pareto : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -418,7 +418,7 @@ class CRESSET_API Pareto : public TransformedDistribution {
   Tensor alpha() const { return slot(1); }
 };
 
-// The Weibull law of scale `scale` and shape `concentration`.
+// The Weibull distribution of scale `scale` and shape `concentration`.
 class CRESSET_API Weibull : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -442,7 +442,7 @@ class CRESSET_API LogitRelaxedBernoulli : public Distribution {
   Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// A law on (0, 1) that tends to Bernoulli(probs, logits) as `temperature` falls, and has gradients by its samples.
+// A distribution on (0, 1) that tends to Bernoulli(probs, logits) as `temperature` falls, and has gradients by its samples.
 class CRESSET_API RelaxedBernoulli : public TransformedDistribution {
  public:
   static const Kind kKind;
@@ -467,7 +467,7 @@ class CRESSET_API ExpRelaxedCategorical : public Distribution {
   Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// A law on the simplex that tends to OneHotCategorical(probs, logits) as `temperature` falls, and has gradients by its samples.
+// A distribution on the simplex that tends to OneHotCategorical(probs, logits) as `temperature` falls, and has gradients by its samples.
 class CRESSET_API RelaxedOneHotCategorical : public TransformedDistribution {
  public:
   static const Kind kKind;

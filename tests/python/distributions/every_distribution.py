@@ -1,7 +1,7 @@
-"""One law of each kind, and what all their methods give: as tests/distributions/laws.h, over any module with `torch`'s names."""
+"""One distribution of each kind, and what all their methods give: as tests/distributions/every_distribution.h, over any module with `torch`'s names."""
 
 
-def laws(torch):
+def distributions(torch):
     D = torch.distributions
     RB, RC = D.relaxed_bernoulli, D.relaxed_categorical
     return {
@@ -74,7 +74,7 @@ def laws(torch):
 
 
 def made(torch, make, dtype):
-    """The law and the leaves that it is made of."""
+    """The distribution and the leaves that it is made of."""
     leaves = []
 
     def leaf(numbers, shape=None):
@@ -86,12 +86,12 @@ def made(torch, make, dtype):
 
 
 def numbers_of(torch, make, dtype):
-    """What the methods of a law give, by name; methods that it does not have are left out."""
+    """What the methods of a distribution give, by name; methods that it does not have are left out."""
     low = dtype in (torch.float16, torch.bfloat16)
     unable = (NotImplementedError, RuntimeError, ValueError) if low else NotImplementedError  # some ops lack a dtype
     found = {}
     try:
-        law, leaves = made(torch, make, dtype)
+        distribution, leaves = made(torch, make, dtype)
     except unable:
         return found
 
@@ -109,30 +109,30 @@ def numbers_of(torch, make, dtype):
         try:
             grads = torch.autograd.grad((found[name] * weights).sum(), leaves, retain_graph=True, allow_unused=True)
         except RuntimeError:  # PyTorch changes in place what the gradient of a Wishart sample needs
-            if torch.__name__ == "torch" and "Wishart" in str(law):
+            if torch.__name__ == "torch" and "Wishart" in str(distribution):
                 return
             raise
         found.update({f"{name}.grad{i}": g for i, g in enumerate(grads) if g is not None})
 
-    add("sample", lambda: law.sample((3,)))
+    add("sample", lambda: distribution.sample((3,)))
     if "sample" not in found:
         return found
     value = found["sample"]
-    add("rsample", lambda: law.rsample((3,)))
+    add("rsample", lambda: distribution.rsample((3,)))
     add_gradients("rsample")
-    add("log_prob", lambda: law.log_prob(value))
+    add("log_prob", lambda: distribution.log_prob(value))
     add_gradients("log_prob")
-    add("cdf", lambda: law.cdf(value))
-    dims = len(law.batch_shape) + len(law.event_shape)
-    add("icdf", lambda: law.icdf(torch.linspace(0.1, 0.9, 3, dtype=dtype).reshape((3,) + (1,) * dims)))
-    add("entropy", law.entropy)
+    add("cdf", lambda: distribution.cdf(value))
+    dims = len(distribution.batch_shape) + len(distribution.event_shape)
+    add("icdf", lambda: distribution.icdf(torch.linspace(0.1, 0.9, 3, dtype=dtype).reshape((3,) + (1,) * dims)))
+    add("entropy", distribution.entropy)
     add_gradients("entropy")
-    add("perplexity", law.perplexity)
+    add("perplexity", distribution.perplexity)
     for name in ("mean", "mode", "variance", "stddev"):
-        add(name, lambda name=name: getattr(law, name))
-    add("enumerate", law.enumerate_support)
-    add("enumerate_narrow", lambda: law.enumerate_support(False))
-    expanded = law.expand((4, *law.batch_shape))
+        add(name, lambda name=name: getattr(distribution, name))
+    add("enumerate", distribution.enumerate_support)
+    add("enumerate_narrow", lambda: distribution.enumerate_support(False))
+    expanded = distribution.expand((4, *distribution.batch_shape))
     add("expanded", lambda: expanded.sample((2,)))
     if "expanded" not in found:
         return found
@@ -142,22 +142,22 @@ def numbers_of(torch, make, dtype):
 
 
 def divergences(torch, dtype):
-    """KL(p || q) of all pairs of laws that have a rule and fit each other."""
+    """KL(p || q) of all pairs of distributions that have a rule and fit each other."""
     low = dtype in (torch.float16, torch.bfloat16)
     sides = []
     for _ in range(2):
         sides.append({})
-        for name, make in laws(torch).items():
+        for name, make in distributions(torch).items():
             try:
                 sides[-1][name] = made(torch, make, dtype)[0]
             except (NotImplementedError, RuntimeError, ValueError):
                 if not low:
                     raise
     found = {}
-    for p, law_p in sides[0].items():
-        for q, law_q in sides[1].items():
+    for p, distribution_p in sides[0].items():
+        for q, distribution_q in sides[1].items():
             try:
-                found[f"{p} {q}"] = torch.distributions.kl_divergence(law_p, law_q)
+                found[f"{p} {q}"] = torch.distributions.kl_divergence(distribution_p, distribution_q)
             except (NotImplementedError, RuntimeError, ValueError):
                 pass
     return found

@@ -1,4 +1,4 @@
-// Every method of every law and every divergence gives PyTorch's numbers (golden_laws.inc), and Python's to the bit, which
+// Every method of every distribution and every divergence gives PyTorch's numbers (golden_distributions.inc), and Python's to the bit, which
 // tests/python/distributions/front_ends_test.py looks at in what is written here.
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <set>
 
-#include "distributions/laws.h"
+#include "distributions/every_distribution.h"
 #include "distributions/texts.h"
 
 namespace cresset::distributions {
@@ -25,7 +25,7 @@ const std::set<std::string> kThroughGamma = {"Beta",           "Chi2",  "Dirichl
                                              "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"};
 
 const Row kGolden[] = {
-#include "distributions/golden_laws.inc"
+#include "distributions/golden_distributions.inc"
 };
 
 template <class T>
@@ -44,12 +44,12 @@ std::vector<double> doubles(const Tensor& t) {
   return std::vector<double>(plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel());
 }
 
-// KL(p || q) of all pairs of laws that have a rule and fit each other.
+// KL(p || q) of all pairs of distributions that have a rule and fit each other.
 std::map<std::string, Tensor> divergences(ScalarType dtype) {
   using Made = std::vector<std::pair<std::string, Distribution>>;
   const auto made = [&] {
     Made all;
-    for (const auto& [name, make] : laws()) {
+    for (const auto& [name, make] : distributions()) {
       Leaves leaves(dtype);
       try {
         all.emplace_back(name, make(leaves));
@@ -61,10 +61,10 @@ std::map<std::string, Tensor> divergences(ScalarType dtype) {
   };
   const Made left = made(), right = made();
   std::map<std::string, Tensor> found;
-  for (const auto& [p, law_p] : left)
-    for (const auto& [q, law_q] : right) {
+  for (const auto& [p, distribution_p] : left)
+    for (const auto& [q, distribution_q] : right) {
       try {
-        found[p + " " + q] = kl_divergence(law_p, law_q);
+        found[p + " " + q] = kl_divergence(distribution_p, distribution_q);
       } catch (const Error&) {}
     }
   return found;
@@ -72,22 +72,22 @@ std::map<std::string, Tensor> divergences(ScalarType dtype) {
 
 std::map<std::string, Tensor> everything(ScalarType dtype) {
   std::map<std::string, Tensor> all;
-  for (const auto& [name, make] : laws())
+  for (const auto& [name, make] : distributions())
     for (auto& [method, value] : numbers_of(make, dtype)) all[name + " " + method] = value;
   for (auto& [pair, value] : divergences(dtype)) all["KL " + pair] = value;
   return all;
 }
 
-TEST(Laws, PyTorchsNumbers) {
+TEST(Distributions, PyTorchsNumbers) {
   const std::map<std::string, Tensor> ours = everything(ScalarType::Double), singles = everything(ScalarType::Float);
   std::set<std::string> known;
   for (const Row& row : kGolden) {
     known.insert(row.name);
     // PyTorch differentiates by what stands above the diagonal of a Cholesky factor, and is not read.
     if (std::strcmp(row.name, "WishartTril log_prob.grad1") == 0) continue;
-    const std::string law(row.name, std::strcspn(row.name, " "));
-    const bool single = law.rfind("GeneralizedPareto", 0) == 0;  // of which PyTorch has no float64
-    const bool rough = kThroughGamma.count(law) && std::strstr(row.name, "rsample.grad");
+    const std::string distribution(row.name, std::strcspn(row.name, " "));
+    const bool single = distribution.rfind("GeneralizedPareto", 0) == 0;  // of which PyTorch has no float64
+    const bool rough = kThroughGamma.count(distribution) && std::strstr(row.name, "rsample.grad");
     const double tolerance = rough ? 5e-4 : single ? 1e-5 : 1e-7;
     const auto& from = single ? singles : ours;
     const auto at = from.find(row.name);
@@ -113,8 +113,8 @@ TEST(Laws, PyTorchsNumbers) {
 }
 
 // Writes all numbers, for the comparison with Python.
-TEST(Laws, Written) {
-  const char* path = std::getenv("CRESSET_LAWS");
+TEST(Distributions, Written) {
+  const char* path = std::getenv("CRESSET_DISTRIBUTIONS");
   if (!path) GTEST_SKIP() << "only run by front_ends_test.py";
   std::FILE* file = std::fopen(path, "w");
   ASSERT_TRUE(file);

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""How much of our text is PyTorch's, measured against the PyTorch of the interpreter that runs this: statements, tokens, texts.
+
+Of each Python file under python/cresset the statements are compared with those of the file of the same module in PyTorch, and of all its
+files. A statement counts if the public API does not dictate it. Dictated are:
+- imports, `__all__`, `pass`, docstrings, and `def` and `class` lines, which are names, arguments and bases;
+- assignments of constants, names and attributes to public names of a class or module (`has_rsample = True`, `support = constraints.real`);
+- in `__init__`: an argument kept under its own name (`self.padding = padding`), what is passed on to `super().__init__`, and the
+  registration of a parameter or buffer under a public name;
+- a `return` or `raise` of a bare name, constant or attribute (`return self.loc`, `raise NotImplementedError`), of one call of a public
+  function on such (`return F.fold(input, self.output_size, ...)`), and what a `__repr__` or `extra_repr` returns, which programs see;
+- statements shorter than MIN_CHARACTERS characters.
+A file fails when more than LIMIT of its other statements, and more than MIN_EQUAL of them, stand in PyTorch. Shingles of SHINGLE tokens are
+shown beside, without a limit: they count signatures too.
+
+Texts are literals of errors and warnings, of Python and C++, with at least MIN_WORDS words in a row in common with PyTorch's Python literals or
+with the strings of its libraries; each is a failure unless EXEMPT says why it has to be the same.
+"""
+
+import argparse
+import ast
+import re
+import sys
+import tokenize
+from io import StringIO
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT = 0.12
+MIN_EQUAL = 3
+MIN_CHARACTERS = 28
+SHINGLE = 14
+MIN_WORDS = 7
+#: Texts that are PyTorch's on purpose: what programs compare or parse.
+EXEMPT = {}
+
+
+def is_simple(node):
+    """A constant, a name, an attribute of one, or a container of those."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return all(map(is_simple, node.elts))
+    if isinstance(node, ast.UnaryOp):
+        return is_simple(node.operand)
+    if isinstance(node, ast.Dict):
+        return all(map(is_simple, [k for k in node.keys if k] + node.values))
+    if isinstance(node, ast.Subscript):
+        return is_simple(node.value) and is_simple(node.slice)
+    return isinstance(node, (ast.Constant, ast.Name)) or (isinstance(node, ast.Attribute) and is_simple(node.value))
+
+
+def is_dictated(node, function, arguments):
+    """Whether the public API leaves no choice about a statement. `function`: the name of the function around it, or None."""
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global, ast.Nonlocal)):
+        return True
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [t.id for t in targets if isinstance(t, ast.Name)]
+        if "__all__" in names:
+            return True
+        if function is None and len(names) == len(targets) and not any(n.startswith("_") for n in names):
+            return node.value is None or is_simple(node.value)
+        kept = [t.attr for t in targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "self"]
+        return function == "__init__" and len(kept) == 1 and isinstance(node.value, ast.Name) and node.value.id in arguments
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        called = ast.unparse(node.value.func)
+        if called in ("self.register_parameter", "self.register_buffer"):
+            return isinstance(node.value.args[0], ast.Constant) and not node.value.args[0].value.startswith("_")
+        return function == "__init__" and called == "super().__init__"
+    if isinstance(node, (ast.Return, ast.Raise)):
+        value = node.value if isinstance(node, ast.Return) else node.exc
+        if isinstance(node, ast.Return) and (function in ("__repr__", "__str__", "extra_repr") or is_public_call(value)):
+            return True
+        return value is None or is_simple(value)
+    return False
+
+
+def is_public_call(node):
+    """F.name(...) or torch.name(...) on names, attributes and constants."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return bool(re.fullmatch(r"(F|torch)(\.[a-z]\w*)+", called)) and all(map(is_simple, given))
+
+
+def statements(path):
+    """The text of each statement that is neither a definition nor dictated; of compound ones the head."""
+    found = []
+
+    def walk(body, function, arguments):
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names = {a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
+                walk(node.body, node.name, names)
+                continue
+            if isinstance(node, ast.ClassDef):
+                walk(node.body, None, set())
+                continue
+            parts = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
+            inner = [part for part in parts if part] + [h.body for h in getattr(node, "handlers", [])]
+            if inner:
+                text = ast.unparse(node).splitlines()[0]
+            else:
+                text = ast.unparse(node)
+            if not is_dictated(node, function, arguments) and len(text) >= MIN_CHARACTERS:
+                found.append(" ".join(text.split()))
+            for part in inner:
+                walk(part, function, arguments)
+
+    try:
+        walk(ast.parse(path.read_text(encoding="utf-8")).body, None, set())
+    except (SyntaxError, UnicodeDecodeError):
+        return []
+    return found
+
+
+def shingles(path):
+    """Runs of SHINGLE tokens of code, without comments and texts."""
+    skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
+    try:
+        tokens = [t.string if t.type != tokenize.STRING else "''" for t in tokenize.generate_tokens(StringIO(path.read_text(encoding="utf-8")).readline)
+                  if t.type not in skip]  # fmt: skip
+    except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):
+        return set()
+    return {tuple(tokens[i : i + SHINGLE]) for i in range(len(tokens) - SHINGLE + 1)}
+
+
+def words(text):
+    return re.findall(r"[A-Za-z0-9_]+", text.lower())
+
+
+def python_texts(path):
+    """Literals of a file, without docstrings; pieces of an f-string apart."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError):
+        return
+    documentation = {id(n.body[0].value) for n in ast.walk(tree)
+                     if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+                     and n.body and isinstance(n.body[0], ast.Expr)}  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.lineno, node.value
+
+
+def cpp_texts(path):
+    """Literals of a file, adjacent ones joined."""
+    text = re.sub(r"//[^\n]*", lambda m: " " * len(m[0]), path.read_text(encoding="utf-8"))
+    for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*', text):
+        joined = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[0]))
+        yield text.count("\n", 0, match.start()) + 1, joined.replace('\\"', '"').replace("\\n", "\n")
+
+
+def library_texts(folder):
+    """Printable runs of PyTorch's libraries that are long enough to be texts."""
+    for path in sorted(p for name in ("torch_cpu", "torch_python", "c10") for p in folder.glob(f"lib/lib{name}.so")):
+        data = path.read_bytes()
+        for match in re.finditer(rb"[\x20-\x7e\n\t]{24,}", data):
+            run = match[0].decode("ascii")
+            if run.count(" ") >= MIN_WORDS - 1:
+                yield run
+
+
+def runs(text):
+    w = words(text)
+    return [hash(tuple(w[i : i + MIN_WORDS])) for i in range(len(w) - MIN_WORDS + 1)]
+
+
+def texts_in_common(torch_folder):
+    """Our texts that share MIN_WORDS words in a row with one of PyTorch's: where they stand, and the text."""
+    theirs = set()
+    for path in torch_folder.rglob("*.py"):
+        for _, text in python_texts(path):
+            theirs.update(runs(text))
+    for text in library_texts(torch_folder):
+        theirs.update(runs(text))
+    ours = [(path, python_texts) for path in sorted((ROOT / "python/cresset").rglob("*.py"))]
+    ours += [(path, cpp_texts) for folder in ("cresset", "python/bind") for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
+    for path, read in ours:
+        for line, text in read(path):
+            if text not in EXEMPT and any(run in theirs for run in runs(text)):
+                yield path.relative_to(ROOT), line, text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=("statements", "texts"), help="one half of the measure")
+    parser.add_argument("--show", metavar="FILE", help="print the equal statements of one file")
+    options = parser.parse_args()
+    import torch
+
+    folder = Path(torch.__file__).parent
+    if options.show:
+        everywhere = {s for path in folder.rglob("*.py") for s in statements(path)}
+        print("\n".join(s for s in statements(Path(options.show)) if s in everywhere))
+        return 0
+    failed = 0
+    if options.only != "texts":
+        failed += report_statements(folder, torch.__version__)
+    if options.only != "statements":
+        failed += report_texts(folder)
+    return 1 if failed else 0
+
+
+def report_texts(folder):
+    """Prints the texts; how many there are."""
+    found = list(texts_in_common(folder))
+    print(f"{len(found)} texts share {MIN_WORDS} words in a row with PyTorch's")
+    for path, line, text in found:
+        print(f"{path}:{line}: {text!r}")
+    return len(found)
+
+
+def report_statements(folder, version):
+    """Prints the table; how many files are over the limit."""
+    everywhere, tokens = set(), set()
+    for path in folder.rglob("*.py"):
+        everywhere.update(statements(path))
+        tokens.update(map(hash, shingles(path)))
+    table, failed = [], 0
+    for path in sorted((ROOT / "python/cresset").rglob("*.py")):
+        own = statements(path)
+        equal = sum(s in everywhere for s in own)
+        pieces = shingles(path)
+        shared = sum(hash(p) in tokens for p in pieces)
+        over = bool(own) and equal > MIN_EQUAL and equal / len(own) > LIMIT
+        failed += over
+        table.append((equal / max(1, len(own)), equal, len(own), 100 * shared / max(1, len(pieces)), path.relative_to(ROOT), over))
+    equal, all_statements = sum(row[1] for row in table), sum(row[2] for row in table)
+    print(f"PyTorch {version}: {equal} of {all_statements} statements are equal ({100 * equal / all_statements:.1f} %); limit {100 * LIMIT:.0f} % a file")
+    for share, equal, count, shared, path, over in sorted(table, key=lambda row: -row[0]):
+        if equal > MIN_EQUAL and share > LIMIT / 2:
+            print(f"{100 * share:5.1f} % of {count:4} statements, {shared:4.1f} % of shingles  {path}{'  OVER THE LIMIT' if over else ''}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
