@@ -1,10 +1,11 @@
 // Boxed kernels written once for all ops: the CPU fallback of a device, in-place and out= forms from the functional one, and the layer
-// that computes lazy conjugates and negatives, and on dtypes that are only stored.
+// that computes lazy conjugates and negatives, on bools of any bytes, and on dtypes that are only stored.
 
 #include <algorithm>
 #include <cstring>
 
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/raw_bool.h"
 #include "cresset/core/result_type.h"
 #include "cresset/core/sparse.h"
 #include "cresset/dispatch/registry.h"
@@ -47,13 +48,24 @@ Stack take_arguments(Stack& stack, size_t n) {
   return arguments;
 }
 
-// What the memory of a lazily conjugated or negated tensor holds.
+// What the memory of a lazily conjugated or negated tensor holds, or the bytes of bools as they are.
 Tensor stored(const Tensor& t) {
   if (!t.is_conj() && !t.is_neg()) return t;
   Tensor plain(t.impl()->alias(true));
   plain.impl()->set_conj(false);
   plain.impl()->set_neg(false);
   return plain;
+}
+
+// The truth values of bools of any bytes.
+Tensor truths_of(const Tensor& raw) {
+  static const OpHandle ne = find_op("ne.Scalar");
+  Tensor bytes(raw.impl()->alias(true));
+  bytes.impl()->set_neg(false);
+  bytes.impl()->set_dtype(kByte);
+  Stack stack{std::move(bytes), Scalar(0)};
+  ne.call_boxed(stack);
+  return stack.back().to_tensor();
 }
 
 // The same values in another dtype, without a history.
@@ -167,7 +179,7 @@ Tensor changed_as(const Tensor& lazy, Tensor t) {
   static const OpHandle conj = find_op("conj_physical"), neg = find_op("neg");
   Stack stack{std::move(t)};
   if (lazy.is_conj()) conj.call_boxed(stack);
-  if (lazy.is_neg()) neg.call_boxed(stack);
+  if (is_negative_view(*lazy.impl())) neg.call_boxed(stack);
   return stack.back().to_tensor();
 }
 
@@ -209,7 +221,9 @@ void derived_from_functional(const OpEntry& op, Stack& stack) {
     if (op.flags & kOutOp) resize_to(written[i], result.sizes());
     CRESSET_CHECK(written[i].sizes() == result.sizes(), op.name, ": output with shape ", written[i].sizes(), " doesn't match the result's shape ",
                   result.sizes());
-    copy_into(written[i], result);
+    CRESSET_CHECK(can_cast(result.scalar_type(), written[i].scalar_type()), op.name, ": result type ", result.scalar_type(),
+                  " can't be cast to the desired output type ", written[i].scalar_type());
+    copy_into(written[i], written[i].layout() == Layout::Strided ? result.to_dense() : result);
     stack.emplace_back(written[i]);
   }
 }
@@ -264,6 +278,7 @@ void compute_lazy_math(const OpEntry& op, Stack& stack) {
       if (!t.defined() || !t.impl()->is_lazy()) return t;
       for (const auto& [original, copy] : stand_ins)
         if (original == t.impl()) return copy;
+      if (is_raw_bool(*t.impl())) return stand_ins.emplace_back(t.impl(), truths_of(t)), stand_ins.back().second;
       const Tensor plain = stored(t);
       stand_ins.emplace_back(t.impl(), changed_as(t, reads_stored ? plain : in_dtype(plain, math.computing(t.scalar_type()))));
       return stand_ins.back().second;

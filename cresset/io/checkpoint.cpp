@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cresset/base/parallel.h"
+#include "cresset/core/raw_bool.h"
 #include "cresset/core/sparse.h"
 #include "cresset/io/crc.h"
 #include "cresset/tensor.h"
@@ -190,10 +191,10 @@ void CheckpointWriter::tensor_arguments(const Tensor& t) {
   if (!t.is_meta()) {
     p.ordered_dict();
     if (!storage_class(t.scalar_type())) p.dtype(t.scalar_type());
-    if (t.impl()->is_conj() || t.impl()->is_neg()) {
+    if (t.impl()->is_conj() || is_negative_view(*t.impl())) {
       p.op('}');
       for (const char* name : {"conj", "neg"}) {
-        if (!(name[0] == 'c' ? t.impl()->is_conj() : t.impl()->is_neg())) continue;
+        if (!(name[0] == 'c' ? t.impl()->is_conj() : is_negative_view(*t.impl()))) continue;
         p.text(name);
         p.boolean(true);
         p.op('s');

@@ -39,6 +39,12 @@ int64_t distinct(T* values, int64_t* inverse, int64_t* counts, const T* x, int64
   return runs;
 }
 
+// Bools as bytes: a count of comparisons of bools is a sum of their bytes, which uninitialised memory makes larger than the output.
+Strided as_bytes(Strided x) {
+  if (x.dtype == ScalarType::Bool) x.dtype = ScalarType::Byte;
+  return x;
+}
+
 // The first place in [0, n) whose element is not before the value; comparisons with NaN count as before.
 template <class T, class At>
 int64_t insertion_point(At at, int64_t n, T value, bool right) {
@@ -64,7 +70,8 @@ int64_t insertion_point(At at, int64_t n, T value, bool right) {
 
 }  // namespace
 
-int64_t unique(void* values, int64_t* inverse, int64_t* counts, const Strided& self) {
+int64_t unique(void* values, int64_t* inverse, int64_t* counts, const Strided& bools_or_numbers) {
+  const Strided self = as_bytes(bools_or_numbers);
   CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(self.dtype), "unique: not implemented for ", self.dtype);
   const DenseInput dense(self);
   const int64_t n = self.numel(), one = 1;
@@ -78,7 +85,8 @@ int64_t unique(void* values, int64_t* inverse, int64_t* counts, const Strided& s
   return runs;
 }
 
-int64_t unique_consecutive(void* values, int64_t* inverse, int64_t* counts, const Strided& self) {
+int64_t unique_consecutive(void* values, int64_t* inverse, int64_t* counts, const Strided& bools_or_numbers) {
+  const Strided self = as_bytes(bools_or_numbers);
   const DenseInput dense(self);
   return visit_dtype(self.dtype, "unique_consecutive", [&](auto tag) {
     using T = decltype(tag);

@@ -71,6 +71,7 @@ Scalar Tensor::item() const {
   if (layout() != Layout::Strided) return to_dense().item();
   Tensor t = (is_cpu() ? *this : cpu()).resolve_conj().resolve_neg();
   if (is_storage_type(t.scalar_type())) t = t.to(compute_type(t.scalar_type()));
+  if (t.scalar_type() == kBool) return Scalar(*static_cast<const uint8_t*>(t.data_ptr()) != 0);  // of any byte
   switch (t.scalar_type()) {
 #define CRESSET_ITEM(T, Name) \
   case ScalarType::Name: return Scalar(*static_cast<const T*>(t.data_ptr()));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/core/raw_bool.h"
 #include "cresset/kernels/pointwise.h"
 #include "cresset/ops/bodies_pointwise.h"
 #include "cresset/ops/functions.h"
@@ -101,11 +102,22 @@ Tensor untracked(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
 
 // Bytes seen as another dtype: the last dimension grows or shrinks by the ratio of the element sizes.
 Tensor view(const Tensor& self, ScalarType dtype) {
-  CRESSET_CHECK(dtype == self.scalar_type() || !(self.is_conj() || self.is_neg()), "view: a lazy conjugate or negative cannot be viewed as ", dtype,
+  if (dtype == self.scalar_type()) return untracked(retyped(self, dtype, self.sizes(), self.strides(), self.storage_offset()));
+  if (is_raw_bool(*self.impl())) {
+    const Tensor bytes = untracked(self);
+    bytes.impl()->set_neg(false);
+    return cpu::view(bytes, dtype);
+  }
+  CRESSET_CHECK(!(self.is_conj() || self.is_neg()), "view: a lazy conjugate or negative cannot be viewed as ", dtype,
                 "; call resolve_conj() or resolve_neg() first");
   const int64_t from = static_cast<int64_t>(self.element_size()), to = static_cast<int64_t>(element_size(dtype));
   DimVector sizes(self.sizes()), strides(self.strides());
-  if (from == to) return untracked(retyped(self, dtype, sizes, strides, self.storage_offset()));
+  auto viewed = [&](IntArrayRef s, IntArrayRef t, int64_t offset) {
+    const Tensor out = untracked(retyped(self, dtype, s, t, offset));
+    if (dtype == kBool) mark_raw_bool(*out.impl());
+    return out;
+  };
+  if (from == to) return viewed(sizes, strides, self.storage_offset());
   CRESSET_CHECK(self.dim() > 0, "view: a 0-d tensor of dtype ", self.scalar_type(), " cannot be viewed as ", dtype, ", the element sizes differ");
   CRESSET_CHECK(strides.back() == 1, "view: the last dimension must have stride 1 to view ", self.scalar_type(), " as ", dtype, ", got strides ",
                 self.strides());
@@ -117,7 +129,7 @@ Tensor view(const Tensor& self, ScalarType dtype) {
     strides[d] = strides[d] * grow / shrink;
   }
   sizes.back() = sizes.back() * grow / shrink;
-  return untracked(retyped(self, dtype, sizes, strides, self.storage_offset() * grow / shrink));
+  return viewed(sizes, strides, self.storage_offset() * grow / shrink);
 }
 
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {
@@ -125,6 +137,12 @@ Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<d
   const double limit = largest(self.scalar_type());
   const Scalar params[] = {nan.value_or(0.0), posinf.value_or(limit), neginf.value_or(-limit)};
   return pointwise(kNanToNum, {self}, params);
+}
+
+Tensor logit(const Tensor& self, std::optional<double> eps) {
+  Tensor x = is_integral_type(self.scalar_type(), true) ? self.to(get_default_dtype()) : self;
+  if (eps) x = x.clamp(*eps, 1 - *eps);
+  return x.div(x.rsub(1)).log();
 }
 
 }  // namespace cpu
@@ -174,11 +192,6 @@ Tensor rad2deg(const Tensor& self) {
 
 // The gradient keeps what polygamma has read, which is not what self then holds.
 Tensor& polygamma_(Tensor& self, int64_t n) { return self.copy_(cresset::polygamma(n, self.requires_grad() ? self.clone() : self)); }
-Tensor logit(const Tensor& self, std::optional<double> eps) {
-  Tensor x = is_integral_type(self.scalar_type(), true) ? self.to(get_default_dtype()) : self;
-  if (eps) x = x.clamp(*eps, 1 - *eps);
-  return x.div(x.rsub(1)).log();
-}
 
 }  // namespace composite
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cresset/core/raw_bool.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/ops/from_data.h"
 #include "python/bind/autograd.h"
@@ -407,7 +408,7 @@ int lend_buffer(PyObject* self, Py_buffer* view, int flags) {
     const char* format = buffer_format(t.scalar_type());
     const auto refuse = [](const std::string& why) { raise(PyExc_BufferError, "the memory of a tensor cannot be lent as a buffer: " + why); };
     if (!is_plain(self)) refuse(std::string("the class ") + Py_TYPE(self)->tp_name + " has methods of its own for it");
-    if (!has_memory(t) || t.impl()->is_conj() || t.impl()->is_neg()) refuse("its values do not lie in the memory of the CPU as they are");
+    if (!has_memory(t) || t.impl()->is_conj() || is_negative_view(*t.impl())) refuse("its values do not lie in the memory of the CPU as they are");
     if (t.requires_grad()) refuse("it requires grad. Use tensor.detach()");
     if (!format) refuse(str("there is no format for ", t.scalar_type()));
     const bool rows = t.is_contiguous(), columns = is_column_major(t);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cresset/core/raw_bool.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
@@ -28,6 +29,7 @@ template <auto F, Name name> PyObject* method(PyObject* self, PyObject*) {
   return guarded([&] { return F(tensor_of(self)); });
 }
 template <bool (Tensor::*F)() const> PyObject* question(const Tensor& t) { return PyBool_FromLong((t.*F)()); }
+PyObject* is_neg(const Tensor& t) { return PyBool_FromLong(is_negative_view(*t.impl())); }
 #define CRESSET_METHOD(name, function) {name, method<function, name>, METH_NOARGS, nullptr}
 
 // ---- geometry ----------------------------------------------------------------------------------------------------------
@@ -341,7 +343,7 @@ PyMethodDef tensor_methods[] = {
     CRESSET_METHOD("is_complex", question<&Tensor::is_complex>),
     CRESSET_METHOD("is_signed", question<&Tensor::is_signed>),
     CRESSET_METHOD("is_conj", question<&Tensor::is_conj>),
-    CRESSET_METHOD("is_neg", question<&Tensor::is_neg>),
+    CRESSET_METHOD("is_neg", is_neg),
     CRESSET_METHOD("is_inference", question<&Tensor::is_inference>),
     CRESSET_METHOD("_is_view", question<&Tensor::is_view>),
     CRESSET_METHOD("__complex__", tensor_complex),

@@ -4,6 +4,7 @@ Where PyTorch can be imported, dtypes, shapes, strides and values are compared w
 """
 
 import collections
+import contextlib
 import os
 import unittest
 
@@ -129,8 +130,9 @@ class Rows(unittest.TestCase):
                 args, kwargs = case.tensors()
                 expected = leaves(row.function(*args, **kwargs))
                 kwargs = {name: value for name, value in kwargs.items() if name in taken}
-                strided = [torch.ones(tuple(2 * n for n in t.shape), dtype=t.dtype)[tuple([slice(0, None, 2)] * t.dim())] for t in expected]
-                for outs in ([torch.empty(0, dtype=t.dtype) for t in expected], strided):
+                wide = [torch.ones(tuple(2 * n for n in t.shape), dtype=t.dtype) for t in expected]
+                strided = [base[tuple([slice(0, None, 2)] * base.dim())] for base in wide]
+                for outs in ([torch.empty(0, dtype=t.dtype) for t in expected], [torch.ones(3, 7, dtype=t.dtype) for t in expected], strided):
                     given = {names[0]: outs[0]} if len(names) == 1 else {"out": tuple(outs)}
                     got = leaves(function(*args, **kwargs, **given))
                     for out, returned in zip(outs, got, strict=True):
@@ -138,6 +140,47 @@ class Rows(unittest.TestCase):
                     if row.row["family"] == "random" and outs is strided:
                         continue  # drawn in another order
                     self.agree(outs, expected, row.dtypes[-1], row, ("out=", case))
+                for base, out in zip(wide, strided, strict=True):  # between the elements of a view nothing is written
+                    around = torch.ones_like(base)
+                    out.fill_(1)
+                    self.assertTrue(torch.equal(base, around), ("out=", case))
+                self.overlapping(function, args, kwargs, expected, names)
+
+        self.each(check)
+
+    def overlapping(self, function, args, kwargs, expected, names):
+        """Several elements of an `out` at one address: an error, or that address alone is written."""
+        if any(t.numel() < 2 or t.dim() != 1 for t in expected):
+            return
+        around = [torch.ones(3, dtype=t.dtype) for t in expected]
+        outs = [base[1:2].expand(t.shape) for base, t in zip(around, expected, strict=True)]
+        given = {names[0]: outs[0]} if len(names) == 1 else {"out": tuple(outs)}
+        with contextlib.suppress(RuntimeError):
+            function(*args, **kwargs, **given)
+        for base in around:
+            self.assertTrue(torch.equal(base[::2], torch.ones_like(base[::2])))
+
+    def test_bools_of_any_byte(self):
+        """Bools that were written as bytes: any but 0 is true."""
+
+        def spoiled(value):
+            if not (isinstance(value, torch.Tensor) and value.dtype == torch.bool):
+                return value
+            numbers = value.view(torch.uint8)
+            overlapping = any(s == 0 and n > 1 for s, n in zip(value.stride(), value.shape, strict=True))
+            return (numbers.mul(37) if overlapping else numbers.mul_(37)).view(torch.bool)
+
+        def check(row):
+            # The last dtype stands for all whose masks are bool.
+            for dtype in {"bool" if "bool" in row.dtypes else row.dtypes[-1], row.dtypes[-1]}:
+                for case in row.cases(dtype, 6):
+                    plain = case.tensors()
+                    if not any(isinstance(t, torch.Tensor) and t.dtype == torch.bool for t in leaves(plain)):
+                        continue
+                    args, kwargs = tree(spoiled, case.tensors()[0]), tree(spoiled, case.tensors()[1])
+                    expected = row.function(*plain[0], **plain[1])
+                    got = row.function(*args, **kwargs)
+                    self.agree(got, leaves(expected) if isinstance(expected, torch.Tensor) else expected, dtype, row, ("bools of any byte", dtype, case))
 
         self.each(check)
 

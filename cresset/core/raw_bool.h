@@ -1,0 +1,14 @@
+#pragma once
+// Bools whose memory was written as another dtype: any byte but 0 is true. Kernels read 0 and 1 alone, so that such tensors are lazy, and the
+// layer that computes conjugates and negatives computes their truth values. The bit of negatives, which bools have none of, marks them.
+
+#include "cresset/core/tensor_impl.h"
+
+namespace cresset {
+
+inline bool is_raw_bool(const TensorImpl& t) { return CRESSET_UNLIKELY(t.is_neg()) && t.dtype() == ScalarType::Bool; }
+inline void mark_raw_bool(TensorImpl& t) { t.set_neg(true); }
+// Whether the elements are the negatives of what the memory holds.
+inline bool is_negative_view(const TensorImpl& t) { return t.is_neg() && t.dtype() != ScalarType::Bool; }
+
+}  // namespace cresset
