@@ -92,11 +92,13 @@ namespace {
 std::atomic<bool> fills_uninitialized{false};
 
 CRESSET_NOINLINE CRESSET_COLD Tensor filled(Tensor t, int64_t first) {
-  if (layer_state().no_data != NoData::None || t.is_meta() || t.numel() <= first) return t;
+  if (layer_state().no_data != NoData::None || t.is_meta() || t.numel() == 0) return t;
   const ScalarType dtype = t.scalar_type();
-  // All of the memory counts, whatever the strides.
-  Tensor flat = t.as_strided({t.numel() - first}, {1}, t.storage_offset() + first);
-  if (!t.is_non_overlapping_and_dense()) flat = t;
+  // All of the memory counts, whatever the strides; of a tensor with gaps or overlaps, as far as it reaches.
+  int64_t reach = 1;
+  for (int64_t d = 0; d < t.dim(); d++) reach += (t.sizes()[d] - 1) * t.strides()[d];
+  if (reach <= first) return t;
+  const Tensor flat = t.as_strided({reach - first}, {1}, t.storage_offset() + first);
   if (is_floating_type(dtype) || is_complex_type(dtype)) return flat.fill_(NAN), t;
   if (dtype == kBool) return flat.fill_(true), t;
   const int bits = static_cast<int>(8 * t.itemsize()) - (is_signed_type(dtype) ? 1 : 0);
@@ -165,9 +167,35 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
   return sequence(steps, o, [&](const kernels::Strided& out) { kernels::logspace(out, start, end, base); });
 }
 
+namespace {
+
+TensorOptions options_of(const Tensor& out) { return TensorOptions(out.scalar_type()).device(out.device()); }
+
+// An `out` of as many elements keeps its shape.
+void store_sequence(const char* op, const Tensor& out, const Tensor& sequence) {
+  store_out(op, out, out.numel() == sequence.numel() ? sequence.view(out.sizes()) : sequence, OutDtype::cast);
+}
+
+}  // namespace
+
+void arange_out(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
+  store_sequence("arange", out, cpu::arange(start, end, step, options_of(out)));
+}
+void range_out(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
+  store_sequence("range", out, cpu::range(start, end, step, options_of(out)));
+}
+void linspace_out(const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
+  store_sequence("linspace", out, cpu::linspace(start, end, steps, options_of(out)));
+}
+void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
+  store_sequence("logspace", out, cpu::logspace(start, end, steps, base, options_of(out)));
+}
+
 }  // namespace cpu
 
 namespace composite {
+
+void arange_out(const Scalar& end, Tensor& out) { cpu::arange_out(0, end, 1, out); }
 
 Tensor zeros(IntArrayRef size, const TensorOptions& options) { return fresh(cresset::empty(size, plain(options)).zero_()); }
 Tensor ones(IntArrayRef size, const TensorOptions& options) { return fresh(cresset::empty(size, plain(options)).fill_(1)); }
@@ -241,6 +269,26 @@ Tensor logspace(const Tensor& start, const Scalar& end, int64_t steps, double ba
 }
 Tensor logspace(const Scalar& start, const Tensor& end, int64_t steps, double base, const TensorOptions& options) {
   return cresset::logspace(start, bound("logspace", end), steps, base, beside(end, options));
+}
+
+// `out` says which dtype, beside the bounds.
+void linspace_out(const Tensor& start, const Tensor& end, int64_t steps, const TensorOptions&, Tensor& out) {
+  cresset::linspace_outf(bound("linspace", start), bound("linspace", end), steps, out);
+}
+void linspace_out(const Tensor& start, const Scalar& end, int64_t steps, const TensorOptions&, Tensor& out) {
+  cresset::linspace_outf(bound("linspace", start), end, steps, out);
+}
+void linspace_out(const Scalar& start, const Tensor& end, int64_t steps, const TensorOptions&, Tensor& out) {
+  cresset::linspace_outf(start, bound("linspace", end), steps, out);
+}
+void logspace_out(const Tensor& start, const Tensor& end, int64_t steps, double base, const TensorOptions&, Tensor& out) {
+  cresset::logspace_outf(bound("logspace", start), bound("logspace", end), steps, base, out);
+}
+void logspace_out(const Tensor& start, const Scalar& end, int64_t steps, double base, const TensorOptions&, Tensor& out) {
+  cresset::logspace_outf(bound("logspace", start), end, steps, base, out);
+}
+void logspace_out(const Scalar& start, const Tensor& end, int64_t steps, double base, const TensorOptions&, Tensor& out) {
+  cresset::logspace_outf(start, bound("logspace", end), steps, base, out);
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return cresset::eye(n, n, options); }

@@ -64,6 +64,8 @@ class RowEmitter:
                 declare("composite", "void", f"{self.name}_out", bodies(out))
         elif row.is_direct:
             declare("cpu", op.returns, self.body_name(), bodies(op))
+            for out in row.ops[1:] if row.out_body else ():
+                declare("cpu", "void", f"{self.name}_out", bodies(out))
         elif row.is_mutating and not row.is_pointwise:
             declare("cpu", "void", self.body_name(), bodies(op))
         elif not row.is_pointwise and row.kind != "view":
@@ -133,9 +135,12 @@ class RowEmitter:
         return self.function(op, body)
 
     def run_direct(self, op: Op) -> list[str]:
+        row = self.row
         call = f"cpu::{self.body_name()}({', '.join(p.name for p in op.inputs)})"
         if op.form == "function":
             return self.function(op, [f"return {call};"])
+        if row.out_body and op.form == "out":
+            return self.function(op, [f"cpu::{self.name}_out({op.names});", f"return {op.outs[0].name};"])
         return self.function(op, self.store_result(op, call))
 
     def run_composite(self, op: Op) -> list[str]:
@@ -222,7 +227,9 @@ class RowEmitter:
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", "return self;"])  # fmt: skip
         if n == 1:
             out = op.outs[0].name
-            return self.function(op, [f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
+            named = row.out_rule == "any" and "dtype" in inputs
+            given = [f'CRESSET_CHECK(!dtype || *dtype == {out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead");'] if named else []
+            return self.function(op, [*given, f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", f"return {out};"])  # fmt: skip
         lines = [f"const OutSpecs specs = {spec};"]
         lines += [f'Written target{i} = written_out("{self.name}", {p.name}, specs[{i}], inputs_of({tensors}), {rule});'

@@ -115,8 +115,8 @@ class _Reader:
             for key in ("grad", "kernel", "meta"):
                 if key in self.table:
                     raise self.fail(key, f"a composite row has no `{key}`: it is made of other ops and inherits theirs")
-        if row.out_body and (row.kind != "composite" or "out" not in row.forms):
-            raise self.fail("out_body", "`out_body` is for composite rows with an out form")
+        if row.out_body and ((row.kind != "composite" and not row.is_direct) or "out" not in row.forms):
+            raise self.fail("out_body", "`out_body` is for composite rows and direct kernels with an out form")
         if row.kind == "fused" and not row.decomposition:
             raise self.fail("kind", "a fused row needs `decomposition`, the composite that computes the same")
         if row.kind in ("primitive", "fused") and tensors and row.grad is None:
