@@ -36,8 +36,10 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
   CRESSET_CHECK(self.numel() == 0 || physical(self).lacks_data() || (physical(self).min().item<double>() >= 0 && physical(self).max().item<double>() <= 1),
                 "binary_cross_entropy: all elements of input should be between 0 and 1");
+  // (N) beside (N, 1): what differs only in sizes of one is the same.
+  const bool apart = self.sizes() != target.sizes() && self.squeeze().sizes() == target.squeeze().sizes();
   // Logarithms are clamped to -100, as PyTorch documents, so that a certain wrong answer costs a finite amount.
-  Tensor loss = (target - 1) * (-self).log1p().clamp_min(-100) - target * self.log().clamp_min(-100);
+  Tensor loss = cresset::_binary_entropy(self, apart ? target.reshape(self.sizes()) : target);
   if (weight && weight->defined()) loss = loss * *weight;
   return reduce(loss, reduction);
 }
