@@ -202,15 +202,18 @@ size_t round_large(size_t n) {
   return (n + unit - 1) / unit * unit;
 }
 
+constexpr size_t kBehind = 4096;  // kept mapped behind each block
+
 void* map_large(size_t n) {
   g_system.fetch_add(1, std::memory_order_relaxed);
   if (n >= static_cast<size_t>(INT64_MAX) / 2) out_of_memory(n);
-  // Over-map, then trim, so that the block starts on a huge page.
+  // Over-map, then trim, so that the block starts on a huge page. A page behind it stays: vector loops of BLAS libraries read past the
+  // end of a matrix (OpenBLAS's zgemv), and nothing else takes it up.
   char* raw = static_cast<char*>(mmap(nullptr, n + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (raw == MAP_FAILED) out_of_memory(n);
   const size_t skip = (kHugePage - reinterpret_cast<size_t>(raw) % kHugePage) % kHugePage;
   if (skip) munmap(raw, skip);
-  munmap(raw + skip + n, kHugePage - skip);
+  if (kHugePage - skip > kBehind) munmap(raw + skip + n + kBehind, kHugePage - skip - kBehind);
   madvise(raw + skip, n, MADV_HUGEPAGE);
   g_reserved.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
   return raw + skip;
@@ -218,7 +221,7 @@ void* map_large(size_t n) {
 
 void unmap_large(void* p, size_t n) {
   ASAN_UNPOISON_MEMORY_REGION(p, n);
-  munmap(p, n);
+  munmap(p, n + kBehind);
   g_reserved.fetch_sub(static_cast<int64_t>(n), std::memory_order_relaxed);
 }
 
