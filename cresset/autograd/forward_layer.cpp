@@ -219,7 +219,15 @@ class Call {
       if (!sums.empty()) found = grad(sums, seeds, along, true, outside, true);
     }
     size_t next = 0;
-    for (Tensor& t : tangents) t = t.requires_grad() ? found[next++] : Tensor();
+    // A gradient that is zero has a tangent that is zero; what is not differentiable has none.
+    for (Tensor& t : tangents) {
+      if (!t.requires_grad()) {
+        t = Tensor();
+        continue;
+      }
+      const Tensor& along = found[next++];
+      t = along.defined() ? along : cresset::zeros_like(t.detach());
+    }
     return finished(std::move(results), std::move(tangents), outside);
   }
 

@@ -89,7 +89,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
   CRESSET_CHECK(y.size(0) == x.size(0), "multi_margin_loss: shape of target, got ", target.sizes(), " for an input of ", input.sizes());
   CRESSET_CHECK(!o.weight().defined() || (o.weight().dim() == 1 && o.weight().size(0) == classes), "multi_margin_loss: weight must have ", classes,
                 " elements");
-  Tensor margins = (o.margin() - x.gather(1, y) + x).clamp_min(0);
+  Tensor margins = cresset::relu(o.margin() - x.gather(1, y) + x);
   if (o.p() == 2) margins = margins * margins;
   if (o.weight().defined()) margins = margins * o.weight().index_select(0, y.reshape({-1})).unsqueeze(1);
   const Tensor others = margins.scatter(1, y, 0.0);
@@ -112,7 +112,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const M
   }
   const Tensor is_label =
       cresset::zeros({x.size(0), classes}, y.options().dtype(kLong)).scatter_add(1, labels, valid.to(kLong)) > 0;
-  const Tensor pairs = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0);
+  const Tensor pairs = cresset::relu(1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1));
   const Tensor counted = valid.unsqueeze(2).logical_and(is_label.logical_not().unsqueeze(1));
   const Tensor losses = cresset::where(counted, pairs, cresset::zeros_like(pairs).detach()).sum(IntArrayRef({1, 2})) / classes;
   return reduce(input.dim() == 2 ? losses : losses.squeeze(0), o.reduction());

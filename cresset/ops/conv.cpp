@@ -45,6 +45,8 @@ DimVector output_shape(const Tensor& input, const Tensor& weight, const Geometry
     CRESSET_CHECK(g.dilation[d] > 0, "convolution: dilation should be greater than zero, got ", g.dilation);
     CRESSET_CHECK(weight.size(d + 2) > 0, "convolution: kernel sizes must be positive, got weight of shape ", weight.sizes());
   }
+  CRESSET_CHECK(weight.size(0) > 0, "convolution: given groups=", groups, ", expected weight to be at least 1 at dimension 0, got weight of size ",
+                weight.sizes());
   CRESSET_CHECK(weight.size(0) % groups == 0, "convolution: expected the weight's first dimension to be divisible by groups ", groups,
                 ", got weight of shape ", weight.sizes());
   const int64_t expected = g.transposed ? weight.size(0) : weight.size(1) * groups;
@@ -114,7 +116,8 @@ void run_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   if (out.numel() == 0) return;
   if (x.numel() == 0) {
     out.zero_();
-    if (b.defined()) {
+    // Without channels there is nothing to be biased: the result and the gradients are zero, as in PyTorch.
+    if (b.defined() && input.size(1) > 0) {
       DimVector shape(static_cast<size_t>(out.dim()), 1);
       shape[1] = b.numel();
       out.add_(b.view(shape));

@@ -20,10 +20,11 @@ void check_list(const char* op, const char* what, IntArrayRef list, int64_t dims
                 " to hold 1 or ", dims, " values, got ", list);
 }
 
-void check_input(const char* op, const Tensor& self, int64_t dims) {
+// Sizes from dimension `first` on must not be zero.
+void check_input(const char* op, const Tensor& self, int64_t dims, int64_t first) {
   CRESSET_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": expected a ", dims + 1, "D or ", dims + 2, "D input, got shape ",
                 self.sizes());
-  for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++)
+  for (int64_t d = first; d < self.dim(); d++)
     CRESSET_CHECK(self.size(d) > 0, op, ": expected non-zero sizes for all but the batch dimension, got shape ", self.sizes());
 }
 
@@ -39,7 +40,7 @@ int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
 // Both shapes leave the leading dimensions that there are not at one.
 PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                        IntArrayRef dilation, bool ceil_mode) {
-  check_input(op, self, dims);
+  check_input(op, self, dims, self.dim() == dims + 2 ? 1 : 0);
   check_list(op, "kernel_size", kernel, dims, false);
   check_list(op, "stride", stride, dims, true);
   check_list(op, "padding", padding, dims, false);
@@ -69,7 +70,7 @@ PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArra
 }
 
 PoolShape adaptive_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef output_size) {
-  check_input(op, self, dims);
+  check_input(op, self, dims, 1);
   check_list(op, "output_size", output_size, dims, false);
   PoolShape p;
   p.planes = 1;
@@ -100,7 +101,15 @@ DimVector pooled_sizes(const Tensor& self, int64_t dims, const PoolShape& p) {
 // Images keep their memory format.
 OutSpec pooled(const Tensor& self, int64_t dims, const PoolShape& p, bool keeps_format) {
   OutSpec s{pooled_sizes(self, dims, p), self.scalar_type(), self.device()};
-  if (keeps_format) s.strides = format_strides(self, s.sizes);
+  if (!keeps_format) return s;
+  if (dims == 3 && self.dim() == 4) {  // a volume without a batch, as one of a batch
+    if (self.is_contiguous() || !self.unsqueeze(0).is_contiguous(MemoryFormat::ChannelsLast3d)) return s;
+    DimVector whole{1};
+    for (const int64_t n : s.sizes) whole.push_back(n);
+    s.strides = DimVector(IntArrayRef(strides_for(whole, MemoryFormat::ChannelsLast3d)).slice(1));
+    return s;
+  }
+  s.strides = format_strides(self, s.sizes);
   return s;
 }
 

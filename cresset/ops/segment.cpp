@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
@@ -77,16 +78,19 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::op
   if (sum || mean) {
     result = cresset::full(out, initial.value_or(0), x.options()).scatter_add(axis, number, x);
   } else {
-    result = cresset::full(out,
-                           max   ? -infinity
-                           : min ? infinity
-                                 : 1,
-                           x.options())
-                 .scatter_reduce(axis, number, x,
-                                 prod  ? "prod"
-                                 : max ? "amax"
-                                       : "amin",
-                                 false);
+    // NaN counts by itself, since it equals no extreme and divides out of no product: its gradient is shared by the NaN of a segment,
+    // or is the product of the others.
+    const Tensor nan = x.isnan();
+    const bool any_nan = !physical(nan).lacks_data() && physical(nan).any().item<bool>();
+    const double neutral = max ? -infinity : min ? infinity : 1;
+    result = cresset::full(out, neutral, x.options())
+                 .scatter_reduce(axis, number, any_nan ? x.masked_fill(nan, neutral) : x, prod ? "prod" : max ? "amax" : "amin", false);
+    if (any_nan) {
+      const Tensor zeros = cresset::zeros(out, x.options()), count = zeros.scatter_add(axis, number, nan.to(x.scalar_type()));
+      const Tensor nans = zeros.scatter_add(axis, number, x.masked_fill(nan.logical_not(), 0));
+      const Tensor others = prod ? result.masked_fill(count > 1, std::numeric_limits<double>::quiet_NaN()) : count.clamp_min(1).reciprocal();
+      result = cresset::where(count > 0, nans * others, result);
+    }
     if (initial && prod) result = result * *initial;
     // Elements that equal the initial value share the gradient; it has no part in it.
     if (initial && max) result = result.masked_fill(result < *initial, *initial);

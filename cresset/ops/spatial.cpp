@@ -36,6 +36,7 @@ void check_mode_pad(const Tensor& self, IntArrayRef pad, int64_t mode) {
   const int64_t pairs = static_cast<int64_t>(pad.size() / 2);
   CRESSET_CHECK(pairs >= 1 && pairs <= 3 && (self.dim() == pairs + 1 || self.dim() == pairs + 2), "pad: mode ", kNames[mode],
                 " pads the last ", pairs, " of ", pairs + 1, " or ", pairs + 2, " dimensions, got input of shape ", self.sizes());
+  CRESSET_CHECK(mode == 2 || self.dim() == pairs + 1 || self.size(1) > 0, "pad: mode ", kNames[mode], " expects channels, got shape ", self.sizes());
   for (int64_t i = 0; i < pairs; i++) {
     const int64_t n = self.size(self.dim() - 1 - i), most = std::max(pad[2 * i], pad[2 * i + 1]);
     CRESSET_CHECK(mode != 0 || most < n, "pad: padding size should be less than the corresponding input dimension, got padding (", pad[2 * i], ", ",
@@ -89,6 +90,7 @@ OutSpec _resize_images(const Tensor& self, IntArrayRef output_size, int64_t, boo
   const int64_t dims = static_cast<int64_t>(output_size.size());
   CRESSET_CHECK(self.dim() == dims + 2, "interpolate: expected an input of ", dims + 2, " dimensions for output_size ", output_size,
                 ", got shape ", self.sizes());
+  CRESSET_CHECK(self.size(1) > 0, "interpolate: expected an input with channels, got shape ", self.sizes());
   OutSpec s{DimVector(self.sizes()), self.scalar_type(), self.device()};
   for (int64_t d = 0; d < dims; d++) {
     CRESSET_CHECK(self.size(d + 2) > 0 && output_size[d] > 0, "interpolate: input and output sizes should be greater than 0, got input ",

@@ -53,9 +53,9 @@ def embedding_renorm_(weight, indices, max_norm, norm_type):
     """
     with _torch.no_grad():
         rows = indices.reshape(-1).unique()
-        found = weight[rows]
+        found = weight.detach()[rows]
         norms = _ops["linalg_vector_norm"](found, norm_type, [1], True)
-        weight[rows] = _torch.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found)
+        weight.detach()[rows] = _torch.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found)
     return weight
 
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cresset/core/layers.h"
+
 namespace cresset::autograd::rules {
 
 Tensor masked_scatter_source_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes) {
@@ -39,7 +41,13 @@ Pair scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim
     for (int64_t d = 0; d < src.dim(); d++) part = part.narrow(d, 0, index.size(d));
     const Tensor part_zero = part == 0, single = part_zero.logical_and(spread(zeros) == 1);
     const Tensor without = self.scatter_reduce(dim, index, part.masked_fill(single, 1), reduce, include_self);
-    const Tensor each = cresset::where(single, spread(grad * without), spread(grad * result) / part.masked_fill(part_zero, 1));
+    Tensor each = cresset::where(single, spread(grad * without), spread(grad * result) / part.masked_fill(part_zero, 1));
+    if (layer_state().grad_mode) {
+      // Of two zeros each has the other one as a factor: 0, but with a derivative.
+      const Tensor pair = part_zero.logical_and(spread(zeros) == 2), rest = self.scatter_reduce(dim, index, part.masked_fill(pair, 1), reduce, include_self);
+      const Tensor of_pair = part.masked_fill(pair.logical_not(), 0), both = cresset::zeros_like(self).scatter_add(dim, index, of_pair);
+      each = cresset::where(pair, spread(grad * rest) * (spread(both) - of_pair), each);
+    }
     if (part.sizes() == src.sizes()) return {include_self ? to_self : to_self.scatter(dim, index, 0), each};
     DimVector pad(static_cast<size_t>(2 * src.dim()), 0);
     for (int64_t d = 0; d < src.dim(); d++) pad[static_cast<size_t>(2 * (src.dim() - 1 - d) + 1)] = src.size(d) - index.size(d);

@@ -35,7 +35,9 @@ Tensor pow_exponent_backward(const Tensor& grad, const Tensor& self, const Tenso
   // 0 to a non-negative power is constant in the exponent.
   Tensor constant = self == 0;
   constant = exponent.is_complex() ? constant.logical_and(cresset::real(exponent) >= 0) : constant.logical_and(exponent >= 0);
-  return zeros_where(constant, grad * (result * self.log()).conj());
+  // A negative base has a logarithm beside a complex exponent.
+  const Tensor base = exponent.is_complex() && !self.is_complex() ? self.to(exponent.scalar_type()) : self;
+  return zeros_where(constant, grad * (result * base.log()).conj());
 }
 
 Tensor angle_backward(const Tensor& grad, const Tensor& self) {
@@ -67,15 +69,15 @@ Tensor extreme_backward(const Tensor& grad, const Tensor& self, const Tensor& ot
 
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   Tensor g = grad;
-  if (min) g = zeros_where(self < *min, g);
-  if (max) g = zeros_where(self > *max, g);
+  if (min) g = cresset::where(self >= *min, g, 0);
+  if (max) g = cresset::where(self <= *max, g, 0);
   return g;
 }
 
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
   Tensor g = grad;
-  if (min && min->defined()) g = zeros_where(self < *min, g);
-  if (max && max->defined()) g = zeros_where(self > *max, g);
+  if (min && min->defined()) g = cresset::where(self >= *min, g, 0);
+  if (max && max->defined()) g = cresset::where(self <= *max, g, 0);
   return g;
 }
 
@@ -99,7 +101,7 @@ Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const 
   const double a = alpha.to<double>(), s = scale.to<double>(), i = input_scale.to<double>();
   // By the result y the slope is i (y + a s): its derivative is i. By the input it is s a i exp(i x): once more times i.
   const Tensor slope = is_result ? grad * grad_output * i : grad * grad_output * ((x * i).exp() * (s * a * i * i));
-  return zeros_where(x > 0, slope);
+  return cresset::where(x < 0, slope, 0);
 }
 
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate) {

@@ -167,10 +167,10 @@ struct HardswishBackward : Signature<2, 0, kFloats> {
 };
 // Of hardshrink and softshrink alike.
 struct ShrinkBackward : Signature<2, 1, kFloats> {
-  template <class T> CRESSET_EXPR T operator()(T grad, T x, T lambda) const { return x >= -lambda && x <= lambda ? T(0) : grad; }
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T lambda) const { return x > lambda || x < -lambda ? grad : T(0); }
 };
 struct HardtanhBackward : Signature<2, 2, kFloats> {
-  template <class T> CRESSET_EXPR T operator()(T grad, T x, T low, T high) const { return x <= low || x >= high ? T(0) : grad; }
+  template <class T> CRESSET_EXPR T operator()(T grad, T x, T low, T high) const { return x > low && x < high ? grad : T(0); }
 };
 struct SoftplusBackward : Signature<2, 2, kFloats> {
   static constexpr bool heavy = true;

@@ -129,8 +129,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     >>> F.rrelu(torch.tensor([-10.0]), 0.2, 0.4).round().tolist()
     [-3.0]
     """
-    out = ops["rrelu"](input, lower, upper, training)
-    return input.copy_(out) if inplace else out
+    return ops["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):

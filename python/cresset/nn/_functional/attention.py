@@ -143,14 +143,16 @@ def multi_head_attention_forward(
         weights = ops["softmax"](scores, -1)
         weights = dropout(weights, p) if p > 0.0 else weights
         out = torch.bmm(weights, v).transpose(0, 1).reshape(length * batch, embed)
-        out = ops["linear"](out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+        out = ops["linear"](out, out_proj_weight, out_proj_bias)
+        out = out.view(length, batch, out.shape[-1])
         weights = weights.view(batch, num_heads, length, source)
         weights = weights.mean(1) if average_attn_weights else weights
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
     if attn_mask is not None:
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(batch, num_heads, -1, source)
-    q, k, v = (t.reshape(batch, num_heads, -1, head) for t in (q, k, v))
+        attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(batch, num_heads, attn_mask.shape[1], source)
+    q, k, v = (t.reshape(batch, num_heads, t.shape[1], head) for t in (q, k, v))
     out = ops["scaled_dot_product_attention"](q, k, v, attn_mask, p, is_causal)
     out = out.permute(2, 0, 1, 3).reshape(length * batch, embed)
-    out = ops["linear"](out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    out = ops["linear"](out, out_proj_weight, out_proj_bias)
+    out = out.view(length, batch, out.shape[-1])
     return (out if batched else out.squeeze(1)), None

@@ -117,6 +117,7 @@ def _shorten_rows(weight, used, max_norm, norm_type):
     if weight._lacks_data or used._lacks_data:
         return
     with torch.no_grad():
+        weight = weight.detach()  # a tangent stays what it is
         if _cresset.batched_parts(weight) or _cresset.batched_parts(used):
             mark = used.new_zeros(weight.shape[0], dtype=torch.bool).index_fill(0, used.reshape(-1), True).unsqueeze(1)
             norms = torch.norm(weight, norm_type, 1, keepdim=True)

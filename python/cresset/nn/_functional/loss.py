@@ -274,7 +274,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     scores, classes = torch.atleast_2d(input) if hasattr(torch, "atleast_2d") else input.reshape(-1, input.shape[-1]), target.reshape(-1, 1)
     if classes.shape[0] != scores.shape[0]:
         raise RuntimeError(f"multi_margin_loss: inconsistent target size, got {tuple(target.shape)} for an input of {tuple(input.shape)}")
-    terms = torch.clamp_min(margin - scores.gather(1, classes) + scores, 0)
+    terms = torch.relu(margin - scores.gather(1, classes) + scores)  # nothing at the edge, as in PyTorch
     terms = terms if p == 1 else terms * terms
     if weight is not None:
         terms = terms * weight[classes]
@@ -304,7 +304,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         named, classes = named[:, :longest], classes[:, :longest]
     place = torch.where(named, classes, 0)
     meant = torch.zeros(scores.shape, dtype=torch.int64, device=scores.device).scatter_add(1, place, named.to(torch.int64)) > 0
-    gaps = torch.clamp_min(1 - scores.gather(1, place).unsqueeze(2) + scores.unsqueeze(1), 0)
+    gaps = torch.relu(1 - scores.gather(1, place).unsqueeze(2) + scores.unsqueeze(1))
     counted = (named.unsqueeze(2) & ~meant.unsqueeze(1)).to(scores.dtype)
     loss = (gaps * counted).sum((1, 2)) / scores.shape[1]
     return _reduced(loss.squeeze(0) if input.dim() <= 1 else loss, code)
