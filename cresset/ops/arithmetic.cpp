@@ -79,6 +79,7 @@ Tensor pow(const Tensor& self, const Scalar& exponent) {
                 "pow: integers to negative integer powers are not allowed, got ", exponent);
   if (t == kBool && self.scalar_type() == kBool) return exponent.toBool() ? self.clone() : cresset::ones_like(self);
   if (t == self.scalar_type()) {
+    if (exponent.equal(0)) return cresset::ones_like(self);
     if (exponent.equal(1)) return self.clone();
     if (exponent.equal(2)) return pointwise(kSquare, {self});
     const bool is_half = t == kHalf || t == kBFloat16;  // round once

@@ -42,6 +42,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
   Applied a{self, {}, false};
   int64_t dim = 0, behind = 0;  // masks that stay masks stand for several dimensions
+  int64_t shift = 0;            // from a dimension of the view to one of self, for messages
   auto put_tensor = [&](Tensor t) {
     while (static_cast<int64_t>(a.tensors.size()) < dim - behind) a.tensors.emplace_back();
     a.tensors.emplace_back(std::move(t));
@@ -51,15 +52,17 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
     switch (i.type()) {
       case TensorIndexType::None:
         a.view = a.view.unsqueeze(dim++);
+        shift--;
         break;
       case TensorIndexType::Ellipsis:
         dim += self.dim() - consumed;
         break;
       case TensorIndexType::Integer: {
         const int64_t n = a.view.size(dim);
-        CRESSET_CHECK_INDEX(i.integer() >= -n && i.integer() < n, "index ", i.integer(), " is out of bounds for dimension ", dim,
-                            " with size ", n);
+        CRESSET_CHECK_INDEX(i.integer() >= -n && i.integer() < n, "index ", i.integer(), " is out of bounds for dimension ",
+                            dim + shift, " with size ", n);
         a.view = a.view.select(dim, i.integer());
+        shift++;
         break;
       }
       case TensorIndexType::Slice: {
@@ -82,6 +85,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
         if (t.dim() == 0 && is_integral_type(t.scalar_type(), false) && !mask && !as_batched(t)) {
           // A 0-d integer tensor acts as an integer.
           a.view = a.view.select(dim, t.item<int64_t>());
+          shift++;
           break;
         }
         if (t.dim() == 0 && mask) {
@@ -157,7 +161,11 @@ bool fill_masked(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor
   CRESSET_CHECK(mask.scalar_type() == kBool, "masked_fill_: only boolean masks are supported, got ", mask.scalar_type());
   while (mask.dim() < view.dim() - before) mask = mask.unsqueeze(-1);
   Tensor target = view;
-  target.masked_fill_(mask, value.reshape(IntArrayRef()));
+  bool overlapping = false;
+  for (int64_t d = 0; d < view.dim(); d++) overlapping = overlapping || (view.stride(d) == 0 && view.size(d) > 1);
+  // One number may be written over itself.
+  if (overlapping && !value.requires_grad() && !value.lacks_data()) target.masked_fill_(mask, value.item());
+  else target.masked_fill_(mask, value.reshape(IntArrayRef()));
   return true;
 }
 

@@ -141,7 +141,7 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   CRESSET_CHECK(!layer_state().grad_mode || !self.requires_grad(), "resize_: a tensor that requires grad cannot be resized, got shape ", self.sizes());
   CRESSET_CHECK(format != MemoryFormat::Preserve, "resize_: unsupported memory format ", format);
-  if (self.sizes() == size && format == MemoryFormat::Contiguous) return self;
+  if (self.sizes() == size && !memory_format) return self;
   self.impl()->check_writable();
   int64_t numel = 1;
   for (const int64_t s : size) {
@@ -150,14 +150,15 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   }
   const size_t needed = static_cast<size_t>(numel == 0 ? 0 : numel + self.storage_offset()) * self.element_size();
   StorageImpl& storage = *self.impl()->storage();
+  // Only memory that was not there before is uninitialised.
+  const int64_t before = static_cast<int64_t>(storage.nbytes() / self.element_size()) - self.storage_offset();
   if (storage.nbytes() < needed) {
     CRESSET_CHECK(storage.resizable(), "resize_: Trying to resize storage that is not resizable (memory of others, or lent to a NumPy array for instance) to ", size, "; clone the tensor first");
     storage.resize(needed);
   }
-  const int64_t before = self.numel();
   self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());
   self.impl()->bump_version();
-  as_uninitialized(self, before);
+  as_uninitialized(self, std::max<int64_t>(before, 0));
   return self;
 }
 

@@ -169,6 +169,15 @@ Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, co
 
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
   CRESSET_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: expected 1-D argument vec1 and vec2, got shapes ", vec1.sizes(), " and ", vec2.sizes());
+  const ScalarType common = result_type({Arg(self), Arg(vec1), Arg(vec2)});
+  auto check = [&](const char* name, const Scalar& factor) {
+    CRESSET_CHECK(!is_integral_type(common, true) || factor.isIntegral(true), "addr: for integral input tensors, ", name,
+                  " must not be a floating point number, got ", factor);
+    CRESSET_CHECK(common == kBool || !factor.isBoolean(), "addr: boolean ", name, " only supported for Boolean results, got ", common);
+    CRESSET_CHECK(is_complex_type(common) || !factor.isComplex(), "addr: complex ", name, " needs complex tensors, got ", common);
+  };
+  check("beta", beta);
+  check("alpha", alpha);
   const DimVector shape{vec1.size(0), vec2.size(0)};
   if (self.is_floating_point() && self.scalar_type() == vec1.scalar_type() && vec1.scalar_type() == vec2.scalar_type() && beta.equal(1) &&
       self.scalar_type() != kHalf && self.scalar_type() != kBFloat16)

@@ -172,6 +172,27 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
   return {values.movedim(0, d), inverse, counts};
 }
 
+Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
+  check_real("unique_dim", self);
+  const int64_t d = wrap_dim(dim, self.dim());
+  const TensorOptions longs = TensorOptions(kLong).device(self.device());
+  if (self.dim() == 0) return cresset::_unique2(self, true, return_inverse, return_counts);
+  const Tensor rows = self.movedim(d, 0);
+  const int64_t n = rows.size(0);
+  if (rows.numel() == 0) {
+    for (int64_t i = 0; i < self.dim(); i++)
+      CRESSET_CHECK(i == d || self.size(i) > 0 || n == 0, "unique_dim: there are 0 sized dimensions, and they aren't selected, so unique cannot be applied, got shape ",
+                    self.sizes());
+    return {cresset::empty(self.sizes(), self.options()), cresset::empty({0}, longs), cresset::empty({0}, longs)};
+  }
+  // Rows in lexicographic order: by the last column first.
+  const Tensor flat = rows.reshape({n, -1});
+  Tensor order = cresset::arange(n, longs);
+  for (int64_t c = flat.size(1) - 1; c >= 0; c--) order = order.index_select(0, flat.select(1, c).index_select(0, order).argsort(true, 0));
+  auto [values, inverse, counts] = of_runs(rows.index_select(0, order), order, return_inverse, return_counts);
+  return {values.movedim(0, d), inverse, counts};
+}
+
 }  // namespace cpu
 
 namespace composite {
@@ -207,27 +228,6 @@ Tensor isin(const Tensor& elements, const Scalar& test_element, bool, bool inver
 Tensor isin(const Scalar& element, const Tensor& test_elements, bool assume_unique, bool invert) {
   check_isin(element.type());
   return cresset::isin(number_for(element, test_elements), test_elements, assume_unique, invert);
-}
-
-Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
-  check_real("unique_dim", self);
-  const int64_t d = wrap_dim(dim, self.dim());
-  const TensorOptions longs = TensorOptions(kLong).device(self.device());
-  if (self.dim() == 0) return cresset::_unique2(self, true, return_inverse, return_counts);
-  const Tensor rows = self.movedim(d, 0);
-  const int64_t n = rows.size(0);
-  if (rows.numel() == 0) {
-    for (int64_t i = 0; i < self.dim(); i++)
-      CRESSET_CHECK(i == d || self.size(i) > 0 || n == 0, "unique_dim: there are 0 sized dimensions, and they aren't selected, so unique cannot be applied, got shape ",
-                    self.sizes());
-    return {cresset::empty(self.sizes(), self.options()), cresset::empty({0}, longs), cresset::empty({0}, longs)};
-  }
-  // Rows in lexicographic order: by the last column first.
-  const Tensor flat = rows.reshape({n, -1});
-  Tensor order = cresset::arange(n, longs);
-  for (int64_t c = flat.size(1) - 1; c >= 0; c--) order = order.index_select(0, flat.select(1, c).index_select(0, order).argsort(true, 0));
-  auto [values, inverse, counts] = of_runs(rows.index_select(0, order), order, return_inverse, return_counts);
-  return {values.movedim(0, d), inverse, counts};
 }
 
 }  // namespace composite

@@ -78,6 +78,7 @@ void warn_of_resize(const char* op, const Tensor& out, IntArrayRef sizes) {
 }
 
 void check_no_internal_overlap(const char* op, const Tensor& out) {
+  if (CRESSET_UNLIKELY(out.layout() != Layout::Strided)) return;
   bool overlap = false;
   for (int64_t d = 0; d < out.dim(); d++) overlap = overlap || (out.strides()[d] == 0 && out.sizes()[d] > 1);
   CRESSET_CHECK(!overlap || out.numel() == 0, op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
