@@ -130,12 +130,21 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
   const size_t n = schema.arguments.size();
   CRESSET_CHECK_TYPE(stack.size() >= n, op.name, ": expected ", n, " values on the stack, got ", stack.size());
   Key key;
+  DeviceType device = DeviceType::CPU;
+  Layout layout = Layout::Strided;
+  bool factory = true;
   for (size_t i = 0; i < n; i++) {
     const Value& v = stack[stack.size() - n + i];
-    for_each_tensor(v, [&](const Tensor& t) { key.add(t); });
-    if (v.is<Device>() && schema.arguments[i].name == "device" && !v.to_device().is_cpu())
-      key.backend = std::max(key.backend, backend_of(v.to_device().type(), Layout::Strided));
+    for_each_tensor(v, [&](const Tensor& t) {
+      key.add(t);
+      factory = false;
+    });
+    if (v.is<Device>() && schema.arguments[i].name == "device") device = v.to_device().type();
+    if (v.is<Layout>()) layout = v.to_layout();
   }
+  // What is made, not what is read, has the layout that is named.
+  if (CRESSET_UNLIKELY(device != DeviceType::CPU || (factory && layout != Layout::Strided)))
+    key.backend = std::max(key.backend, backend_of(device, factory ? layout : Layout::Strided));
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded & layers);
   const Target target = resolve(op, nullptr, awake, key.backend);

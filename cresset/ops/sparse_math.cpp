@@ -151,6 +151,10 @@ Tensor add_number(const Tensor&, const Scalar&, const Scalar&) {
 Tensor mul(const Tensor& self, const Tensor& other) {
   if (is_sparse(self) && other.dim() == 0 && !is_sparse(other)) return on_number(self, other, false);
   if (is_sparse(other) && self.dim() == 0 && !is_sparse(self)) return on_number(other, self, false);
+  if (is_sparse(self) && is_sparse(other) && self.dim() != other.dim()) {
+    if (other.dim() == 0) return on_number(self, other.to_dense(), false);
+    if (self.dim() == 0) return on_number(other, self.to_dense(), false);
+  }
   if (is_sparse(self) && is_sparse(other)) return mul_sparse(self, other);
   return is_sparse(self) ? mul_dense(self, other) : mul_dense(other, self);
 }
@@ -200,6 +204,16 @@ void on_values(const dispatch::OpEntry& op, dispatch::Stack& stack) {
   stack[at] = dispatch::Value(sparse_parts(whole).values);
   dispatch::call_boxed(op, stack);
   stack.back() = dispatch::Value(cresset::with_values(whole, stack.back().to_tensor()));
+}
+
+// Samplers draw numbers for the values alone.
+void draw_values_(const dispatch::OpEntry& op, dispatch::Stack& stack) {
+  const size_t at = stack.size() - op.function_schema().arguments.size();
+  const Tensor self = stack[at].to_tensor(), copy = cloned(self);
+  stack[at] = dispatch::Value(sparse_parts(copy).values);
+  dispatch::call_boxed(op, stack);
+  take_parts(self, copy);
+  stack.back() = dispatch::Value(self);
 }
 
 // ---- Sums

@@ -54,5 +54,6 @@ Tensor threshold_backward(const Tensor& grad, const Tensor& self, const Scalar& 
 
 // Any op of one tensor that keeps zeros, on the values alone.
 void on_values(const dispatch::OpEntry& op, dispatch::Stack& stack);
+void draw_values_(const dispatch::OpEntry& op, dispatch::Stack& stack);
 
 }  // namespace cresset::ops::sparse

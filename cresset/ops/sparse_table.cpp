@@ -94,6 +94,7 @@ Table::Table() {
   both("zero_", &sparse::zero_);
   both("resize_", &sparse::resize_);
   both("empty.memory_format", &sparse::empty);
+  for (const char* op : {"normal_", "uniform_"}) both(op, &sparse::draw_values_);
 }
 
 }  // namespace

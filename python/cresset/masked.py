@@ -1,5 +1,6 @@
 """Reductions and normalisations of the elements that a mask selects; the others count as the operation's identity."""
 
+import functools
 import math
 
 import cresset as torch
@@ -23,6 +24,22 @@ def _where(mask, input, value):
     if mask.dim() > input.dim():
         raise IndexError(f"masked operation: expected a mask of at most {input.dim()} dimensions, got {mask.dim()}")
     return torch.where(mask.to(torch.bool), input, torch.full((), value, dtype=input.dtype, device=input.device))
+
+
+def _of_any_layout(operation):
+    """The operation on sparse tensors too: of dense ones, in the layout of the input. Elements that are not there are zeros of the input,
+    and false in a mask."""
+
+    @functools.wraps(operation)
+    def of_any_layout(input, *args, mask=None, **kwargs):
+        if mask is not None and mask.layout is not torch.strided:
+            mask = mask.to_dense()
+        kwargs = kwargs if mask is None else {**kwargs, "mask": mask}
+        if input.layout is torch.strided:
+            return operation(input, *args, **kwargs)
+        return operation(input.to_dense(), *args, **kwargs).to_sparse(layout=input.layout)
+
+    return of_any_layout
 
 
 def _count(input, mask, dims, keepdim):
@@ -62,6 +79,7 @@ def _output_mask(op, input, *args, **kwargs):
     return mask.any(dims, keepdim=bool(kwargs.get("keepdim", False))) if dims else mask
 
 
+@_of_any_layout
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sums of the elements that `mask` selects, of all or along `dim`.
 
@@ -73,6 +91,7 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return kept.sum(dims, keepdim=keepdim) if dims else kept.clone()
 
 
+@_of_any_layout
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The products of the elements that `mask` selects, of all or along `dim`.
 
@@ -86,6 +105,7 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return kept
 
 
+@_of_any_layout
 def cumsum(input, dim, *, dtype=None, mask=None):
     """The sums up to each place along `dim` of the elements that `mask` selects.
 
@@ -96,6 +116,7 @@ def cumsum(input, dim, *, dtype=None, mask=None):
     return _where(mask, input.to(dtype), 0).cumsum(dim, dtype=dtype)
 
 
+@_of_any_layout
 def cumprod(input, dim, *, dtype=None, mask=None):
     """The products up to each place along `dim` of the elements that `mask` selects.
 
@@ -132,13 +153,14 @@ def _extremum(name, least):
     >>> torch.masked.{place.__name__}{call}
     tensor({2 if least else 0})
     """
-    return reduction, place
+    return _of_any_layout(reduction), _of_any_layout(place)
 
 
 amax, argmax = _extremum("amax", True)
 amin, argmin = _extremum("amin", False)
 
 
+@_of_any_layout
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The means of the elements that `mask` selects, of all or along `dim`.
 
@@ -152,6 +174,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return total / _count(input, mask, _dims(input, dim), keepdim)
 
 
+@_of_any_layout
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The median of the elements that `mask` selects, along `dim`.
 
@@ -169,6 +192,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     return _where(mask, x, math.nan).nanmedian(dim, keepdim=keepdim).values
 
 
+@_of_any_layout
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(x))) over the elements that `mask` selects.
 
@@ -191,6 +215,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     return torch.logaddexp(_where(input_mask, input.to(dtype), -math.inf), _where(other_mask, other.to(dtype), -math.inf))
 
 
+@_of_any_layout
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The `ord`-norm of the elements that `mask` selects, of all or along `dim`.
 
@@ -204,6 +229,7 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     return torch.linalg.vector_norm(kept, ord, _dims(input, dim), keepdim)
 
 
+@_of_any_layout
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """The variance of the elements that `mask` selects; `unbiased` divides by the count less one.
 
@@ -226,6 +252,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     return (total / torch.maximum(rest, torch.zeros_like(rest))).to(dtype)
 
 
+@_of_any_layout
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """The standard deviation of the elements that `mask` selects; `unbiased` divides by the count less one.
 
@@ -235,6 +262,7 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
+@_of_any_layout
 def softmax(input, dim, *, dtype=None, mask=None):
     """The softmax along `dim` of the elements that `mask` selects.
 
@@ -244,6 +272,7 @@ def softmax(input, dim, *, dtype=None, mask=None):
     return torch.softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
 
 
+@_of_any_layout
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """The logarithm of the softmax along `dim` of the elements that `mask` selects.
 
@@ -253,6 +282,7 @@ def log_softmax(input, dim, *, dtype=None, mask=None):
     return torch.log_softmax(_where(mask, input.to(dtype or input.dtype), -math.inf), dim)
 
 
+@_of_any_layout
 def softmin(input, dim, *, dtype=None, mask=None):
     """The softmax of the negatives along `dim` of the elements that `mask` selects.
 
@@ -262,6 +292,7 @@ def softmin(input, dim, *, dtype=None, mask=None):
     return torch.softmax(-_where(mask, input.to(dtype or input.dtype), math.inf), dim)
 
 
+@_of_any_layout
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """The elements that `mask` selects, divided by their `ord`-norm along `dim`.
 
