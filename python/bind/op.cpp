@@ -66,6 +66,8 @@ ArgumentPlan plan_of(const Argument& a, bool numbers) {
   auto also = [&](const char* name) { plan.others[next++] = interned(name); };
   if (a.name == "self") for (const char* name : {"self", "x", "a", "x1"}) also(name);
   if (a.name == "dim") also("axis");
+  if (a.name == "dim0") also("axis0");
+  if (a.name == "dim1") also("axis1");
   if (a.name == "keepdim") also("keepdims");
   if (a.name == "other") also("x2");
   return plan;
@@ -233,6 +235,13 @@ bool may_fit(PyObject* o, const ArgumentPlan& plan, bool relaxed) {
   return true;
 }
 
+// A list of dimensions that is empty by default may be None.
+bool none_is_empty(const Argument& a) {
+  if (!a.type.list || a.type.optional || a.type.kind != TypeKind::Int || !a.has_default) return false;
+  const auto* list = std::get_if<std::vector<int64_t>>(&a.default_value.data());
+  return list && list->empty();
+}
+
 bool fit_overload(const OpData& op, const Overload& o, const Call& call, bool relaxed, Fit& fit) {
   if (!place(op, o, call, fit)) return false;
   const size_t n = o.arguments.size();
@@ -247,7 +256,7 @@ bool fit_overload(const OpData& op, const Overload& o, const Call& call, bool re
   fit.stack.reserve(n);
   for (size_t i = 0; i < n; i++) {
     const ArgumentPlan& a = o.arguments[i];
-    if (!fit.objects[i]) {
+    if (!fit.objects[i] || (fit.objects[i] == Py_None && none_is_empty(*a.argument))) {
       fit.stack.push_back(a.argument->default_value);
       continue;
     }
@@ -337,6 +346,42 @@ Ref dict_of(const Call& call) {
   return dict;
 }
 
+// The numbers that old programs give before tensors, addcmul(t, value, a, b) or addmm(beta, t, alpha, a, b), are the keyword-only
+// numbers of an overload in their order. Null where the overload is not called so.
+PyObject* call_by_old_order(OpData& op, const Overload& o, const Call& call) {
+  SmallVector<PyObject*, 6> args, names, numbers;
+  bool ahead = false;  // a number stands before a tensor
+  for (Py_ssize_t i = 0; i < call.n; i++) {
+    if (is_tensor(call.args[i])) ahead = ahead || !numbers.empty();
+    (is_tensor(call.args[i]) ? args : numbers).push_back(call.args[i]);
+  }
+  if (!ahead || !std::all_of(numbers.begin(), numbers.end(), is_number) || static_cast<Py_ssize_t>(args.size()) != o.positional) return nullptr;
+  size_t next = 0;
+  for (const ArgumentPlan& a : o.arguments) {
+    if (!a.argument->keyword_only) {
+      if (a.argument->type.kind != TypeKind::Tensor || a.argument->type.list) return nullptr;
+    } else if (a.argument->type.kind == TypeKind::Scalar && next < numbers.size()) {
+      args.push_back(numbers[next++]);
+      names.push_back(a.name);
+    }
+  }
+  if (next < numbers.size()) return nullptr;
+  for (Py_ssize_t k = 0; k < call.named(); k++) {
+    args.push_back(call.args[call.n + k]);
+    names.push_back(PyTuple_GET_ITEM(call.names, k));
+  }
+  const Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+  for (size_t i = 0; i < names.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Ref::share(names[i]).release());
+  Fit fit;
+  if (!fit_overload(op, o, {args.data(), o.positional, tuple.get(), call.method}, true, fit)) return nullptr;
+  if (!op.warned) {
+    op.warned = true;
+    const std::string text = op.name + ": numbers before tensors are deprecated; name them (alpha, beta, value)";
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1)) throw PythonError();
+  }
+  return run(op, o, fit);
+}
+
 [[noreturn]] void throw_unfit(OpData& op, const Call& call) {
   std::string reasons;
   for (const Overload& o : op.overloads) {
@@ -374,6 +419,8 @@ PyObject* call_op(OpData& op, const Call& call) {
   for (const bool relaxed : {false, true})
     for (const Overload& o : op.overloads)
       if (fit_overload(op, o, call, relaxed, fit)) return run(op, o, fit);
+  for (const Overload& o : op.overloads)
+    if (PyObject* result = call_by_old_order(op, o, call)) return result;
   throw_unfit(op, call);
 }
 

@@ -53,6 +53,7 @@ struct OpData {
   bool numbers_as_tensors = false;
   bool factory = false;  // makes tensors of a dtype that may be named
   std::vector<Overload> overloads;
+  bool warned = false;  // of numbers in old places
 };
 
 // The operator of this name; null if there is none.

@@ -49,7 +49,26 @@ def einsum(equation, *operands):
     tensor([[3., 3.],
             [3., 3.]])
     """
+    if isinstance(equation, _torch.Tensor):
+        equation, operands = _equation_of_lists((equation, *operands))
     return _ops["einsum"](equation, _tensors(operands))
+
+
+def _equation_of_lists(arguments):
+    """The equation for tensors that are each followed by the numbers of its dimensions, with those of the result at the end."""
+    tensors, lists = arguments[0 : len(arguments) // 2 * 2 : 2], arguments[1::2]
+    result = arguments[-1] if len(arguments) % 2 else None
+
+    def letters(numbers):
+        text = ""
+        for n in numbers:
+            if n is not Ellipsis and not 0 <= n < 52:
+                raise ValueError(f"einsum: expected numbers of dimensions in [0, 52), got {n}")
+            text += "..." if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
+        return text
+
+    equation = ",".join(letters(numbers) for numbers in lists)
+    return equation if result is None else f"{equation}->{letters(result)}", tensors
 
 
 def chain_matmul(*matrices, out=None):
