@@ -168,9 +168,9 @@ class TestRepository(unittest.TestCase):
         counts = counts_of(rows)
         self.assertLessEqual(counts["primitive pointwise"], 160)
         self.assertLessEqual(counts["primitive other"], 160)
-        # Without a derivative, as in PyTorch: scattering by a product, Bunch and Kaufman's factors, the derivative of a sample by its parameters, and of
+        # Without a derivative, as in PyTorch: the different elements, scattering by a product, Bunch and Kaufman's factors, the derivative of a sample by its parameters, and of
         # the special functions Bessel's, Airy's, the orthogonal polynomials.
-        self.assertLessEqual(counts_of([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 6)
+        self.assertLessEqual(counts_of([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 7)
 
     def test_the_generator_stays_small(self):
         files = (p for p in (Path(__file__).parents[2] / "tools" / "opgen").iterdir() if p.is_file())
