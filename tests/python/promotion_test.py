@@ -124,6 +124,16 @@ class Results(unittest.TestCase):
         self.assertEqual(torch.searchsorted(torch.tensor([1, 2, 3]), torch.tensor([1.5, 2.0])).tolist(), [1, 1])
         self.assertEqual(torch.searchsorted(torch.tensor([0.5, 1.5]), torch.tensor([1, 2])).tolist(), [1, 2])
 
+    def test_sums_of_wide_unsigned_integers_are_refused(self):
+        """As in PyTorch; products are not."""
+        for dtype in (torch.uint16, torch.uint32, torch.uint64):
+            x = torch.tensor([1, 2], dtype=dtype)
+            for call in (lambda: x + 1, lambda: x - x, lambda: x.add_(1), lambda: 3 - x, lambda: x.diff()):
+                with self.assertRaises(NotImplementedError):
+                    call()
+            self.assertEqual((x * 2).tolist(), [2, 4])
+            self.assertEqual((x + 0.5).tolist(), [1.5, 2.5])
+
     def test_ldexp_keeps_the_precision_of_what_is_scaled(self):
         for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
             scaled = torch.ldexp(torch.tensor([1, 2], dtype=dtype), torch.tensor([1, 3]))

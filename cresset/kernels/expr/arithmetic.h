@@ -8,7 +8,8 @@
 
 namespace cresset::kernels::expr {
 
-struct Add : Signature<2, 1, kAll> {
+// As in PyTorch, sums of unsigned integers wider than a byte are refused.
+struct Add : Signature<2, 1, kAll & ~kWideUnsigned> {
   static constexpr Share share = Share::wrapping;
   template <class T> CRESSET_EXPR T operator()(T a, T b, T alpha) const {
     if constexpr (is_bool<T>) return a || (alpha && b);
@@ -18,7 +19,7 @@ struct Add : Signature<2, 1, kAll> {
   }
 };
 
-struct Sub : Signature<2, 1, kAll> {
+struct Sub : Signature<2, 1, kAll & ~kWideUnsigned> {
   static constexpr Share share = Share::wrapping;
   template <class T> CRESSET_EXPR T operator()(T a, T b, T alpha) const {
     if constexpr (is_bool<T>) return a != (alpha && b);

@@ -30,6 +30,7 @@ constexpr uint32_t kBools = bit(S::Bool);
 constexpr uint32_t kInts = bit(S::Byte) | bit(S::Char) | bit(S::Short) | bit(S::Int) | bit(S::Long) | bit(S::UInt16) | bit(S::UInt32) | bit(S::UInt64);
 constexpr uint32_t kFloats = bit(S::Half) | bit(S::BFloat16) | bit(S::Float) | bit(S::Double);
 constexpr uint32_t kComplexes = bit(S::ComplexFloat) | bit(S::ComplexDouble);
+constexpr uint32_t kWideUnsigned = bit(S::UInt16) | bit(S::UInt32) | bit(S::UInt64);
 constexpr uint32_t kReals = kInts | kFloats;
 constexpr uint32_t kAll = kBools | kInts | kFloats | kComplexes;
 
