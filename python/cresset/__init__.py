@@ -101,7 +101,7 @@ _lazy.update(
                   *(f"{verb}_autocast_{device}_{what}" for device in ("cpu", "gpu", "ipu", "xla")
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
-_lazy.update(vmap="func")
+_lazy.update(vmap="func", Stream="_devices", Event="_devices")
 _lazy.update({name: "_checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
 _lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")

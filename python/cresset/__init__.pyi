@@ -65,6 +65,9 @@ from . import serialization as serialization, signal as signal, sparse as sparse
 from . import compiler as compiler, fx as fx, jit as jit, torch_version as torch_version
 from . import types as types, utils as utils, version as version, vision as vision
 from .func import vmap as vmap
+class Stream: ...
+class Event: ...
+
 from . import mps as mps, mtia as mtia, profiler as profiler, xpu as xpu
 from . import futures as futures, hub as hub, library as library, lightning as lightning, multiprocessing as multiprocessing
 from .storage import TypedStorage as TypedStorage

@@ -214,6 +214,12 @@ WINGS = {
     "C++ extensions built from Python": {
         "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension SyclExtension include_paths is_ninja_available=False library_paths load load_inline verify_ninja_availability",
     },
+    "Lightning's strategies, tuners and profilers": {
+        "lightning.profilers": "AdvancedProfiler Profiler PyTorchProfiler SimpleProfiler",
+        "lightning.strategies": "DDPStrategy DeepSpeedStrategy FSDPStrategy ModelParallelStrategy SingleDeviceStrategy Strategy",
+        "lightning.tuner": "Tuner",
+        "lightning.plugins": "MixedPrecision",
+    },
     "symbolic sizes": {
         "": "SymBool SymFloat SymInt",
     },

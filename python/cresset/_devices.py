@@ -79,3 +79,7 @@ def namespace(device, module, answers, refusals, classes):
     for name, thing in made.items():
         thing.__module__ = module
     return made
+
+
+Stream = refusing_class("accelerator", "Stream", "cresset", "An ordered queue of work on the accelerator.")
+Event = refusing_class("accelerator", "Event", "cresset", "A mark in a stream of the accelerator.")

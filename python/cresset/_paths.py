@@ -25,6 +25,7 @@ HOMES = {
                        "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
     "jit": {"jit": "_script_if_tracing=script_if_tracing _overload=export _overload_method=export"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export _overload=export _overload_method=export export ignore is_scripting unused"},
+    "lightning.utilities.rank_zero": {"lightning.utilities": "rank_zero_debug rank_zero_deprecation rank_zero_info rank_zero_only rank_zero_warn"},
     "nn.init": {"nn.init": "_no_grad_fill_=constant_ _no_grad_normal_=normal_ _no_grad_trunc_normal_=trunc_normal_ _no_grad_uniform_=uniform_ _no_grad_zero_=zeros_"},
     "nn.modules.activation": {"nn.modules.attention": "MultiheadAttention"},
     "nn.modules.linear": {"nn.modules.linear": "NonDynamicallyQuantizableLinear=Linear"},

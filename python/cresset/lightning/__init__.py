@@ -19,9 +19,12 @@
     (80, 1.0)
 
 `python -m cresset` and `compat.install()` bind `lightning`, `lightning.pytorch` and `pytorch_lightning` to this package. A run that was
-interrupted and is resumed by `fit(..., ckpt_path=...)` gives the numbers of one that was not, to the bit. It runs on one device: what it
-does not have is no argument of Trainer.
+interrupted and is resumed by `fit(..., ckpt_path=...)` gives the numbers of one that was not, to the bit. It runs in one process: arguments of
+Trainer that ask for several are refused.
 """
+
+import importlib
+import sys
 
 from . import callbacks, loggers
 from ._random import seed_everything
@@ -34,6 +37,12 @@ __all__ = ["Callback", "LightningDataModule", "LightningModule", "Trainer", "cal
 
 
 def __getattr__(name):
+    if name == "pytorch":  # as `lightning.pytorch` is `pytorch_lightning`
+        return sys.modules[__name__]
+    if name in ("utilities", "fabric"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "Fabric":
+        return importlib.import_module(f"{__name__}.fabric").Fabric
     from cresset import _missing
 
     return _missing.found(__name__, name)

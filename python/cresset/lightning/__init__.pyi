@@ -94,6 +94,8 @@ class Trainer(_CheckpointMixin, _EvaluationMixin):
         enable_model_summary: _bool = True, accumulate_grad_batches: _int = 1, gradient_clip_val: _float | None = None,
         gradient_clip_algorithm: _str | None = None, deterministic: _bool | _str | None = None, inference_mode: _bool = True,
         detect_anomaly: _bool = False, reload_dataloaders_every_n_epochs: _int = 0, default_root_dir: _Path | None = None,
+        overfit_batches: _int | _float = 0.0, barebones: _bool = False, benchmark: _bool | None = None, use_distributed_sampler: _bool = True,
+        sync_batchnorm: _bool = False, strategy: Any = "auto", num_nodes: _int = 1, profiler: Any = None, plugins: Any = None,
     ) -> None: ...  # fmt: skip
     @property
     def model(self) -> Any: ...

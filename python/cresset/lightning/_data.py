@@ -142,3 +142,13 @@ def set_epoch(loader, epoch):
 
 def is_loader(value):
     return isinstance(value, DataLoader) or hasattr(value, "__iter__")
+
+
+def in_order(loader):
+    """A loader that shuffles, without that; others as they are."""
+    from cresset.utils.data import DataLoader, RandomSampler
+
+    if not isinstance(loader, DataLoader) or not isinstance(loader.sampler, RandomSampler):
+        return loader
+    return DataLoader(loader.dataset, batch_size=loader.batch_size, num_workers=loader.num_workers, collate_fn=loader.collate_fn, drop_last=loader.drop_last,
+                      timeout=loader.timeout, worker_init_fn=loader.worker_init_fn)  # fmt: skip

@@ -31,6 +31,17 @@ class _Context:
         return 1 if found is None else found
 
 
+def _refuse_several_processes(strategy, num_nodes, profiler, plugins):
+    if getattr(strategy, "strategy_name", strategy) not in ("auto", "single_device"):
+        raise ValueError(f"Trainer: the strategy is 'auto' or 'single_device' (it runs in one process), got {strategy!r}")
+    if num_nodes != 1:
+        raise ValueError(f"Trainer: it runs on one machine, got num_nodes={num_nodes!r}")
+    if profiler is not None:
+        raise ValueError(f"Trainer: there is no profiler yet, got {profiler!r}")
+    if plugins:
+        raise ValueError(f"Trainer: it takes no plugins, got {plugins!r}")
+
+
 class Trainer(CheckpointMixin, EvaluationMixin):
     """Runs the steps of a LightningModule.
 
@@ -57,6 +68,11 @@ class Trainer(CheckpointMixin, EvaluationMixin):
         detect_anomaly: as `torch.autograd.detect_anomaly`.
         reload_dataloaders_every_n_epochs: when the module is asked for its loaders again; 0: never.
         default_root_dir: where loggers and checkpoints write.
+        overfit_batches: so many batches, or such a part, for training and validation, in their order even where a loader shuffles; 0: all.
+        barebones: neither loggers, checkpoints, bar, summary nor a sanity check, for measurements.
+        benchmark: as `torch.backends.cudnn.benchmark`.
+        use_distributed_sampler, sync_batchnorm: concern several processes, and change nothing in one.
+        strategy, num_nodes, profiler, plugins: "auto" (or "single_device"), 1, None and None; there are no others yet.
 
     Errors: ValueError and TypeError for arguments out of range; RuntimeError for a module that lacks a step.
 
@@ -70,7 +86,16 @@ class Trainer(CheckpointMixin, EvaluationMixin):
                  limit_predict_batches=1.0, val_check_interval=1.0, check_val_every_n_epoch=1, num_sanity_val_steps=2, log_every_n_steps=50,
                  enable_checkpointing=True, enable_progress_bar=True, enable_model_summary=True, accumulate_grad_batches=1, gradient_clip_val=None,
                  gradient_clip_algorithm=None, deterministic=None, inference_mode=True, detect_anomaly=False, reload_dataloaders_every_n_epochs=0,
-                 default_root_dir=None):  # fmt: skip
+                 default_root_dir=None, overfit_batches=0.0, barebones=False, benchmark=None, use_distributed_sampler=True,
+                 sync_batchnorm=False, strategy="auto", num_nodes=1, profiler=None, plugins=None):  # fmt: skip
+        _refuse_several_processes(strategy, num_nodes, profiler, plugins)
+        if barebones:
+            logger = enable_checkpointing = enable_progress_bar = enable_model_summary = False
+            num_sanity_val_steps = 0
+        if overfit_batches:
+            limit_train_batches = limit_val_batches = overfit_batches
+        if benchmark is not None:
+            torch.backends.cudnn.benchmark = bool(benchmark)
         if accelerator not in ("auto", "cpu"):
             raise ValueError(f"Trainer: the accelerator is 'auto' or 'cpu', got {accelerator!r}")
         if devices not in ("auto", 1, "1", -1):
@@ -85,7 +110,7 @@ class Trainer(CheckpointMixin, EvaluationMixin):
             raise ValueError(f"Trainer: val_check_interval is a part of an epoch up to 1.0, or a number of batches, got {val_check_interval}")
         if check_val_every_n_epoch is None and isinstance(val_check_interval, float):
             raise ValueError("Trainer: without check_val_every_n_epoch val_check_interval is a whole number of batches")
-        self._precision = Precision(precision)
+        self._precision, self._keeps_order = Precision(precision), bool(overfit_batches)
         self.default_root_dir = os.path.abspath(os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd())
         self.fast_dev_run = int(fast_dev_run)
         if self.fast_dev_run:
@@ -324,6 +349,7 @@ class Trainer(CheckpointMixin, EvaluationMixin):
         loader = self._asked(self._train_loaders, "train_dataloader")
         if loader is None:
             raise RuntimeError(f"fit: there is nothing to train on: give train_dataloaders, or {type(self.lightning_module).__name__}.train_dataloader")
+        loader = _data.in_order(loader) if self._keeps_order else loader
         self.train_dataloader = loader
         self.num_training_batches = _data.limited(_data.length_of(loader), self.limits["train"], "limit_train_batches")
         has_step = hasattr(self.lightning_module, "validation_step")

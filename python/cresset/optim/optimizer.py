@@ -69,6 +69,8 @@ def _with_hooks(step):
     @functools.wraps(step)
     def wrapped(self, *args, **kwargs):
         self._opt_called = True
+        if "_optimizer_step_pre_hooks" not in self.__dict__:  # it wraps another optimizer and has no state of its own
+            return step(self, *args, **kwargs)
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks) or self.__dict__.get("_in_step"):
             return step(self, *args, **kwargs)

@@ -381,7 +381,7 @@ class Refused(unittest.TestCase):
     def test_arguments(self):
         for error, settings in ((ValueError, {"accelerator": "gpu"}), (ValueError, {"devices": 2}), (ValueError, {"precision": "8"}), (ValueError, {"max_epochs": -2}),
                                 (ValueError, {"accumulate_grad_batches": 0}), (ValueError, {"gradient_clip_algorithm": "l3"}), (ValueError, {"val_check_interval": 1.5}),
-                                (ValueError, {"check_val_every_n_epoch": None}), (TypeError, {"strategy": "ddp"}),
+                                (ValueError, {"check_val_every_n_epoch": None}), (ValueError, {"strategy": "ddp"}),
                                 (ValueError, {"callbacks": L.callbacks.ModelCheckpoint(), "enable_checkpointing": False})):  # fmt: skip
             self.assertRaises(error, L.Trainer, **settings)
         self.assertRaises(ValueError, L.callbacks.ModelCheckpoint, save_top_k=3)

@@ -270,5 +270,22 @@ class Steps(unittest.TestCase):
         )
 
 
+class Wrapping(unittest.TestCase):
+    def test_an_optimizer_around_another_needs_no_state_of_its_own(self):
+        class Around(Optimizer):
+            def __init__(self, inner):  # calls no __init__ of Optimizer, as accelerate's
+                self.inner = inner
+
+            def step(self, closure=None):
+                return self.inner.step(closure)
+
+        x = torch.ones(1, requires_grad=True)
+        x.sum().backward()
+        inner, seen = torch.optim.SGD([x], lr=0.5), []
+        inner.register_step_post_hook(lambda *_: seen.append(1))
+        Around(inner).step()
+        self.assertEqual((x.item(), seen), (0.5, [1]))
+
+
 if __name__ == "__main__":
     unittest.main()

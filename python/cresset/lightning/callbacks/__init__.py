@@ -9,10 +9,10 @@ from .callback import Callback
 from .early_stopping import EarlyStopping
 from .model_checkpoint import Checkpoint, ModelCheckpoint
 from .others import GradientAccumulationScheduler, LambdaCallback, LearningRateMonitor, ModelSummary, Timer
-from .progress import ProgressBar, TQDMProgressBar
+from .progress import ProgressBar, RichProgressBar, TQDMProgressBar
 
 __all__ = ["Callback", "Checkpoint", "EarlyStopping", "GradientAccumulationScheduler", "LambdaCallback", "LearningRateMonitor", "ModelCheckpoint",
-           "ModelSummary", "ProgressBar", "TQDMProgressBar", "Timer"]  # fmt: skip
+           "ModelSummary", "ProgressBar", "RichProgressBar", "TQDMProgressBar", "Timer"]  # fmt: skip
 
 
 def __getattr__(name):

@@ -5,7 +5,7 @@ import time
 
 from .callback import Callback
 
-__all__ = ["ProgressBar", "TQDMProgressBar"]
+__all__ = ["ProgressBar", "RichProgressBar", "TQDMProgressBar"]
 
 
 class ProgressBar(Callback):
@@ -96,3 +96,15 @@ class TQDMProgressBar(ProgressBar):
     >>> torch.lightning.callbacks.TQDMProgressBar().refresh_rate
     1
     """
+
+
+class RichProgressBar(ProgressBar):
+    """The progress bar under another of Lightning's names; it is drawn without the package rich, and so without themes.
+
+    >>> torch.lightning.callbacks.RichProgressBar(refresh_rate=5).refresh_rate
+    5
+    """
+
+    def __init__(self, refresh_rate=1, leave=False):
+        super().__init__(refresh_rate)
+        self.leave = leave

@@ -1,0 +1,342 @@
+"""Programs that use libraries of others, each printing numbers: `tests/python/libraries_test.py` runs them on Cresset and on PyTorch.
+
+name: (packages that it needs, program). Models are tiny and made from configurations; nothing is downloaded.
+"""
+
+_TRAIN = """
+def train(model, loss_of, steps=6, lr=1e-2):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    for _ in range(steps):
+        loss = loss_of(model)
+        loss.backward(); optimizer.step(); optimizer.zero_grad()
+        print(f"{loss.item():.5f}")
+"""
+
+_LANGUAGE = """
+import torch, transformers as T
+T.logging.set_verbosity_error()
+""" + _TRAIN + """
+small = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, vocab_size=100)
+torch.manual_seed(0)
+model = T.KIND(T.CONFIG)
+x = torch.randint(100, (2, 16))
+train(model, lambda m: m(input_ids=x, labels=x).loss)
+model.eval(); torch.manual_seed(1)
+with torch.no_grad():
+    print(model.generate(x[:1, :4], max_new_tokens=8, do_sample=True, pad_token_id=0).tolist()[0])
+    print(model.generate(x[:1, :4], max_new_tokens=8, num_beams=3, do_sample=False, pad_token_id=0).tolist()[0])
+"""
+_LANGUAGE_MODELS = {
+    "gpt2": ("GPT2LMHeadModel", "GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=100)"),
+    "llama": ("LlamaForCausalLM", "LlamaConfig(**small)"),
+    "mistral": ("MistralForCausalLM", "MistralConfig(**small, num_key_value_heads=1)"),
+    "mixtral": ("MixtralForCausalLM", "MixtralConfig(**small, num_key_value_heads=1, num_local_experts=4)"),
+    "qwen3": ("Qwen3ForCausalLM", "Qwen3Config(**small, num_key_value_heads=1, head_dim=16)"),
+    "gemma2": ("Gemma2ForCausalLM", "Gemma2Config(**small, num_key_value_heads=1, head_dim=16)"),
+    "mamba": ("MambaForCausalLM", "MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=100, state_size=8)"),
+    "t5": ("T5ForConditionalGeneration", "T5Config(d_model=32, num_layers=2, num_heads=2, d_ff=64, d_kv=16, vocab_size=100, decoder_start_token_id=0)"),
+}
+
+PROGRAMS = {
+    **{f"transformers {name}": (["transformers"], _LANGUAGE.replace("KIND", kind).replace("CONFIG", config)) for name, (kind, config) in _LANGUAGE_MODELS.items()},
+    "transformers classifiers": (["transformers"], """
+import torch, transformers as T
+T.logging.set_verbosity_error()
+""" + _TRAIN + """
+small = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+for kind, config, inputs in (
+    ("BertForSequenceClassification", T.BertConfig(**small, vocab_size=100), dict(input_ids=torch.arange(16).reshape(2, 8))),
+    ("DebertaV2ForSequenceClassification", T.DebertaV2Config(**small, vocab_size=100, relative_attention=True, pos_att_type=["p2c", "c2p"]), dict(input_ids=torch.arange(16).reshape(2, 8))),
+    ("ViTForImageClassification", T.ViTConfig(**small, image_size=16, patch_size=4), dict(pixel_values=torch.linspace(0, 1, 2 * 3 * 256).reshape(2, 3, 16, 16))),
+):
+    torch.manual_seed(0)
+    model = getattr(T, kind)(config)
+    print(kind); train(model, lambda m: m(**inputs, labels=torch.tensor([0, 1])).loss, steps=4)
+"""),
+    "transformers Trainer": (["transformers", "accelerate"], """
+import tempfile, torch, transformers as T
+T.logging.set_verbosity_error()
+torch.manual_seed(0)
+model = T.GPT2LMHeadModel(T.GPT2Config(n_layer=1, n_head=2, n_embd=32, vocab_size=100))
+data = [{"input_ids": torch.randint(100, (16,))} for _ in range(16)]
+data = [{**d, "labels": d["input_ids"]} for d in data]
+with tempfile.TemporaryDirectory() as folder:
+    arguments = T.TrainingArguments(folder, num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=2, save_strategy="steps", save_steps=4, report_to=[],
+                                    use_cpu=True, disable_tqdm=True, seed=3)
+    trainer = T.Trainer(model, arguments, train_dataset=data, eval_dataset=data[:4])
+    trainer.train()
+    for entry in trainer.state.log_history:
+        if "loss" in entry: print(f"{entry['loss']:.5f}")
+    print(f"{trainer.evaluate()['eval_loss']:.5f}")
+    again = T.GPT2LMHeadModel.from_pretrained(folder + "/checkpoint-8")
+    print(f"{again(data[0]['input_ids'][None], labels=data[0]['input_ids'][None]).loss.item():.5f}")
+"""),
+    "accelerate": (["accelerate"], """
+import torch
+from accelerate import Accelerator
+torch.manual_seed(0)
+accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(32, 4), torch.randn(32, 1)), batch_size=4, shuffle=True)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+net, optimizer, loader, schedule = accelerator.prepare(net, optimizer, loader, schedule)
+for x, y in loader:
+    with accelerator.accumulate(net):
+        loss = torch.nn.functional.mse_loss(net(x), y)
+        accelerator.backward(loss); accelerator.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step(); schedule.step(); optimizer.zero_grad()
+    print(f"{loss.item():.5f}")
+print(accelerator.gather(torch.arange(3)).tolist(), list(accelerator.unwrap_model(net).state_dict()), accelerator.num_processes)
+"""),
+    "peft": (["peft", "transformers", "accelerate"], """
+import torch, transformers as T
+from peft import LoraConfig, get_peft_model
+T.logging.set_verbosity_error()
+""" + _TRAIN + """
+torch.manual_seed(0)
+base = T.GPT2LMHeadModel(T.GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=100))
+model = get_peft_model(base, LoraConfig(r=4, lora_alpha=8, target_modules=["c_attn"], lora_dropout=0.1, task_type="CAUSAL_LM", fan_in_fan_out=True))
+print(*model.get_nb_trainable_parameters())
+x = torch.randint(100, (2, 16))
+train(model, lambda m: m(input_ids=x, labels=x).loss)
+merged = model.merge_and_unload().eval()
+print(f"{merged(x, labels=x).loss.item():.5f}")
+"""),
+    "diffusers": (["diffusers"], """
+import torch
+from diffusers import AutoencoderKL, DDIMScheduler, DDPMScheduler, UNet2DModel
+""" + _TRAIN + """
+torch.manual_seed(0)
+net = UNet2DModel(sample_size=16, in_channels=3, out_channels=3, layers_per_block=1, block_out_channels=(32, 32), norm_num_groups=8,
+                  down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"))
+schedule = DDPMScheduler(num_train_timesteps=100)
+x, noise, t = torch.randn(2, 3, 16, 16), torch.randn(2, 3, 16, 16), torch.tensor([10, 60])
+train(net, lambda m: torch.nn.functional.mse_loss(m(schedule.add_noise(x, noise, t), t).sample, noise), steps=3, lr=1e-3)
+ddim = DDIMScheduler(num_train_timesteps=100); ddim.set_timesteps(3); image = torch.randn(1, 3, 16, 16)
+with torch.no_grad():
+    for step in ddim.timesteps: image = ddim.step(net(image, step).sample, step, image).prev_sample
+print(f"{image.mean().item():.5f} {image.std().item():.5f}")
+vae = AutoencoderKL(block_out_channels=(32,), norm_num_groups=8, latent_channels=4, down_block_types=("DownEncoderBlock2D",), up_block_types=("UpDecoderBlock2D",))
+with torch.no_grad(): print(f"{vae(torch.ones(1, 3, 16, 16)).sample.mean().item():.5f}")
+"""),
+    "sentence-transformers": (["sentence_transformers", "transformers"], """
+import torch
+from sentence_transformers import util
+from sentence_transformers.util import cos_sim, semantic_search
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling
+torch.manual_seed(0)
+x, mask = torch.randn(3, 5, 8), torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0]])
+for mode in ("mean", "max", "cls"):
+    print(Pooling(8, pooling_mode=mode)({"token_embeddings": x, "attention_mask": mask})["sentence_embedding"].sum(1).tolist())
+print(Dense(8, 4)({"sentence_embedding": x[:, 0]})["sentence_embedding"].tolist())
+print(cos_sim(x[0], x[1]).tolist(), semantic_search(x[0, :2], x[1], top_k=2))
+"""),
+    "captum": (["captum"], """
+import torch
+from captum.attr import DeepLift, GradientShap, GuidedBackprop, IntegratedGradients, LayerGradCam, NoiseTunnel, Occlusion, Saliency
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(4 * 36, 3))
+x = torch.randn(2, 1, 8, 8)
+for name, attributed in (("ig", IntegratedGradients(net).attribute(x, target=1, n_steps=8)), ("saliency", Saliency(net).attribute(x, target=1)), ("lift", DeepLift(net).attribute(x, target=1)),
+                         ("guided", GuidedBackprop(net).attribute(x, target=1)), ("occlusion", Occlusion(net).attribute(x, (1, 4, 4), strides=(1, 2, 2), target=1)),
+                         ("cam", LayerGradCam(net, net[0]).attribute(x, target=1)), ("shap", GradientShap(net).attribute(x, torch.zeros(4, 1, 8, 8), target=1))):
+    print(name, f"{attributed.sum().item():.5f} {attributed.abs().sum().item():.4f}")
+"""),
+    "torchinfo": (["torchinfo"], """
+import torch, torchinfo
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 5))
+print(torchinfo.summary(net, (2, 3, 8, 8), verbose=0))
+"""),
+    "torch_geometric": (["torch_geometric"], """
+import torch, torch_geometric.nn as gnn
+from torch_geometric.data import Batch, Data
+from torch_geometric.loader import DataLoader
+""" + _TRAIN + """
+torch.manual_seed(0)
+edges = torch.randint(12, (2, 40)); x = torch.randn(12, 6); y = torch.randint(3, (12,))
+for layer in (gnn.GCNConv, gnn.SAGEConv, gnn.GATConv, gnn.GINConv):
+    first = layer(torch.nn.Linear(6, 8)) if layer is gnn.GINConv else layer(6, 8)
+    net = gnn.Sequential("x, edges", [(first, "x, edges -> x"), torch.nn.ReLU(), torch.nn.Linear(8, 3)])
+    print(layer.__name__); train(net, lambda m: torch.nn.functional.cross_entropy(m(x, edges), y), steps=3)
+graphs = [Data(x=torch.randn(n, 6), edge_index=torch.randint(n, (2, 3 * n))) for n in (4, 5, 6)]
+for batch in DataLoader(graphs, batch_size=2):
+    print(batch.num_graphs, gnn.global_mean_pool(batch.x, batch.batch).sum(1).tolist(), gnn.global_max_pool(batch.x, batch.batch).sum(1).tolist())
+"""),
+    "skorch": (["skorch", "sklearn"], """
+import numpy as np, torch
+from skorch import NeuralNetClassifier
+torch.manual_seed(0); rng = np.random.RandomState(0)
+x = rng.randn(64, 5).astype("float32"); y = (x[:, 0] > 0).astype("int64")
+net = NeuralNetClassifier(torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2), torch.nn.Softmax(-1)), max_epochs=4, lr=0.1, batch_size=16, verbose=0, train_split=None)
+net.fit(x, y)
+for row in net.history: print(f"{row['train_loss']:.5f}")
+print(net.predict_proba(x[:2]).tolist(), net.score(x, y))
+"""),
+    "pytorch-optimizer": (["pytorch_optimizer"], """
+import torch, pytorch_optimizer
+for name in ("adabelief", "adabound", "adan", "adopt", "lamb", "lion", "madgrad", "novograd", "prodigy", "ranger", "sophiah", "shampoo", "muon", "sgdw"):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)); x = torch.randn(16, 4); y = x.sum(1, keepdim=True)
+    kind = pytorch_optimizer.load_optimizer(name)
+    if name == "muon":
+        optimizer = kind([{"params": [p for p in net.parameters() if p.ndim == 2], "use_muon": True}, {"params": [p for p in net.parameters() if p.ndim < 2], "use_muon": False}])
+    else:
+        optimizer = kind(net.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad(); loss = torch.nn.functional.mse_loss(net(x), y); loss.backward(create_graph=name == "sophiah"); optimizer.step(); losses.append(f"{loss.item():.4f}")
+    print(name, *losses)
+"""),
+    "botorch": (["botorch", "gpytorch"], """
+import torch
+from botorch.acquisition import LogExpectedImprovement, qLogExpectedImprovement
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.optim import optimize_acqf
+from gpytorch.mlls import ExactMarginalLogLikelihood
+torch.manual_seed(0)
+x = torch.linspace(0, 1, 8, dtype=torch.double)[:, None]; y = torch.sin(6 * x)
+model = SingleTaskGP(x, y); fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+print([round(v, 3) for v in model.posterior(torch.tensor([[0.3], [0.55]], dtype=torch.double)).mean.flatten().tolist()])
+acquisition = LogExpectedImprovement(model, best_f=y.max())
+point, value = optimize_acqf(acquisition, torch.tensor([[0.0], [1.0]], dtype=torch.double), q=1, num_restarts=2, raw_samples=8)
+print(round(point.item(), 2), round(value.item(), 1))
+"""),
+    "gpytorch": (["gpytorch"], """
+import gpytorch, torch
+class Model(gpytorch.models.ExactGP):
+    def __init__(self, x, y, l):
+        super().__init__(x, y, l); self.mean_module = gpytorch.means.ConstantMean(); self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
+    def forward(self, x): return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+x = torch.linspace(0, 1, 20); y = torch.sin(6 * x); l = gpytorch.likelihoods.GaussianLikelihood(); m = Model(x, y, l)
+o = torch.optim.Adam(m.parameters(), lr=0.1); mll = gpytorch.mlls.ExactMarginalLogLikelihood(l, m)
+for i in range(30):
+    o.zero_grad(); loss = -mll(m(x), y); loss.backward(); o.step()
+    if i % 6 == 0: print(f"{loss.item():.4f}")
+m.eval(); l.eval(); print(f"{l(m(torch.tensor([0.5]))).mean.item():.3f}")
+"""),
+    "pyro": (["pyro"], """
+import pyro, torch, pyro.distributions as dist
+from pyro.infer import SVI, Trace_ELBO
+from pyro.infer.autoguide import AutoNormal
+def model(x):
+    m = pyro.sample("m", dist.Normal(0.0, 10.0))
+    with pyro.plate("d", len(x)): pyro.sample("x", dist.Normal(m, 1.0), obs=x)
+pyro.set_rng_seed(0); x = torch.randn(50) + 2; guide = AutoNormal(model); svi = SVI(model, guide, pyro.optim.Adam({"lr": 0.05}), Trace_ELBO())
+for i in range(60):
+    loss = svi.step(x)
+    if i % 12 == 0: print(f"{loss:.4f}")
+print(f"{guide.median()['m'].item():.4f}")
+"""),
+    "kornia": (["kornia"], """
+import torch, kornia as K
+torch.manual_seed(0); x = torch.rand(2, 3, 16, 16, requires_grad=True)
+for name, y in (("gray", K.color.rgb_to_grayscale(x)), ("hsv", K.color.rgb_to_hsv(x)), ("lab", K.color.rgb_to_lab(x)), ("blur", K.filters.gaussian_blur2d(x, (5, 5), (1.5, 1.5))),
+                ("sobel", K.filters.sobel(x)), ("median", K.filters.median_blur(x, (3, 3))), ("canny", K.filters.canny(x)[0]), ("rotate", K.geometry.transform.rotate(x, torch.tensor([30.0, 45.0]))),
+                ("warp", K.geometry.transform.warp_affine(x, torch.eye(2, 3).repeat(2, 1, 1) * 0.9, (16, 16))), ("ssim", K.metrics.ssim(x, x.detach().flip(3), 5)),
+                ("dilate", K.morphology.dilation(x, torch.ones(3, 3))), ("harris", K.feature.harris_response(K.color.rgb_to_grayscale(x)))):
+    print(name, f"{y.sum().item():.4f}", f"{torch.autograd.grad(y.sum(), x)[0].abs().sum().item():.3f}")
+augment = K.augmentation.AugmentationSequential(K.augmentation.RandomHorizontalFlip(p=0.5), K.augmentation.RandomAffine(20.0, p=1.0), K.augmentation.ColorJitter(0.1, 0.1, 0.1, 0.1, p=1.0))
+torch.manual_seed(1); print(f"{augment(x.detach()).sum().item():.3f}")
+"""),
+    "torchmetrics": (["torchmetrics"], """
+import torch, torchmetrics as M
+torch.manual_seed(0); scores, target = torch.rand(40, 4), torch.randint(4, (40,)); a, b = torch.randn(40), torch.randn(40)
+for metric in (M.Accuracy("multiclass", num_classes=4), M.F1Score("multiclass", num_classes=4, average="macro"), M.AUROC("multiclass", num_classes=4), M.ConfusionMatrix("multiclass", num_classes=4),
+               M.CalibrationError("multiclass", num_classes=4), M.CohenKappa("multiclass", num_classes=4), M.AveragePrecision("multiclass", num_classes=4)):
+    for part in range(2): metric.update(scores[part::2], target[part::2])
+    print(type(metric).__name__, metric.compute().tolist())
+for metric in (M.MeanSquaredError(), M.PearsonCorrCoef(), M.SpearmanCorrCoef(), M.R2Score(), M.ExplainedVariance(), M.KendallRankCorrCoef()):
+    metric.update(a, b); print(type(metric).__name__, f"{metric.compute().item():.5f}")
+x, y = torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32)
+print(M.functional.image.structural_similarity_index_measure(x, y).item(), M.functional.image.peak_signal_noise_ratio(x, y).item())
+both = M.MetricCollection([M.Accuracy("multiclass", num_classes=4), M.Precision("multiclass", num_classes=4)]); print({k: v.item() for k, v in both(scores, target).items()})
+"""),
+    "timm": (["timm"], """
+import timm, torch
+for name in ("resnet18", "vit_tiny_patch16_224", "efficientnet_b0", "convnext_atto", "mobilenetv3_small_100", "swin_tiny_patch4_window7_224"):
+    torch.manual_seed(0); m = timm.create_model(name, num_classes=7); x = torch.randn(2, 3, 224, 224); y = m(x); y.square().sum().backward()
+    print(name, y.tolist(), f"{sum(p.grad.double().abs().mean().item() for p in m.parameters() if p.grad is not None):.4f}")
+"""),
+    "einops": (["einops"], """
+import torch
+from einops import einsum, pack, rearrange, reduce, repeat
+from einops.layers.torch import Rearrange
+x = torch.arange(96.0).reshape(2, 3, 4, 4)
+print(rearrange(x, "b c (h p) w -> b (h w) (p c)", p=2)[0, 1].tolist(), reduce(x, "b c h w -> b c", "max")[1].tolist(), tuple(Rearrange("b c h w -> b (c h w)")(x).shape))
+print(einsum(x, x, "b c h w, b d h w -> b c d")[0].tolist(), repeat(x[0, 0, 0], "w -> w k", k=2).tolist(), pack([x[0], x[1]], "* h w")[0].shape)
+"""),
+    "torchvision": (["torchvision"], """
+import torch, torchvision
+from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
+from torchvision.ops import batched_nms, box_iou, nms, sigmoid_focal_loss
+from torchvision.transforms import v2
+for make in (torchvision.models.vit_b_16, torchvision.models.efficientnet_b0, torchvision.models.resnet18, torchvision.models.segmentation.lraspp_mobilenet_v3_large):
+    torch.manual_seed(0); net = make(num_classes=3).eval()
+    with torch.no_grad(): y = net(torch.randn(1, 3, 224, 224))
+    print(make.__name__, y["out"].mean().item() if isinstance(y, dict) else y.tolist())
+torch.manual_seed(0); boxes = torch.rand(60, 4) * 10; boxes[:, 2:] += boxes[:, :2]; scores = torch.rand(60)
+print(nms(boxes, scores, 0.4).tolist(), batched_nms(boxes, scores, torch.arange(60) % 3, 0.3).tolist(), box_iou(boxes[:3], boxes[3:6]).tolist())
+print(sigmoid_focal_loss(boxes, (boxes > 5).float(), reduction="mean").item())
+torch.manual_seed(0); found = fasterrcnn_mobilenet_v3_large_320_fpn(weights=None, weights_backbone=None, num_classes=4).eval()([torch.rand(3, 96, 96)])[0]
+print(len(found["boxes"]), f"{found['scores'].sum().item():.3f}")
+torch.manual_seed(0); x = torch.randint(256, (3, 20, 20), dtype=torch.uint8)
+print(v2.Compose([v2.RandomResizedCrop(12, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.2] * 3)])(x).mean().item())
+"""),
+    "torchaudio": (["torchaudio"], """
+import torch, torchaudio
+torch.manual_seed(0); x = torch.randn(1, 2000)
+print(torchaudio.transforms.MelSpectrogram(16000, n_fft=256, n_mels=20)(x).log1p().mean().item(), torchaudio.transforms.MFCC(16000, 10, melkwargs={"n_fft": 256, "n_mels": 20})(x).mean().item())
+print(torchaudio.functional.resample(x, 16000, 8000).abs().sum().item(), torchaudio.transforms.AmplitudeToDB()(x.abs()).mean().item())
+net = torchaudio.models.Conformer(20, 4, 32, 1, 31).eval()
+with torch.no_grad(): print(net(torch.randn(2, 15, 20), torch.tensor([15, 10]))[0].abs().sum().item())
+"""),
+    "lucidrains": (["x_transformers", "vit_pytorch"], """
+import torch
+from x_transformers import Decoder, TransformerWrapper
+from vit_pytorch import ViT
+torch.manual_seed(0)
+m = TransformerWrapper(num_tokens=256, max_seq_len=64, attn_layers=Decoder(dim=64, depth=2, heads=4, rotary_pos_emb=True))
+y = m(torch.randint(0, 256, (1, 32))); y.sum().backward(); print(tuple(y.shape), f"{y.abs().mean().item():.5f}")
+y = ViT(image_size=32, patch_size=8, num_classes=10, dim=32, depth=2, heads=4, mlp_dim=64)(torch.randn(2, 3, 32, 32)); y.sum().backward(); print(y.tolist())
+"""),
+    "segmentation models": (["segmentation_models_pytorch"], """
+import torch, segmentation_models_pytorch as s
+for kind in (s.Unet, s.FPN, s.DeepLabV3Plus):
+    torch.manual_seed(0); m = kind("resnet18", encoder_weights=None).eval()
+    with torch.no_grad(): print(kind.__name__, f"{m(torch.randn(1, 3, 64, 64)).abs().mean().item():.5f}")
+print(s.losses.DiceLoss("binary")(torch.linspace(-2, 2, 16).reshape(1, 1, 4, 4), torch.ones(1, 1, 4, 4)).item())
+"""),
+    "torchdiffeq": (["torchdiffeq"], """
+import torch
+from torchdiffeq import odeint_adjoint
+class Decay(torch.nn.Module):
+    def __init__(self): super().__init__(); self.rate = torch.nn.Parameter(torch.tensor(0.5))
+    def forward(self, t, y): return -self.rate * y
+f = Decay(); y = odeint_adjoint(f, torch.ones(1), torch.tensor([0.0, 2.0]), rtol=1e-7, atol=1e-9)
+y[-1].sum().backward(); print(f"{y[-1].item():.5f} {f.rate.grad.item():.4f}")
+"""),
+    "ultralytics": (["ultralytics"], """
+import torch
+from ultralytics.nn.tasks import DetectionModel
+from ultralytics.cfg import get_cfg
+from ultralytics.utils.loss import v8DetectionLoss
+torch.manual_seed(0); net = DetectionModel("yolov8n.yaml", nc=3, verbose=False); net.args = get_cfg()
+x = torch.rand(2, 3, 64, 64)
+batch = {"img": x, "cls": torch.tensor([[0.0], [1.0]]), "bboxes": torch.tensor([[0.5, 0.5, 0.4, 0.4], [0.3, 0.6, 0.2, 0.3]]), "batch_idx": torch.tensor([0.0, 1.0])}
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+for _ in range(3):
+    loss, parts = net.loss(batch); optimizer.zero_grad(); loss.sum().backward(); optimizer.step(); print([round(v, 3) for v in parts.tolist()])
+net.eval(); print(f"{net(x)[0].mean().item():.3f}")
+"""),
+    "fastai": (["fastai"], """
+import torch
+from fastai.basics import *
+set_seed(0); x = torch.randn(64, 4); y = x.sum(1, keepdim=True)
+loaders = DataLoaders(DataLoader(list(zip(x, y)), bs=16), DataLoader(list(zip(x[:16], y[:16])), bs=16))
+learner = Learner(loaders, nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), loss_func=nn.MSELoss(), opt_func=SGD, lr=0.01)
+with learner.no_bar(), learner.no_logging(): learner.fit(3)
+for row in learner.recorder.values: print([round(float(v), 4) for v in row])
+"""),
+}
