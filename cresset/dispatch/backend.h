@@ -30,6 +30,20 @@ CRESSET_API void cpu_fallback(const OpEntry& op, Stack& stack);
 
 CRESSET_API const char* layer_name(Layer layer);
 
+// Hears of ops from outside the tree as they are defined and taken away; of those that are there, when it is added.
+struct CRESSET_API RegistrationListener {
+  virtual ~RegistrationListener() = default;
+  virtual void on_defined(const OpEntry& op) = 0;
+  virtual void on_removed(const OpEntry& op) = 0;
+};
+// Calling the result takes the listener away.
+CRESSET_API std::function<void()> add_registration_listener(std::unique_ptr<RegistrationListener> listener);
+
+// The op of this name, also where kernels are registered for it and no schema is defined; empty: neither.
+CRESSET_API OpHandle find_declared_op(std::string_view name);
+// Ops with kernels that no library defines.
+CRESSET_API std::vector<const OpEntry*> undefined_ops();
+
 // Opens a shared library that registers ops or backends and returns dlopen's handle. Errors: a file that cannot be opened; whatever its
 // CRESSET_LIBRARY blocks raise, after which nothing of it stays registered. Through plain dlopen such an error ends the process.
 CRESSET_API void* load_library(const std::string& path);

@@ -110,10 +110,11 @@ void run_fake(const OpEntry& op, Stack& stack) {
   const FakeModeScope mode(call.mode);
   if (op.flags & kCompositeOp) {
     const AnyFn body = op.slot(OpEntry::autograd_slot);
-    op.call_typed(body ? body : op.slot(OpEntry::cpu_slot), stack);
+    op.call_typed(body ? body : builtin_of(op, OpEntry::cpu_slot), stack);
     return;
   }
-  if (call.lazy && needs_computed_values(op)) {
+  // Hidden: the values are being computed, by a kernel that reads stored dtypes itself.
+  if (call.lazy && needs_computed_values(op) && !(layer_state().hidden & kLazyMathLayer)) {
     const NoDataScope fake(NoData::Fake);
     compute_lazy_math(op, stack);
     return;

@@ -12,9 +12,50 @@ const BoxedFn kNoFormula = autograd_without_formula;
 const BoxedFn kLazyMath = compute_lazy_math;
 const BoxedFn kFake = run_fake;
 
+thread_local Route t_route;
+thread_local uint8_t t_passed = 0;
+
 Target target_of(const Kernel& k, const std::type_info* signature, bool registered) {
-  if (signature && k.typed && k.signature && *k.signature == *signature) return {k.typed, nullptr, registered};
-  return {nullptr, &k.boxed, registered};
+  const bool typed = signature && k.typed && k.signature && *k.signature == *signature;
+  return {typed ? k.typed : nullptr, typed ? nullptr : &k.boxed, registered};
+}
+RoutedTarget target_of(const RegisteredKernel& k, const std::type_info* signature, bool registered) {
+  return {target_of(static_cast<const Kernel&>(k), signature, registered), &k};
+}
+
+// Null where nothing or a fallthrough is registered.
+const RegisteredKernel* kernel_in(const Place& place) {
+  const RegisteredKernel* k = place.load(std::memory_order_acquire);
+  return k && !k->fallthrough ? k : nullptr;
+}
+
+const RegisteredKernel* place_of_backend(const std::atomic<BackendPlaces*>& table, uint8_t backend) {
+  const BackendPlaces* places = table.load(std::memory_order_acquire);
+  return places ? places->at[backend].load(std::memory_order_acquire) : nullptr;
+}
+
+// What is registered for a layer, a fallthrough included: first for the layer on this backend. A body over other ops that nothing
+// stands before on the backend goes before a kernel for the whole autograd layer.
+const RegisteredKernel* layer_kernel(const Extension& e, int layer, uint8_t backend) {
+  if (layer == static_cast<int>(Layer::Autograd)) {
+    if (const RegisteredKernel* k = place_of_backend(e.autograd, backend)) return k;
+    if (kernel_in(e.composite) && !kernel_in(e.explicit_composite) && !kernel_in(e.backends[backend])) return nullptr;
+  } else if (layer == static_cast<int>(Layer::Autocast)) {
+    if (const RegisteredKernel* k = place_of_backend(e.autocast, backend)) return k;
+  }
+  return e.layers[layer].load(std::memory_order_acquire);
+}
+
+const RegisteredKernel* composite_kernel(const Extension& e) {
+  const RegisteredKernel* k = kernel_in(e.explicit_composite);
+  return k ? k : kernel_in(e.composite);
+}
+
+bool takes_tensors(const OpEntry& op) {
+  if (!*op.schema) return true;
+  for (const Argument& a : op.function_schema().arguments)
+    if (a.type.kind == TypeKind::Tensor) return true;
+  return false;
 }
 
 Target from_slot(AnyFn fn, const OpEntry& op, const std::type_info* signature) {
@@ -25,11 +66,12 @@ Target from_slot(AnyFn fn, const OpEntry& op, const std::type_info* signature) {
 std::string registered_backends(const OpEntry& op) {
   std::string s;
   auto add = [&](const std::string& name) { s += s.empty() ? name : ", " + name; };
-  if (op.slot(OpEntry::cpu_slot)) add("CPU");
-  if (op.slot(OpEntry::meta_slot)) add("Meta");
+  const AnyFn cpu = builtin_of(op, OpEntry::cpu_slot), meta = op.slot(OpEntry::meta_slot);
+  if (cpu) add("CPU");
+  if (meta) add("Meta");
   if (const Extension* e = op.extension.load(std::memory_order_acquire)) {
     for (int b = 0; b < kMaxBackends; b++)
-      if (e->backends[b].load(std::memory_order_acquire)) add(backend_name(static_cast<uint8_t>(b)));
+      if (kernel_in(e->backends[b]) && !(b == kCpuBackend && cpu) && !(b == kMetaBackend && meta)) add(backend_name(static_cast<uint8_t>(b)));
   }
   for (const uint8_t b : {kSparseBackend, kSparseCompressedBackend})
     if ((op.flags & (kAnyLayoutOp | kCompositeOp)) || sparse_kernel(op, b)) add(backend_name(b));
@@ -40,7 +82,7 @@ const Kernel* backend_kernel(const OpEntry& op, uint8_t backend) {
   const Extension* e = op.extension.load(std::memory_order_acquire);
   if (is_sparse_backend(backend))
     if (const Kernel* k = sparse_kernel(op, backend)) return k;
-  return e ? e->backends[backend].load(std::memory_order_acquire) : nullptr;
+  return e ? kernel_in(e->backends[backend]) : nullptr;
 }
 
 }  // namespace
@@ -60,67 +102,114 @@ Target kernel_without_data(const OpEntry& op) {
   return {op.slot(OpEntry::decomposition_slot)};
 }
 
+const Route& route_of_kernel() { return t_route; }
+uint8_t& passed_of_thread() { return t_passed; }
+
 Target resolve(const OpEntry& op, const std::type_info* signature, uint8_t awake, uint8_t backend) {
-  const Extension* extension = op.extension.load(std::memory_order_acquire);
+  return resolve(op, signature, Route{awake, backend, t_passed});
+}
+
+namespace {
+
+// The function for the topmost awake layer; empty where no layer has one.
+RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const std::type_info* signature, const Route& route, bool registered_autograd) {
+  const uint8_t awake = route.awake, backend = route.backend;
   for (int l = kNumLayers - 1; l >= 0; l--) {
-    if (!(awake >> l & 1)) continue;
+    const bool autograd = l == static_cast<int>(Layer::Autograd);
+    if (!(awake >> l & 1) && !(autograd && registered_autograd)) continue;
     if (extension)
-      if (const Kernel* k = extension->layers[l].load(std::memory_order_acquire)) return target_of(*k, signature, false);
-    if (l == static_cast<int>(Layer::Autograd)) {
+      if (const RegisteredKernel* k = layer_kernel(*extension, l, backend)) {
+        if (k->fallthrough) continue;
+        t_route = {static_cast<uint8_t>((awake | 1u << l) & ((2u << l) - 1)), backend, route.passed};
+        return target_of(*k, signature, false);
+      }
+    if (!(awake >> l & 1)) continue;
+    if (autograd) {
       // Opaque tensors have no history, and a composite's body would look into them.
       if ((op.flags & kCompositeOp) && extension && backend == backend_of(DeviceType::CPU, Layout::Mkldnn) &&
           extension->backends[backend].load(std::memory_order_acquire))
         continue;
-      if (backend == kFakeBackend && (op.flags & kCompositeOp)) return {nullptr, &kFake, false};
-      if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return from_slot(fn, op, signature);
-      if (!op.signature && !(extension && extension->composite.load(std::memory_order_acquire))) return {nullptr, &kNoFormula, false};
-    } else if (l == static_cast<int>(Layer::LazyMath)) {
-      if (backend == kFakeBackend || layer_state().fake_mode) return {nullptr, &kFake, false};
-      if (needs_computed_values(op)) return {nullptr, &kLazyMath, false};
+      if (backend == kFakeBackend && (op.flags & kCompositeOp)) return {{nullptr, &kFake, false}, nullptr};
+      if (const AnyFn fn = op.slot(OpEntry::autograd_slot)) return {from_slot(fn, op, signature), nullptr};
+      if (op.signature || (extension && kernel_in(extension->composite) && !kernel_in(extension->backends[backend]))) continue;
+      const BoxedFn* fallback = autograd_fallback(backend);
+      return {{nullptr, fallback ? fallback : &kNoFormula, false}, nullptr};
+    }
+    if (l == static_cast<int>(Layer::LazyMath)) {
+      if (backend == kFakeBackend || layer_state().fake_mode) return {{nullptr, &kFake, false}, nullptr};
+      if (needs_computed_values(op)) return {{nullptr, &kLazyMath, false}, nullptr};
     } else if (const BoxedFn* function = layer_function(l, op)) {
-      return {nullptr, function, false};
+      return {{nullptr, function, false}, nullptr};
     }
   }
-  if (backend == kFakeBackend) return {nullptr, &kFake, false};
-  const NoData no_data = backend == kMetaBackend && !(op.flags & kCompositeOp) ? NoData::Meta : NoData::None;
+  return {};
+}
+
+[[noreturn]] void no_kernel(const OpEntry& op, uint8_t backend) {
+  CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
+  CRESSET_CHECK(backend != kNoBackend, op.name, ": no backend is registered for the device and layout of the arguments; ",
+                "the operator is registered for: ", registered_backends(op));
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.signature ? "aten::" : "", op.name, "' with arguments from the '", backend_name(backend),
+                                "' backend. The operator is registered for: ", registered_backends(op));
+  __builtin_unreachable();
+}
+
+// The kernel of the backend itself, or what stands in for one; empty: there is none.
+RoutedTarget backend_target(const OpEntry& op, const Extension* extension, const std::type_info* signature, uint8_t backend, NoData no_data) {
   if (extension) {
-    if (const Kernel* k = extension->backends[backend].load(std::memory_order_acquire)) {
-      Target target = target_of(*k, signature, true);
+    if (const RegisteredKernel* k = kernel_in(extension->backends[backend])) {
+      RoutedTarget target = target_of(*k, signature, true);
       target.no_data = no_data;
       return target;
     }
   }
   if (backend == kCpuBackend || backend == kMetaBackend) {
-    if (const AnyFn fn = op.slot(backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) {
+    if (const AnyFn fn = builtin_of(op, backend == kCpuBackend ? OpEntry::cpu_slot : OpEntry::meta_slot)) {
       Target target = from_slot(fn, op, signature);
       target.no_data = no_data;
-      return target;
+      return {target, nullptr};
     }
-  } else if (backend == kUninitializedBackend) {
-    CRESSET_CHECK_VALUE(false, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
-  } else if (backend == kNoBackend) {
-    CRESSET_CHECK(false, op.name, ": no backend is registered for the device and layout of the arguments; ",
-                  "the operator is registered for: ", registered_backends(op));
+  } else if (backend == kUninitializedBackend || backend == kNoBackend) {
+    no_kernel(op, backend);
   } else if (is_sparse_backend(backend)) {
-    if (const Kernel* k = sparse_kernel(op, backend)) return target_of(*k, signature, true);
-    if (op.flags & kAnyLayoutOp) return from_slot(op.slot(OpEntry::cpu_slot), op, signature);
-    if (op.functional && ((op.functional->flags & kAnyLayoutOp) || backend_kernel(*op.functional, backend))) return {nullptr, &kDerived, true};
+    if (const Kernel* k = sparse_kernel(op, backend)) return {target_of(*k, signature, true), nullptr};
+    if (op.flags & kAnyLayoutOp) return {from_slot(builtin_of(op, OpEntry::cpu_slot), op, signature), nullptr};
+    if (op.functional && ((op.functional->flags & kAnyLayoutOp) || backend_kernel(*op.functional, backend))) return {{nullptr, &kDerived, true}, nullptr};
   } else if (op.flags & (kViewOp | kAnyDeviceOp)) {
     // A view is geometry alone, the same on every device.
-    return from_slot(op.slot(OpEntry::cpu_slot), op, signature);
+    return {from_slot(builtin_of(op, OpEntry::cpu_slot), op, signature), nullptr};
   } else if (op.functional && backend_kernel(*op.functional, backend)) {
-    return {nullptr, &kDerived, true};
+    return {{nullptr, &kDerived, true}, nullptr};
   }
   if (extension)
-    if (const Kernel* k = extension->composite.load(std::memory_order_acquire)) return target_of(*k, signature, true);
-  if (const AnyFn fn = op.slot(OpEntry::decomposition_slot)) return from_slot(fn, op, signature);
-  if (const BoxedFn* fallback = backend_fallback(backend)) return {nullptr, fallback, true};
-  if (is_sparse_backend(backend))
-    CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run 'aten::", op.name, "' with arguments from the '", backend_name(backend),
-                                  "' backend; the operator is registered for: ", registered_backends(op));
-  CRESSET_CHECK_NOT_IMPLEMENTED(false, op.name, ": not implemented for the backend ", backend_name(backend),
-                                "; the operator is registered for: ", registered_backends(op));
-  __builtin_unreachable();
+    if (const RegisteredKernel* k = composite_kernel(*extension)) return target_of(*k, signature, true);
+  if (const AnyFn fn = op.slot(OpEntry::decomposition_slot)) return {from_slot(fn, op, signature), nullptr};
+  if (const BoxedFn* fallback = backend_fallback(backend)) return {{nullptr, fallback, true}, nullptr};
+  no_kernel(op, backend);
+}
+
+}  // namespace
+
+RoutedTarget resolve(const OpEntry& op, const std::type_info* signature, const Route& route) {
+  const Extension* extension = op.extension.load(std::memory_order_acquire);
+  const LayerState& state = layer_state();
+  const bool registered_autograd = extension && route.autograd != SeesAutograd::no && extension->autograd_always.load(std::memory_order_acquire) &&
+                                   !(state.hidden & kAutogradLayer) && !state.inference_mode &&
+                                   (route.autograd == SeesAutograd::yes || takes_tensors(op));
+  const RoutedTarget layer = layer_target(op, extension, signature, route, registered_autograd);
+  if (layer.typed || layer.boxed) return layer;
+  if (route.backend == kFakeBackend) return {{nullptr, &kFake, false}, nullptr};
+  t_route = {0, route.backend, route.passed};
+  if (extension) {
+    const RegisteredKernel* view = route.passed & Route::inplace_or_view || state.inference_mode ? nullptr : kernel_in(extension->inplace_or_view);
+    if (view) return target_of(*view, signature, false);
+    t_route.passed |= Route::inplace_or_view;
+    const RegisteredKernel* select = route.passed & Route::backend_select ? nullptr : kernel_in(extension->backend_select);
+    if (select) return target_of(*select, signature, false);
+    t_route.passed |= Route::backend_select;
+  }
+  return backend_target(op, extension, signature, route.backend,
+                        route.backend == kMetaBackend && !(op.flags & kCompositeOp) ? NoData::Meta : NoData::None);
 }
 
 namespace {
@@ -133,10 +222,12 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
   DeviceType device = DeviceType::CPU;
   Layout layout = Layout::Strided;
   bool factory = true;
+  bool tracked = false;
   for (size_t i = 0; i < n; i++) {
     const Value& v = stack[stack.size() - n + i];
     for_each_tensor(v, [&](const Tensor& t) {
       key.add(t);
+      tracked = tracked || !t.is_inference();
       factory = false;
     });
     if (v.is<Device>() && schema.arguments[i].name == "device") device = v.to_device().type();
@@ -147,7 +238,7 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
     key.backend = std::max(key.backend, backend_of(device, factory ? layout : Layout::Strided));
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded & layers);
-  const Target target = resolve(op, nullptr, awake, key.backend);
+  const Target target = resolve(op, nullptr, Route{awake, key.backend, t_passed, tracked && layers & kAutogradLayer ? SeesAutograd::yes : SeesAutograd::no});
   const NoDataScope scope(target.no_data);
   WrittenVersions versions;
   for (size_t i = 0; target.registered && i < n; i++)
@@ -184,6 +275,7 @@ std::string table_of(const OpEntry& op) {
   for (int l = kNumLayers - 1; l >= 0; l--) {
     const Layer layer = static_cast<Layer>(l);
     const char* what = e && e->layers[l].load(std::memory_order_acquire) ? "registered at run time"
+                       : layer == Layer::Autograd && e && e->autograd.load(std::memory_order_acquire) ? "registered at run time for backends"
                        : layer == Layer::Autograd && op.slot(OpEntry::autograd_slot) ? "built in"
                        : layer == Layer::LazyMath ? needs_computed_values(op) ? "computes conjugates and negatives" : "passes through"
                        : layer_function(l, op)                          ? "boxed function"
@@ -200,11 +292,11 @@ std::string table_of(const OpEntry& op) {
       if (op.flags & kAnyLayoutOp) { line(backend, "built in for every layout"); continue; }
     }
     if (backend_kernel(op, number)) line(backend, "registered at run time");
-    else if (b < 2 && op.slot(b == 0 ? OpEntry::cpu_slot : OpEntry::meta_slot)) line(backend, op.flags & kCompositeOp ? "composite" : "built in");
+    else if (b < 2 && builtin_of(op, b == 0 ? OpEntry::cpu_slot : OpEntry::meta_slot)) line(backend, op.flags & kCompositeOp ? "composite" : "built in");
     else if (!is_sparse_backend(number) && op.flags & kViewOp) line(backend, "view");
     else if (!is_sparse_backend(number) && op.flags & kAnyDeviceOp) line(backend, "built in for every device");
     else if (op.functional && backend_kernel(*op.functional, number)) line(backend, "derived from the functional form");
-    else if (op.slot(OpEntry::decomposition_slot) || (e && e->composite.load(std::memory_order_acquire))) line(backend, "decomposition");
+    else if (op.slot(OpEntry::decomposition_slot) || (e && composite_kernel(*e))) line(backend, "decomposition");
     else if (backend_fallback(number)) line(backend, "boxed fallback");
     else line(backend, "none");
   }

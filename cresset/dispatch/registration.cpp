@@ -4,50 +4,52 @@
 
 #include <exception>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "cresset/dispatch/c_extension.h"
+#include "cresset/dispatch/operator_schema.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
 
 namespace {
 
+// The namespaces that are defined, and where.
 struct Namespaces {
   std::mutex mutex;
-  std::set<std::string> defined;
+  std::map<std::string, std::string> defined;
 };
 Namespaces& namespaces() {
   static Namespaces& n = *new Namespaces;
   return n;
 }
 
-constexpr const char* kCompositeKeys[] = {"Composite", "CompositeImplicitAutograd", "CompositeExplicitAutograd"};
-bool is_composite_key(const std::string& key) {
-  for (const char* k : kCompositeKeys)
-    if (key == k) return true;
-  return false;
-}
-
-std::atomic<const Kernel*>* place_for(const OpEntry& op, const std::string& key) {
-  Extension& e = extension_of(op);
-  if (is_composite_key(key)) return &e.composite;
-  if (const int l = find_layer(key); l >= 0) return &e.layers[l];
-  if (const int b = find_backend(key); b >= 0) return &e.backends[b];
-  return nullptr;
-}
-
-bool fits(const std::vector<Argument>& declared, const std::vector<Type>& types) {
-  if (types.size() != declared.size()) return false;
-  for (size_t i = 0; i < types.size(); i++) {
-    const Type& t = declared[i].type;
-    if (!(types[i] == t) && !(t.kind == TypeKind::Tensor && t.optional && types[i] == Type{})) return false;
+std::vector<Argument> arguments_of(const std::vector<Type>& types, const char* prefix) {
+  std::vector<Argument> list;
+  for (const Type& t : types) {
+    Argument a;
+    if (*prefix) a.name = prefix + std::to_string(list.size());
+    a.type = t;
+    list.push_back(std::move(a));
   }
-  return true;
+  return list;
 }
-bool fits(const FunctionSchema& s, const detail::Signature& f) {
-  return !f.typed || (fits(s.arguments, f.arguments) && fits(s.returns, f.results));
+
+bool fits_optionally(const Type& declared, const Type& t) {
+  return t == declared || (declared.kind == TypeKind::Tensor && declared.optional && t == Type{});
+}
+
+// In words; empty: the function fits.
+std::string misfit(const FunctionSchema& s, const detail::Signature& f) {
+  if (!f.typed) return {};
+  FunctionSchema own;
+  own.arguments = arguments_of(f.arguments, "");
+  own.returns = arguments_of(f.results, "");
+  for (size_t i = 0; i < own.arguments.size() && i < s.arguments.size(); i++)
+    if (fits_optionally(s.arguments[i].type, f.arguments[i])) own.arguments[i].type = s.arguments[i].type;
+  for (size_t i = 0; i < own.returns.size() && i < s.returns.size(); i++)
+    if (fits_optionally(s.returns[i].type, f.results[i])) own.returns[i].type = s.returns[i].type;
+  return schema_difference(s, own);
 }
 
 std::string list_text(const std::vector<Type>& types) {
@@ -59,76 +61,151 @@ std::string signature_text(const detail::Signature& f) { return list_text(f.argu
 
 }  // namespace
 
-Library::Library(Kind kind, std::string ns, std::string key, const char* file, int line)
-    : kind_(kind), ns_(ns == "aten" ? "cresset" : std::move(ns)), key_(std::move(key)), file_(file), line_(line) {
-  if (kind == definitions) {
-    Namespaces& all = namespaces();
-    std::lock_guard lock(all.mutex);
-    CRESSET_CHECK(all.defined.insert(ns_).second, "library: CRESSET_LIBRARY(", ns_, ") appears twice, the second time at ", where(),
-                  "; use CRESSET_LIBRARY_FRAGMENT to add to it");
-  }
-  if (kind == implementations)
-    CRESSET_CHECK(is_composite_key(key_) || find_layer(key_) >= 0 || find_backend(key_) >= 0, "library: \"", key_, "\" at ", where(),
-                  " is neither a layer nor a registered backend");
+namespace detail {
+
+void refuse_boxed(const OpEntry& op, Stack&) {
+  CRESSET_CHECK(false, op.name, ": Tried to call KernelFunction::callBoxed() on a KernelFunction that can only be called with KernelFunction::call().");
+  __builtin_unreachable();
 }
 
-Library::~Library() {
-  for (const Undo& u : kernels_) place_for(*u.op, u.key)->store(nullptr, std::memory_order_release);
-  for (const OpEntry* op : ops_) remove_dynamic_op(op);
-  if (has_fallback_) fallback(nullptr);
-  if (kind_ == definitions) {
-    Namespaces& all = namespaces();
-    std::lock_guard lock(all.mutex);
-    all.defined.erase(ns_);
-  }
+DetailedSchema inferred_schema(const std::string& name, const Signature& f, const std::string& where) {
+  FunctionSchema schema = parse_name(name);
+  CRESSET_CHECK(f.typed, "library: Cannot infer operator schema for this kind of kernel in registration of operator ", name, " at ", where,
+                ": give the schema in full, as in \"", name, "(Tensor x) -> Tensor\"");
+  schema.arguments = arguments_of(f.arguments, "_");
+  schema.returns = arguments_of(f.results, "");
+  return DetailedSchema(std::move(schema));
+}
+
+void check_fits(const FunctionSchema& schema, const std::string& text, const Signature& f, const std::string& where) {
+  const std::string difference = misfit(schema, f);
+  CRESSET_CHECK(difference.empty(), "library: the function for \"", schema.full_name(), "\" at ", where, " is ", signature_text(f),
+                ", which does not fit the schema ", text, ". ", difference);
+}
+
+}  // namespace detail
+
+CppFunction CppFunction::makeFallthrough() {
+  CppFunction made;
+  made.kernel.fallthrough = true;
+  made.kernel.boxed = [](const OpEntry&, Stack&) {};
+  return made;
+}
+
+// ---- a block ----
+
+struct Library::Made {
+  std::vector<Registration> kernels;
+  std::vector<const OpEntry*> ops;
+  std::vector<std::string> fallbacks;
+  bool owns_namespace = false;
+};
+
+Library::Library(Kind kind, std::string ns, std::string key, const char* file, int line)
+    : kind_(kind), ns_(ns == "aten" ? "cresset" : std::move(ns)), key_(std::move(key)), file_(file ? file : ""), line_(line),
+      made_(std::make_unique<Made>()) {
+  if (key_ == "CatchAll") key_ = "CompositeImplicitAutograd";
+  CRESSET_CHECK(key_.empty() || is_known_key(key_), "library: \"", key_, "\" at ", where(), " is neither a layer nor a registered backend");
+  if (kind != definitions) return;
+  CRESSET_CHECK(ns_ != "_", "library: the namespace _ holds fallbacks alone, use TORCH_LIBRARY_IMPL(_, key, m) at ", where());
+  Namespaces& all = namespaces();
+  std::lock_guard lock(all.mutex);
+  const auto [at, fresh] = all.defined.emplace(ns_, where());
+  CRESSET_CHECK(fresh, "library: CRESSET_LIBRARY(", ns_, ") appears twice, the second time at ", where(), ", the first time at ", at->second,
+                "; Only a single TORCH_LIBRARY can define a namespace, use CRESSET_LIBRARY_FRAGMENT to add to it");
+  made_->owns_namespace = true;
+}
+
+Library::Library(Library&&) noexcept = default;
+Library& Library::operator=(Library&& o) noexcept {
+  reset();
+  kind_ = o.kind_;
+  ns_ = std::move(o.ns_);
+  key_ = std::move(o.key_);
+  file_ = o.file_;
+  line_ = o.line_;
+  made_ = std::move(o.made_);
+  return *this;
+}
+Library::~Library() { reset(); }
+
+void Library::reset() {
+  if (!made_) return;
+  const std::unique_ptr<Made> made = std::exchange(made_, std::make_unique<Made>());
+  for (auto k = made->kernels.rbegin(); k != made->kernels.rend(); ++k) remove_kernel(*k);
+  for (const OpEntry* op : made->ops) undefine_op(op);
+  for (const std::string& key : made->fallbacks) clear_fallback(key);
+  if (!made->owns_namespace) return;
+  Namespaces& all = namespaces();
+  std::lock_guard lock(all.mutex);
+  all.defined.erase(ns_);
 }
 
 std::string Library::where() const { return std::string(file_) + ":" + std::to_string(line_); }
 
-void Library::define(const std::string& text, const Kernel* kernel, const detail::Signature& signature) {
+void Library::define(const std::string& text, CppFunction* function, const std::vector<Tag>& tags) {
   CRESSET_CHECK(kind_ != implementations, "library: def(\"", text, "\") belongs into CRESSET_LIBRARY, not into CRESSET_LIBRARY_IMPL, at ", where());
-  FunctionSchema schema = parse_schema(text);
   const bool names_namespace = text.find("::") < text.find('(');
-  CRESSET_CHECK(!names_namespace || schema.ns == ns_, "library: \"", text, "\" names the namespace ", schema.ns, " inside CRESSET_LIBRARY(", ns_,
-                ") at ", where());
-  schema.ns = ns_;
-  CRESSET_CHECK(fits(schema, signature), "library: the function for \"", text, "\" at ", where(), " is ", signature_text(signature),
-                ", which does not fit the schema");
-  const std::string full = names_namespace || ns_ == "cresset" ? text : ns_ + "::" + text;
-  const OpEntry* op = add_dynamic_op(schema, full, where());
-  ops_.push_back(op);
-  if (kernel) put(*op, "Composite", *kernel);
+  DetailedSchema schema = text.find('(') == std::string::npos && function ? detail::inferred_schema(text, function->signature, where()) : parse_detailed(text);
+  if (!names_namespace) schema.parts.ns = ns_;
+  define(std::move(schema), function, tags);
 }
 
-void Library::implement(const std::string& name, Kernel kernel, const detail::Signature& signature) {
-  const std::string full = name.find("::") != std::string::npos || ns_ == "cresset" ? name : ns_ + "::" + name;
-  const OpHandle op = find_op(full);
-  CRESSET_CHECK(fits(op.schema(), signature), "library: the kernel for \"", full, "\" at ", where(), " is ", signature_text(signature),
-                ", which does not fit the schema ", op.entry().schema);
-  CRESSET_CHECK(!key_.empty(), "library: impl(\"", name, "\") needs a key: use CRESSET_LIBRARY_IMPL, at ", where());
-  put(op.entry(), key_, std::move(kernel));
+void Library::define(DetailedSchema schema, CppFunction* function, const std::vector<Tag>& tags) {
+  CRESSET_CHECK(schema.parts.ns == ns_, "library: \"", schema_text(schema), "\" names the namespace ", schema.parts.ns, " inside CRESSET_LIBRARY(", ns_, ") at ", where());
+  if (function) detail::check_fits(schema.parts, schema_text(schema), function->signature, where());
+  const OpEntry* op = define_op(schema.parts, schema_text(schema), where());
+  made_->ops.push_back(op);
+  Extension& e = extension_of(*op);
+  e.tags = tags;
+  e.python_module = python_module_;
+  e.aliases = AliasAnalysis::FromSchema;
+  e.aliases_given = true;
+  if (function) put(*op, function->key.empty() ? "CompositeImplicitAutograd" : function->key, std::move(*function));
 }
 
-void Library::put(const OpEntry& op, const std::string& key, Kernel kernel) {
-  std::atomic<const Kernel*>* place = place_for(op, key);
-  CRESSET_CHECK(!(find_backend(key) == kCpuBackend && op.slot(OpEntry::cpu_slot)) && !(find_backend(key) == kMetaBackend && op.slot(OpEntry::meta_slot)),
-                "library: the built-in kernel of \"", op.name, "\" for ", key, " cannot be replaced, at ", where());
-  const Kernel* expected = nullptr;
-  auto fresh = std::make_unique<const Kernel>(std::move(kernel));
-  CRESSET_CHECK(place->compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel), "library: a kernel of \"", op.name, "\" for ", key,
-                " is already registered; the second one is at ", where());
-  keep_for_good(std::move(fresh));
-  kernels_.push_back({&op, key});
+Library& Library::def(const OperatorSchema& schema, const std::vector<Tag>& tags) {
+  CRESSET_CHECK(kind_ != implementations, "library: def(\"", schema.name(), "\") belongs into CRESSET_LIBRARY, not into CRESSET_LIBRARY_IMPL, at ", where());
+  DetailedSchema detailed = schema.detailed();
+  if (detailed.parts.ns.empty()) detailed.parts.ns = ns_;
+  define(std::move(detailed), nullptr, tags);
+  Extension& e = extension_of(*made_->ops.back());
+  e.aliases = schema.aliasAnalysis();
+  e.aliases_given = !schema.isDefaultAliasAnalysisKind();
+  return *this;
 }
 
-void Library::fallback(BoxedFn f) {
-  const int layer = find_layer(key_), backend = find_backend(key_);
-  CRESSET_CHECK(kind_ == implementations && (layer >= 0 || backend >= 0), "library: fallback() belongs into CRESSET_LIBRARY_IMPL of a layer or backend, at ",
-                where());
-  const bool set = f != nullptr;
-  if (layer >= 0) set_layer_fallback(static_cast<Layer>(layer), std::move(f));
-  else set_backend_fallback(static_cast<uint8_t>(backend), std::move(f));
-  has_fallback_ = set;
+void Library::implement(const std::string& name, CppFunction function) {
+  FunctionSchema parts = parse_name(name);
+  const bool names_namespace = name.find("::") != std::string::npos;
+  CRESSET_CHECK(!names_namespace || parts.ns == ns_, "library: impl(\"", name, "\") names the namespace ", parts.ns, " inside a block of ", ns_, " at ", where());
+  parts.ns = ns_;
+  const OpEntry& op = declared_op(parts.full_name());
+  const std::string key = !function.key.empty() ? function.key : !key_.empty() ? key_ : "CompositeImplicitAutograd";
+  if (*op.schema) detail::check_fits(op.function_schema(), op.schema, function.signature, where());
+  put(op, key, std::move(function));
+}
+
+void Library::put(const OpEntry& op, const std::string& key, CppFunction function) {
+  function.kernel.where = where();
+  made_->kernels.push_back(add_kernel(op, key, std::move(function.kernel)));
+}
+
+void Library::set_fallback(BoxedFn f) {
+  CRESSET_CHECK(kind_ == implementations && !key_.empty() && !is_composite_key(key_),
+                "library: fallback() belongs into CRESSET_LIBRARY_IMPL(_, Key, m) of a layer or backend, at ", where());
+  dispatch::set_fallback(key_, std::move(f));
+  made_->fallbacks.push_back(key_);
+}
+void Library::set_fallback(CppFunction f) {
+  if (f.kernel.fallthrough) return;  // what happens without one
+  CRESSET_CHECK(!f.signature.typed, "library: a fallback is a boxed function, CppFunction::makeFromBoxedFunction<&f>(), at ", where());
+  set_fallback(std::move(f.kernel.boxed));
+}
+
+Library& Library::set_python_module(const char* module, const char*) {
+  python_module_ = module;
+  return *this;
 }
 
 namespace {
@@ -144,15 +221,15 @@ LibraryBlock::LibraryBlock(Library::Kind kind, const char* ns, const char* key, 
   try {
     library_ = std::make_unique<Library>(kind, ns, key, file, line);
     init(*library_);
-  } catch (const Error&) {
+  } catch (const Error& e) {
     library_.reset();
-    if (!t_loading) throw;
-    t_load_error = std::current_exception();
+    if (!t_loading) keep_registration_error(str(e.what(), "; nothing of the block of ", ns, " at ", file, ":", line, " is registered"));
+    else t_load_error = std::current_exception();
   } catch (const std::exception& e) {
     library_.reset();
-    if (!t_loading) throw;
+    if (!t_loading) keep_registration_error(str(e.what(), "; nothing of the block of ", ns, " at ", file, ":", line, " is registered"));
     // The type of the exception may be the library's, which is closed before the error is seen.
-    t_load_error = std::make_exception_ptr(Error(e.what()));
+    else t_load_error = std::make_exception_ptr(Error(e.what()));
   }
 }
 

@@ -1,12 +1,15 @@
 #include "cresset/dispatch/registry.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/uninitialized.h"
+#include "cresset/dispatch/schema_text.h"
 #include "cresset/dispatch/table.h"
 
 namespace cresset::dispatch {
@@ -18,10 +21,12 @@ struct Registry {
   std::unordered_map<std::string, std::unique_ptr<DynamicOp>> ops;
   std::vector<std::unique_ptr<DynamicOp>> retired;  // a call may still be running them
   std::vector<const OpTable*> tables;                // of libraries beside this one
-  std::vector<std::unique_ptr<const Kernel>> kernels;
+  std::vector<std::unique_ptr<const RegisteredKernel>> kernels;  // all that ever were
   std::vector<std::unique_ptr<const BoxedFn>> fallbacks;
+  std::vector<std::shared_ptr<RegistrationListener>> listeners;
+  std::vector<std::string> errors;
   std::vector<std::string> backends{"CPU", "Meta", "SparseCPU", "SparseCsrCPU"};
-  std::atomic<const BoxedFn*> backend_fallbacks[kMaxBackends] = {};
+  std::atomic<const BoxedFn*> backend_fallbacks[kMaxBackends] = {}, autograd_fallbacks[kMaxBackends] = {};
   std::atomic<const BoxedFn*> layer_fallbacks[kNumLayers] = {};
   std::atomic<LayerRules> layer_rules[kNumLayers] = {};
 };
@@ -63,6 +68,7 @@ Extension& extension_of(const OpEntry& op) {
 
 const FunctionSchema& OpEntry::function_schema() const {
   if (const FunctionSchema* s = parsed.load(std::memory_order_acquire)) return *s;
+  CRESSET_CHECK(*schema, name, ": kernels are registered for it, but it has no schema: the library that defines it is not loaded");
   auto fresh = std::make_unique<const FunctionSchema>(parse_schema(schema));
   const FunctionSchema* expected = nullptr;
   if (parsed.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
@@ -77,7 +83,25 @@ OpHandle find_op_or_null(std::string_view name) {
   for (const OpTable* table : r.tables)
     if (const OpEntry* op = find_sorted(table->ops, table->count, name)) return OpHandle(op);
   const auto at = r.ops.find(std::string(name));
+  return OpHandle(at == r.ops.end() || !extension_of(*at->second).definitions ? nullptr : at->second.get());
+}
+
+OpHandle find_declared_op(std::string_view name) {
+  if (const OpHandle op = find_op_or_null(name)) return op;
+  name = without_builtin_namespace(name);
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  const auto at = r.ops.find(std::string(name));
   return OpHandle(at == r.ops.end() ? nullptr : at->second.get());
+}
+
+std::vector<const OpEntry*> undefined_ops() {
+  std::vector<const OpEntry*> list;
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  for (const auto& [name, op] : r.ops)
+    if (!extension_of(*op).definitions) list.push_back(op.get());
+  return list;
 }
 
 OpHandle find_op(std::string_view name) {
@@ -86,7 +110,12 @@ OpHandle find_op(std::string_view name) {
   const std::string_view stem = without_builtin_namespace(name).substr(0, without_builtin_namespace(name).find('.'));
   for (const OpEntry* op : all_ops())
     if (std::string_view(op->name).substr(0, stem.size()) == stem && near.size() < 200) near += near.empty() ? op->name : std::string(", ") + op->name;
-  CRESSET_CHECK(false, "find_op: there is no operator \"", std::string(name), "\"", near.empty() ? "" : "; there are: ", near);
+  std::string failed;
+  {
+    std::shared_lock lock(registry().mutex);
+    for (const std::string& error : registry().errors) failed += "\n  a library failed to register: " + error;
+  }
+  CRESSET_CHECK(false, "find_op: there is no operator \"", std::string(name), "\"", near.empty() ? "" : "; there are: ", near, failed);
   __builtin_unreachable();
 }
 
@@ -95,7 +124,8 @@ std::vector<const OpEntry*> all_ops() {
   Registry& r = registry();
   std::shared_lock lock(r.mutex);
   for (const OpTable* table : r.tables) list.insert(list.end(), table->ops, table->ops + table->count);
-  for (const auto& [name, op] : r.ops) dynamic.push_back(op.get());
+  for (const auto& [name, op] : r.ops)
+    if (extension_of(*op).definitions) dynamic.push_back(op.get());
   std::sort(dynamic.begin(), dynamic.end(), [](const OpEntry* a, const OpEntry* b) { return std::strcmp(a->name, b->name) < 0; });
   list.insert(list.end(), dynamic.begin(), dynamic.end());
   return list;
@@ -107,25 +137,195 @@ void add_ops(const OpTable& table) {
   if (std::find(r.tables.begin(), r.tables.end(), &table) == r.tables.end()) r.tables.push_back(&table);
 }
 
-const OpEntry* add_dynamic_op(const FunctionSchema& schema, const std::string& text, const std::string& defined_at) {
+namespace {
+
+// Not under the lock: listeners look things up.
+void tell_listeners(const OpEntry& op, bool defined) {
+  std::vector<std::shared_ptr<RegistrationListener>> listeners;
+  {
+    std::shared_lock lock(registry().mutex);
+    listeners = registry().listeners;
+  }
+  for (const auto& l : listeners) defined ? l->on_defined(op) : l->on_removed(op);
+}
+
+DynamicOp& dynamic_op(Registry& r, const std::string& name) {
+  auto& place = r.ops[name];
+  if (!place) place = std::make_unique<DynamicOp>(name);
+  extension_of(*place);
+  return *place;
+}
+
+void retire_if_empty(Registry& r, const OpEntry& op) {
+  const Extension& e = extension_of(op);
+  if (e.definitions) return;
+  for (const auto& [place, kernels] : e.stacks)
+    if (!kernels.empty()) return;
+  const auto at = r.ops.find(op.name);
+  if (at == r.ops.end() || at->second.get() != &op) return;
+  r.retired.push_back(std::move(at->second));
+  r.ops.erase(at);
+}
+
+}  // namespace
+
+const OpEntry& declared_op(const std::string& name) {
+  if (const OpHandle op = find_declared_op(name)) return op.entry();
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  return dynamic_op(r, std::string(without_builtin_namespace(name)));
+}
+
+const OpEntry* define_op(const FunctionSchema& schema, const std::string& text, const std::string& where, bool again) {
   const std::string name = schema.full_name();
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
-  CRESSET_CHECK(!find_builtin(name), "library: the operator \"", name, "\" is built in and cannot be defined again at ", defined_at);
-  auto& place = r.ops[name];
-  CRESSET_CHECK(!place, "library: the operator \"", name, "\" is defined twice, at ", extension_of(*place).defined_at, " and at ", defined_at);
-  place = std::make_unique<DynamicOp>(name, text);
-  extension_of(*place).defined_at = defined_at;
-  return place.get();
+  CRESSET_CHECK(!find_builtin(name), "library: the operator \"", name, "\" is built in and cannot be defined again at ", where);
+  DynamicOp& op = dynamic_op(r, name);
+  Extension& e = extension_of(op);
+  if (e.definitions) {
+    const std::string difference = again ? schema_difference(op.function_schema(), schema) : "";
+    CRESSET_CHECK(again, "library: the operator \"", name, "\" is defined twice, at ", e.defined_at, " and at ", where,
+                  " (Tried to register an operator with the same name and the same overload name multiple times)");
+    CRESSET_CHECK(difference.empty(), "library: Tried to register multiple operators with the same name and the same overload name but different schemas: ",
+                  op.schema, " at ", e.defined_at, " and ", text, " at ", where, ". ", difference);
+    e.definitions++;
+    return &op;
+  }
+  op.set_schema(text);
+  e.definitions = 1;
+  e.defined_at = where;
+  lock.unlock();
+  tell_listeners(op, true);
+  return &op;
 }
 
-void remove_dynamic_op(const OpEntry* op) {
+void undefine_op(const OpEntry* op) {
+  Registry& r = registry();
+  Extension& e = extension_of(*op);
+  {
+    std::unique_lock lock(r.mutex);
+    if (!e.definitions || --e.definitions) return;
+    e.aliases = AliasAnalysis::FromSchema;
+    e.aliases_given = false;
+    e.tags.clear();
+    e.python_module.clear();
+  }
+  tell_listeners(*op, false);
+  std::unique_lock lock(r.mutex);
+  retire_if_empty(r, *op);
+}
+
+std::function<void()> add_registration_listener(std::unique_ptr<RegistrationListener> listener) {
+  const std::shared_ptr<RegistrationListener> shared = std::move(listener);
+  for (const OpEntry* op : all_ops()) shared->on_defined(*op);
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
-  const auto at = r.ops.find(op->name);
-  if (at == r.ops.end()) return;
-  r.retired.push_back(std::move(at->second));
-  r.ops.erase(at);
+  r.listeners.push_back(shared);
+  return [shared] {
+    std::unique_lock inner(registry().mutex);
+    auto& all = registry().listeners;
+    all.erase(std::remove(all.begin(), all.end(), shared), all.end());
+  };
+}
+
+void keep_registration_error(const std::string& text) {
+  std::fprintf(stderr, "error: %s\n", text.c_str());
+  std::unique_lock lock(registry().mutex);
+  if (registry().errors.size() < 8) registry().errors.push_back(text);
+}
+
+// ---- kernels ----
+
+namespace {
+
+// The slot that calls on the CPU look into first: a registered kernel of the op's own C++ types is put there.
+void fill_cpu_slot(const OpEntry& op, Extension& e) {
+  const AnyFn built_in = builtin_of(op, OpEntry::cpu_slot);
+  if (!built_in) return;
+  const RegisteredKernel* k = e.backends[kCpuBackend].load(std::memory_order_acquire);
+  const bool replaced = k && !k->fallthrough;
+  if (replaced) e.replaced.store(built_in, std::memory_order_release);
+  __atomic_store_n(op.slots() + OpEntry::cpu_slot, replaced ? k->typed : built_in, __ATOMIC_RELEASE);
+  if (!replaced) e.replaced.store(nullptr, std::memory_order_release);
+}
+
+bool holds_kernel(const Place& place) {
+  const RegisteredKernel* k = place.load(std::memory_order_acquire);
+  return k && !k->fallthrough;
+}
+
+// After a change of the stacks.
+void refresh(const OpEntry& op, Extension& e) {
+  bool autograd = holds_kernel(e.layers[static_cast<int>(Layer::Autograd)]) || e.inplace_or_view.load(std::memory_order_acquire);
+  if (const BackendPlaces* places = e.autograd.load(std::memory_order_acquire))
+    for (const Place& p : places->at) autograd = autograd || holds_kernel(p);
+  e.autograd_always.store(autograd && !op.signature, std::memory_order_release);
+  if (op.signature) fill_cpu_slot(op, e);
+}
+
+std::string key_text(const std::string& key) { return is_composite_key(key) ? key + " (catch all)" : key; }
+
+void check_signature(const OpEntry& op, Extension& e, const std::string& key, const RegisteredKernel& kernel) {
+  if (op.signature || !kernel.signature) return;
+  CRESSET_CHECK(!e.signature || *e.signature == *kernel.signature, "library: the C++ types of the kernel of \"", op.name, "\" for ", key, " at ", kernel.where,
+                " are mismatched with a previous kernel that had the signature of the one at ", e.first_kernel_at);
+  if (e.signature) return;
+  e.signature = kernel.signature;
+  e.first_kernel_at = kernel.where;
+}
+
+}  // namespace
+
+Registration add_kernel(const OpEntry& op, const std::string& key, RegisteredKernel kernel) {
+  Place* place = place_for(op, key);
+  CRESSET_CHECK(place, "library: \"", key, "\" at ", kernel.where, " is neither a layer nor a registered backend");
+  Extension& e = extension_of(op);
+  Registry& r = registry();
+  const bool built_in = op.signature && ((place == &e.backends[kCpuBackend] && builtin_of(op, OpEntry::cpu_slot)) ||
+                                         (place == &e.backends[kMetaBackend] && op.slot(OpEntry::meta_slot)) ||
+                                         (place == &e.layers[static_cast<int>(Layer::Autograd)] && op.slot(OpEntry::autograd_slot)));
+  const bool in_slot = built_in && place == &e.backends[kCpuBackend] && !kernel.fallthrough;
+  CRESSET_CHECK(!in_slot || (kernel.typed && *kernel.signature == *op.signature), "library: the built-in kernel of \"", op.name, "\" for ", key,
+                " can be replaced by a function of exactly the C++ types of the operator, got another kind of kernel at ", kernel.where);
+  std::string before = built_in ? "its own code" : "";
+  {
+    std::unique_lock lock(r.mutex);
+    check_signature(op, e, key, kernel);
+    if (const auto at = e.stacks.find(place); at != e.stacks.end() && !at->second.empty()) before = at->second.back()->where;
+  }
+  if (!before.empty())
+    warn(str("library: the kernel of ", op.name, " for ", key_text(key), " at ", kernel.where, " overwrote a previously registered kernel with the same dispatch key "
+             "for the same operator, from ", before, "; it comes back when this one is taken away"));
+  std::unique_lock lock(r.mutex);
+  auto& stack = e.stacks[place];
+  r.kernels.push_back(std::make_unique<const RegisteredKernel>(std::move(kernel)));
+  stack.push_back(r.kernels.back().get());
+  place->store(stack.back(), std::memory_order_release);
+  refresh(op, e);
+  return {&op, key, stack.back()};
+}
+
+void remove_kernel(const Registration& registration) {
+  Registry& r = registry();
+  Place* place = place_for(*registration.op, registration.key);
+  Extension& e = extension_of(*registration.op);
+  std::unique_lock lock(r.mutex);
+  auto& stack = e.stacks[place];
+  stack.erase(std::remove(stack.begin(), stack.end(), registration.kernel), stack.end());
+  place->store(stack.empty() ? nullptr : stack.back(), std::memory_order_release);
+  refresh(*registration.op, e);
+  bool typed = false;
+  for (const auto& [p, kernels] : e.stacks)
+    for (const RegisteredKernel* k : kernels) typed = typed || k->signature;
+  if (!typed) e.signature = nullptr;
+  retire_if_empty(r, *registration.op);
+}
+
+AnyFn builtin_of(const OpEntry& op, OpEntry::Slot slot) {
+  const Extension* e = op.extension.load(std::memory_order_acquire);
+  const AnyFn replaced = e && slot == OpEntry::cpu_slot ? e->replaced.load(std::memory_order_acquire) : nullptr;
+  return replaced ? replaced : op.slot(slot);
 }
 
 uint8_t register_backend(const std::string& name, const std::string& device, Layout layout) {
@@ -161,9 +361,21 @@ std::string backend_name(uint8_t backend) {
   return backend < r.backends.size() ? r.backends[backend] : "none";
 }
 
+namespace {
+
+// The layers by LibTorch's names for what they do.
+struct OtherName { std::string_view name; Layer layer; };
+constexpr OtherName kOtherNames[] = {{"FuncTorchBatched", Layer::Vmap}, {"Batched", Layer::Vmap}, {"Conjugate", Layer::LazyMath}, {"Negative", Layer::LazyMath},
+                                     {"Python", Layer::PythonModes}, {"TESTING_ONLY_GenericWrapper", Layer::PythonModes},
+                                     {"TESTING_ONLY_GenericMode", Layer::PythonModes}, {"AutogradFunctionality", Layer::Autograd}};
+
+}  // namespace
+
 int find_layer(std::string_view name) {
   for (int l = 0; l < kNumLayers; l++)
     if (same_name(kLayerNames[l], name)) return l;
+  for (const OtherName& o : kOtherNames)
+    if (o.name == name) return static_cast<int>(o.layer);
   return -1;
 }
 const char* layer_name(Layer layer) { return kLayerNames[static_cast<int>(layer)]; }
@@ -184,29 +396,46 @@ bool can_run(uint8_t backend, const OpEntry& op) {
 
 namespace {
 
-// An empty function clears the place; what was there stays alive for calls that are running it.
-void set_fallback(std::atomic<const BoxedFn*>& place, BoxedFn fallback, const char* name) {
+// An empty function clears the place. What was there stays alive for calls that are running it.
+void set_place(std::atomic<const BoxedFn*>& place, BoxedFn fallback, const std::string& name) {
   if (!fallback) return place.store(nullptr, std::memory_order_release);
   const BoxedFn* expected = nullptr;
   auto fresh = std::make_unique<const BoxedFn>(std::move(fallback));
-  CRESSET_CHECK(place.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel), "library: a fallback for ", name, " is already set");
+  CRESSET_CHECK(place.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel), "library: a fallback for ", name,
+                " is already set (Tried to register multiple backend fallbacks for the same dispatch key)");
   std::unique_lock lock(registry().mutex);
   registry().fallbacks.push_back(std::move(fresh));
 }
 
+// Keys that nothing asks have fallbacks that nothing calls.
+std::atomic<const BoxedFn*>* fallback_place(const std::string& key) {
+  Registry& r = registry();
+  if (const int l = find_layer(key); l >= 0) return &r.layer_fallbacks[l];
+  if (key.rfind("Autograd", 0) == 0) {
+    const int b = backend_of_key(key.substr(8));
+    return b >= 0 ? &r.autograd_fallbacks[b] : nullptr;
+  }
+  const int b = backend_of_key(key);
+  return b >= 0 ? &r.backend_fallbacks[b] : nullptr;
+}
+
 }  // namespace
 
-void keep_for_good(std::unique_ptr<const Kernel> kernel) {
-  std::unique_lock lock(registry().mutex);
-  registry().kernels.push_back(std::move(kernel));
+void set_fallback(const std::string& key, BoxedFn fallback) {
+  if (auto* place = fallback_place(key)) set_place(*place, std::move(fallback), key);
 }
-
-void set_backend_fallback(uint8_t backend, BoxedFn fallback) {
-  set_fallback(registry().backend_fallbacks[backend], std::move(fallback), backend_name(backend).c_str());
+void clear_fallback(const std::string& key) {
+  if (auto* place = fallback_place(key)) place->store(nullptr, std::memory_order_release);
 }
+void set_backend_fallback(uint8_t backend, BoxedFn fallback) { set_place(registry().backend_fallbacks[backend], std::move(fallback), backend_name(backend)); }
 void set_layer_rules(Layer layer, LayerRules rules) { registry().layer_rules[static_cast<int>(layer)].store(rules, std::memory_order_release); }
 void set_layer_fallback(Layer layer, BoxedFn fallback) {
-  set_fallback(registry().layer_fallbacks[static_cast<int>(layer)], std::move(fallback), layer_name(layer));
+  set_place(registry().layer_fallbacks[static_cast<int>(layer)], std::move(fallback), layer_name(layer));
+}
+const BoxedFn* autograd_fallback(uint8_t backend) {
+  const Registry& r = registry();
+  const BoxedFn* own = r.autograd_fallbacks[backend].load(std::memory_order_acquire);
+  return own ? own : r.layer_fallbacks[static_cast<int>(Layer::Autograd)].load(std::memory_order_acquire);
 }
 
 }  // namespace cresset::dispatch

@@ -2,34 +2,60 @@
 // Inside the room: what registered at run time for one op, and the tables of ops, backends and layers.
 
 #include <atomic>
+#include <map>
 #include <memory>
 
 #include "cresset/dispatch/backend.h"
+#include "cresset/dispatch/route.h"
+#include "cresset/dispatch/tags.h"
 
 namespace cresset::dispatch {
 
 constexpr int kMaxBackends = 256;
 
 // Kernels are published with release stores, read without a lock and never freed, since a call may be running them.
+using Place = std::atomic<const RegisteredKernel*>;
+struct BackendPlaces { Place at[kMaxBackends] = {}; };
 struct Extension {
-  std::atomic<const Kernel*> layers[kNumLayers] = {};
-  std::atomic<const Kernel*> composite{nullptr};
-  std::atomic<const Kernel*> backends[kMaxBackends] = {};
-  std::string defined_at;
+  Place layers[kNumLayers] = {};
+  Place composite{nullptr};           // a body over other ops: gradients go through it
+  Place explicit_composite{nullptr};  // a body for all backends, below the layers
+  Place backend_select{nullptr}, inplace_or_view{nullptr};
+  Place backends[kMaxBackends] = {};
+  std::atomic<BackendPlaces*> autograd{nullptr}, autocast{nullptr};  // of one backend; they go before those of the layer
+  std::atomic<bool> autograd_always{false};  // a kernel of the autograd layer sees calls without gradients too
+  std::atomic<void (*)()> replaced{nullptr};  // the built-in CPU kernel, while a registered one is in its slot
+
+  // Under the registry's lock, all below.
+  std::map<std::string, Place> others;                  // keys that no call of ours asks
+  std::map<Place*, std::vector<const RegisteredKernel*>> stacks;  // the last one is in use
+  std::string defined_at, first_kernel_at;
+  const std::type_info* signature = nullptr;  // of the typed kernels of an out-of-tree op
+  int definitions = 0;
+  AliasAnalysis aliases = AliasAnalysis::FromSchema;
+  bool aliases_given = false;
+  std::vector<Tag> tags;
+  std::string python_module;
 };
 
 // An op defined at run time: it owns its text and has no typed slots.
 struct DynamicOp : Op<void()> {
-  DynamicOp(std::string full_name, std::string text)
-      : Op<void()>("", "", 0, nullptr, nullptr, nullptr, nullptr, nullptr), full_name_(std::move(full_name)), text_(std::move(text)) {
+  explicit DynamicOp(std::string full_name)
+      : Op<void()>("", "", 0, nullptr, nullptr, nullptr, nullptr, nullptr), full_name_(std::move(full_name)) {
     name = full_name_.c_str();
-    schema = text_.c_str();
     signature = nullptr;
     call_typed = nullptr;
   }
+  // Earlier texts stay, as a call may be reading them.
+  void set_schema(std::string text) {
+    texts_.push_back(std::make_unique<const std::string>(std::move(text)));
+    schema = texts_.back()->c_str();
+    parsed.store(nullptr, std::memory_order_release);
+  }
 
  private:
-  std::string full_name_, text_;
+  std::string full_name_;
+  std::vector<std::unique_ptr<const std::string>> texts_;
 };
 
 // Sorted by name; generated.
@@ -37,16 +63,42 @@ extern const OpEntry* const kBuiltinOps[];
 extern const size_t kNumBuiltinOps;
 
 Extension& extension_of(const OpEntry& op);
-void keep_for_good(std::unique_ptr<const Kernel> kernel);
 // What the layer does for an op without a kernel for it; null: nothing.
 const BoxedFn* layer_function(int layer, const OpEntry& op);
 const BoxedFn* backend_fallback(uint8_t backend);
+const BoxedFn* autograd_fallback(uint8_t backend);
 // Layer of this name ("Autograd"), or -1.
 int find_layer(std::string_view name);
 
-// Adds to the table of out-of-tree ops. Errors: the name is taken; `defined_at` says by whom.
-const OpEntry* add_dynamic_op(const FunctionSchema& schema, const std::string& text, const std::string& defined_at);
-void remove_dynamic_op(const OpEntry* op);
+// The op of this name, made without a schema where there is none yet: kernels may come before the definition.
+const OpEntry& declared_op(const std::string& name);
+// Gives an op its schema. Errors: it is built in, or has one; both places are named. `again` allows the same schema a second time.
+const OpEntry* define_op(const FunctionSchema& schema, const std::string& text, const std::string& where, bool again = false);
+// Takes one definition back; an op without definitions and kernels is gone.
+void undefine_op(const OpEntry* op);
+
+// The place of a key in an op's table; null: no such key.
+Place* place_for(const OpEntry& op, const std::string& key);
+bool is_known_key(const std::string& key);
+bool is_composite_key(const std::string& key);
+// The backend that a key such as "SparseCUDA" or "toy" stands for, which is made where LibTorch has it and we do not yet; -1: none.
+CRESSET_API int backend_of_key(const std::string& key);
+// Puts a kernel before what is there, with a warning where that is a kernel; the handle takes it away again.
+// Errors: C++ types that differ from those of the op's other kernels; one without a function for the CPU in place of a built-in one.
+struct Registration {
+  const OpEntry* op = nullptr;
+  std::string key;
+  const RegisteredKernel* kernel = nullptr;
+};
+Registration add_kernel(const OpEntry& op, const std::string& key, RegisteredKernel kernel);
+void remove_kernel(const Registration& r);
+// An error of a block that ran before main or inside dlopen, where no exception may leave it: said at once, and again by find_op.
+void keep_registration_error(const std::string& text);
+// The fallback of a layer, a backend, or a layer for one backend. Errors: there is one.
+void set_fallback(const std::string& key, BoxedFn fallback);
+void clear_fallback(const std::string& key);
+// The built-in function of a slot, whether or not a registered one is in it.
+AnyFn builtin_of(const OpEntry& op, OpEntry::Slot slot);
 
 // The autograd layer of an out-of-tree op that is neither composite nor has a kernel for the layer; defined in the autograd room.
 void autograd_without_formula(const OpEntry& op, Stack& stack);

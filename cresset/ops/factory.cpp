@@ -311,6 +311,7 @@ Tensor triangle_indices(const char* op, bool lower, int64_t row, int64_t col, in
   for (int64_t r = 0; r < row; r++) n += lower ? std::clamp<int64_t>(r + offset + 1, 0, col) : col - std::clamp<int64_t>(r + offset, 0, col);
   if (options.device().is_cpu()) {
     const Tensor out = cresset::empty({2, n}, longs);
+    if (out.lacks_data()) return out.to(with_dtype(options, kLong).dtype());
     int64_t *at_row = static_cast<int64_t*>(out.data_ptr()), *at_col = at_row + n;
     for (int64_t r = 0; r < row; r++) {
       const int64_t edge = std::clamp<int64_t>(lower ? r + offset + 1 : r + offset, 0, col), begin = lower ? 0 : edge, end = lower ? edge : col;

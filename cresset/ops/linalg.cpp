@@ -185,8 +185,8 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows) {
   const int64_t k = pivots.size(-1);
   DimVector sizes(pivots.sizes());
   sizes.back() = rows;
+  if (pivots.lacks_data()) return cresset::empty(sizes, TensorOptions(kLong).device(pivots.device()));
   const Tensor result = allocate({sizes, kLong, pivots.device()});
-  if (result.lacks_data()) return result;
   const Tensor exchanged = pivots.contiguous();
   const int64_t count = exchanged.numel() ? exchanged.numel() / k : result.numel() / std::max<int64_t>(rows, 1);
   for (int64_t i = 0; i < count; i++) {

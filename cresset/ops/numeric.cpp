@@ -299,7 +299,7 @@ namespace cresset::ops::cpu {
 
 namespace {
 
-bool has_distance_kernel(const Tensor& x) { return x.device().is_cpu() && (x.scalar_type() == kFloat || x.scalar_type() == kDouble); }
+bool has_distance_kernel(const Tensor& x) { return x.device().is_cpu() && !x.lacks_data() && (x.scalar_type() == kFloat || x.scalar_type() == kDouble); }
 
 }  // namespace
 

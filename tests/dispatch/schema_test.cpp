@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cresset/dispatch/backend.h"
+#include "cresset/dispatch/schema_text.h"
 #include "cresset/ops/functions.h"
 #include "tests/error_of.h"
 
@@ -47,6 +48,35 @@ TEST(Schema, MistakesAreFoundWithTheirColumn) {
            {"f(int x=) -> Tensor", "expected a value"},
            {"f(int x=banana) -> Tensor", "unknown default `banana`"}})
     EXPECT_TRUE(contains(error_of<ValueError>([&, t = text] { parse_schema(t); }), message)) << text << ": " << error_of([&, t = text] { parse_schema(t); });
+}
+
+TEST(Schema, MistakesArePointedAt) {
+  EXPECT_TRUE(contains(error_of<ValueError>([] { parse_schema("f(Tensor x y) -> Tensor"); }), "\n  f(Tensor x y) -> Tensor\n             ^"));
+  EXPECT_TRUE(contains(error_of<ValueError>([] { parse_schema("f(int a=1, int b) -> int"); }), "`b` has no default value"));
+}
+
+// Printed as PyTorch prints them.
+TEST(Schema, PrintsItsCanonicalForm) {
+  for (const auto& [text, printed] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"a::f(float a=2.0,float b=0.1, float c=1e20, float d=1e-05)->()", "a::f(float a=2., float b=0.10000000000000001, float c=1e+20, float d=1.0000000000000001e-05) -> ()"},
+           {"a::f.o(Tensor(a!)[] self,Tensor(a|b) y,*,Tensor(c -> *)? z=None) -> Tensor(a)[]", "a::f.o(Tensor(a!)[] self, Tensor(a|b) y, *, Tensor(c -> *)? z=None) -> Tensor(a)[]"},
+           {"a::f(MemoryFormat m=contiguous_format, ScalarType t=long) -> (Tensor(a!), int y)", "a::f(MemoryFormat m=0, ScalarType t=4) -> (Tensor(a!), int y)"},
+           {"a::f(Dict(str,Tensor) x, (int, Tensor) y, Dict(str, Dict(int, str)?[])[] a, int[][] b, ...) -> ...",
+            "a::f(Dict(str, Tensor) x, (int, Tensor) y, Dict(str, Dict(int, str)?[])[] a, int[][] b, ...) -> ..."},
+           {"a::f(int[2] k=1, int[2] l=[1,2], bool[] g=[True], str h='x', SymInt[] n=[], Tensor?[] o) -> Tensor", nullptr},
+           {"a::f(int[2] k=1, int[2] l=[1,2], bool[] g=[True], str h='x', SymInt[] n=[], *, Tensor?[] o) -> Tensor",
+            "a::f(int[2] k=1, int[2] l=[1, 2], bool[] g=[True], str h=\"x\", SymInt[] n=[], *, Tensor?[] o) -> Tensor"},
+           {"aten::f(t x, Any y, Future(int) z, complex c, Stream s) -> Tensor?", "aten::f(t x, Any y, Future(int) z, complex c, Stream s) -> Tensor?"}}) {
+    if (printed) EXPECT_EQ(schema_text(parse_detailed(text)), printed);
+    else EXPECT_FALSE(error_of<ValueError>([&, t = text] { parse_schema(t); }).empty());
+  }
+}
+
+TEST(Schema, DifferencesAreFoundWhateverTheNames) {
+  const FunctionSchema a = parse_schema("f(Tensor x, int y) -> Tensor");
+  EXPECT_EQ(schema_difference(a, parse_schema("g(Tensor z, SymInt w) -> Tensor")), "");
+  EXPECT_EQ(schema_difference(a, parse_schema("f(Tensor x) -> Tensor")), "The number of arguments is different. 2 vs 1.");
+  EXPECT_EQ(schema_difference(a, parse_schema("f(Tensor x, Dict(str, int) y) -> Tensor")), "Type mismatch in argument 2: int vs Dict(str, int)");
 }
 
 TEST(Schema, EveryOpOfTheTableParsesAndIsFoundByName) {

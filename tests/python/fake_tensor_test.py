@@ -168,6 +168,41 @@ class Refusals(unittest.TestCase):
                     t.item()
 
 
+class BodiesThatLookAtMemory(unittest.TestCase):
+    """Operators whose bodies fill or read memory themselves give the geometry alone."""
+
+    def check(self, function, *real):
+        expected = function(*real)
+        with FakeTensorMode() as mode:
+            found = function(*map(mode.from_tensor, real))
+        facts = [[(t.shape, t.dtype, t.stride()) for t in (r if isinstance(r, (tuple, list)) else [r])] for r in (expected, found)]
+        self.assertEqual(*facts)
+        for t in found if isinstance(found, (tuple, list)) else [found]:
+            self.assertIsInstance(t, FakeTensor)
+
+    def test_permutations_of_rows(self):
+        s, v = torch.eye(3) * 2, torch.ones(3)
+        for function in (torch.linalg.inv, torch.linalg.lu, lambda s: torch.linalg.matrix_power(s, -2), torch.linalg.inv_ex):
+            self.check(function, s)
+        self.check(torch.linalg.solve, s, v)
+        self.check(lambda s, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(s), b), s, torch.ones(3, 2))
+        self.check(lambda s: torch.lu_unpack(*torch.linalg.lu_factor(s)), s)
+
+    def test_distances(self):
+        self.check(lambda a: torch.cdist(a, a), torch.ones(4, 3))
+        self.check(nn.functional.pdist, torch.ones(4, 3))
+
+    def test_indices_of_triangles(self):
+        self.check(lambda _: torch.tril_indices(3, 3), torch.ones(1))
+        self.check(lambda _: torch.triu_indices(3, 4, 1), torch.ones(1))
+
+    def test_dtypes_that_are_only_stored(self):
+        x = torch.ones(2, 3)
+        self.check(lambda a: a.to(torch.float8_e4m3fn).float(), x)
+        self.check(lambda a: a.chalf(), torch.ones(2, dtype=torch.complex64))
+        self.check(lambda a: a.clone().to(torch.float32), x.to(torch.float8_e5m2))
+
+
 class Training(unittest.TestCase):
     def test_a_step_of_a_module_made_in_the_scope(self):
         with FakeTensorMode():

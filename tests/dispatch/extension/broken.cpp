@@ -12,13 +12,10 @@ Tensor identity(const Tensor& x) { return x; }
 }  // namespace
 
 CRESSET_LIBRARY(broken, m) { m.def("fine(Tensor x) -> Tensor", &identity); }
-CRESSET_LIBRARY_IMPL(broken, CPU, m) {
 #if BROKEN == 1
-  m.impl("fine", [](const Tensor& x, double) { return x; });
+CRESSET_LIBRARY_IMPL(broken, CPU, m) { m.impl("fine", [](const Tensor& x, double) { return x; }); }
 #elif BROKEN == 2
-  m.impl("fine", &identity);
-  m.impl("fine", &identity);
+CRESSET_LIBRARY_FRAGMENT(broken, m) { m.def("fine(Tensor x) -> Tensor"); }
 #else
-  m.impl("missing", &identity);
+CRESSET_LIBRARY_IMPL(broken, Nowhere, m) { m.impl("fine", &identity); }
 #endif
-}

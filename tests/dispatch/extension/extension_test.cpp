@@ -99,7 +99,7 @@ TEST_F(CustomOp, InPlaceCountsAsAChange) {
 
 TEST_F(CustomOp, PrintsItsTable) {
   const std::string table = print_table("demo::cube");
-  EXPECT_TRUE(contains(table, "schema: demo::cube(Tensor x, float scale=1.0) -> Tensor"));
+  EXPECT_TRUE(contains(table, "schema: demo::cube(Tensor x, float scale=1.) -> Tensor"));
   EXPECT_TRUE(contains(table, "layer Autograd: registered at run time"));
   EXPECT_TRUE(contains(table, "backend CPU: registered at run time"));
 }
@@ -118,7 +118,7 @@ TEST_F(CustomOp, DisappearsWhenTheLibraryIsClosed) {
   EXPECT_FALSE(find_op_or_null("demo::cube"));
   EXPECT_TRUE(contains(error_of([] { find_op("demo::cube"); }), "there is no operator \"demo::cube\""));
   dispatch::Stack stack{vec({1}), 1.0};
-  EXPECT_TRUE(contains(error_of<NotImplementedError>([&] { held.call_boxed(stack); }), "demo::cube: not implemented for the backend CPU"));
+  EXPECT_TRUE(contains(error_of<NotImplementedError>([&] { held.call_boxed(stack); }), "Could not run 'demo::cube' with arguments from the 'CPU' backend"));
   handle = load_library(library("custom_op"));
   EXPECT_EQ(numbers(cube(vec({2}), 1)), (Numbers{8}));
 }
@@ -152,9 +152,9 @@ TEST(BrokenLibrary, RaisesAndLeavesNothing) {
   EXPECT_TRUE(contains(error_of([] { load_library(library("broken_schema")); }),
                        "is (Tensor, float) -> (Tensor), which does not fit the schema broken::fine(Tensor x) -> Tensor"));
   EXPECT_FALSE(find_op_or_null("broken::fine"));
-  EXPECT_TRUE(contains(error_of([] { load_library(library("broken_twice")); }), "a kernel of \"broken::fine\" for CPU is already registered"));
+  EXPECT_TRUE(contains(error_of([] { load_library(library("broken_twice")); }), "the operator \"broken::fine\" is defined twice, at "));
   EXPECT_FALSE(find_op_or_null("broken::fine"));
-  EXPECT_TRUE(contains(error_of([] { load_library(library("broken_missing")); }), "there is no operator \"broken::missing\""));
+  EXPECT_TRUE(contains(error_of([] { load_library(library("broken_key")); }), "\"Nowhere\" at "));
   EXPECT_FALSE(find_op_or_null("broken::fine"));
   EXPECT_TRUE(contains(error_of([] { load_library(library("absent")); }), "load_library: cannot open"));
 }
@@ -475,9 +475,9 @@ TEST(BareDevice, AMissingKernelNamesOpBackendAndTheRegisteredOnes) {
   const Tensor x = cresset::ones({2}, Device("bare"));
   EXPECT_EQ(numbers((x + x).cpu()), (Numbers{2, 2}));
   EXPECT_TRUE(contains(error_of<NotImplementedError>([&] { x.exp(); }),
-                       "exp: not implemented for the backend bare; the operator is registered for: CPU, Meta"));
+                       "Could not run 'aten::exp' with arguments from the 'bare' backend. The operator is registered for: CPU, Meta"));
   const std::string text = error_of<NotImplementedError>([&] { x.sub_(x); });
-  EXPECT_TRUE(contains(text, "not implemented for the backend bare"));
+  EXPECT_TRUE(contains(text, "with arguments from the 'bare' backend"));
   EXPECT_TRUE(contains(error_of<Error>([&] { cresset::empty({2}, Device("cuda")); }), "no backend is registered"));
 }
 
@@ -495,8 +495,9 @@ TEST(Backends, ANameBelongsToOneDevice) {
   EXPECT_TRUE(contains(error_of([] { dispatch::register_backend("other", "toy"); }), "(toy, strided) belongs to \"toy\", it cannot also be \"other\""));
   EXPECT_TRUE(contains(error_of([] { dispatch::register_backend("toy", "another"); }), "the name \"toy\" is already that of another device"));
   dispatch::Library more(dispatch::Library::implementations, "cresset", "toy", "here.cpp", 3);
-  EXPECT_TRUE(contains(error_of([&] { more.impl("relu", [](const Tensor& t) { return t; }); }),
-                       "a kernel of \"relu\" for toy is already registered; the second one is at here.cpp:3"));
+  testing::internal::CaptureStderr();
+  more.impl("relu", [](const Tensor& t) { return t; });
+  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "the kernel of relu for toy at here.cpp:3 overwrote"));
   EXPECT_TRUE(contains(error_of([&] { more.impl("exp", [](const Tensor& t, double) { return t; }); }), "does not fit the schema exp(Tensor self) -> Tensor"));
   EXPECT_TRUE(contains(error_of([] { dispatch::Library none(dispatch::Library::implementations, "cresset", "nowhere", "here.cpp", 4); }),
                        "\"nowhere\" at here.cpp:4 is neither a layer nor a registered backend"));

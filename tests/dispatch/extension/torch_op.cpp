@@ -20,12 +20,13 @@ torch::Tensor square(const torch::Tensor& x, int64_t times) {
 class SquareFunction : public torch::autograd::Function<SquareFunction> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* ctx, const torch::Tensor& x, int64_t times) {
-    TORCH_CHECK(times == 1, "square: the gradient is for one squaring");
     ctx->save_for_backward({x});
+    ctx->saved_data["times"] = times;
     at::AutoDispatchBelowADInplaceOrView below;
     return square(x, times);
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::variable_list grads) {
+    TORCH_CHECK(ctx->saved_data["times"].toInt() == 1, "square: the gradient is for one squaring");
     return {grads[0] * 2 * ctx->get_saved_variables()[0], torch::Tensor()};
   }
 };
