@@ -12,7 +12,7 @@ struct TransformOf : TransformImpl {
 };
 
 // A transform without parameters, whose functions are rows; all of one are equal.
-struct Plain {
+struct PlainSpec {
   const char* name;
   Constraint (*domain)();
   Constraint (*codomain)();
@@ -23,7 +23,7 @@ struct Plain {
   Tensor (*log_abs_det_jacobian)(const Tensor& x, const Tensor& y);  // of bijective ones
 };
 
-template <const Plain& spec>
+template <const PlainSpec& spec>
 struct PlainTransform : TransformOf<PlainTransform<spec>> {
   const char* name() const override { return spec.name; }
   Constraint domain() const override { return spec.domain(); }

@@ -93,15 +93,15 @@ Constraint real_events(int64_t dims) {
 
 Constraint minus_one_to_one() { return constraints::interval(-1.0, 1.0); }
 
-constexpr Plain kExp{"ExpTransform", constraints::real, constraints::positive, true, 1, _exptransform_call, _exptransform_inverse,
+constexpr PlainSpec kExp{"ExpTransform", constraints::real, constraints::positive, true, 1, _exptransform_call, _exptransform_inverse,
                      of_x<_exptransform_log_abs_det_jacobian>};
-constexpr Plain kSigmoid{"SigmoidTransform", constraints::real, constraints::unit_interval, true, 1, _sigmoidtransform_call,
+constexpr PlainSpec kSigmoid{"SigmoidTransform", constraints::real, constraints::unit_interval, true, 1, _sigmoidtransform_call,
                          _sigmoidtransform_inverse, of_x<_sigmoidtransform_log_abs_det_jacobian>};
-constexpr Plain kSoftplus{"SoftplusTransform", constraints::real, constraints::positive, true, 1, _softplustransform_call,
+constexpr PlainSpec kSoftplus{"SoftplusTransform", constraints::real, constraints::positive, true, 1, _softplustransform_call,
                           _softplustransform_inverse, of_x<_softplustransform_log_abs_det_jacobian>};
-constexpr Plain kTanh{"TanhTransform", constraints::real, minus_one_to_one, true, 1, _tanhtransform_call, _tanhtransform_inverse,
+constexpr PlainSpec kTanh{"TanhTransform", constraints::real, minus_one_to_one, true, 1, _tanhtransform_call, _tanhtransform_inverse,
                       of_x<_tanhtransform_log_abs_det_jacobian>};
-constexpr Plain kAbs{"AbsTransform", constraints::real, constraints::positive, false, 0, _abstransform_call, _abstransform_inverse,
+constexpr PlainSpec kAbs{"AbsTransform", constraints::real, constraints::positive, false, 0, _abstransform_call, _abstransform_inverse,
                      nullptr};
 
 struct Power final : TransformOf<Power> {

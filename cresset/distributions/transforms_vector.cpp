@@ -81,7 +81,7 @@ void check_dims(IntArrayRef shape, size_t least) {
   CRESSET_CHECK_VALUE(shape.size() >= least, "Transform: expected at least ", least, " dimensions, got shape ", size_text(shape));
 }
 
-constexpr Plain kSoftmax{"SoftmaxTransform", constraints::real_vector, constraints::simplex, false, 0, _softmaxtransform_call,
+constexpr PlainSpec kSoftmax{"SoftmaxTransform", constraints::real_vector, constraints::simplex, false, 0, _softmaxtransform_call,
                          _softmaxtransform_inverse, nullptr};
 struct Softmax final : PlainTransform<kSoftmax> {
   TransformImpl* copy(int64_t) const override { return new Softmax(*this); }
@@ -92,7 +92,7 @@ struct Softmax final : PlainTransform<kSoftmax> {
   Shape inverse_shape(IntArrayRef shape) const override { return forward_shape(shape); }
 };
 
-constexpr Plain kStickBreaking{"StickBreakingTransform", constraints::real_vector, constraints::simplex, true, 0,
+constexpr PlainSpec kStickBreaking{"StickBreakingTransform", constraints::real_vector, constraints::simplex, true, 0,
                                _stickbreakingtransform_call, _stickbreakingtransform_inverse,
                                _stickbreakingtransform_log_abs_det_jacobian};
 struct StickBreaking final : PlainTransform<kStickBreaking> {
@@ -105,7 +105,7 @@ struct StickBreaking final : PlainTransform<kStickBreaking> {
   Shape inverse_shape(IntArrayRef shape) const override { return resized(shape, -1); }
 };
 
-constexpr Plain kCorrCholesky{"CorrCholeskyTransform", constraints::real_vector, constraints::corr_cholesky, true, 0,
+constexpr PlainSpec kCorrCholesky{"CorrCholeskyTransform", constraints::real_vector, constraints::corr_cholesky, true, 0,
                               _corrcholeskytransform_call, _corrcholeskytransform_inverse,
                               _corrcholeskytransform_log_abs_det_jacobian};
 struct CorrCholesky final : PlainTransform<kCorrCholesky> {
@@ -128,9 +128,9 @@ struct CorrCholesky final : PlainTransform<kCorrCholesky> {
 };
 
 Constraint real_matrix() { return constraints::independent(constraints::real(), 2); }
-constexpr Plain kLowerCholesky{"LowerCholeskyTransform", real_matrix, constraints::lower_cholesky, false, 0,
+constexpr PlainSpec kLowerCholesky{"LowerCholeskyTransform", real_matrix, constraints::lower_cholesky, false, 0,
                                _lowercholeskytransform_call, _lowercholeskytransform_inverse, nullptr};
-constexpr Plain kPositiveDefinite{"PositiveDefiniteTransform", real_matrix, constraints::positive_definite, false, 0,
+constexpr PlainSpec kPositiveDefinite{"PositiveDefiniteTransform", real_matrix, constraints::positive_definite, false, 0,
                                   _positivedefinitetransform_call, _positivedefinitetransform_inverse, nullptr};
 
 struct Reshape final : TransformOf<Reshape> {
