@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/layers.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
@@ -82,6 +83,7 @@ Tensor linalg_cholesky(const Tensor& self, bool upper) {
 }
 
 Tensor cholesky(const Tensor& self, bool upper) {
+  CRESSET_WARN_ONCE("cholesky is deprecated; use linalg.cholesky, with .mH for the upper factor");
   const auto [l, info] = cresset::linalg_cholesky_ex(self, upper, false);
   check_info("cholesky", info, Failure::not_positive_definite);
   return l;
@@ -185,6 +187,7 @@ Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
 }
 
 Two triangular_solve(const Tensor& self, const Tensor& a, bool upper, bool transpose, bool unitriangular) {
+  CRESSET_WARN_ONCE("triangular_solve is deprecated; use linalg.solve_triangular, whose arguments come in the other order");
   check_square("triangular_solve", a);
   CRESSET_CHECK(self.dim() >= 2, "triangular_solve: expected b to have at least 2 dimensions, got shape ", self.sizes());
   const Tensor x = triangular(transpose ? a.transpose(-2, -1) : a, self, transpose ? !upper : upper, true, unitriangular);

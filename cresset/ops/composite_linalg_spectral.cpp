@@ -1,5 +1,6 @@
 // QR, eigenvalues and singular values, what is computed from them, and least squares.
 
+#include "cresset/base/warning.h"
 #include "cresset/core/layers.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
@@ -189,7 +190,10 @@ Two linalg_qr(const Tensor& a, std::string_view mode) {
                 "', expected one of 'reduced' (default), 'r', or 'complete'");
   return cresset::_linalg_qr(a, mode);
 }
-Two qr(const Tensor& self, bool some) { return cresset::_linalg_qr(self, some ? "reduced" : "complete"); }
+Two qr(const Tensor& self, bool some) {
+  CRESSET_WARN_ONCE("qr is deprecated; use linalg.qr, whose mode is \"reduced\" or \"complete\"");
+  return cresset::_linalg_qr(self, some ? "reduced" : "complete");
+}
 Two geqrf(const Tensor& self) { return cresset::_linalg_qr(self, "raw"); }
 
 Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {

@@ -141,6 +141,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const 
 }
 
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  CRESSET_WARN_ONCE("range is deprecated, since its end is part of it; use arange");
   check_range("range", start, end, step);
   const TensorOptions o = with_dtype(options, get_default_dtype());
   const int64_t n = static_cast<int64_t>(std::floor((end.as<double>() - start.as<double>()) / step.as<double>())) + 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
 #include "cresset/kernels/distance.h"
@@ -149,6 +150,7 @@ Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
 
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
   if (dim) return cresset::linalg_cross(self, other, *dim);
+  CRESSET_WARN_ONCE("cross: leaving out dim is deprecated; give it, or use linalg.cross, whose default is the last dimension");
   for (int64_t d = 0; d < self.dim(); d++)
     if (self.size(d) == 3) return cresset::linalg_cross(self, other, d);
   CRESSET_CHECK(false, "cross: no dimension of size 3 in input of shape ", self.sizes());

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cresset/base/warning.h"
 #include "cresset/kernels/reduce.h"
 
 #include "cresset/ops/functions.h"
@@ -171,6 +172,10 @@ void run_var(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
   args.in_strides = in_strides;
   args.reduce_mask = mask;
   args.correction = correction ? correction->to<double>() : 1.0;
+  int64_t count = 1;
+  for (size_t d = 0; d < self.sizes().size(); d++) count *= mask >> d & 1 ? self.sizes()[d] : 1;
+  if (self.numel() > 0 && static_cast<double>(count) <= args.correction)
+    warn(str(take_sqrt ? "std" : "var", ": no degrees of freedom are left, got ", count, " numbers and a correction of ", args.correction));
   args.take_sqrt = take_sqrt;
   if (var) { args.var_out = static_cast<char*>(var->data_ptr()); var_strides = over_input(self, mask, *var); args.var_strides = var_strides; }
   if (mean) { args.mean_out = static_cast<char*>(mean->data_ptr()); mean_strides = over_input(self, mask, *mean); args.mean_strides = mean_strides; }

@@ -88,7 +88,9 @@ PyObject* property(PyObject* self, void*) {
   return method<F>(self, nullptr);
 }
 
-PyObject* get_name(Node& node) { return PyUnicode_FromString(node.name().c_str()); }
+PyObject* get_name(Node& node) {
+  return PyUnicode_FromString(node.is_accumulate_grad() ? "torch::autograd::AccumulateGrad" : node.name().c_str());
+}
 PyObject* get_sequence_nr(Node& node) { return PyLong_FromUnsignedLongLong(node.sequence_nr()); }
 PyObject* get_next_functions(Node& node) {
   Ref tuple = checked(PyTuple_New(node.num_outputs()));

@@ -1,6 +1,7 @@
 // The Tensor type: its objects' life and identity, construction, properties.
 
 #include "cresset/autograd/autograd.h"
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/object_hook.h"
 #include "cresset/ops/mkldnn.h"
@@ -152,7 +153,12 @@ PyObject* get_nbytes(const Tensor& t) {
                 "indices and values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()");
   return PyLong_FromSize_t(t.nbytes());
 }
-PyObject* get_grad(const Tensor& t) { return wrap(t.grad()); }
+PyObject* get_grad(const Tensor& t) {
+  const Tensor grad = t.grad();
+  if (!grad.defined() && t.requires_grad() && t.grad_fn() && !t.retains_grad())
+    warn("grad: the tensor is no leaf, so that backward() leaves it None; call retain_grad() before, or look at the leaf");
+  return wrap(grad);
+}
 PyObject* get_data(const Tensor& t) { return wrap(t.data()); }
 PyObject* get_base(const Tensor& t) {
   if (t.is_view()) return wrap(t._base());
@@ -235,18 +241,27 @@ Tensor reversed(const Tensor& t) {
   for (int64_t d = t.dim(); d-- > 0;) order.push_back(d);
   return t.permute(order);
 }
-PyObject* get_T(const Tensor& t) { return wrap(reversed(t)); }
+PyObject* get_T(const Tensor& t) {
+  if (t.dim() != 2) CRESSET_WARN_ONCE("T: reversing the dimensions of what is no matrix is deprecated; use mT, or permute()");
+  return wrap(reversed(t));
+}
+bool is_number(const Tensor& t) {
+  if (t.dim() == 0) CRESSET_WARN_ONCE("mT, mH and H: a tensor without dimensions is its own transpose, and asking for it is deprecated");
+  return t.dim() == 0;
+}
 PyObject* get_mT(const Tensor& t) {
+  if (is_number(t)) return wrap(t);
   CRESSET_CHECK(t.dim() >= 2, "mT: expected a matrix or a batch of matrices, got ", t.dim(), " dimensions");
   return wrap(t.transpose(-2, -1));
 }
 PyObject* get_H(const Tensor& t) {
   CRESSET_CHECK(t.dim() == 2 || t.dim() == 0, "H: expected a matrix, got ", t.dim(), " dimensions");
-  const Tensor turned = t.dim() == 0 ? t : t.transpose(0, 1);
+  const Tensor turned = is_number(t) ? t : t.transpose(0, 1);
   if (t.is_complex()) return wrap(turned.conj());
   return wrap(turned);
 }
 PyObject* get_mH(const Tensor& t) {
+  if (is_number(t)) return wrap(t.is_complex() ? t.conj() : t);
   CRESSET_CHECK(t.dim() >= 2, "mH: expected a matrix or a batch of matrices, got ", t.dim(), " dimensions");
   const Tensor turned = t.transpose(-2, -1);
   return wrap(t.is_complex() ? turned.conj() : turned);

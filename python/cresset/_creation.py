@@ -142,8 +142,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if dtype is not None and not isinstance(dtype, _cresset.dtype):
         dtype = _dtype_of_type(dtype)
     if isinstance(data, _Tensor):
-        out = data.detach().clone()
-        out = _placed(out, dtype, device)
+        _warnings.warn("tensor: to copy a tensor write source.detach().clone(), with requires_grad_() where it is wanted", UserWarning, stacklevel=3)
+        out = _copied(data, dtype, device)
     elif _is_array(data):
         out = _placed(from_numpy(data).clone(), dtype, device)
     elif _is_storage(data):
@@ -156,6 +156,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         if device is not None:
             out = out.to(device)
     return out.requires_grad_(True) if requires_grad else out
+
+
+def _copied(tensor, dtype, device):
+    return _placed(tensor.detach().clone(), dtype, device)
 
 
 def _is_storage(data):

@@ -1,8 +1,11 @@
 """Functions of the module that have no row, or whose Python spelling differs from the row's."""
 
+import warnings as _warnings
+
 import cresset as _torch
 
 from . import Size as _Size
+from . import _modes
 from . import Tensor as _Tensor
 from . import _operators as _ops
 
@@ -31,14 +34,16 @@ def broadcast_shapes(*shapes):
     return broadcast_tensors(*metas)[0].shape if metas else _Size()
 
 
-def meshgrid(*tensors, indexing="ij"):
+def meshgrid(*tensors, indexing=None):
     """The coordinates of the grid that 1-d tensors span, one tensor each; `indexing` "ij" or "xy" tells which comes first.
 
     >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")[0]
     tensor([[1, 1],
             [2, 2]])
     """
-    return _ops["meshgrid"](_tensors(tensors), indexing=indexing)
+    if indexing is None:
+        _modes._warn_once("meshgrid: say which order of the coordinates is meant, indexing='ij' or 'xy'; it will be required")
+    return _ops["meshgrid"](_tensors(tensors), indexing=indexing or "ij")
 
 
 def einsum(equation, *operands):
@@ -78,6 +83,7 @@ def chain_matmul(*matrices, out=None):
     tensor([[1., 1., 1.],
             [1., 1., 1.]])
     """
+    _modes._warn_once("chain_matmul is deprecated; use torch.linalg.multi_dot, which takes a list")
     return _ops["chain_matmul"](list(matrices), out=out)
 
 
@@ -87,6 +93,11 @@ def lu(A, pivot=True, get_infos=False, out=None):
     >>> torch.lu(torch.tensor([[2.0, 0.0], [1.0, 4.0]]))[1]
     tensor([1, 2], dtype=torch.int32)
     """
+    _warnings.warn("lu is deprecated; use torch.linalg.lu_factor or lu_factor_ex", UserWarning, stacklevel=3)
+    return _lu(A, pivot, get_infos, out)
+
+
+def _lu(A, pivot, get_infos, out=None):
     results = _ops["_lu_with_info"](A, pivot, False)
     results = results if get_infos else tuple(results)[:2]
     if out is None:

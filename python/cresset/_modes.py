@@ -376,6 +376,19 @@ def is_warn_always_enabled():
     return _cresset._warn_always(None)
 
 
+_warned = set()
+
+
+def _warn_once(text, stacklevel=3):
+    """Warn once for each process, or whenever `set_warn_always` says so."""
+    if text in _warned and not _cresset._warn_always(None):
+        return
+    import warnings
+
+    _warned.add(text)
+    warnings.warn(text, UserWarning, stacklevel=stacklevel)
+
+
 _interop_threads = [1]
 
 
@@ -432,6 +445,7 @@ def set_default_tensor_type(t, /):
     """
     import cresset
 
+    _warn_once("set_default_tensor_type is deprecated; use set_default_dtype and set_default_device")
     chosen = getattr(cresset, t.removeprefix("torch."), None) if isinstance(t, str) else t
     dtype = getattr(chosen, "dtype", None)
     if not isinstance(dtype, _cresset.dtype):

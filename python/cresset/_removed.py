@@ -31,6 +31,22 @@ def _gone(name, argument):
     return method
 
 
+def _gone_function(name, use):
+    def function(*args, **named):
+        raise RuntimeError(f"{name}: this function was deprecated since version 1.9 and is now removed; use {use}")
+
+    function.__name__, function.__qualname__, function.__module__ = name, name, torch.__name__
+    function.__doc__ = f"""Removed: use {use}. Raises RuntimeError.
+
+    >>> torch.{name}(torch.eye(2))
+    Traceback (most recent call last):
+    RuntimeError: {name}: this function was deprecated since version 1.9 and is now removed; use {use}
+    """
+    return function
+
+
+for _name, _use in {**_GONE, "matrix_rank": "torch.linalg.matrix_rank"}.items():
+    setattr(torch, _name, _gone_function(_name, _use))
 for _name in _GONE:
     setattr(_Tensor, _name, _gone(_name, "eigenvectors" if "eig" in _name else "other"))
 
@@ -42,7 +58,7 @@ def reinforce(self, reward):
 
 def resize(self, *sizes):
     """The elements in another shape of as many; an old spelling of `reshape`. RuntimeError for another number of elements."""
-    _warnings.warn("non-inplace resize is deprecated", FutureWarning, stacklevel=2)
+    _warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
     sizes = torch.Size(sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
     if sizes.numel() != self.numel():
         raise RuntimeError(f"requested resize to {list(sizes)} ({sizes.numel()} elements in total), but the given tensor has a size of {list(self.shape)} ({self.numel()} elements)")
@@ -143,7 +159,7 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
 
 def lu(self, pivot=True, get_infos=False):
     """The LU factors and the pivots, and with `get_infos` where a factor is singular; see `torch.lu`."""
-    return torch._functions.lu(self, pivot, get_infos)
+    return torch._functions._lu(self, pivot, get_infos)
 
 
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):

@@ -2,6 +2,7 @@
 
 import builtins as _builtins
 import enum
+import warnings
 
 import _cresset
 from _cresset import Tensor
@@ -9,7 +10,7 @@ from _cresset import Tensor
 import cresset as torch
 
 from . import _operators as ops
-from . import _tensor_str, _utils
+from . import _creation, _tensor_str, _utils
 from ._creation import _NUMPY_CODES
 
 _kind = _builtins.type
@@ -345,6 +346,9 @@ def new(self, *args, **named):
 
 @_method
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    if isinstance(data, Tensor):
+        warnings.warn("new_tensor: to copy a tensor write source.detach().clone(), with requires_grad_() where it is wanted", UserWarning, stacklevel=3)
+        return _creation._copied(data, dtype or self.dtype, device or self.device).requires_grad_(requires_grad)
     return torch.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 

@@ -34,11 +34,11 @@ class OldMethods(unittest.TestCase):
 
     def test_shapes(self):
         x = torch.arange(6.0).view(2, 3)
-        with self.assertWarns(FutureWarning):
+        with self.assertWarns(UserWarning):
             self.assertEqual(x.resize(3, 2).tolist(), [[0, 1], [2, 3], [4, 5]])
-        with self.assertWarns(FutureWarning):
+        with self.assertWarns(UserWarning):
             self.assertEqual(x.resize_as(torch.ones(6)).shape, (6,))
-        with self.assertWarns(FutureWarning), self.assertRaises(RuntimeError):
+        with self.assertWarns(UserWarning), self.assertRaises(RuntimeError):
             x.resize(7)
 
     def test_operators(self):

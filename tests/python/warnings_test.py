@@ -46,6 +46,53 @@ class Results(unittest.TestCase):
         self.assertEqual((given(make), torch.is_warn_always_enabled()), ([UserWarning], True))
 
 
+class Deprecated(unittest.TestCase):
+    def setUp(self):
+        torch.set_warn_always(True)
+        self.addCleanup(torch.set_warn_always, False)
+
+    def test_functions(self):
+        eye = torch.eye(2)
+        for call in (
+            lambda: torch.meshgrid(torch.ones(2), torch.ones(2)), lambda: torch.chain_matmul(eye, eye), lambda: torch.lu(eye), lambda: torch.range(0, 3),
+            lambda: torch.cross(torch.ones(3), torch.ones(3)), lambda: torch.qr(eye), lambda: torch.cholesky(eye), lambda: torch.triangular_solve(eye, eye),
+            lambda: torch.tensor(eye), lambda: eye.new_tensor(eye), lambda: torch.set_default_tensor_type(torch.FloatTensor),
+            lambda: torch.ones(2, 2, 2).T, lambda: torch.ones(()).mT, lambda: torch.ones(()).H,
+        ):  # fmt: skip
+            self.assertEqual(given(call), [UserWarning])
+
+    def test_what_takes_their_place_is_quiet(self):
+        eye = torch.eye(2)
+        for call in (lambda: torch.meshgrid(torch.ones(2), indexing="ij"), lambda: torch.linalg.qr(eye), lambda: eye.T, lambda: eye.mT, lambda: torch.tensor([1.0])):
+            self.assertEqual(given(call), [])
+
+    def test_no_degrees_of_freedom(self):
+        for call in (lambda: torch.ones(1).var(), lambda: torch.ones(3, 1).std(1), lambda: torch.var_mean(torch.ones(1))):
+            self.assertEqual(given(call), [UserWarning])
+        self.assertEqual(given(lambda: torch.ones(1).var(correction=0)), [])
+
+    def test_functions_that_are_gone_say_what_to_call(self):
+        for name in ("eig", "symeig", "lstsq", "solve", "matrix_rank"):
+            with self.assertRaisesRegex(RuntimeError, "torch.linalg"):
+                getattr(torch, name)(torch.eye(2), torch.eye(2))
+
+
+class Gradients(unittest.TestCase):
+    def test_of_what_is_no_leaf(self):
+        x = torch.ones(1, requires_grad=True)
+        y = x * 2
+        self.assertEqual(given(lambda: y.grad), [UserWarning])
+        y.retain_grad()
+        self.assertEqual((given(lambda: y.grad), given(lambda: x.grad)), ([], []))
+
+    def test_backward_that_is_recorded(self):
+        torch.set_warn_always(True)
+        self.addCleanup(torch.set_warn_always, False)
+        x = torch.ones(1, requires_grad=True)
+        self.assertEqual(given(lambda: (x * x).backward(create_graph=True)), [UserWarning])
+        self.assertEqual(given(lambda: torch.autograd.grad(x * x, x, create_graph=True)), [])
+
+
 class Modules(unittest.TestCase):
     def test_old_hooks_that_miss_gradients(self):
         layer = nn.Linear(1, 1)
@@ -71,6 +118,10 @@ class Modules(unittest.TestCase):
     def test_old_functions(self):
         self.assertEqual(given(lambda: nn.utils.weight_norm(nn.Linear(1, 1))), [FutureWarning])
         self.assertEqual(given(lambda: nn.utils.stateless.functional_call(nn.Identity(), {}, torch.ones(1))), [FutureWarning])
+
+    def test_encoders_that_cannot_use_nested_tensors(self):
+        self.assertEqual(given(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 1)), [UserWarning])
+        self.assertEqual(given(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 1)), [])
 
     def test_a_decorated_class(self):
         self.assertEqual(given(lambda: torch.no_grad()(type("A", (), {}))), [FutureWarning])

@@ -7,7 +7,7 @@ import warnings as _warnings
 
 import _cresset
 
-from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
+from .. import _modes, enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 from . import _tensor, anomaly_mode, function, grad_mode, graph  # noqa: F401
 from .grad_mode import set_multithreading_enabled
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
@@ -42,6 +42,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = tuple(inputs.values()) if isinstance(inputs, dict) else _listed(inputs)
         if not inputs:
             raise RuntimeError("backward: `inputs` cannot be empty")
+    if create_graph:
+        _modes._warn_once("backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd.grad, or set grad to None")
     _cresset.run_backward("backward", tensors, grad_tensors, retain_graph, create_graph, inputs, True)
 
 

@@ -2,7 +2,7 @@
 
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
-from ..nn.utils.stateless import call_with
+from ..nn.utils.stateless import _call_with
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -22,7 +22,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
         raise ValueError(f"functional_call: expected a dictionary, or a list or tuple of them, got {type(parameter_and_buffer_dicts).__name__}")
     if several and not all(isinstance(part, dict) for part in parameter_and_buffer_dicts):
         raise ValueError(f"functional_call: expected dictionaries, got {[type(part).__name__ for part in parameter_and_buffer_dicts]}")
-    return call_with(module, parameter_and_buffer_dicts, args, kwargs, tie_weights, strict)
+    return _call_with(module, parameter_and_buffer_dicts, args, kwargs, tie_weights, strict)
 
 
 def stack_module_state(models):

@@ -423,7 +423,9 @@ class Datasets(unittest.TestCase):
                 return 3
 
         with self.assertWarnsRegex(UserWarning, "was reported to be 3"):
-            list(D.DataLoader(Promising(5)))
+            loader = D.DataLoader(Promising(5))
+            len(loader)
+            list(loader)
 
     def test_mistakes(self):
         x = list(range(5))

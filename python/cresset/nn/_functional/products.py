@@ -1,6 +1,7 @@
 """Products of several matrices at once and of quantised ones, and grids of affine maps."""
 
 import enum
+import warnings
 
 import cresset as torch
 
@@ -214,6 +215,10 @@ def affine_grid(theta, size, align_corners=None):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if theta.shape[0] != size[0]:
         raise RuntimeError(f"affine_grid: expected a matrix for each of {size[0]} images, got {theta.shape[0]}")
+    if align_corners is None:
+        warnings.warn("affine_grid: align_corners is False unless it is given", stacklevel=3)
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn("affine_grid: with align_corners=True an output of one pixel lies in the middle", stacklevel=3)
     ones = torch.ones((*size[2:], 1), dtype=theta.dtype, device=theta.device)
     axes = [_centres(extent, bool(align_corners), theta) for extent in reversed(size[2:])]  # x, y, z
     columns = [axis.view(-1, *[1] * i).expand(size[2:]).unsqueeze(-1) for i, axis in enumerate(axes)]

@@ -1,5 +1,7 @@
 """Activations: functions of every element, or along one dimension. All keep the shape unless they say otherwise."""
 
+import warnings
+
 import cresset as torch
 
 from .. import functional as F
@@ -81,6 +83,9 @@ class Hardtanh(_InPlace):
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
+        for old, new, given in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
+            if given is not None:
+                warnings.warn(f"Hardtanh: {old} is an old name of {new}", FutureWarning, stacklevel=2)
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace

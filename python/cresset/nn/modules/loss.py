@@ -1,6 +1,7 @@
 """Losses. `reduction` is "mean", "sum" or "none" and says what becomes of the single losses; other words raise ValueError."""
 
 import math
+import warnings
 
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -56,6 +57,10 @@ class NLLLoss2d(NLLLoss):
     >>> nn.NLLLoss2d()(torch.full((1, 2, 2, 2), -1.0), torch.zeros(1, 2, 2, dtype=torch.int64)).item()
     1.0
     """
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        warnings.warn("NLLLoss2d is an old name of NLLLoss", FutureWarning, stacklevel=2)
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class PoissonNLLLoss(_Loss):

@@ -1,6 +1,7 @@
 """The Transformer and its layers: attention and a small network, each added to its input and normalised."""
 
 import copy
+import warnings
 
 import cresset as torch
 
@@ -139,6 +140,21 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(x + self._feed(x, self.dropout3))
 
 
+def _why_not_nested(layer):
+    """What of an encoder layer rules nested tensors out in PyTorch; "" where nothing does."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "the layer is no TransformerEncoderLayer"
+    if layer.norm_first:
+        return "norm_first of the layer is True"
+    if not layer.self_attn.batch_first:
+        return "batch_first of the layer's attention is False"
+    if layer.self_attn.in_proj_bias is None:
+        return "the layer's attention has no bias"
+    if layer.self_attn.num_heads % 2:
+        return "the number of heads is odd"
+    return "" if layer.norm1.eps == layer.norm2.eps else "the eps of the layer's two norms differ"
+
+
 class TransformerEncoder(Module):
     """`num_layers` copies of an encoder layer, one after the other, and a norm if given. All copies start with the same weights.
 
@@ -159,6 +175,9 @@ class TransformerEncoder(Module):
         self.enable_nested_tensor = enable_nested_tensor
         self.use_nested_tensor = False
         self.mask_check = mask_check
+        obstacle = enable_nested_tensor and _why_not_nested(encoder_layer)
+        if obstacle:
+            warnings.warn(f"TransformerEncoder: enable_nested_tensor has no effect, since {obstacle}", stacklevel=2)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         mask, padding = _masks(mask, src_key_padding_mask, src, "mask")

@@ -87,10 +87,10 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
     [7.0]
     """
     warnings.warn("nn.utils.stateless.functional_call is deprecated; use torch.func.functional_call", FutureWarning, stacklevel=2)
-    return call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict)
+    return _call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict)
 
 
-def call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict):
+def _call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict):
     """What `torch.func.functional_call` does, once it knows that it has dictionaries."""
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     if isinstance(parameters_and_buffers, (list, tuple)):
