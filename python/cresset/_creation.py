@@ -284,10 +284,14 @@ def _construct(*args, device=None, like=None, **named):
     import cresset
 
     default = like or get_default_dtype()
-    named_data = named.pop("size", None) or named.pop("data", None)
+    if device is not None and _cresset.device(device).type != "cpu":
+        raise RuntimeError(f"new(): makes tensors on the CPU only, got device={device}; torch.empty and torch.tensor take devices")
+    if "size" in named and not args:
+        args = (cresset.Size(named.pop("size")),)
+    if "data" in named and not args:
+        args = (named.pop("data"),)
     if named:
         raise TypeError(f"new(): unexpected arguments {', '.join(named)}")
-    args = (named_data,) if named_data is not None else args
     if not args:
         return cresset.empty(0, dtype=default, device=device)
     first = args[0]

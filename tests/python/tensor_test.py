@@ -326,6 +326,11 @@ class Settings(unittest.TestCase):
         found = torch.max(torch.ones(2, 2), 0, out=(torch.empty(0), torch.empty(0, dtype=torch.int64)))
         self.assertIsInstance(found, torch.return_types.max_out)
 
+    def test_the_old_constructor_takes_sizes_by_name_and_no_other_device(self):
+        self.assertEqual(torch.Tensor(size=(2, 3)).shape, (2, 3))
+        with self.assertRaises(RuntimeError):
+            torch.Tensor(2, device="meta")
+
     def test_nested_tensors_are_refused(self):
         with self.assertRaises(NotImplementedError):
             torch.empty(2, layout=torch.jagged)
