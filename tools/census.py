@@ -45,7 +45,7 @@ def batch_table(folder: Path) -> set[str]:
 
 
 def gradient(row: Row) -> str:
-    if row.kind == "composite":
+    if row.kind == "composite" or row.writes_lists:
         return "by its parts"
     states = set(row.grad.values()) if isinstance(row.grad, dict) else {row.grad or "formula"}
     if "not_implemented" in states:

@@ -277,7 +277,11 @@ bool fit_overload(const OpData& op, const Overload& o, const Call& call, bool re
 
 PyObject* results_of(const Overload& o, Fit& fit) {
   const auto& returns = o.schema->returns;
-  if (returns.empty()) Py_RETURN_NONE;
+  if (returns.empty()) {
+    // A list whose tensors were written is itself the result.
+    const bool written_list = !o.schema->arguments.empty() && o.schema->arguments[0].writes && o.schema->arguments[0].type.list;
+    return Ref::share(written_list ? fit.objects[0] : Py_None).release();
+  }
   const size_t base = fit.stack.size() - std::min(fit.stack.size(), returns.size());
   size_t next_argument = 0;
   auto one = [&](size_t i) -> PyObject* {

@@ -152,6 +152,50 @@ class TestSchema(unittest.TestCase):
                 parse_schema(text)
 
 
+LISTS = """
+[[op]]
+schema = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"
+kind = "composite"
+forms = ["function", "method", "inplace"]
+foreach = ["Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight)", "Tensor(Tensor[] self, Tensor[] tensors1, Tensor weight)"]
+"""
+
+
+class TestListForms(unittest.TestCase):
+    def rows(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.toml")
+            path.write_text(text.lstrip())
+            return load([path])
+
+    def fails(self, text, pattern):
+        with self.assertRaisesRegex(RowError, pattern):
+            self.rows(text)
+
+    def test_the_column_gives_the_schemas(self):
+        names = [str(op.schema) for row in self.rows(LISTS)[1:] for op in row.ops]
+        self.assertEqual(names, [
+            "_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]",
+            "_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()",
+            "_foreach_lerp.Tensor(Tensor[] self, Tensor[] tensors1, Tensor weight) -> Tensor[]",
+            "_foreach_lerp_.Tensor(Tensor(a!)[] self, Tensor[] tensors1, Tensor weight) -> ()",
+        ])  # fmt: skip
+
+    def test_bodies_call_the_op_on_each_element(self):
+        files = all_files(self.rows(LISTS), True)
+        self.assertIn("return self[i].lerp(tensors1[i], weight);", files["ops_foreach_0.cpp"])
+        self.assertIn("self[i].lerp_(tensors1[i], numbers[i]);", files["ops_foreach_0.cpp"])
+
+    def test_they_are_declared_apart(self):
+        files = all_files(self.rows(LISTS), False)
+        self.assertNotIn("_foreach_lerp", files["functions.h"] + files["names.inc"])
+        self.assertIn("_foreach_lerp_(", files["list_functions.h"])
+        self.assertIn("using cresset::_foreach_lerp_;", files["list_names.inc"])
+
+    def test_mistakes(self):
+        self.fails(LISTS.replace("Tensor[] tensors1, Scalar", "Tensors tensors1, Scalar"), r"rows\.toml:1: foreach: `Tensors tensors1` does not begin with a type")
+
+
 class TestRepository(unittest.TestCase):
     def test_every_row_of_the_tree_has_a_reference_or_a_reason_for_none(self):
         known = {"ref", "samples", "dtypes", "domain", "grad", "fixed", "atol", "name", "peer", "data", "values", "strides"}

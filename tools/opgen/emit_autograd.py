@@ -283,6 +283,9 @@ class AutogradEmitter:
     def inplace_form(self, op: Op) -> list[str]:
         names = ", ".join(a.name for a in self.differentiable)
         name, call = op.schema.name, f"{{ BelowAutograd below; {self.call(op)}; }}"
+        if self.row.writes_lists:
+            lists = ", ".join(p.name for p in op.params if p.is_tensor)
+            return [f"if (any_requires_grad({lists})) return entry::{op.ident}.decomposition({op.names});", "BelowAutograd below;", f"{self.call(op)};"]
         if not self.records:
             return [f'check_inplace(self, any_requires_grad(self), "{name}");', call, "return self;"]
         saved = [line.replace("SavedVariable(self, true)", "SavedVariable(self, true, self.is_view())") for line in self.save_outputs("self")]

@@ -9,6 +9,7 @@ from pathlib import Path
 from .emit_autograd import AutogradEmitter
 from .emit_docs import operator_docs
 from .emit_ops import RowEmitter, comment, cpp_string
+from .foreach import is_apart
 from .model import Op, Row, families
 
 ROWS_PER_SHARD = 40
@@ -29,9 +30,10 @@ def unit_names(rows: list[Row], autograd: bool) -> list[str]:
 
 
 def all_files(rows: list[Row], autograd: bool) -> dict[str, str]:
-    files = {"functions.h": functions_h(rows), "names.inc": names_inc(rows), "namespaces.h": namespaces_h(rows), "tensor_methods.inc": tensor_methods(rows), "registry.cpp": registry(rows),
+    files = {"functions.h": functions_h([r for r in rows if not is_apart(r)]), "list_functions.h": functions_h([r for r in rows if is_apart(r)]),
+             "names.inc": names_inc([r for r in rows if not is_apart(r)]), "list_names.inc": names_inc([r for r in rows if is_apart(r)]), "namespaces.h": namespaces_h(rows), "tensor_methods.inc": tensor_methods(rows), "registry.cpp": registry(rows),
              "schemas.json": schemas(rows), "python_operators.inc": python_operators(rows),
-             "python_docs.inc": operator_docs(rows)}  # fmt: skip
+             "python_docs.inc": operator_docs([r for r in rows if not is_apart(r)])}  # fmt: skip
     if autograd:
         files["forward_rules.cpp"] = forward_rules(rows)
     for family, members in families(rows).items():
@@ -106,7 +108,8 @@ def entries_h(family: str, rows: list[Row], autograd: bool) -> str:
 
 def ops_cpp(family: str, rows: list[Row], autograd: bool) -> str:
     lines = [comment(rows[0]), f'#include "cresset/ops/bodies_{family}.h"', f'#include "cresset/ops/entries_{family}.h"',
-             '#include "cresset/ops/functions.h"', '#include "cresset/ops/pointwise.h"', "", "namespace cresset::ops {", "namespace {"]  # fmt: skip
+             '#include "cresset/ops/functions.h"', *(['#include "cresset/ops/list_functions.h"', '#include "cresset/ops/lists.h"'] if is_apart(rows[0]) else []),
+             '#include "cresset/ops/pointwise.h"', "", "namespace cresset::ops {", "namespace {"]  # fmt: skip
     for row in rows:
         emitter = RowEmitter(row)
         lines += ["", f"// {row.schema.full_name}"]

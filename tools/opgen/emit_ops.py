@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .foreach import is_apart, list_body
 from .load import pointwise_inputs, pointwise_params
 from .model import Op, Parameter, Row, is_factory, makes_tensor
 
@@ -52,6 +53,8 @@ class RowEmitter:
 
         if row.check:
             declare("check", "void", row.check, bodies(op))
+        if row.each:
+            return lines
         if self.has_meta_function():
             many = len(row.schema.returns) != 1
             result = "void" if row.is_mutating else "OutSpecs" if many else "OutSpec"
@@ -83,7 +86,9 @@ class RowEmitter:
 
     def run(self, op: Op) -> list[str]:
         row = self.row
-        if row.kind == "composite":
+        if row.each:
+            lines = self.function(op, list_body(row, op))
+        elif row.kind == "composite":
             lines = self.run_composite(op)
         elif row.kind == "view":
             lines = self.run_view(op)
@@ -247,7 +252,7 @@ class RowEmitter:
         flags = {"inplace": ["kInplaceOp"], "out": ["kOutOp"]}.get(op.form, [])
         if row.kind == "composite":
             flags.append("kCompositeOp")
-            if op is self.base and not row.check:
+            if op is self.base and not row.check and not row.each:
                 run = f"static_cast<{op.returns} (*)({', '.join(p.cpp for p in op.params)})>(&composite::{self.composite_name()})"
             meta = decomposition = layer = run
         if row.kind == "view":
@@ -257,7 +262,7 @@ class RowEmitter:
             meta = "nullptr"
         elif row.is_direct and self.has_meta_function():
             meta = f"{op.ident}_run_meta" if op.form == "function" else "nullptr"
-        if row.decomposition and op.form == "function":
+        if row.decomposition and op is self.base:
             decomposition = f"&composite::{row.decomposition}"
         functional = f"&{self.base.ident}" if op is not self.base else "nullptr"
         return (f'constinit const Op<{op.type}> {op.ident}{{"{op.schema.full_name}",\n    "{cpp_string(str(op.schema))}",\n'
@@ -304,7 +309,8 @@ class RowEmitter:
         """The dispatched call, with `self` spelled as given."""
         named = [key if p.name == "self" else p.name for p in op.params if p.in_key]
         given = "".join(", " + (this if p.name == "self" else p.name) for p in op.params)
-        return f"dispatch::call(ops::entry::{op.ident}, dispatch::key_of({', '.join(named)}){given})"
+        call, keys = ("ops::list_call", "ops::list_key") if is_apart(self.row) else ("dispatch::call", "dispatch::key_of")
+        return f"{call}(ops::entry::{op.ident}, {keys}({', '.join(named)}){given})"
 
     def public(self, op: Op) -> list[str]:
         makes = makes_tensor(self.row.schema) and op.form == "function"

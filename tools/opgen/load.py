@@ -7,18 +7,23 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from .foreach import list_rows
 from .model import FORMS, GRAD_STATES, JVP_RULES, KINDS, POINTWISE_META, Row, RowError
 from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
     "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": (bool, str), "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "any_layout": bool, "inplace_safe": bool, "inplace_promotes": bool,
-    "output_differentiability": list, "aliases": list, "python": str, "jvp": str, "batch": str, "test": dict, "doc": str, "example": str,
+    "output_differentiability": list, "aliases": list, "python": str, "jvp": str, "batch": str, "foreach": (list, bool), "test": dict, "doc": str, "example": str,
 }  # fmt: skip
 
 
 def _names(value: str | list[str] | None) -> tuple[str, ...]:
     return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+
+
+def _overloads(value: list[str] | bool | None) -> tuple[str, ...]:
+    return ("",) if value is True else tuple(value or ())
 
 
 def load_file(path: Path) -> list[Row]:
@@ -42,6 +47,7 @@ def load_file(path: Path) -> list[Row]:
 
 def load(paths: list[Path]) -> list[Row]:
     rows = [row for path in sorted(paths) for row in load_file(path)]
+    rows += [listed for row in rows for listed in list_rows(row)]
     seen: dict[str, Row] = {}
     for row in rows:
         for op in row.ops:
@@ -92,7 +98,7 @@ class _Reader:
             out_overload=table.get("out_overload"),
             contiguous_out=table.get("contiguous_out", False), out_dtype=table.get("out_dtype"), out_apart=table.get("out_apart", False), out_body=table.get("out_body", False), out_same=table.get("out_same", False), out_overlap=table.get("out_overlap", False), any_device=table.get("any_device", False), any_layout=table.get("any_layout", False), inplace_safe=table.get("inplace_safe", False), inplace_promotes=table.get("inplace_promotes", False),
             output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),
-            python=table.get("python", "torch"), jvp=table.get("jvp"), batch=table.get("batch"), test=table.get("test", {}),
+            python=table.get("python", "torch"), jvp=table.get("jvp"), batch=table.get("batch"), foreach=_overloads(table.get("foreach")), test=table.get("test", {}),
             doc=table.get("doc", ""), example=table.get("example", ""),
         )  # fmt: skip
         self.check(row)
@@ -119,7 +125,7 @@ class _Reader:
             raise self.fail("out_body", "`out_body` is for composite rows and direct kernels with an out form")
         if row.kind == "fused" and not row.decomposition:
             raise self.fail("kind", "a fused row needs `decomposition`, the composite that computes the same")
-        if row.kind in ("primitive", "fused") and tensors and row.grad is None:
+        if row.kind in ("primitive", "fused") and tensors and row.grad is None and not row.writes_lists:
             raise self.fail(None, f"`{row.schema.full_name}` has no `grad`; write a formula for each tensor, non_differentiable or not_implemented")
         if isinstance(row.grad, str) and row.grad not in GRAD_STATES:
             raise self.fail("grad", f'"{row.grad}" is not a gradient; write a table of formulas, non_differentiable or not_implemented')

@@ -193,6 +193,8 @@ class Row:
     python: str = "torch"
     jvp: str | None = None
     batch: str | None = None
+    foreach: tuple[str, ...] = ()
+    each: Row | None = None  # of a list form: the row whose op it calls on each element
     test: dict[str, object] = dataclasses.field(default_factory=dict)
     doc: str = ""
     example: str = ""
@@ -225,6 +227,11 @@ class Row:
     def is_mutating(self) -> bool:
         """The row itself declares an in-place op: fill_, copy_."""
         return bool(self.schema.arguments) and self.schema.arguments[0].writes and self.schema.name.endswith("_")
+
+    @property
+    def writes_lists(self) -> bool:
+        """An in-place op on lists. Its derivatives are those of its decomposition, which runs where autograd records."""
+        return self.is_mutating and self.schema.arguments[0].type.list
 
     @property
     def where(self) -> str:
@@ -302,13 +309,13 @@ class Op:
 
     @property
     def is_function(self) -> bool:
-        return "function" in self.row.forms or self.form != "function"
+        return "function" in self.row.forms or (self.form != "function" and bool(self.row.forms))
 
 
 def inplace_schema(schema: Schema) -> Schema:
     first = dataclasses.replace(schema.arguments[0], alias="a", writes=True)
     result = Argument(schema.returns[0].type, "", alias="a", writes=True)
-    return Schema(schema.name + "_", schema.overload, (first, *schema.arguments[1:]), (result,))
+    return Schema(schema.name + "_", schema.overload, (first, *schema.arguments[1:]), () if result.type.list else (result,))
 
 
 def out_schema(row: Row) -> Schema:
