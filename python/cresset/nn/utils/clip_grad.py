@@ -33,7 +33,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     norm_type = float(norm_type)
     if not tensors:
         return torch.tensor(0.0)
-    norms = torch.stack([torch.linalg.vector_norm(t, norm_type) for t in tensors])
+    norms = torch.stack(torch._foreach_norm(tensors, norm_type))
     total = torch.linalg.vector_norm(norms, norm_type)
     if error_if_nonfinite and not bool(torch.isfinite(total)):
         raise RuntimeError(f"the total norm of order {norm_type} of the gradients is {total.item()}: it cannot be clipped; "
@@ -51,8 +51,9 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     [1.0]
     """
     factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    for grad in _gradients(parameters):
-        grad.mul_(factor)
+    grads = _gradients(parameters)
+    if grads:
+        torch._foreach_mul_(grads, factor)
 
 
 @_with_no_grad
@@ -88,5 +89,7 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     limit = float(clip_value)
     if math.isnan(limit):
         raise ValueError("clip_grad_value_: the limit is not a number")
-    for grad in _gradients(parameters):
-        grad.clamp_(min=-limit, max=limit)
+    grads = _gradients(parameters)
+    if grads:
+        torch._foreach_clamp_min_(grads, -limit)
+        torch._foreach_clamp_max_(grads, limit)
