@@ -1,8 +1,7 @@
 #include "cresset/optim/adagrad.h"
 
-#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
-#include "cresset/optim/fused.h"
+#include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
 
@@ -43,20 +42,6 @@ Adagrad::Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOp
 
 std::unique_ptr<OptimizerParamState> Adagrad::make_state() const { return std::make_unique<AdagradParamState>(); }
 
-namespace {
-
-// Moves the sum and the parameter only where there is a gradient.
-void update_sparse(Tensor& p, const Tensor& given, Tensor& sum, double rate, double eps) {
-  const Tensor grad = given.coalesce();
-  if (grad._nnz() == 0) return;
-  const Tensor values = grad.values();
-  const auto stored = [&](const Tensor& v) { return _sparse_coo_tensor_unsafe(grad.indices(), v, grad.sizes())._coalesced_(true); };
-  sum.add_(stored(values * values));
-  p.add_(stored(values / (sum.sparse_mask(grad).values().sqrt() + eps)), -rate);
-}
-
-}  // namespace
-
 Tensor Adagrad::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
@@ -66,26 +51,18 @@ Tensor Adagrad::step(LossClosure closure) {
                     "Adagrad: weight_decay does not go with sparse gradients");
   for (auto& group : param_groups_) {
     const auto& o = static_cast<const AdagradOptions&>(group.options());
-    for (Tensor& p : group.params()) {
+    detail::StepLists<AdagradParamState> l;
+    for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      Tensor grad = o.maximize() ? p.grad().neg() : p.grad();
       auto& state = state_of<AdagradParamState>(p);
-      if (!state.sum().defined()) state.sum(cresset::full_like(p, o.initial_accumulator_value(), {}, MemoryFormat::Preserve));
+      if (!state.sum().defined()) {
+        state.sum(detail::zeros_beside(p));
+        (p.is_complex() ? cresset::view_as_real(state.sum()) : state.sum()).fill_(o.initial_accumulator_value());
+      }
       state.step()++;
-      const double rate = o.lr() / (1 + static_cast<double>(state.step() - 1) * o.lr_decay());
-      if (grad.layout() != Layout::Strided) {
-        update_sparse(p, grad, state.sum(), rate, o.eps());
-        continue;
-      }
-      if (detail::can_fuse(p, {&grad, &state.sum()})) {
-        kernels::adagrad_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.sum().data_ptr(), {rate, o.eps(), o.weight_decay()});
-        p.impl()->bump_version();
-        continue;
-      }
-      if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
-      state.sum().addcmul_(grad, grad, 1.0);
-      p.addcdiv_(grad, state.sum().sqrt().add_(o.eps()), -rate);
+      l.add(p, &state);
     }
+    cresset::_fused_adagrad_(l.params, l.grads, l.list([](auto& s) { return s.sum(); }), l.steps(), o.lr(), o.lr_decay(), o.weight_decay(), o.eps(), o.maximize());
   }
   return loss;
 }

@@ -1,10 +1,7 @@
 #include "cresset/optim/adam.h"
 
-#include <cmath>
-
-#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
-#include "cresset/optim/fused.h"
+#include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
 
@@ -42,33 +39,27 @@ void check_options(const char* name, const Options& o) {
   CRESSET_CHECK_VALUE(o.weight_decay() >= 0, name, ": invalid weight_decay value ", o.weight_decay());
 }
 
-template <class Options>
-void update(Tensor& p, AdamParamState& state, const Options& o, bool decoupled_decay) {
-  const auto [beta1, beta2] = o.betas();
-  Tensor grad = o.maximize() ? p.grad().neg() : p.grad();
-  if (!state.exp_avg().defined()) {
-    state.exp_avg(cresset::zeros_like(p, MemoryFormat::Preserve)).exp_avg_sq(cresset::zeros_like(p, MemoryFormat::Preserve));
-    if (o.amsgrad()) state.max_exp_avg_sq(cresset::zeros_like(p, MemoryFormat::Preserve));
+// One call of `rule` for each group.
+template <class Options, class StateOf, class Rule>
+void step_groups(std::vector<OptimizerParamGroup>& groups, StateOf state_of, Rule rule) {
+  for (auto& group : groups) {
+    const auto& o = static_cast<const Options&>(group.options());
+    detail::StepLists<AdamParamState> l;
+    for (const Tensor& p : group.params()) {
+      if (!p.grad().defined()) continue;
+      AdamParamState& state = state_of(p);
+      if (!state.exp_avg().defined()) {
+        state.exp_avg(detail::zeros_beside(p)).exp_avg_sq(detail::zeros_beside(p));
+        if (o.amsgrad()) state.max_exp_avg_sq(detail::zeros_beside(p));
+      }
+      state.step()++;
+      l.add(p, &state);
+    }
+    const auto [beta1, beta2] = o.betas();
+    const auto largest = o.amsgrad() ? l.list([](auto& s) { return s.max_exp_avg_sq(); }) : std::vector<Tensor>();
+    rule(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }), largest, l.steps(), o.lr(), beta1,
+         beta2, o.weight_decay(), o.eps(), o.amsgrad(), o.maximize());
   }
-  const int64_t step = ++state.step();
-  const Tensor max = o.amsgrad() ? state.max_exp_avg_sq() : Tensor();
-  if (detail::can_fuse(p, {&grad, &state.exp_avg(), &state.exp_avg_sq(), &max})) {
-    kernels::adam_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.exp_avg().data_ptr(), state.exp_avg_sq().data_ptr(),
-                       detail::pointer(max), {o.lr(), beta1, beta2, o.eps(), o.weight_decay(), step, decoupled_decay, false});
-    p.impl()->bump_version();
-    return;
-  }
-  if (o.weight_decay() != 0) {
-    if (decoupled_decay) p.mul_(1 - o.lr() * o.weight_decay());
-    else grad = grad.add(p, o.weight_decay());
-  }
-  const double correction1 = 1 - std::pow(beta1, static_cast<double>(step));
-  const double correction2 = 1 - std::pow(beta2, static_cast<double>(step));
-  state.exp_avg().lerp_(grad, 1 - beta1);
-  state.exp_avg_sq().mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-  if (o.amsgrad()) state.max_exp_avg_sq(cresset::maximum(state.max_exp_avg_sq(), state.exp_avg_sq()));
-  const Tensor denominator = ((o.amsgrad() ? state.max_exp_avg_sq() : state.exp_avg_sq()).sqrt() / std::sqrt(correction2)).add_(o.eps());
-  p.addcdiv_(state.exp_avg(), denominator, -o.lr() / correction1);
 }
 
 }  // namespace
@@ -106,18 +97,18 @@ std::unique_ptr<OptimizerParamState> AdamW::make_state() const { return std::mak
 Tensor Adam::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
-  for (auto& group : param_groups_)
-    for (Tensor& p : group.params())
-      if (p.grad().defined()) update(p, state_of<AdamParamState>(p), static_cast<const AdamOptions&>(group.options()), false);
+  detail::check_dense(param_groups_, "Adam");
+  step_groups<AdamOptions>(param_groups_, [&](const Tensor& p) -> AdamParamState& { return state_of<AdamParamState>(p); },
+                          [](const auto&... given) { cresset::_fused_adam_(given...); });
   return loss;
 }
 
 Tensor AdamW::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
-  for (auto& group : param_groups_)
-    for (Tensor& p : group.params())
-      if (p.grad().defined()) update(p, state_of<AdamWParamState>(p), static_cast<const AdamWOptions&>(group.options()), true);
+  detail::check_dense(param_groups_, "AdamW");
+  step_groups<AdamWOptions>(param_groups_, [&](const Tensor& p) -> AdamWParamState& { return state_of<AdamWParamState>(p); },
+                          [](const auto&... given) { cresset::_fused_adamw_(given...); });
   return loss;
 }
 

@@ -1,8 +1,5 @@
 #include "cresset/optim/elementwise.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "cresset/optim/elementwise_frame.h"
 
 namespace cresset::optim {
@@ -36,13 +33,10 @@ static void check(const AdamaxOptions& o, const Params&) {
   check_not_negative("Adamax", "weight_decay value", o.weight_decay());
 }
 static void start(const Tensor& p, AdamaxParamState& s, const AdamaxOptions&) { s.exp_avg(zeros_beside(p)).exp_inf(zeros_beside(p)); }
-static void update(Tensor& p, Tensor grad, AdamaxParamState& s, const AdamaxOptions& o) {
+static void move(const detail::StepLists<AdamaxParamState>& l, const AdamaxOptions& o) {
   const auto [beta1, beta2] = o.betas();
-  if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
-  Tensor mean = real_view(s.exp_avg()), size = real_view(s.exp_inf());
-  mean.lerp_(grad, 1 - beta1);
-  size.copy_(cresset::maximum(size * beta2, grad.abs().add(o.eps())));
-  p.addcdiv_(mean, size, -(o.lr() / (1 - std::pow(beta1, static_cast<double>(s.step())))));
+  cresset::_fused_adamax_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_inf(); }),
+    l.steps(), o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.maximize());
 }
 
 // ---- NAdam and RAdam ----------------------------------------------------------------------------------------------------
@@ -92,45 +86,21 @@ static void check(const RAdamOptions& o, const Params&) {
   check_not_negative("RAdam", "weight_decay value", o.weight_decay());
 }
 
-template <class Options> static void decay(Tensor& p, Tensor& grad, const Options& o) {
-  if (o.weight_decay() == 0) return;
-  if (o.decoupled_weight_decay()) p.mul_(1 - o.lr() * o.weight_decay());
-  else grad = grad.add(p, o.weight_decay());
-}
 template <class State> static void start(const Tensor& p, State& s, const NAdamOptions&) { s.exp_avg(zeros_beside(p)).exp_avg_sq(zeros_beside(p)); }
 template <class State> static void start(const Tensor& p, State& s, const RAdamOptions&) { s.exp_avg(zeros_beside(p)).exp_avg_sq(zeros_beside(p)); }
 
-static void update(Tensor& p, Tensor grad, NAdamParamState& s, const NAdamOptions& o) {
+static void move(const detail::StepLists<NAdamParamState>& l, const NAdamOptions& o) {
   const auto [beta1, beta2] = o.betas();
-  const double steps = static_cast<double>(s.step()), lr = o.lr();
-  decay(p, grad, o);
-  const double mu = beta1 * (1.0 - 0.5 * std::pow(0.96, steps * o.momentum_decay()));
-  const double mu_next = beta1 * (1.0 - 0.5 * std::pow(0.96, (steps + 1) * o.momentum_decay()));
-  s.mu_product(static_cast<float>(s.mu_product()) * static_cast<float>(mu));
-  const double product = s.mu_product();
-  Tensor mean = real_view(s.exp_avg()), square = real_view(s.exp_avg_sq());
-  mean.lerp_(grad, 1 - beta1);
-  square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-  const Tensor scale = (square / (1 - std::pow(beta2, steps))).sqrt().add(o.eps());
-  p.addcdiv_(grad, scale, -lr * (1.0 - mu) / (1.0 - product));
-  p.addcdiv_(mean, scale, -lr * mu_next / (1.0 - product * mu_next));
+  const auto products = l.list([](auto& s) { return cresset::full({}, s.mu_product(), kFloat); });
+  cresset::_fused_nadam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }), products,
+    l.steps(), o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(), o.maximize());
+  for (size_t i = 0; i < products.size(); i++) l.states[i]->mu_product(products[i].item<double>());
 }
 
-static void update(Tensor& p, Tensor grad, RAdamParamState& s, const RAdamOptions& o) {
+static void move(const detail::StepLists<RAdamParamState>& l, const RAdamOptions& o) {
   const auto [beta1, beta2] = o.betas();
-  const double steps = static_cast<double>(s.step());
-  decay(p, grad, o);
-  Tensor mean = real_view(s.exp_avg()), square = real_view(s.exp_avg_sq());
-  mean.lerp_(grad, 1 - beta1);
-  square.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-  const double power = std::pow(beta2, steps), correction = 1 - power, limit = 2 / (1 - beta2) - 1;
-  const double length = limit - 2 * steps * power / correction;
-  Tensor change = mean / (1 - std::pow(beta1, steps)) * o.lr();
-  if (length > 5.0) {
-    const double rectified = std::pow((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length), 0.5);
-    change = change * (std::pow(correction, 0.5) / square.sqrt().add(o.eps())) * rectified;
-  }
-  p.add_(change, -1.0);
+  cresset::_fused_radam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }),
+    l.steps(), o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize());
 }
 
 // ---- Adadelta -----------------------------------------------------------------------------------------------------------
@@ -154,13 +124,9 @@ static void check(const AdadeltaOptions& o, const Params&) {
   check_not_negative("Adadelta", "weight_decay value", o.weight_decay());
 }
 static void start(const Tensor& p, AdadeltaParamState& s, const AdadeltaOptions&) { s.square_avg(zeros_beside(p)).acc_delta(zeros_beside(p)); }
-static void update(Tensor& p, Tensor grad, AdadeltaParamState& s, const AdadeltaOptions& o) {
-  if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
-  Tensor square = real_view(s.square_avg()), changes = real_view(s.acc_delta());
-  square.mul_(o.rho()).addcmul_(grad, grad, 1 - o.rho());
-  const Tensor change = changes.add(o.eps()).sqrt() / square.add(o.eps()).sqrt() * grad;
-  changes.mul_(o.rho()).addcmul_(change, change, 1 - o.rho());
-  p.add_(change, -o.lr());
+static void move(const detail::StepLists<AdadeltaParamState>& l, const AdadeltaOptions& o) {
+  cresset::_fused_adadelta_(l.params, l.grads, l.list([](auto& s) { return s.square_avg(); }), l.list([](auto& s) { return s.acc_delta(); }),
+    o.lr(), o.rho(), o.eps(), o.weight_decay(), o.maximize());
 }
 
 // ---- Rprop --------------------------------------------------------------------------------------------------------------
@@ -187,16 +153,11 @@ static void start(const Tensor& p, RpropParamState& s, const RpropOptions& o) {
   s.prev(zeros_beside(p)).step_size(zeros_beside(p));
   real_view(s.step_size()).fill_(o.lr());
 }
-static void update(Tensor& p, Tensor grad, RpropParamState& s, const RpropOptions& o) {
+static void move(const detail::StepLists<RpropParamState>& l, const RpropOptions& o) {
   const auto [shrink, grow] = o.etas();
-  Tensor sizes = real_view(s.step_size()), before = real_view(s.prev());
-  const Tensor agreement = grad.mul(before).sign();
-  Tensor factor = cresset::ones_like(sizes);
-  factor.masked_fill_(agreement > 0, grow).masked_fill_(agreement < 0, shrink);
-  sizes.mul_(factor).clamp_(std::get<0>(o.step_sizes()), std::get<1>(o.step_sizes()));
-  grad = cresset::where(agreement < 0, cresset::zeros_like(grad), grad);
-  p.addcmul_(grad.sign(), sizes, -1);
-  before.copy_(grad);
+  const auto [smallest, largest] = o.step_sizes();
+  cresset::_fused_rprop_(l.params, l.grads, l.list([](auto& s) { return s.prev(); }), l.list([](auto& s) { return s.step_size(); }),
+    shrink, grow, smallest, largest, o.maximize());
 }
 
 // ---- ASGD ---------------------------------------------------------------------------------------------------------------
@@ -220,16 +181,12 @@ static void check(const ASGDOptions& o, const Params&) {
   check_not_negative("ASGD", "weight_decay value", o.weight_decay());
 }
 static void start(const Tensor& p, ASGDParamState& s, const ASGDOptions& o) { s.eta(static_cast<float>(o.lr())).ax(zeros_beside(p)); }
-static void update(Tensor& p, Tensor grad, ASGDParamState& s, const ASGDOptions& o) {
-  const double eta = s.eta(), steps = static_cast<double>(s.step());
-  Tensor average = real_view(s.ax());
-  if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
-  p.mul_(1 - o.lambd() * eta);
-  p.add_(grad, -eta);
-  if (s.mu() != 1) average.add_(p.sub(average).mul(s.mu()));
-  else average.copy_(p);
-  s.eta(static_cast<float>(o.lr() / std::pow(1 + o.lambd() * o.lr() * steps, o.alpha())));
-  s.mu(static_cast<float>(1 / std::max(1.0, steps - o.t0())));
+static void move(const detail::StepLists<ASGDParamState>& l, const ASGDOptions& o) {
+  const auto mus = l.list([](auto& s) { return cresset::full({}, s.mu(), kFloat); });
+  const auto etas = l.list([](auto& s) { return cresset::full({}, s.eta(), kFloat); });
+  cresset::_fused_asgd_(l.params, l.grads, l.list([](auto& s) { return s.ax(); }), mus, etas,
+    l.steps(), o.lr(), o.lambd(), o.alpha(), o.t0(), o.weight_decay(), o.maximize(), false);
+  for (size_t i = 0; i < mus.size(); i++) l.states[i]->mu(mus[i].item<double>()).eta(etas[i].item<double>());
 }
 
 CRESSET_ELEMENTWISE_OPTIMIZER(Adamax)

@@ -1,16 +1,16 @@
 #pragma once
-// The bodies of elementwise.h's templates, for the files that give `check`, `start`, `update` and `fields` for their options and states.
+// The bodies of elementwise.h's templates, for the files that give `check`, `start`, `move` and `fields` for their options and states.
 // Private to the room.
 
 #include "cresset/optim/elementwise.h"
 #include "cresset/optim/fields.h"
+#include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
 
 namespace detail {
 
 inline Tensor real_view(const Tensor& t) { return t.is_complex() ? cresset::view_as_real(t) : t; }
-inline Tensor zeros_beside(const Tensor& p) { return cresset::zeros_like(p, MemoryFormat::Preserve); }
 
 inline void check_betas(const char* name, const std::tuple<double, double>& betas) {
   const auto [beta1, beta2] = betas;
@@ -52,20 +52,19 @@ template <class Options, class ParamState>
 Tensor ElementwiseOptimizer<Options, ParamState>::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
-  for (const auto& group : param_groups_)
-    for (const Tensor& p : group.params())
-      CRESSET_CHECK(!p.grad().defined() || p.grad().layout() == Layout::Strided, "optimizer: this method does not support sparse gradients");
+  detail::check_dense(param_groups_, "optimizer");
   for (auto& group : param_groups_) {
     const Options& o = static_cast<const Options&>(group.options());
+    detail::StepLists<ParamState> lists;
     for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
       const bool fresh = state_.find(p.unsafeGetTensorImpl()) == state_.end();
       ParamState& state = state_of<ParamState>(p);
       if (fresh) start(p, state, o);
       state.step()++;
-      Tensor moved = detail::real_view(p);
-      update(moved, detail::real_view(o.maximize() ? p.grad().neg() : p.grad()), state, o);
+      lists.add(p, &state);
     }
+    if (!lists.params.empty()) move(lists, o);
   }
   return loss;
 }

@@ -1,8 +1,6 @@
 #include "cresset/optim/matrix.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <optional>
 
 #include "cresset/optim/elementwise_frame.h"
 
@@ -12,15 +10,6 @@ using detail::check_not_negative;
 using detail::zeros_beside;
 
 using Params = std::vector<Tensor>;
-
-static double epsilon_of(ScalarType t) {
-  switch (t) {
-    case kHalf: return 0x1p-10;
-    case kBFloat16: return 0x1p-7;
-    case kFloat: return std::numeric_limits<float>::epsilon();
-    default: return std::numeric_limits<double>::epsilon();
-  }
-}
 
 // ---- Adafactor ----------------------------------------------------------------------------------------------------------
 
@@ -57,24 +46,16 @@ static void start(const Tensor& p, AdafactorParamState& s, const AdafactorOption
   columns[columns.size() - 2] = 1;
   s.row_var(cresset::zeros(rows, p.options())).col_var(cresset::zeros(columns, p.options()));
 }
-static void update(Tensor& p, const Tensor& grad, AdafactorParamState& s, const AdafactorOptions& o) {
-  const double steps = static_cast<double>(s.step()), numel = static_cast<double>(p.numel());
-  const double guard = o.eps1() < 0 ? epsilon_of(p.scalar_type()) : o.eps1();
-  const double weight = std::pow(steps, o.beta2_decay());
-  const double rate = std::max(o.eps2(), p.norm(2).item<double>() / std::pow(numel, 0.5)) * std::min(o.lr(), std::pow(steps, -0.5));
-  if (o.weight_decay() != 0) p.mul_(1 - o.lr() * o.weight_decay());
-  const Tensor squares = grad.square();
-  Tensor average;
-  if (p.dim() > 1) {
-    s.row_var().lerp_(squares.mean(-1, true), weight);
-    s.col_var().lerp_(squares.mean(-2, true), weight);
-    average = cresset::matmul(s.row_var(), s.col_var()) / s.row_var().mean(-2, true).clamp_(guard);
-  } else {
-    average = s.variance().lerp_(squares, weight);
-  }
-  const Tensor change = grad / average.clamp(guard * guard).sqrt_();
-  const double excess = std::max(1.0, change.norm(2).item<double>() / (std::pow(numel, 0.5) * o.d()));
-  p.add_(change, -rate / excess);
+static void move(const detail::StepLists<AdafactorParamState>& l, const AdafactorOptions& o) {
+  detail::StepLists<AdafactorParamState> matrices, vectors;
+  for (size_t i = 0; i < l.params.size(); i++) (l.params[i].dim() > 1 ? matrices : vectors).add(l.params[i], l.states[i]);
+  const std::optional<double> guard = o.eps1() < 0 ? std::nullopt : std::optional<double>(o.eps1());
+  const auto apply = [&](const auto& some, const std::vector<Tensor>& rows, const std::vector<Tensor>& columns, const std::vector<Tensor>& variances) {
+    cresset::_fused_adafactor_(some.params, some.grads, rows, columns, variances, some.steps(), o.lr(), o.beta2_decay(), guard, o.eps2(), o.d(),
+                               o.weight_decay(), o.maximize());
+  };
+  if (!matrices.params.empty()) apply(matrices, matrices.list([](auto& s) { return s.row_var(); }), matrices.list([](auto& s) { return s.col_var(); }), {});
+  if (!vectors.params.empty()) apply(vectors, {}, {}, vectors.list([](auto& s) { return s.variance(); }));
 }
 
 // ---- Muon ---------------------------------------------------------------------------------------------------------------
@@ -112,26 +93,11 @@ static void start(const Tensor& p, MuonParamState& s, const MuonOptions&) {
   s.momentum_buffer(zeros_beside(p));
 }
 
-// Close to U V^T of the matrix's singular value decomposition, by a quintic Newton-Schulz iteration in bfloat16.
-static Tensor orthogonalized(const Tensor& matrix, const MuonOptions& o) {
+static void move(const detail::StepLists<MuonParamState>& l, const MuonOptions& o) {
   const auto [a, b, c] = o.ns_coefficients();
-  Tensor x = matrix.to(kBFloat16);
-  const bool tall = x.size(0) > x.size(1);
-  if (tall) x = x.t();
-  x = x / x.norm().clamp(o.eps());
-  for (int64_t i = 0; i < o.ns_steps(); i++) {
-    const Tensor gram = x.matmul(x.t());
-    x = cresset::addmm(x, cresset::addmm(gram, gram, gram, b, c), x, a);
-  }
-  return tall ? x.t() : x;
-}
-static void update(Tensor& p, const Tensor& grad, MuonParamState& s, const MuonOptions& o) {
-  const Tensor average = s.momentum_buffer().lerp_(grad, 1 - o.momentum());
-  const Tensor change = o.nesterov() ? grad.lerp(average, o.momentum()) : average;
-  const double rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
-  const double scale = o.adjust_lr_fn() == "original" ? std::pow(std::max(1.0, rows / columns), 0.5) : 0.2 * std::pow(std::max(rows, columns), 0.5);
-  p.mul_(1 - o.lr() * o.weight_decay());
-  p.add_(orthogonalized(change, o).to(p.scalar_type()), -o.lr() * scale);
+  const double coefficients[] = {a, b, c};
+  cresset::_fused_muon_(l.params, l.grads, l.list([](auto& s) { return s.momentum_buffer(); }), o.lr(), o.weight_decay(), o.momentum(), o.nesterov(), coefficients,
+                        o.eps(), o.ns_steps(), o.adjust_lr_fn(), o.maximize());
 }
 
 CRESSET_ELEMENTWISE_OPTIMIZER(Adafactor)

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "cresset/core/uninitialized.h"
+#include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
 
@@ -176,6 +177,12 @@ serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const Op
 serialize::InputArchive& operator>>(serialize::InputArchive& archive, Optimizer& optimizer) {
   optimizer.load(archive);
   return archive;
+}
+
+void detail::check_dense(const std::vector<OptimizerParamGroup>& groups, const char* name) {
+  for (const auto& group : groups)
+    for (const Tensor& p : group.params())
+      CRESSET_CHECK(!p.grad().defined() || p.grad().layout() == Layout::Strided, name, ": this method does not support sparse gradients");
 }
 
 }  // namespace cresset::optim

@@ -1,8 +1,7 @@
 #include "cresset/optim/rmsprop.h"
 
-#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
-#include "cresset/optim/fused.h"
+#include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
 
@@ -52,41 +51,25 @@ std::unique_ptr<OptimizerParamState> RMSprop::make_state() const { return std::m
 Tensor RMSprop::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
+  detail::check_dense(param_groups_, "RMSprop");
   for (auto& group : param_groups_) {
     const auto& o = static_cast<const RMSpropOptions&>(group.options());
-    for (Tensor& p : group.params()) {
+    detail::StepLists<RMSpropParamState> l;
+    for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      Tensor grad = o.maximize() ? p.grad().neg() : p.grad();
       auto& state = state_of<RMSpropParamState>(p);
       if (!state.square_avg().defined()) {
-        state.square_avg(cresset::zeros_like(p, MemoryFormat::Preserve));
-        if (o.momentum() > 0) state.momentum_buffer(cresset::zeros_like(p, MemoryFormat::Preserve));
-        if (o.centered()) state.grad_avg(cresset::zeros_like(p, MemoryFormat::Preserve));
+        state.square_avg(detail::zeros_beside(p));
+        if (o.momentum() > 0) state.momentum_buffer(detail::zeros_beside(p));
+        if (o.centered()) state.grad_avg(detail::zeros_beside(p));
       }
       state.step()++;
-      const Tensor buffer = o.momentum() > 0 ? state.momentum_buffer() : Tensor(), mean = o.centered() ? state.grad_avg() : Tensor();
-      if (detail::can_fuse(p, {&grad, &state.square_avg(), &buffer, &mean})) {
-        kernels::rmsprop_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), state.square_avg().data_ptr(), detail::pointer(buffer),
-                              detail::pointer(mean), {o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum()});
-        p.impl()->bump_version();
-        continue;
-      }
-      if (o.weight_decay() != 0) grad = grad.add(p, o.weight_decay());
-      state.square_avg().mul_(o.alpha()).addcmul_(grad, grad, 1 - o.alpha());
-      Tensor average;
-      if (o.centered()) {
-        state.grad_avg().lerp_(grad, 1 - o.alpha());
-        average = state.square_avg().addcmul(state.grad_avg(), state.grad_avg(), -1).sqrt_().add_(o.eps());
-      } else {
-        average = state.square_avg().sqrt().add_(o.eps());
-      }
-      if (o.momentum() > 0) {
-        state.momentum_buffer().mul_(o.momentum()).addcdiv_(grad, average);
-        p.add_(state.momentum_buffer(), -o.lr());
-      } else {
-        p.addcdiv_(grad, average, -o.lr());
-      }
+      l.add(p, &state);
     }
+    const auto buffers = o.momentum() > 0 ? l.list([](auto& s) { return s.momentum_buffer(); }) : std::vector<Tensor>();
+    const auto means = o.centered() ? l.list([](auto& s) { return s.grad_avg(); }) : std::vector<Tensor>();
+    cresset::_fused_rmsprop_(l.params, l.grads, l.list([](auto& s) { return s.square_avg(); }), buffers, means, o.lr(), o.alpha(), o.eps(), o.weight_decay(),
+                             o.momentum(), o.maximize());
   }
   return loss;
 }

@@ -1,8 +1,7 @@
 #include "cresset/optim/sgd.h"
 
-#include "cresset/kernels/optim.h"
 #include "cresset/optim/fields.h"
-#include "cresset/optim/fused.h"
+#include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
 
@@ -37,38 +36,27 @@ SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaul
 
 std::unique_ptr<OptimizerParamState> SGD::make_state() const { return std::make_unique<SGDParamState>(); }
 
-namespace {
-
-bool fused_step(Tensor& p, const Tensor& grad, Tensor* buffer, const SGDOptions& o) {
-  const bool first = buffer && !buffer->defined();
-  if (!detail::can_fuse(p, {&grad}) || (buffer && !detail::can_fuse(p, {buffer}))) return false;
-  if (first) *buffer = cresset::empty_like(p, MemoryFormat::Preserve);
-  kernels::sgd_step(p.scalar_type(), detail::elements(p), p.data_ptr(), grad.data_ptr(), buffer ? buffer->data_ptr() : nullptr,
-                    {o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), false, first});
-  p.impl()->bump_version();
-  return true;
-}
-
-}  // namespace
-
 Tensor SGD::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
   for (auto& group : param_groups_) {
     const auto& o = static_cast<const SGDOptions&>(group.options());
-    for (Tensor& p : group.params()) {
+    detail::StepLists<SGDParamState> plain, begun, fresh;
+    for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      Tensor d = o.maximize() ? p.grad().neg() : p.grad();
-      Tensor* const momentum_buffer = o.momentum() != 0 ? &state_of<SGDParamState>(p).momentum_buffer() : nullptr;
-      if (fused_step(p, d, momentum_buffer, o)) continue;
-      if (o.weight_decay() != 0) d = d.add(p, o.weight_decay());
-      if (momentum_buffer) {
-        Tensor& buffer = *momentum_buffer;
-        if (buffer.defined()) buffer.mul_(o.momentum()).add_(d, 1 - o.dampening());
-        else buffer = d.detach().clone();
-        d = o.nesterov() ? d.add(buffer, o.momentum()) : buffer;
+      if (o.momentum() == 0) {
+        plain.add(p, nullptr);
+        continue;
       }
-      p.add_(d, -o.lr());
+      auto& state = state_of<SGDParamState>(p);
+      (state.momentum_buffer().defined() ? begun : fresh).add(p, &state);
+      if (state.momentum_buffer().defined()) continue;
+      const bool sparse = p.grad().layout() != Layout::Strided && o.weight_decay() == 0;
+      state.momentum_buffer(sparse ? p.grad().detach().clone() : detail::zeros_beside(p));
+    }
+    for (const auto* l : {&plain, &begun, &fresh}) {
+      const auto buffers = l == &plain ? std::vector<Tensor>() : l->list([](auto& s) { return s.momentum_buffer(); });
+      cresset::_fused_sgd_(l->params, l->grads, buffers, o.weight_decay(), o.momentum(), o.lr(), o.dampening(), o.nesterov(), o.maximize(), l == &fresh);
     }
   }
   return loss;

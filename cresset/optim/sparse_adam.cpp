@@ -1,7 +1,5 @@
 #include "cresset/optim/sparse_adam.h"
 
-#include <cmath>
-
 #include "cresset/optim/elementwise_frame.h"
 
 namespace cresset::optim {
@@ -42,23 +40,16 @@ Tensor SparseAdam::step(LossClosure closure) {
   for (auto& group : param_groups_) {
     const auto& o = static_cast<const SparseAdamOptions&>(group.options());
     const auto [beta1, beta2] = o.betas();
-    for (Tensor& p : group.params()) {
+    detail::StepLists<SparseAdamParamState> l;
+    for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
       auto& state = state_of<SparseAdamParamState>(p);
       if (!state.exp_avg().defined()) state.exp_avg(detail::zeros_beside(p)).exp_avg_sq(detail::zeros_beside(p));
       state.step()++;
-      const Tensor grad = (o.maximize() ? p.grad().neg() : p.grad()).coalesce();
-      if (grad._nnz() == 0) continue;
-      const Tensor indices = grad.indices(), values = grad.values();
-      const auto move = [&](Tensor& target, const Tensor& change) { target.add_(_sparse_coo_tensor_unsafe(indices, change, grad.sizes())._coalesced_(true)); };
-      const Tensor first = state.exp_avg().sparse_mask(grad).values(), second = state.exp_avg_sq().sparse_mask(grad).values();
-      const Tensor first_change = (values - first) * (1 - beta1), second_change = (values * values - second) * (1 - beta2);
-      move(state.exp_avg(), first_change);
-      move(state.exp_avg_sq(), second_change);
-      const auto steps = static_cast<double>(state.step());
-      const double rate = o.lr() * std::sqrt(1 - std::pow(beta2, steps)) / (1 - std::pow(beta1, steps));
-      move(p, (first + first_change) / ((second + second_change).sqrt() + o.eps()) * -rate);
+      l.add(p, &state);
     }
+    cresset::_fused_sparse_adam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }), l.steps(),
+                                 o.lr(), beta1, beta2, o.eps(), o.maximize());
   }
   return loss;
 }

@@ -427,6 +427,32 @@ TEST(MoreOptimizers, SparseGradientsMoveOnlyTheirRows) {
   EXPECT_TRUE(optimizer.state().empty());
 }
 
+// A dense gradient, and behind it, in a group of its own, a sparse one.
+template <class Optimizer, class Options>
+void refuses_as_a_whole(Options options) {
+  const Tensor p = ones({2, 2}).requires_grad_(), q = ones({2, 2}).requires_grad_();
+  Optimizer optimizer(std::vector<optim::OptimizerParamGroup>{std::vector<Tensor>{p}, std::vector<Tensor>{q}}, options);
+  p.sum().backward();
+  embedding(q, tensor(std::vector<int64_t>{0}), -1, false, true).sum().backward();
+  EXPECT_NE(error_of([&] { optimizer.step(); }).find("sparse"), std::string::npos);
+  EXPECT_TRUE(equal(p, ones({2, 2}))) << typeid(Optimizer).name();
+}
+
+TEST(MoreOptimizers, AStepThatFailsMovesNoParameter) {
+  refuses_as_a_whole<optim::Adam>(optim::AdamOptions());
+  refuses_as_a_whole<optim::AdamW>(optim::AdamWOptions());
+  refuses_as_a_whole<optim::RMSprop>(optim::RMSpropOptions());
+  refuses_as_a_whole<optim::Adagrad>(optim::AdagradOptions().weight_decay(0.1));
+  refuses_as_a_whole<optim::Adamax>(optim::AdamaxOptions());
+  refuses_as_a_whole<optim::NAdam>(optim::NAdamOptions());
+  refuses_as_a_whole<optim::RAdam>(optim::RAdamOptions());
+  refuses_as_a_whole<optim::Adadelta>(optim::AdadeltaOptions());
+  refuses_as_a_whole<optim::Rprop>(optim::RpropOptions());
+  refuses_as_a_whole<optim::ASGD>(optim::ASGDOptions());
+  refuses_as_a_whole<optim::Adafactor>(optim::AdafactorOptions());
+  refuses_as_a_whole<optim::Muon>(optim::MuonOptions());
+}
+
 TEST(Steps, AreWrittenForPython) {
   const char* path = std::getenv("CRESSET_STEPS");
   if (!path) GTEST_SKIP() << "CRESSET_STEPS names no file";

@@ -38,6 +38,9 @@ class Adafactor(Elementwise):
         0.9
     """
 
+    _rule = "_fused_adafactor_"
+    _states = ("row_var", "col_var", "variance")
+
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None, maximize=False):
         if isinstance(lr, torch.Tensor):
             check_lr(lr)
@@ -65,20 +68,15 @@ class Adafactor(Elementwise):
         else:
             state["variance"] = zeros_like(p)
 
-    def _update(self, p, grad, state, o):
-        lr, steps = o["lr"], state["step"].item()
-        guard = torch.finfo(p.dtype).eps if o["eps"][0] is None else o["eps"][0]
-        weight = steps ** o["beta2_decay"]  # of the new squares
-        rate = max(o["eps"][1], p.norm(2).item() / p.numel() ** 0.5) * min(lr, steps**-0.5)
-        if o["weight_decay"]:
-            p.mul_(1 - lr * o["weight_decay"])
-        squares = grad.square()
-        if p.dim() > 1:
-            rows = state["row_var"].lerp_(squares.mean(-1, keepdim=True), weight)
-            columns = state["col_var"].lerp_(squares.mean(-2, keepdim=True), weight)
-            average = rows @ columns / rows.mean(-2, keepdim=True).clamp_(min=guard)
-        else:
-            average = state["variance"].lerp_(squares, weight)
-        update = grad / average.clamp(min=guard * guard).sqrt_()
-        excess = max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * o["d"]))
-        p.add_(update, alpha=-rate / excess)
+    def _numbers(self, o):
+        guard, smallest = o["eps"]
+        return {**{name: o[name] for name in ("lr", "beta2_decay", "d", "weight_decay")}, "eps1": guard, "eps2": smallest}
+
+    def _kept(self, o):
+        if "matrices" not in o:
+            return ("step",)
+        return self._states[:2] if o["matrices"] else self._states[2:]
+
+    def _move(self, params, o):
+        for matrices in (True, False):
+            super()._move([p for p in params if (p.dim() > 1) == matrices], {**o, "matrices": matrices})

@@ -1,6 +1,8 @@
-"""Optimizers whose rule treats every parameter by itself: one step written once, with a fused kernel in front where there is one."""
+"""The frame of optimizers: options and states here, the rule an operator on lists of parameters (ops/optim.toml)."""
 
 from __future__ import annotations
+
+import _cresset
 
 import cresset as torch
 
@@ -42,36 +44,27 @@ def counter(value=0.0):
     return torch.tensor(value, dtype=torch.float32)
 
 
-def add_product(t, a, b, weight=1.0):
-    """t += weight * a * b, in place."""
-    return t.add_(a * b * weight) if isinstance(weight, torch.Tensor) else t.addcmul_(a, b, value=weight)
-
-
-def add_quotient(t, a, b, weight):
-    """t += weight * a / b, in place."""
-    return t.add_(a / b * weight) if isinstance(weight, torch.Tensor) else t.addcdiv_(a, b, value=weight)
-
-
-def add_scaled(t, a, weight):
-    """t += weight * a, in place."""
-    return t.add_(a * weight) if isinstance(weight, torch.Tensor) else t.add_(a, alpha=weight)
-
-
 class Elementwise(Optimizer):
-    """The frame of a step. A subclass gives `_start` and `_update`, and `_fused` where a kernel does the update in one pass.
+    """The frame of a step. A subclass names the operator and its lists, makes states in `_start` and gives the operator's numbers.
 
-    `_update` changes the tensors of the state in place. In a differentiable step these are fresh copies, so that what autograd
-    saved of them stays as it was; and counters stay tensors, as PyTorch computes with them.
+    In a differentiable step the states are fresh copies, so that what autograd saved of them stays as it was, and the options in `_rates`
+    are given as tensors.
     """
 
-    _takes_sparse = False
-    _views_complex = True  # whether the rule sees complex parameters as pairs of real numbers
+    _rule = ""  # the operator
+    _states = ()  # the lists that it takes, by the names of the states, in its order
+    _rates = ("lr", "weight_decay")  # numbers through which a differentiable step has derivatives
 
     def _start(self, p, state, options):
         """Fills the state of a parameter that has none."""
 
-    def _update(self, p, grad, state, options):
-        raise NotImplementedError
+    def _kept(self, options):
+        """Which of `_states` there are with these options, a tuple."""
+        return self._states
+
+    def _numbers(self, options):
+        """What the operator takes besides the lists, `maximize` excepted."""
+        return {name: options[name] for name in self._rates}
 
     def _layout(self, p, group):
         state = {}
@@ -81,9 +74,14 @@ class Elementwise(Optimizer):
     def _no_sparse(self):
         return f"{type(self).__name__} does not support sparse gradients"
 
-    def _fused(self, params, options):
-        """Updates what a fused kernel can, and returns the rest."""
-        return params
+    def _takes_sparse(self, options):
+        """Whether the rule takes sparse gradients."""
+        return False
+
+    def _check(self, p, options):
+        """Refuses a gradient that the rule cannot take."""
+        if p.grad.is_sparse and not self._takes_sparse(options):
+            raise RuntimeError(self._no_sparse())
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -95,7 +93,7 @@ class Elementwise(Optimizer):
                 values["step"] = counter(float(values["step"]))
 
     def step(self, closure=None):
-        """Updates the parameters once.
+        """Updates the parameters once, or, where any of them cannot be updated, none.
 
         Args:
             closure: reevaluates the model and returns the loss; called with gradients enabled.
@@ -107,50 +105,55 @@ class Elementwise(Optimizer):
             if closure is not None:
                 with torch.enable_grad():
                     loss = closure()
-            for group in self.param_groups:
-                self._step_group(group)
+            groups = [self._options_of(group) for group in self.param_groups]
+            if len(groups) > 1:  # a single one is looked at by the operator
+                for options in groups:
+                    self._prepare(options["params"], options)
+            for options in groups:
+                self._move(options["params"], options)
         return loss
 
-    def _step_group(self, group):
+    def _options_of(self, group):
         differentiable = group.get("differentiable", False)
         if differentiable and group.get("foreach"):
             raise AssertionError("_foreach ops don't support autograd")
-        options = group if differentiable else _with_numbers(group)
-        params = group["params"]
         if group.get("capturable"):
-            self._check_capturable(params)
-        if not differentiable:
-            params = self._fused(params, options)
-        if not params:
-            return
-        rest = []
+            self._check_capturable(group["params"])
+        return group if differentiable else _with_numbers(group)
+
+    def _prepare(self, params, options):
+        """Checks the gradients and makes the states that are missing."""
+        self._make(_cresset.list_step(None, params, self.state, self._kept(options), {}, self._takes_sparse(options)) or (), options)
+
+    def _make(self, params, options):
         for p in params:
-            if p.grad is None:
-                continue
-            if p.grad.is_sparse and not self._takes_sparse:
-                raise RuntimeError(self._no_sparse())
+            self._check(p, options)
             state = self.state[p]
             if not state:
                 self._start(p, state, options)
-                rest += [] if differentiable else self._fused([p], options)
-            else:
-                rest.append(p)
-        for p in params if differentiable else rest:
-            if p.grad is not None:
-                self._step_one(p, options, differentiable)
 
-    def _step_one(self, p, options, differentiable):
-        state, grad = self.state[p], p.grad
-        if differentiable:
-            state.update({k: v.clone() for k, v in state.items() if isinstance(v, torch.Tensor)})
-        if options.get("maximize"):
-            grad = -grad
-        if "step" in state:
-            state["step"] += 1
-        if self._views_complex and p.is_complex():
-            p, grad = torch.view_as_real(p), torch.view_as_real(grad)
-            state = {k: torch.view_as_real(v) if isinstance(v, torch.Tensor) and v.is_complex() else v for k, v in state.items()}
-        self._update(p, grad, state, options)
+    def _move(self, params, options):
+        """One step of these parameters."""
+        if options.get("differentiable"):
+            self._prepare(params, options)
+            for p in params:
+                if p.grad is not None:
+                    state = self.state[p]
+                    state.update({k: v.clone() for k, v in state.items() if isinstance(v, torch.Tensor)})
+        unready = self._call(self._rule, params, options)
+        if unready:
+            self._make(unready, options)
+            self._call(self._rule, params, options)
+
+    def _call(self, rule, params, options):
+        """The operator on those of the parameters that have a gradient; returns, instead, those that cannot be given to it as they are."""
+        numbers, kept = self._numbers(options), self._kept(options)
+        numbers["maximize"] = options.get("maximize", False)
+        if self._rates and options.get("differentiable"):
+            rule += ".Tensor"
+            numbers.update({name: _as_tensor(numbers[name]) for name in self._rates})
+        keys = kept if kept is self._states else tuple([name if name in kept else None for name in self._states])
+        return _cresset.list_step(rule, params, self.state, keys, numbers, self._takes_sparse(options))
 
     @staticmethod
     def _check_capturable(params):
@@ -174,5 +177,5 @@ def _number(value):
     return tuple(_number(v) for v in value) if isinstance(value, tuple) else value
 
 
-def root(value):
-    return value.sqrt() if isinstance(value, torch.Tensor) else value**0.5
+def _as_tensor(value):
+    return value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64)

@@ -8,25 +8,6 @@ from ._elementwise import Elementwise, check_lr, zeros_like
 
 __all__ = ["Muon"]
 
-_SCALES = {
-    "original": lambda rows, columns: max(1.0, rows / columns) ** 0.5,
-    "match_rms_adamw": lambda rows, columns: 0.2 * max(rows, columns) ** 0.5,
-}
-
-
-def _orthogonalized(matrix, coefficients, steps, eps):
-    """Close to U V^T of the matrix's singular value decomposition, by a quintic Newton-Schulz iteration in bfloat16."""
-    a, b, c = coefficients
-    x = matrix.bfloat16()
-    tall = x.size(0) > x.size(1)
-    x = x.T if tall else x
-    x = x / x.norm().clamp(min=eps)
-    for _ in range(steps):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.T if tall else x
-
-
 class Muon(Elementwise):
     r"""Muon: momentum, orthogonalized by a Newton-Schulz iteration (Jordan et al., "Muon: an optimizer for hidden layers in neural
     networks", 2024).
@@ -56,6 +37,9 @@ class Muon(Elementwise):
         True
     """
 
+    _rule = "_fused_muon_"
+    _states = ("momentum_buffer",)
+
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7,
                  ns_steps=5, adjust_lr_fn=None):  # fmt: skip
         if isinstance(lr, torch.Tensor):
@@ -64,7 +48,7 @@ class Muon(Elementwise):
             (lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}"),
             (momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}"),
             (weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}"),
-            (adjust_lr_fn is None or adjust_lr_fn in _SCALES, f"Adjust learning rate function {adjust_lr_fn} is not supported"),
+            (adjust_lr_fn in (None, "original", "match_rms_adamw"), f"Adjust learning rate function {adjust_lr_fn} is not supported"),
             (len(ns_coefficients) == 3, f"Coefficients must be a tuple of exactly 3 values, got {len(ns_coefficients)}"),
             (ns_steps < 100, f"Number of steps must be less than 100, got {ns_steps}"),
         ):
@@ -83,9 +67,6 @@ class Muon(Elementwise):
             raise RuntimeError("Muon does not support complex parameters")
         state["momentum_buffer"] = zeros_like(p)
 
-    def _update(self, p, grad, state, o):
-        average = state["momentum_buffer"].lerp_(grad, 1 - o["momentum"])
-        update = grad.lerp(average, o["momentum"]) if o["nesterov"] else average
-        scale = _SCALES[o["adjust_lr_fn"] or "original"](*p.shape)
-        p.mul_(1 - o["lr"] * o["weight_decay"])
-        p.add_(_orthogonalized(update, o["ns_coefficients"], o["ns_steps"], o["eps"]).to(p.dtype), alpha=-o["lr"] * scale)
+    def _numbers(self, o):
+        names = ("lr", "weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps")
+        return {**{name: o[name] for name in names}, "adjust_lr_fn": o["adjust_lr_fn"] or "original"}

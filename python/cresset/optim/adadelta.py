@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._elementwise import Elementwise, add_product, add_scaled, check_lr, check_range, counter, zeros_like
+from ._elementwise import Elementwise, check_lr, check_range, counter, zeros_like
 
 __all__ = ["Adadelta"]
 
@@ -36,6 +36,9 @@ class Adadelta(Elementwise):
         0.9968
     """
 
+    _rule = "_fused_adadelta_"
+    _states = ("square_avg", "acc_delta")
+
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):  # fmt: skip
         check_lr(lr)
@@ -50,11 +53,5 @@ class Adadelta(Elementwise):
     def _start(self, p, state, o):
         state["step"], state["square_avg"], state["acc_delta"] = counter(), zeros_like(p), zeros_like(p)
 
-    def _update(self, p, grad, state, o):
-        rho, eps = o["rho"], o["eps"]
-        if o["weight_decay"]:
-            grad = grad.add(p, alpha=o["weight_decay"])
-        square, changes = add_product(state["square_avg"].mul_(rho), grad, grad, 1 - rho), state["acc_delta"]
-        change = changes.add(eps).sqrt() / square.add(eps).sqrt() * grad
-        add_product(changes.mul_(rho), change, change, 1 - rho)
-        add_scaled(p, change, -o["lr"])
+    def _numbers(self, o):
+        return {name: o[name] for name in ("lr", "rho", "eps", "weight_decay")}

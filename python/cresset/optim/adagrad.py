@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import _cresset
 import cresset as torch
 
-from ._elementwise import Elementwise, add_product, add_quotient, check_fused, check_lr, check_range, counter
+from ._elementwise import Elementwise, check_fused, check_lr, check_range, counter
 
 __all__ = ["Adagrad"]
 
@@ -39,6 +38,9 @@ class Adagrad(Elementwise):
         0.9
     """
 
+    _rule = "_fused_adagrad_"
+    _states = ("sum",)
+
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *, maximize=False,
                  differentiable=False, fused=None):  # fmt: skip
         check_lr(lr)
@@ -56,8 +58,6 @@ class Adagrad(Elementwise):
             for p in group["params"]:
                 self._start(p, self.state[p], group)
 
-    _takes_sparse = True
-
     def _start(self, p, state, o):
         start = o["initial_accumulator_value"]
         value = complex(start, start) if p.is_complex() else start
@@ -68,30 +68,11 @@ class Adagrad(Elementwise):
         for values in self.state.values():
             values["sum"].share_memory_()
 
-    def _fused(self, params, o):
-        if o["maximize"]:
-            return params
-        return _cresset.fused_adagrad(params, self.state, o["lr"], o["lr_decay"], o["eps"], o["weight_decay"])
+    def _takes_sparse(self, o):
+        return not o["weight_decay"]
 
-    def _update(self, p, grad, state, o):
-        if grad.is_sparse:
-            return self._update_sparse(p, grad.coalesce(), state, o)
-        if o["weight_decay"]:
-            grad = grad.add(p, alpha=o["weight_decay"])
-        rate = o["lr"] / (1 + (state["step"].item() - 1) * o["lr_decay"])
-        total = add_product(state["sum"], grad, grad)
-        add_quotient(p, grad, total.sqrt().add(o["eps"]), -rate)
+    def _no_sparse(self):
+        return "weight_decay option is not compatible with sparse gradients"
 
-    def _update_sparse(self, p, grad, state, o):
-        if o["weight_decay"]:
-            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
-        if not grad._nnz():
-            return
-        rate = o["lr"] / (1 + (state["step"].item() - 1) * o["lr_decay"])
-
-        def stored(values):
-            return torch.sparse_coo_tensor(grad.indices(), values, grad.shape, is_coalesced=True, check_invariants=False)
-
-        state["sum"].add_(stored(grad.values() * grad.values()))
-        root = state["sum"].sparse_mask(grad).values().sqrt() + o["eps"]
-        p.add_(stored(grad.values() / root), alpha=-rate)
+    def _numbers(self, o):
+        return {name: o[name] for name in ("lr", "lr_decay", "weight_decay", "eps")}

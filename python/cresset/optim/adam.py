@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import _cresset
 import cresset as torch
 
-from ._elementwise import Elementwise, add_product, add_quotient, check_betas, check_fused, check_lr, check_range, counter, root, zeros_like
+from ._elementwise import Elementwise, check_betas, check_fused, check_lr, check_range, counter, zeros_like
 
 __all__ = ["Adam"]
 
@@ -43,6 +42,9 @@ class Adam(Elementwise):
         0.9
     """
 
+    _states = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    _rates = ("lr", "beta1", "beta2", "weight_decay")
+
     def _no_sparse(self):
         return "Adam does not support sparse gradients, please consider SparseAdam instead"
 
@@ -75,25 +77,12 @@ class Adam(Elementwise):
         for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if o["amsgrad"] else 2]:
             state[name] = zeros_like(p)
 
-    def _fused(self, params, o):
-        return _cresset.fused_adam(params, self.state, o["lr"], *o["betas"], o["eps"], o["weight_decay"], o["decoupled_weight_decay"],
-                                   o["amsgrad"], o["maximize"])  # fmt: skip
+    def _kept(self, o):
+        return self._states if o["amsgrad"] else self._states[:2]
 
-    def _update(self, p, grad, state, o):
-        (beta1, beta2), lr, decay, differentiable = o["betas"], o["lr"], o["weight_decay"], o["differentiable"]
-        steps = state["step"] if differentiable else state["step"].item()
-        if decay:
-            if o["decoupled_weight_decay"]:
-                p.mul_(1 - lr * decay)
-            else:
-                grad = grad.add(p, alpha=decay)
-        mean, square = state["exp_avg"].lerp_(grad, 1 - beta1), add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
-        if o["amsgrad"]:
-            largest = torch.maximum(state["max_exp_avg_sq"], square)
-            square = largest if differentiable else state["max_exp_avg_sq"].copy_(largest)
-            state["max_exp_avg_sq"] = square
-        rate, scale = -(lr / (1 - beta1**steps)), root(1 - beta2**steps)
-        if differentiable:  # the rate goes into the denominator, so that autograd sees one division
-            p.addcdiv_(mean, square.sqrt() / (scale * rate) + o["eps"] / rate)
-        else:
-            add_quotient(p, mean, (square.sqrt() / scale).add_(o["eps"]), rate)
+    def _numbers(self, o):
+        beta1, beta2 = o["betas"]
+        return {"lr": o["lr"], "beta1": beta1, "beta2": beta2, "weight_decay": o["weight_decay"], "eps": o["eps"], "amsgrad": o["amsgrad"]}
+
+    def _call(self, rule, params, o):
+        return super()._call("_fused_adamw_" if o["decoupled_weight_decay"] else "_fused_adam_", params, o)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import cresset as torch
-
-from ._elementwise import Elementwise, add_quotient, check_betas, check_lr, check_range, counter, zeros_like
+from ._elementwise import Elementwise, check_betas, check_lr, check_range, counter, zeros_like
 
 __all__ = ["Adamax"]
 
@@ -38,6 +36,10 @@ class Adamax(Elementwise):
         0.9
     """
 
+    _rule = "_fused_adamax_"
+    _states = ("exp_avg", "exp_inf")
+    _rates = ("lr", "beta1", "beta2", "weight_decay")
+
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False, differentiable=False,
                  capturable=False):  # fmt: skip
         check_lr(lr)
@@ -52,10 +54,6 @@ class Adamax(Elementwise):
     def _start(self, p, state, o):
         state["step"], state["exp_avg"], state["exp_inf"] = counter(), zeros_like(p), zeros_like(p)
 
-    def _update(self, p, grad, state, o):
+    def _numbers(self, o):
         beta1, beta2 = o["betas"]
-        if o["weight_decay"]:
-            grad = grad.add(p, alpha=o["weight_decay"])
-        mean, size = state["exp_avg"].lerp_(grad, 1 - beta1), state["exp_inf"]
-        size.copy_(torch.maximum(size * beta2, grad.abs().add(o["eps"])))
-        add_quotient(p, mean, size, -(o["lr"] / (1 - beta1 ** state["step"].item())))
+        return {"lr": o["lr"], "beta1": beta1, "beta2": beta2, "eps": o["eps"], "weight_decay": o["weight_decay"]}

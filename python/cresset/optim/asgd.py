@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import cresset as torch
-
-from ._elementwise import Elementwise, add_scaled, check_lr, check_range, counter, zeros_like
+from ._elementwise import Elementwise, check_lr, check_range, counter, zeros_like
 
 __all__ = ["ASGD"]
 
@@ -40,6 +38,9 @@ class ASGD(Elementwise):
         0.7
     """
 
+    _rule = "_fused_asgd_"
+    _states = ("ax", "mu", "eta")
+
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False, differentiable=False,
                  capturable=False):  # fmt: skip
         check_lr(lr)
@@ -52,16 +53,5 @@ class ASGD(Elementwise):
     def _start(self, p, state, o):
         state["step"], state["eta"], state["mu"], state["ax"] = counter(), counter(float(o["lr"])), counter(1.0), zeros_like(p)
 
-    def _update(self, p, grad, state, o):
-        lr, lambd, average = o["lr"], o["lambd"], state["ax"]
-        eta, mu, steps = state["eta"].item(), state["mu"].item(), state["step"].item()
-        if o["weight_decay"]:
-            grad = grad.add(p, alpha=o["weight_decay"])
-        p.mul_(1 - lambd * eta)
-        add_scaled(p, grad, -eta)
-        average.add_(p.sub(average).mul(mu)) if mu != 1 else average.copy_(p)
-        if o["foreach"]:
-            steps = state["step"]  # PyTorch's joint form computes the next rate in the counter's precision
-        rate = lr / ((1 + lambd * lr * steps) ** o["alpha"])
-        state["eta"].copy_(rate if isinstance(rate, torch.Tensor) else counter(rate))
-        state["mu"].copy_(counter(1 / max(1, float(steps) - o["t0"])))
+    def _numbers(self, o):
+        return {**{name: o[name] for name in ("lr", "lambd", "alpha", "t0", "weight_decay")}, "joint": bool(o["foreach"])}

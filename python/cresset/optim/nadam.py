@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._elementwise import Elementwise, add_product, add_quotient, check_betas, check_lr, check_range, counter, zeros_like
+from ._elementwise import Elementwise, check_betas, check_lr, check_range, counter, zeros_like
 
 __all__ = ["NAdam"]
 
@@ -38,6 +38,10 @@ class NAdam(Elementwise):
         0.894
     """
 
+    _rule = "_fused_nadam_"
+    _states = ("exp_avg", "exp_avg_sq", "mu_product")
+    _rates = ("lr", "beta1", "beta2", "weight_decay")
+
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):  # fmt: skip
         check_lr(lr)
@@ -55,17 +59,7 @@ class NAdam(Elementwise):
         state["step"], state["mu_product"] = counter(), counter(1.0)
         state["exp_avg"], state["exp_avg_sq"] = zeros_like(p), zeros_like(p)
 
-    def _update(self, p, grad, state, o):
-        (beta1, beta2), lr, decay, steps = o["betas"], o["lr"], o["weight_decay"], state["step"].item()
-        if decay:
-            if o["decoupled_weight_decay"]:
-                p.mul_(1 - lr * decay)
-            else:
-                grad = grad.add(p, alpha=decay)
-        mu, mu_next = (beta1 * (1.0 - 0.5 * 0.96 ** (t * o["momentum_decay"])) for t in (steps, steps + 1))
-        state["mu_product"] *= mu
-        product = state["mu_product"] if o["differentiable"] else state["mu_product"].item()
-        mean, square = state["exp_avg"].lerp_(grad, 1 - beta1), add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
-        scale = (square / (1 - beta2**steps)).sqrt().add(o["eps"])
-        add_quotient(p, grad, scale, -lr * (1.0 - mu) / (1.0 - product))
-        add_quotient(p, mean, scale, -lr * mu_next / (1.0 - product * mu_next))
+    def _numbers(self, o):
+        beta1, beta2 = o["betas"]
+        plain = {name: o[name] for name in ("lr", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay")}
+        return {**plain, "beta1": beta1, "beta2": beta2}

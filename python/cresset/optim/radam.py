@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._elementwise import Elementwise, add_product, add_scaled, check_betas, check_lr, check_range, counter, root, zeros_like
+from ._elementwise import Elementwise, check_betas, check_lr, check_range, counter, zeros_like
 
 __all__ = ["RAdam"]
 
@@ -37,6 +37,10 @@ class RAdam(Elementwise):
         0.7
     """
 
+    _rule = "_fused_radam_"
+    _states = ("exp_avg", "exp_avg_sq")
+    _rates = ("lr", "beta1", "beta2", "weight_decay")
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False):  # fmt: skip
         check_lr(lr)
@@ -51,19 +55,6 @@ class RAdam(Elementwise):
     def _start(self, p, state, o):
         state["step"], state["exp_avg"], state["exp_avg_sq"] = counter(), zeros_like(p), zeros_like(p)
 
-    def _update(self, p, grad, state, o):
-        (beta1, beta2), lr, decay, steps = o["betas"], o["lr"], o["weight_decay"], state["step"].item()
-        if decay:
-            if o["decoupled_weight_decay"]:
-                p.mul_(1 - lr * decay)
-            else:
-                grad = grad.add(p, alpha=decay)
-        mean, square = state["exp_avg"].lerp_(grad, 1 - beta1), add_product(state["exp_avg_sq"].mul_(beta2), grad, grad, 1 - beta2)
-        correction2 = 1 - beta2**steps
-        limit = 2 / (1 - beta2) - 1
-        length = limit - 2 * steps * beta2**steps / correction2
-        change = mean / (1 - beta1**steps) * lr
-        if length > 5.0:
-            rectified = root((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
-            change = change * (root(correction2) / square.sqrt().add(o["eps"])) * rectified
-        add_scaled(p, change, -1.0)
+    def _numbers(self, o):
+        beta1, beta2 = o["betas"]
+        return {**{name: o[name] for name in ("lr", "eps", "weight_decay", "decoupled_weight_decay")}, "beta1": beta1, "beta2": beta2}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import _cresset
-
-from ._elementwise import Elementwise, add_product, add_quotient, add_scaled, check_lr, check_range, counter, zeros_like
+from ._elementwise import Elementwise, check_lr, check_range, counter, zeros_like
 
 __all__ = ["RMSprop"]
 
@@ -41,6 +39,10 @@ class RMSprop(Elementwise):
         0.9
     """
 
+    _rule = "_fused_rmsprop_"
+    _states = ("square_avg", "momentum_buffer", "grad_avg")
+    _rates = ("lr", "weight_decay", "momentum")
+
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, foreach=None,
                  maximize=False, differentiable=False):  # fmt: skip
         check_lr(lr)
@@ -60,21 +62,8 @@ class RMSprop(Elementwise):
         if o["centered"]:
             state["grad_avg"] = zeros_like(p)
 
-    def _fused(self, params, o):
-        if o["maximize"]:
-            return params
-        return _cresset.fused_rmsprop(params, self.state, o["lr"], o["alpha"], o["eps"], o["weight_decay"], o["momentum"], o["centered"])
+    def _kept(self, o):
+        return ("square_avg",) + ("momentum_buffer",) * (o["momentum"] > 0) + ("grad_avg",) * bool(o["centered"])
 
-    def _update(self, p, grad, state, o):
-        alpha, lr = o["alpha"], o["lr"]
-        if o["weight_decay"]:
-            grad = grad.add(p, alpha=o["weight_decay"])
-        square = add_product(state["square_avg"].mul_(alpha), grad, grad, 1 - alpha)
-        if o["centered"]:
-            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            square = square.addcmul(mean, mean, value=-1)
-        scale = square.sqrt().add(o["eps"])
-        if o["momentum"] > 0:
-            add_scaled(p, state["momentum_buffer"].mul_(o["momentum"]).addcdiv_(grad, scale), -lr)
-        else:
-            add_quotient(p, grad, scale, -lr)
+    def _numbers(self, o):
+        return {name: o[name] for name in ("lr", "alpha", "eps", "weight_decay", "momentum")}

@@ -38,6 +38,10 @@ class Rprop(Elementwise):
         0.5
     """
 
+    _rule = "_fused_rprop_"
+    _states = ("prev", "step_size")
+    _rates = ()
+
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
                  differentiable=False):  # fmt: skip
         check_lr(lr)
@@ -52,11 +56,6 @@ class Rprop(Elementwise):
         state["step"], state["prev"] = counter(), zeros_like(p)
         state["step_size"] = torch.full_like(p, complex(lr, lr) if p.is_complex() else lr).detach()
 
-    def _update(self, p, grad, state, o):
-        (shrink, grow), sizes, before = o["etas"], state["step_size"], state["prev"]
-        agreement = grad.mul(before.clone() if o["differentiable"] else before).sign()
-        factor = torch.ones_like(sizes).masked_fill_(agreement > 0, grow).masked_fill_(agreement < 0, shrink)
-        sizes.mul_(factor).clamp_(*o["step_sizes"])
-        grad = torch.where(agreement < 0, torch.zeros_like(grad), grad)
-        p.addcmul_(grad.sign(), sizes, value=-1)
-        before.copy_(grad)
+    def _numbers(self, o):
+        (shrink, grow), (smallest, largest) = o["etas"], o["step_sizes"]
+        return {"etaminus": shrink, "etaplus": grow, "step_size_min": smallest, "step_size_max": largest}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import _cresset
-
 import cresset as torch
 
-from ._elementwise import Elementwise, add_scaled, check_fused, check_lr, check_range
+from ._elementwise import Elementwise, check_fused, check_lr, check_range, zeros_like
 
 __all__ = ["SGD"]
 
@@ -42,8 +40,9 @@ class SGD(Elementwise):
         [0.0, 0.0]
     """
 
-    _takes_sparse = True
-    _views_complex = False
+    _rule = "_fused_sgd_"
+    _states = ("momentum_buffer",)
+    _rates = ("weight_decay", "momentum", "lr")
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
                  differentiable=False, fused=None):  # fmt: skip
@@ -63,17 +62,33 @@ class SGD(Elementwise):
     def _layout(self, p, group):
         return {"momentum_buffer": torch.empty_like(p.detach(), device="meta")} if group["momentum"] else {}
 
-    def _fused(self, params, o):
-        return _cresset.fused_sgd(params, self.state, o["lr"], o["momentum"], o["dampening"], o["weight_decay"], o["nesterov"], o["maximize"])
+    def _takes_sparse(self, o):
+        return True
 
-    def _update(self, p, grad, state, o):
-        if o["weight_decay"]:
-            grad = add_scaled(grad.clone(), p, o["weight_decay"])
-        if o["momentum"]:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = grad.clone().detach()
-            else:
-                buffer.mul_(o["momentum"]).add_(grad, alpha=1 - o["dampening"])
-            grad = grad.add(buffer, alpha=o["momentum"]) if o["nesterov"] else buffer
-        add_scaled(p, grad, -o["lr"])
+    def _kept(self, o):
+        return self._states if o["momentum"] else ()
+
+    def _numbers(self, o):
+        return {"weight_decay": o["weight_decay"], "momentum": o["momentum"], "lr": o["lr"], "dampening": o["dampening"], "nesterov": o["nesterov"],
+                "is_first_step": o.get("first", False)}  # fmt: skip
+
+    def _make(self, params, o):
+        """Buffers for parameters that have none."""
+        for p in params:
+            self.state[p]["momentum_buffer"] = p.grad.detach().clone() if p.grad.is_sparse and not o["weight_decay"] else zeros_like(p)
+
+    def _prepare(self, params, o):
+        pass  # nothing of it can fail
+
+    def _move(self, params, o):
+        if o["differentiable"] and o["momentum"]:
+            for p in params:
+                buffer = self.state[p].get("momentum_buffer")
+                if buffer is not None:
+                    self.state[p]["momentum_buffer"] = buffer.clone()
+        fresh = self._call(self._rule, params, o)
+        if fresh:
+            known = set(map(id, fresh))
+            self._call(self._rule, [p for p in params if id(p) not in known], o)
+            self._make(fresh, o)
+            self._call(self._rule, fresh, {**o, "first": True})

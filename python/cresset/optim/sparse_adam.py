@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cresset as torch
 
-from ._elementwise import Elementwise, check_betas, check_lr, check_range, zeros_like
+from ._elementwise import Elementwise, _with_numbers, check_betas, check_lr, check_range, zeros_like
 
 __all__ = ["SparseAdam"]
 
@@ -35,9 +35,6 @@ class SparseAdam(Elementwise):
         tensor([1.0000, 0.5000, 1.0000])
     """
 
-    _takes_sparse = True
-    _views_complex = False
-
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check_lr(lr)
         if isinstance(lr, torch.Tensor) and lr.numel() != 1:
@@ -61,33 +58,30 @@ class SparseAdam(Elementwise):
                 values["step"] = int(values["step"].item())
 
     def _start(self, p, state, o):
-        if not p.grad.is_sparse:
-            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         state["step"], state["exp_avg"], state["exp_avg_sq"] = 0, zeros_like(p), zeros_like(p)
 
     def _layout(self, p, group):
         return dict.fromkeys(("exp_avg", "exp_avg_sq"), torch.empty_like(p.detach(), device="meta"))
 
-    def _step_group(self, group):
-        self._rate = group["lr"]
-        super()._step_group(group)
-
-    def _update(self, p, grad, state, o):
-        if not grad.is_sparse:
-            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
-        grad = grad.coalesce()
-        if grad._nnz() == 0:
-            return
-        (beta1, beta2), step = o["betas"], state["step"]
-        values = grad.values()
-        first, second = (state[name].sparse_mask(grad).values() for name in ("exp_avg", "exp_avg_sq"))
-
-        def move(target, change):
-            target.add_(torch.sparse_coo_tensor(grad.indices(), change, grad.shape, is_coalesced=True, check_invariants=False))
-
-        first_change, second_change = (values - first) * (1 - beta1), (values * values - second) * (1 - beta2)
-        move(state["exp_avg"], first_change)
-        move(state["exp_avg_sq"], second_change)
+    def _options_of(self, group):
+        for p in group["params"]:
+            if p.grad is not None:
+                if not p.grad.is_sparse:
+                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                if not self.state[p]:
+                    self._start(p, self.state[p], group)
         # A tensor of a rate is computed with in its own precision.
-        rate = self._rate * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-        move(p, (first + first_change) / ((second + second_change).sqrt() + o["eps"]) * -rate)
+        return {**_with_numbers(group), "lr": group["lr"]}
+
+    def _prepare(self, params, o):
+        pass  # it is in `_options_of`
+
+    def _move(self, params, o):
+        params = [p for p in params if p.grad is not None]
+        states = [self.state[p] for p in params]
+        for state in states:
+            state["step"] += 1
+        lists = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq"))
+        steps = [torch.tensor(float(state["step"])) for state in states]
+        beta1, beta2 = o["betas"]
+        torch._fused_sparse_adam_(params, [p.grad for p in params], *lists, steps, lr=o["lr"], beta1=beta1, beta2=beta2, eps=o["eps"], maximize=o["maximize"])
