@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "cresset/ops/bodies_foreach.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/lists.h"
@@ -53,19 +56,44 @@ std::vector<Tensor> _foreach_powsum(TensorList self, const Scalar& ord, std::opt
   });
 }
 
+// One float32, as scales and flags of mixed precision are.
+static void check_flag(const char* op, const char* name, const Tensor& t) {
+  CRESSET_CHECK(t.numel() == 1 && t.scalar_type() == kFloat, op, ": ", name, ": expected one float32, got ", t.scalar_type(), ' ', t.sizes());
+}
+
 void _amp_foreach_non_finite_check_and_unscale_(TensorList self, Tensor& found_inf, const Tensor& inv_scale) {
-  CRESSET_CHECK(found_inf.numel() == 1 && found_inf.scalar_type() == kFloat,
-                "_amp_foreach_non_finite_check_and_unscale_: found_inf: expected one float32, got ", found_inf.scalar_type(), ' ',
-                found_inf.sizes());
-  CRESSET_CHECK(inv_scale.numel() == 1 && inv_scale.scalar_type() == kFloat,
-                "_amp_foreach_non_finite_check_and_unscale_: inv_scale: expected one float32, got ", inv_scale.scalar_type(), ' ',
-                inv_scale.sizes());
+  constexpr const char* name = "_amp_foreach_non_finite_check_and_unscale_";
+  check_flag(name, "found_inf", found_inf);
+  check_flag(name, "inv_scale", inv_scale);
   for (const Tensor& t : self) {
-    CRESSET_CHECK(t.layout() == Layout::Strided, "_amp_foreach_non_finite_check_and_unscale_: expected strided tensors, got ",
-                  t.layout());
-    found_inf.copy_(found_inf.logical_or(t.isfinite().all().logical_not()).reshape(found_inf.sizes()));
-    t.mul_(inv_scale.reshape({}));
+    CRESSET_CHECK(t.layout() == Layout::Strided, name, ": expected strided tensors, got ", t.layout());
+    CRESSET_CHECK_NOT_IMPLEMENTED(t.is_floating_point() || t.is_complex(), name, ": expected floating or complex tensors, got ", t.scalar_type());
   }
+  const double inverse = inv_scale.item<double>();
+  for (const Tensor& t : self) {
+    if (t.numel() > 0 && !std::isfinite(cresset::linalg_vector_norm(t, std::numeric_limits<double>::infinity()).item<double>())) found_inf.fill_(1);
+    if (inverse != 1) t.mul_(inverse);
+  }
+}
+
+Tensor& _amp_update_scale_(Tensor& self, Tensor& growth_tracker, const Tensor& found_inf, double scale_growth_factor, double scale_backoff_factor,
+                           int64_t growth_interval) {
+  constexpr const char* name = "_amp_update_scale_";
+  check_flag(name, "self", self);
+  check_flag(name, "found_inf", found_inf);
+  CRESSET_CHECK(growth_tracker.numel() == 1 && growth_tracker.scalar_type() == kInt, name, ": growth_tracker: expected one int32, got ",
+                growth_tracker.scalar_type(), ' ', growth_tracker.sizes());
+  const bool found = found_inf.item<double>() != 0;
+  const int64_t steps = found ? 0 : growth_tracker.item<int64_t>() + 1;
+  if (found) {
+    self.mul_(scale_backoff_factor);
+  } else if (steps == growth_interval) {
+    // A scale that is itself infinite would never come back.
+    const Tensor grown = self * scale_growth_factor;
+    if (std::isfinite(grown.item<double>())) self.copy_(grown);
+  }
+  growth_tracker.fill_(steps == growth_interval ? 0 : steps);
+  return self;
 }
 
 }  // namespace composite

@@ -1,8 +1,6 @@
 #include "cresset/optim/grad_scaler.h"
 
-#include <cmath>
-#include <limits>
-
+#include "cresset/ops/list_functions.h"
 #include "cresset/optim/fields.h"
 
 namespace cresset {
@@ -39,17 +37,12 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
     for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
       CRESSET_CHECK_VALUE(p.grad().scalar_type() != kHalf, "GradScaler: attempting to unscale float16 gradients");
-      grads.push_back(p.grad());
+      grads.push_back(p.grad().layout() == Layout::Sparse ? p.grad()._values() : p.grad());
     }
   }
-  const float inverse = static_cast<float>(1 / static_cast<double>(scale_));
-  for (Tensor& grad : grads) {
-    if (grad.numel() > 0) {
-      const double largest = cresset::linalg_vector_norm(grad, std::numeric_limits<double>::infinity()).item<double>();
-      state.found = state.found || !std::isfinite(largest);
-    }
-    if (inverse != 1) grad.mul_(inverse);
-  }
+  Tensor found = cresset::full({}, 0, kFloat);
+  cresset::_amp_foreach_non_finite_check_and_unscale_(grads, found, cresset::full({}, 1 / static_cast<double>(scale_), kFloat));
+  state.found = found.item<double>() != 0;
   state.checked = !grads.empty();
   state.stage = Stage::unscaled;
 }
@@ -78,15 +71,10 @@ void GradScaler::update(std::optional<double> new_scale) {
     found = found || state.found;
   }
   CRESSET_CHECK(checked, "GradScaler: no inf checks were recorded prior to update");
-  if (found) {
-    scale_ *= static_cast<float>(backoff_factor_);
-    tracker_ = 0;
-  } else if (++tracker_ == growth_interval_) {
-    const float grown = scale_ * static_cast<float>(growth_factor_);
-    // A scale that is itself infinite would never come back.
-    if (std::isfinite(grown)) scale_ = grown;
-    tracker_ = 0;
-  }
+  Tensor scale = cresset::full({}, scale_, kFloat), tracker = cresset::full({}, tracker_, kInt);
+  cresset::_amp_update_scale_(scale, tracker, cresset::full({}, found ? 1 : 0, kFloat), growth_factor_, backoff_factor_, growth_interval_);
+  scale_ = scale.item<float>();
+  tracker_ = tracker.item<int64_t>();
   optimizers_.clear();
 }
 

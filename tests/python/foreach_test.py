@@ -149,6 +149,18 @@ class Values(Case):
         self.assertEqual(found.item(), 1.0)
 
 
+    def test_scales_grow_after_steps_without_overflow_and_shrink_after_one_with(self):
+        scale, tracker = torch.tensor(8.0), torch.tensor(0, dtype=torch.int32)
+        seen = []
+        for found in (0, 0, 1, 0, 0, 0):
+            self.assertIs(torch._amp_update_scale_(scale, tracker, torch.tensor(float(found)), 4.0, 0.5, 2), scale)
+            seen.append((scale.item(), tracker.item()))
+        self.assertEqual(seen, [(8, 1), (32, 0), (16, 0), (16, 1), (64, 0), (64, 1)])
+        huge = torch.tensor(3e38)
+        torch._amp_update_scale_(huge, torch.tensor(0, dtype=torch.int32), torch.tensor(0.0), 2.0, 0.5, 1)
+        self.assertAlmostEqual(huge.item() / 3e38, 1, places=6)
+
+
 class Derivatives(Case):
     def test_of_each_element(self):
         x = [torch.tensor([0.5, 0.25], requires_grad=True), torch.tensor([0.75], requires_grad=True)]

@@ -2,16 +2,14 @@
 
 import enum
 import inspect
-import math
 import warnings
 from collections import defaultdict
 
 from _cresset import Tensor
 
-from .. import full, int32, no_grad
+from .. import _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_, full, int32, no_grad
 from .. import float16 as _float16
 from .. import float32 as _float32
-from ..linalg import vector_norm
 
 __all__ = ["OptState", "GradScaler"]
 
@@ -124,14 +122,9 @@ class GradScaler:
                     grad = grad._values()
                 grads.append(grad)
         found = {}
-        inverse = inv_scale.item()
-        for grad in grads:
-            if grad.device not in found:
-                found[grad.device] = found_inf.to(grad.device, copy=True)
-            if grad.numel() and not math.isfinite(vector_norm(grad, math.inf).item()):
-                found[grad.device].fill_(1.0)
-            if inverse != 1.0:
-                grad.mul_(inverse)
+        for device in dict.fromkeys(grad.device for grad in grads):
+            found[device] = found_inf.to(device, copy=True)
+            _amp_foreach_non_finite_check_and_unscale_([grad for grad in grads if grad.device == device], found[device], inv_scale.to(device))
         return found
 
     def unscale_(self, optimizer):
@@ -240,17 +233,8 @@ class GradScaler:
         self._per_optimizer_states = defaultdict(_fresh)
 
     def _move(self, found_inf):
-        if found_inf:
-            self._scale.mul_(self._backoff_factor)
-            self._growth_tracker.zero_()
-        elif self._growth_tracker.item() + 1 == self._growth_interval:
-            grown = self._scale * self._growth_factor
-            # A scale that is itself infinite would never come back.
-            if math.isfinite(grown.item()):
-                self._scale.copy_(grown)
-            self._growth_tracker.zero_()
-        else:
-            self._growth_tracker.add_(1)
+        _amp_update_scale_(self._scale, self._growth_tracker, full((), float(found_inf), dtype=_float32, device=self._scale.device),
+                           self._growth_factor, self._backoff_factor, self._growth_interval)  # fmt: skip
 
     def _get_scale_async(self):
         return self._scale
