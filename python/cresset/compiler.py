@@ -1,4 +1,4 @@
-"""torch.compiler: what a program asks of a compiler or tells it. This build has none (`torch.compile` takes `backend="eager"` only), so functions are
+"""torch.compiler: what a program asks of a compiler or tells it. This build has none, so functions are
 always run as they are, and what is told about them holds already.
 
     >>> torch.compiler.is_compiling()

@@ -4,7 +4,7 @@ import importlib as _importlib
 
 import _cresset
 
-_SUBMODULES = ("_foreach_utils", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "tensorboard",
+_SUBMODULES = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "tensorboard",
                "throughput_benchmark")  # fmt: skip
 
 

@@ -168,9 +168,14 @@ class Safetensors(unittest.TestCase):
                 self.assertEqual((file.keys(), file.metadata()), (sorted(tensors), {"format": "pt"}))
                 self.assertEqual(file.get_tensor("int64").tolist(), tensors["int64"].tolist())
                 self.assertEqual(file.get_slice("int64")[:, 1:].tolist(), tensors["int64"][:, 1:].tolist())
-                self.assertEqual(file.get_slice("int64").get_shape(), [2, 3])
+                self.assertEqual((file.get_slice("int64").get_shape(), file.get_slice("int64").get_dtype(), file.get_slice("bfloat16").get_dtype()), ([2, 3], "I64", "BF16"))
                 with self.assertRaises(st.SafetensorError):
                     file.get_tensor("missing")
+            for backend in ("mmap", "pread"):
+                with st.safe_open(path, "pt", backend=backend) as file:
+                    self.assertEqual({k: v.tolist() for k, v in file.get_tensors().items()}, {k: v.tolist() for k, v in tensors.items()})
+                self.assertEqual(st.load_file(path, backend=backend)["int8"].tolist(), tensors["int8"].tolist())
+            self.assertRaises(st.SafetensorError, st.load_file, path, backend="ftp")
             self.assertEqual(st.load(before)["bool"].tolist(), tensors["bool"].tolist())
 
     def test_refusals(self):

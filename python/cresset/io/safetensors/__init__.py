@@ -15,6 +15,11 @@ from .._files import source, target
 __all__ = ["SafetensorError", "save", "save_file", "load", "load_file", "safe_open", "save_model", "load_model"]
 
 
+# The format's names of dtypes.
+_NAMES = {"bfloat16": "BF16", "bool": "BOOL", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "float16": "F16", "float32": "F32", "float64": "F64",
+          **{f"int{n}": f"I{n}" for n in (8, 16, 32, 64)}, **{f"uint{n}": f"U{n}" for n in (8, 16, 32, 64)}}  # fmt: skip
+
+
 class SafetensorError(Exception):
     """The file is damaged or does not have what is asked for."""
 
@@ -104,9 +109,17 @@ def load(data):
     return _read(data, False)[0]
 
 
-def load_file(filename, device="cpu"):
+def _maps(backend):
+    if backend not in ("mmap", "pread"):
+        raise SafetensorError(f"safetensors: the backend is 'mmap' or 'pread', got {backend!r}")
+    return backend == "mmap"
+
+
+def load_file(filename, device="cpu", *, backend="mmap"):
     """The tensors of a file by name. On the CPU they share pages with the file until they are written to; the file does not change.
     A name that ends in `.index.json`, as `model.safetensors.index.json`, stands for all the files of a model that it lists.
+
+    With ``backend="pread"`` the file is read whole.
 
     Raises FileNotFoundError and its kin, SafetensorError for damaged files.
 
@@ -117,7 +130,7 @@ def load_file(filename, device="cpu"):
     >>> torch.io.safetensors.load_file(path)
     {'w': tensor([1., 1.])}
     """
-    tensors = _read(filename, True)[0]
+    tensors = _read(filename, _maps(backend))[0]
     return tensors if cresset.device(device).type == "cpu" else {name: tensor.to(device) for name, tensor in tensors.items()}
 
 
@@ -133,11 +146,11 @@ class safe_open:
     (['a'], [[2.0, 3.0]])
     """
 
-    def __init__(self, filename, framework="pt", device="cpu"):
+    def __init__(self, filename, framework="pt", device="cpu", *, backend="mmap"):
         if framework not in ("pt", "torch", "pytorch"):
             raise SafetensorError(f"safe_open: expected framework='pt', got {framework!r}")
         self._device = cresset.device(device)
-        self._tensors, self._metadata = _read(filename, True)
+        self._tensors, self._metadata = _read(filename, _maps(backend))
 
     def __enter__(self):
         return self
@@ -161,6 +174,10 @@ class safe_open:
         """A tensor. Raises SafetensorError for a name that is not there."""
         return self._named(name).to(self._device)
 
+    def get_tensors(self):
+        """All tensors by name."""
+        return {name: self.get_tensor(name) for name in self._tensors}
+
     def get_slice(self, name):
         """A tensor that is only read where it is indexed."""
         return _Slice(self._named(name), self._device)
@@ -179,7 +196,7 @@ class _Slice:
         return list(self._tensor.shape)
 
     def get_dtype(self):
-        return str(self._tensor.dtype)
+        return _NAMES[str(self._tensor.dtype).removeprefix("torch.")]
 
     def __getitem__(self, index):
         return self._tensor[index].to(self._device)

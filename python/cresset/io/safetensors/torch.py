@@ -5,9 +5,9 @@
 [0.0, 0.0]
 """
 
-from . import load, load_file, load_model, save, save_file, save_model
+from . import load, load_file, load_model, safe_open, save, save_file, save_model
 
-__all__ = ["load", "load_file", "load_model", "save", "save_file", "save_model", "storage_ptr", "storage_size"]
+__all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model", "storage_ptr", "storage_size"]
 
 
 def storage_ptr(tensor):

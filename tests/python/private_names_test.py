@@ -1,0 +1,114 @@
+"""Names that PyTorch does not document and libraries import: checks, trees with paths, module paths, operators."""
+
+import importlib
+import unittest
+
+import cresset as torch
+
+
+class Checks(unittest.TestCase):
+    def test_conditions(self):
+        for name, error in (("_check", RuntimeError), ("_check_index", IndexError), ("_check_value", ValueError), ("_check_type", TypeError), ("_check_not_implemented", NotImplementedError)):
+            check = getattr(torch, name)
+            self.assertIsNone(check(True))
+            with self.assertRaisesRegex(error, "^mine$"):
+                check(False, lambda: "mine")
+            self.assertRaises(TypeError, check, torch.tensor(True))
+            self.assertRaises(TypeError, check, False, "mine")
+        self.assertRaises(KeyError, torch._check_with, KeyError, False)
+
+    def test_sizes_and_tensors(self):
+        torch._check_is_size(0)
+        self.assertRaises(RuntimeError, torch._check_is_size, -1)
+        self.assertRaises(RuntimeError, torch._check_is_size, 3, max=2)
+        torch._check_tensor_all(torch.ones(2).bool())
+        self.assertRaises(RuntimeError, torch._check_tensor_all, torch.tensor([True, False]))
+        self.assertRaises(TypeError, torch._check_tensor_all, torch.ones(2))
+        self.assertRaises(AssertionError, torch._assert, False, "no")
+
+
+class Operators(unittest.TestCase):
+    def test_shapes_and_memory(self):
+        x = torch.ones(2, 0, 3)
+        self.assertEqual(torch._shape_as_tensor(x).tolist(), [2, 0, 3])
+        self.assertEqual((torch._shape_as_tensor(torch.ones(())).shape, torch._shape_as_tensor(x).dtype), ((0,), torch.int64))
+        y = torch.arange(3)
+        self.assertTrue(torch.equal(torch.ops.aten._pin_memory(y), y) and torch.ops.aten._pin_memory(y).data_ptr() != y.data_ptr())
+
+    def test_assertions(self):
+        torch._assert_async(torch.tensor(3.0))
+        torch._assert_async(torch.tensor([True]), "fine")
+        with self.assertRaisesRegex(RuntimeError, "mine"):
+            torch._assert_async(torch.tensor(0), "mine")
+        self.assertRaises(RuntimeError, torch._assert_async, torch.tensor(False))
+        self.assertRaises(RuntimeError, torch._assert_async, torch.ones(2))
+
+    def test_rows_and_pointers(self):
+        rows, columns = torch.tensor([0, 0, 2, 3, 3]), torch.tensor([1, 2, 0, 0, 3])
+        pointers = torch._convert_indices_from_coo_to_csr(rows, 5)
+        self.assertEqual(pointers.tolist(), [0, 2, 2, 3, 5, 5])
+        self.assertEqual(torch._convert_indices_from_coo_to_csr(rows, 5, out_int32=True).dtype, torch.int32)
+        self.assertEqual(torch._convert_indices_from_csr_to_coo(pointers, columns).tolist(), [rows.tolist(), columns.tolist()])
+        self.assertEqual(torch._convert_indices_from_csr_to_coo(pointers, columns, transpose=True).tolist(), [columns.tolist(), rows.tolist()])
+        self.assertEqual(torch._convert_indices_from_coo_to_csr(rows[:0], 2).tolist(), [0, 0, 0])
+        self.assertRaises(RuntimeError, torch._convert_indices_from_coo_to_csr, rows[None], 5)
+
+    def test_methods_of_aten(self):
+        aten, x = torch.ops.aten, torch.ones(2, requires_grad=True)
+        self.assertFalse(aten.detach.default(x).requires_grad)
+        self.assertEqual((aten._local_scalar_dense(torch.tensor(3)), aten.sym_size.int(x, 0), aten.detach.overloads()), (3, 2, ["default"]))
+        self.assertRaises(AttributeError, lambda: aten.detach.no)
+        self.assertRaises(OSError, torch.ops.load_library, "/nowhere/lib.so")
+
+
+class Trees(unittest.TestCase):
+    def test_paths(self):
+        tree = torch.utils._pytree
+        self.assertEqual([(tree.keystr(path), leaf) for path, leaf in tree.tree_leaves_with_path({"a": (1, [2]), "b": 3})], [("['a'][0]", 1), ("['a'][1][0]", 2), ("['b']", 3)])
+        self.assertEqual(tree.tree_map_with_path(lambda path, x, y: (len(path), x + y), [1, [2]], [10, [20]]), [(1, 11), [(2, 22)]])
+        self.assertTrue(dict in tree.SUPPORTED_NODES and int not in tree.SUPPORTED_NODES)
+
+        class Pair:
+            def __init__(self, a, b):
+                self.a, self.b = a, b
+
+        tree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda c, _: Pair(*c), flatten_with_keys_fn=lambda p: ([(tree.GetAttrKey("a"), p.a), (tree.GetAttrKey("b"), p.b)], None))
+        self.assertEqual([tree.keystr(path) for path, _ in tree.tree_leaves_with_path([Pair(1, 2)])], ["[0].a", "[0].b"])
+        path, leaf = tree.tree_leaves_with_path([Pair(1, 2)])[1]
+        self.assertEqual(path[1].get(path[0].get([Pair(1, leaf)])), 2)
+
+
+class Paths(unittest.TestCase):
+    def test_classes_are_in_the_modules_that_pytorch_documents(self):
+        for module, name in (("nn.modules.activation", "MultiheadAttention"), ("nn.modules.linear", "NonDynamicallyQuantizableLinear"), ("nn.modules.module", "_addindent"),
+                             ("nn.modules.linear_cross_entropy_options", "LinearCrossEntropyOptions"), ("nn.parallel.scatter_gather", "gather"), ("nn.parallel.replicate", "replicate"),
+                             ("utils.benchmark.utils.timer", "Timer"), ("functional", "einsum"), ("_tensor", "Tensor"), ("utils.model_zoo", "load_url"), ("cuda.random", "manual_seed"),
+                             ("optim.optimizer", "ParamsT"), ("utils.data.dataloader", "_MultiProcessingDataLoaderIter"), ("_jit_internal", "_copy_to_script_wrapper")):  # fmt: skip
+            with self.subTest(f"{module}.{name}"):
+                self.assertIsNotNone(getattr(importlib.import_module(f"cresset.{module}"), name))
+        self.assertIs(importlib.import_module("cresset.nn.modules.activation").MultiheadAttention, torch.nn.MultiheadAttention)
+
+    def test_indented_text(self):
+        self.assertEqual(torch.nn.modules.module._addindent("a\nb\nc", 2), "a\n  b\n  c")
+
+    def test_vectors_of_tensors(self):
+        utils, parts = importlib.import_module("cresset._utils"), [torch.ones(2, 2), torch.zeros(3)]
+        flat = utils._flatten_dense_tensors(parts)
+        self.assertEqual(flat.shape, (7,))
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(utils._unflatten_dense_tensors(flat, parts), parts)))
+        self.assertEqual((utils._get_device_index("cuda:1"), utils._get_device_index(torch.device("cpu"), allow_cpu=True), utils._element_size(torch.float64)), (1, -1, 8))
+
+    def test_steps_that_are_differentiable(self):
+        from cresset.optim.optimizer import Optimizer, _use_grad_for_differentiable
+
+        class Mine(Optimizer):
+            @_use_grad_for_differentiable
+            def step(self, closure=None):
+                return torch.is_grad_enabled()
+
+        p = [torch.ones(1, requires_grad=True)]
+        self.assertEqual((Mine(p, {"differentiable": True}).step(), Mine(p, {}).step()), (True, False))
+
+
+if __name__ == "__main__":
+    unittest.main()
