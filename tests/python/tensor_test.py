@@ -286,6 +286,12 @@ class OtherTypes(unittest.TestCase):
         with self.assertRaises(TypeError):
             x.__dlpack__(stream=object())
 
+    def test_iteration_keeps_the_class(self):
+        class Mine(torch.Tensor):
+            pass
+
+        self.assertEqual([type(part) for part in torch.ones(2).as_subclass(Mine)], [Mine, Mine])
+
     def test_text_of_a_parameter_of_a_class_of_the_users(self):
         class Mine(torch.Tensor):
             pass

@@ -296,7 +296,7 @@ class Nodes(unittest.TestCase):
         self.assertRegex(repr(node), "^<SinBackward0 object at 0x[0-9a-f]+>$")
         self.assertIsInstance(node, torch.autograd.graph.Node)
         product = node.next_functions[0][0]
-        self.assertEqual([n.name() for n, _ in product.next_functions], ["AccumulateGrad"] * 2)
+        self.assertEqual([n.name() for n, _ in product.next_functions], ["torch::autograd::AccumulateGrad"] * 2)
         self.assertIs(product.next_functions[0][0], product.next_functions[1][0])
         self.assertIs(product.next_functions[0][0].variable, x)
         self.assertFalse(hasattr(product, "variable"))

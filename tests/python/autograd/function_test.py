@@ -123,7 +123,7 @@ class Context(unittest.TestCase):
         y = function(forward, lambda ctx, g: g * 2).apply(leaf(1.0))
         self.assertIs(kept[0](), y.grad_fn)
         self.assertEqual((y.grad_fn.note, y.grad_fn.name(), type(y.grad_fn).__name__), ("note", "MadeBackward", "MadeBackward"))
-        self.assertEqual(y.grad_fn.next_functions[0][0].name(), "AccumulateGrad")
+        self.assertEqual(y.grad_fn.next_functions[0][0].name(), "torch::autograd::AccumulateGrad")
         self.assertIsInstance(y.grad_fn, torch.autograd.graph.Node)
         self.assertEqual((y * 2).grad_fn.next_functions[0], (y.grad_fn, 0))
         del y
