@@ -164,8 +164,12 @@ bool fill_masked(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor
   bool overlapping = false;
   for (int64_t d = 0; d < view.dim(); d++) overlapping = overlapping || (view.stride(d) == 0 && view.size(d) > 1);
   // One number may be written over itself.
-  if (overlapping && !value.requires_grad() && !value.lacks_data()) target.masked_fill_(mask, value.item());
-  else target.masked_fill_(mask, value.reshape(IntArrayRef()));
+  if (overlapping && !value.requires_grad() && !value.lacks_data()) {
+    warn("index: setting through a mask in an expanded tensor is deprecated; clone() it first");
+    target.masked_fill_(mask, value.item());
+    return true;
+  }
+  target.masked_fill_(mask, value.reshape(IntArrayRef()));
   return true;
 }
 

@@ -77,11 +77,16 @@ void warn_of_resize(const char* op, const Tensor& out, IntArrayRef sizes) {
                        ", which is deprecated; pass a tensor of that shape, or out.resize_(0) to reuse its memory"));
 }
 
+// Whether several elements of a tensor are one, as after expand().
+static bool is_expanded(const Tensor& t) {
+  bool overlap = false;
+  for (int64_t d = 0; d < t.dim(); d++) overlap = overlap || (t.strides()[d] == 0 && t.sizes()[d] > 1);
+  return overlap && t.numel() > 0;
+}
+
 void check_no_internal_overlap(const char* op, const Tensor& out) {
   if (CRESSET_UNLIKELY(out.layout() != Layout::Strided)) return;
-  bool overlap = false;
-  for (int64_t d = 0; d < out.dim(); d++) overlap = overlap || (out.strides()[d] == 0 && out.sizes()[d] > 1);
-  CRESSET_CHECK(!overlap || out.numel() == 0, op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
+  CRESSET_CHECK(!is_expanded(out), op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
                 out.sizes(), " and strides ", out.strides(), "; clone() the tensor before performing the operation");
 }
 
@@ -176,6 +181,7 @@ Written written_inplace(const char* op, const Tensor& self, const OutSpec& spec,
   check_castable(op, spec.dtype, self.scalar_type());
   self.impl()->check_writable();
   if (!overlapping) check_no_internal_overlap(op, self);
+  else if (CRESSET_UNLIKELY(is_expanded(self))) warn(str(op, ": writing to an expanded tensor is deprecated; clone() it first"));
   return Written(self, safe && self.scalar_type() == spec.dtype ? self : allocate(spec));
 }
 

@@ -115,8 +115,16 @@ class Resizing(unittest.TestCase):
 class Overlapping(unittest.TestCase):
     def test_setting_through_a_mask(self):
         v = torch.zeros(1).expand(2)
-        v[v != 1.0] = 3.0
+        with self.assertWarnsRegex(UserWarning, "expanded"):
+            v[v != 1.0] = 3.0
         self.assertEqual(v.tolist(), [3, 3])
+
+    def test_setting_places_warns(self):
+        for change in (lambda v: v.index_put_((torch.tensor([0]),), torch.ones(1)), lambda v: v.index_fill_(0, torch.tensor([0]), 1.0)):
+            v = torch.zeros(1).expand(2)
+            with self.assertWarnsRegex(UserWarning, "expanded"):
+                change(v)
+            self.assertEqual(v.tolist(), [1, 1])
 
     def test_named_dtypes_must_be_those_of_out(self):
         x = torch.ones(3, 3)
