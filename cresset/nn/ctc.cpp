@@ -45,6 +45,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
   CRESSET_CHECK(alone || log_probs.dim() == 3, "ctc_loss: log_probs must have 2 or 3 dimensions, got shape ", log_probs.sizes());
   const Tensor lp = alone ? log_probs.unsqueeze(1) : log_probs;
   const int64_t steps = lp.size(0), batch = lp.size(1), classes = lp.size(2);
+  for (const Tensor& n : {input_lengths, target_lengths})
+    CRESSET_CHECK(is_integral_type(n.scalar_type(), false), "ctc_loss: lengths must be integers, got ", n.scalar_type());
   const Tensor lengths_in = input_lengths.to(kLong).reshape(-1), lengths = target_lengths.to(kLong).reshape(-1);
   CRESSET_CHECK(o.blank() >= 0 && o.blank() < classes, "ctc_loss: blank must be in label range, got ", o.blank(), " of ", classes);
   CRESSET_CHECK(lengths_in.numel() == batch && lengths.numel() == batch, "ctc_loss: expected ", batch, " lengths, got ", lengths_in.numel(),

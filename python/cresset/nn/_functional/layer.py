@@ -194,7 +194,11 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise RuntimeError(f"embedding_bag: offsets[-1] {int(offsets[-1])} is past the {input.numel()} numbers of the input")
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
-    return _bags(input, weight, offsets[:-1] if include_last_offset else offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    offsets = offsets[:-1] if include_last_offset else offsets
+    try:
+        return _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    except IndexError as error:
+        raise RuntimeError(f"embedding_bag: {error}") from None
 
 
 class _BagSums(torch.autograd.Function):
@@ -250,7 +254,8 @@ def _product_of_bags(input, weight, offsets, per_sample_weights, padding_idx):
 def _bags(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
     count, bags, device = input.numel(), offsets.numel(), input.device
     if count == 0 or bags == 0:
-        return weight.new_zeros((bags, weight.shape[1])) + 0 * weight.sum()
+        used = weight.sum() if per_sample_weights is None else weight.sum() + per_sample_weights.sum()
+        return weight.new_zeros((bags, weight.shape[1])) + 0 * used
     if mode != "max" and not sparse and not scale_grad_by_freq:
         product = _product_of_bags(input, weight, offsets, per_sample_weights, padding_idx)
         if product is not None:

@@ -344,6 +344,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     alone = log_probs.dim() == 2
     lp = log_probs.unsqueeze(1) if alone else log_probs
     steps, batch, classes = lp.shape
+    for name, n in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(n, torch.Tensor) and (n.is_floating_point() or n.is_complex()):
+            raise RuntimeError(f"ctc_loss: {name} must be integers, got {n.dtype}")
     lengths_in, lengths = (torch.as_tensor(n, dtype=torch.int64).reshape(-1) for n in (input_lengths, target_lengths))
     if not 0 <= blank < classes:
         raise RuntimeError(f"ctc_loss: blank must be in label range, got {blank} of {classes}")
