@@ -176,12 +176,14 @@ def main(args=None):
     >>> from cresset.distributed.run import main
     >>> main(["--standalone", "--no-python", "true"])
     """
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         run(parse_args(args))
     except ValueError as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ class Futures(unittest.TestCase):
         self.assertEqual((after.wait(), seen, first.done()), (4, [3], True))
         self.assertRaises(RuntimeError, first.set_result, 4)
         failed = first.then(lambda f: 1 / 0)
-        self.assertRaises(ZeroDivisionError, failed.wait)
-        self.assertRaises(TypeError, torch.futures.Future().set_exception, "no")
+        self.assertRaisesRegex(RuntimeError, "ZeroDivisionError: division by zero", failed.wait)
+        self.assertRaises(AssertionError, torch.futures.Future().set_exception, "no")
         self.assertEqual(torch.futures.wait_all([first, after]), [3, 4])
         self.assertEqual(torch.futures.collect_all([]).wait(), [])
 
