@@ -40,7 +40,7 @@ void AdaptiveLogSoftmaxWithLossImpl::reset_parameters() {
     for (const auto& layer : tail[i]->children()) layer->as<Linear>()->reset_parameters();
 }
 
-void AdaptiveLogSoftmaxWithLossImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::AdaptiveLogSoftmaxWithLoss"; }
+void AdaptiveLogSoftmaxWithLossImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::AdaptiveLogSoftmaxWithLoss"; }
 
 Tensor AdaptiveLogSoftmaxWithLossImpl::in_cluster(const Tensor& input, int64_t cluster) {
   return log_softmax(tail[cluster]->as<Sequential>()->forward(input), 1);

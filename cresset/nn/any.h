@@ -272,6 +272,23 @@ class NamedAnyModule {
 
 }  // namespace cresset::nn
 
+// The two halves of CRESSET_FORWARD_HAS_DEFAULT_ARGS below, for modules whose bodies are compiled once: in the class, and in a source.
+#define CRESSET_DECLARE_DEFAULT_ARGS()        \
+ public:                                      \
+  unsigned _forward_num_required_args();      \
+  std::vector<AnyValue> _forward_populate_default_args(std::vector<AnyValue>&& arguments);
+#define CRESSET_DEFINE_DEFAULT_ARGS(Impl, ...)                                                                \
+  unsigned Impl::_forward_num_required_args() {                                                               \
+    const std::pair<unsigned, AnyValue> defaults[] = {__VA_ARGS__};                                           \
+    return defaults[0].first;                                                                                 \
+  }                                                                                                           \
+  std::vector<AnyValue> Impl::_forward_populate_default_args(std::vector<AnyValue>&& arguments) {             \
+    const std::pair<unsigned, AnyValue> defaults[] = {__VA_ARGS__};                                           \
+    for (const auto& one : defaults)                                                                          \
+      if (one.first >= arguments.size()) arguments.push_back(one.second);                                     \
+    return std::move(arguments);                                                                              \
+  }
+
 // In a module whose forward has default arguments, so that containers may leave them out:
 // CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())}) names positions and values.
 #define CRESSET_FORWARD_HAS_DEFAULT_ARGS(...)                                                                                  \

@@ -52,15 +52,15 @@ void ConvNdImpl<D, Derived>::reset_parameters() {
 template <size_t D, class Derived>
 void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto& o = options;
-  stream << std::boolalpha << "cresset::nn::Conv" << (o.transposed() ? "Transpose" : "") << D << "d(" << o.in_channels() << ", "
+  stream << std::boolalpha << "torch::nn::Conv" << (o.transposed() ? "Transpose" : "") << D << "d(" << o.in_channels() << ", "
          << o.out_channels() << ", kernel_size=" << o.kernel_size() << ", stride=" << o.stride();
-  if (o.padding().same()) stream << ", padding=same";
+  if (o.padding().name()) stream << ", padding='" << o.padding().name() << "'";
   else if (!all_equal(o.padding().amounts(), 0)) stream << ", padding=" << o.padding().amounts();
   if (!all_equal(o.dilation(), 1)) stream << ", dilation=" << o.dilation();
   if (!all_equal(o.output_padding(), 0)) stream << ", output_padding=" << o.output_padding();
   if (o.groups() != 1) stream << ", groups=" << o.groups();
   if (!o.bias()) stream << ", bias=false";
-  if (o.padding_mode() != kZeros) stream << ", padding_mode=" << pad_mode_name(o.padding_mode());
+  if (o.padding_mode() != kZeros) stream << ", padding_mode=" << o.padding_mode().name();
   stream << ")";
 }
 
@@ -108,11 +108,11 @@ std::vector<int64_t> ConvNdImpl<D, Derived>::output_padding_for(const Tensor& in
     if (o.padding().same()) return cresset::conv##D##d(input, weight, bias, o.stride(), "same", o.dilation(), o.groups());       \
     return cresset::conv##D##d(input, weight, bias, o.stride(), IntArrayRef(o.padding().amounts()), o.dilation(), o.groups());   \
   }                                                                                                                              \
-  ConvTranspose##D##dImpl::ConvTranspose##D##dImpl(const ConvTransposeOptions<D>& o) : ConvNdImpl(detail::ConvNdOptions<D>(o)) { \
-    CRESSET_CHECK(o.padding_mode() == kZeros, "conv_transpose: only zeros can be padded, got another padding_mode");             \
-  }                                                                                                                              \
+  ConvTranspose##D##dImpl::ConvTranspose##D##dImpl(const ConvTransposeOptions<D>& o) : ConvNdImpl(detail::ConvNdOptions<D>(o)) {} \
+  CRESSET_DEFINE_DEFAULT_ARGS(ConvTranspose##D##dImpl, {1, AnyValue(std::optional<IntArrayRef>())})                              \
   Tensor ConvTranspose##D##dImpl::forward(const Tensor& input, const std::optional<IntArrayRef>& output_size) {                  \
     const auto& o = options;                                                                                                     \
+    CRESSET_CHECK(o.padding_mode() == kZeros, "conv_transpose: only zeros can be padded, got padding_mode ", o.padding_mode().name()); \
     const IntArrayRef padding = o.padding().amounts();                                                                           \
     if (!output_size)                                                                                                            \
       return cresset::conv_transpose##D##d(input, weight, bias, o.stride(), padding, o.output_padding(), o.groups(), o.dilation()); \

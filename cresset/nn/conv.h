@@ -18,16 +18,18 @@ class ConvPadding {
   ConvPadding(const std::vector<int64_t>& amounts) : amounts_(amounts) {}
   ConvPadding(IntArrayRef amounts) : amounts_(amounts) {}
   ConvPadding(const ExpandingArray<D>& amounts) : amounts_(amounts) {}
-  ConvPadding(enumtype::kValid) : amounts_(0) {}
-  ConvPadding(enumtype::kSame) : amounts_(0), same_(true) {}
-  bool same() const { return same_; }
+  ConvPadding(enumtype::kValid) : amounts_(0), name_("valid") {}
+  ConvPadding(enumtype::kSame) : amounts_(0), name_("same") {}
+  bool same() const { return name_ && *name_ == 's'; }
+  // "same" or "valid" if the padding was given by name, else null.
+  const char* name() const { return name_; }
   // Zeros if the padding is kSame.
   const ExpandingArray<D>& amounts() const { return amounts_; }
   operator const ExpandingArray<D>&() const { return amounts_; }
 
  private:
   ExpandingArray<D> amounts_;
-  bool same_ = false;
+  const char* name_ = nullptr;
 };
 
 using conv_padding_mode_t = enumtype::OneOf<enumtype::kZeros, enumtype::kReflect, enumtype::kReplicate, enumtype::kCircular>;
@@ -119,14 +121,6 @@ class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
   std::vector<int64_t> output_padding_for(const Tensor& input, IntArrayRef output_size) const;
 };
 
-// In containers a transposed convolution is called with its input alone.
-#define CRESSET_FORWARD_DEFAULT_OUTPUT_SIZE()                                                            \
-  unsigned _forward_num_required_args() { return 1; }                                                    \
-  std::vector<AnyValue> _forward_populate_default_args(std::vector<AnyValue>&& arguments) {              \
-    if (arguments.size() == 1) arguments.emplace_back(std::optional<IntArrayRef>());                     \
-    return std::move(arguments);                                                                         \
-  }
-
 #define CRESSET_DECLARE_CONV(D)                                                                                                    \
   class Conv##D##dImpl;                                                                                                            \
   class ConvTranspose##D##dImpl;                                                                                                   \
@@ -147,7 +141,7 @@ class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
     explicit ConvTranspose##D##dImpl(const ConvTransposeOptions<D>& options);                                                      \
     /* `output_size` picks among the sizes that the stride leaves open. */                                                         \
     Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt);                             \
-    CRESSET_FORWARD_DEFAULT_OUTPUT_SIZE()                                                                                          \
+    CRESSET_DECLARE_DEFAULT_ARGS()                                                                                          \
   };                                                                                                                               \
   CRESSET_LAYER(ConvTranspose##D##d);
 
@@ -155,7 +149,6 @@ CRESSET_DECLARE_CONV(1)
 CRESSET_DECLARE_CONV(2)
 CRESSET_DECLARE_CONV(3)
 #undef CRESSET_DECLARE_CONV
-#undef CRESSET_FORWARD_DEFAULT_OUTPUT_SIZE
 
 namespace functional {
 

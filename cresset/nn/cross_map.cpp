@@ -38,7 +38,7 @@ autograd::variable_list functions::CrossMapLRN2d::backward(autograd::AutogradCon
 }
 
 void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::CrossMapLRN2d(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta() << ", k=" << options.k() << ")";
+  stream << "torch::nn::CrossMapLRN2d(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta() << ", k=" << options.k() << ")";
 }
 Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
   CRESSET_CHECK_VALUE(input.dim() == 4, "CrossMapLRN2d: expected an input of 4 dimensions, got shape ", input.sizes());

@@ -30,7 +30,7 @@ CRESSET_DEFINE_DROPOUT_FUNCTION(feature_alpha_dropout, FeatureAlphaDropoutFuncOp
 #define CRESSET_DEFINE_DROPOUT(Name, name, FuncOptions)                                                                        \
   void Name##Impl::reset() { check_probability(#Name, options.p()); }                                                          \
   void Name##Impl::pretty_print(std::ostream& stream) const {                                                                  \
-    stream << std::boolalpha << "cresset::nn::" #Name "(p=" << options.p() << ", inplace=" << options.inplace() << ")";        \
+    stream << std::boolalpha << "torch::nn::" #Name "(p=" << options.p() << ", inplace=" << options.inplace() << ")";        \
   }                                                                                                                            \
   Tensor Name##Impl::forward(Tensor input) {                                                                                   \
     return functional::name(std::move(input),                                                                                  \

@@ -6,14 +6,27 @@ namespace cresset::detail {
 
 namespace {
 
-template <class T, class Print>
-void print(std::ostream& stream, ArrayRef<T> values, Print one) {
+void print_one(std::ostream& stream, int64_t value) { stream << value; }
+void print_one(std::ostream& stream, double value) { stream << value; }
+void print_one(std::ostream& stream, const std::optional<int64_t>& value) {
+  if (value) stream << *value;
+  else stream << "None";
+}
+
+template <class T>
+void print(std::ostream& stream, ArrayRef<T> values) {
   stream << "[";
   for (size_t i = 0; i < values.size(); i++) {
     if (i) stream << ", ";
-    one(values[i]);
+    print_one(stream, values[i]);
   }
   stream << "]";
+}
+
+template <class T>
+void print_bare(std::ostream& stream, ArrayRef<T> values) {
+  if (values.size() == 1) print_one(stream, values[0]);
+  else print(stream, values);
 }
 
 }  // namespace
@@ -21,17 +34,10 @@ void print(std::ostream& stream, ArrayRef<T> values, Print one) {
 void expanding_array_size_error(size_t expected, size_t got) {
   throw_error<Error>(cresset::str("option: expected ", expected, " values, got ", got));
 }
-void print_list(std::ostream& stream, IntArrayRef values) {
-  print(stream, values, [&](int64_t v) { stream << v; });
-}
-void print_list(std::ostream& stream, ArrayRef<double> values) {
-  print(stream, values, [&](double v) { stream << v; });
-}
-void print_list(std::ostream& stream, ArrayRef<std::optional<int64_t>> values) {
-  print(stream, values, [&](const std::optional<int64_t>& v) {
-    if (v) stream << *v;
-    else stream << "None";
-  });
-}
+void print_list(std::ostream& stream, IntArrayRef values) { print(stream, values); }
+void print_list(std::ostream& stream, ArrayRef<double> values) { print(stream, values); }
+void print_expanded(std::ostream& stream, IntArrayRef values) { print_bare(stream, values); }
+void print_expanded(std::ostream& stream, ArrayRef<double> values) { print_bare(stream, values); }
+void print_expanded(std::ostream& stream, ArrayRef<std::optional<int64_t>> values) { print_bare(stream, values); }
 
 }  // namespace cresset::detail

@@ -16,6 +16,10 @@ namespace detail {
 [[noreturn]] CRESSET_API void expanding_array_size_error(size_t expected, size_t got);
 CRESSET_API void print_list(std::ostream& stream, IntArrayRef values);
 CRESSET_API void print_list(std::ostream& stream, ArrayRef<double> values);
+// A list of one as the number itself.
+CRESSET_API void print_expanded(std::ostream& stream, IntArrayRef values);
+CRESSET_API void print_expanded(std::ostream& stream, ArrayRef<double> values);
+CRESSET_API void print_expanded(std::ostream& stream, ArrayRef<std::optional<int64_t>> values);
 }  // namespace detail
 
 template <size_t D, class T = int64_t>
@@ -43,7 +47,7 @@ class ExpandingArray {
 
 template <size_t D, class T>
 std::ostream& operator<<(std::ostream& stream, const ExpandingArray<D, T>& array) {
-  detail::print_list(stream, ArrayRef<T>(array));
+  detail::print_expanded(stream, ArrayRef<T>(array));
   return stream;
 }
 
@@ -62,9 +66,5 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<T>
   ExpandingArrayWithOptionalElem(T one) : Base(std::optional<T>(one)) {}
   ExpandingArrayWithOptionalElem(const std::array<T, D>& values) : ExpandingArrayWithOptionalElem(ArrayRef<T>(values.data(), D)) {}
 };
-
-namespace detail {
-CRESSET_API void print_list(std::ostream& stream, ArrayRef<std::optional<int64_t>> values);
-}
 
 }  // namespace cresset

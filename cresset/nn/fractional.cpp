@@ -97,7 +97,7 @@ void check(const FractionalMaxPoolOptions<D>& o) {
     FractionalMaxPool##D##dImpl::reset();                                                                                                  \
   }                                                                                                                                        \
   void FractionalMaxPool##D##dImpl::reset() { _random_samples = register_buffer("_random_samples", options._random_samples()); }           \
-  void FractionalMaxPool##D##dImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::FractionalMaxPool" #D "d()"; }      \
+  void FractionalMaxPool##D##dImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::FractionalMaxPool" #D "d()"; }      \
   Tensor FractionalMaxPool##D##dImpl::forward(const Tensor& input) { return std::get<0>(forward_with_indices(input)); }                    \
   std::tuple<Tensor, Tensor> FractionalMaxPool##D##dImpl::forward_with_indices(const Tensor& input) {                                      \
     return functional::fractional_max_pool##D##d_with_indices(input, FractionalMaxPoolOptions<D>(options)._random_samples(_random_samples)); \

@@ -119,7 +119,7 @@ void print_lazy(const Module& module, std::ostream& stream, void (*print_eager)(
   if (!has_uninitialized_params(module)) return print_eager(module, stream);
   std::ostringstream text;
   print_eager(module, text);
-  const std::string space = "cresset::nn::";
+  const std::string space = "torch::nn::";
   stream << space << "Lazy" << text.str().substr(space.size());
 }
 

@@ -2,13 +2,14 @@
 
 #include <cmath>
 #include <ostream>
+#include <utility>
 
 #include "cresset/nn/init.h"
 
 namespace cresset::nn {
 
 void IdentityImpl::reset() {}
-void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::Identity()"; }
+void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::Identity()"; }
 Tensor IdentityImpl::forward(const Tensor& input) { return input; }
 
 LinearImpl::LinearImpl(const LinearOptions& o) : options(o) { LinearImpl::reset(); }
@@ -25,7 +26,7 @@ void LinearImpl::reset_parameters() {
 }
 
 void LinearImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::Linear(in_features=" << options.in_features() << ", out_features=" << options.out_features()
+  stream << std::boolalpha << "torch::nn::Linear(in_features=" << options.in_features() << ", out_features=" << options.out_features()
          << ", bias=" << options.bias() << ")";
 }
 
@@ -46,23 +47,34 @@ void BilinearImpl::reset_parameters() {
 }
 
 void BilinearImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::Bilinear(in1_features=" << options.in1_features() << ", in2_features=" << options.in2_features()
+  stream << std::boolalpha << "torch::nn::Bilinear(in1_features=" << options.in1_features() << ", in2_features=" << options.in2_features()
          << ", out_features=" << options.out_features() << ", bias=" << options.bias() << ")";
 }
 
 Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) { return functional::bilinear(input1, input2, weight, bias); }
 
 void FlattenImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::Flatten(start_dim=" << options.start_dim() << ", end_dim=" << options.end_dim() << ")";
+  stream << "torch::nn::Flatten(start_dim=" << options.start_dim() << ", end_dim=" << options.end_dim() << ")";
 }
 Tensor FlattenImpl::forward(const Tensor& input) { return input.flatten(options.start_dim(), options.end_dim()); }
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::Unflatten(dim=" << options.dim() << ", unflattened_size=";
-  cresset::detail::print_list(stream, IntArrayRef(options.sizes()));
-  stream << ")";
+  stream << "torch::nn::Unflatten(dim=";
+  const char* between = "";
+  if (options.namedshape().empty()) {
+    stream << options.dim() << ", unflattened_size={";
+    for (int64_t size : options.sizes()) stream << std::exchange(between, ", ") << size;
+  } else {
+    stream << '"' << options.dimname() << "\", unflattened_size={";
+    for (const auto& [name, size] : options.namedshape()) stream << std::exchange(between, ", ") << "{\"" << name << "\", " << size << "}";
+  }
+  stream << "})";
 }
-Tensor UnflattenImpl::forward(const Tensor& input) { return input.unflatten(options.dim(), options.sizes()); }
+Tensor UnflattenImpl::forward(const Tensor& input) {
+  CRESSET_CHECK_NOT_IMPLEMENTED(options.namedshape().empty(), "Unflatten: tensors have no named dimensions, got '", options.dimname(),
+                                "'; give the dimension as a number");
+  return input.unflatten(options.dim(), options.sizes());
+}
 
 namespace functional {
 

@@ -84,13 +84,20 @@ CRESSET_LAYER(Flatten);
 struct CRESSET_API UnflattenOptions {
   using namedshape_t = std::vector<std::pair<std::string, int64_t>>;
   UnflattenOptions(int64_t dim, std::vector<int64_t> sizes) : dim_(dim), sizes_(std::move(sizes)) {}
+  // A named dimension, which prints; tensors have no names, so that forward is an error.
+  UnflattenOptions(std::string dimname, namedshape_t namedshape) : dim_(0), dimname_(std::move(dimname)), namedshape_(std::move(namedshape)) {}
+  UnflattenOptions(const char* dimname, namedshape_t namedshape) : UnflattenOptions(std::string(dimname), std::move(namedshape)) {}
   CRESSET_ARG(int64_t, dim);
   CRESSET_ARG(std::vector<int64_t>, sizes);
+  CRESSET_ARG(std::string, dimname);
+  CRESSET_ARG(namedshape_t, namedshape);
 };
 
 class CRESSET_API UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOptions> {
  public:
   UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))) {}
+  UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape)
+      : UnflattenImpl(UnflattenOptions(std::move(dimname), std::move(namedshape))) {}
   explicit UnflattenImpl(const UnflattenOptions& options) : OptionsLayer(options) {}
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);

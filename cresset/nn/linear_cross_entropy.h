@@ -111,7 +111,7 @@ class LinearCrossEntropyLossImpl : public Cloneable<LinearCrossEntropyLossImpl> 
   // Draws the weights of the Linear anew.
   void reset_parameters() { linear->reset_parameters(); }
   void pretty_print(std::ostream& stream) const override {
-    stream << std::boolalpha << "cresset::nn::LinearCrossEntropyLoss(in_features=" << options.in_features() << ", num_classes=" << options.num_classes()
+    stream << std::boolalpha << "torch::nn::LinearCrossEntropyLoss(in_features=" << options.in_features() << ", num_classes=" << options.num_classes()
            << ", out_features=";
     cresset::detail::print_list(stream, IntArrayRef(options.out_features()));
     stream << ", bias=" << options.bias() << ", label_smoothing=" << options.label_smoothing() << ")";

@@ -152,27 +152,32 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const Poisson
 }  // namespace functional
 
 #define CRESSET_DEFINE_LOSS(Name, function, printed)                                                                           \
-  void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "cresset::nn::" #Name "(" printed << ")"; } \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "torch::nn::" #Name "(" printed << ")"; } \
   Tensor Name##Impl::forward(const Tensor& input, const Tensor& target) { return functional::function(input, target, options); }
 CRESSET_DEFINE_LOSS(L1Loss, l1_loss, )
 CRESSET_DEFINE_LOSS(MSELoss, mse_loss, )
 CRESSET_DEFINE_LOSS(KLDivLoss, kl_div, )
-CRESSET_DEFINE_LOSS(SmoothL1Loss, smooth_l1_loss, )
-CRESSET_DEFINE_LOSS(HuberLoss, huber_loss, "delta=" << options.delta())
 CRESSET_DEFINE_LOSS(HingeEmbeddingLoss, hinge_embedding_loss, "margin=" << options.margin())
-CRESSET_DEFINE_LOSS(MultiMarginLoss, multi_margin_loss, "p=" << options.p() << ", margin=" << options.margin())
+CRESSET_DEFINE_LOSS(MultiMarginLoss, multi_margin_loss, "p=" << options.p() << ", margin=" << options.margin() << ", weight=" << options.weight()
+                    << ", reduction=" << options.reduction().name())
 CRESSET_DEFINE_LOSS(MultiLabelMarginLoss, multilabel_margin_loss, )
 CRESSET_DEFINE_LOSS(SoftMarginLoss, soft_margin_loss, )
 CRESSET_DEFINE_LOSS(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss, )
 CRESSET_DEFINE_LOSS(PoissonNLLLoss, poisson_nll_loss, )
 
+// These two print without parentheses in LibTorch.
+void SmoothL1LossImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::SmoothL1Loss"; }
+Tensor SmoothL1LossImpl::forward(const Tensor& input, const Tensor& target) { return functional::smooth_l1_loss(input, target, options); }
+void HuberLossImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::HuberLoss"; }
+Tensor HuberLossImpl::forward(const Tensor& input, const Tensor& target) { return functional::huber_loss(input, target, options); }
+
 #define CRESSET_DEFINE_TRIPLE_LOSS(Name, function, printed)                                                                    \
-  void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "cresset::nn::" #Name "(" printed << ")"; } \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "torch::nn::" #Name "(" printed << ")"; } \
   Tensor Name##Impl::forward(const Tensor& first, const Tensor& second, const Tensor& third) {                                 \
     return functional::function(first, second, third, options);                                                                \
   }
 CRESSET_DEFINE_TRIPLE_LOSS(CosineEmbeddingLoss, cosine_embedding_loss, "margin=" << options.margin())
-CRESSET_DEFINE_TRIPLE_LOSS(MarginRankingLoss, margin_ranking_loss, "margin=" << options.margin())
+CRESSET_DEFINE_TRIPLE_LOSS(MarginRankingLoss, margin_ranking_loss, )
 CRESSET_DEFINE_TRIPLE_LOSS(TripletMarginLoss, triplet_margin_loss,
                            "margin=" << options.margin() << ", p=" << options.p() << ", eps=" << options.eps() << ", swap=" << options.swap())
 CRESSET_DEFINE_TRIPLE_LOSS(TripletMarginWithDistanceLoss, triplet_margin_with_distance_loss,
@@ -180,7 +185,7 @@ CRESSET_DEFINE_TRIPLE_LOSS(TripletMarginWithDistanceLoss, triplet_margin_with_di
 
 #define CRESSET_DEFINE_WEIGHTED_LOSS(Name)                                                    \
   Name##Impl::Name##Impl(Name##Options o) : options(std::move(o)) { Name##Impl::reset(); }    \
-  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::" #Name "()"; }
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "torch::nn::" #Name "()"; }
 CRESSET_DEFINE_WEIGHTED_LOSS(BCELoss)
 CRESSET_DEFINE_WEIGHTED_LOSS(BCEWithLogitsLoss)
 CRESSET_DEFINE_WEIGHTED_LOSS(NLLLoss)

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <ostream>
+#include <string_view>
 #include <typeinfo>
 
 #include "cresset/nn/archive_contents.h"
@@ -24,6 +25,9 @@ std::string demangled(const char* name) {
   char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   std::string result = status == 0 && text ? text : name;
   std::free(text);
+  // Models print as programs written for LibTorch expect it, whichever name their headers use.
+  const std::string_view own = "cresset::nn::";
+  if (result.compare(0, own.size(), own) == 0) result.replace(0, own.size(), "torch::nn::");
   return result;
 }
 

@@ -53,7 +53,7 @@ void print_momentum(std::ostream& stream, double momentum) { stream << momentum;
 
 template <size_t D, class Derived, class Options>
 void NormImplBase<D, Derived, Options>::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::" << class_name() << "(" << options.num_features() << ", eps=" << options.eps() << ", momentum=";
+  stream << std::boolalpha << "torch::nn::" << class_name() << "(" << options.num_features() << ", eps=" << options.eps() << ", momentum=";
   print_momentum(stream, options.momentum());
   stream << ", affine=" << options.affine() << ", track_running_stats=" << options.track_running_stats() << ")";
 }
@@ -117,7 +117,7 @@ void LayerNormImpl::reset_parameters() {
   init::zeros_(bias);
 }
 void LayerNormImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::LayerNorm(";
+  stream << std::boolalpha << "torch::nn::LayerNorm(";
   cresset::detail::print_list(stream, IntArrayRef(options.normalized_shape()));
   stream << ", eps=" << options.eps() << ", elementwise_affine=" << options.elementwise_affine() << ")";
 }
@@ -137,13 +137,13 @@ void GroupNormImpl::reset_parameters() {
   init::zeros_(bias);
 }
 void GroupNormImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::GroupNorm(" << options.num_groups() << ", " << options.num_channels() << ", eps=" << options.eps()
+  stream << std::boolalpha << "torch::nn::GroupNorm(" << options.num_groups() << ", " << options.num_channels() << ", eps=" << options.eps()
          << ", affine=" << options.affine() << ")";
 }
 Tensor GroupNormImpl::forward(const Tensor& input) { return cresset::group_norm(input, options.num_groups(), weight, bias, options.eps()); }
 
 void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::LocalResponseNorm(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta()
+  stream << "torch::nn::LocalResponseNorm(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta()
          << ", k=" << options.k() << ")";
 }
 Tensor LocalResponseNormImpl::forward(const Tensor& input) { return functional::local_response_norm(input, options); }

@@ -133,12 +133,6 @@ CRESSET_DEFINE_ADAPTIVE(3)
 
 namespace {
 
-void print_size(std::ostream& stream, const ExpandingArray<1>& size) { stream << size; }
-template <size_t D>
-void print_size(std::ostream& stream, const ExpandingArrayWithOptionalElem<D>& size) {
-  cresset::detail::print_list(stream, ArrayRef<std::optional<int64_t>>(size));
-}
-
 }  // namespace
 
 #define CRESSET_DEFINE_POOLING(D)                                                                                              \
@@ -147,17 +141,17 @@ void print_size(std::ostream& stream, const ExpandingArrayWithOptionalElem<D>& s
     return functional::max_pool##D##d_with_indices(input, options);                                                            \
   }                                                                                                                            \
   void MaxPool##D##dImpl::pretty_print(std::ostream& stream) const {                                                           \
-    stream << std::boolalpha << "cresset::nn::MaxPool" #D "d(kernel_size=" << options.kernel_size() << ", stride=" << options.stride() \
+    stream << std::boolalpha << "torch::nn::MaxPool" #D "d(kernel_size=" << options.kernel_size() << ", stride=" << options.stride() \
            << ", padding=" << options.padding() << ", dilation=" << options.dilation() << ", ceil_mode=" << options.ceil_mode() << ")"; \
   }                                                                                                                            \
   Tensor AvgPool##D##dImpl::forward(const Tensor& input) { return functional::avg_pool##D##d(input, options); }                \
   void AvgPool##D##dImpl::pretty_print(std::ostream& stream) const {                                                           \
-    stream << "cresset::nn::AvgPool" #D "d(kernel_size=" << options.kernel_size() << ", stride=" << options.stride()           \
+    stream << "torch::nn::AvgPool" #D "d(kernel_size=" << options.kernel_size() << ", stride=" << options.stride()           \
            << ", padding=" << options.padding() << ")";                                                                        \
   }                                                                                                                            \
   Tensor LPPool##D##dImpl::forward(const Tensor& input) { return functional::lp_pool##D##d(input, options); }                  \
   void LPPool##D##dImpl::pretty_print(std::ostream& stream) const {                                                            \
-    stream << std::boolalpha << "cresset::nn::LPPool" #D "d(norm_type=" << options.norm_type() << ", kernel_size="             \
+    stream << std::boolalpha << "torch::nn::LPPool" #D "d(norm_type=" << options.norm_type() << ", kernel_size="             \
            << options.kernel_size() << ", stride=" << options.stride() << ", ceil_mode=" << options.ceil_mode() << ")";        \
   }                                                                                                                            \
   Tensor AdaptiveMaxPool##D##dImpl::forward(const Tensor& input) { return functional::adaptive_max_pool##D##d(input, options); } \
@@ -165,15 +159,11 @@ void print_size(std::ostream& stream, const ExpandingArrayWithOptionalElem<D>& s
     return functional::adaptive_max_pool##D##d_with_indices(input, options);                                                   \
   }                                                                                                                            \
   void AdaptiveMaxPool##D##dImpl::pretty_print(std::ostream& stream) const {                                                   \
-    stream << "cresset::nn::AdaptiveMaxPool" #D "d(output_size=";                                                              \
-    print_size(stream, options.output_size());                                                                                 \
-    stream << ")";                                                                                                             \
+    stream << "torch::nn::AdaptiveMaxPool" #D "d(output_size=" << options.output_size() << ")"; \
   }                                                                                                                            \
   Tensor AdaptiveAvgPool##D##dImpl::forward(const Tensor& input) { return functional::adaptive_avg_pool##D##d(input, options); } \
   void AdaptiveAvgPool##D##dImpl::pretty_print(std::ostream& stream) const {                                                   \
-    stream << "cresset::nn::AdaptiveAvgPool" #D "d(output_size=";                                                              \
-    print_size(stream, options.output_size());                                                                                 \
-    stream << ")";                                                                                                             \
+    stream << "torch::nn::AdaptiveAvgPool" #D "d(output_size=" << options.output_size() << ")"; \
   }                                                                                                                            \
   Tensor MaxUnpool##D##dImpl::forward(const Tensor& input, const Tensor& indices,                                              \
                                       const std::optional<std::vector<int64_t>>& output_size) {                                \
@@ -182,8 +172,9 @@ void print_size(std::ostream& stream, const ExpandingArrayWithOptionalElem<D>& s
                                                             .padding(options.padding())                                        \
                                                             .output_size(output_size));                                        \
   }                                                                                                                            \
+  CRESSET_DEFINE_DEFAULT_ARGS(MaxUnpool##D##dImpl, {2, AnyValue(std::optional<std::vector<int64_t>>())}) \
   void MaxUnpool##D##dImpl::pretty_print(std::ostream& stream) const {                                                         \
-    stream << "cresset::nn::MaxUnpool" #D "d(kernel_size=" << options.kernel_size() << ", stride=" << options.stride()         \
+    stream << "torch::nn::MaxUnpool" #D "d(kernel_size=" << options.kernel_size() << ", stride=" << options.stride()         \
            << ", padding=" << options.padding() << ")";                                                                        \
   }
 CRESSET_DEFINE_POOLING(1)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cresset/nn/any.h"
+#include "cresset/nn/any.h"
 #include "cresset/nn/layer.h"
 
 namespace cresset::nn {
@@ -129,6 +130,7 @@ using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
     void pretty_print(std::ostream& stream) const override;                                                                 \
     Tensor forward(const Tensor& input, const Tensor& indices,                                                              \
                    const std::optional<std::vector<int64_t>>& output_size = std::nullopt);                                  \
+    CRESSET_DECLARE_DEFAULT_ARGS()                                                                                          \
   };                                                                                                                        \
   CRESSET_LAYER(MaxUnpool##D##d);
 CRESSET_DECLARE_POOLING(1)

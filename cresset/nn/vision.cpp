@@ -170,7 +170,7 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
 
 #define CRESSET_DEFINE_PAD(Name, D, mode_of)                                                             \
   void Name##D##dImpl::pretty_print(std::ostream& stream) const {                                        \
-    stream << "cresset::nn::" #Name #D "d(padding=" << options.padding() << ")";                         \
+    stream << "torch::nn::" #Name #D "d(padding=" << options.padding() << ")";                         \
   }                                                                                                      \
   Tensor Name##D##dImpl::forward(const Tensor& input) { return cresset::pad(input, options.padding(), mode_of); }
 CRESSET_DEFINE_PAD(ReflectionPad, 1, "reflect")
@@ -185,7 +185,7 @@ CRESSET_DEFINE_PAD(ZeroPad, 3, "constant")
 
 #define CRESSET_DEFINE_CONSTANT_PAD(D)                                                                                      \
   void ConstantPad##D##dImpl::pretty_print(std::ostream& stream) const {                                                    \
-    stream << "cresset::nn::ConstantPad" #D "d(padding=" << options.padding() << ", value=" << options.value() << ")";      \
+    stream << "torch::nn::ConstantPad" #D "d(padding=" << options.padding() << ", value=" << options.value() << ")";      \
   }                                                                                                                         \
   Tensor ConstantPad##D##dImpl::forward(const Tensor& input) {                                                              \
     return cresset::pad(input, options.padding(), "constant", options.value());                                             \
@@ -197,19 +197,19 @@ CRESSET_DEFINE_CONSTANT_PAD(3)
 PixelShuffleImpl::PixelShuffleImpl(const PixelShuffleOptions& o) : options(o) {}
 void PixelShuffleImpl::reset() {}
 void PixelShuffleImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::PixelShuffle(upscale_factor=" << options.upscale_factor() << ")";
+  stream << "torch::nn::PixelShuffle(upscale_factor=" << options.upscale_factor() << ")";
 }
 Tensor PixelShuffleImpl::forward(const Tensor& input) { return functional::pixel_shuffle(input, options); }
 
 PixelUnshuffleImpl::PixelUnshuffleImpl(const PixelUnshuffleOptions& o) : options(o) {}
 void PixelUnshuffleImpl::reset() {}
 void PixelUnshuffleImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::PixelUnshuffle(downscale_factor=" << options.downscale_factor() << ")";
+  stream << "torch::nn::PixelUnshuffle(downscale_factor=" << options.downscale_factor() << ")";
 }
 Tensor PixelUnshuffleImpl::forward(const Tensor& input) { return functional::pixel_unshuffle(input, options); }
 
 void UpsampleImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::Upsample(";
+  stream << "torch::nn::Upsample(";
   if (options.scale_factor()) {
     stream << "scale_factor=";
     cresset::detail::print_list(stream, ArrayRef<double>(*options.scale_factor()));
@@ -228,13 +228,13 @@ Tensor UpsampleImpl::forward(const Tensor& input) {
 }
 
 void FoldImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::Fold(output_size=" << options.output_size() << ", kernel_size=" << options.kernel_size()
+  stream << "torch::nn::Fold(output_size=" << options.output_size() << ", kernel_size=" << options.kernel_size()
          << ", dilation=" << options.dilation() << ", padding=" << options.padding() << ", stride=" << options.stride() << ")";
 }
 Tensor FoldImpl::forward(const Tensor& input) { return functional::fold(input, options); }
 
 void UnfoldImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::Unfold(kernel_size=" << options.kernel_size() << ", dilation=" << options.dilation() << ", padding=" << options.padding()
+  stream << "torch::nn::Unfold(kernel_size=" << options.kernel_size() << ", dilation=" << options.dilation() << ", padding=" << options.padding()
          << ", stride=" << options.stride() << ")";
 }
 Tensor UnfoldImpl::forward(const Tensor& input) { return functional::unfold(input, options); }

@@ -71,7 +71,7 @@ TEST(SyncBatchNorm, AloneItIsABatchNorm) {
   EXPECT_TRUE(std::dynamic_pointer_cast<nn::SyncBatchNormImpl>(sync->clone()));
   std::ostringstream text;
   text << sync;
-  EXPECT_EQ(text.str(), "cresset::nn::SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)");
+  EXPECT_EQ(text.str(), "torch::nn::SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)");
 }
 
 struct NetImpl : nn::Module {

@@ -136,7 +136,7 @@ TEST(Lazy, Prints) {
   text << layer;
   layer(ones({1, 3}));
   text << ' ' << layer;
-  EXPECT_EQ(text.str(), "cresset::nn::LazyLinear(in_features=0, out_features=2, bias=true) cresset::nn::Linear(in_features=3, out_features=2, bias=true)");
+  EXPECT_EQ(text.str(), "torch::nn::LazyLinear(in_features=0, out_features=2, bias=true) torch::nn::Linear(in_features=3, out_features=2, bias=true)");
 }
 
 TEST(Lazy, ParametersOfOnesOwn) {

@@ -182,7 +182,7 @@ TEST(Module, LoadRefusesAnotherShape) {
   std::stringstream file;
   save(linear, file);
   EXPECT_EQ(message_of([&] { load(larger, file); }),
-            "load: the archive is not the state of cresset::nn::LinearImpl; of another shape: weight is [2, 2], expected [3, 2], bias is [2], expected [3]");
+            "load: the archive is not the state of torch::nn::LinearImpl; of another shape: weight is [2, 2], expected [3, 2], bias is [2], expected [3]");
 }
 
 TEST(Module, ErrorsNameThePath) {
@@ -198,11 +198,11 @@ TEST(Module, PrintsTheTree) {
   std::ostringstream text;
   text << sequential;
   EXPECT_EQ(text.str(),
-            "cresset::nn::Sequential(\n"
-            "  (0): cresset::nn::Conv2d(1, 2, kernel_size=[3, 3], stride=[1, 1], padding=[1, 1], bias=false)\n"
-            "  (1): cresset::nn::ReLU(inplace=true)\n"
-            "  (2): cresset::nn::Sequential(\n"
-            "    (fc): cresset::nn::Linear(in_features=2, out_features=3, bias=true)\n"
+            "torch::nn::Sequential(\n"
+            "  (0): torch::nn::Conv2d(1, 2, kernel_size=[3, 3], stride=[1, 1], padding=[1, 1], bias=false)\n"
+            "  (1): torch::nn::ReLU(inplace=true)\n"
+            "  (2): torch::nn::Sequential(\n"
+            "    (fc): torch::nn::Linear(in_features=2, out_features=3, bias=true)\n"
             "  )\n"
             ")");
 }
