@@ -59,11 +59,11 @@ Tensor threshold(Tensor input, const ThresholdFuncOptions& o) {
 
 #define CRESSET_PRINT(Name, ...)                                         \
   void Name##Impl::pretty_print(std::ostream& stream) const {            \
-    stream << std::boolalpha << "cresset::nn::" #Name "(" __VA_ARGS__ << ")"; \
+    stream << std::boolalpha << "torch::nn::" #Name "(" __VA_ARGS__ << ")"; \
   }
 #define CRESSET_PRINT_INPLACE(Name)                                                         \
   void Name##Impl::pretty_print(std::ostream& stream) const {                               \
-    stream << "cresset::nn::" #Name "(" << (options.inplace() ? "inplace=true" : "") << ")"; \
+    stream << "torch::nn::" #Name "(" << (options.inplace() ? "inplace=true" : "") << ")"; \
   }
 
 Tensor ELUImpl::forward(Tensor input) { return functional::elu(std::move(input), options); }
@@ -76,6 +76,11 @@ Tensor GELUImpl::forward(Tensor input) { return functional::gelu(input, options)
 CRESSET_PRINT(GELU, )
 Tensor HardshrinkImpl::forward(Tensor input) { return functional::hardshrink(input, options); }
 CRESSET_PRINT(Hardshrink, << options.lambda())
+HardtanhImpl::HardtanhImpl(const HardtanhOptions& o) : OptionsLayer(o) { HardtanhImpl::reset(); }
+void HardtanhImpl::reset() {
+  CRESSET_CHECK_VALUE(options.min_val() < options.max_val(), "Hardtanh: max_val must be greater than min_val, got ", options.max_val(), " and ",
+                      options.min_val());
+}
 Tensor HardtanhImpl::forward(Tensor input) { return functional::hardtanh(std::move(input), options); }
 CRESSET_PRINT(Hardtanh, "min_val=" << options.min_val() << ", max_val=" << options.max_val() << (options.inplace() ? ", inplace=true" : ""))
 Tensor LeakyReLUImpl::forward(Tensor input) { return functional::leaky_relu(std::move(input), options); }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "cresset/nn/any.h"
 #include "cresset/nn/layer.h"
 #include "cresset/nn/linear.h"
 
@@ -93,7 +94,6 @@ CRESSET_DECLARE_ACTIVATION(SELU)
 CRESSET_DECLARE_ACTIVATION(GLU)
 CRESSET_DECLARE_ACTIVATION(GELU)
 CRESSET_DECLARE_ACTIVATION(Hardshrink)
-CRESSET_DECLARE_ACTIVATION(Hardtanh)
 CRESSET_DECLARE_ACTIVATION(LeakyReLU)
 CRESSET_DECLARE_ACTIVATION(ReLU)
 CRESSET_DECLARE_ACTIVATION(ReLU6)
@@ -102,6 +102,16 @@ CRESSET_DECLARE_ACTIVATION(CELU)
 CRESSET_DECLARE_ACTIVATION(Softplus)
 CRESSET_DECLARE_ACTIVATION(Softshrink)
 #undef CRESSET_DECLARE_ACTIVATION
+
+class CRESSET_API HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, HardtanhOptions> {
+ public:
+  // Errors: min_val is not below max_val.
+  explicit HardtanhImpl(const HardtanhOptions& options = {});
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(Tensor input);
+};
+CRESSET_LAYER(Hardtanh);
 
 #define CRESSET_DECLARE_PLAIN_ACTIVATION(Name)                                     \
   class CRESSET_API Name##Impl : public detail::PlainLayer<Name##Impl> {           \
@@ -188,6 +198,7 @@ class CRESSET_API MultiheadAttentionImpl : public Cloneable<MultiheadAttentionIm
   Tensor bias_k, bias_v;
   int64_t head_dim = 0;
   Tensor q_proj_weight, k_proj_weight, v_proj_weight;
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(MultiheadAttention);
 

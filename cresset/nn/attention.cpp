@@ -108,7 +108,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, con
 
 }  // namespace functional
 
-MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& o) : Cloneable("cresset::nn::MultiheadAttention"), options(o) {
+MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& o) : Cloneable("torch::nn::MultiheadAttention"), options(o) {
   MultiheadAttentionImpl::reset();
 }
 
@@ -161,5 +161,8 @@ std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const Tensor& query, 
     o.use_separate_proj_weight(true).q_proj_weight(q_proj_weight).k_proj_weight(k_proj_weight).v_proj_weight(v_proj_weight);
   return functional::multi_head_attention_forward(query, key, value, o);
 }
+
+// Which arguments containers may leave out.
+CRESSET_DEFINE_DEFAULT_ARGS(MultiheadAttentionImpl, {3, AnyValue(Tensor())}, {4, AnyValue(true)}, {5, AnyValue(Tensor())}, {6, AnyValue(true)})
 
 }  // namespace cresset::nn

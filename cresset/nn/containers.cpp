@@ -19,7 +19,7 @@ std::shared_ptr<Module> SequentialImpl::clone(const std::optional<Device>& devic
   return clone;
 }
 void SequentialImpl::reset() {}
-void SequentialImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::Sequential"; }
+void SequentialImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::Sequential"; }
 
 void SequentialImpl::push_back(std::string name, AnyModule module) {
   register_module(std::move(name), module.ptr());
@@ -69,7 +69,7 @@ AnyValue SequentialImpl::forward_values(std::vector<AnyValue>&& inputs) {
 }
 
 const AnyModule& SequentialImpl::module_at(size_t index) const {
-  CRESSET_CHECK_INDEX(index < size(), "Sequential: index ", index, " is out of range, size is ", size());
+  CRESSET_CHECK_INDEX(index < size(), "Sequential: Index out of range, got ", index, " for ", size(), " modules");
   return modules_[index];
 }
 
@@ -86,7 +86,7 @@ std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<Device>& devic
   return clone;
 }
 void ModuleListImpl::reset() {}
-void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::ModuleList"; }
+void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::ModuleList"; }
 
 void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
   register_module(std::to_string(modules_.size()), module);
@@ -94,14 +94,14 @@ void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
 }
 
 void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
-  CRESSET_CHECK_INDEX(index <= size(), "ModuleList: index ", index, " is out of range, size is ", size());
+  CRESSET_CHECK_INDEX(index <= size(), "ModuleList: Index out of range, got ", index, " for ", size(), " modules");
   modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
   for (size_t i = index; i + 1 < size(); i++) replace_module(std::to_string(i), modules_[i]);
   register_module(std::to_string(size() - 1), modules_.back());
 }
 
 std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
-  CRESSET_CHECK_INDEX(index < size(), "ModuleList: index ", index, " is out of range, size is ", size());
+  CRESSET_CHECK_INDEX(index < size(), "ModuleList: Index out of range, got ", index, " for ", size(), " modules");
   return modules_[index];
 }
 
@@ -114,7 +114,7 @@ std::shared_ptr<Module> ModuleDictImpl::clone(const std::optional<Device>& devic
   return clone;
 }
 void ModuleDictImpl::reset() {}
-void ModuleDictImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::ModuleDict"; }
+void ModuleDictImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::ModuleDict"; }
 
 std::shared_ptr<Module> ModuleDictImpl::pop(const std::string& key) {
   auto module = children_[key];
@@ -146,7 +146,7 @@ void print_parameter(std::ostream& stream, const std::string& key, const Tensor&
 ParameterListImpl::~ParameterListImpl() = default;
 void ParameterListImpl::reset() {}
 void ParameterListImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::ParameterList(\n";
+  stream << "torch::nn::ParameterList(\n";
   for (const auto& item : parameters_) {
     print_parameter(stream, item.key(), item.value());
     stream << '\n';
@@ -165,7 +165,7 @@ std::shared_ptr<Module> ParameterListImpl::clone(const std::optional<Device>& de
 ParameterDictImpl::~ParameterDictImpl() = default;
 void ParameterDictImpl::reset() {}
 void ParameterDictImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::ParameterDict(\n";
+  stream << "torch::nn::ParameterDict(\n";
   for (const auto& item : parameters_) {
     print_parameter(stream, item.key(), item.value());
     stream << '\n';
@@ -180,10 +180,6 @@ Tensor ParameterDictImpl::pop(const std::string& key) {
   parameters_.erase(key);
   return param;
 }
-void ParameterDictImpl::put(const std::string& key, const Tensor& param) {
-  if (Tensor* found = parameters_.find(key)) *found = param;
-  else insert(key, param);
-}
 std::shared_ptr<Module> ParameterDictImpl::clone(const std::optional<Device>& device) const {
   auto clone = std::make_shared<ParameterDictImpl>();
   for (const auto& item : parameters_) clone->register_parameter(item.key(), item.value().detach(), item.value().requires_grad());
@@ -194,7 +190,7 @@ std::shared_ptr<Module> ParameterDictImpl::clone(const std::optional<Device>& de
 FunctionalImpl::FunctionalImpl(Function function) : function_(std::move(function)) {}
 FunctionalImpl::~FunctionalImpl() = default;
 void FunctionalImpl::reset() {}
-void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::Functional()"; }
+void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::Functional()"; }
 Tensor FunctionalImpl::forward(Tensor input) { return function_(std::move(input)); }
 
 }  // namespace cresset::nn

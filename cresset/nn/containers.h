@@ -237,6 +237,8 @@ class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   void extend(const Container& container) {
     for (const auto& param : container) append(param);
   }
+  template <class Container>
+  void operator+=(const Container& container) { extend(container); }
   Iterator begin() { return parameters_.begin(); }
   ConstIterator begin() const { return parameters_.begin(); }
   Iterator end() { return parameters_.end(); }
@@ -256,7 +258,9 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   using ConstIterator = OrderedDict<std::string, Tensor>::ConstIterator;
 
   ParameterDictImpl() = default;
-  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& params) { update(params); }
+  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& params) {
+    for (const auto& item : params) insert(item.key(), item.value());
+  }
   ~ParameterDictImpl() override;
 
   void reset() override;
@@ -269,10 +273,11 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   const Tensor& get(const std::string& key) const { return parameters_[key]; }
   Tensor& operator[](const std::string& key) { return parameters_[key]; }
   const Tensor& operator[](const std::string& key) const { return parameters_[key]; }
-  // Replaces the parameters whose names are there, appends the others.
+  // Replaces the parameters of these names. Errors: a name that is not there; nothing has been replaced then.
   template <class Container>
   void update(const Container& container) {
-    for (const auto& item : container) put(item.key(), item.value());
+    for (const auto& item : container) get(item.key());
+    for (const auto& item : container) get(item.key()) = item.value();
   }
   std::vector<std::string> keys() const { return parameters_.keys(); }
   std::vector<Tensor> values() const { return parameters_.values(); }
@@ -284,9 +289,6 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   bool empty() const noexcept { return parameters_.is_empty(); }
   bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
   void clear() { parameters_.clear(); }
-
- private:
-  void put(const std::string& key, const Tensor& param);
 };
 CRESSET_LAYER(ParameterDict);
 

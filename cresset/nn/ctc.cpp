@@ -43,6 +43,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
                 const CTCLossFuncOptions& o) {
   const bool alone = log_probs.dim() == 2;
   CRESSET_CHECK(alone || log_probs.dim() == 3, "ctc_loss: log_probs must have 2 or 3 dimensions, got shape ", log_probs.sizes());
+  CRESSET_CHECK(is_integral_type(input_lengths.scalar_type(), false), "ctc_loss: input_lengths must be integral, got ", input_lengths.scalar_type());
+  CRESSET_CHECK(is_integral_type(target_lengths.scalar_type(), false), "ctc_loss: target_lengths must be integral, got ", target_lengths.scalar_type());
   const Tensor lp = alone ? log_probs.unsqueeze(1) : log_probs;
   const int64_t steps = lp.size(0), batch = lp.size(1), classes = lp.size(2);
   for (const Tensor& n : {input_lengths, target_lengths})
@@ -94,7 +96,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
 
 }  // namespace functional
 
-void CTCLossImpl::pretty_print(std::ostream& stream) const { stream << "cresset::nn::CTCLoss()"; }
+void CTCLossImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::CTCLoss()"; }
 Tensor CTCLossImpl::forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths) {
   return functional::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);
 }

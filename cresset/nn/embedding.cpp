@@ -63,7 +63,7 @@ void EmbeddingImpl::reset_parameters() {
 }
 
 void EmbeddingImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::Embedding(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();
+  stream << std::boolalpha << "torch::nn::Embedding(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();
   if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
   if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
   if (options.norm_type() != 2) stream << ", norm_type=" << options.norm_type();
@@ -111,7 +111,7 @@ void EmbeddingBagImpl::reset_parameters() {
 }
 
 void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "cresset::nn::EmbeddingBag(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();
+  stream << std::boolalpha << "torch::nn::EmbeddingBag(num_embeddings=" << options.num_embeddings() << ", embedding_dim=" << options.embedding_dim();
   if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
   if (options.norm_type() != 2) stream << ", norm_type=" << options.norm_type();
   if (options.scale_grad_by_freq()) stream << ", scale_grad_by_freq=true";
@@ -231,4 +231,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
 }
 
 }  // namespace functional
+// Which arguments containers may leave out.
+CRESSET_DEFINE_DEFAULT_ARGS(EmbeddingBagImpl, {1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
+
 }  // namespace cresset::nn

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "cresset/nn/any.h"
 #include "cresset/nn/layer.h"
 
 namespace cresset::nn {
@@ -89,6 +90,7 @@ class CRESSET_API EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
 
   EmbeddingBagOptions options;
   Tensor weight;
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 
 CRESSET_CLONES(EmbeddingBagImpl);

@@ -57,7 +57,7 @@ std::pair<Tensor, States> run_network(const RnnShape& s, const std::vector<Tenso
 }
 
 void print_network(std::ostream& stream, const char* name, const RnnShape& s) {
-  stream << std::boolalpha << "cresset::nn::" << name << "(input_size=" << s.input_size << ", hidden_size=" << s.hidden_size
+  stream << std::boolalpha << "torch::nn::" << name << "(input_size=" << s.input_size << ", hidden_size=" << s.hidden_size
          << ", num_layers=" << s.num_layers << ", bias=" << s.bias << ", batch_first=" << s.batch_first << ", dropout=" << s.dropout
          << ", bidirectional=" << s.bidirectional;
   if (s.proj_size > 0) stream << ", proj_size=" << s.proj_size;
@@ -143,6 +143,12 @@ States run_cell(RnnKind kind, const Tensor& w_ih, const Tensor& w_hh, const Tens
   return s;
 }
 
+template <class Options>
+void print_cell(std::ostream& stream, const char* name, const Options& o) {
+  stream << "torch::nn::" << name << "(" << o.input_size() << ", " << o.hidden_size();
+  if (!o.bias()) stream << ", bias=false";
+}
+
 RnnKind kind_of(rnn_nonlinearity_t nonlinearity) { return nonlinearity == kTanh ? RnnKind::tanh : RnnKind::relu; }
 
 }  // namespace
@@ -190,7 +196,9 @@ std::tuple<Tensor, Tensor> GRUImpl::forward(const Tensor& input, Tensor hx) {
 RNNCellImpl::RNNCellImpl(const RNNCellOptions& o)
     : RNNCellImplBase(detail::kind_of(o.nonlinearity()), o.input_size(), o.hidden_size(), o.bias()), options(o) {}
 void RNNCellImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::RNNCell(" << options.input_size() << ", " << options.hidden_size() << ")";
+  detail::print_cell(stream, "RNNCell", options);
+  if (options.nonlinearity() != kTanh) stream << ", nonlinearity=" << options.nonlinearity().name();
+  stream << ")";
 }
 Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
   return detail::run_cell(kind_, weight_ih, weight_hh, bias_ih, bias_hh, input, {hx, Tensor()}).hidden;
@@ -199,7 +207,8 @@ Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
 LSTMCellImpl::LSTMCellImpl(const LSTMCellOptions& o)
     : RNNCellImplBase(detail::RnnKind::lstm, o.input_size(), o.hidden_size(), o.bias()), options(o) {}
 void LSTMCellImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::LSTMCell(" << options.input_size() << ", " << options.hidden_size() << ")";
+  detail::print_cell(stream, "LSTMCell", options);
+  stream << ")";
 }
 std::tuple<Tensor, Tensor> LSTMCellImpl::forward(const Tensor& input, HiddenStates hx) {
   detail::States initial;
@@ -211,10 +220,19 @@ std::tuple<Tensor, Tensor> LSTMCellImpl::forward(const Tensor& input, HiddenStat
 GRUCellImpl::GRUCellImpl(const GRUCellOptions& o)
     : RNNCellImplBase(detail::RnnKind::gru, o.input_size(), o.hidden_size(), o.bias()), options(o) {}
 void GRUCellImpl::pretty_print(std::ostream& stream) const {
-  stream << "cresset::nn::GRUCell(" << options.input_size() << ", " << options.hidden_size() << ")";
+  detail::print_cell(stream, "GRUCell", options);
+  stream << ")";
 }
 Tensor GRUCellImpl::forward(const Tensor& input, const Tensor& hx) {
   return detail::run_cell(kind_, weight_ih, weight_hh, bias_ih, bias_hh, input, {hx, Tensor()}).hidden;
 }
+
+// Which arguments containers may leave out.
+CRESSET_DEFINE_DEFAULT_ARGS(RNNImpl, {1, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(LSTMImpl, {1, AnyValue(HiddenStates())})
+CRESSET_DEFINE_DEFAULT_ARGS(GRUImpl, {1, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(RNNCellImpl, {1, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(LSTMCellImpl, {1, AnyValue(HiddenStates())})
+CRESSET_DEFINE_DEFAULT_ARGS(GRUCellImpl, {1, AnyValue(Tensor())})
 
 }  // namespace cresset::nn

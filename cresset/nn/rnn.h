@@ -70,13 +70,31 @@ struct RnnShape {
   int64_t output_size() const { return proj_size > 0 ? proj_size : hidden_size; }
 };
 
+// What the options of all kinds have in common.
+struct CRESSET_API RNNOptionsBase {
+  explicit RNNOptionsBase(const RnnShape& s)
+      : input_size_(s.input_size), hidden_size_(s.hidden_size), num_layers_(s.num_layers), bias_(s.bias), batch_first_(s.batch_first),
+        dropout_(s.dropout), bidirectional_(s.bidirectional), proj_size_(s.proj_size) {}
+  CRESSET_ARG(int64_t, input_size);
+  CRESSET_ARG(int64_t, hidden_size);
+  CRESSET_ARG(int64_t, num_layers);
+  CRESSET_ARG(bool, bias);
+  CRESSET_ARG(bool, batch_first);
+  CRESSET_ARG(double, dropout);
+  CRESSET_ARG(bool, bidirectional);
+  CRESSET_ARG(int64_t, proj_size);
+};
+
 // The weights of all layers and directions.
 template <class Derived>
 class CRESSET_API RNNImplBase : public Cloneable<Derived> {
  public:
-  explicit RNNImplBase(RnnShape shape) : shape_(shape) { RNNImplBase::reset(); }
+  explicit RNNImplBase(RnnShape shape) : options_base(shape), shape_(shape) { RNNImplBase::reset(); }
   void reset() override;
   void reset_parameters();
+  // Weights need no common memory here: does nothing.
+  void flatten_parameters() {}
+  RNNOptionsBase options_base;
   // In the order of registration: for each layer and direction weight_ih, weight_hh, bias_ih, bias_hh, weight_hr as far as they exist.
   std::vector<Tensor> all_weights() const { return this->parameters(false); }
 
@@ -98,7 +116,7 @@ class CRESSET_API RNNImpl : public detail::RNNImplBase<RNNImpl> {
   // cresset/nn/packed.h
   std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
   RNNOptions options;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(RNN);
 
@@ -116,7 +134,7 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   std::tuple<utils::rnn::PackedSequence, std::tuple<Tensor, Tensor>> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input,
                                                                                               HiddenStates hx = std::nullopt);
   LSTMOptions options;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(HiddenStates())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(LSTM);
 
@@ -131,7 +149,7 @@ class CRESSET_API GRUImpl : public detail::RNNImplBase<GRUImpl> {
   // cresset/nn/packed.h
   std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
   GRUOptions options;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(GRU);
 
@@ -182,7 +200,7 @@ class CRESSET_API RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input, const Tensor& hx = {});
   RNNCellOptions options;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(RNNCell);
 
@@ -196,7 +214,7 @@ class CRESSET_API LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
   void pretty_print(std::ostream& stream) const override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, HiddenStates hx = std::nullopt);
   LSTMCellOptions options;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(HiddenStates())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(LSTMCell);
 
@@ -209,7 +227,7 @@ class CRESSET_API GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input, const Tensor& hx = {});
   GRUCellOptions options;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(GRUCell);
 

@@ -55,16 +55,16 @@ void TransformerDecoderLayerImpl::reset() {
   const auto attention = MultiheadAttentionOptions(options.d_model(), options.nhead()).dropout(p);
   const LayerNormOptions norm({options.d_model()});
   self_attn = register_module("self_attn", MultiheadAttention(attention));
-  dropout1 = register_module("dropout1", Dropout(p));
-  norm1 = register_module("norm1", LayerNorm(norm));
   multihead_attn = register_module("multihead_attn", MultiheadAttention(attention));
-  dropout2 = register_module("dropout2", Dropout(p));
-  norm2 = register_module("norm2", LayerNorm(norm));
   linear1 = register_module("linear1", Linear(options.d_model(), options.dim_feedforward()));
   dropout = register_module("dropout", Dropout(p));
   linear2 = register_module("linear2", Linear(options.dim_feedforward(), options.d_model()));
-  dropout3 = register_module("dropout3", Dropout(p));
+  norm1 = register_module("norm1", LayerNorm(norm));
+  norm2 = register_module("norm2", LayerNorm(norm));
   norm3 = register_module("norm3", LayerNorm(norm));
+  dropout1 = register_module("dropout1", Dropout(p));
+  dropout2 = register_module("dropout2", Dropout(p));
+  dropout3 = register_module("dropout3", Dropout(p));
 }
 
 void TransformerDecoderLayerImpl::reset_parameters() {
@@ -165,5 +165,12 @@ Tensor TransformerImpl::generate_square_subsequent_mask(int64_t size) {
   CRESSET_CHECK_VALUE(size >= 0, "transformer: size of a mask must not be negative, got ", size);
   return cresset::full({size, size}, -std::numeric_limits<float>::infinity()).triu(1);
 }
+
+// Which arguments containers may leave out.
+CRESSET_DEFINE_DEFAULT_ARGS(TransformerEncoderLayerImpl, {1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(TransformerDecoderLayerImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(TransformerEncoderImpl, {1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(TransformerDecoderImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(TransformerImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())}, {6, AnyValue(Tensor())}, {7, AnyValue(Tensor())})
 
 }  // namespace cresset::nn

@@ -55,7 +55,7 @@ class CRESSET_API TransformerEncoderLayerImpl : public Cloneable<TransformerEnco
   Linear linear2 = nullptr;
   LayerNorm norm1 = nullptr, norm2 = nullptr;
   Dropout dropout1 = nullptr, dropout2 = nullptr;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerEncoderLayer);
 
@@ -81,7 +81,7 @@ class CRESSET_API TransformerDecoderLayerImpl : public Cloneable<TransformerDeco
   Linear linear2 = nullptr;
   Dropout dropout3 = nullptr;
   LayerNorm norm3 = nullptr;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerDecoderLayer);
 
@@ -118,7 +118,7 @@ class CRESSET_API TransformerEncoderImpl : public Cloneable<TransformerEncoderIm
   TransformerEncoderOptions options;
   ModuleList layers = nullptr;
   AnyModule norm;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerEncoder);
 
@@ -135,7 +135,7 @@ class CRESSET_API TransformerDecoderImpl : public Cloneable<TransformerDecoderIm
   TransformerDecoderOptions options;
   ModuleList layers = nullptr;
   AnyModule norm;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(TransformerDecoder);
 
@@ -169,8 +169,7 @@ class CRESSET_API TransformerImpl : public Cloneable<TransformerImpl> {
 
   TransformerOptions options;
   AnyModule encoder, decoder;
-  CRESSET_FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())},
-                                   {6, AnyValue(Tensor())}, {7, AnyValue(Tensor())})
+  CRESSET_DECLARE_DEFAULT_ARGS()
 };
 CRESSET_LAYER(Transformer);
 

@@ -158,6 +158,10 @@ class Losses(unittest.TestCase):
         arguments = scores, torch.tensor([[1, 2]]), torch.tensor([1]), torch.tensor([2])
         self.assertEqual(F.ctc_loss(*arguments).item(), float("inf"))
         self.assertEqual(F.ctc_loss(*arguments, zero_infinity=True).item(), 0)
+        with self.assertRaisesRegex(RuntimeError, "input_lengths must be integral"):
+            F.ctc_loss(scores, torch.tensor([[1, 2]]), torch.tensor([4.0]), torch.tensor([2]))
+        with self.assertRaisesRegex(RuntimeError, "target_lengths must be integral"):
+            F.ctc_loss(scores, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2.0]))
 
     def test_margins(self):
         x, y = torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]])

@@ -337,6 +337,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     8.0
     """
     code = _code(reduction)
+    for name, n in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if isinstance(n, torch.Tensor) and (n.is_floating_point() or n.is_complex() or n.dtype == torch.bool):
+            raise RuntimeError(f"ctc_loss: {name} must be integral, got {n.dtype}")
     if any(isinstance(n, torch.Tensor) and _batched_parts(n) for n in (targets, input_lengths, target_lengths)):
         # Lengths and labels decide how much is computed.
         inputs = (log_probs, targets, input_lengths, target_lengths)
