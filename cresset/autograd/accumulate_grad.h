@@ -8,7 +8,7 @@ namespace autograd {
 
 struct CRESSET_API AccumulateGrad final : public Node {
   explicit AccumulateGrad(Tensor variable);
-  std::string name() const override { return "AccumulateGrad"; }
+  std::string name() const override { return "torch::autograd::AccumulateGrad"; }
   const Tensor& variable() const { return variable_; }
 
  protected:

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "cresset/autograd/accumulate_grad.h"
+#include "cresset/autograd/function_parts.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/autograd/graph_task.h"
 #include "cresset/autograd/run_state.h"
@@ -57,7 +58,7 @@ CRESSET_NOINLINE void convert_gradient(const std::string& name, size_t i, const 
   }
   if (grad.sizes() != wanted.sizes()) {
     CRESSET_CHECK(expands_to(wanted.sizes(), grad.sizes()), name, ": returned an invalid gradient for input ", i, ", got shape ",
-                  grad.sizes(), ", expected a shape compatible with ", wanted.sizes());
+                  grad.sizes(), ", expected shape compatible with ", wanted.sizes());
     grad = sum_to_size(grad, wanted.sizes());
   }
   // From complex to real this keeps the real part.
@@ -68,6 +69,21 @@ CRESSET_NOINLINE void convert_gradient(const std::string& name, size_t i, const 
     grad = grad.to(wanted.device());
   }
 }
+
+}  // namespace
+
+void validate_outputs(const std::vector<std::optional<InputMetadata>>& metadata, variable_list& grads,
+                      const std::function<std::string(const std::string&)>& format_error) {
+  try {
+    CRESSET_CHECK(grads.size() == metadata.size(), "backward: expected ", metadata.size(), " gradients, got ", grads.size());
+    for (size_t i = 0; i < grads.size(); i++)
+      if (grads[i].defined()) convert_gradient("backward", i, metadata[i].value_or(InputMetadata()), grads[i]);
+  } catch (const Error& error) {
+    cresset::detail::throw_error<Error>(format_error(error.what()));
+  }
+}
+
+namespace {
 
 // Brings the gradient for an edge to the shape, dtype and device of what was the node's input.
 inline void fit_gradient(const Node* from, size_t i, const Edge& edge, Tensor& grad) {

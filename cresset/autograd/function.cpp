@@ -119,7 +119,7 @@ std::string CustomNode::name() const {
   char* readable = abi::__cxa_demangle(type_name_, nullptr, nullptr, &status);
   const std::string type = status == 0 ? readable : type_name_;
   std::free(readable);
-  return "CppNode<" + type + ">";
+  return "torch::autograd::CppNode<" + type + ">";
 }
 
 void CustomNode::release_variables() {

@@ -1,6 +1,40 @@
 #include "cresset/autograd/function_parts.h"
 
+#include "cresset/autograd/generated_support.h"
+
 namespace cresset::autograd {
+
+namespace {
+
+struct UndefinedGradBackward final : Node {
+  UndefinedGradBackward() { wants_undefined_ = true; }
+  std::string name() const override { return "torch::autograd::UndefinedGradBackward"; }
+
+ protected:
+  variable_list apply(variable_list&&) override { return variable_list(num_outputs()); }
+};
+
+}  // namespace
+
+variable_list UndefinedGrad::apply(variable_list&& inputs) {
+  variable_list outputs;
+  for (const Tensor& input : inputs) outputs.push_back(input.defined() ? input.detach() : input);
+  if (!any_requires_grad(TensorList(inputs))) return outputs;
+  const auto node = make_node<UndefinedGradBackward>();
+  set_next_edges(*node, TensorList(inputs));
+  set_history(TensorList(outputs), node);
+  return outputs;
+}
+
+impl::ViewMeta impl::get_view_autograd_meta(const Tensor& view) {
+  CRESSET_CHECK(view.is_view(), "get_view_autograd_meta: the tensor is not a view");
+  switch (view.impl()->view_creation()) {
+    case ViewCreation::NoGrad: return ViewMeta(CreationMeta::NO_GRAD_MODE);
+    case ViewCreation::MultiOutput: return ViewMeta(CreationMeta::MULTI_OUTPUT_NODE);
+    case ViewCreation::Inference: return ViewMeta(CreationMeta::INFERENCE_MODE);
+    default: return ViewMeta(CreationMeta::DEFAULT);
+  }
+}
 
 void check_variable_result(const Tensor& original, const Tensor& result, const std::string& hook_name) {
   CRESSET_CHECK(original.scalar_type() == result.scalar_type(), "hook '", hook_name, "' has changed the dtype, got ", result.scalar_type(), ", expected ",

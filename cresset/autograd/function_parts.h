@@ -1,6 +1,7 @@
 #pragma once
 // The parts of custom functions under LibTorch's names, for functions of one's own that are put together by hand.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -49,6 +50,43 @@ T to_output_type(optional_variable_list& outputs) {
 
 // Errors: what a hook returned has another dtype, device or shape than what it got.
 CRESSET_API void check_variable_result(const Tensor& original, const Tensor& result, const std::string& hook_name);
+
+// Brings each gradient to the shape, dtype and device of its metadata, summing what broadcasting had expanded; no metadata: the gradient is
+// dropped. Errors: a gradient that does not fit; `format_error` gets the text and returns the one to raise.
+CRESSET_API void validate_outputs(const std::vector<std::optional<InputMetadata>>& metadata, variable_list& grads,
+                                  const std::function<std::string(const std::string&)>& format_error);
+
+// Returns its inputs as they are; backward, no gradient comes through.
+struct CRESSET_API UndefinedGrad {
+  variable_list apply(variable_list&& inputs);
+  variable_list operator()(variable_list&& inputs) { return apply(std::move(inputs)); }
+};
+
+// How a view came to be, which decides whether it may be changed in place.
+enum class CreationMeta : uint8_t { DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE };
+namespace impl {
+class ViewMeta {
+ public:
+  explicit ViewMeta(CreationMeta creation) : creation_(creation) {}
+  const ViewMeta* operator->() const { return this; }
+  CreationMeta get_creation_meta() const { return creation_; }
+
+ private:
+  CreationMeta creation_;
+};
+// Errors: not a view.
+CRESSET_API ViewMeta get_view_autograd_meta(const Tensor& view);
+
+class VersionCounter {
+ public:
+  explicit VersionCounter(uint32_t version) : version_(version) {}
+  uint32_t current_version() const { return version_; }
+
+ private:
+  uint32_t version_;
+};
+inline VersionCounter version_counter(const Tensor& t) { return VersionCounter(static_cast<uint32_t>(t._version())); }
+}  // namespace impl
 
 // Forward mode under Python's names.
 namespace forward_ad {

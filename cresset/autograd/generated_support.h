@@ -99,7 +99,7 @@ CRESSET_API void check_not_released(bool released);
 // For operators without a gradient formula: raises when backward reaches it.
 struct CRESSET_API NotImplementedBackward final : public Node {
   explicit NotImplementedBackward(std::string op) : op_(std::move(op)) {}
-  std::string name() const override { return "NotImplemented"; }
+  std::string name() const override { return "torch::autograd::NotImplemented"; }
 
  protected:
   variable_list apply(variable_list&& grads) override;

@@ -98,7 +98,7 @@ struct CRESSET_API Node : public RefCounted {
   // Runs `apply` with the checks and traces of anomaly mode, but without hooks.
   variable_list operator()(variable_list&& grads);
 
-  // "MulBackward0".
+  // As LibTorch prints it: "MulBackward1", "torch::autograd::AccumulateGrad".
   virtual std::string name() const;
   // Drops the saved tensors: their memory is free although somebody may still hold the graph.
   virtual void release_variables() {}

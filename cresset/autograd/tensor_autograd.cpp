@@ -36,7 +36,11 @@ void check_hook_position(size_t position, size_t count, const char* op) {
 
 }  // namespace
 
-bool Tensor::requires_grad() const { return autograd::impl::requires_grad(checked()); }
+bool Tensor::requires_grad() const {
+  const TensorImpl& t = checked();
+  if (autograd::impl::requires_grad(t)) return true;
+  return CRESSET_UNLIKELY(t.is_inference()) && t.autograd() && get_autograd_meta(t)->requires_grad();
+}
 
 const Tensor& Tensor::requires_grad_(bool on) const {
   TensorImpl& t = checked();

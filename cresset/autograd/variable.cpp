@@ -64,6 +64,7 @@ AutogradMeta& materialize_autograd_meta(TensorImpl& t) {
 }
 
 bool requires_grad_slow(const TensorImpl& t) {
+  if (CRESSET_UNLIKELY(t.is_inference())) return false;
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta && meta->requires_grad()) return true;
   if (t.is_view()) return requires_grad(*t.view_base());

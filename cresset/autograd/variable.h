@@ -17,6 +17,7 @@ inline AutogradMeta* get_autograd_meta(const TensorImpl& t) { return static_cast
 CRESSET_API AutogradMeta& materialize_autograd_meta(TensorImpl& t);
 inline AutogradMeta& materialize_autograd_meta(const Tensor& t) { return materialize_autograd_meta(*t.impl()); }
 
+// Whether operators on `t` are recorded. Those on inference tensors that require grad are not, but beside a tensor that is they get their edge.
 CRESSET_API bool requires_grad_slow(const TensorImpl& t);
 inline bool requires_grad(const TensorImpl& t) {
   return CRESSET_UNLIKELY(t.layers() & kAutogradLayer) && requires_grad_slow(t);

@@ -7,15 +7,16 @@
 
 namespace cresset {
 
-// A number on the left becomes a wrapped 0-d tensor, or the op that swaps its arguments.
+// A number on the left becomes a wrapped 0-d tensor, or the op that swaps its arguments. LibTorch's `1 - x` is recorded as a difference of
+// tensors, where Python's is the op with swapped arguments; its `1 / x` is one division, where Python's multiplies by the reciprocal.
 #define CRESSET_DEFINE_OPERATOR(op, name, left)                                             \
   Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); }               \
   Tensor operator op(const Tensor& a, const Scalar& b) { return name(a, b); }               \
   Tensor operator op(const Scalar& a, const Tensor& b) { return left; }
 CRESSET_DEFINE_OPERATOR(+, add, add(b, a))
-CRESSET_DEFINE_OPERATOR(-, sub, rsub(b, a))
+CRESSET_DEFINE_OPERATOR(-, sub, b.requires_grad() ? sub(wrapped_scalar_tensor(a, b.device()), b) : rsub(b, a))
 CRESSET_DEFINE_OPERATOR(*, mul, mul(b, a))
-CRESSET_DEFINE_OPERATOR(/, div, mul(reciprocal(b), a))  // as LibTorch and Python have it, to the bit
+CRESSET_DEFINE_OPERATOR(/, div, div(wrapped_scalar_tensor(a, b.device()), b))
 CRESSET_DEFINE_OPERATOR(%, remainder, remainder(wrapped_scalar_tensor(a, b.device()), b))
 CRESSET_DEFINE_OPERATOR(==, eq, eq(b, a))
 CRESSET_DEFINE_OPERATOR(!=, ne, ne(b, a))

@@ -1,6 +1,7 @@
 // Nodes of the graph as Python objects: one type for each name, identity while the object lives, inspection and hooks.
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "cresset/autograd/accumulate_grad.h"
@@ -42,6 +43,23 @@ void node_dealloc(PyObject* self) {
 PyObject* node_repr(PyObject* self) {
   const char* name = strrchr(Py_TYPE(self)->tp_name, '.');
   return PyUnicode_FromFormat("<%s object at %p>", name ? name + 1 : Py_TYPE(self)->tp_name, static_cast<void*>(self));
+}
+
+// The node's name, numbers being tensors: x * 2 is a "MulBackward0" in Python, and not a "MulBackward1".
+std::string python_name(const Node& node) {
+  static const auto* others = new std::unordered_map<std::string, std::string>{
+#include "cresset/ops/python_grad_names.inc"
+  };
+  std::string name = node.name();
+  const auto found = others->find(name);
+  return found == others->end() ? name : found->second;
+}
+// The same without namespaces.
+std::string type_name(const Node& node) {
+  std::string name = python_name(node);
+  const std::string_view space = "torch::autograd::";
+  if (name.compare(0, space.size(), space) == 0) name.erase(0, space.size());
+  return name;
 }
 
 // The type of the objects of nodes of this name.
@@ -88,9 +106,7 @@ PyObject* property(PyObject* self, void*) {
   return method<F>(self, nullptr);
 }
 
-PyObject* get_name(Node& node) {
-  return PyUnicode_FromString(node.is_accumulate_grad() ? "torch::autograd::AccumulateGrad" : node.name().c_str());
-}
+PyObject* get_name(Node& node) { return PyUnicode_FromString(python_name(node).c_str()); }
 PyObject* get_sequence_nr(Node& node) { return PyLong_FromUnsignedLongLong(node.sequence_nr()); }
 PyObject* get_next_functions(Node& node) {
   Ref tuple = checked(PyTuple_New(node.num_outputs()));
@@ -204,7 +220,7 @@ PyObject* wrap(const intrusive_ptr<Node>& node) {
   if (PyObject* context = context_of_node(*node)) return Ref::share(context).release();
   const auto found = objects().find(node.get());
   if (found != objects().end()) return Ref::share(found->second).release();
-  PyTypeObject* type = type_named(node->name(), node->is_accumulate_grad() ? accumulate_type : node_type);
+  PyTypeObject* type = type_named(type_name(*node), node->is_accumulate_grad() ? accumulate_type : node_type);
   PyObject* o = type->tp_alloc(type, 0);
   if (!o) throw PythonError();
   new (&reinterpret_cast<NodeObject*>(o)->node) intrusive_ptr<Node>(node);

@@ -239,7 +239,7 @@ TEST(Graph, RecordsNamesAndEdges) {
   const Tensor y = x * 2;
   EXPECT_EQ(y.grad_fn()->name().substr(0, 3), "Mul");
   const auto& next = y.grad_fn()->next_edge(0).function;
-  EXPECT_EQ(next->name(), "AccumulateGrad");
+  EXPECT_EQ(next->name(), "torch::autograd::AccumulateGrad");
   EXPECT_TRUE(y.grad_fn()->should_compute_output(0));
   EXPECT_FALSE(y.is_leaf());
   EXPECT_TRUE(x.is_leaf());

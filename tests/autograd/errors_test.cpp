@@ -106,12 +106,12 @@ TEST(Mistakes, RemovingAHookThatIsNotThere) {
 TEST(Mistakes, HookChangesTheShape) {
   const Tensor x = leaf({1, 2});
   x.register_hook([](const Tensor&) { return vec({1}); });
-  EXPECT_MISTAKE(Error, x.sum().backward(), "hook on AccumulateGrad: changed the shape of the gradient, got [1], expected [2]");
+  EXPECT_MISTAKE(Error, x.sum().backward(), "hook on torch::autograd::AccumulateGrad: changed the shape of the gradient, got [1], expected [2]");
 }
 TEST(Mistakes, HookChangesTheDtype) {
   const Tensor x = leaf({1});
   x.register_hook([](const Tensor& g) { return g.to(kFloat); });
-  EXPECT_MISTAKE(Error, x.sum().backward(), "hook on AccumulateGrad: changed the dtype of the gradient, got float32, expected float64");
+  EXPECT_MISTAKE(Error, x.sum().backward(), "hook on torch::autograd::AccumulateGrad: changed the dtype of the gradient, got float32, expected float64");
 }
 TEST(Mistakes, PreHookReturnsTheWrongNumber) {
   const Tensor y = leaf({1}) + 1;
@@ -209,7 +209,7 @@ TEST(Mistakes, CustomFunctionReturnsTooManyGradients) {
 }
 TEST(Mistakes, CustomFunctionReturnsAGradientOfTheWrongShape) {
   EXPECT_MISTAKE_WITH(Error, WrongShape::apply(leaf({1, 2})).sum().backward(),
-                      "returned an invalid gradient for input 0, got shape [3], expected a shape compatible with [2]");
+                      "returned an invalid gradient for input 0, got shape [3], expected shape compatible with [2]");
 }
 TEST(Mistakes, CustomFunctionReturnsAGradientForANumber) {
   EXPECT_MISTAKE_WITH(Error, ForANumber::apply(leaf({1}), 2.0).backward(),

@@ -109,6 +109,17 @@ class Histories(unittest.TestCase):
             torch.ones(2, dtype=torch.complex64, requires_grad=True).to_sparse()
         self.assertTrue(torch.ones(2, requires_grad=True).to_sparse().requires_grad)
 
+    def test_inference_tensors_record_nothing_by_themselves(self):
+        with torch.inference_mode():
+            t = torch.ones(2).requires_grad_()
+        self.assertTrue(t.requires_grad)
+        for result in (t * t, t.view(2, 1), torch.cat([t, t])):
+            self.assertFalse(result.requires_grad)
+        self.assertFalse((t * t).is_inference())
+        x = torch.ones(2, requires_grad=True)
+        (t + x).sum().backward()
+        self.assertEqual(t.grad.tolist(), [1, 1])
+
     def test_inference_mode_leaves_histories_alone(self):
         x = torch.ones(2, 1, requires_grad=True)
         product, view = x * 2, x.view(2)

@@ -13,7 +13,7 @@ from .schema import SchemaError, parse_schema
 
 FIELDS = {
     "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
-    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": (bool, str), "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "any_layout": bool, "inplace_safe": bool, "inplace_promotes": bool,
+    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "python_grad_name": str, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": (bool, str), "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "any_layout": bool, "inplace_safe": bool, "inplace_promotes": bool,
     "output_differentiability": list, "aliases": list, "python": str, "jvp": str, "batch": str, "foreach": (list, bool), "test": dict, "doc": str, "example": str,
 }  # fmt: skip
 
@@ -94,7 +94,7 @@ class _Reader:
             file=self.path, line=self.head, schema=schema, kind=table["kind"], forms=forms, meta=table.get("meta"),
             kernel={kernel: ""} if isinstance(kernel, str) else kernel, inputs=tuple(table.get("inputs", ())),
             params=tuple(table.get("params", ())), check=table.get("check"), mask=table.get("mask"), grad=table.get("grad"),
-            grad_names=_names(table.get("grad_name")), grad_name_if=table.get("grad_name_if", {}), grad_once=table.get("grad_once", False), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
+            grad_names=_names(table.get("grad_name")), grad_name_if=table.get("grad_name_if", {}), python_grad_name=table.get("python_grad_name"), grad_once=table.get("grad_once", False), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
             out_overload=table.get("out_overload"),
             contiguous_out=table.get("contiguous_out", False), out_dtype=table.get("out_dtype"), out_apart=table.get("out_apart", False), out_body=table.get("out_body", False), out_same=table.get("out_same", False), out_overlap=table.get("out_overlap", False), any_device=table.get("any_device", False), any_layout=table.get("any_layout", False), inplace_safe=table.get("inplace_safe", False), inplace_promotes=table.get("inplace_promotes", False),
             output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),

@@ -173,6 +173,7 @@ class Row:
     grad: dict[str, str] | str | None = None
     grad_names: tuple[str, ...] = ()
     grad_name_if: dict[str, str] = dataclasses.field(default_factory=dict)
+    python_grad_name: str | None = None
     grad_once: bool = False
     cpp_name: str | None = None
     decomposition: str | None = None
