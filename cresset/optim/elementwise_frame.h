@@ -53,14 +53,21 @@ Tensor ElementwiseOptimizer<Options, ParamState>::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
   detail::check_dense(param_groups_, "optimizer");
+  // All states before the first parameter moves: one that cannot be made leaves every parameter as it is.
+  for (const auto& group : param_groups_) {
+    for (const Tensor& p : group.params()) {
+      if (!p.grad().defined() || state_.count(p.unsafeGetTensorImpl()) != 0) continue;
+      ParamState fresh;
+      start(p, fresh, static_cast<const Options&>(group.options()));
+      state_of<ParamState>(p) = std::move(fresh);
+    }
+  }
   for (auto& group : param_groups_) {
     const Options& o = static_cast<const Options&>(group.options());
     detail::StepLists<ParamState> lists;
     for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      const bool fresh = state_.find(p.unsafeGetTensorImpl()) == state_.end();
       ParamState& state = state_of<ParamState>(p);
-      if (fresh) start(p, state, o);
       state.step()++;
       lists.add(p, &state);
     }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cresset/optim/fields.h"
+#include "cresset/optim/lbfgs_state.h"
 #include "cresset/optim/line_search.h"
 
 namespace cresset::optim {
@@ -29,11 +30,11 @@ void LBFGSOptions::serialize(serialize::InputArchive& archive) {
 
 namespace {
 
-void write_list(serialize::OutputArchive& archive, const std::string& key, const std::vector<Tensor>& list) {
+void write_list(serialize::OutputArchive& archive, const std::string& key, const std::deque<Tensor>& list) {
   detail::write(archive, key + "_size", static_cast<int64_t>(list.size()));
   for (size_t i = 0; i < list.size(); i++) detail::write(archive, key + "_" + std::to_string(i), list[i]);
 }
-void read_list(serialize::InputArchive& archive, const std::string& key, std::vector<Tensor>& list) {
+void read_list(serialize::InputArchive& archive, const std::string& key, std::deque<Tensor>& list) {
   serialize::ArchiveValue stored;
   const int64_t size = archive.try_read(key + "_size", stored) ? stored.to_int() : 0;  // Python writes no empty lists
   list.clear();
@@ -168,9 +169,9 @@ Tensor LBFGS::step(LossClosure closure) {
       const Tensor y = grad.sub(state.prev_flat_grad()), s = d.mul(t), ys = y.dot(s);
       if (ys.item<double>() > 1e-10) {
         if (static_cast<int64_t>(state.old_dirs().size()) == o.history_size()) {
-          state.old_dirs().erase(state.old_dirs().begin());
-          state.old_stps().erase(state.old_stps().begin());
-          state.ro().erase(state.ro().begin());
+          state.old_dirs().pop_front();
+          state.old_stps().pop_front();
+          state.ro().pop_front();
         }
         state.old_dirs().push_back(y);
         state.old_stps().push_back(s);

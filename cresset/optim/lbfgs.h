@@ -28,24 +28,6 @@ struct CRESSET_API LBFGSOptions : public OptimizerCloneableOptions<LBFGSOptions>
   void set_lr(double lr) override { this->lr(lr); }
 };
 
-struct CRESSET_API LBFGSParamState : public OptimizerCloneableParamState<LBFGSParamState> {
-  CRESSET_ARG(int64_t, func_evals) = 0;
-  CRESSET_ARG(int64_t, n_iter) = 0;
-  CRESSET_ARG(double, t) = 0;
-  CRESSET_ARG(double, prev_loss) = 0;
-  CRESSET_ARG(Tensor, d) = {};
-  CRESSET_ARG(Tensor, H_diag) = {};
-  CRESSET_ARG(Tensor, prev_flat_grad) = {};
-  CRESSET_ARG(std::vector<Tensor>, old_dirs);
-  CRESSET_ARG(std::vector<Tensor>, old_stps);
-  CRESSET_ARG(std::vector<Tensor>, ro);
-  CRESSET_ARG(std::optional<std::vector<Tensor>>, al) = std::nullopt;
-
- public:
-  void serialize(serialize::InputArchive& archive) override;
-  void serialize(serialize::OutputArchive& archive) const override;
-};
-
 class CRESSET_API LBFGS : public Optimizer {
  public:
   // Errors: more than one group.

@@ -136,18 +136,18 @@ StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma) : EpochSch
 }
 double StepLR::rate(size_t, double now) { return last_epoch_ == 0 || last_epoch_ % step_size_ != 0 ? now : now * gamma_; }
 
-MultiStepLR::MultiStepLR(Optimizer& optimizer, const std::vector<int64_t>& milestones, double gamma) : EpochScheduler(optimizer), gamma_(gamma) {
-  for (const int64_t m : milestones) milestones_[m]++;
+MultiStepLR::MultiStepLR(Optimizer& optimizer, const std::vector<int64_t>& milestones, double gamma)
+    : EpochScheduler(optimizer), milestones_(milestones), gamma_(gamma) {
   begin();
 }
 double MultiStepLR::rate(size_t, double now) {
-  const auto at = milestones_.find(last_epoch_);
-  return at == milestones_.end() ? now : now * std::pow(gamma_, at->second);
+  const auto times = std::count(milestones_.begin(), milestones_.end(), last_epoch_);
+  return times == 0 ? now : now * std::pow(gamma_, times);
 }
 
 double MultiStepLR::first_rate(size_t group, double) {
   int passed = 0;
-  for (const auto& [epoch, count] : milestones_) passed += epoch <= 0 ? count : 0;
+  for (const int64_t epoch : milestones_) passed += epoch <= 0 ? 1 : 0;
   return base(group) * std::pow(gamma_, passed);
 }
 

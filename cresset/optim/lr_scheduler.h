@@ -4,7 +4,6 @@
 // LibTorch's: the first begins a step later, the second computes in single precision.)
 
 #include <functional>
-#include <map>
 #include <string>
 
 #include "cresset/optim/schedulers.h"
@@ -95,7 +94,7 @@ class CRESSET_API MultiStepLR : public EpochScheduler {
  private:
   double rate(size_t group, double now) override;
   double first_rate(size_t group, double now) override;
-  std::map<int64_t, int> milestones_;
+  std::vector<int64_t> milestones_;
   double gamma_;
 };
 

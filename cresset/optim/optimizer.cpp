@@ -1,8 +1,10 @@
 #include "cresset/optim/optimizer.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "cresset/core/uninitialized.h"
+#include "cresset/nn/archive_contents.h"
 #include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {
@@ -24,6 +26,30 @@ void OptimizerOptions::serialize(serialize::InputArchive&) { not_overridden("Opt
 void OptimizerOptions::serialize(serialize::OutputArchive&) const { not_overridden("OptimizerOptions::serialize"); }
 double OptimizerOptions::get_lr() const { not_overridden("OptimizerOptions::get_lr"); }
 void OptimizerOptions::set_lr(double) { not_overridden("OptimizerOptions::set_lr"); }
+
+namespace detail {
+
+namespace {
+
+template <class Entries>
+bool same(const Entries& a, const Entries& b) {
+  serialize::OutputArchive in_a, in_b;
+  a.serialize(in_a);
+  b.serialize(in_b);
+  const auto& left = in_a.contents();
+  const auto& right = in_b.contents();
+  const auto equal_values = [](const auto& x, const auto& y) { return x.first == y.first && x.second.text() == y.second.text(); };
+  const auto equal_tensors = [](const auto& x, const auto& y) { return x.first == y.first && cresset::equal(x.second, y.second); };
+  return std::equal(left.values.begin(), left.values.end(), right.values.begin(), right.values.end(), equal_values) &&
+         std::equal(left.tensors.begin(), left.tensors.end(), right.tensors.begin(), right.tensors.end(), equal_tensors);
+}
+
+}  // namespace
+
+bool same_entries(const OptimizerParamState& a, const OptimizerParamState& b) { return same(a, b); }
+bool same_entries(const OptimizerOptions& a, const OptimizerOptions& b) { return same(a, b); }
+
+}  // namespace detail
 
 OptimizerOptions& OptimizerParamGroup::options() {
   CRESSET_CHECK(options_, "optimizer: the parameter group has no options");

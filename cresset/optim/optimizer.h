@@ -25,6 +25,14 @@ class CRESSET_API OptimizerParamState {
   virtual void serialize(serialize::OutputArchive& archive) const;
 };
 
+class OptimizerOptions;
+
+namespace detail {
+// Whether two states, or two sets of options, write the same entries: numbers and tensors are compared by value.
+CRESSET_API bool same_entries(const OptimizerParamState& a, const OptimizerParamState& b);
+CRESSET_API bool same_entries(const OptimizerOptions& a, const OptimizerOptions& b);
+}  // namespace detail
+
 template <class Derived>
 class OptimizerCloneableParamState : public OptimizerParamState {
  public:
@@ -32,6 +40,10 @@ class OptimizerCloneableParamState : public OptimizerParamState {
     return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
   }
 };
+template <class Derived>
+bool operator==(const OptimizerCloneableParamState<Derived>& a, const OptimizerCloneableParamState<Derived>& b) { return detail::same_entries(a, b); }
+template <class Derived>
+bool operator!=(const OptimizerCloneableParamState<Derived>& a, const OptimizerCloneableParamState<Derived>& b) { return !(a == b); }
 
 class CRESSET_API OptimizerOptions {
  public:
@@ -51,6 +63,10 @@ class OptimizerCloneableOptions : public OptimizerOptions {
  public:
   std::unique_ptr<OptimizerOptions> clone() const override { return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this))); }
 };
+template <class Derived>
+bool operator==(const OptimizerCloneableOptions<Derived>& a, const OptimizerCloneableOptions<Derived>& b) { return detail::same_entries(a, b); }
+template <class Derived>
+bool operator!=(const OptimizerCloneableOptions<Derived>& a, const OptimizerCloneableOptions<Derived>& b) { return !(a == b); }
 
 // Parameters that share options; without options of its own a group takes the optimizer's defaults.
 class CRESSET_API OptimizerParamGroup {

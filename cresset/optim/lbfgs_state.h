@@ -1,0 +1,30 @@
+#pragma once
+// What L-BFGS remembers between steps, for programs that look at it.
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "cresset/optim/optimizer.h"
+
+namespace cresset::optim {
+
+struct CRESSET_API LBFGSParamState : public OptimizerCloneableParamState<LBFGSParamState> {
+  CRESSET_ARG(int64_t, func_evals) = 0;
+  CRESSET_ARG(int64_t, n_iter) = 0;
+  CRESSET_ARG(double, t) = 0;
+  CRESSET_ARG(double, prev_loss) = 0;
+  CRESSET_ARG(Tensor, d) = {};
+  CRESSET_ARG(Tensor, H_diag) = {};
+  CRESSET_ARG(Tensor, prev_flat_grad) = {};
+  CRESSET_ARG(std::deque<Tensor>, old_dirs);
+  CRESSET_ARG(std::deque<Tensor>, old_stps);
+  CRESSET_ARG(std::deque<Tensor>, ro);
+  CRESSET_ARG(std::optional<std::vector<Tensor>>, al) = std::nullopt;
+
+ public:
+  void serialize(serialize::InputArchive& archive) override;
+  void serialize(serialize::OutputArchive& archive) const override;
+};
+
+}  // namespace cresset::optim
