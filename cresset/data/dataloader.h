@@ -74,6 +74,8 @@ class Iterator {
   pointer operator->() const { return &**this; }
   bool operator==(const Iterator& o) const { return at_end() && o.at_end() ? true : state_ == o.state_; }
   bool operator!=(const Iterator& o) const { return !(*this == o); }
+  // Expires with the last copy of the iterator.
+  std::weak_ptr<void> watch() const { return state_; }
 
  private:
   struct State {
@@ -106,14 +108,20 @@ class DataLoaderBase {
   DataLoaderBase& operator=(const DataLoaderBase&) = delete;
   virtual ~DataLoaderBase() { join(); }
 
-  // Starts an epoch; iterators of the one before are no longer good.
+  // Starts an epoch; iterators of the one before are no longer good. Errors: workers prepare batches for one that is still there. An epoch
+  // that was broken off, whose iterators are gone, is dropped.
   Iterator<Batch> begin() {
-    if (pool_) pool_->drain();
+    if (pool_ && pool_->in_flight() > 0) {
+      if (!current_.expired()) detail::throw_epoch_in_flight();
+      pool_->drain();
+    }
     reset();
-    return Iterator<Batch>([this, epoch = epoch_] {
+    Iterator<Batch> first([this, epoch = epoch_] {
       if (epoch != epoch_) detail::throw_iterator_stale();
       return next();
     });
+    current_ = first.watch();
+    return first;
   }
   Iterator<Batch> end() { return Iterator<Batch>(); }
   // Ends the workers. No epoch may be started afterwards.
@@ -183,6 +191,7 @@ class DataLoaderBase {
 
   std::function<Dataset*(size_t worker)> dataset_of_;
   uint64_t seed_ = 0, epoch_ = 0, batch_number_ = 0;
+  std::weak_ptr<void> current_;  // of the iterator of the epoch
   // Last, so that its threads end before anything they use.
   std::unique_ptr<detail::WorkerPool> pool_;
 };

@@ -1,9 +1,11 @@
 #pragma once
-// A std::mutex that costs the compiler nothing, and its scope.
+// A std::mutex that costs the compiler nothing, with the condition of those who wait under it, and its scope.
 
+#include <functional>
 #include <memory>
+#include <optional>
 
-#include "cresset/base/macros.h"
+#include "cresset/data/worker_pool.h"
 
 namespace cresset::data::detail {
 
@@ -13,6 +15,9 @@ class CRESSET_API DataMutex {
   ~DataMutex();
   void lock();
   void unlock();
+  // Both by a thread that holds the lock. `wait` blocks until `ready` after some notify; false: the time is up.
+  void notify();
+  bool wait(const std::function<bool()>& ready, const std::optional<Milliseconds>& timeout = std::nullopt);
 
  private:
   struct State;

@@ -1,5 +1,5 @@
 #include "cresset/core/generator_scope.h"
-#include "cresset/data/mutex.h"
+#include "cresset/data/shuttle.h"
 #include "cresset/data/worker_pool.h"
 
 #include <chrono>
@@ -162,15 +162,32 @@ BatchRandomScope::~BatchRandomScope() = default;
 
 struct DataMutex::State {
   std::mutex mutex;
+  std::condition_variable changed;
 };
 DataMutex::DataMutex() : state_(std::make_unique<State>()) {}
 DataMutex::~DataMutex() = default;
 void DataMutex::lock() { state_->mutex.lock(); }
 void DataMutex::unlock() { state_->mutex.unlock(); }
+void DataMutex::notify() { state_->changed.notify_all(); }
+bool DataMutex::wait(const std::function<bool()>& ready, const std::optional<Milliseconds>& timeout) {
+  std::unique_lock<std::mutex> lock(state_->mutex, std::adopt_lock);
+  bool in_time = true;
+  if (timeout) in_time = state_->changed.wait_for(lock, std::chrono::milliseconds(timeout->count), ready);
+  else state_->changed.wait(lock, ready);
+  lock.release();
+  return in_time;
+}
+
+void throw_queue_timeout(int64_t milliseconds) {
+  cresset::detail::throw_error<Error>(cresset::str("data loader: Timeout, nothing arrived in the queue within ", milliseconds, " ms"));
+}
 
 uint64_t current_default_seed() { return default_generator().current_seed(); }
 
 void throw_iterator_stale() { cresset::detail::throw_error<Error>("data loader: the iterator belongs to an epoch that another begin() has ended"); }
+void throw_epoch_in_flight() {
+  cresset::detail::throw_error<Error>("data loader: begin() while another iterator is not yet exhausted; go through all of its batches, or make another loader");
+}
 void throw_iterator_end() { cresset::detail::throw_error<Error>("data loader: the iterator is past the end"); }
 
 }  // namespace detail

@@ -78,6 +78,7 @@ class CRESSET_API BatchRandomScope {
 
 CRESSET_API uint64_t current_default_seed();
 [[noreturn]] CRESSET_API void throw_iterator_stale();
+[[noreturn]] CRESSET_API void throw_epoch_in_flight();
 [[noreturn]] CRESSET_API void throw_iterator_end();
 
 }  // namespace detail

@@ -384,6 +384,15 @@ TEST(DataLoader, ABrokenOffEpochDoesNotDisturbTheNext) {
   EXPECT_EQ(epoch(*loader).size(), 20u);
 }
 
+TEST(DataLoader, RefusesASecondEpochBesideOneInFlight) {
+  auto loader = make_data_loader(Numbers(8).map(Stack()), DataLoaderOptions().batch_size(2).workers(2));
+  {
+    auto first = loader->begin();
+    EXPECT_THROW(loader->begin(), cresset::Error);
+  }
+  EXPECT_EQ(epoch(*loader).size(), 8u);
+}
+
 TEST(DataLoader, OldIteratorsSaySo) {
   auto loader = make_data_loader(Numbers(4).map(Stack()), 1);
   auto old = loader->begin();
