@@ -8,3 +8,4 @@
 #include "cresset/ops/from_data.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/indexing.h"
+#include "cresset/ops/moments.h"

@@ -167,6 +167,12 @@ class CRESSET_API Tensor {
 
 #include "cresset/ops/tensor_methods.inc"
 
+  // x.var(0) names a dimension, where var(bool unbiased) would take the number for a flag.
+  Tensor var(int dim) const;
+  Tensor var(int64_t dim) const;
+  Tensor std(int dim) const;
+  Tensor std(int64_t dim) const;
+
  private:
   TensorImpl& checked() const {
     if (CRESSET_UNLIKELY(!impl_)) throw_undefined();

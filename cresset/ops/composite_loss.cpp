@@ -4,6 +4,7 @@
 #include "cresset/dispatch/backend.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
+#include "cresset/ops/view_geometry.h"
 
 namespace cresset::ops::composite {
 
@@ -34,6 +35,13 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+  if (self.sizes() != target.sizes()) {
+    // As LibTorch has it: sizes of 1 do not count, so that [n, 1] beside [n] is n pairs and not n * n.
+    const Tensor x = self.squeeze(), y = target.squeeze();
+    CRESSET_CHECK(IntArrayRef(broadcast_shapes(x.sizes(), y.sizes())) == x.sizes(), "binary_cross_entropy: target does not fit input, got shapes ",
+                  target.sizes(), " and ", self.sizes());
+    return cresset::binary_cross_entropy(self, y.expand_as(x).reshape(self.sizes()), weight, reduction);
+  }
   CRESSET_CHECK(self.numel() == 0 || physical(self).lacks_data() || (physical(self).min().item<double>() >= 0 && physical(self).max().item<double>() <= 1),
                 "binary_cross_entropy: all elements of input should be between 0 and 1");
   // (N) beside (N, 1): what differs only in sizes of one is the same.

@@ -1,5 +1,8 @@
 // Losses with an operator of their own, against the steps that they stand for.
+#include <cmath>
+
 #include "cresset/cresset.h"
+#include "error_of.h"
 #include "gtest/gtest.h"
 
 namespace cresset {
@@ -42,6 +45,18 @@ TEST(CrossEntropy, IsNllOfLogSoftmaxWithTwoDerivatives) {
         EXPECT_TRUE(same(fused.second, steps.second));
         EXPECT_TRUE(same(fused.by_upstream, steps.by_upstream));
       }
+}
+
+TEST(BinaryCrossEntropy, SizesOfOneDoNotCount) {
+  const Tensor x = tensor({0.9f, 0.1f}).view({2, 1}).requires_grad_(true), y = tensor({1.0f, 0.0f});
+  const Tensor loss = binary_cross_entropy(x, y);
+  EXPECT_NEAR(loss.item<float>(), -std::log(0.9f), 1e-6);
+  loss.backward();
+  EXPECT_EQ(x.grad().sizes(), x.sizes());
+  EXPECT_EQ(binary_cross_entropy(x, y, {}, 0).sizes(), x.sizes());
+  EXPECT_EQ(binary_cross_entropy(x.view(-1), y.view({2, 1}), {}, 0).sizes(), y.sizes());
+  EXPECT_EQ(binary_cross_entropy(rand({3, 2}), y, {}, 0).sizes(), IntArrayRef({3, 2}));
+  EXPECT_NE(error_of([&] { binary_cross_entropy(x, ones({4})); }), "no error");
 }
 
 }  // namespace
