@@ -1,15 +1,14 @@
-// A small GPT over characters, trained on Tiny Shakespeare, then asked for some text: examples/python/char_gpt.py, number for
-// number.
+// A small GPT over characters, trained on Tiny Shakespeare, then asked for some text: examples/python/char_gpt.py, number for number.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
 
+#include "../command_line.h"
 #include "cresset/cresset.h"
 #include "cresset/transform/autocast.h"
 
@@ -23,8 +22,8 @@ struct BlockImpl : nn::Module {
         qkv(register_module("qkv", nn::Linear(width, 3 * width))),
         out(register_module("out", nn::Linear(width, width))),
         mlp(register_module("mlp", nn::Sequential())) {
-    mlp->push_back(
-        nn::Linear(width, 4 * width));  // one by one: C++ leaves the order of arguments open, and each draws random numbers
+    // One by one: C++ leaves the order of arguments open, and each draws random numbers.
+    mlp->push_back(nn::Linear(width, 4 * width));
     mlp->push_back(nn::GELU());
     mlp->push_back(nn::Linear(4 * width, width));
   }
@@ -50,9 +49,7 @@ struct GPTImpl : nn::Module {
       : context(context),
         symbol(register_module("symbol", nn::Embedding(symbols, width))),
         position(register_module("position", nn::Embedding(context, width))),
-        blocks(register_module("blocks", nn::Sequential())),
-        norm(nullptr),
-        head(nullptr) {
+        blocks(register_module("blocks", nn::Sequential())) {
     for (int64_t i = 0; i < layers; i++) blocks->push_back(Block(width, heads));
     norm = register_module("norm", nn::LayerNorm(nn::LayerNormOptions({width})));
     head = register_module("head", nn::Linear(width, symbols));
@@ -74,8 +71,8 @@ struct GPTImpl : nn::Module {
   int64_t context;
   nn::Embedding symbol, position;
   nn::Sequential blocks;
-  nn::LayerNorm norm;
-  nn::Linear head;
+  nn::LayerNorm norm = nullptr;
+  nn::Linear head = nullptr;
 };
 CRESSET_MODULE(GPT);
 
@@ -86,59 +83,19 @@ struct Settings {
   bool bf16 = false, losses = false;
 };
 
-static const char* kHelp =
-    "usage: char_gpt [options]\n"
-    "  --steps N       (500)\n"
-    "  --batch N       windows of text to a step (16)\n"
-    "  --lr X          learning rate of AdamW (0.001)\n"
-    "  --seed N        of initialisation and windows (1)\n"
-    "  --threads N     threads to compute with (all cores)\n"
-    "  --text FILE     text to learn\n"
-    "  --characters N  length of the text to write at the end (200)\n"
-    "  --bf16          mixed precision: products of matrices in bfloat16\n"
-    "  --losses        print the loss of every step with all digits\n";
-
-[[noreturn]] static void usage_error(const std::string& message) {
-  std::fprintf(stderr, "char_gpt: %s\n%s", message.c_str(), kHelp);
-  std::exit(2);
-}
-
-static double number(const std::string& flag, const char* text, double least) {
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  if (*text == '\0' || *end != '\0' || !(value >= least) || value > 1e9)
-    usage_error(flag + " expects a number of at least " + str(least) + ", got \"" + text + "\"");
-  return value;
-}
-
 static Settings parse(int argc, char** argv) {
   Settings s;
-  for (int i = 1; i < argc; i++) {
-    const std::string flag = argv[i];
-    if (flag == "--help" || flag == "-h") std::exit(std::fputs(kHelp, stdout) == EOF);
-    if (flag == "--losses" || flag == "--bf16") {
-      (flag == "--bf16" ? s.bf16 : s.losses) = true;
-      continue;
-    }
-    if (i + 1 == argc) usage_error(flag + " expects a value, or is not known");
-    const char* value = argv[++i];
-    if (flag == "--steps")
-      s.steps = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--batch")
-      s.batch = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--lr")
-      s.lr = number(flag, value, 1e-12);
-    else if (flag == "--seed")
-      s.seed = static_cast<long>(number(flag, value, 0));
-    else if (flag == "--threads")
-      s.threads = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--characters")
-      s.characters = static_cast<long>(number(flag, value, 0));
-    else if (flag == "--text")
-      s.text = value;
-    else
-      usage_error("unknown option " + flag);
-  }
+  CommandLine("char_gpt")
+      .number("--steps", s.steps, 1, "(500)")
+      .number("--batch", s.batch, 1, "windows of text to a step (16)")
+      .real("--lr", s.lr, 1e-12, "learning rate of AdamW (0.001)")
+      .number("--seed", s.seed, 0, "of initialisation and windows (1)")
+      .number("--threads", s.threads, 1, "threads to compute with (all cores)")
+      .text("--text", "FILE", s.text, "text to learn")
+      .number("--characters", s.characters, 0, "length of the text to write at the end (200)")
+      .flag("--bf16", s.bf16, "mixed precision: products of matrices in bfloat16")
+      .flag("--losses", s.losses, "print the loss of every step with all digits")
+      .parse(argc, argv);
   return s;
 }
 
@@ -152,7 +109,6 @@ static void run(const Settings& s) {
   std::vector<int64_t> numbers;
   for (char c : text) numbers.push_back(static_cast<int64_t>(alphabet.find(c)));
   const Tensor data = tensor(numbers);
-
   manual_seed(static_cast<uint64_t>(s.seed));
   GPT model(static_cast<int64_t>(alphabet.size()));
   if (data.numel() < model->context + 2) throw std::runtime_error(s.text + " is too short: " + str(data.numel()) + " characters");
@@ -161,10 +117,7 @@ static void run(const Settings& s) {
   for (long step = 0; step < s.steps; step++) {
     const Tensor starts = randint(data.numel() - model->context - 1, {s.batch});
     std::vector<Tensor> windows;
-    for (int64_t i = 0; i < s.batch; i++) {
-      const int64_t start = starts[i].item<int64_t>();
-      windows.push_back(data.slice(0, start, start + model->context + 1));
-    }
+    for (int64_t i = 0; i < s.batch; i++) windows.push_back(data.narrow(0, starts[i].item<int64_t>(), model->context + 1));
     const Tensor batch = stack(windows);
     optimizer.zero_grad();
     Tensor loss;
@@ -176,10 +129,8 @@ static void run(const Settings& s) {
     loss.backward();
     optimizer.step();
     value = loss.item<double>();
-    if (s.losses)
-      std::printf("loss %ld %.9g\n", step, value);
-    else if (isatty(STDERR_FILENO))
-      std::fprintf(stderr, "\rstep %ld loss %.3f ", step + 1, value);
+    if (s.losses) std::printf("loss %ld %.9g\n", step, value);
+    else if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\rstep %ld loss %.3f ", step + 1, value);
   }
   if (!s.losses && isatty(STDERR_FILENO)) std::fputc('\n', stderr);
   std::printf("after %ld steps: loss %.3f\n", s.steps, value);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "../command_line.h"
 #include "cresset/cresset.h"
 
 using namespace cresset;
@@ -43,61 +43,19 @@ static double now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-static const char* kHelp =
-    "usage: mnist [options]\n"
-    "  --epochs N    passes over the training set (2)\n"
-    "  --steps N     stop after so many steps (0: at the end of the epochs)\n"
-    "  --batch N     samples to a step (64)\n"
-    "  --lr X        rate of AdamW: rises for 200 steps, falls to 0 at the end (0.001)\n"
-    "  --seed N      of initialisation and shuffling (1)\n"
-    "  --threads N   threads to compute with (all cores)\n"
-    "  --data DIR    folder of the four MNIST files, gzipped or not\n"
-    "  --save FILE   where the weights go; empty: nowhere (mnist.safetensors)\n"
-    "  --losses      print the loss of every step with all digits\n";
-
-[[noreturn]] static void usage_error(const std::string& message) {
-  std::fprintf(stderr, "mnist: %s\n%s", message.c_str(), kHelp);
-  std::exit(2);
-}
-
-static double number(const std::string& flag, const char* text, double least) {
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  if (*text == '\0' || *end != '\0' || !(value >= least) || value > 1e9)
-    usage_error(flag + " expects a number of at least " + str(least) + ", got \"" + text + "\"");
-  return value;
-}
-
 static Settings parse(int argc, char** argv) {
   Settings s;
-  for (int i = 1; i < argc; i++) {
-    const std::string flag = argv[i];
-    if (flag == "--help" || flag == "-h") std::exit(std::fputs(kHelp, stdout) == EOF);
-    if (flag == "--losses") {
-      s.losses = true;
-      continue;
-    }
-    if (i + 1 == argc) usage_error(flag + " expects a value, or is not known");
-    const char* value = argv[++i];
-    if (flag == "--epochs")
-      s.epochs = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--steps")
-      s.steps = static_cast<long>(number(flag, value, 0));
-    else if (flag == "--batch")
-      s.batch = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--lr")
-      s.lr = number(flag, value, 1e-12);
-    else if (flag == "--seed")
-      s.seed = static_cast<long>(number(flag, value, 0));
-    else if (flag == "--threads")
-      s.threads = static_cast<long>(number(flag, value, 1));
-    else if (flag == "--data")
-      s.data = value;
-    else if (flag == "--save")
-      s.save = value;
-    else
-      usage_error("unknown option " + flag);
-  }
+  CommandLine("mnist")
+      .number("--epochs", s.epochs, 1, "passes over the training set (2)")
+      .number("--steps", s.steps, 0, "stop after so many steps (0: at the end of the epochs)")
+      .number("--batch", s.batch, 1, "samples to a step (64)")
+      .real("--lr", s.lr, 1e-12, "rate of AdamW: rises for 200 steps, falls to 0 at the end (0.001)")
+      .number("--seed", s.seed, 0, "of initialisation and shuffling (1)")
+      .number("--threads", s.threads, 1, "threads to compute with (all cores)")
+      .text("--data", "DIR", s.data, "folder of the four MNIST files, gzipped or not")
+      .text("--save", "FILE", s.save, "where the weights go; empty: nowhere (mnist.safetensors)")
+      .flag("--losses", s.losses, "print the loss of every step with all digits")
+      .parse(argc, argv);
   return s;
 }
 
