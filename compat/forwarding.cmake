@@ -8,6 +8,7 @@ compat_folder(torch/data/dataloader base stateful stateless)
 compat_folder(torch/data/samplers base custom_batch_request random sequential stream)
 compat_folder(torch/data/transforms base collate lambda stack tensor)
 compat_folder(torch/data worker_exception)
+compat_folder(torch/data/detail data_shuttle queue sequencers)
 compat_folder(torch mps special xpu)
 compat_folder(torch/nn/functional activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
   padding pixelshuffle pooling upsampling vision)

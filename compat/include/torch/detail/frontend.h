@@ -1,9 +1,11 @@
 #pragma once
 // torch::nn, torch::optim, torch::data, torch::autograd and what belongs to them.
 
+#include "cresset/autograd/anomaly_mode.h"
 #include "cresset/autograd/function_parts.h"
 #include "cresset/cresset.h"
 #include "cresset/data/datasets/chunk.h"
+#include "cresset/data/shuttle.h"
 #include "cresset/nn/all.h"
 #include "cresset/optim/all.h"
 #include "cresset/transform/autocast.h"
@@ -51,6 +53,11 @@ using cresset::data::WorkerException;
 using cresset::data::WorkerInfo;
 using cresset::data::get_worker_info;
 using cresset::data::make_data_loader;
+namespace detail {
+using cresset::data::detail::DataShuttle;
+using cresset::data::detail::Queue;
+namespace sequencers = cresset::data::detail::sequencers;
+}  // namespace detail
 namespace datasets {
 using namespace cresset::data::datasets;
 }

@@ -1,8 +1,11 @@
 #pragma once
 // Namespaces torch, at and c10 up to tensors: what <ATen/ATen.h> and <torch/types.h> are asked for.
 
+#include <cmath>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <variant>
 
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/dispatch/value.h"
@@ -16,6 +19,7 @@
 
 namespace c10 {
 #include "torch/detail/names.inc"
+using cresset::complex;
 
 // [0, end) or [begin, end) for a range-based loop.
 template <class T>
@@ -55,14 +59,23 @@ namespace cresset::compat {
 // arange(0, 10), which the operators with and without a step would both take.
 template <class Start, class End, class = std::enable_if_t<std::is_arithmetic<Start>::value && std::is_arithmetic<End>::value>>
 Tensor arange(Start start, End end) { return cresset::arange(Scalar(start), Scalar(end), TensorOptions()); }
+
+// The operator, which c10's class template of this name hides.
+inline Tensor complex(const Tensor& real, const Tensor& imag) { return make_complex(real, imag); }
+inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) { return make_complex_out(out, real, imag); }
 }  // namespace cresset::compat
 
 namespace at {
 #include "cresset/ops/names.inc"
 using cresset::compat::arange;
+using cresset::compat::complex;
+using cresset::compat::complex_out;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
+}
+namespace native {
+using cresset::is_nonzero;
 }
 // No autograd layer for calls made in their scope, as kernels below it want.
 struct AutoDispatchBelowAutograd {
@@ -70,18 +83,32 @@ struct AutoDispatchBelowAutograd {
 };
 using AutoDispatchBelowADInplaceOrView = AutoDispatchBelowAutograd;
 using c10::irange;
+using c10::str;
 }  // namespace at
 
 namespace torch {
+using c10::str;
 #include "cresset/ops/names.inc"
 using cresset::compat::arange;
+using cresset::compat::complex;
+using cresset::compat::complex_out;
 #include "torch/detail/names.inc"
 namespace indexing {
 using namespace cresset::indexing;
 }
 namespace enumtype {
 using namespace cresset::enumtype;
+using cresset::enumtype::get_enum_name;
+template <class... Choices>
+std::string get_enum_name(const std::variant<Choices...>& choice) {
+  return std::visit([](auto one) { return std::string(name_of(decltype(one)::id)); }, choice);
 }
+template <class Choice>
+Reduction::Reduction reduction_get_enum(const Choice& reduction) {
+  const std::string name = get_enum_name(reduction);
+  return name == "kNone" ? Reduction::None : name == "kSum" ? Reduction::Sum : Reduction::Mean;
+}
+}  // namespace enumtype
 #define CRESSET_USING_CHOICE(Name) using cresset::k##Name;
 CRESSET_FOR_EACH_CHOICE(CRESSET_USING_CHOICE)
 #undef CRESSET_USING_CHOICE
@@ -105,6 +132,17 @@ inline void manual_seed(uint64_t) {}
 inline void manual_seed_all(uint64_t) {}
 inline void synchronize(int64_t = -1) {}
 }  // namespace xpu
+// Tensors whose rows have lengths of their own are not there: the names are, and raise.
+namespace nested {
+namespace detail {
+[[noreturn]] inline void raise(const char* name) {
+  cresset::detail::throw_error<cresset::NotImplementedError>(std::string(name) + ": there are no nested tensors; pad them, or keep a list");
+}
+}  // namespace detail
+inline Tensor nested_tensor(const std::vector<Tensor>&, const TensorOptions& = {}) { detail::raise("nested_tensor"); }
+inline Tensor as_nested_tensor(TensorList, std::optional<ScalarType> = {}, std::optional<Device> = {}) { detail::raise("as_nested_tensor"); }
+inline Tensor to_padded_tensor(const Tensor&, double, OptionalIntArrayRef = {}) { detail::raise("to_padded_tensor"); }
+}  // namespace nested
 namespace fft = cresset::fft;
 namespace linalg = cresset::linalg;
 namespace sparse = cresset::sparse;
