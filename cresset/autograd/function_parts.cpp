@@ -1,5 +1,7 @@
 #include "cresset/autograd/function_parts.h"
 
+#include <ostream>
+
 #include "cresset/autograd/generated_support.h"
 
 namespace cresset::autograd {
@@ -25,6 +27,8 @@ variable_list UndefinedGrad::apply(variable_list&& inputs) {
   set_history(TensorList(outputs), node);
   return outputs;
 }
+
+std::ostream& operator<<(std::ostream& stream, const intrusive_ptr<Node>& node) { return stream << static_cast<const void*>(node.get()); }
 
 impl::ViewMeta impl::get_view_autograd_meta(const Tensor& view) {
   CRESSET_CHECK(view.is_view(), "get_view_autograd_meta: the tensor is not a view");

@@ -2,6 +2,7 @@
 // The parts of custom functions under LibTorch's names, for functions of one's own that are put together by hand.
 
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -61,6 +62,9 @@ struct CRESSET_API UndefinedGrad {
   variable_list apply(variable_list&& inputs);
   variable_list operator()(variable_list&& inputs) { return apply(std::move(inputs)); }
 };
+
+// The node's address, or 0: what programs that print x.grad_fn() get.
+CRESSET_API std::ostream& operator<<(std::ostream& stream, const intrusive_ptr<Node>& node);
 
 // How a view came to be, which decides whether it may be changed in place.
 enum class CreationMeta : uint8_t { DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE };

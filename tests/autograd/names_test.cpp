@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <sstream>
 
 #include "cresset/autograd/function_parts.h"
 #include "cresset/cresset.h"
@@ -45,6 +45,15 @@ TEST(Names, OfTheEnginesOwnNodesCarryTheirNamespace) {
   EXPECT_EQ((x * x).grad_fn()->next_edge(0).function->name(), "torch::autograd::AccumulateGrad");
   EXPECT_EQ(name(zeros({2}).copy_(x)), "torch::autograd::CopyBackwards");
   EXPECT_EQ(name(Twice::apply(x)).rfind("torch::autograd::CppNode<", 0), 0u);
+}
+
+TEST(Names, PointersToNodesPrint) {
+  const Tensor x = ones({2}).requires_grad_(true);
+  std::ostringstream made, none;
+  made << (x + 2).grad_fn();
+  none << x.grad_fn();
+  EXPECT_EQ(made.str().substr(0, 2), "0x");
+  EXPECT_EQ(none.str(), "0");
 }
 
 TEST(Division, OfANumberIsOneDivision) {
