@@ -250,7 +250,7 @@ for metric in (M.Accuracy("multiclass", num_classes=4), M.F1Score("multiclass", 
 for metric in (M.MeanSquaredError(), M.PearsonCorrCoef(), M.SpearmanCorrCoef(), M.R2Score(), M.ExplainedVariance(), M.KendallRankCorrCoef()):
     metric.update(a, b); print(type(metric).__name__, f"{metric.compute().item():.5f}")
 x, y = torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32)
-print(M.functional.image.structural_similarity_index_measure(x, y).item(), M.functional.image.peak_signal_noise_ratio(x, y).item())
+print(M.functional.image.structural_similarity_index_measure(x, y).item(), M.functional.image.peak_signal_noise_ratio(x, y, data_range=1.0).item())
 both = M.MetricCollection([M.Accuracy("multiclass", num_classes=4), M.Precision("multiclass", num_classes=4)]); print({k: v.item() for k, v in both(scores, target).items()})
 """),
     "timm": (["timm"], """
@@ -272,7 +272,7 @@ import torch, torchvision
 from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
 from torchvision.ops import batched_nms, box_iou, nms, sigmoid_focal_loss
 from torchvision.transforms import v2
-for make in (torchvision.models.vit_b_16, torchvision.models.efficientnet_b0, torchvision.models.resnet18, torchvision.models.segmentation.lraspp_mobilenet_v3_large):
+for make in (torchvision.models.vit_b_16, torchvision.models.efficientnet_b0, torchvision.models.resnet18, lambda num_classes: torchvision.models.segmentation.lraspp_mobilenet_v3_large(num_classes=num_classes, weights_backbone=None)):
     torch.manual_seed(0); net = make(num_classes=3).eval()
     with torch.no_grad(): y = net(torch.randn(1, 3, 224, 224))
     print(make.__name__, y["out"].mean().item() if isinstance(y, dict) else y.tolist())

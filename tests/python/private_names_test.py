@@ -61,6 +61,13 @@ class Operators(unittest.TestCase):
         self.assertRaises(OSError, torch.ops.load_library, "/nowhere/lib.so")
 
 
+class Transforms(unittest.TestCase):
+    def test_vmap_tells_that_it_runs(self):
+        active, seen = torch._C._are_functorch_transforms_active, []
+        torch.vmap(lambda x: (seen.append(active()), x)[1])(torch.ones(2))
+        self.assertEqual((seen, active()), ([True], False))
+
+
 class Trees(unittest.TestCase):
     def test_paths(self):
         tree = torch.utils._pytree

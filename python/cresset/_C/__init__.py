@@ -44,6 +44,13 @@ def _get_privateuse1_backend_name():
     return "privateuseone"
 
 
+def _are_functorch_transforms_active():
+    """Whether `vmap` is running, whose tensors have no values to ask for."""
+    from ..func import _vmap
+
+    return bool(_vmap._levels)
+
+
 def _cuda_isInBadFork():
     """Whether this is a fork of a process that used CUDA."""
     return False

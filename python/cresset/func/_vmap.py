@@ -103,9 +103,13 @@ def _flat_out_dims(func, out_dims, output, spec):
     return dims
 
 
+_levels = []  # of the calls of vmap that run
+
+
 def _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs):
     """The leaves of the output for the whole batch, its structure, and the dimensions of the batch."""
     level = _cresset.enter_vmap(size, randomness)
+    _levels.append(level)
     try:
         elements = [leaf if dim is None else _cresset.wrap_batched(leaf, dim) for leaf, dim in zip(leaves, in_dims, strict=True)]
         output = func(*tree_unflatten(elements, spec), **kwargs)
@@ -126,6 +130,7 @@ def _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs):
                 raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
             whole.append(found)
     finally:
+        _levels.pop()
         _cresset.exit_vmap(level)
     return whole, out_spec, dims
 

@@ -24,6 +24,9 @@ _global_module_registration_hooks = OrderedDict()
 _global_parameter_registration_hooks = OrderedDict()
 
 
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"  # of the name that get_extra_state has in a state_dict
+
+
 def _register(table, hook, *, prepend=False, marks=()):
     """Put a hook into a table, and its number into the tables of `marks` that are wanted."""
     handle = RemovableHandle(table, extra_dict=[mark for mark, _ in marks])
