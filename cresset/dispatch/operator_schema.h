@@ -11,7 +11,7 @@
 namespace cresset::dispatch {
 
 // Which memory an argument or result is, and whether it is written.
-class SchemaAlias {
+class CRESSET_API SchemaAlias {
  public:
   explicit SchemaAlias(std::string text) : text_(std::move(text)) {}
   bool isWrite() const { return text_.find('!') != std::string::npos; }

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
@@ -71,6 +72,13 @@ int backend_of_key(const std::string& key) {
 bool is_known_key(const std::string& key) {
   return is_composite_key(key) || key == "BackendSelect" || key == "ADInplaceOrView" || find_layer(key) >= 0 || is_one_of(key, kUncalled) ||
          key == "AutogradOther" || starts(key, "Quantized") || backend_of_key(key) >= 0 || backend_below(key, "Autograd") >= 0 || backend_below(key, "Autocast") >= 0;
+}
+
+std::string key_name(DeviceType device) {
+  const std::string name = device_type_name(device);
+  for (const char* key : kDevices)
+    if (device_name(key) == name) return key;
+  return name;
 }
 
 Place* place_for(const OpEntry& op, const std::string& key) {

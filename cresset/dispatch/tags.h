@@ -12,6 +12,9 @@ enum class Tag : uint8_t {
 };
 
 // How a graph may take the op's reads and writes: as its schema says, as none, or as anything.
-enum class AliasAnalysis : uint8_t { InternalSpecialCase, Conservative, FromSchema, PureFunction };
+enum class AliasAnalysis : uint8_t {
+  InternalSpecialCase, Conservative, FromSchema, PureFunction,
+  INTERNAL_SPECIAL_CASE = InternalSpecialCase, CONSERVATIVE = Conservative, FROM_SCHEMA = FromSchema, PURE_FUNCTION = PureFunction,
+};
 
 }  // namespace cresset::dispatch

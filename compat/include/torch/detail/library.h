@@ -1,30 +1,71 @@
 #pragma once
-// Registering ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }.
+// Registering and calling ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }, c10::Dispatcher, stacks.
 
-#include "cresset/dispatch/registration.h"
+#include "cresset/dispatch/dispatcher.h"
+#include "cresset/dispatch/stack.h"
 #include "torch/detail/tensor.h"
 
 namespace c10 {
-// The table of ops, as custom gradients look up what they call:
-//   static auto op = torch::Dispatcher::singleton().findSchemaOrThrow("ns::op", "").typed<Tensor(const Tensor&)>();
-class Dispatcher {
- public:
-  static const Dispatcher& singleton() {
-    static const Dispatcher dispatcher;
-    return dispatcher;
-  }
-  cresset::dispatch::OpHandle findSchemaOrThrow(const char* name, const char* overload) const {
-    const std::string full = *overload ? std::string(name) + "." + overload : name;
-    return cresset::dispatch::find_op(full);
-  }
-};
+using cresset::dispatch::Dispatcher;
+using cresset::dispatch::OperatorHandle;
+using cresset::dispatch::OperatorName;
+using cresset::dispatch::OpRegistrationListener;
+using cresset::dispatch::Stack;
+using cresset::dispatch::toString;
+using cresset::dispatch::TypedOperatorHandle;
+using AliasAnalysisKind = cresset::dispatch::AliasAnalysis;
+using AliasInfo = cresset::dispatch::SchemaAlias;
+using Argument = cresset::dispatch::SchemaArgument;
+using FunctionSchema = cresset::dispatch::OperatorSchema;
+using RegistrationHandleRAII = cresset::dispatch::RegistrationHandle;
+inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a, const FunctionSchema& b) {
+  return cresset::dispatch::find_differences(a, b);
+}
 }  // namespace c10
+
+namespace at {
+using AliasAnalysisKind = cresset::dispatch::AliasAnalysis;
+using cresset::dispatch::Tag;
+using c10::Argument;
+using c10::FunctionSchema;
+using c10::Stack;
+}  // namespace at
 
 namespace torch {
 using c10::Dispatcher;
+using cresset::dispatch::CppFunction;
+using cresset::dispatch::dispatch;
 using cresset::dispatch::Library;
+inline c10::FunctionSchema schema(const char* text, c10::AliasAnalysisKind kind, bool = false) {
+  c10::FunctionSchema schema = cresset::dispatch::read_schema(text);
+  schema.setAliasAnalysis(kind);
+  return schema;
+}
+inline c10::FunctionSchema schema(const char* text, bool = false) { return schema(text, c10::AliasAnalysisKind::FROM_SCHEMA); }
+
+namespace autograd {
+using cresset::dispatch::autogradNotImplementedFallback;
+using cresset::dispatch::autogradNotImplementedInplaceOrViewFallback;
+}  // namespace autograd
+namespace jit {
+using cresset::dispatch::drop;
+using cresset::dispatch::last;
+using cresset::dispatch::pack;
+using cresset::dispatch::peek;
+using cresset::dispatch::peekSlice;
+using cresset::dispatch::pop;
+using cresset::dispatch::push;
+using cresset::dispatch::push_one;
+using cresset::dispatch::Stack;
+inline c10::FunctionSchema parseSchema(const std::string& text, bool = true) { return cresset::dispatch::read_schema(text); }
+inline c10::OperatorName parseName(const std::string& text) { return cresset::dispatch::read_name(text); }
+}  // namespace jit
 }  // namespace torch
 #define TORCH_LIBRARY(ns, m) CRESSET_LIBRARY(ns, m)
 #define TORCH_LIBRARY_FRAGMENT(ns, m) CRESSET_LIBRARY_FRAGMENT(ns, m)
 #define TORCH_LIBRARY_IMPL(ns, key, m) CRESSET_LIBRARY_IMPL(ns, key, m)
+#define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::string(), __FILE__, __LINE__)
+#define MAKE_TORCH_LIBRARY_IMPL(ns, k) torch::Library(torch::Library::IMPL, #ns, std::string(#k), __FILE__, __LINE__)
 #define TORCH_FN(function) &function
+#define TORCH_SELECTIVE_NAME(name) name
+#define TORCH_SELECTIVE_SCHEMA(schema) schema
