@@ -24,7 +24,7 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
   using S = ScalarType;
   if (a == b) return a;
   if (a == S::Undefined || b == S::Undefined) return S::Undefined;
-  CRESSET_CHECK(!is_float8_type(a) && !is_float8_type(b), "Promotion for Float8 Types is not supported, attempted to promote ", toString(a), " and ",
+  CRESSET_CHECK(!is_float8_type(a) && !is_float8_type(b), "float8 dtypes have no promotion, got ", toString(a), " and ",
                 toString(b));
   if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
     const S other = is_wide_unsigned(a) ? b : a;

@@ -55,7 +55,7 @@ Tensor make_batched(Tensor value, int64_t batch_dim, uint64_t level) {
 }
 
 void check_has_memory(const Tensor& t) {
-  CRESSET_CHECK(!as_batched(t) && !as_functional(t), "Cannot access data pointer of Tensor that doesn't have storage");
+  CRESSET_CHECK(!as_batched(t) && !as_functional(t), "data_ptr: the tensor has no storage to point to");
 }
 
 }  // namespace cresset

@@ -50,7 +50,7 @@ Value made_fake(const OpEntry& op, const Call& call, const Value& argument, bool
     if (is_fake(*t.impl())) return t;
     const bool number = t.impl()->is_wrapped_number();
     CRESSET_CHECK_AS(MixedFakeError, number || (call.mode->allow_non_fake_inputs() && !writes),
-                     "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in ",
+                     "fake tensors: got a tensor with data, expected fake ones only, or a mode with allow_non_fake_inputs=True; in ",
                      torch_name(op), writes ? ", which writes " : ": ", described(t));
     Tensor fake(call.mode->fake_of(*t.impl()));
     if (number) fake.impl()->storage()->set_constant(t.impl()->storage());

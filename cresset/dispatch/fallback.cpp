@@ -148,7 +148,7 @@ void check_chosen_dtype(const Stack& arguments) {
   ResultType types;
   for (size_t i = 1; i + 1 < arguments.size(); i++) types.add(*arguments[i].to_tensor().impl());
   const ScalarType out = arguments.back().to_tensor().scalar_type();
-  CRESSET_CHECK(types.get() == out, "where: expected out tensor to have dtype ", types.get(), ", but got ", out, " instead");
+  CRESSET_CHECK(types.get() == out, "where: expected an out of dtype ", types.get(), ", but got ", out, " instead");
 }
 
 StoredMath stored_math_of(const Stack& arguments, bool checked) {

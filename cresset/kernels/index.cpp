@@ -19,7 +19,7 @@ struct Layout {
 };
 
 Layout layout_of(IntArrayRef self_sizes, ArrayRef<Strided> indices, const char* op) {
-  CRESSET_CHECK_INDEX(indices.size() <= self_sizes.size(), op, ": too many indices for tensor of dimension ", self_sizes.size(),
+  CRESSET_CHECK_INDEX(indices.size() <= self_sizes.size(), op, ": more indices than dimensions of the tensor, ", self_sizes.size(),
                       ", got ", indices.size());
   Layout l;
   bool adjacent = true;

@@ -149,13 +149,13 @@ void random_full(RandomState& state, void* out, ScalarType dtype, int64_t n) {
 
 void random_from_to(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from, int64_t to) {
   CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && dtype < ScalarType::Undefined, "random_: not implemented for ", dtype);
-  CRESSET_CHECK(from < to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", to);
+  CRESSET_CHECK(from < to, "random_: expected from below to, got from=", from, " >= to=", to);
   check_integer_fits("from", from, dtype);
   check_integer_fits("to - 1", to - 1, dtype);
   if (is_floating_type(dtype)) {
     from = raise_from(from, dtype);
     to = lower_to(to, dtype);
-    CRESSET_CHECK(from < to, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", from,
+    CRESSET_CHECK(from < to, "random_: expected from below to in the tensor's dtype, got from=", from,
                   " >= to=", to);
   }
   draw(state, out, dtype, n, static_cast<uint64_t>(to) - static_cast<uint64_t>(from), from);
@@ -176,7 +176,7 @@ void random_from(RandomState& state, void* out, ScalarType dtype, int64_t n, int
     from = raise_from(from, dtype);
     last = int64_t{1} << mantissa_bits(dtype);
     CRESSET_CHECK(from <= last,
-                  "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=",
+                  "random_: expected from of at most to in the tensor's dtype, got from=",
                   from, " > to_inc=", last);
   }
   CRESSET_CHECK(dtype != ScalarType::UInt64, "random_: to - 1 is out of bounds for uint64");

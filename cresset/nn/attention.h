@@ -107,7 +107,7 @@ class CausalBias {
  public:
   CausalBias(CausalVariant variant, int64_t seq_len_q, int64_t seq_len_kv) : variant(variant), seq_len_q(seq_len_q), seq_len_kv(seq_len_kv) {
     if (variant == CausalVariant::LOWER_RIGHT && seq_len_q > seq_len_kv)
-      std::cerr << "Warning: Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!\n";
+      std::cerr << "Warning: causal_lower_right: rows without a key become NaN, since there are more queries than keys\n";
   }
   // (queries, keys), true where a query sees a key.
   Tensor to_tensor() const {
@@ -192,7 +192,7 @@ struct BlockMask {
                                   std::array<int64_t, 2> block_size = {128, 128}, MaskMod mask_mod = noop_mask,
                                   std::optional<std::array<int64_t, 2>> seq_lengths = std::nullopt) {
     CRESSET_CHECK(kv_indices.dim() >= 2, "BlockMask: kv_indices must have at least 2 dimensions, got ", kv_indices.dim());
-    CRESSET_CHECK_VALUE(full_kv_num_blocks.defined() == full_kv_indices.defined(), "full_kv_num_blocks and full_kv_indices must be both provided or omitted");
+    CRESSET_CHECK_VALUE(full_kv_num_blocks.defined() == full_kv_indices.defined(), "full_kv_num_blocks and full_kv_indices go together, got one of them");
     BlockMask m;
     m.seq_lengths = seq_lengths.value_or(std::array<int64_t, 2>{kv_indices.size(-2) * block_size[0], kv_indices.size(-1) * block_size[1]});
     std::tie(m.q_num_blocks, m.q_indices) = detail::listed(detail::mapped(kv_num_blocks, kv_indices).transpose(-2, -1));
@@ -241,7 +241,7 @@ struct BlockMask {
   BlockMask select(int64_t batch, int64_t head) const {
     const auto part = [&](const Tensor& t) { return t.defined() ? t.narrow(0, batch, 1).narrow(1, head, 1) : t; };
     const MaskMod none = [](const Tensor&, const Tensor&, const Tensor&, const Tensor&) -> Tensor {
-      CRESSET_CHECK(false, "Cannot use mask_mod from a sliced BlockMask");
+      CRESSET_CHECK(false, "the mask_mod of a slice of a BlockMask cannot be called");
       return {};
     };
     return from_kv_blocks(part(kv_num_blocks), part(kv_indices), part(full_kv_num_blocks), part(full_kv_indices), block_size, none, seq_lengths);
@@ -297,13 +297,13 @@ struct FlexAttentionOptions {
 
 namespace detail {
 inline void check_flex(const Tensor& query, const Tensor& key, const Tensor& value, const FlexAttentionOptions& o) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(query.dim() == 4 && key.dim() == 4 && value.dim() == 4, "NYI: query, key, and value must be 4D tensors");
-  CRESSET_CHECK_VALUE(query.size(3) == key.size(3), "Expect query and key/value to have the same embedding dimension but got E=", query.size(3), " and E=", key.size(3));
+  CRESSET_CHECK_NOT_IMPLEMENTED(query.dim() == 4 && key.dim() == 4 && value.dim() == 4, "expected query, key and value of 4 dimensions");
+  CRESSET_CHECK_VALUE(query.size(3) == key.size(3), "expected one embedding size in query and key, got E=", query.size(3), " and E=", key.size(3));
   CRESSET_CHECK_VALUE(value.sizes().slice(0, 3) == key.sizes().slice(0, 3), "Expect key and value to agree but for their last dimension, got ", key.sizes(),
                       " and ", value.sizes());
-  CRESSET_CHECK_VALUE(o.enable_gqa || query.size(1) == key.size(1), "Expect query and key/value to have the same number of heads but got Hq=", query.size(1),
+  CRESSET_CHECK_VALUE(o.enable_gqa || query.size(1) == key.size(1), "expected as many heads in query as in key and value (or enable_gqa=True), got Hq=", query.size(1),
                       " and Hkv=", key.size(1), ". Try setting enable_gqa for GQA.");
-  CRESSET_CHECK_VALUE(query.size(1) % key.size(1) == 0, "Expect number of query heads to be a multiple of kv heads for GQA but got Hq=", query.size(1),
+  CRESSET_CHECK_VALUE(query.size(1) % key.size(1) == 0, "enable_gqa: expected a multiple of the key's heads in query, got Hq=", query.size(1),
                       " and Hkv=", key.size(1));
   if (!o.block_mask) {
     CRESSET_CHECK_VALUE(query.size(0) == key.size(0), "Expect query and key/value to have the same batch size, got ", query.size(0), " and ", key.size(0));

@@ -185,7 +185,7 @@ std::shared_ptr<BasePruningMethod> apply(Module& module, Tensor* member, const s
 void remove(Module& module, const std::string& name) {
   const auto pruned = find_pruned(module, name);
   CRESSET_CHECK_VALUE(!name.empty() && pruned && pruned->method, "prune: parameter '", name, "' of module ", module.name(),
-                      " has to be pruned before pruning can be removed");
+                      " is not pruned, so no pruning can be removed");
   const Tensor value = pruned->method->apply_mask(module).detach(), original = Tables::parameters(module)[name + "_orig"];
   original.set_data(value);
   pruned->method.reset();

@@ -33,7 +33,7 @@ struct Norm {
     const ScalarType t = dtype.value_or(self.scalar_type());
     CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating point or complex tensor as input, got dtype ", t);
     CRESSET_CHECK(!dtype || is_complex_type(*dtype) == self.is_complex(), op, ": dtype should be ", self.is_complex() ? "complex for complex inputs" : "real for real inputs", ", got ", t);
-    CRESSET_CHECK(!dtype || promote_types(self.scalar_type(), *dtype) == *dtype, op, ": the dtype of the input (", self.scalar_type(), ") should be convertible without narrowing to the specified dtype (", t, ")");
+    CRESSET_CHECK(!dtype || promote_types(self.scalar_type(), *dtype) == *dtype, op, ": the dtype of the input (", self.scalar_type(), ") would be narrowed by the given dtype (", t, ")");
   }
 
   // Sums of absolute values along dims[0] (or 1), then the most (or least) of them.

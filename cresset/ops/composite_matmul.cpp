@@ -271,9 +271,9 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
     output = parse_operand(right, ellipsis_dims, ellipsis_dims);
     for (size_t i = 0; i < output.size(); i++) {
       CRESSET_CHECK(output[i] >= kEllipsis || uses[output[i]] > 0, "einsum: output subscript ", static_cast<char>(output[i]),
-                    " does not appear in the equation for any input operand");
+                    " of the output is in no operand of the equation");
       CRESSET_CHECK(std::count(output.begin(), output.end(), output[i]) == 1, "einsum: output subscript ", static_cast<char>(output[i]),
-                    " appears more than once in the output");
+                    " is twice in the output");
     }
   } else {
     for (int64_t d = 0; d < ellipsis_dims; d++) output.push_back(kEllipsis + static_cast<int>(d));

@@ -43,7 +43,7 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
 
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   CRESSET_CHECK(source.size() == destination.size(), "movedim: source ", source, " and destination ", destination,
-                " must have the same number of elements");
+                " differ in their number of elements");
   const int64_t n = self.dim();
   const uint64_t from = dim_mask(source, n), to = dim_mask(destination, n);
   if (n == 0) return self.alias();

@@ -152,7 +152,7 @@ OutSpec convolution(const Tensor& input, const Tensor& weight, const std::option
   const DimVector shape = output_shape(input, weight, g, groups);
   if (bias && bias->defined()) {
     CRESSET_CHECK(bias->dim() == 1 && bias->size(0) == shape[1], "convolution: given weight of size ", weight.sizes(),
-                  ", expected bias to be 1-dimensional with ", shape[1], " elements, got bias of size ", bias->sizes());
+                  ", expected a bias of one dimension with ", shape[1], " elements, got bias of size ", bias->sizes());
     CRESSET_CHECK(bias->scalar_type() == input.scalar_type(), "convolution: input dtype ", input.scalar_type(), " and bias dtype ",
                   bias->scalar_type(), " should be the same");
   }

@@ -151,7 +151,7 @@ Tensor promoted(const char* op, const Tensor& self, bool complex) {
 }
 
 Tensor promoted_real(const char* op, const Tensor& self) {
-  CRESSET_CHECK(!self.is_complex(), op, " expects a real input tensor, but got ", self.scalar_type());
+  CRESSET_CHECK(!self.is_complex(), op, ": expected a real input, got ", self.scalar_type());
   return promoted(op, self, false);
 }
 
@@ -279,7 +279,7 @@ Tensor fft_fftn(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef d
 Tensor fft_ifftn(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, Norm norm) { return complex_nd("ifftn", self, s, dim, norm, false); }
 
 Tensor fft_rfftn(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, Norm norm) {
-  CRESSET_CHECK(!self.is_complex(), "rfftn expects a real-valued input tensor, but got ", self.scalar_type());
+  CRESSET_CHECK(!self.is_complex(), "rfftn: expected a real input, got ", self.scalar_type());
   const Shape shape = shape_with_last("rfftn", self, s, dim);
   return cresset::_fft_r2c(resized("rfftn", promoted("rfftn", self, false), shape.dims, shape.lengths), shape.dims, normalization_of(norm, true), true);
 }

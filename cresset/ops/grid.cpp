@@ -94,9 +94,9 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
   CRESSET_CHECK((n == 2 || n == 3) && grid.dim() == input.dim(), op,
                 ": expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ", input.sizes(),
                 " and grid with sizes ", grid.sizes());
-  CRESSET_CHECK(input.size(0) == grid.size(0), op, ": expected grid and input to have same batch size, but got input with sizes ",
+  CRESSET_CHECK(input.size(0) == grid.size(0), op, ": input and grid differ in their batch, got input of shape ",
                 input.sizes(), " and grid with sizes ", grid.sizes());
-  CRESSET_CHECK(grid.size(-1) == n, op, ": expected grid to have size ", n, " in last dimension, but got grid with sizes ",
+  CRESSET_CHECK(grid.size(-1) == n, op, ": expected grid to have size ", n, " for each place, got a grid of shape ",
                 grid.sizes());
   CRESSET_CHECK(input.scalar_type() == grid.scalar_type(), op, ": expected input and grid to have same dtype, but input has ",
                 input.scalar_type(), " and grid has ", grid.scalar_type());
@@ -106,7 +106,7 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
                 " dimensions");
   CRESSET_CHECK(padding >= kZeros && padding <= kReflection, op, ": expected a padding mode of 0, 1 or 2, got ", padding);
   for (int64_t d = 2; d < input.dim(); d++)
-    CRESSET_CHECK(input.size(d) > 0, op, ": expected input to have non-empty spatial dimensions, but input has sizes ",
+    CRESSET_CHECK(input.size(d) > 0, op, ": the input has no places, got shape ",
                   input.sizes());
 
   std::vector<std::vector<Tap>> taps;

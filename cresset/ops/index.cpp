@@ -82,7 +82,7 @@ std::vector<std::optional<Tensor>> expand_masks(const Tensor& self, ArrayRef<std
     for (int64_t d = 0; d < i->dim(); d++) {
       const int64_t at = static_cast<int64_t>(list.size()) + d;
       CRESSET_CHECK_INDEX(at < self.dim() && i->size(d) == self.size(at), "index: the shape of the mask ", i->sizes(), " at index ", d,
-                          " does not match the shape of the indexed tensor ", self.sizes(), " at index ", at);
+                          " does not fit the indexed tensor of shape ", self.sizes(), " at index ", at);
     }
     for (const Tensor& p : i->nonzero().unbind(1)) list.emplace_back(p);
   }
@@ -91,7 +91,7 @@ std::vector<std::optional<Tensor>> expand_masks(const Tensor& self, ArrayRef<std
 
 Indices broadcast_indices(const Tensor& self, ArrayRef<std::optional<Tensor>> given) {
   const std::vector<std::optional<Tensor>> indices = expand_masks(self, given);
-  CRESSET_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(),
+  CRESSET_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "index: more indices than dimensions of the tensor, ", self.dim(),
                       ", got ", indices.size());
   DimVector shape;
   bool first = true;
@@ -232,7 +232,7 @@ OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, c
   for (int64_t d = 1; fits && d <= values.dim(); d++)
     fits = values.size(-d) == 1 || values.size(-d) == shape[shape.size() - static_cast<size_t>(d)];
   CRESSET_CHECK(fits, "index_put: shape mismatch, value tensor of shape ", values.sizes(),
-                " cannot be broadcast to indexing result of shape ", shape);
+                " does not broadcast to the indexed places of shape ", shape);
   OutSpec s = like(self);
   s.strides = preserved_strides(self);
   return s;
@@ -290,7 +290,7 @@ OutSpec roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
 }
 OutSpec repeat(const Tensor& self, IntArrayRef repeats) {
   CRESSET_CHECK(static_cast<int64_t>(repeats.size()) >= self.dim(), "repeat: number of dimensions of repeat dims ", repeats,
-                " can not be smaller than number of dimensions of tensor ", self.sizes());
+                " is below the number of dimensions of the tensor ", self.sizes());
   OutSpec s = like(self);
   s.sizes = DimVector(repeats);
   for (size_t d = 0; d < repeats.size(); d++) {

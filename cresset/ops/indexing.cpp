@@ -39,7 +39,7 @@ int64_t consumed_dims(const TensorIndex& i) {
 Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
   int64_t consumed = 0;
   for (const auto& i : indices) consumed += consumed_dims(i);
-  CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ", consumed);
+  CRESSET_CHECK_INDEX(consumed <= self.dim(), "index: more indices than dimensions of the tensor, ", self.dim(), ", got ", consumed);
   Applied a{self, {}, false};
   int64_t dim = 0, behind = 0;  // masks that stay masks stand for several dimensions
   int64_t shift = 0;            // from a dimension of the view to one of self, for messages
@@ -123,7 +123,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
 Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
   Applied a = apply_views(self, indices);
   CRESSET_CHECK_INDEX(!a.misfit, "index: the shape of the mask ", a.misfit->mask.sizes(), " at index ", a.misfit->dim,
-                      " does not match the shape of the indexed tensor ", a.misfit->sizes, " at index ", a.misfit->at);
+                      " does not fit the indexed tensor of shape ", a.misfit->sizes, " at index ", a.misfit->at);
   for (const auto& t : a.tensors)
     CRESSET_CHECK_INDEX(!t || t->lacks_data() || t->scalar_type() == kLong || t->scalar_type() == kInt, "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
   return a;
@@ -243,7 +243,7 @@ using indexing::TensorIndex;
 
 Tensor Tensor::operator[](int64_t index) const {
   CRESSET_CHECK_INDEX(dim() > 0, "index: a 0-dim tensor cannot be indexed; use item() for its value");
-  CRESSET_CHECK_INDEX(index >= -size(0) && index < size(0), "index ", index, " is out of bounds for dimension 0 with size ", size(0));
+  CRESSET_CHECK_INDEX(index >= -size(0) && index < size(0), "index ", index, " is beyond dimension 0, of size ", size(0));
   return select(0, index);
 }
 Tensor Tensor::operator[](const Tensor& i) const { return indexing::get_item(*this, TensorIndex(i)); }

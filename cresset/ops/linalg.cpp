@@ -127,7 +127,7 @@ void check_matrix(const char* op, const Tensor& a, const char* name) {
 
 void check_square(const char* op, const Tensor& a, const char* name) {
   check_matrix(op, a, name);
-  CRESSET_CHECK(a.size(-1) == a.size(-2), op, ": ", name, " must be batches of square matrices, but they are ", a.size(-2), " by ", a.size(-1), " matrices");
+  CRESSET_CHECK(a.size(-1) == a.size(-2), op, ": ", name, ": expected batches of square matrices, got ", a.size(-2), " by ", a.size(-1), " matrices");
 }
 
 void check_same_kind(const char* op, const Tensor& a, const Tensor& b) {
@@ -160,19 +160,19 @@ void check_info(const char* op, const Tensor& given, Failure failure) {
     CRESSET_CHECK(order > 0, where, "argument ", -order, " of LAPACK's routine has an illegal value");
     switch (failure) {
       case Failure::not_positive_definite:
-        throw LinAlgError(str(where, "The factorization could not be completed because the input is not positive-definite (the leading minor of order ", order,
+        throw LinAlgError(str(where, "the matrix has no Cholesky factor, since it is not positive definite (leading minor of order ", order,
                               " is not positive-definite)."));
       case Failure::singular_factor:
         throw LinAlgError(str(where, "U[", order, ",", order, "] is zero and using it on lu_solve would result in a division by zero; linalg.lu and ",
                               "linalg.lu_factor_ex factorize such matrices too"));
       case Failure::singular_inverse:
-        throw LinAlgError(str(where, "The diagonal element ", order, " is zero, the inversion could not be completed because the input matrix is singular."));
+        throw LinAlgError(str(where, "The diagonal element ", order, " is zero: the matrix is singular and has no inverse"));
       case Failure::singular_solve: throw LinAlgError(str(where, "The solver failed because the input matrix is singular (diagonal element ", order, " of U is zero)."));
       case Failure::no_eigenvalues:
-        throw LinAlgError(str(where, "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: ",
+        throw LinAlgError(str(where, "the eigenvalues did not converge: the matrix is ill-conditioned, or many of them are equal (LAPACK's code ",
                               order, ")."));
       case Failure::no_singular_values:
-        throw LinAlgError(str(where, "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: ",
+        throw LinAlgError(str(where, "the singular values did not converge: the matrix is ill-conditioned, or many of them are equal (LAPACK's code ",
                               order, ")."));
       case Failure::singular_ldl: throw LinAlgError(str(where, "The diagonal block ", order, " of D is zero: using it in ldl_solve would divide by zero."));
     }
@@ -253,7 +253,7 @@ OutSpecs linalg_cholesky_ex(const Tensor& self, bool, bool) {
 OutSpecs linalg_lu_factor_ex(const Tensor& a, bool pivot, bool) {
   check_matrix("linalg.lu_factor", a);
   check_inexact("linalg.lu_factor", a);
-  CRESSET_CHECK(pivot || !a.device().is_cpu(), "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  CRESSET_CHECK(pivot || !a.device().is_cpu(), "linalg.lu_factor: expected pivot=True on the CPU, got False");
   return {by_columns(a.sizes(), a), plain(vector_sizes(a, least(a)), kInt, a), plain(batch_of(a), kInt, a)};
 }
 
@@ -319,7 +319,7 @@ OutSpecs _linalg_eig(const Tensor& a, bool compute_v) {
 OutSpecs _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver) {
   check_matrix("linalg.svd", a);
   check_inexact("linalg.svd", a);
-  CRESSET_CHECK(!driver, "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs");
+  CRESSET_CHECK(!driver, "linalg.svd: driver is for CUDA tensors, got a tensor elsewhere");
   const int64_t m = a.size(-2), n = a.size(-1), k = least(a);
   const OutSpec none = plain(IntArrayRef(0), a.scalar_type(), a), values = plain(vector_sizes(a, k), to_real_type(a.scalar_type()), a);
   if (!compute_uv) return {none, values, none};

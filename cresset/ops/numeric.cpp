@@ -236,7 +236,7 @@ Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) { return c
 Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   CRESSET_CHECK(!p.isComplex() && p.toDouble() > 0, "renorm: non-positive norm not supported, got p=", p.toDouble());
   CRESSET_CHECK(!maxnorm.isComplex() && maxnorm.toDouble() >= 0, "renorm: expected maxnorm to be >= 0, got ", maxnorm.toDouble());
-  CRESSET_CHECK(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ", self.dim());
+  CRESSET_CHECK(self.dim() > 1, "renorm: expected 2 dimensions or more, got ", self.dim());
   const int64_t d = wrap_dim(dim, self.dim());
   DimVector others;
   for (int64_t i = 0; i < self.dim(); i++)

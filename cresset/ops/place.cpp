@@ -45,7 +45,7 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
     CRESSET_CHECK(i == d || self.size(i) == source.size(i), op, ": source ", source.sizes(), " must have the sizes of self ", self.sizes(),
                   " but for dimension ", dim);
   CRESSET_CHECK_INDEX(index.numel() == source.size(self.dim() == 0 ? 0 : d), op, ": number of indices ", index.numel(),
-                      " should be equal to source.size(dim) ", source.size(self.dim() == 0 ? 0 : d));
+                      " differs from source.size(dim) ", source.size(self.dim() == 0 ? 0 : d));
 }
 
 kernels::ScatterReduce reduction(std::string_view reduce) {

@@ -306,7 +306,7 @@ using kernels::ReduceOp;
 void sum(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::sum, self, reduced(self, dim), out); }
 void nansum(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::nansum, self, reduced(self, dim), out); }
 void mean(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const Tensor& out) {
-  CRESSET_CHECK(is_differentiable_type(out.scalar_type()), "mean: the result can't be cast to the desired output type ", out.scalar_type());
+  CRESSET_CHECK(is_differentiable_type(out.scalar_type()), "mean: the result does not fit the output's dtype ", out.scalar_type());
   run(ReduceOp::mean, self, reduced(self, dim), out);
 }
 void prod(const Tensor& self, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, reduced(self, {}), out); }

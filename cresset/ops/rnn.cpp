@@ -226,7 +226,7 @@ States lstm_states(TensorList hx) {
 
 States run_cell(const char* name, RnnKind kind, const Tensor& input, const States& s, const Tensor& w_ih, const Tensor& w_hh,
                 const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
-  CRESSET_CHECK(input.dim() == 2 && input.size(1) == w_ih.size(1), name, ": input has inconsistent input_size: got shape ", input.sizes(), ", expected (batch, ",
+  CRESSET_CHECK(input.dim() == 2 && input.size(1) == w_ih.size(1), name, ": input has another input_size, got shape ", input.sizes(), ", expected (batch, ",
                 w_ih.size(1), ")");
   CRESSET_CHECK(s.hidden.dim() == 2 && s.hidden.size(0) == input.size(0), name, ": input batch size ", input.size(0), " doesn't match hidden state of shape ",
                 s.hidden.sizes());

@@ -26,7 +26,7 @@ void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, 
   const char* op = "searchsorted";
   check_real(op, sequence);
   CRESSET_CHECK(!side || *side == "left" || *side == "right", op, ": side can only be 'left' or 'right' but got ", std::string(side.value_or("")));
-  CRESSET_CHECK(!side || *side == "right" || !right, op, ": side and right can't be set to opposites, got side of ", std::string(side.value_or("")),
+  CRESSET_CHECK(!side || *side == "right" || !right, op, ": side and right contradict each other, got side ", std::string(side.value_or("")),
                 " while right was True");
   CRESSET_CHECK(sequence.dim() > 0, op, ": input sorted_sequence should have at least one dimension");
   CRESSET_CHECK(values.device() == sequence.device(), op, ": sorted_sequence and input values should be on the same device");

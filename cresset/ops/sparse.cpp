@@ -231,25 +231,25 @@ Tensor as_values(const Tensor& values, const TensorOptions& options) {
 Tensor at_least_1d(const Tensor& values) { return values.dim() == 0 ? values.unsqueeze(0) : values; }
 
 void check_counts(const Tensor& indices, const Tensor& values) {
-  CRESSET_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
+  CRESSET_CHECK(indices.dim() == 2, "expected indices of shape (sparse_dim, nnz), got shape ", indices.sizes());
   CRESSET_CHECK(indices.size(1) == values.size(0),
-                "indices and values must have same nnz, but got nnz from indices: ", indices.size(1),
-                ", nnz from values: ", values.size(0));
+                "indices and values differ in nnz, got ", indices.size(1),
+                " in indices and ", values.size(0));
 }
 
 const char* pointer_name(Layout l) { return is_by_rows(l) ? "crow_indices" : "ccol_indices"; }
 const char* plain_name(Layout l) { return is_by_rows(l) ? "col_indices" : "row_indices"; }
 
 void check_compressed(const char* op, Layout layout) {
-  CRESSET_CHECK(is_compressed(layout), op, " expected sparse compressed tensor layout but got ", title(layout));
+  CRESSET_CHECK(is_compressed(layout), op, ": expected a compressed sparse layout, got ", title(layout));
 }
 
 // The sizes that pointers, positions and values speak of at least.
 DimVector sizes_from(Layout layout, const Tensor& pointers, const Tensor& plain, const Tensor& values) {
   const int64_t batch = plain.dim() - 1, block = is_blocked(layout) ? 2 : 0;
-  CRESSET_CHECK(pointers.dim() >= 1 && plain.dim() >= 1, pointer_name(layout), " must have dimensionality >= 1 but got ",
+  CRESSET_CHECK(pointers.dim() >= 1 && plain.dim() >= 1, pointer_name(layout), ": expected at least one dimension, got ",
                 pointers.dim());
-  CRESSET_CHECK(values.dim() > batch + block, "values must have dimensionality > sum of batch and block dimensionalities (=", batch,
+  CRESSET_CHECK(values.dim() > batch + block, "values need more dimensions than batch and blocks together (=", batch,
                 " + ", block, ") but got ", values.dim());
   DimVector sizes(first(plain.sizes(), batch));
   const int64_t rows = block ? values.size(batch + 1) : 1, columns = block ? values.size(batch + 2) : 1;
@@ -263,7 +263,7 @@ DimVector sizes_from(Layout layout, const Tensor& pointers, const Tensor& plain,
 Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const Tensor& values, IntArrayRef size,
             const TensorOptions& given, std::optional<Layout> wanted) {
   const TensorOptions options = wanted ? laid_out(op, given, *wanted) : given;
-  CRESSET_CHECK(wanted || given.has_layout(), "sparse_compressed_tensor expected sparse compressed tensor layout but got none");
+  CRESSET_CHECK(wanted || given.has_layout(), "sparse_compressed_tensor: expected a compressed sparse layout, got none");
   check_compressed(op, options.layout());
   cresset::_validate_sparse_compressed_tensor_args(pointers, plain, values, size, options.layout());
   return cresset::_sparse_compressed_tensor_unsafe(pointers, plain, values, size, options);
@@ -272,13 +272,13 @@ Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const T
 Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const Tensor& values, const TensorOptions& given,
             std::optional<Layout> wanted) {
   const TensorOptions options = wanted ? laid_out(op, given, *wanted) : given;
-  CRESSET_CHECK(wanted || given.has_layout(), "sparse_compressed_tensor expected sparse compressed tensor layout but got none");
+  CRESSET_CHECK(wanted || given.has_layout(), "sparse_compressed_tensor: expected a compressed sparse layout, got none");
   check_compressed(op, options.layout());
   return make(op, pointers, plain, values, sizes_from(options.layout(), pointers, plain, values), options, wanted);
 }
 
 const SparseParts& coo_parts(const char* op, const Tensor& t) {
-  CRESSET_CHECK(t.layout() == Layout::Sparse, op, " expected sparse coordinate tensor layout but got ", title(t.layout()));
+  CRESSET_CHECK(t.layout() == Layout::Sparse, op, ": expected a COO tensor, got layout ", title(t.layout()));
   return sparse_parts(t);
 }
 
@@ -300,7 +300,7 @@ Tensor _sparse_coo_tensor_with_dims_and_tensors(int64_t sparse_dim, int64_t dens
   check_counts(indices, values);
   CRESSET_CHECK(
       indices.size(0) == sparse_dim && values.dim() - 1 == dense_dim && static_cast<int64_t>(size.size()) == sparse_dim + dense_dim,
-      "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = ", size.size(), ", sparse_dim = ", indices.size(0),
+      "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", indices.size(0),
       ", dense_dim = ", values.dim() - 1);
   return make_coo(size, as_positions(indices), as_values(values, options), is_coalesced.value_or(false));
 }
@@ -324,9 +324,9 @@ Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const 
 }
 
 Tensor values(const Tensor& self) {
-  CRESSET_CHECK(cresset::is_sparse(self.layout()), "values expected sparse tensor layout but got ", title(self.layout()));
+  CRESSET_CHECK(cresset::is_sparse(self.layout()), "values: expected a sparse tensor, got layout ", title(self.layout()));
   const SparseParts& p = sparse_parts(self);
-  CRESSET_CHECK(p.plain.defined() || p.coalesced, "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
+  CRESSET_CHECK(p.plain.defined() || p.coalesced, "values: the tensor is not coalesced, call coalesce() before");
   return shared(p.values);
 }
 
@@ -385,7 +385,7 @@ Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, In
 
 Tensor _sparse_coo_tensor_with_dims(int64_t sparse_dim, int64_t dense_dim, IntArrayRef size, const TensorOptions& options) {
   CRESSET_CHECK(sparse_dim >= 0 && dense_dim >= 0 && sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-                "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
+                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
                 ", dense_dim = ", dense_dim);
   return sparse::empty_of(size, options.layout(Layout::Sparse), dense_dim);
 }
@@ -393,10 +393,10 @@ Tensor _sparse_coo_tensor_with_dims(int64_t sparse_dim, int64_t dense_dim, IntAr
 void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& values, IntArrayRef size,
                                       std::optional<bool> is_coalesced, std::optional<bool>) {
   const Tensor data = at_least_1d(values);
-  CRESSET_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
+  CRESSET_CHECK(indices.dim() == 2, "expected indices of shape (sparse_dim, nnz), got shape ", indices.sizes());
   const int64_t sparse_dim = indices.size(0), dense_dim = data.dim() - 1;
   CRESSET_CHECK(static_cast<int64_t>(size.size()) == sparse_dim + dense_dim,
-                "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
+                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
                 ", dense_dim = ", dense_dim);
   check_size("sparse_coo_tensor", size);
   check_counts(indices, data);
@@ -408,13 +408,13 @@ void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& value
   for (int64_t d = 0; d < sparse_dim; d++) {
     const int64_t low = least.data_ptr<int64_t>()[d], high = most.data_ptr<int64_t>()[d];
     CRESSET_CHECK(low >= 0, "found negative index ", low, " for dim ", d);
-    CRESSET_CHECK(high < size[static_cast<size_t>(d)], "size is inconsistent with indices: for dim ", d, ", size is ",
+    CRESSET_CHECK(high < size[static_cast<size_t>(d)], "an index lies outside size: at dim ", d, ", size is ",
                   size[static_cast<size_t>(d)], " but found index ", high);
   }
   if (!is_coalesced.value_or(false)) return;
   const Tensor flat = flat_positions(positions, first(size, sparse_dim));
   CRESSET_CHECK(kernels::strictly_increasing(flat.data_ptr<int64_t>(), flat.numel()),
-                "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
+                "is_coalesced=True, got indices that are unsorted or repeated");
 }
 
 void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tensor& plain, const Tensor& values, IntArrayRef size,
@@ -423,19 +423,19 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
   const std::string p = pointer_name(layout), q = plain_name(layout), major = is_by_rows(layout) ? "rows" : "columns";
   const int64_t block = is_blocked(layout) ? 2 : 0, batch = pointers.dim() - 1, dims = static_cast<int64_t>(size.size());
   const int64_t dense = values.dim() - batch - block - 1;
-  CRESSET_CHECK(pointers.dim() >= 1, p, " must have dimensionality >= 1 but got ", pointers.dim());
-  CRESSET_CHECK(pointers.dim() == plain.dim(), p, " and ", q, " dimensionalities must be equal but got ", pointers.dim(), " and ",
+  CRESSET_CHECK(pointers.dim() >= 1, p, ": expected at least one dimension, got ", pointers.dim());
+  CRESSET_CHECK(pointers.dim() == plain.dim(), p, " and ", q, " differ in their number of dimensions, got ", pointers.dim(), " and ",
                 plain.dim(), ", respectively");
-  CRESSET_CHECK(values.dim() > batch + block, "values must have dimensionality > sum of batch and block dimensionalities (=", batch,
+  CRESSET_CHECK(values.dim() > batch + block, "values need more dimensions than batch and blocks together (=", batch,
                 " + ", block, ") but got ", values.dim());
-  CRESSET_CHECK(dims == batch + 2 + dense, "tensor dimensionality must be sum of batch, base, and dense dimensionalities (=", batch,
+  CRESSET_CHECK(dims == batch + 2 + dense, "size has another number of dimensions than batch, base and dense ones together (=", batch,
                 " + 2 + ", dense, ") but got ", dims);
   check_size("sparse_compressed_tensor", size);
   const IntArrayRef batch_sizes = first(size, batch);
   CRESSET_CHECK(first(pointers.sizes(), batch) == batch_sizes && first(plain.sizes(), batch) == batch_sizes &&
                     first(values.sizes(), batch) == batch_sizes,
                 "all batch dimensions of ", p, " (=", first(pointers.sizes(), batch), "), ", q, " (=", first(plain.sizes(), batch),
-                "), and values (=", first(values.sizes(), batch), ") must be equal to tensor batch dimensions (=", batch_sizes,
+                "), and values (=", first(values.sizes(), batch), ") differ from those of size (=", batch_sizes,
                 ")");
   DimVector blocks{1, 1};
   for (int64_t d = 0; d < block; d++) {
@@ -447,7 +447,7 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
   const int64_t rows = size[static_cast<size_t>(batch)] / blocks[0], columns = size[static_cast<size_t>(batch) + 1] / blocks[1];
   const int64_t n_major = is_by_rows(layout) ? rows : columns, n_minor = is_by_rows(layout) ? columns : rows,
                 nnz = values.size(batch);
-  CRESSET_CHECK(pointers.size(-1) == n_major + 1, p, ".shape[-1] must be equal to the number of ",
+  CRESSET_CHECK(pointers.size(-1) == n_major + 1, p, ".shape[-1] differs from the number of ",
                 block ? std::string(is_by_rows(layout) ? "row" : "column") + " blocks" : major, " + 1 (=", n_major + 1,
                 "), but got ", pointers.size(-1));
   CRESSET_CHECK(plain.size(-1) == nnz, q, ".shape[-1] must be equal to nnz (=", nnz, ") as defined by values.shape[", batch,
@@ -473,7 +473,7 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
       CRESSET_CHECK(false, "`", p, "[..., 0] == 0` is not satisfied.");
       break;
     case PointerFault::last:
-      CRESSET_CHECK(false, "`", p, "[..., -1] == nnz` is not satisfied.");
+      CRESSET_CHECK(false, p, "[..., -1] differs from nnz");
       break;
     case PointerFault::steps: case PointerFault::crowded:
       CRESSET_CHECK(false, "`0 <= ", p, "[..., 1:] - ", p, "[..., :-1] <= ", minor, "` is not satisfied.");
@@ -482,8 +482,8 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
       CRESSET_CHECK(false, "`0 <= ", q, " < ", minor, "` is not satisfied.");
       break;
     case PointerFault::order:
-      CRESSET_CHECK(false, "`", q, "[..., ", p, "[..., i - 1]:", p, "[..., i]] for all i = 1, ..., ", majors,
-                    " are sorted and distinct along the last dimension values` is not satisfied.");
+      CRESSET_CHECK(false, q, "[..., ", p, "[..., i - 1]:", p, "[..., i]] for all i = 1, ..., ", majors,
+                    " are unsorted or repeated along the last dimension");
   }
 }
 
@@ -550,7 +550,7 @@ Tensor coalesce_values(const Tensor& self) {
 
 Tensor indices(const Tensor& self) {
   const SparseParts& p = coo_parts("indices", self);
-  CRESSET_CHECK(p.coalesced, "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
+  CRESSET_CHECK(p.coalesced, "indices: the tensor is not coalesced, call coalesce() before");
   return shared(p.indices);
 }
 Tensor _indices(const Tensor& self) { return shared(coo_parts("_indices", self).indices); }
@@ -564,16 +564,16 @@ Tensor& sparse_resize_(Tensor& self, IntArrayRef size, int64_t sparse_dim, int64
   const SparseParts& p = coo_parts("sparse_resize_", self);
   self.impl()->check_writable();
   CRESSET_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-                "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
+                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
                 ", dense_dim = ", dense_dim);
   check_size("sparse_resize_", size);
   if (p.nnz() == 0) return composite::sparse_resize_and_clear_(self, size, sparse_dim, dense_dim);
   CRESSET_CHECK(sparse_dim == p.sparse_dim && dense_dim == p.dense_dim, "changing the number of sparse or dense dimensions (from ",
                 p.sparse_dim, " and ", p.dense_dim, " to ", sparse_dim, " and ", dense_dim,
-                ") on a non-empty sparse tensor is not supported");
+                ") of a sparse tensor with elements would lose some");
   for (size_t d = 0; d < size.size(); d++)
     CRESSET_CHECK(size[d] >= self.sizes()[d], "shrinking the size of ", d < static_cast<size_t>(sparse_dim) ? "sparse" : "dense",
-                  " dimensions (from ", self.sizes(), " to ", size, ") on a non-empty sparse tensor is not supported");
+                  " dimensions (from ", self.sizes(), " to ", size, ") of a sparse tensor with elements would lose some");
   Tensor values = p.values;
   if (behind(size, sparse_dim) != behind(self.sizes(), sparse_dim)) {
     values = cresset::zeros(joined({p.nnz()}, behind(size, sparse_dim)), p.values.options());
@@ -590,7 +590,7 @@ Tensor& sparse_resize_and_clear_(Tensor& self, IntArrayRef size, int64_t sparse_
   coo_parts("sparse_resize_and_clear_", self);
   self.impl()->check_writable();
   CRESSET_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-                "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
+                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
                 ", dense_dim = ", dense_dim);
   take_parts(self, sparse::empty_of(size, self.options(), dense_dim));
   self.impl()->bump_version();

@@ -69,7 +69,7 @@ Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions
   const int64_t stored = key.numel(), nnz = batches > 0 ? stored / batches : 0;
   if (batches > 1) {
     const Tensor counts = cells.select(0, 0).bincount({}, batches);
-    CRESSET_CHECK(counts.eq(nnz).all().item().toBool(), "Expect the same number of specified elements per batch.");
+    CRESSET_CHECK(counts.eq(nnz).all().item().toBool(), "the matrices of the batch differ in their number of elements");
   }
   const Tensor major = cells.select(0, 1).to(index_dtype).contiguous();
   Tensor pointers = cresset::empty({batches, majors + 1}, TensorOptions(index_dtype));
@@ -137,10 +137,10 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   const bool blocked = is_blocked(layout), is_dense = self.layout() == Layout::Strided;
   const IntArrayRef given = blocked ? blocksize.value() : IntArrayRef();
   if (blocked)
-    CRESSET_CHECK(given.size() == 2 && given[0] > 0 && given[1] > 0, name, ": blocksize needs to be positive, but got ", given);
+    CRESSET_CHECK(given.size() == 2 && given[0] > 0 && given[1] > 0, name, ": expected a positive blocksize, got ", given);
   const int64_t dense = is_dense ? dense_dim.value_or(0) : sparse_parts(self).dense_dim;
   const int64_t most = std::max<int64_t>(self.dim() - 2, 0);
-  CRESSET_CHECK(!is_dense || (dense >= 0 && dense <= most), name, ": dense_dim argument must be in [0,", most, "] range, but ",
+  CRESSET_CHECK(!is_dense || (dense >= 0 && dense <= most), name, ": expected dense_dim within [0,", most, "] range, but ",
                 dense, " is given");
   CRESSET_CHECK(is_dense || !dense_dim || *dense_dim == dense, name, ": conversion from ", title(self.layout()), " to ",
                 title(layout), " with dense_dim argument !=self.dense_dim() is not supported");
@@ -149,7 +149,7 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   const int64_t at = self.dim() - dense - 2;
   if (blocked)
     CRESSET_CHECK(self.size(at) % given[0] == 0 && self.size(at + 1) % given[1] == 0, name, ": tensor sparse size (", self.size(at),
-                  ",", self.size(at + 1), ") must be divisible by given blocksize (", given[0], ",", given[1], ")");
+                  ",", self.size(at + 1), ") is no multiple of blocksize (", given[0], ",", given[1], ")");
   if (is_dense) {
     Tensor positions;
     if (!blocked) {
@@ -183,7 +183,7 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
   const SparseParts& p = sparse_parts(self);
   if (!p.plain.defined()) {
     CRESSET_CHECK(p.sparse_dim == 2, name, ": conversion from Sparse to ", title(layout),
-                  " for input tensors with sparse_dim()!=2 is not supported");
+                  ": expected a tensor with sparse_dim() of 2, got another");
     const Tensor coo = p.coalesced ? self : sparse::coalesced(self);
     const SparseParts& q = sparse_parts(coo);
     if (layout == Layout::SparseCsr) {
@@ -214,12 +214,12 @@ Layout wanted_layout(std::optional<Layout> layout, OptionalIntArrayRef blocksize
 void check_request(const Tensor& self, Layout layout, OptionalIntArrayRef blocksize, std::optional<int64_t> dense_dim) {
   const std::string from = self.layout() == Layout::Strided ? "dense_to_sparse" : "to_sparse";
   CRESSET_CHECK(is_blocked(layout) || !blocksize.has_value(), from, ": conversion from ", title(self.layout()), " to ",
-                title(layout), " with blocksize argument given is not supported");
+                title(layout), " takes no blocksize, got one");
   CRESSET_CHECK(!is_blocked(layout) || blocksize.has_value() || is_blocked(self.layout()), from, ": conversion from ",
-                title(self.layout()), " to ", title(layout), " without blocksize argument given is not supported");
+                title(self.layout()), " to ", title(layout), " needs a blocksize, got none");
   const int64_t most = std::max<int64_t>(self.dim() - (layout == Layout::Sparse ? 0 : 2), 0);
   if (dense_dim && self.layout() == Layout::Strided)
-    CRESSET_CHECK(*dense_dim >= 0 && *dense_dim <= most, from, ": dense_dim argument must be in [0,", most, "] range, but ",
+    CRESSET_CHECK(*dense_dim >= 0 && *dense_dim <= most, from, ": expected dense_dim within [0,", most, "] range, but ",
                   *dense_dim, " is given");
 }
 
@@ -364,7 +364,7 @@ Tensor to_sparse_bsc_by_values(const Tensor& self, IntArrayRef blocksize, std::o
 
 Tensor sparse_mask_by_values(const Tensor& self, const Tensor& mask) {
   CRESSET_CHECK(is_sparse(mask.layout()), "sparse_mask: expected mask to have sparse layout but got ", title(mask.layout()));
-  CRESSET_CHECK(self.sizes() == mask.sizes(), "sparse_mask(): operands have incompatible sizes; self has size ", self.sizes(),
+  CRESSET_CHECK(self.sizes() == mask.sizes(), "sparse_mask: self and mask differ in shape, got ", self.sizes(),
                 " but mask has size ", mask.sizes());
   return sparse::with_values(mask, sparse::values_like(self, mask));
 }

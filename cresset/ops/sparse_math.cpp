@@ -31,7 +31,7 @@ bool same_pattern(const Tensor& a, const Tensor& b) {
 }
 
 void check_same_sizes(const char* op, const Tensor& a, const Tensor& b, const char* more) {
-  CRESSET_CHECK(a.sizes() == b.sizes(), op, ": expected 'self' and 'other' to have same size, but self has size ", a.sizes(),
+  CRESSET_CHECK(a.sizes() == b.sizes(), op, ": self and other differ in shape, got ", a.sizes(),
                 " while other has size ", b.sizes(), more);
 }
 
@@ -117,8 +117,8 @@ Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
     add_into(out, self, 1);
     return out;
   }
-  CRESSET_CHECK(!is_sparse(self), "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
-  check_same_sizes("add", self, other, " (FYI: dense-sparse addition does not currently support broadcasting)");
+  CRESSET_CHECK(!is_sparse(self), "add: a dense tensor cannot be added to a sparse one, call add(dense, sparse)");
+  check_same_sizes("add", self, other, " (dense and sparse shapes do not broadcast)");
   Tensor out = self.detach().to(common_dtype(self, other), false, true);
   add_into(out, other, alpha);
   return out;
@@ -131,7 +131,7 @@ Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
     sparse::copy_(self, sparse::add(self, other, alpha), false);
     return self;
   }
-  check_same_sizes("add", self, other, " (FYI: dense-sparse addition does not currently support broadcasting)");
+  check_same_sizes("add", self, other, " (dense and sparse shapes do not broadcast)");
   add_into(self, other, alpha);
   return self;
 }
@@ -144,7 +144,7 @@ Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
 Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) { return sparse::add_(self, other, -alpha); }
 
 Tensor add_number(const Tensor&, const Scalar&, const Scalar&) {
-  CRESSET_CHECK(false, "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
+  CRESSET_CHECK(false, "add: a dense tensor cannot be added to a sparse one, call add(dense, sparse)");
   return {};
 }
 
@@ -184,7 +184,7 @@ Tensor floor_divide_number(const Tensor& self, const Scalar& other) { return div
 
 Tensor pow(const Tensor& self, const Scalar& exponent) {
   CRESSET_CHECK(exponent.isComplex() || exponent.as<double>() != 0,
-                "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense");
+                "pow: a sparse tensor to the power 0 would be dense");
   const Tensor whole = self.layout() == Layout::Sparse ? self.coalesce() : self;
   return cresset::with_values(whole, sparse_parts(whole).values.pow(exponent));
 }
@@ -230,11 +230,11 @@ Tensor sum_dims(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::
     for (int64_t d = 0; d < self.dim(); d++) dims.push_back(d);
   std::vector<bool> gone(static_cast<size_t>(self.dim()), false);
   for (const int64_t d : dims) {
-    CRESSET_CHECK(!gone[static_cast<size_t>(d)], "sum: dim ", d, " appears multiple times in the list of dims");
+    CRESSET_CHECK(!gone[static_cast<size_t>(d)], "sum: dim ", d, " is named more than once in dim");
     gone[static_cast<size_t>(d)] = true;
   }
   if (static_cast<int64_t>(dims.size()) == self.dim() && !keepdim) return p.values.sum(dtype);
-  CRESSET_CHECK(!is_compressed(self.layout()) || keepdim, "reduction operations on CSR tensors with keepdim=False is unsupported");
+  CRESSET_CHECK(!is_compressed(self.layout()) || keepdim, "sum: expected keepdim=True for a CSR tensor, got False");
   const Tensor coo = as_coo(self);
   const SparseParts& q = sparse_parts(coo);
   DimVector inside, sizes;
@@ -261,7 +261,7 @@ Tensor norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool
   const bool whole = !dim.has_value() || dim.value().empty() || static_cast<int64_t>(dim.value().size()) == self.dim();
   CRESSET_CHECK(
       whole,
-      "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of the input");
+      "norm: of a sparse tensor only the norm over all dimensions is known, expected dim to be empty or all of them");
   CRESSET_CHECK(!keepdim, "norm_sparse currently does not support keepdim=True");
   // Zeros add nothing to sums of powers, but they count for the smallest and for powers below 0.
   const bool counts_zeros = !ord.isComplex() && ord.as<double>() < 0;

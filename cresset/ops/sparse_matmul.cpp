@@ -21,7 +21,7 @@ kernels::SparseRows rows_of(const Tensor& csr) {
 
 void check_product(const char* op, const Tensor& a, const Tensor& b) {
   CRESSET_CHECK(a.dim() == 2 && b.dim() == 2, op, ": expected two matrices, got shapes ", a.sizes(), " and ", b.sizes());
-  CRESSET_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ",
+  CRESSET_CHECK(a.size(1) == b.size(0), op, ": the inner sizes of mat1 and mat2 differ (", a.size(0), "x", a.size(1), " and ",
                 b.size(0), "x", b.size(1), ")");
   CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected both matrices to have the same dtype, got ", a.scalar_type(),
                 " and ", b.scalar_type());
@@ -159,7 +159,7 @@ Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor
                 mat2.scalar_type());
   CRESSET_CHECK(mat1.dim() >= 2 && mat2.dim() >= 2 && self.dim() == 2 && mat1.dim() == 2 && mat2.dim() == 2,
                 "sampled_addmm: Expected matrices, got shapes ", self.sizes(), ", ", mat1.sizes(), " and ", mat2.sizes());
-  CRESSET_CHECK(mat1.size(1) == mat2.size(0), "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (", mat1.size(0), "x",
+  CRESSET_CHECK(mat1.size(1) == mat2.size(0), "sampled_addmm: the inner sizes of mat1 and mat2 differ (", mat1.size(0), "x",
                 mat1.size(1), " and ", mat2.size(0), "x", mat2.size(1), ")");
   CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1),
                 "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(), " and (", mat1.size(0), ", ",

@@ -11,7 +11,7 @@ namespace {
 using namespace sparse;
 
 const Tensor& checked_coo(const char* op, const Tensor& t) {
-  CRESSET_CHECK(t.layout() == Layout::Sparse, op, " expected sparse coordinate tensor layout but got ", title(t.layout()));
+  CRESSET_CHECK(t.layout() == Layout::Sparse, op, ": expected a COO tensor, got layout ", title(t.layout()));
   return t;
 }
 
@@ -110,7 +110,7 @@ Tensor _spdiags(const Tensor& given, const Tensor& offsets, IntArrayRef shape, s
   CRESSET_CHECK(shape.size() == 2, "spdiags: output shape must be 2d, got ", shape);
   CRESSET_CHECK(starts.dim() == 1, "spdiags: offsets must be scalar or vector, got shape ", offsets.sizes());
   CRESSET_CHECK(starts.size(0) == diagonals.size(0), "spdiags: number of diagonals (", diagonals.size(0),
-                ") does not match the number of offsets (", starts.size(0), ")");
+                ") differs from the number of offsets (", starts.size(0), ")");
   const Layout wanted = layout.value_or(Layout::Sparse);
   CRESSET_CHECK(wanted == Layout::Sparse || wanted == Layout::SparseCsr || wanted == Layout::SparseCsc,
                 "spdiags: only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got ", title(wanted));
@@ -143,7 +143,7 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num
 
 Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
                                  bool scale_grad_by_freq) {
-  CRESSET_CHECK(!scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+  CRESSET_CHECK(!scale_grad_by_freq, "embedding_backward: sparse gradients cannot be scaled by frequency, got scale_grad_by_freq=True");
   Tensor rows = indices.reshape({1, -1}).to(kLong), values = grad.reshape({rows.size(1), grad.size(-1)});
   if (padding_idx >= 0) {
     const Tensor kept = rows.select(0, 0).ne(padding_idx).nonzero().squeeze(1);

@@ -238,8 +238,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
     CRESSET_CHECK(q.sparse_dim == p.sparse_dim && q.dense_dim == p.dense_dim,
                   "All tensors must have the same number of sparse and dense dimensions: got ", p.sparse_dim, " and ", p.dense_dim,
                   ", but tensor at position ", k, " has ", q.sparse_dim, " and ", q.dense_dim);
-    CRESSET_CHECK(without(t.sizes(), d) == without(head.sizes(), d), "All tensors must have the same shape: ", head.sizes(),
-                  " (except in the concatenating dimension), ", "but found shape: ", t.sizes());
+    CRESSET_CHECK(without(t.sizes(), d) == without(head.sizes(), d), "cat: the shapes differ: ", head.sizes(),
+                  " (outside the dimension that is joined), ", "but found shape: ", t.sizes());
     total += t.size(d);
   }
   const DimVector sizes = with(head.sizes(), d, total);

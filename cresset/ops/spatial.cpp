@@ -25,7 +25,7 @@ OutSpec padded(const char* op, const Tensor& self, IntArrayRef pad) {
   for (int64_t i = 0; i < pairs; i++) {
     s.sizes[n - 1 - i] += pad[2 * i] + pad[2 * i + 1];
     CRESSET_CHECK(s.sizes[n - 1 - i] >= 0, op, ": the input size ", self.size(n - 1 - i), " plus negative padding ", pad[2 * i], " and ",
-                  pad[2 * i + 1], " resulted in a negative output size, which is invalid");
+                  pad[2 * i + 1], " leaves nothing of the input");
   }
   s.strides = format_strides(self, s.sizes);
   return s;

@@ -64,7 +64,7 @@ Tensor fft_ifftshift(const Tensor& self, OptionalIntArrayRef dim) { return shift
 namespace {
 
 void check_window(const char* op, int64_t length, const TensorOptions& options) {
-  CRESSET_CHECK(options.layout() == Layout::Strided, op, " is not implemented for sparse types, got ", options.layout());
+  CRESSET_CHECK(options.layout() == Layout::Strided, op, ": expected a dense tensor, got ", options.layout());
   const ScalarType t = options.has_dtype() ? options.dtype() : get_default_dtype();
   CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, " expects floating point dtypes, got ", t);
   CRESSET_CHECK(length >= 0, op, " requires non-negative window_length, got window_length=", length);
@@ -151,7 +151,7 @@ bool is_complex_window(const std::optional<Tensor>& window) { return window && w
 
 void check_window_shape(const char* op, const std::optional<Tensor>& window, int64_t win_length) {
   CRESSET_CHECK(!window || !window->defined() || (window->dim() == 1 && window->size(0) == win_length), op,
-                ": expected a 1D window tensor of size equal to win_length=", win_length, ", but got window with size ", window ? window->sizes() : IntArrayRef());
+                ": expected a window of one dimension and size win_length=", win_length, ", but got window with size ", window ? window->sizes() : IntArrayRef());
 }
 
 // Rows of frames put back where they came from, `hop` apart, and summed.

@@ -58,7 +58,7 @@ void restride(const Tensor& self, const ViewSpec& spec) {
 }
 
 void check_castable(const char* op, ScalarType from, ScalarType to) {
-  CRESSET_CHECK(can_cast(from, to), op, ": result type ", from, " can't be cast to the desired output type ", to);
+  CRESSET_CHECK(can_cast(from, to), op, ": result type ", from, " does not fit the output's dtype ", to);
 }
 
 void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides) {
@@ -94,12 +94,12 @@ void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDt
   if (rule == OutDtype::any) return;
   if (rule == OutDtype::cast) return check_castable(op, result, out.scalar_type());
   if (rule == OutDtype::convert) {
-    CRESSET_CHECK_TYPE(can_cast(result, out.scalar_type()), op, ": input types can't be cast to the desired output type ", out.scalar_type(), ", got ", result);
+    CRESSET_CHECK_TYPE(can_cast(result, out.scalar_type()), op, ": the inputs' dtype does not fit that of out, ", out.scalar_type(), ", got ", result);
     return;
   }
   // Truth values may be written as bytes too.
   const bool fits = out.scalar_type() == result || (result == kBool && out.scalar_type() == kByte);
-  CRESSET_CHECK(fits, op, ": expected out tensor to have dtype ", result, ", but got ", out.scalar_type(), " instead");
+  CRESSET_CHECK(fits, op, ": expected an out of dtype ", result, ", but got ", out.scalar_type(), " instead");
 }
 
 namespace {
@@ -194,7 +194,7 @@ namespace {
 
 void store(const char* op, const Tensor& out, const Tensor& result, OutDtype dtype, bool warns) {
   CRESSET_CHECK(!(layer_state().grad_mode && (result.requires_grad() || out.requires_grad())), op,
-                ": functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad");
+                ": out= is not recorded for gradients, got an argument that requires grad");
   CRESSET_CHECK(out.device() == result.device(), op, ": expected out to be on ", result.device(), ", got ", out.device());
   check_out_dtype(op, result.scalar_type(), out, dtype);
   check_no_internal_overlap(op, out);

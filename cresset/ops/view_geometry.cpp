@@ -19,7 +19,7 @@ uint64_t dim_mask(IntArrayRef dims, int64_t n) {
   uint64_t mask = 0;
   for (const int64_t d : dims) {
     const uint64_t bit = uint64_t{1} << wrap_dim(d, n);
-    CRESSET_CHECK(!(mask & bit), "dim ", d, " appears multiple times in the list of dims ", dims);
+    CRESSET_CHECK(!(mask & bit), "dim ", d, " is named more than once in dims ", dims);
     mask |= bit;
   }
   return mask;

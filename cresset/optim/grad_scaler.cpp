@@ -29,7 +29,7 @@ std::vector<Tensor> GradScaler::scale(TensorList outputs) {
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   if (!enabled_) return;
   PerOptimizer& state = optimizers_[&optimizer];
-  CRESSET_CHECK(state.stage != Stage::unscaled, "GradScaler: unscale_() has already been called on this optimizer since the last update()");
+  CRESSET_CHECK(state.stage != Stage::unscaled, "GradScaler: unscale_: called twice for this optimizer without an update() between");
   CRESSET_CHECK(state.stage != Stage::stepped, "GradScaler: unscale_() is being called after step()");
   NoGradGuard guard;
   std::vector<Tensor> grads;
@@ -49,7 +49,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 
 Tensor GradScaler::step(optim::Optimizer& optimizer) {
   if (!enabled_) return optimizer.step();
-  CRESSET_CHECK(optimizers_[&optimizer].stage != Stage::stepped, "GradScaler: step() has already been called since the last update()");
+  CRESSET_CHECK(optimizers_[&optimizer].stage != Stage::stepped, "GradScaler: step: called twice without an update() between");
   if (optimizers_[&optimizer].stage == Stage::ready) unscale_(optimizer);
   PerOptimizer& state = optimizers_[&optimizer];
   CRESSET_CHECK(state.checked, "GradScaler: no inf checks were recorded for this optimizer");

@@ -34,7 +34,7 @@ double* momentum_of(OptimizerOptions& options) {
 }
 void check_momentum(const char* name, Optimizer& optimizer) {
   for (auto& group : optimizer.param_groups())
-    CRESSET_CHECK_VALUE(momentum_of(group.options()), name, ": optimizer must support momentum or beta1 with `cycle_momentum` option enabled");
+    CRESSET_CHECK_VALUE(momentum_of(group.options()), name, ": cycle_momentum: expected an optimizer with momentum or betas");
 }
 
 void check_common(const char* name, const Optimizer& optimizer, const std::vector<std::shared_ptr<EpochScheduler>>& schedulers) {
@@ -386,7 +386,7 @@ void ReduceLROnPlateau::load(serialize::InputArchive& archive) {
 
 SWALR::SWALR(Optimizer& optimizer, std::vector<double> swa_lr, int64_t anneal_epochs, bool linear)
     : EpochScheduler(optimizer), final_lrs_(one_per_group("SWALR: swa_lr", swa_lr)), anneal_epochs_(anneal_epochs), linear_(linear) {
-  CRESSET_CHECK_VALUE(anneal_epochs >= 0, "SWALR: anneal_epochs must be equal or greater than 0, got ", anneal_epochs);
+  CRESSET_CHECK_VALUE(anneal_epochs >= 0, "SWALR: SWALR: expected anneal_epochs of at least 0, got ", anneal_epochs);
   begin();
 }
 double SWALR::share(double step) const {

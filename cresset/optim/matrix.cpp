@@ -33,10 +33,10 @@ static void check(const AdafactorOptions& o, const Params&) {
   CRESSET_CHECK_VALUE(o.beta2_decay() <= 0, "Adafactor: beta2_decay should be <= 0 but is: ", o.beta2_decay());
   CRESSET_CHECK_VALUE(o.eps2() >= 0, "Adafactor: epsilon2 should be >= 0 but is: ", o.eps2());
   CRESSET_CHECK_VALUE(o.d() >= 1, "Adafactor: clipping threshold d should be >= 1 but is: ", o.d());
-  CRESSET_CHECK_VALUE(o.weight_decay() >= 0, "Adafactor: weight_decay should be >= 0 but is: ", o.weight_decay());
+  CRESSET_CHECK_VALUE(o.weight_decay() >= 0, "Adafactor: expected weight_decay of at least 0, got ", o.weight_decay());
 }
 static void start(const Tensor& p, AdafactorParamState& s, const AdafactorOptions&) {
-  CRESSET_CHECK(!p.is_complex(), "Adafactor does not support complex parameters");
+  CRESSET_CHECK(!p.is_complex(), "Adafactor: expected real parameters, got complex ones");
   if (p.dim() < 2) {
     s.variance(zeros_beside(p));
     return;
@@ -82,14 +82,14 @@ template <class F> static void fields(MuonParamState& s, F&& f) {
 static void check(const MuonOptions& o, const Params& params) {
   CRESSET_CHECK_VALUE(o.lr() >= 0, "Muon: learning rate should be >= 0 but is: ", o.lr());
   CRESSET_CHECK_VALUE(o.momentum() >= 0, "Muon: momentum should be >= 0 but is: ", o.momentum());
-  CRESSET_CHECK_VALUE(o.weight_decay() >= 0, "Muon: weight decay should be >= 0 but is: ", o.weight_decay());
+  CRESSET_CHECK_VALUE(o.weight_decay() >= 0, "Muon: expected weight_decay of at least 0, got ", o.weight_decay());
   CRESSET_CHECK_VALUE(o.adjust_lr_fn() == "original" || o.adjust_lr_fn() == "match_rms_adamw", "Muon: adjust learning rate function \"",
                       o.adjust_lr_fn(), "\" is not supported, expected \"original\" or \"match_rms_adamw\"");
   CRESSET_CHECK_VALUE(o.ns_steps() < 100, "Muon: number of steps must be less than 100, got ", o.ns_steps());
   for (const Tensor& p : params) CRESSET_CHECK_VALUE(p.dim() == 2, "Muon: only supports 2D parameters, got one of shape ", p.sizes());
 }
 static void start(const Tensor& p, MuonParamState& s, const MuonOptions&) {
-  CRESSET_CHECK(!p.is_complex(), "Muon does not support complex parameters");
+  CRESSET_CHECK(!p.is_complex(), "Muon: expected real parameters, got complex ones");
   s.momentum_buffer(zeros_beside(p));
 }
 

@@ -31,7 +31,7 @@ SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaul
   CRESSET_CHECK_VALUE(defaults.momentum() >= 0, "SGD: invalid momentum value ", defaults.momentum());
   CRESSET_CHECK_VALUE(defaults.weight_decay() >= 0, "SGD: invalid weight_decay value ", defaults.weight_decay());
   CRESSET_CHECK_VALUE(!defaults.nesterov() || (defaults.momentum() > 0 && defaults.dampening() == 0),
-                      "SGD: Nesterov momentum requires a momentum and zero dampening, got ", defaults.momentum(), " and ", defaults.dampening());
+                      "SGD: SGD: nesterov=True needs a momentum, and dampening of 0, got ", defaults.momentum(), " and ", defaults.dampening());
 }
 
 std::unique_ptr<OptimizerParamState> SGD::make_state() const { return std::make_unique<SGDParamState>(); }

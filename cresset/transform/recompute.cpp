@@ -132,15 +132,15 @@ void CheckpointRecorder::recompute() {
 void CheckpointRecorder::compare() const {
   std::string problem;
   if (again_.size() != saved_.size()) {
-    problem = str("A different number of tensors was saved during the original forward and recomputation.\nNumber of tensors saved during forward: ",
-                  saved_.size(), "\nNumber of tensors saved during recomputation: ", again_.size());
+    problem = str("the recomputation saved another number of tensors than the forward pass.\nSaved by the forward pass: ",
+                  saved_.size(), "\nSaved by the recomputation: ", again_.size());
   } else if (check) {
     for (size_t i = 0; i < saved_.size(); i++) {
       const auto &before = saved_[i], &now = again_[i];
       if (before.sizes() != now.sizes() || before.dtype() != now.dtype() || before.device() != now.device())
         problem += str("\ntensor at position ", i, ":\nsaved metadata: ", described(before), "\nrecomputed metadata: ", described(now));
     }
-    if (!problem.empty()) problem = "Recomputed values for the following tensors have different metadata than during the forward pass." + problem;
+    if (!problem.empty()) problem = "these tensors are recomputed with another shape, dtype or device than they had in the forward pass:" + problem;
   }
   if (problem.empty()) return;
   for (size_t i = 0; i < std::min(stacks_.size(), stacks_again_.size()); i++)
@@ -195,7 +195,7 @@ set_checkpoint_debug_enabled::~set_checkpoint_debug_enabled() { replace(debug_ov
 
 GraphExecGroup::GraphExecGroup() : state_(std::make_unique<State>()) {
   GraphExecGroup* none = nullptr;
-  CRESSET_CHECK(current_group.compare_exchange_strong(none, this), "GraphExecGroup contexts cannot be nested");
+  CRESSET_CHECK(current_group.compare_exchange_strong(none, this), "GraphExecGroup: a group is open already, they do not nest");
 }
 GraphExecGroup::~GraphExecGroup() { current_group = nullptr; }
 
@@ -208,7 +208,7 @@ variable_list detach_variable(const variable_list& inputs) {
 void check_backward_validity(const variable_list& inputs) {
   for (const Tensor& t : inputs)
     if (t.defined() && t.requires_grad()) return;
-  std::cerr << "Warning: None of the inputs have requires_grad=True. Gradients will be None\n";
+  std::cerr << "Warning: checkpoint: no input requires grad, so gradients will be None\n";
 }
 
 namespace {

@@ -21,7 +21,7 @@ void wake_layer(bool on) {
 }
 
 int64_t wrapped_dim(const char* what, int64_t dim, int64_t rank) {
-  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " out of range (expected to be in range of [", -rank, ", ",
+  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " is out of range (expected within [", -rank, ", ",
                       rank - 1, "], but got ", dim, ")");
   return dim < 0 ? dim + rank : dim;
 }
@@ -42,11 +42,11 @@ int64_t batch_size_of(const Tensors& arguments, const VmapOptions& options) {
                         ", but it is a Tensor of ", "dimensionality ", t.dim(), " so expected in_dim to satisfy -", t.dim(),
                         " <= in_dim < ", t.dim());
     CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim),
-                        "vmap: Expected all tensors to have the same size in the mapped dimension, got ", "sizes ", size, " and ",
+                        "vmap: the mapped dimensions differ in size, got ", "sizes ", size, " and ",
                         t.size(*dim), " for the mapped dimension");
     size = t.size(*dim);
   }
-  CRESSET_CHECK_VALUE(size >= 0, "vmap: Expected at least one Tensor to vmap over");
+  CRESSET_CHECK_VALUE(size >= 0, "vmap: got no tensor to map over");
   return size;
 }
 
@@ -91,7 +91,7 @@ VmapLevel::~VmapLevel() {
 Tensor VmapLevel::wrap(const Tensor& t, int64_t dim) const {
   const int64_t place = wrapped_dim("dimension", dim, t.dim());
   CRESSET_CHECK_VALUE(t.size(place) == batch_size_,
-                      "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes ", batch_size_, " and ",
+                      "vmap: the mapped dimensions differ in size, got ", batch_size_, " and ",
                       t.size(place), " for the mapped dimension");
   return autograd::with_level(t, number_, place);
 }

@@ -120,7 +120,7 @@ Indices read_indices(const BatchCall& c, const std::vector<std::optional<Tensor>
       continue;
     }
     CRESSET_CHECK(!c.batched(*i),
-                  "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over ",
+                  "vmap: the shape of the result would depend on data, which batching does not allow, in ",
                   "indexing with a boolean mask.");
     if (i->dim() == 0) {
       found.at.clear();
@@ -214,7 +214,7 @@ void index_put(BatchCall& c) {
   if (indices.taken == 0) return run_by_element(c);
   DimVector shape = indexed_shape(self, indices);
   CRESSET_CHECK(value.dim() <= static_cast<int64_t>(shape.size()), "index_put: shape mismatch: value tensor of shape ",
-                value.sizes(), " cannot be broadcast to indexing result of shape ", IntArrayRef(shape));
+                value.sizes(), " does not broadcast to the indexed places of shape ", IntArrayRef(shape));
   shape.insert(shape.begin(), c.size);
   Tensor put = c.padded_spread(value, static_cast<int64_t>(shape.size()) - 1).expand(shape);
   std::vector<int64_t> from, to;

@@ -59,7 +59,7 @@ Tensor BatchCall::padded_spread(const Tensor& t, int64_t rank) const { return wi
 
 int64_t BatchCall::shifted(int64_t d, int64_t rank) {
   const int64_t n = std::max<int64_t>(rank, 1);
-  CRESSET_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d,
+  CRESSET_CHECK_INDEX(d >= -n && d < n, "dim is out of range (expected within [", -n, ", ", n - 1, "], but got ", d,
                       ")");
   return (d < 0 ? d + n : d) + 1;
 }
@@ -241,7 +241,7 @@ void change_in_place(BatchCall& call) {
     CRESSET_CHECK(result.sizes() == self.sizes(), call.op.name, ": output with shape ", self.sizes(),
                   " doesn't match the broadcast shape ", result.sizes());
     CRESSET_CHECK(can_cast(result.scalar_type(), self.scalar_type()), call.op.name, ": result type ", result.scalar_type(),
-                  " can't be cast to the desired output type ", self.scalar_type());
+                  " does not fit the output's dtype ", self.scalar_type());
     Tensor(self).copy_(result);
   }
   call.give_plain(self);

@@ -21,7 +21,7 @@ void copy_in_place(BatchCall& c) {
 void fill_in_place(BatchCall& c) {
   check_self_batched(c);
   const Tensor &self = c.tensor(0), &value = c.tensor(1);
-  CRESSET_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(), " dimensions.");
+  CRESSET_CHECK(value.dim() == 0, "fill_: expected a value without dimensions, got one of ", value.dim(), " dimensions.");
   c.front(self).copy_(c.padded(value, self.dim()));
   c.give_plain(self);
 }

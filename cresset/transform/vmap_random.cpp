@@ -128,7 +128,7 @@ Stack draw_in_place(const Drawing& d, bool same) {
   const Tensor& self = d.arguments[0].to_tensor();
   if (!d.at_level(self)) {
     CRESSET_CHECK(same && !d.batched,
-                  "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same ",
+                  "vmap: different random numbers cannot be written into one tensor that is not batched; this would be the same ",
                   "randomness. If this is necessary for your usage, please file an issue");
     return d.run(d.arguments);
   }
@@ -166,8 +166,8 @@ bool run_random(const OpEntry& op, Stack& stack) {
     if (batched) return false;
   }
   CRESSET_CHECK(level.randomness() != Randomness::Error,
-                "vmap: called random operation while in randomness error mode. Please either use ",
-                "the 'same' or 'different' randomness flags on vmap or perform the randomness operation out of vmap");
+                "vmap: got a random op under randomness='error'; call vmap with ",
+                "randomness='same' or 'different', or draw the numbers outside of it");
   const bool same = level.randomness() == Randomness::Same;
   Drawing d{op, schema, level, autograd::take_arguments(stack, schema.arguments.size())};
   for (const Value& v : d.arguments) for_each_tensor(v, [&](const Tensor& t) { d.batched = d.batched || d.at_level(t); });

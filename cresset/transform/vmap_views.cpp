@@ -86,7 +86,7 @@ void transpose(BatchCall& c) {
 
 void t(BatchCall& c) {
   const Tensor& self = c.tensor(0);
-  CRESSET_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  CRESSET_CHECK(self.dim() <= 2, "t: expected at most 2 dimensions, got ", self.dim(), "D");
   c.give(self.dim() < 2 ? c.front(self).alias() : c.front(self).transpose(1, 2));
 }
 
@@ -113,7 +113,7 @@ void unsqueeze(BatchCall& c) {
 void expand(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> size = c.arguments[1].to_int_list();
-  CRESSET_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand: the number of sizes provided (", size.size(),
+  CRESSET_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand: got fewer sizes (", size.size(),
                 ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
   const Tensor from = c.padded(self, static_cast<int64_t>(size.size()));
   size.insert(size.begin(), c.size);

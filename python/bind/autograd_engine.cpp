@@ -182,7 +182,7 @@ void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bo
     CRESSET_CHECK(out.numel() == 1, op, ": grad can be implicitly created only for scalar outputs, got ", out);
     CRESSET_CHECK(!out.is_complex(), op, ": grad can be implicitly created only for real scalar outputs, got ", out);
   }
-  CRESSET_CHECK(edge.is_valid(), op, ": element ", i, " of tensors does not require grad and does not have a grad_fn");
+  CRESSET_CHECK(edge.is_valid(), op, ": element ", i, " of the tensors has no gradient: it requires none and no op recorded it");
   roots.push_back(std::move(edge));
   if (!given.defined())
     grads.push_back(cresset::ones_like(out.detach()));

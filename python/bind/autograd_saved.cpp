@@ -85,12 +85,12 @@ void report(const Node& node) {
   if (!node.trace())
     text += "No forward pass information available; enable anomaly detection during the forward pass for more information.";
   else
-    text += "Traceback of forward call that caused the error:\n" + node.trace()->stack;
+    text += "The failing node was recorded here:\n" + node.trace()->stack;
   intrusive_ptr<Node> parent = node.trace() ? node.trace()->parent : nullptr;
   while (parent) {
     text += "\n\nPrevious calculation was induced by " + parent->name() + ". ";
     if (!parent->trace()) break;
-    text += "Traceback of forward call that induced the previous calculation:\n" + parent->trace()->stack;
+    text += "The node before it was recorded here:\n" + parent->trace()->stack;
     parent = intrusive_ptr<Node>(parent->trace()->parent);
   }
   Gil gil;

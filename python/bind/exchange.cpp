@@ -65,7 +65,7 @@ ScalarType inferred(PyObject* o) {
   if (n == 0) return get_default_dtype();
   ScalarType type = inferred(PySequence_Fast_GET_ITEM(items.get(), 0));
   for (Py_ssize_t i = 1; i < n && type != kComplexDouble; i++) {
-    if (PySequence_Fast_GET_ITEM(items.get(), i) == o) raise(PyExc_TypeError, "new(): self-referential lists are incompatible");
+    if (PySequence_Fast_GET_ITEM(items.get(), i) == o) raise(PyExc_TypeError, "new: a list contains itself");
     const ScalarType next = inferred(PySequence_Fast_GET_ITEM(items.get(), i));
     if (next != type) type = promote_types(type, next);
   }
@@ -88,7 +88,7 @@ Scalar integer_in(PyObject* o) {
 template <class T> T number_in(PyObject* o) {
   if (!is_complex<T>::value && CRESSET_UNLIKELY(is_numpy(o)) && !PyFloat_Check(o) && !PyComplex_Check(o) && (std::is_integral_v<T>) && !PyIndex_Check(o) &&
       strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") != 0 && strcmp(Py_TYPE(o)->tp_name, "numpy.bool") != 0)
-    raise(PyExc_TypeError, str("'", Py_TYPE(o)->tp_name, "' object cannot be interpreted as an integer"));
+    raise(PyExc_TypeError, str("'", Py_TYPE(o)->tp_name, "' is no integer"));
   if constexpr (std::is_same_v<T, bool>) {
     if (!PyNumber_Check(o) || is_tensor(o)) return integer_in(o).to<bool>();
     const int on = PyObject_IsTrue(o);
@@ -116,8 +116,8 @@ template <class T> T number_in(PyObject* o) {
 template <class T> void store(T*& out, IntArrayRef sizes, size_t d, PyObject* data) {
   if (d == sizes.size()) {
     if (CRESSET_UNLIKELY(is_tensor(data)) && tensor_of(data).numel() != 1)
-      std::is_integral_v<T> ? raise(PyExc_TypeError, "only integer tensors of a single element can be converted to an index")
-                            : raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+      std::is_integral_v<T> ? raise(PyExc_TypeError, "__index__: expected one element of an integer dtype")
+                            : raise(PyExc_ValueError, "expected a tensor of one element to make a Python number of");
     *out++ = number_in<T>(data);
     return;
   }
@@ -185,7 +185,7 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
   Py_ssize_t count, offset;
   if (!PyArg_ParseTuple(args, "OOnn", &object, &dtype, &count, &offset)) return nullptr;
   return guarded([&] {
-    CRESSET_CHECK_VALUE(PyObject_CheckBuffer(object), "object does not implement Python buffer protocol.");
+    CRESSET_CHECK_VALUE(PyObject_CheckBuffer(object), "frombuffer: expected an object with the buffer protocol");
     const ScalarType type = to_dtype(dtype);
     const auto item = static_cast<Py_ssize_t>(element_size(type));
     Py_buffer view;
@@ -195,13 +195,13 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
     const bool readonly = view.readonly != 0;
     PyBuffer_Release(&view);
     CRESSET_CHECK_VALUE(bytes > 0 && count != 0, "both buffer length (", bytes, ") and count (", count, ") must not be 0");
-    CRESSET_CHECK_VALUE(offset >= 0 && offset < bytes, "offset (", offset, " bytes) must be non-negative and no greater than buffer length (", bytes,
+    CRESSET_CHECK_VALUE(offset >= 0 && offset < bytes, "offset (", offset, " bytes) lies outside the buffer of (", bytes,
                         " bytes) minus 1");
     CRESSET_CHECK_VALUE(count > 0 || (bytes - offset) % item == 0, "buffer length (", bytes - offset, " bytes) after offset (", offset,
-                        " bytes) must be a multiple of element size (", item, ")");
+                        " bytes) is no multiple of the element's size (", item, ")");
     const Py_ssize_t n = count < 0 ? (bytes - offset) / item : count;
     CRESSET_CHECK_VALUE(offset + n * item <= bytes, "requested buffer length (", n, " * ", item, " bytes) after offset (", offset,
-                        " bytes) must not be greater than actual buffer length (", bytes, " bytes)");
+                        " bytes) goes beyond the buffer of (", bytes, " bytes)");
     if (readonly && PyErr_WarnEx(PyExc_UserWarning, "the buffer is not writable: writing to the tensor is undefined", 1)) throw PythonError();
     // The view is held, so that the object cannot move its memory.
     const Ref held = checked(PyMemoryView_FromObject(object));

@@ -53,7 +53,7 @@ TensorIndex one_index(PyObject* o) {
     if (is_tensor(data.get())) return tensor_of(data.get());
     return integer_of(data.get());
   }
-  CRESSET_CHECK_INDEX(PyIndex_Check(o), "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+  CRESSET_CHECK_INDEX(PyIndex_Check(o), "expected an int, a slice, `...`, None, or an integer or bool tensor as index (got ",
                       Py_TYPE(o)->tp_name, ")");
   return integer_of(o);
 }
@@ -87,7 +87,7 @@ void complain_earlier(const Tensor& self, PyObject* index, std::vector<TensorInd
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   Ref held_type(type), held_value(value), held_trace(trace);
-  CRESSET_CHECK_INDEX(dims <= self.dim(), "too many indices for tensor of dimension ", self.dim(), ", got ", dims);
+  CRESSET_CHECK_INDEX(dims <= self.dim(), "more indices than dimensions of the tensor, ", self.dim(), ", got ", dims);
   indexing::check_views(self, before);
   PyErr_Restore(held_type.release(), held_value.release(), held_trace.release());
 }
@@ -95,7 +95,7 @@ void complain_earlier(const Tensor& self, PyObject* index, std::vector<TensorInd
 std::vector<TensorIndex> indices_of(const Tensor& self, PyObject* index) {
   std::vector<TensorIndex> list;
   if (!PyTuple_Check(index) && !is_tuple_in_disguise(index)) {
-    CRESSET_CHECK_INDEX(dims_of(index) <= self.dim(), "too many indices for tensor of dimension ", self.dim(), ", got ", dims_of(index));
+    CRESSET_CHECK_INDEX(dims_of(index) <= self.dim(), "more indices than dimensions of the tensor, ", self.dim(), ", got ", dims_of(index));
     return {one_index(index)};
   }
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(index);

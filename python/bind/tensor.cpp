@@ -149,8 +149,8 @@ PyObject* get_strides(const Tensor& t) { return wrap(t.strides()); }
 PyObject* get_ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* get_itemsize(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
 PyObject* get_nbytes(const Tensor& t) {
-  CRESSET_CHECK(t.layout() == Layout::Strided, "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the ",
-                "indices and values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()");
+  CRESSET_CHECK(t.layout() == Layout::Strided, "nbytes: a sparse tensor has none of its own; add up those of its ",
+                "indices and values, or take numel() * element_size() for the dense size");
   return PyLong_FromSize_t(t.nbytes());
 }
 PyObject* get_grad(const Tensor& t) {

@@ -40,7 +40,7 @@ PyObject* dim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* element_size_of(const Tensor& t) { return PyLong_FromSize_t(t.element_size()); }
 PyObject* data_ptr(const Tensor& t) {
   check_has_memory(t);
-  CRESSET_CHECK(t.layout() == Layout::Strided, "Cannot access data pointer of Tensor that doesn't have storage");
+  CRESSET_CHECK(t.layout() == Layout::Strided, "data_ptr: the tensor has no storage to point to");
   return PyLong_FromVoidPtr(t.numel() ? t.data_ptr() : nullptr);
 }
 PyObject* get_device(const Tensor& t) { return PyLong_FromLong(t.device().index()); }
@@ -111,7 +111,7 @@ PyObject* item(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
   if (CRESSET_LIKELY(impl.numel() == 1 && impl.backend() == kCpuBackend && !impl.is_lazy() && impl.has_storage()))
     return value_at(static_cast<const char*>(impl.data()), impl.dtype());
-  CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  CRESSET_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements is no single number");
   return wrap(t.item());
 }
 
@@ -128,7 +128,7 @@ PyObject* tolist(const Tensor& t) {
   check_has_memory(t);
   Tensor plain = t.detach().resolve_conj().resolve_neg();
   if (is_storage_type(plain.scalar_type())) plain = plain.to(compute_type(plain.scalar_type()));
-  CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: Cannot access data pointer of Tensor that doesn't have storage; use to_dense() first");
+  CRESSET_CHECK(plain.layout() == Layout::Strided, "tolist: the tensor has no storage; use to_dense() first");
   if (CRESSET_UNLIKELY(is_fake(*plain.impl()))) {
     if (t.dim() == 0) return wrap(t.item());
     throw DataDependentOutputError("aten._local_scalar_dense.default", "tolist: a fake tensor has no values");
@@ -146,20 +146,20 @@ int tensor_bool(PyObject* self) {
     const Tensor& t = tensor_of(self);
     CRESSET_CHECK(!as_batched(t), "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't ",
                   "support that yet; use torch.where, which takes both values");
-    CRESSET_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
-    CRESSET_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    CRESSET_CHECK(t.numel() != 0, "bool: a tensor without elements is neither true nor false");
+    CRESSET_CHECK(t.numel() == 1, "bool: a tensor of several elements is neither true nor false");
     return static_cast<int>(t.item().toBool());
   }, -1);
 }
 void check_one_element(const Tensor& t) {
-  CRESSET_CHECK_VALUE(t.numel() == 1, "only one element tensors can be converted to Python scalars");
+  CRESSET_CHECK_VALUE(t.numel() == 1, "expected a tensor of one element to make a Python number of");
 }
 PyObject* tensor_float(PyObject* self) {
   if (overridden(self)) return overridden_method(self, "__float__");
   return guarded([&] {
     check_one_element(tensor_of(self));
     const Ref value(item(tensor_of(self)));
-    if (PyComplex_Check(value.get())) CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "value cannot be converted to type double without overflow");
+    if (PyComplex_Check(value.get())) CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "the value overflows a double");
     if (PyComplex_Check(value.get())) return PyFloat_FromDouble(PyComplex_RealAsDouble(value.get()));
     return PyNumber_Float(value.get());
   });
@@ -170,7 +170,7 @@ PyObject* tensor_int(PyObject* self) {
     check_one_element(tensor_of(self));
     const Ref value(item(tensor_of(self)));
     if (!PyComplex_Check(value.get())) return PyNumber_Long(value.get());
-    CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "value cannot be converted to type int64_t without overflow");
+    CRESSET_CHECK(PyComplex_ImagAsDouble(value.get()) == 0, "the value overflows an int64");
     return PyLong_FromDouble(PyComplex_RealAsDouble(value.get()));
   });
 }
@@ -184,7 +184,7 @@ PyObject* tensor_index(PyObject* self) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     CRESSET_CHECK_TYPE(t.numel() == 1 && is_integral_type(t.scalar_type(), true),
-                       "only integer tensors of a single element can be converted to an index, got ", t);
+                       "__index__: expected one element of an integer dtype, got ", t);
     const Ref value(item(t));
     return PyNumber_Index(value.get());
   });

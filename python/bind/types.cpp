@@ -182,7 +182,7 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyObject* number = is_tensor(item) && tensor_of(item).numel() != 1 ? nullptr : PyNumber_Index(item);
     if (!number) {
       PyErr_Clear();
-      return PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      return PyErr_Format(PyExc_TypeError, "torch.Size: expected ints (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
     }
     PyTuple_SET_ITEM(self.get(), i, number);
     Py_DECREF(item);

@@ -24,7 +24,7 @@ def _dtype_of_numpy(array):
     if code in _DTYPE_OF_CODE:
         return _DTYPE_OF_CODE[code]
     if code[0] == ">" and "<" + code[1:] in _DTYPE_OF_CODE:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is not supported.")
+        raise ValueError("from_numpy: expected an array in this machine's byte order")
     raise TypeError(f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype.type.__name__}. The only supported types are: {_SUPPORTED}.")
 
 
@@ -109,10 +109,9 @@ def from_numpy(ndarray):
     strides = []
     for n, step in zip(ndarray.shape, ndarray.strides):
         if step < 0:
-            raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
-                             "(You can probably work around this by making a copy of your array with array.copy().)")  # fmt: skip
+            raise ValueError(f"from_numpy: expected an array without negative strides, got strides {ndarray.strides}; pass array.copy()")
         if step % size:
-            raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+            raise ValueError("from_numpy: a stride of the array is no multiple of its element's size; pass a copy")
         strides.append(step // size)
     facts = ndarray.__array_interface__["data"]
     if facts[1] and not _warned:
@@ -233,7 +232,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
                 source = frombuffer(obj, dtype=dtype or get_default_dtype())
     if source is None:
         if copy is False:
-            raise ValueError("can't alias arbitrary sequence into a tensor.")
+            raise ValueError("asarray: a sequence has no memory to share, got copy=False")
         return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     wrong_dtype = dtype is not None and source.dtype is not dtype
     wrong_device = device is not None and _cresset.device(device).type != source.device.type
@@ -315,7 +314,7 @@ def _construct(*args, device=None, like=None, **named):
     if isinstance(first, (str, bytes)):
         raise TypeError(f"new(): invalid data type {type(first).__name__!r}")
     if not (isinstance(first, (list, tuple, range)) or hasattr(first, "__len__")):
-        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+        raise TypeError(f"new: expected a sequence (got {type(first).__name__})")
     return as_tensor(first, dtype=default, device=device)
 
 

@@ -479,7 +479,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     tensor([[5., 1.]])
     """
     if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+        raise ValueError(f"{compute_mode} is no compute_mode")
     return _ops["cdist"](x1, x2, p, _MODES[compute_mode])
 
 

@@ -22,7 +22,7 @@ _MOVES = frozenset(
 #: What changes, or tells of, the data alone.
 _ALONE = frozenset("bfloat16 clone contiguous cpu detach double float half int long ones_like short to type_as".split())
 _DTYPES = frozenset((torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64))
-_HELP = "If you need support for this, please open an issue on Github."
+_HELP = ""
 
 
 class MaskedTensor(torch.Tensor):
@@ -46,11 +46,11 @@ class MaskedTensor(torch.Tensor):
 
     def numpy(self, *_, **__):
         """Not there: RuntimeError. `to_tensor` makes a plain tensor."""
-        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+        raise RuntimeError("numpy: a masked tensor has no array")
 
     def tolist(self):
         """Not there: RuntimeError. `to_tensor` makes a plain tensor."""
-        raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
+        raise RuntimeError(f"tolist: expected a tensor without a mask, got {type(self).__name__}")
 
     def get_data(self):
         """The tensor under the mask, with its history."""
@@ -163,7 +163,7 @@ def _check(data, mask):
     if not isinstance(mask, torch.Tensor) or isinstance(mask, MaskedTensor):
         raise TypeError("mask must be a Tensor")
     if data.layout != mask.layout:
-        raise TypeError("data and mask must have the same layout.")
+        raise TypeError("masked_tensor: data and mask differ in layout")
     if data.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
         raise TypeError(f"data layout of {data.layout} is not supported.")
     if mask.dtype != torch.bool:
@@ -222,7 +222,7 @@ def _like(sparse, values):
 
 def _same(a, b):
     if a.layout != b.layout:
-        raise ValueError(f"`a` and `b` must have the same layout. Got {a.layout} and {b.layout}")
+        raise ValueError(f"masked tensors: the layouts differ, got {a.layout} and {b.layout}")
     if a.shape != b.shape:
         return False
     if a.layout == torch.strided:
@@ -233,7 +233,7 @@ def _same(a, b):
 def _unary(function, in_place, args, kwargs):
     self = args[0]
     if kwargs.get("out") is not None or (kwargs and function.__name__ == "round"):
-        raise ValueError(f"MaskedTensor unary ops require that len(kwargs) == 0. {_HELP}")
+        raise ValueError(f"a masked tensor's op of one argument takes no keywords. {_HELP}")
     if self.layout != torch.strided:
         data = _data(self)
         return _wrapped(_like(data, function(_values(data), *args[1:], **kwargs)), self._mask)

@@ -323,7 +323,7 @@ def set_deterministic_debug_mode(debug_mode):
     """
     names = {"default": 0, "warn": 1, "error": 2}
     if not isinstance(debug_mode, (int, str)):
-        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+        raise TypeError(f"set_deterministic_debug_mode: expected a str or an int, got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in names or not isinstance(debug_mode, str) and debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn` or `error`, got {debug_mode}")
     mode = names.get(debug_mode, debug_mode)
@@ -407,7 +407,7 @@ def set_num_interop_threads(num):
     >>> torch.set_num_interop_threads(1)
     """
     if not isinstance(num, int) or isinstance(num, bool):
-        raise TypeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+        raise TypeError(f"set_num_interop_threads: expected an int, got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError(f"set_num_interop_threads expects a positive integer, got {num}")
     _interop_threads[0] = num
@@ -554,7 +554,7 @@ class finfo:
         if not isinstance(dtype, _cresset.dtype):
             raise TypeError(f"finfo: expected a dtype, got {dtype!r}")
         if not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
+            raise TypeError(f"finfo: expected a floating dtype; torch.iinfo tells of '{dtype}'")
         self._dtype = dtype.to_real()
         self.dtype = str(self._dtype).removeprefix("torch.")
         if self.dtype in self._NARROW:
@@ -597,7 +597,7 @@ class iinfo:
         if not isinstance(type, _cresset.dtype):
             raise TypeError(f"iinfo: expected a dtype, got {type!r}")
         if type.is_floating_point or type.is_complex or type is getattr(_cresset, "bool"):
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+            raise TypeError(f"iinfo: expected an integer dtype; torch.finfo tells of '{type}'")
         self.dtype = str(type).removeprefix("torch.")
         self.bits = type.itemsize * 8
         self.max = 2 ** (self.bits - type.is_signed) - 1

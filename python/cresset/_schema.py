@@ -199,7 +199,7 @@ def _written(value, fail, name):
         return str(value).removeprefix("torch.")
     if isinstance(value, torch.device):
         return f'"{value}"'
-    raise fail(f"Parameter {name} has an unsupported default value type {type(value)}.")
+    raise fail(f"Parameter {name} has a default of a type that schemas lack, {type(value)}.")
 
 
 def inferred(function, mutates_args, op_name=None, tags=()):
@@ -218,7 +218,7 @@ def inferred(function, mutates_args, op_name=None, tags=()):
     changed, by_position = [], False
     for place, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise fail("We do not support positional-only args, varargs, or varkwargs.")
+            raise fail("schemas have no positional-only arguments, *args or **kwargs.")
         if parameter.kind == parameter.KEYWORD_ONLY and not keyword:
             keyword = True
             parts.append("*")
@@ -230,7 +230,7 @@ def inferred(function, mutates_args, op_name=None, tags=()):
         mutated = name in mutates_args if mutates_args != "unknown" else text.startswith("Tensor")
         if mutated:
             if not text.startswith("Tensor"):
-                raise fail(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+                raise fail(f"Parameter {name} is in mutates_args but is no tensor or list of tensors")
             text = f"Tensor(a{place}!){text[6:]}"
             changed.append(text)
             by_position = by_position or not keyword
@@ -238,15 +238,15 @@ def inferred(function, mutates_args, op_name=None, tags=()):
         parts.append(f"{text} {name}" + ("" if parameter.default is parameter.empty else f"={_written(parameter.default, fail, name)}"))
     unknown = set() if mutates_args == "unknown" else set(mutates_args) - seen
     if unknown:
-        raise fail(f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
+        raise fail(f"{unknown} in mutates_args are no arguments of the function; name those that it writes, or pass 'unknown'.")
     if "return" not in hints:
-        raise fail("No return type annotation was provided. Please add one.")
+        raise fail("the function has no return annotation.")
     if "inplace" in kinds and (mutates_args == "unknown" or list(mutates_args) != list(signature.parameters)[:1]):
-        raise fail(f"torch.Tag.inplace requires mutates_args to contain exactly the first positional argument, got {mutates_args}.")
+        raise fail(f"Tag.inplace: expected the first argument alone in mutates_args, got {mutates_args}.")
     if "out" in kinds and by_position:
-        raise fail("torch.Tag.out requires mutable arguments to be keyword-only.")
+        raise fail("Tag.out: written arguments have to be keyword-only.")
     if "out" in kinds and not changed:
-        raise fail("torch.Tag.out requires at least one mutable keyword-only Tensor argument.")
+        raise fail("Tag.out: expected a written keyword-only tensor argument.")
     if kinds & {"inplace", "out"}:
         returned = changed[0] if len(changed) == 1 else f"({', '.join(changed)})"
         return f"{op_name or ''}({', '.join(parts)}) -> {returned}"

@@ -41,7 +41,7 @@ def numpy(self, *, force=False):
     if self._lacks_data and not self.is_meta:
         raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no values")
     if self._is_batched:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: .numpy() is not possible inside vmap")
+        raise RuntimeError("data_ptr: the tensor has no storage to point to: .numpy() is not possible inside vmap")
     if self.is_meta:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.layout is not torch.strided:
@@ -50,11 +50,11 @@ def numpy(self, *, force=False):
         name = title[str(self.layout).rpartition(".")[2]]
         raise TypeError(f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first.")
     if self.requires_grad:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError("numpy: the tensor requires grad; call detach().numpy()")
     if self.is_conj():
-        raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
+        raise RuntimeError("numpy: the tensor is lazily conjugated; call resolve_conj().numpy()")
     if self.is_neg():
-        raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
+        raise RuntimeError("numpy: the tensor is lazily negated; call resolve_neg().numpy()")
     if self.dtype not in _NUMPY_CODES:
         raise TypeError(f"Got unsupported ScalarType {self.dtype}")
     import numpy
@@ -160,11 +160,11 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     if _cresset.is_functional(self):
         self = _cresset.from_functional(self)
     if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        raise BufferError("dlpack: the tensor requires grad; pass tensor.detach()")
     if self.is_conj():
-        raise BufferError("Can't export tensors with the conjugate bit set")
+        raise BufferError("dlpack: the tensor is lazily conjugated; pass resolve_conj()")
     if self.layout is not torch.strided:
-        raise BufferError("Can't export tensors with layout other than torch.strided")
+        raise BufferError("dlpack: expected a strided tensor")
     if self.device.type != "cpu":
         raise BufferError(f"__dlpack__: tensors on {self.device} cannot be exported")
     if stream is not None and _kind(stream) is not int:
@@ -375,7 +375,7 @@ def __contains__(self, element):
     import numbers
 
     if not isinstance(element, (Tensor, numbers.Number)):
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {_kind(element)}.")
+        raise RuntimeError(f"in: expected a tensor or a number, got a {_kind(element)}.")
     return (self == element).any().item()
 
 

@@ -231,7 +231,7 @@ def _entry(module, model):
 
 def _folder(repo_or_dir, source, *rest):
     if source not in ("github", "local"):
-        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+        raise ValueError(f'Unknown source: "{source}", expected "github" or "local".')
     return os.path.realpath(os.fspath(repo_or_dir)) if source == "local" else _fetched(repo_or_dir, *rest)
 
 

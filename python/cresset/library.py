@@ -31,7 +31,7 @@ def fallthrough_kernel():
     >>> torch.library.fallthrough_kernel.__name__
     'fallthrough_kernel'
     """
-    raise NotImplementedError("fallthrough_kernel() should never be called.")
+    raise NotImplementedError("fallthrough_kernel is a mark for impl, not to be called.")
 
 
 def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
@@ -94,7 +94,7 @@ class _Recorded(torch.autograd.Function):
     def backward(ctx, *grads):
         op = ctx.op
         if op._backward is None:
-            raise RuntimeError(f"Trying to backward through {op} but no autograd formula was registered. Please use register_autograd to add one.")
+            raise RuntimeError(f"Trying to backward through {op} but register_autograd gave it no formula.")
         found = op._backward(ctx.seen, list(grads)) if ctx.listed else op._backward(ctx.seen, *grads)
         found = found if isinstance(found, tuple) else (found,)
         kinds = [kind for kind, a in zip(ctx.kinds, op._schema.arguments) if not a.keyword]
@@ -359,7 +359,7 @@ class Library:
             raise ValueError(f"Unsupported kind: {kind}")
         if kind == "DEF":
             if ns in Library._owned:
-                raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; use the kind FRAGMENT to add to it")
+                raise RuntimeError(f"Library: another library defines the namespace {ns}; use the kind FRAGMENT to add to it")
             Library._owned.add(ns)
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._made = []
@@ -379,7 +379,7 @@ class Library:
         """The function of an operator for a kind of device: "CPU", "Meta", "CompositeExplicitAutograd" (all of them), "CompositeImplicitAutograd" (all,
         and gradients go through it), or "Autograd". A later function takes the place of an earlier one, whatever `allow_override` is."""
         if not callable(fn):
-            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+            raise TypeError(f"impl: expected a callable, got {type(fn)}")
         if with_keyset:
             raise RuntimeError("Library.impl: there are no keysets to be given")
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
@@ -574,7 +574,7 @@ def _test_schema(op, args, kwargs):
     numbered = [a for a, v in zip(op._schema.arguments, values) for _ in _tensors([v])]
     for argument, tensor, old in zip(numbered, _tensors(values), before):
         if not argument.mutated and not torch.equal(torch.nan_to_num(tensor.detach()), torch.nan_to_num(old)):
-            raise RuntimeError(f"Argument {argument.name} is not defined as mutable but was mutated")
+            raise RuntimeError(f"Argument {argument.name} was written, which the schema does not say")
 
 
 def _test_formula(op, args, kwargs):

@@ -187,7 +187,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
         return x.median(dim, keepdim=keepdim).values
     if not dtype.is_floating_point:
         if (_count(input, mask, _dims(input, dim), False) == 0).any():
-            raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+            raise ValueError("median: a row is masked as a whole, which only floating dtypes allow")
         return _where(mask, x.to(torch.float64), math.nan).nanmedian(dim, keepdim=keepdim).values.to(dtype)
     return _where(mask, x, math.nan).nanmedian(dim, keepdim=keepdim).values
 

@@ -94,7 +94,7 @@ class TypedStorage:
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+            raise RuntimeError("TypedStorage takes no slices, expected an int")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
         if not -len(self) <= index < len(self):

@@ -43,7 +43,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          ones({3}).add_(ones({2, 3}));
        }},
-      {"OutOfTheWrongDtype", "RuntimeError", "add: result type float32 can't be cast to the desired output type int64",
+      {"OutOfTheWrongDtype", "RuntimeError", "add: result type float32 does not fit the output's dtype int64",
        [] {
          Tensor out = empty({2}, kLong);
          add_out(out, ones({2}), ones({2}));
@@ -120,7 +120,7 @@ const std::vector<Mistake>& mistakes() {
          empty({2, -1});
        }},
       {"EinsumOfUnknownSubscripts", "RuntimeError",
-       "einsum: output subscript z does not appear in the equation for any input operand",
+       "einsum: output subscript z of the output is in no operand of the equation",
        [] {
          einsum("ij,jk->iz", {ones({2, 3}), ones({3, 4})});
        }},
@@ -129,7 +129,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          ones({2, 3}).sum(IntArrayRef{2});
        }},
-      {"DimTwice", "RuntimeError", "dim 0 appears multiple times in the list of dims [0, 0]",
+      {"DimTwice", "RuntimeError", "dim 0 is named more than once in dims [0, 0]",
        [] {
          ones({2, 3}).sum(IntArrayRef{0, 0});
        }},
@@ -137,20 +137,20 @@ const std::vector<Mistake>& mistakes() {
        [] {
          ones({2, 3}).select(0, 5);
        }},
-      {"IndexOutOfRange", "IndexError", "index: index 7 is out of bounds for dimension 0 with size 3",
+      {"IndexOutOfRange", "IndexError", "index: index 7 is beyond dimension 0, of size 3",
        [] {
          range(3).index({tensor({0, 7})});
        }},
-      {"IndexOfTooManyDims", "IndexError", "index: too many indices for tensor of dimension 1, got 2",
+      {"IndexOfTooManyDims", "IndexError", "index: more indices than dimensions of the tensor, 1, got 2",
        [] {
          range(3).index({0, 1});
        }},
       {"BooleanMaskOfTheWrongShape", "IndexError",
-       "index: the shape of the mask [4] at index 0 does not match the shape of the indexed tensor [3] at index 0",
+       "index: the shape of the mask [4] at index 0 does not fit the indexed tensor of shape [3] at index 0",
        [] { range(3).index({ones({4}, kBool)}); }},
-      {"GatherIndexOutOfRange", "RuntimeError", "gather: index 3 is out of bounds for dimension 0 with size 3",
+      {"GatherIndexOutOfRange", "RuntimeError", "gather: index 3 is beyond dimension 0, of size 3",
        [] { gather(range(3), 0, tensor({3})); }},
-      {"EmbeddingIndexOutOfRange", "IndexError", "embedding: index 3 is out of bounds for dimension 0 with size 3",
+      {"EmbeddingIndexOutOfRange", "IndexError", "embedding: index 3 is beyond dimension 0, of size 3",
        [] {
          embedding(ones({3, 2}), tensor({1, 3}));
        }},
@@ -172,7 +172,7 @@ const std::vector<Mistake>& mistakes() {
          ones({2, 0}).argmax(1);
        }},
       // Dtypes and devices.
-      {"InPlaceThatWouldLoseTheDtype", "RuntimeError", "add: result type float32 can't be cast to the desired output type int64",
+      {"InPlaceThatWouldLoseTheDtype", "RuntimeError", "add: result type float32 does not fit the output's dtype int64",
        [] { ones({2}, kLong).add_(1.5); }},
       {"MeanOfIntegers", "RuntimeError",
        "mean: could not infer output dtype: input dtype must be floating point or complex, got int64; pass dtype= or cast the "

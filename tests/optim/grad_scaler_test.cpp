@@ -90,9 +90,9 @@ TEST(GradScaler, Mistakes) {
   scaler.update(4);
   scaler.scale(one.w.sum()).backward();
   scaler.unscale_(one.optimizer);
-  EXPECT_NE(error_of([&] { scaler.unscale_(one.optimizer); }).find("already been called"), std::string::npos);
+  EXPECT_NE(error_of([&] { scaler.unscale_(one.optimizer); }).find("called twice"), std::string::npos);
   scaler.step(one.optimizer);
-  EXPECT_NE(error_of([&] { scaler.step(one.optimizer); }).find("already been called"), std::string::npos);
+  EXPECT_NE(error_of([&] { scaler.step(one.optimizer); }).find("called twice"), std::string::npos);
   scaler.update();
   Tensor half = ones({1}, TensorOptions(kHalf)).requires_grad_();
   optim::SGD mixed({one.w, half}, optim::SGDOptions(0.5));

@@ -81,7 +81,7 @@ class Custom(unittest.TestCase):
             return (x * k).sin()
 
         x = torch.rand(3, dtype=torch.float64, requires_grad=True)
-        with self.assertRaisesRegex(RuntimeError, "no autograd formula was registered"):
+        with self.assertRaisesRegex(RuntimeError, "register_autograd gave it no formula"):
             sine(x, 2.0).sum().backward()
 
         def keep(ctx, inputs, output):
@@ -200,7 +200,7 @@ class Checks(unittest.TestCase):
         x = torch.ones(2, requires_grad=True)
         self.assertEqual(library.opcheck(good, (x,)), dict.fromkeys(("test_schema", "test_autograd_registration", "test_faketensor"), "SUCCESS"))
         sneaky = make("sneaky", lambda x: x.add_(1) * 1)
-        with self.assertRaisesRegex(library.OpCheckError, "x is not defined as mutable"):
+        with self.assertRaisesRegex(library.OpCheckError, "x was written, which the schema does not say"):
             library.opcheck(sneaky, (torch.ones(2),))
         wrong = make("wrong", lambda x: x.sum(0))
         wrong.register_fake(lambda x: torch.empty_like(x))

@@ -38,7 +38,7 @@ class Masked(unittest.TestCase):
         x = made()
         self.assertIs(x.sqrt_(), x)
         self.holds(x, [1, None, 1.7321, None, 2.2361, None])
-        with self.assertRaisesRegex(ValueError, "unary ops require"):
+        with self.assertRaisesRegex(ValueError, "takes no keywords"):
             torch.sin(made(), out=torch.ones(2, 3))
 
     def test_binary_operators_need_the_same_mask(self):
@@ -113,7 +113,7 @@ class Masked(unittest.TestCase):
             self.holds(x + x, [2, None, 6, None, 10, None])
             self.holds(x * 2, [2, None, 6, None, 10, None])
             self.holds(x.sum(1), [4, 5])
-            with self.assertRaisesRegex(ValueError, "same layout"):
+            with self.assertRaisesRegex(ValueError, "layouts differ"):
                 x + made()
         x = made(True)
         x.to_sparse().square().to_dense().sum().backward()
@@ -123,7 +123,7 @@ class Masked(unittest.TestCase):
         data = torch.tensor(DATA)
         for error, text, arguments in (
             (TypeError, "data must be a Tensor", ([1.0], MASK)), (TypeError, "data must be a Tensor", (made(), MASK)),
-            (TypeError, "dtype bool", (data, MASK.float())), (TypeError, "same layout", (data.to_sparse(), MASK)),
+            (TypeError, "dtype bool", (data, MASK.float())), (TypeError, "differ in layout", (data.to_sparse(), MASK)),
             (TypeError, "torch.complex64 is not supported", (data.to(torch.complex64), MASK)), (TypeError, "uint8 is not supported", (data.byte(), MASK)),
             (ValueError, r"data.dim\(\) must equal mask.dim\(\)", (data, MASK[0])), (ValueError, r"data.size\(\) must equal", (data, MASK.t())),
         ):  # fmt: skip

@@ -66,24 +66,24 @@ class Structure(Case):
     def test_mistakes(self):
         for f, kind, message in (
             (lambda: vmap(lambda: 1)(), ValueError, "got no inputs"),
-            (lambda: vmap(lambda a: a, in_dims=2)(X), ValueError, "in_dim to satisfy -2 <= in_dim < 2"),
-            (lambda: vmap(lambda a: a, in_dims="x")(X), ValueError, "expected `in_dims` to be int"),
-            (lambda: vmap(lambda a, b: a, in_dims=(0,))(X, X), ValueError, "not compatible with the structure of `inputs`"),
-            (lambda: vmap(lambda a, b: a, in_dims=(None, None))(X, X), ValueError, "at least one Tensor"),
-            (lambda: vmap(lambda a, b: a)(X, X.t()), ValueError, r"got sizes \[3, 4\]"),
-            (lambda: vmap(lambda a: 3)(X), ValueError, "must only return Tensors"),
-            (lambda: vmap(lambda a: a, out_dims="a")(X), ValueError, "`out_dims` must be an int"),
-            (lambda: vmap(lambda a: (a, a), out_dims=(0,))(X), ValueError, "not compatible with the structure of `outputs`"),
-            (lambda: vmap(lambda a: a, out_dims=None)(X), ValueError, "can not return a BatchedTensor when out_dim is None"),
-            (lambda: vmap(lambda a: a, out_dims=3)(X), IndexError, "Dimension out of range"),
+            (lambda: vmap(lambda a: a, in_dims=2)(X), ValueError, "expected -2 <= in_dim < 2"),
+            (lambda: vmap(lambda a: a, in_dims="x")(X), ValueError, "expected `in_dims` to be an int"),
+            (lambda: vmap(lambda a, b: a, in_dims=(0,))(X, X), ValueError, "in_dims and the inputs differ in structure"),
+            (lambda: vmap(lambda a, b: a, in_dims=(None, None))(X, X), ValueError, "no tensor to map over"),
+            (lambda: vmap(lambda a, b: a)(X, X.t()), ValueError, r"differ in size, got \[3, 4\]"),
+            (lambda: vmap(lambda a: 3)(X), ValueError, "has to return tensors"),
+            (lambda: vmap(lambda a: a, out_dims="a")(X), ValueError, "expected `out_dims` to be an int"),
+            (lambda: vmap(lambda a: (a, a), out_dims=(0,))(X), ValueError, "out_dims and the outputs differ in structure"),
+            (lambda: vmap(lambda a: a, out_dims=None)(X), ValueError, "returned a mapped tensor where out_dims is None"),
+            (lambda: vmap(lambda a: a, out_dims=3)(X), IndexError, "out of range"),
             (lambda: vmap(lambda a: a, chunk_size=0)(X), ValueError, "chunk_size"),
-            (lambda: vmap(lambda a: a, randomness="x"), RuntimeError, "Only allowed values for randomness"),
+            (lambda: vmap(lambda a: a, randomness="x"), RuntimeError, "expected randomness to be"),
             (lambda: vmap(lambda a: a.sum().item())(X), RuntimeError, r"calling .item\(\) on a Tensor"),
             (lambda: vmap(lambda a: a if a.sum() else a)(X), RuntimeError, "data-dependent control flow"),
             (lambda: vmap(lambda a: a.nonzero())(X), RuntimeError, "dynamic shape"),
-            (lambda: vmap(lambda a: a.tolist())(X), RuntimeError, "doesn't have storage"),
+            (lambda: vmap(lambda a: a.tolist())(X), RuntimeError, "has no storage"),
             (lambda: vmap(lambda a: torch.zeros(4).add_(a))(X), RuntimeError, "vmap: inplace arithmetic"),
-            (lambda: vmap(lambda a: torch.rand(2))(X), RuntimeError, "randomness error mode"),
+            (lambda: vmap(lambda a: torch.rand(2))(X), RuntimeError, "under randomness='error'"),
         ):
             with self.assertRaisesRegex(kind, message):
                 f()
@@ -193,9 +193,9 @@ class Randomness(Case):
         got = vmap(inner, randomness="same")(X)
         self.assertTrue(torch.equal(got[0], got[1]))
         self.assertFalse(torch.equal(got[0, 0], got[0, 1]))
-        with self.assertRaisesRegex(RuntimeError, "randomness error mode"):
+        with self.assertRaisesRegex(RuntimeError, "under randomness='error'"):
             vmap(inner)(X)
-        with self.assertRaisesRegex(RuntimeError, "on an unbatched tensor"):
+        with self.assertRaisesRegex(RuntimeError, "that is not batched"):
             vmap(lambda a: torch.zeros(2).normal_(), randomness="different")(X)
 
 
@@ -317,7 +317,7 @@ class CustomFunctions(Case):
         class Without(Doubled):
             generate_vmap_rule = False
 
-        with self.assertRaisesRegex(RuntimeError, "does not have vmap support"):
+        with self.assertRaisesRegex(RuntimeError, "has no rule for it"):
             vmap(Without.apply)(X, X)
 
         class Old(torch.autograd.Function):
@@ -325,7 +325,7 @@ class CustomFunctions(Case):
             def forward(ctx, x):
                 return x
 
-        with self.assertRaisesRegex(RuntimeError, "must override the setup_context staticmethod"):
+        with self.assertRaisesRegex(RuntimeError, "needs a setup_context of its own"):
             vmap(Old.apply)(X)
 
 

@@ -103,7 +103,7 @@ TEST(Recompute, NoticesFunctionsThatChange) {
     EXPECT_EQ(contains(sizes, "was saved in the forward pass at"), debug) << sizes;
   }
   calls = 0;
-  EXPECT_FALSE(contains(error_of([&] { gradient(checkpoint(wider, x, with(&CheckpointOptions::determinism_check, "none")), x); }), "different metadata"));
+  EXPECT_FALSE(contains(error_of([&] { gradient(checkpoint(wider, x, with(&CheckpointOptions::determinism_check, "none")), x); }), "another shape, dtype or device"));
 }
 
 TEST(Recompute, NoticesInputsThatChangeInPlace) {
@@ -146,7 +146,7 @@ TEST(Recompute, RefusesOptionsThatDoNotGoTogether) {
   EXPECT_THROW(checkpoint(f, x, with(&CheckpointOptions::determinism_check, "all")), ValueError);
   testing::internal::CaptureStderr();
   checkpoint(f, ones({2}), with(&CheckpointOptions::use_reentrant, true));
-  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "None of the inputs"));
+  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "no input requires grad"));
 }
 
 TEST(Recompute, OnceForAGroup) {
@@ -156,7 +156,7 @@ TEST(Recompute, OnceForAGroup) {
   {
     const utils::GraphExecGroup group;
     EXPECT_TRUE(equal(gradient(y, x, true), gradient(y, x, true)));
-    EXPECT_TRUE(contains(error_of([] { utils::GraphExecGroup again; }), "cannot be nested"));
+    EXPECT_TRUE(contains(error_of([] { utils::GraphExecGroup again; }), "do not nest"));
   }
   EXPECT_EQ(runs, 2);
   gradient(y, x);

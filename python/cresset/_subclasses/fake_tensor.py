@@ -111,7 +111,7 @@ class FakeTensor(Tensor, metaclass=_FakeMeta):
         if not isinstance(fake_mode_or_elem, FakeTensorMode):
             raise TypeError(f"FakeTensor: expected a FakeTensorMode, got {type(fake_mode_or_elem).__name__}")
         if not isinstance(elem, Tensor) or elem.device.type != "meta":
-            raise AssertionError(f"elem.device.type must be 'meta', got {elem.device.type if isinstance(elem, Tensor) else type(elem).__name__}")
+            raise AssertionError(f"FakeTensor: expected a meta tensor, got device {elem.device.type if isinstance(elem, Tensor) else type(elem).__name__}")
         out = _cresset._fake_from_meta(fake_mode_or_elem._handle, elem, device if device is not None else "cpu")
         return out.requires_grad_(True) if elem.requires_grad else out
 

@@ -43,7 +43,7 @@ def autocast_decorator(autocast_instance, func):
 
 def _check_type(device_type):
     if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        raise ValueError(f"autocast: expected device_type to be a str, got `{type(device_type)}`")
 
 
 class autocast:
@@ -74,7 +74,7 @@ class autocast:
             raise TypeError(f"autocast: expected a torch.dtype, got {type(dtype).__name__}")
         self.fast_dtype = _state.get_autocast_dtype(device_type) if dtype is None else dtype
         if not is_autocast_available(device_type):
-            raise RuntimeError(f"User specified an unsupported autocast device_type {device_type!r}")
+            raise RuntimeError(f"autocast: no such device_type, {device_type!r}")
         self.device = device_type
         self._cache_enabled = _state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         kind = device_type.split(":")[0]
@@ -83,7 +83,7 @@ class autocast:
             enabled = False
         elif enabled and self.fast_dtype not in _LOWER:
             warnings.warn(
-                f"In {kind.upper()} autocast, but the target dtype {self.fast_dtype} is not supported. Disabling autocast.\n"
+                f"In {kind.upper()} autocast, but the target dtype {self.fast_dtype} is no dtype of autocast here, which stays off.\n"
                 f"{kind.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )

@@ -56,7 +56,7 @@ class GradScaler:
             from .. import cuda
 
             if not cuda.is_available():
-                warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+                warnings.warn("GradScaler: there is no CUDA device, the scaler stays off.", stacklevel=2)
                 self._enabled = False
         if self._enabled:
             if not growth_factor > 1.0:
@@ -74,7 +74,7 @@ class GradScaler:
             self._per_optimizer_states = defaultdict(_fresh)
 
     def _check_started(self, function):
-        hint = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
+        hint = "Was a loss passed through scaler.scale?"
         for name in ("_scale", "_growth_tracker"):
             if getattr(self, name) is None:
                 raise AssertionError(f"Attempted {function} but {name} is None.  {hint}")
@@ -114,7 +114,7 @@ class GradScaler:
                 if grad is None:
                     continue
                 if not allow_fp16 and grad.dtype is _float16:
-                    raise ValueError("Attempting to unscale FP16 gradients.")
+                    raise ValueError("unscale_: expected gradients of higher precision than float16.")
                 if grad.is_sparse:
                     # Sums of float16 could be infinite where their terms are not.
                     if grad.dtype is _float16:
@@ -144,9 +144,9 @@ class GradScaler:
         self._check_started("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError("unscale_: called twice for this optimizer without an update() between.")
         if state["stage"] is OptState.STEPPED:
-            raise RuntimeError("unscale_() is being called after step().")
+            raise RuntimeError("unscale_: expected before step(), got after it.")
         inv_scale = self._scale.double().reciprocal().float()
         found_inf = full((), 0.0, dtype=_float32, device=self._scale.device)
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, found_inf, False)
@@ -172,17 +172,17 @@ class GradScaler:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+            raise RuntimeError("step: an enabled GradScaler takes no closure.")
         self._check_started("step")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
-            raise RuntimeError("step() has already been called since the last update().")
+            raise RuntimeError("step: called twice without an update() between.")
         if getattr(optimizer, "_step_supports_amp_scaling", False):
             return self._step_of_its_own(optimizer, state, args, kwargs)
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
         if not state["found_inf_per_device"]:
-            raise AssertionError("No inf checks were recorded for this optimizer.")
+            raise AssertionError("step: this optimizer has no gradients that were checked for infinities.")
         result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
@@ -228,7 +228,7 @@ class GradScaler:
         else:
             found = [t for state in self._per_optimizer_states.values() for t in state["found_inf_per_device"].values()]
             if not found:
-                raise AssertionError("No inf checks were recorded prior to update.")
+                raise AssertionError("update: no gradients were checked for infinities before.")
             self._move(any(t.item() for t in found))
         self._per_optimizer_states = defaultdict(_fresh)
 
@@ -341,7 +341,7 @@ class GradScaler:
         if not self._enabled:
             return
         if len(state_dict) == 0:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
+            raise RuntimeError("load_state_dict: expected a state, got an empty dict, which a disabled GradScaler saves.")
         names = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
         scale, growth, backoff, interval, tracker = (state_dict[name] for name in names)
         self._init_scale, self._growth_factor, self._backoff_factor, self._growth_interval, self._init_growth_tracker = scale, growth, backoff, interval, tracker
@@ -354,7 +354,7 @@ class GradScaler:
         state = self.__dict__.copy()
         if self._enabled:
             if len(self._per_optimizer_states) != 0:
-                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after scaler.update().")
+                raise AssertionError("GradScaler: pickle it between iterations, after update().")
             # Losses of the process that unpickles it may be on another device.
             state.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(), _scale=None, _growth_tracker=None)
         return state

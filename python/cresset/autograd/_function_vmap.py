@@ -75,20 +75,18 @@ def apply(cls, args):
         )
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-            "setup_context staticmethod."
+            f"{name}: an autograd.Function under vmap, grad, jvp and the like needs a setup_context of its own"
         )
     if not cls.generate_vmap_rule and not has_rule:
         raise RuntimeError(
-            f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
-            f"generate_vmap_rule=True."
+            f"vmap: {name} has no rule for it; define its static method vmap, or set generate_vmap_rule=True"
         )
     randomness = _cresset.vmap_randomness(level)
     if has_rule:
         with _Outside(level):
             result = cls.vmap(VmapInfo(size, randomness), dims, *values)
         if not isinstance(result, tuple) or len(result) != 2:
-            raise RuntimeError(f"Expected the vmap staticmethod of {name} to have two returns, an output and out_dims with pytree structure compatible with the output.")
+            raise RuntimeError(f"Expected the vmap staticmethod of {name} to return a pair: the output, and out_dims of the same structure.")
         output, out_dims = result
         if isinstance(output, tuple):
             if not isinstance(out_dims, tuple):

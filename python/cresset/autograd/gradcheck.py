@@ -355,7 +355,7 @@ class _Check:
 def _deprecated(name, grad_out):
     warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed; it will be removed", FutureWarning, stacklevel=3)
     if grad_out != 1.0:
-        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+        raise ValueError(f"Expected grad_out to be 1.0. {name}: expected grad_out of 1.0, got another.")
 
 
 def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
@@ -381,7 +381,7 @@ def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
     outputs = fn(inputs)
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     if any(o.is_complex() for o in outputs):
-        raise ValueError("Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs.")
+        raise ValueError("get_numerical_jacobian: expected a real output, got a complex one.")
     places = [next(i for i, x in enumerate(inputs) if x is t) for t in target if isinstance(t, Tensor) and t.requires_grad]
     return [get_numerical_jacobian_wrt_specific_input(lambda *args: fn(args), i, inputs, outputs, eps)[0] for i in places]
 
@@ -401,7 +401,7 @@ def get_numerical_jacobian_wrt_specific_input(fn, input_idx, inputs, outputs, ep
 
     x = inputs[input_idx] if input is None else input
     if any(o.is_complex() for o in outputs) and (x.is_complex() or not is_forward_ad):
-        raise AssertionError("Expected ds_dx to be real-valued, not complex")
+        raise AssertionError("gradcheck: expected a real ds_dx, got a complex one")
     parts = _parts(x)
 
     def values():
@@ -438,7 +438,7 @@ def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
 
     _deprecated("get_analytical_jacobian", grad_out)
     if output.is_complex():
-        raise ValueError("Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs.")
+        raise ValueError("get_analytical_jacobian: expected a real output, got a complex one.")
     sources = [x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs) if isinstance(x, Tensor) and x.requires_grad]
 
     def rows():

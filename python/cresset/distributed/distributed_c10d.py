@@ -14,7 +14,7 @@ _groups = []  # all that are open, the world first
 
 def _world():
     if not _groups:
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+        raise ValueError("there is no default process group: call init_process_group before.")
     return _groups[0]
 
 
@@ -46,13 +46,13 @@ def _peer(group, rank, group_rank, name, default=None):
 
 def _tensor(name, tensor):
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead.")
+        raise TypeError(f"expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead.")
     return tensor.detach()
 
 
 def _tensors(name, tensors):
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, torch.Tensor) for t in tensors):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] but got {type(tensors)} instead.")
+        raise TypeError(f"expected parameter `{name}` of type List[torch.Tensor] but got {type(tensors)} instead.")
     return [t.detach() for t in tensors]
 
 
@@ -170,9 +170,9 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     >>> dist.destroy_process_group()
     """
     if _groups:
-        raise ValueError("trying to initialize the default process group twice!")
+        raise ValueError("init_process_group: the default process group exists already")
     if store is not None and init_method is not None:
-        raise ValueError("Cannot specify both init_method and store.")
+        raise ValueError("init_process_group: expected init_method or store, got both.")
     _checked_backend(backend)
     timeout = default_pg_timeout if timeout is None else timeout
     if store is None:
@@ -180,9 +180,9 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     elif not isinstance(store, Store):
         raise TypeError(f"init_process_group: expected a store, got {type(store).__name__}")
     if world_size <= 0:
-        raise ValueError("world_size must be positive if using store")
+        raise ValueError("init_process_group: store needs a world_size above 0")
     if rank < 0:
-        raise ValueError("rank must be non-negative if using store")
+        raise ValueError("init_process_group: store needs a rank of 0 or more")
     world = ProcessGroup(PrefixStore("default_pg", store), rank, world_size, timeout, name=group_name or "0")
     world._timeout, world._count = timeout, 0
     _groups.append(world)
@@ -287,7 +287,7 @@ def get_node_local_rank(fallback_rank=None):
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
-        raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work")
+        raise RuntimeError("get_node_local_rank: the environment has no LOCAL_RANK, and no fallback_rank was given")
     return int(fallback_rank)
 
 
@@ -332,7 +332,7 @@ def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=
     (1, 1)
     """
     if not ranks_per_subgroup_list:
-        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+        raise ValueError("new_subgroups: expected ranks, got an empty ranks_per_subgroup_list")
     seen, own, made = set(), None, []
     for ranks in ranks_per_subgroup_list:
         twice = seen.intersection(ranks)
@@ -357,9 +357,9 @@ def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_op
     if group_size is None or group_size <= 0:
         raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
     if size < group_size:
-        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+        raise ValueError(f"new_subgroups: expected group_size of at most {size}, the number of ranks, got {group_size}")
     if size % group_size:
-        raise ValueError(f"The world size ({size}) must be divisible by '{group_size=}'")
+        raise ValueError(f"new_subgroups: expected a group_size that divides the world's {size} ranks, got {group_size}")
     return new_subgroups_by_enumeration([list(range(i, i + group_size)) for i in range(0, size, group_size)], timeout, backend)
 
 
@@ -495,7 +495,7 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     def split(t, sizes, name):
         if not sizes:
             if t.shape[0] % g.size():
-                raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+                raise RuntimeError("the first dimension is no multiple of the group's size")
             sizes = [t.shape[0] // g.size()] * g.size()
         if len(sizes) != g.size() or sum(sizes) != t.shape[0]:
             raise RuntimeError(f"all_to_all_single: expected {g.size()} {name} sizes that add up to {t.shape[0]}, got {list(sizes)}")
@@ -694,7 +694,7 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
     if g is None:
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
+        raise ValueError("scatter_object_list: expected a list of one place or more as output.")
     source = _peer(g, src, group_src, "src", 0)
     objects = list(scatter_object_input_list) if g.rank() == source else [None] * g.size()
     if len(objects) != g.size():

@@ -31,9 +31,8 @@ class Independent(Distribution):
         Distribution.__init__(self, batch[:left], batch[left:] + base_distribution.event_shape, validate_args)
 
     def _new_expanded(self, batch_shape, _instance):
-        new = self._get_checked_instance(Independent, _instance)
-        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
+        new, count = self._get_checked_instance(Independent, _instance), self.reinterpreted_batch_ndims
+        new.base_dist, new.reinterpreted_batch_ndims = self.base_dist.expand((*batch_shape, *self.event_shape[:count])), count
         return new
 
     @property
@@ -62,7 +61,7 @@ class Independent(Distribution):
         return self._whole(self.base_dist.entropy())
 
     def enumerate_support(self, expand=True):
-        if self.reinterpreted_batch_ndims > 0:
+        if self.reinterpreted_batch_ndims >= 1:
             raise NotImplementedError("Independent does not enumerate the values of several dimensions together")
         return self.base_dist.enumerate_support(expand)
 

@@ -38,7 +38,8 @@ def broadcast_all(*values):
 
 
 def _standard_normal(shape, dtype, device):
-    return torch.normal(torch.zeros(shape, dtype=dtype, device=device), torch.ones(shape, dtype=dtype, device=device))
+    zeros = torch.zeros(shape, dtype=dtype, device=device)
+    return torch.normal(zeros, zeros + 1)
 
 
 def _sum_rightmost(value, dim):
@@ -61,8 +62,8 @@ def clamp_probs(probs):
     >>> torch.distributions.utils.clamp_probs(torch.tensor([0.0, 0.5]))
     tensor([1.1921e-07, 5.0000e-01])
     """
-    eps = torch.finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
+    least = torch.finfo(probs.dtype).eps
+    return torch.clamp(probs, least, 1 - least)
 
 
 def probs_to_logits(probs, is_binary=False):

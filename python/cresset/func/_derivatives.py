@@ -90,7 +90,7 @@ def _checked_argnums(argnums, count):
             raise RuntimeError(f"got argnum={number}, but only {count} positional inputs")
     numbers = tuple(number % count for number in numbers)
     if len(set(numbers)) != len(numbers):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"expected each of argnums once, got {argnums}")
     return numbers, several
 
 

@@ -43,33 +43,32 @@ def _flat_in_dims(func, in_dims, args):
     name = _name(func)
     if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple matching the "
-            f"structure of inputs, got: {type(in_dims)}."
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be an int or a tuple of the inputs' structure, "
+            f"got {type(in_dims)}"
         )
     if not args:
         raise ValueError(
-            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
-            f"inputs. The latter is unsupported."
+            f"vmap({name})(<inputs>): expected inputs to map over, got no inputs"
         )
     leaves, spec = tree_flatten(args)
     dims = _broadcast(in_dims, args, _is_dim)
     if dims is None:
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has "
-            f"structure {tree_structure(in_dims)!r} but inputs has structure {spec!r}."
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims and the inputs differ in structure, got "
+            f"{tree_structure(in_dims)!r} and {spec!r}"
         )
     checked = []
     for leaf, dim in zip(leaves, dims, strict=True):
         start = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
         if dim is not None and not isinstance(leaf, Tensor):
             raise ValueError(
-                f"{start}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor arguments, "
-                f"please use None as the respective in_dim"
+                f"{start}Got in_dim={dim} for an input of type {type(leaf)}; only tensors are mapped over, "
+                f"others have None in in_dims"
             )
         if dim is not None and not -leaf.dim() <= dim < leaf.dim():
             raise ValueError(
-                f"{start}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected in_dim to "
-                f"satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+                f"{start}Got in_dim={dim} for a tensor of dimensions {leaf.dim()}, "
+                f"expected -{leaf.dim()} <= in_dim < {leaf.dim()}"
             )
         checked.append(dim % leaf.dim() if dim is not None else None)
     return leaves, spec, checked
@@ -78,9 +77,9 @@ def _flat_in_dims(func, in_dims, args):
 def _batch_size(leaves, dims):
     sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
     if not sizes:
-        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+        raise ValueError("vmap: got no tensor to map over")
     if any(size != sizes[0] for size in sizes):
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+        raise ValueError(f"vmap: the mapped dimensions differ in size, got {sizes} for the mapped dimension")
     return sizes[0]
 
 
@@ -91,14 +90,14 @@ def _flat_out_dims(func, out_dims, output, spec):
     leaves_of_dims = tree_flatten(out_dims)[0]
     if not all(_is_dim(dim) for dim in leaves_of_dims):
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
-            f"where in the outputs the vmapped dimension should appear."
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): expected `out_dims` to be an int, None or a collection of them: "
+            f"where outputs get the mapped dimension"
         )
     dims = _broadcast(out_dims, output, _is_dim)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
-            f"has structure {tree_structure(out_dims)!r} but outputs has structure {spec!r}."
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims and the outputs differ in structure, "
+            f"got {tree_structure(out_dims)!r} and {spec!r}"
         )
     return dims
 
@@ -122,12 +121,12 @@ def _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs):
                     whole.append(leaf)
                     continue
                 raise ValueError(
-                    f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(leaf)}. Did you mean to set "
-                    f"out_dims= to None for output?"
+                    f"vmap({_name(func)}, ...): `{_name(func)}` has to return tensors, got type {type(leaf)}; "
+                    f"out_dims of other outputs is None"
                 )
             found = _cresset.unwrap_batched(leaf, dim)
             if found is None:
-                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` returned a mapped tensor where out_dims is None")
             whole.append(found)
     finally:
         _levels.pop()
@@ -173,9 +172,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     tensor([3., 7.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise RuntimeError(f"vmap: expected randomness to be 'error', 'different' or 'same', got {randomness}")
     if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+        raise ValueError(f"vmap: expected chunk_size to be None or above 0 (got {chunk_size})")
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):

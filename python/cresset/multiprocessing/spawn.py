@@ -110,7 +110,7 @@ class ProcessContext:
         if os.path.exists(path) and os.path.getsize(path):
             with open(path, "rb") as file:
                 text = pickle.load(file)
-            error = ProcessRaisedException(f"\n\n-- Process {i} terminated with the following error:\n{text}", i, process.pid)
+            error = ProcessRaisedException(f"\n\n-- Process {i} ended with this error:\n{text}", i, process.pid)
         elif process.exitcode < 0:
             name = signal.Signals(-process.exitcode).name
             error = ProcessExitedException(f"process {i} terminated with signal {name}", i, process.pid, process.exitcode, name)
@@ -174,5 +174,5 @@ def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
     if start_method != "spawn":
         import warnings
 
-        warnings.warn(f"This method only supports start_method=spawn (got: {start_method}); start_processes takes others.", FutureWarning, stacklevel=2)
+        warnings.warn(f"spawn: expected start_method='spawn' (got: {start_method}); start_processes takes others.", FutureWarning, stacklevel=2)
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

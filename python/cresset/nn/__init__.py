@@ -25,7 +25,7 @@ def factory_kwargs(kwargs):
     for name in sorted(simple):
         if name in kwargs:
             if name in found:
-                raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+                raise TypeError(f"{name} is in **kwargs and in factory_kwargs, expected in one")
             found[name] = kwargs[name]
     return found
 

@@ -45,12 +45,12 @@ class Adafactor(Elementwise):
         if isinstance(lr, torch.Tensor):
             check_lr(lr)
         for ok, text in (
-            (lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}"),
+            (lr >= 0.0, f"expected lr of at least 0, got {lr}"),
             (beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}"),
             (eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}"),
             (eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}"),
-            (d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}"),
-            (weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}"),
+            (d >= 1.0, f"Adafactor: expected d of at least 1, got {d}"),
+            (weight_decay >= 0.0, f"expected weight_decay of at least 0, got {weight_decay}"),
         ):
             if not ok:
                 raise ValueError(text)
@@ -60,7 +60,7 @@ class Adafactor(Elementwise):
 
     def _start(self, p, state, o):
         if p.is_complex():
-            raise RuntimeError("Adafactor does not support complex parameters")
+            raise RuntimeError("Adafactor: expected real parameters, got complex ones")
         state["step"] = counter()
         if p.dim() > 1:
             shape = list(p.shape)

@@ -30,9 +30,9 @@ def check_betas(betas):
 
 def check_fused(fused, foreach, differentiable):
     if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
+        raise RuntimeError("fused and differentiable exclude each other")
     if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        raise RuntimeError("fused and foreach exclude each other.")
 
 
 def zeros_like(p):
@@ -116,7 +116,7 @@ class Elementwise(Optimizer):
     def _options_of(self, group):
         differentiable = group.get("differentiable", False)
         if differentiable and group.get("foreach"):
-            raise AssertionError("_foreach ops don't support autograd")
+            raise AssertionError("foreach steps are not recorded, got differentiable=True")
         if group.get("capturable"):
             self._check_capturable(group["params"])
         return group if differentiable else _with_numbers(group)
@@ -159,7 +159,7 @@ class Elementwise(Optimizer):
     def _check_capturable(params):
         if any(p.grad is not None and p.device.type not in _CAPTURABLE_DEVICES for p in params):
             raise AssertionError(
-                "If capturable=True, params and state_steps must be on supported devices: " f"{list(_CAPTURABLE_DEVICES)}."
+                "capturable=True: parameters and steps have to be on one of " f"{list(_CAPTURABLE_DEVICES)}."
             )
 
 

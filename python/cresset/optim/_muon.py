@@ -45,9 +45,9 @@ class Muon(Elementwise):
         if isinstance(lr, torch.Tensor):
             check_lr(lr)
         for ok, text in (
-            (lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}"),
+            (lr >= 0.0, f"expected lr of at least 0, got {lr}"),
             (momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}"),
-            (weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}"),
+            (weight_decay >= 0.0, f"expected weight_decay of at least 0, got {weight_decay}"),
             (adjust_lr_fn in (None, "original", "match_rms_adamw"), f"Adjust learning rate function {adjust_lr_fn} is not supported"),
             (len(ns_coefficients) == 3, f"Coefficients must be a tuple of exactly 3 values, got {len(ns_coefficients)}"),
             (ns_steps < 100, f"Number of steps must be less than 100, got {ns_steps}"),
@@ -60,11 +60,11 @@ class Muon(Elementwise):
         })  # fmt: skip
         for p in self._all_params():
             if p.dim() != 2:
-                raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+                raise ValueError(f"Muon: expected parameters of 2 dimensions, got shape {p.size()}")
 
     def _start(self, p, state, o):
         if p.is_complex():
-            raise RuntimeError("Muon does not support complex parameters")
+            raise RuntimeError("Muon: expected real parameters, got complex ones")
         state["momentum_buffer"] = zeros_like(p)
 
     def _numbers(self, o):

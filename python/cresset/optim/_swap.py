@@ -33,16 +33,16 @@ def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_opti
     given, groups = swapin_optim_state.get("state"), swapin_optim_state.get("param_groups", [])
     if not isinstance(given, dict):
         raise RuntimeError(
-            f"{_NAME} requires swapin_optim_state['state'] to be a dict mapping packed parameter ids to per-param state dicts, got {type(given).__name__}."
+            f"{_NAME}: expected swapin_optim_state['state'] to be a dict of states by parameter number, got {type(given).__name__}."
         )
     if len(groups) != len(own_groups):
-        raise RuntimeError("swapin_optim_state has a different number of parameter groups than the live optimizer.")
+        raise RuntimeError("swapin_optim_state and the optimizer differ in their number of groups.")
     if any(len(new["params"]) != len(old["params"]) for new, old in zip(groups, own_groups, strict=True)):
         raise RuntimeError("swapin_optim_state contains a parameter group that doesn't match the size of the live optimizer's group.")
     parameters = list(swapin_parameters.values())
     numbers = [n for group in groups for n in group["params"]]
     if len(parameters) < len(numbers):
-        raise RuntimeError(f"{_NAME} requires the explicit parameter state to match optimizer.param_groups ordering.")
+        raise RuntimeError(f"{_NAME}: the states are in another order than optimizer.param_groups.")
     by_number = dict(zip(numbers, parameters, strict=False))
     state = defaultdict(dict)
     for number, value in given.items():

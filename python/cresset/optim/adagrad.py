@@ -72,7 +72,7 @@ class Adagrad(Elementwise):
         return not o["weight_decay"]
 
     def _no_sparse(self):
-        return "weight_decay option is not compatible with sparse gradients"
+        return "Adagrad: sparse gradients allow no weight_decay"
 
     def _numbers(self, o):
         return {name: o[name] for name in ("lr", "lr_decay", "weight_decay", "eps")}

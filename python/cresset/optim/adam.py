@@ -46,12 +46,12 @@ class Adam(Elementwise):
     _rates = ("lr", "beta1", "beta2", "weight_decay")
 
     def _no_sparse(self):
-        return "Adam does not support sparse gradients, please consider SparseAdam instead"
+        return "Adam: got a sparse gradient; SparseAdam takes those"
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
                  capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
         if isinstance(lr, torch.Tensor) and foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            raise ValueError("foreach=True takes lr as a tensor with capturable=True only")
         check_lr(lr)
         check_range(eps >= 0.0, "epsilon value", eps)
         check_betas(betas)
@@ -59,10 +59,10 @@ class Adam(Elementwise):
         are_tensors = [isinstance(beta, torch.Tensor) for beta in betas]
         if any(are_tensors):
             if not all(are_tensors):
-                raise ValueError("betas must be either both floats or both Tensors")
+                raise ValueError("expected betas to be two floats or two tensors")
             for i in (0, 1):
                 if foreach and not capturable:
-                    raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+                    raise ValueError(f"betas[{i}] as a tensor needs capturable=True where foreach=True")
                 if betas[i].numel() != 1:
                     raise ValueError(f"Tensor betas[{i}] must be 1-element")
         check_fused(fused, foreach, differentiable)

@@ -130,7 +130,7 @@ class LBFGS(Optimizer):
             "line_search_fn": line_search_fn,
         })  # fmt: skip
         if len(self.param_groups) != 1:
-            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+            raise ValueError("LBFGS: expected one group of parameters")
 
     @property
     def _params(self):

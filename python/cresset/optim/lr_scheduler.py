@@ -21,9 +21,8 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
            "StepLR"]  # fmt: skip
 
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` "
-    "to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable "
-    "form, where available."
+    "scheduler.step(epoch) is deprecated: call step() without it. With an epoch the rate is computed from that alone where there is a "
+    "formula, not from the rate before."
 )
 
 
@@ -43,7 +42,7 @@ def _one_per_group(name, optimizer, value):
     if isinstance(value, (list, tuple)):
         if len(value) != len(optimizer.param_groups):
             raise ValueError(
-                f"{name} must have the same length as optimizer.param_groups. "
+                f"{name} needs a value for each of optimizer.param_groups. "
                 f"{name} has {len(value)} values, param_groups has {len(optimizer.param_groups)}."
             )
         return [_copied(v) for v in value]
@@ -89,7 +88,7 @@ class LRScheduler:
                 group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
+                    f"there is no 'initial_lr' in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
                     "Load the optimizer's state before making the scheduler, or begin with last_epoch=-1."
                 )
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
@@ -120,7 +119,7 @@ class LRScheduler:
 
     def _warn_outside_step(self):
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning, stacklevel=3)
+            warnings.warn("get_lr is for step(); call get_last_lr() for the rate in use.", UserWarning, stacklevel=3)
 
     def step(self, epoch=None):
         """Sets the rates of the next epoch.
@@ -294,7 +293,7 @@ class ConstantLR(_Chained):
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1.0:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+            raise ValueError("ConstantLR: expected factor within [0, 1].")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -324,9 +323,9 @@ class LinearLR(_Chained):
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1.0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError("LinearLR: expected start_factor within (0, 1].")
         if not 0 <= end_factor <= 1.0:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError("LinearLR: expected end_factor within [0, 1].")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -443,11 +442,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+            raise ValueError(f"expected T_0 to be an int above 0, got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+            raise ValueError(f"expected T_mult to be an int of at least 1, got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            raise ValueError(f"expected eta_min to be a number, got {eta_min} of type {type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -467,7 +466,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             if self.T_cur >= self.T_i:
                 self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
         elif epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            raise ValueError(f"expected epoch of at least 0, got {epoch}")
         elif epoch < self.T_0:
             self.T_cur, self.T_i = epoch, self.T_0
         elif self.T_mult == 1:
@@ -493,7 +492,7 @@ def _set_momentum(group, value):
 
 def _check_momentum(optimizer):
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-        raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        raise ValueError("cycle_momentum: expected an optimizer with momentum or betas")
     return "betas" in optimizer.defaults
 
 
@@ -542,7 +541,7 @@ class CyclicLR(LRScheduler):
         down = up if step_size_down is None else float(step_size_down)
         self.total_size, self.step_ratio = up + down, up / (up + down)
         if scale_fn is None and mode not in _CYCLE_SCALES:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError("CyclicLR: expected a known mode or a scale_fn")
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn is not None else _CYCLE_SCALES[mode][0]
         self.cycle_momentum = cycle_momentum
@@ -597,7 +596,7 @@ _ANNEALS = {
 
 def _check_anneal(strategy):
     if strategy not in _ANNEALS:
-        raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
+        raise ValueError(f"expected anneal_strategy to be 'cos' or 'linear', got {strategy}")
 
 
 class OneCycleLR(LRScheduler):
@@ -633,13 +632,13 @@ class OneCycleLR(LRScheduler):
         self.optimizer = optimizer
         counts = {"total_steps": total_steps} if total_steps is not None else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
         if None in counts.values():
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+            raise ValueError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch")
         for name, value in counts.items():
             if not isinstance(value, int) or value <= 0:
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
         self.total_steps = math.prod(counts.values())
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
-            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+            raise ValueError(f"OneCycleLR: expected pct_start to be a float within [0, 1], got {pct_start}")
         _check_anneal(anneal_strategy)
         self._anneal_func_type = anneal_strategy
         rise = float(pct_start * self.total_steps) - 1
@@ -669,7 +668,7 @@ class OneCycleLR(LRScheduler):
         """The groups' rates at ``last_epoch``; sets their momentum, too."""
         self._warn_outside_step()
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(f"Tried to step {self.last_epoch} times, the total number of steps is {self.total_steps}")
         begin = 0.0
         for phase in self._schedule_phases:
             end = phase["end_step"]
@@ -758,9 +757,8 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    "The number of param groups in the `optimizer` "
-                    f"({len(groups)}) differs from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
-                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the number of groups."
+                    f"ReduceLROnPlateau: the optimizer has {len(groups)} groups, expected {len(self.min_lrs)} as at first; set min_lrs to "
+                    "one number for each"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs):
@@ -784,10 +782,10 @@ class ReduceLROnPlateau(LRScheduler):
 def _check_common_optimizer(name, optimizer, schedulers):
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
-            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            raise TypeError(f"{name} at index {i} has no attribute `optimizer`.")
         if scheduler.optimizer is not optimizer:
             raise ValueError(
-                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} at index {i} "
+                f"{name}: the schedulers have different optimizers, got scheduler {type(scheduler).__name__} at index {i} "
                 f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}."
             )
 
@@ -840,8 +838,7 @@ class SequentialLR(_Composed):
         _check_common_optimizer("SequentialLR", optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, "
-                f"but got number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}"
+                f"SequentialLR: expected one scheduler more than milestones, got {len(schedulers)} and {len(milestones)}"
             )
         self.optimizer, self._schedulers, self._milestones, self.last_epoch = optimizer, schedulers, milestones, last_epoch + 1
         # Making the schedulers stepped each of them: back to the beginning, and only the first one goes.

@@ -82,7 +82,7 @@ def _with_hooks(step):
                 if changed is None:
                     continue
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+                    raise RuntimeError(f"{step} returns None or (args, kwargs), got {changed}.")
                 args, kwargs = changed
             result = step(*args, **kwargs)
             for hook in [*post.values(), *_global_post_hooks.values()]:
@@ -133,13 +133,13 @@ class Optimizer:
         self._make_hook_tables()
         if isinstance(params, torch.Tensor):
             raise TypeError(
-                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {params.type()}"
+                f"optimizer: expected an iterable of tensors or dicts as params, got {params.type()}"
             )
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError("optimizer: expected parameters, got none")
         if not isinstance(groups[0], dict):
             groups = [{"params": params if isinstance(params, set) else groups}]
         for group in groups:
@@ -178,47 +178,44 @@ class Optimizer:
         Errors: as the constructor's; TypeError for what is no dictionary.
         """
         if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+            raise TypeError(f"add_param_group: expected a dict, got {type(param_group)}")
         params = param_group["params"]
         if isinstance(params, torch.Tensor):
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-                "will change between runs. Please use a list instead."
+                "optimizer: a set has another order in each run; pass the parameters as a list"
             )
         params = list(params)
         names = [p[0] for p in params if isinstance(p, tuple)]
         if names:
             if len(names) < len(params):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+                raise ValueError("optimizer: some parameters have names and some have none")
             params = [p[1] for p in params]
             param_group["param_names"] = names
         param_group["params"] = params
         for p in params:
             if not isinstance(p, torch.Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}")
+                raise TypeError(f"optimizer: expected tensors as parameters, got {_typename(p)}")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(f"optimizer: a group has no value for {name}")
             param_group.setdefault(name, default)
         if len(set(map(id, params))) != len(params):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
-                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                "optimizer: a group holds a parameter more than once",
                 stacklevel=3,
             )
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
             with_names = "with" if "param_names" in param_group else "without"
             raise ValueError(
-                "all optimizer param groups should be with/without names. "
-                f"cannot add param group {with_names} names to the optimizer"
+                f"optimizer: got a group {with_names} names, expected all groups to have them, or none"
             )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in known for p in params):
-            raise ValueError("some parameters appear in more than one parameter group")
+            raise ValueError("optimizer: a parameter is in more than one group")
         self.param_groups.append(param_group)
 
     def step(self, closure=None):
@@ -293,9 +290,9 @@ class Optimizer:
                 state_dict = changed
         saved = deepcopy(state_dict["param_groups"])
         if len(saved) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
+            raise ValueError("load_state_dict: the state has another number of groups")
         if any(len(new["params"]) != len(old["params"]) for new, old in zip(saved, self.param_groups)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError("load_state_dict: a group of the state has another number of parameters")
         params = dict(zip(chain.from_iterable(group["params"] for group in saved), self._all_params()))
         homes = {id(p): group for group in self.param_groups for p in group["params"]}
         state = defaultdict(dict)

@@ -50,7 +50,7 @@ class SGD(Elementwise):
         check_range(momentum >= 0.0, "momentum value", momentum)
         check_range(weight_decay >= 0.0, "weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise ValueError("SGD: nesterov=True needs a momentum, and dampening of 0")
         check_fused(fused, foreach, differentiable)
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,

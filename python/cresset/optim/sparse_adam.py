@@ -44,8 +44,8 @@ class SparseAdam(Elementwise):
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         for kind, wrong, text in (
-            ("Sparse", lambda p: p.is_sparse, "SparseAdam requires dense parameter tensors"),
-            ("Complex", lambda p: p.is_complex(), "SparseAdam does not support complex parameters"),
+            ("Sparse", lambda p: p.is_sparse, "SparseAdam: expected dense parameters"),
+            ("Complex", lambda p: p.is_complex(), "SparseAdam: expected real parameters, got complex ones"),
         ):
             found = [[g, i] for g, group in enumerate(self.param_groups) for i, p in enumerate(group["params"]) if wrong(p)]
             if found:
@@ -67,7 +67,7 @@ class SparseAdam(Elementwise):
         for p in group["params"]:
             if p.grad is not None:
                 if not p.grad.is_sparse:
-                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                    raise RuntimeError("SparseAdam: got a dense gradient; Adam takes those")
                 if not self.state[p]:
                     self._start(p, self.state[p], group)
         # A tensor of a rate is computed with in its own precision.

@@ -9,12 +9,12 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 
 def _options(name, M, dtype, layout):
     if M < 0:
-        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+        raise ValueError(f"{name}: expected M of at least 0, got M={M}")
     if layout is not torch.strided:
-        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+        raise ValueError(f"{name}: expected the strided layout, got {layout}")
     dtype = dtype or torch.get_default_dtype()
     if dtype not in (torch.float32, torch.float64):
-        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+        raise ValueError(f"{name}: expected float32 or float64, got {dtype}")
     return dtype
 
 
@@ -47,7 +47,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.s
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
-        raise ValueError("Center must be None for symmetric windows")
+        raise ValueError("symmetric windows take no center")
     return _window("exponential", M, sym, dtype, layout, device, requires_grad,
                    lambda k, n: torch.exp(-torch.abs(k - ((n - 1) / 2 if center is None else center)) / tau))  # fmt: skip
 
@@ -69,7 +69,7 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=N
     """
     _options("gaussian", M, dtype, layout)
     if std <= 0:
-        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+        raise ValueError(f"expected std above 0, got {std} instead.")
     return _window("gaussian", M, sym, dtype, layout, device, requires_grad,
                    lambda k, n: torch.exp(-(((k - (n - 1) / 2) / (std * math.sqrt(2))) ** 2)))  # fmt: skip
 

@@ -38,7 +38,7 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self):
         if self.saved_state is not None:
-            raise RuntimeError("This context manager instance is already activated. Use a different context manager instance for context nesting.")
+            raise RuntimeError("check_sparse_tensor_invariants: this object is entered already; make another one to nest.")
         self.saved_state = _state[0]
         _state[0] = self.state
 

@@ -106,7 +106,7 @@ def _compressed(name, compressed, plain, values, size, dtype, layout, device, re
     compressed, plain = _as_positions(compressed, device), _as_positions(plain, device)
     if layout not in _COMPRESSED:
         got = "none" if layout is None else {"strided": "Strided", "sparse_coo": "Sparse"}.get(str(layout).rpartition(".")[2], str(layout))
-        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
+        raise RuntimeError(f"sparse_compressed_tensor: expected a compressed sparse layout, got {got}")
     if _checks(check_invariants):
         sizes = () if size is None else (tuple(size),)
         out = _ops["sparse_compressed_tensor"](compressed, plain, values, *sizes, layout=layout)

@@ -18,7 +18,7 @@ def set_module(obj, mod):
     'elsewhere'
     """
     if not isinstance(mod, str):
-        raise TypeError("The mod argument should be a string")
+        raise TypeError("expected a str as mod")
     obj.__module__ = mod
 
 

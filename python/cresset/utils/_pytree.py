@@ -66,7 +66,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
     if not isinstance(cls, type):
         raise TypeError(f"register_pytree_node: expected a class, got {type(cls).__name__}")
     if cls in _registered or cls in (list, tuple, dict, OrderedDict, defaultdict):
-        raise ValueError(f"{cls} is already registered as pytree node.")
+        raise ValueError(f"{cls} is a registered pytree node already.")
     _registered[cls] = flatten_fn, unflatten_fn
     if flatten_with_keys_fn is not None:
         _named_children[cls] = flatten_with_keys_fn

@@ -200,7 +200,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
 
         for op in policy_fn_or_list:
             if not isinstance(op, _Overload):
-                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}.")
+                raise ValueError(f"expected OpOverloads in op_list, got {op} of type {type(op)}.")
         chosen = list(policy_fn_or_list)
 
         def policy(context, op, *args, **kwargs):

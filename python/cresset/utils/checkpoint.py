@@ -86,7 +86,7 @@ def detach_variable(inputs):
     (True, True)
     """
     if not isinstance(inputs, tuple):
-        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+        raise RuntimeError(f"expected a tuple of tensors, got {type(inputs).__name__}")
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs)
 
 
@@ -96,7 +96,7 @@ def check_backward_validity(inputs):
     >>> torch.utils.checkpoint.check_backward_validity([torch.ones(1, requires_grad=True)])
     """
     if not any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warnings.warn("checkpoint: no input requires grad, so gradients will be None", stacklevel=2)
 
 
 class DefaultDeviceType:
@@ -134,7 +134,7 @@ class GraphExecGroup:
 
     def __enter__(self):
         if GraphExecGroup._current is not None:
-            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {GraphExecGroup._current}")
+            raise RuntimeError(f"GraphExecGroup: a group is open already; they do not nest, got {GraphExecGroup._current}")
         GraphExecGroup._current = self
         self.recomputed = {}
         return self
@@ -216,7 +216,7 @@ class CheckpointFunction(torch.autograd.Function):
         outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
         pairs = [(out, grad) for out, grad in zip(outputs, grads) if isinstance(out, torch.Tensor) and out.requires_grad]
         if not pairs:
-            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+            raise RuntimeError("checkpoint: no output requires grad, so there is nothing to recompute")
         torch.autograd.backward([out for out, _ in pairs], [grad for _, grad in pairs])
         return None, None, *(x.grad if isinstance(x, torch.Tensor) else None for x in args)
 
@@ -279,21 +279,21 @@ class _Recorder:
         problem = ""
         if count != len(self.saved):
             problem = (
-                "A different number of tensors was saved during the original forward and recomputation.\n"
-                f"Number of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved during recomputation: {count}"
+                "the recomputation saved another number of tensors than the forward pass.\n"
+                f"Saved by the forward pass: {len(self.saved)}\nSaved by the recomputation: {count}"
             )
         elif self.check:
             for i, before in enumerate(self.saved):
                 if _metadata(self.values[i]) != before:
                     problem += f"\ntensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {_metadata(self.values[i])}"
             if problem:
-                problem = "Recomputed values for the following tensors have different metadata than during the forward pass." + problem
+                problem = "these tensors are recomputed with another shape, dtype or device than they had in the forward pass:" + problem
         if not problem:
             return
         if self.debug:
             for i, texts in enumerate(zip(self.stacks, stacks)):
                 problem += f"\n\nTensor {i} was saved in the forward pass at\n{texts[0]}and in the recomputation at\n{texts[1]}"
-        raise CheckpointError(f"torch.utils.checkpoint: {problem}")
+        raise CheckpointError(f"checkpoint: {problem}")
 
 
 class _Inputs(torch.autograd.Function):
@@ -358,7 +358,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     """
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended, but if "
+            "checkpoint: say use_reentrant=True or False. use_reentrant=False is recommended, but if "
             "you need to preserve the current default behavior, you can pass use_reentrant=True.",
             stacklevel=2,
         )
@@ -367,7 +367,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
         if context_fn is not noop_context_fn or debug:
-            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+            raise ValueError("checkpoint: context_fn and debug go with use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be 'default' or 'none', got {determinism_check!r}")
@@ -410,7 +410,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
     if kwargs:
         raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly.", stacklevel=2)
+        warnings.warn("checkpoint_sequential: say use_reentrant=True or False.", stacklevel=2)
         use_reentrant = True
     functions = list(functions.children() if isinstance(functions, torch.nn.Module) else functions)
 

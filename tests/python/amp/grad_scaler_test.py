@@ -163,7 +163,7 @@ class State(unittest.TestCase):
 
     def test_states_that_do_not_fit_change_nothing(self):
         s = scaler()
-        with self.assertRaisesRegex(RuntimeError, "source state dict is empty"):
+        with self.assertRaisesRegex(RuntimeError, "got an empty dict"):
             s.load_state_dict({})
         with self.assertRaises(KeyError):
             s.load_state_dict({"scale": 1.0, "growth_factor": 9.0})
@@ -175,7 +175,7 @@ class State(unittest.TestCase):
         s = scaler()
         s.scale(w.sum()).backward()
         s.unscale_(optimizer)
-        with self.assertRaisesRegex(AssertionError, "only be pickled at the beginning"):
+        with self.assertRaisesRegex(AssertionError, "pickle it between iterations"):
             pickle.dumps(s)
 
     def test_off(self):
@@ -191,7 +191,7 @@ class State(unittest.TestCase):
         s.update()
         self.assertEqual((w.item(), s.state_dict(), s.get_scale(), s.is_enabled()), (0.5, {}, 1.0, False))
         s.load_state_dict({})
-        with self.assertWarnsRegex(UserWarning, "CUDA is not available"):
+        with self.assertWarnsRegex(UserWarning, "there is no CUDA device"):
             self.assertFalse(torch.amp.GradScaler().is_enabled())
 
 
@@ -209,31 +209,31 @@ class Mistakes(unittest.TestCase):
             with self.assertRaisesRegex(AssertionError, "_scale is None"):
                 call()
         self.backward()
-        with self.assertRaisesRegex(AssertionError, "No inf checks were recorded prior to update"):
+        with self.assertRaisesRegex(AssertionError, "no gradients were checked for infinities"):
             self.s.update()
         self.s.unscale_(self.optimizer)
-        with self.assertRaisesRegex(RuntimeError, r"unscale_\(\) has already been called"):
+        with self.assertRaisesRegex(RuntimeError, r"unscale_: called twice"):
             self.s.unscale_(self.optimizer)
         self.s.step(self.optimizer)
-        with self.assertRaisesRegex(RuntimeError, r"unscale_\(\) is being called after step"):
+        with self.assertRaisesRegex(RuntimeError, r"expected before step"):
             self.s.unscale_(self.optimizer)
-        with self.assertRaisesRegex(RuntimeError, r"step\(\) has already been called"):
+        with self.assertRaisesRegex(RuntimeError, r"step: called twice"):
             self.s.step(self.optimizer)
         self.assertEqual(self.w.item(), 0.5)
         self.s.update()
 
     def test_without_gradients_and_with_closures(self):
         self.s.scale(self.w.sum())
-        with self.assertRaisesRegex(AssertionError, "No inf checks were recorded for this optimizer"):
+        with self.assertRaisesRegex(AssertionError, "no gradients that were checked"):
             self.s.step(self.optimizer)
-        with self.assertRaisesRegex(RuntimeError, "Closure use is not currently supported"):
+        with self.assertRaisesRegex(RuntimeError, "takes no closure"):
             self.s.step(self.optimizer, closure=lambda: None)
 
     def test_half_gradients_are_refused_before_any_is_changed(self):
         half = torch.ones(1, dtype=torch.float16, requires_grad=True)
         optimizer = torch.optim.SGD([self.w, half], lr=0.5)
         self.s.scale(self.w.sum() + half.sum()).backward()
-        with self.assertRaisesRegex(ValueError, "Attempting to unscale FP16 gradients"):
+        with self.assertRaisesRegex(ValueError, "higher precision than float16"):
             self.s.unscale_(optimizer)
         self.assertEqual(self.w.grad.item(), 4.0)
 

@@ -193,7 +193,7 @@ def uneven(rank, size):
     try:
         steps(throw_on_early_termination=True)
     except RuntimeError as error:
-        assert "exhausted" in str(error)
+        assert "has no inputs left" in str(error)
     else:
         raise AssertionError("no error for a process without data")
 

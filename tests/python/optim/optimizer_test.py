@@ -72,9 +72,9 @@ class State(unittest.TestCase):
 
     def test_loading_another_shape_of_groups_fails(self):
         state = make("SGD", [leaf(2)]).state_dict()
-        with self.assertRaisesRegex(ValueError, "doesn't match the size"):
+        with self.assertRaisesRegex(ValueError, "another number of parameters"):
             make("SGD", [leaf(2), leaf(2)]).load_state_dict(state)
-        with self.assertRaisesRegex(ValueError, "different number of parameter groups"):
+        with self.assertRaisesRegex(ValueError, "another number of groups"):
             make("SGD", [{"params": leaf(2)}, {"params": leaf(2)}]).load_state_dict(state)
 
     def test_options_that_an_old_state_lacks_are_the_defaults(self):
@@ -129,7 +129,7 @@ class Groups(unittest.TestCase):
         ):  # fmt: skip
             with self.subTest(params=params), self.assertRaises(error):
                 torch.optim.SGD(params)
-        with self.assertWarnsRegex(UserWarning, "duplicate parameters"):
+        with self.assertWarnsRegex(UserWarning, "a parameter more than once"):
             torch.optim.SGD([p, p])
         for name, options in (
             ("SGD", {"lr": -1}), ("SGD", {"nesterov": True}), ("SGD", {"fused": True, "foreach": True}), ("Adam", {"betas": (1.0, 0.5)}),
@@ -194,7 +194,7 @@ class Hooks(unittest.TestCase):
         self.assertEqual(optimizer.step(), 7)
         handle.remove()
         optimizer.register_step_pre_hook(lambda o, a, k: 3)
-        with self.assertRaisesRegex(RuntimeError, "must return None or a tuple"):
+        with self.assertRaisesRegex(RuntimeError, "returns None or"):
             optimizer.step()
 
     def test_around_state_dicts(self):
@@ -247,7 +247,7 @@ class Steps(unittest.TestCase):
         p = leaf(2)
         optimizer = torch.optim.Adam([p], capturable=True)
         p.grad = torch.ones(2, dtype=torch.float64)
-        with self.assertRaisesRegex(AssertionError, "supported devices"):
+        with self.assertRaisesRegex(AssertionError, "have to be on one of"):
             optimizer.step()
 
     def test_a_step_counts_as_a_change(self):

@@ -40,7 +40,7 @@ class Making(Base):
         self.assertEqual(tuple(torch.sparse_bsc_tensor([0, 1, 2], [0, 1], torch.ones(2, 2, 3)).shape), (4, 6))
         self.same(torch.sparse_compressed_tensor([0, 1, 3], [1, 0, 2], [1.0, 2.0, 3.0], (2, 3), layout=torch.sparse_csr), A, torch.sparse_csr)
         for other in (c.ccol_indices, c.row_indices, c.indices, d.crow_indices, A.crow_indices, A.values, A.indices):
-            with self.assertRaisesRegex(RuntimeError, "expected sparse"):
+            with self.assertRaisesRegex(RuntimeError, "expected a COO tensor"):
                 other()
 
     def test_invariants(self):
@@ -49,16 +49,16 @@ class Making(Base):
             (i([0, 1, 2]), i([0, 5]), v, (2, 2), "`0 <= col_indices < ncols` is not satisfied."),
             (i([0, 1, 2]), i([0, -1]), v, (2, 2), "`0 <= col_indices < ncols` is not satisfied."),
             (i([1, 1, 2]), i([0, 1]), v, (2, 2), "`crow_indices\\[..., 0\\] == 0` is not satisfied."),
-            (i([0, 1, 3]), i([0, 1]), v, (2, 2), "`crow_indices\\[..., -1\\] == nnz` is not satisfied."),
+            (i([0, 1, 3]), i([0, 1]), v, (2, 2), "crow_indices\\[..., -1\\] differs from nnz"),
             (i([0, 3, 2]), i([0, 1]), v, (2, 2), "`0 <= crow_indices\\[..., 1:\\] - crow_indices\\[..., :-1\\] <= ncols` is not satisfied."),
-            (i([0, 1]), i([0, 1]), v, (2, 2), "crow_indices.shape\\[-1\\] must be equal to the number of rows \\+ 1 \\(=3\\), but got 2"),
+            (i([0, 1]), i([0, 1]), v, (2, 2), "crow_indices.shape\\[-1\\] differs from the number of rows \\+ 1 \\(=3\\), but got 2"),
             (i([0, 1, 2]), i([0, 1]), i([1.0, 2.0, 3.0]), (2, 2), "col_indices.shape\\[-1\\] must be equal to nnz \\(=3\\)"),
-            (i([0, 2, 2]), i([1, 0]), v, (2, 2), "are sorted and distinct along the last dimension values` is not satisfied."),
-            (i([0, 1, 2]), i([0, 1]), v, (2, 2, 2), "tensor dimensionality must be sum of batch, base, and dense dimensionalities"),
+            (i([0, 2, 2]), i([1, 0]), v, (2, 2), "are unsorted or repeated along the last dimension"),
+            (i([0, 1, 2]), i([0, 1]), v, (2, 2, 2), "size has another number of dimensions than batch, base and dense ones together"),
             (i([0, 1, 2]), i([0, 1], dtype=torch.int32), v, (2, 2), "must have the same dtype"),
-            (i(0), i([0, 1]), v, (2, 2), "crow_indices must have dimensionality >= 1 but got 0"),
-            (i([0, 1, 2]), i([[0, 1]]), v, (2, 2), "dimensionalities must be equal but got 1 and 2"),
-            (i([0, 1, 2]), i([0, 1]), i(1.0), (2, 2), "values must have dimensionality > sum of batch and block dimensionalities"),
+            (i(0), i([0, 1]), v, (2, 2), "crow_indices: expected at least one dimension, got 0"),
+            (i([0, 1, 2]), i([[0, 1]]), v, (2, 2), "differ in their number of dimensions, got 1 and 2"),
+            (i([0, 1, 2]), i([0, 1]), i(1.0), (2, 2), "values need more dimensions than batch and blocks together"),
         )
         for *parts, text in bad:
             with self.subTest(text), self.assertRaisesRegex(RuntimeError, text):
@@ -67,9 +67,9 @@ class Making(Base):
             torch.sparse_bsr_tensor([0, 1, 2], [0, 1], torch.ones(2, 2, 2), (4, 5), check_invariants=True)
         with self.assertRaisesRegex(RuntimeError, "layout must be SparseCsr but got SparseCsc"):
             torch.sparse_csr_tensor([0, 1, 2], [0, 1], v, layout=torch.sparse_csc)
-        with self.assertRaisesRegex(RuntimeError, "expected sparse compressed tensor layout but got"):
+        with self.assertRaisesRegex(RuntimeError, "expected a compressed sparse layout, got"):
             torch.sparse_compressed_tensor([0, 1, 2], [0, 1], v, layout=torch.sparse_coo)
-        with self.assertRaisesRegex(RuntimeError, "expected sparse compressed tensor layout but got none"):
+        with self.assertRaisesRegex(RuntimeError, "expected a compressed sparse layout, got none"):
             torch.sparse_compressed_tensor([0, 1, 2], [0, 1], v)
 
     def test_wrong_pointers_never_reach_memory(self):
@@ -114,7 +114,7 @@ class Conversions(Base):
             s = y.to_sparse(layout=layout, dense_dim=1, blocksize=(2, 2) if layout in LAYOUTS[2:] else None)
             self.assertEqual(s.dense_dim(), 1)
             self.same(s, y, layout)
-        with self.assertRaisesRegex(RuntimeError, "Expect the same number of specified elements per batch."):
+        with self.assertRaisesRegex(RuntimeError, "the matrices of the batch differ in their number of elements"):
             torch.stack([A, torch.ones(2, 3)]).to_sparse_csr()
 
     def test_named_methods(self):
@@ -127,10 +127,10 @@ class Conversions(Base):
         self.assertIs(c.to_sparse_csc().ccol_indices().dtype, torch.int32)
         self.same(torch.zeros(0, 3).to_sparse_csr(), torch.zeros(0, 3), torch.sparse_csr)
         for wrong, text in (
-            (lambda: A.to_sparse_bsr((2, 2)), "tensor sparse size \\(2,3\\) must be divisible by given blocksize \\(2,2\\)"),
-            (lambda: A.to_sparse_bsr((0, 2)), "blocksize needs to be positive"),
-            (lambda: A.to_sparse_csr(1), "dense_dim argument must be in \\[0,0\\] range, but 1 is given"),
-            (lambda: A.to_sparse(layout=torch.sparse_bsr), "without blocksize argument given is not supported"),
+            (lambda: A.to_sparse_bsr((2, 2)), "tensor sparse size \\(2,3\\) is no multiple of blocksize \\(2,2\\)"),
+            (lambda: A.to_sparse_bsr((0, 2)), "expected a positive blocksize"),
+            (lambda: A.to_sparse_csr(1), "expected dense_dim within \\[0,0\\] range, but 1 is given"),
+            (lambda: A.to_sparse(layout=torch.sparse_bsr), "needs a blocksize, got none"),
         ):
             with self.assertRaisesRegex(RuntimeError, text):
                 wrong()
@@ -184,7 +184,7 @@ class Arithmetic(Base):
             self.assertEqual(c.sum().item(), A.sum().item())
             self.same(c.sum(0, keepdim=True), A.sum(0, keepdim=True), layout)
             self.same(c.sum(1, keepdim=True), A.sum(1, keepdim=True), layout)
-            with self.assertRaisesRegex(RuntimeError, "keepdim=False is unsupported"):
+            with self.assertRaisesRegex(RuntimeError, "expected keepdim=True"):
                 c.sum(0)
             self.assertEqual(c[1, 2].item(), 3)
             self.assertEqual(c[1].to_dense().tolist(), A[1].tolist())

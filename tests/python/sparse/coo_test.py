@@ -33,7 +33,7 @@ class Making(Base):
         self.assertEqual((y.indices().tolist(), y.values().tolist(), y.is_coalesced()), ([[0, 1], [1, 0]], [1, 5], True))
         self.assertIs(y.coalesce(), y)
         for part in ("indices", "values"):
-            with self.assertRaisesRegex(RuntimeError, f"Cannot get {part} on an uncoalesced tensor, please call .coalesce\\(\\) first"):
+            with self.assertRaisesRegex(RuntimeError, f"{part}: the tensor is not coalesced"):
                 getattr(x, part)()
 
     def test_values_share_memory(self):
@@ -61,18 +61,18 @@ class Making(Base):
 
     def test_invariants(self):
         bad = {
-            "size is inconsistent with indices: for dim 0, size is 2 but found index 5": ([[0, 5], [0, 0]], [1.0, 2.0], (2, 2)),
+            "an index lies outside size: at dim 0, size is 2 but found index 5": ([[0, 5], [0, 0]], [1.0, 2.0], (2, 2)),
             "found negative index -1 for dim 0": ([[0, -1], [0, 0]], [1.0, 2.0], (2, 2)),
             "values has incorrect size, expected \\[2, 3\\], got \\[2, 2\\]": ([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], (2, 3)),
         }
         for text, (indices, values, size) in bad.items():
             with self.subTest(text), self.assertRaisesRegex(RuntimeError, text):
                 torch.sparse_coo_tensor(indices, values, size, check_invariants=True)
-        with self.assertRaisesRegex(RuntimeError, "same nnz, but got nnz from indices: 2, nnz from values: 3"):
+        with self.assertRaisesRegex(RuntimeError, "differ in nnz, got 2 in indices and 3"):
             torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0, 3.0], (2,))
         with self.assertRaisesRegex(RuntimeError, "len\\(size\\) = 2, sparse_dim = 1, dense_dim = 0"):
             torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2, 2))
-        with self.assertRaisesRegex(RuntimeError, "cannot set is_coalesced to true"):
+        with self.assertRaisesRegex(RuntimeError, "is_coalesced=True, got indices"):
             torch.sparse_coo_tensor([[1, 1]], [1.0, 2.0], (2,), is_coalesced=True, check_invariants=True)
         with self.assertRaises(TypeError):
             torch.sparse_coo_tensor()
@@ -212,11 +212,11 @@ class Arithmetic(Base):
         self.same(x**2, A**2)
         self.same(-x, -A)
         for wrong, text in (
-            (lambda: x + A, "add\\(sparse, dense\\) is not supported. Use add\\(dense, sparse\\) instead."),
-            (lambda: x + 1, "add\\(sparse, dense\\) is not supported. Use add\\(dense, sparse\\) instead."),
+            (lambda: x + A, "call add\\(dense, sparse\\)"),
+            (lambda: x + 1, "call add\\(dense, sparse\\)"),
             (lambda: x / A, "Sparse division requires a scalar or zero-dim dense tensor divisor"),
-            (lambda: x**0, "cannot raise to zeroth power on sparse tensor"),
-            (lambda: x + torch.eye(2).to_sparse(), "to have same size"),
+            (lambda: x**0, "to the power 0 would be dense"),
+            (lambda: x + torch.eye(2).to_sparse(), "differ in shape"),
         ):
             with self.assertRaisesRegex(RuntimeError, text):
                 wrong()
@@ -283,7 +283,7 @@ class Arithmetic(Base):
             torch.testing.assert_close(self.x, B.to_sparse())
 
     def test_what_has_no_memory_of_its_own(self):
-        with self.assertRaisesRegex(RuntimeError, "doesn't have storage"):
+        with self.assertRaisesRegex(RuntimeError, "has no storage"):
             self.x.data_ptr()
         with self.assertRaises(NotImplementedError):
             self.x.untyped_storage()

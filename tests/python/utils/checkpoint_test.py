@@ -109,7 +109,7 @@ class Checkpoints(unittest.TestCase):
             calls.append(1)
             return x.sin() if len(calls) > 1 else x.sin().exp().cos()
 
-        with self.assertRaisesRegex(CheckpointError, "(?s)different number.*forward: 3.*recomputation: 1"):
+        with self.assertRaisesRegex(CheckpointError, "(?s)another number.*forward pass: 3.*recomputation: 1"):
             checkpoint(fewer, leaf(), use_reentrant=False).sum().backward()
         calls.clear()
 
@@ -118,7 +118,7 @@ class Checkpoints(unittest.TestCase):
             y = x.sin()
             return (torch.cat([y, y]) if len(calls) > 1 else y).cos()
 
-        with self.assertRaisesRegex(CheckpointError, "(?s)different metadata.*position 1.*checkpoint_test.py"):
+        with self.assertRaisesRegex(CheckpointError, "(?s)another shape, dtype or device.*position 1.*checkpoint_test.py"):
             checkpoint(wider, leaf(), use_reentrant=False, debug=True).sum().backward()
 
     def test_inputs_that_change_in_place_are_noticed(self):
@@ -151,7 +151,7 @@ class Checkpoints(unittest.TestCase):
             checkpoint(torch.sin, leaf(), use_reentrant=True, debug=True)
         with self.assertWarnsRegex(UserWarning, "use_reentrant"):
             checkpoint(torch.sin, leaf())
-        with self.assertWarnsRegex(UserWarning, "None of the inputs"):
+        with self.assertWarnsRegex(UserWarning, "no input requires grad"):
             checkpoint(torch.sin, torch.ones(2), use_reentrant=True)
 
 

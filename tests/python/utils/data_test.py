@@ -444,7 +444,7 @@ class Datasets(unittest.TestCase):
                 make()
 
     def test_pinning_without_an_accelerator_warns(self):
-        with self.assertWarnsRegex(UserWarning, "no accelerator"):
+        with self.assertWarnsRegex(UserWarning, "without an accelerator"):
             list(D.DataLoader(range(2), pin_memory=True))
 
     def test_loaders_are_copied_and_pickled(self):

@@ -156,7 +156,7 @@ class OneAtATime(unittest.TestCase):
         next(first)
         second = iter(pipe)
         self.assertEqual(next(second), 0)
-        with self.assertRaisesRegex(RuntimeError, r"invalidated .* IterDataPipe: MapperIterDataPipe\(datapipe=IterableWrapperIterDataPipe, fn=<lambda>, "):
+        with self.assertRaisesRegex(RuntimeError, r"ended when another one of the same IterDataPipe was made: MapperIterDataPipe\(datapipe=IterableWrapperIterDataPipe, fn=<lambda>, "):
             next(first)
 
     def test_steps_that_are_iterators(self):

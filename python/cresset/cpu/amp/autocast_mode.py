@@ -21,5 +21,5 @@ class autocast(autocast_mode.autocast):
     """
 
     def __init__(self, enabled=True, dtype=_cresset.bfloat16, cache_enabled=True):
-        warnings.warn("`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.", FutureWarning, stacklevel=2)
+        warnings.warn("`torch.cpu.amp.autocast(args...)` is deprecated for `torch.amp.autocast('cpu', args...)` instead.", FutureWarning, stacklevel=2)
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)

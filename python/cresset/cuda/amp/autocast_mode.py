@@ -11,7 +11,7 @@ __all__ = ["autocast", "custom_fwd", "custom_bwd"]
 
 
 def _warn(what, instead):
-    warnings.warn(f"`torch.cuda.amp.{what}` is deprecated. Please use `torch.amp.{instead}` instead.", FutureWarning, stacklevel=3)
+    warnings.warn(f"`torch.cuda.amp.{what}` is deprecated for `torch.amp.{instead}` instead.", FutureWarning, stacklevel=3)
 
 
 class autocast(autocast_mode.autocast):

@@ -70,14 +70,14 @@ class Join:
 
     def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
         if not joinables:
-            raise ValueError("The join context manager requires at least one joinable")
+            raise ValueError("Join: expected at least one joinable, got none")
         if not all(hasattr(joinable, "join_hook") for joinable in joinables):
             raise TypeError("Join: every joinable has a join_hook")
         self._joinables, self._enable, self._throws = list(joinables), enable, throw_on_early_termination
         self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables] if enable else []
         self._group = joinables[0].join_process_group
         if any(joinable.join_process_group is not self._group for joinable in joinables):
-            raise ValueError("Using join context manager with multiple process groups")
+            raise ValueError("Join: expected joinables of one process group, got several")
 
     def __enter__(self):
         if self._enable:
@@ -105,7 +105,7 @@ class Join:
                 hook.main_hook()
             steps += 1
             if steps == 1000:
-                warnings.warn(f"Detected uneven input skew of greater than {steps}: one rank has that many more steps than rank {self._group.rank()}", stacklevel=2)
+                warnings.warn(f"Join: ranks differ in their number of inputs by more than {steps}: one rank has that many more steps than rank {self._group.rank()}", stacklevel=2)
         for hook in self._hooks:
             hook.post_hook(last)
 
@@ -120,5 +120,5 @@ class Join:
             return None
         active, ended = context._counted(1)
         if context._throws and ended:
-            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+            raise RuntimeError("Join: a rank has no inputs left; all ranks raise.")
         return active

@@ -194,7 +194,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 def _probability(p):
     if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ValueError(f"dropout: expected a probability within [0, 1], got {p}")
 
 
 def dropout(input, p=0.5, training=True, inplace=False):

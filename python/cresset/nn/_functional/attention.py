@@ -29,7 +29,7 @@ def _none_or_dtype(tensor):
 def _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads):
     """Whether the inputs are batched; AssertionError for dimensions that do not go together."""
     if query.dim() not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
+        raise AssertionError(f"query: expected 2 dimensions, or 3 with a batch, got {query.dim()}-D query tensor")
     dims = query.dim()
     if key.dim() != dims or value.dim() != dims:
         raise AssertionError(f"for a {dims}-D query expected key and value to be {dims}-D, got {key.dim()}-D and {value.dim()}-D")
@@ -87,7 +87,7 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             is_causal = False
     if embed != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}")
+        raise AssertionError(f"expected an embedding size of {embed_dim_to_check}, but got {embed}")
     head = embed // num_heads
     if head * num_heads != embed:
         raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")

@@ -64,7 +64,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 def _several_values(size):
     if size[0] * math.prod(size[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {torch.Size(size)}")
+        raise ValueError(f"training needs more than one value a channel, got shape {torch.Size(size)}")
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -89,7 +89,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     torch.Size([2, 3, 4])
     """
     if use_input_stats and math.prod(input.shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+        raise ValueError(f"training needs more than one place, got shape {input.shape}")
     return ops["instance_norm"](input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
@@ -100,7 +100,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     torch.Size([1, 4, 3])
     """
     if input.dim() < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+        raise ValueError(f"expected at least 3 dimensions (got {input.dim()} dimensions)")
     if input.numel() == 0:
         return input
     flat = input.square().reshape(input.shape[0], 1, input.shape[1], -1)
@@ -162,7 +162,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(f"embedding_bag: expected per_sample_weights of shape {tuple(input.shape)}, got {tuple(per_sample_weights.shape)}")
     if weight.dim() != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise ValueError(f"embedding_bag: expected a weight of 2 dimensions, got {weight.dim()}")
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"mode has to be one of sum, mean or max, got {mode}")
     if input.dim() == 2:
@@ -174,11 +174,11 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         include_last_offset = False
     elif input.dim() == 1:
         if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
+            raise ValueError("embedding_bag: input of one dimension needs offsets, got None")
         if offsets.dim() != 1:
             raise ValueError(f"offsets has to be a 1D Tensor, got {offsets.dim()}D")
     else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+        raise ValueError(f"embedding_bag: expected an input of 1 or 2 dimensions, got {input.dim()}")
     if mode == "max" and (scale_grad_by_freq or sparse):
         raise ValueError(f"max mode does not go with {'sparse weights' if sparse else 'scaling the gradient by the frequency'}")
     if per_sample_weights is not None and mode != "sum":

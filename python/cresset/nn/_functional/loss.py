@@ -428,23 +428,23 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     """
     soft = target.is_floating_point()
     if input.dim() not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+        raise RuntimeError(f"expected an input of 1 or 2 dimensions, got {input.dim()}")
     if linear_weight.dim() < 2:
-        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+        raise RuntimeError(f"expected a linear_weight of 2 dimensions or more, got {linear_weight.dim()}")
     if input.shape[-1] != linear_weight.shape[-1]:
-        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {input.shape[-1]} and {linear_weight.shape[-1]}")
+        raise RuntimeError(f"the last sizes of input and linear_weight (in_features) differ, got {input.shape[-1]} and {linear_weight.shape[-1]}")
     if linear_weight.dim() > 2 and input.dim() == 1:
-        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+        raise RuntimeError(f"a loss of K dimensions, as linear_weight of shape {tuple(linear_weight.shape)} requires batched input, "
                            f"(N, {linear_weight.shape[-1]}), got unbatched input with shape {tuple(input.shape)}")  # fmt: skip
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
         raise RuntimeError(f"expected linear_bias shape {tuple(linear_weight.shape[:-1])}, got {tuple(linear_bias.shape)}")
     if soft and ignore_index is not None:
-        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+        raise RuntimeError("a target of probabilities takes no ignore_index")
     if input.dim() == 2 and target.dim() and target.shape[0] != input.shape[0]:
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})")
     classes = input.shape[:-1] + linear_weight.shape[:-1]
     if not soft and target.shape == classes and linear_weight.shape[0] > 1:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+        raise RuntimeError(f"expected class probabilities of a floating dtype as target, got {target.dtype}")
     index = -100 if ignore_index is None else ignore_index
     rest = (weight, index)
     if options is None or input.dim() == 1:

@@ -205,14 +205,14 @@ def affine_grid(theta, size, align_corners=None):
               [ 0.5000,  0.0000]]]])
     """
     if not theta.is_floating_point():
-        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+        raise ValueError(f"affine_grid: expected a floating theta, got {theta.dtype}")
     if len(size) not in (4, 5):
-        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
+        raise NotImplementedError(f"affine_grid: expected a size of 4 or 5 numbers, for 2 or 3 dimensions of space, got {size}.")
     n = len(size) - 2
     if theta.dim() != 3 or theta.shape[-2:] != torch.Size((n, n + 1)):
         raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}.")
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+        raise ValueError(f"affine_grid: expected sizes above 0, got {size}")
     if theta.shape[0] != size[0]:
         raise RuntimeError(f"affine_grid: expected a matrix for each of {size[0]} images, got {theta.shape[0]}")
     if align_corners is None:

@@ -192,7 +192,7 @@ def _fractional(n):
     @_in_float32
     def fractional_max_pool(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         if output_size is None and output_ratio is None:
-            raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+            raise ValueError(f"fractional_max_pool{n}d: expected an output_size or an output_ratio, got none")
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(f"fractional_max_pool{n}d: expected {n + 1} or {n + 2} dimensions, got {tuple(input.shape)}")
         kernel, sizes = _all(kernel_size, n), input.shape[-n:]
@@ -264,9 +264,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """
     modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
     if mode not in modes:
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError(f"grid_sample: expected a mode of 'bilinear', 'nearest' and 'bicubic', got '{mode}'")
     if padding_mode not in paddings:
-        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError(f"grid_sample: expected a padding_mode of 'zeros', 'border' and 'reflection', got '{padding_mode}'")
     if align_corners is None:
         warnings.warn("grid_sample: align_corners is False unless it is given", stacklevel=2)
         align_corners = False
@@ -288,9 +288,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     elif align_corners is None:
         align_corners = False
     if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
+        raise ValueError("interpolate: expected size or scale_factor, got both")
     if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
+        raise ValueError("interpolate: expected size or scale_factor, got none")
     scales = None
     if size is not None:
         if isinstance(size, (list, tuple)):
@@ -307,13 +307,13 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, got {tuple(input.shape)} and {tuple(scales)}")
         scales = [float(s) for s in scales]
     if recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        raise ValueError("interpolate: recompute_scale_factor goes with scale_factor, got a size.")
     if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
         raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
     if scales is not None and (mode == "area" or recompute_scale_factor):
         size, scales = [math.floor(s * f) for s, f in zip(input.shape[2:], scales, strict=True)], None
     if n not in (1, 2, 3):
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D)")
+        raise NotImplementedError(f"interpolate: expected an input of 3, 4 or 5 dimensions (got {input.dim()}D)")
     if mode == "area":
         return ops[f"adaptive_avg_pool{n}d"](input, size)
     if mode in ("nearest", "nearest-exact"):

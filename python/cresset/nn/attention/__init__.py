@@ -76,7 +76,7 @@ def sdpa_kernel(backends, set_priority=False):
     tensor([1., 1., 1., 1.])
     """
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError(f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}")
+        raise AssertionError(f"sdpa_kernel: expected an SDPBackend or a list of them, got {type(backends).__name__}")
     chosen = [backends] if isinstance(backends, SDPBackend) else list(dict.fromkeys(backends))
     before = dict(_cuda._attention)
     _cuda._attention.update({name: backend in chosen for backend, name in _SWITCHES.items()})

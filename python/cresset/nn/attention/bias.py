@@ -41,14 +41,14 @@ class CausalBias(torch.Tensor):
     @staticmethod
     def __new__(cls, variant, seq_len_q, seq_len_kv):
         if not isinstance(variant, CausalVariant):
-            raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
+            raise AssertionError(f"CausalBias: expected a CausalVariant, got {type(variant).__name__}")
         diagonal = seq_len_kv - seq_len_q if variant == CausalVariant.LOWER_RIGHT else 0
         return torch.ones(seq_len_q, seq_len_kv, dtype=torch.bool).tril(diagonal).as_subclass(cls)
 
     def __init__(self, variant, seq_len_q, seq_len_kv):
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
         if seq_len_q > seq_len_kv and variant == CausalVariant.LOWER_RIGHT:
-            warnings.warn("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!", stacklevel=2)
+            warnings.warn("causal_lower_right: rows without a key become NaN, since there are more queries than keys", stacklevel=2)
 
     def __repr__(self, **_):
         return repr(self.as_subclass(torch.Tensor))
@@ -66,7 +66,7 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
     if not isinstance(attn_mask, CausalBias):
         raise TypeError("scaled_dot_product_attention: a CausalBias can only be its attn_mask")
     if is_causal:
-        raise ValueError("CausalBias should not be used with causal=True")
+        raise ValueError("CausalBias: is_causal=True says the same twice")
     named = {"dropout_p": dropout_p, "scale": scale, "enable_gqa": enable_gqa}
     square = attn_mask.seq_len_q == attn_mask.seq_len_kv
     with torch.DisableTorchFunctionSubclass():

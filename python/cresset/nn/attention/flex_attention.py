@@ -85,7 +85,7 @@ def noop_mask(batch, head, token_q, token_kv):
 
 def _joined(masks, join, start):
     if not all(callable(mask) for mask in masks):
-        raise RuntimeError(f"All inputs should be callable mask_mods: {masks}")
+        raise RuntimeError(f"expected mask_mods that can be called, got {masks}")
 
     def mask_mod(b, h, q_idx, kv_idx):
         result = b.new_full((), start, dtype=torch.bool)
@@ -131,7 +131,7 @@ def _everywhere(function, arguments, shape):
     result = function(*arguments)
     if not isinstance(result, torch.Tensor):
         name = getattr(function, "__name__", type(function).__name__)
-        raise ValueError(f"flex_attention: `{name}` must only return Tensors, got type {type(result)}")
+        raise ValueError(f"flex_attention: `{name}` has to return tensors, got type {type(result)}")
     return result.expand(shape)
 
 
@@ -158,7 +158,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
     shape, places = (B, H, Q_LEN, KV_LEN), _places(B, H, Q_LEN, KV_LEN, device)
     count = _arguments_of(mod_fn)
     if count not in (4, 5):
-        raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
+        raise AssertionError(f"expected a function of 4 or 5 positional arguments, got {count}")
     if count == 4:
         return _everywhere(mod_fn, places, shape).contiguous()
     scores = _everywhere(mod_fn, (torch.zeros(shape, device=device), *places), shape)
@@ -186,7 +186,7 @@ def _mapped(count, indices):
 
 
 def _sliced_mask_mod_error(*_):
-    raise RuntimeError("Cannot use mask_mod from a sliced BlockMask")
+    raise RuntimeError("the mask_mod of a slice of a BlockMask cannot be called")
 
 
 class BlockMask:
@@ -215,9 +215,9 @@ class BlockMask:
             raise RuntimeError(f"BlockMask: kv_indices must have at least 2 dimensions, got {kv_indices.dim()}")
         for kind, pair in (("kv", (full_kv_num_blocks, full_kv_indices)), ("q", (full_q_num_blocks, full_q_indices))):
             if (pair[0] is None) != (pair[1] is None):
-                raise AssertionError(f"full_{kind}_num_blocks and full_{kind}_indices must be both provided or omitted")
+                raise AssertionError(f"full_{kind}_num_blocks and full_{kind}_indices go together, got one of them")
         if (q_num_blocks is None) != (q_indices is None):
-            raise AssertionError("q_num_blocks and q_indices must be both provided or omitted")
+            raise AssertionError("q_num_blocks and q_indices go together, got one of them")
         self.seq_lengths = seq_lengths
         self.kv_num_blocks, self.kv_indices = kv_num_blocks, kv_indices
         self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
@@ -232,7 +232,7 @@ class BlockMask:
                        compute_q_blocks=True, *, dq_write_order=None, dq_write_order_full=None, dq_kv_order=None):  # fmt: skip
         """The mask with these lists of blocks; those with ``q`` in their names are computed. ``seq_lengths`` is by default that of the blocks."""
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
-            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
+            raise AssertionError("full_kv_num_blocks and full_kv_indices go together, got one of them")
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
@@ -373,9 +373,9 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=_DE
     <BLANKLINE>
     """
     if _arguments_of(mask_mod) != 4:
-        raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
+        raise AssertionError(f"create_block_mask: expected a mask_mod, got {mask_mod}")
     if not isinstance(dq_kv_order, bool):
-        raise ValueError("dq_kv_order must be a bool when using create_block_mask")
+        raise ValueError("create_block_mask: expected a bool as dq_kv_order")
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     rows, columns = size
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
@@ -400,42 +400,41 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=_DE
 
 def _check(query, key, value, block_mask, enable_gqa):
     if not query.dim() == key.dim() == value.dim() == 4:
-        raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
+        raise NotImplementedError("expected query, key and value of 4 dimensions")
     if query.device.type != key.device.type or query.device.type != value.device.type:
         raise ValueError(
-            f"Expected query, key, and value to have the same device type, but got query.device: {query.device}, key.device: {key.device}, "
+            f"expected query, key and value on one kind of device, got query.device: {query.device}, key.device: {key.device}, "
             f"and value.device: {value.device} instead."
         )
     (Bq, Hq, L, E), (Bkv, Hkv, S, Ek) = query.shape, key.shape
     if E != Ek:
-        raise ValueError(f"Expect query and key/value to have the same embedding dimension but got E={E} and E={Ek}.")
+        raise ValueError(f"expected one embedding size in query and key, got E={E} and E={Ek}.")
     if value.shape[:3] != key.shape[:3]:
         raise ValueError(f"Expect key and value to agree but for their last dimension, got {tuple(key.shape)} and {tuple(value.shape)}")
     if not enable_gqa and Hq != Hkv:
-        raise ValueError(f"Expect query and key/value to have the same number of heads but got Hq={Hq} and Hkv={Hkv}. Try setting enable_gqa=True for GQA.")
+        raise ValueError(f"expected as many heads in query as in key and value (or enable_gqa=True), got Hq={Hq} and Hkv={Hkv}; enable_gqa=True groups them")
     if Hq % Hkv:
-        raise ValueError(f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={Hq} and Hkv={Hkv}.")
+        raise ValueError(f"enable_gqa: expected a multiple of the key's heads in query, got Hq={Hq} and Hkv={Hkv}.")
     if block_mask is None:
         if Bq != Bkv:
-            raise ValueError(f"Expect query and key/value to have the same batch size, or non-none block_mask, but got block_mask=None, Bq={Bq}, and Bkv={Bkv}.")
+            raise ValueError(f"expected one batch size in query and key, or a block_mask, got none, Bq={Bq}, and Bkv={Bkv}.")
         return
     if not isinstance(block_mask, BlockMask):
         raise TypeError(f"flex_attention: block_mask must be a BlockMask, got {type(block_mask).__name__}; create_block_mask makes one of a function")
     if Bq != Bkv and (block_mask.kv_num_blocks.shape[0] != Bq or Bkv != 1):
         raise ValueError(
-            "Expect query and key/value to have the same batch size, or block_mask and query to have the same batch size, "
-            f"but got Bq={Bq}, Bkv={Bkv}, B_block_mask={block_mask.kv_num_blocks.shape[0]}."
+            "expected one batch size in query and key, or in query and block_mask, "
+            f"got Bq={Bq}, Bkv={Bkv}, B_block_mask={block_mask.kv_num_blocks.shape[0]}."
         )
     made_for = tuple(block_mask.seq_lengths)
     if made_for == (L, S):
         return
-    text = f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={L} and kv_len={S}. As the block mask was created for a "
+    text = f"block_mask is for the shape {block_mask.shape}, got q_len={L} and kv_len={S}. It is for a "
     if L > made_for[0] or S > made_for[1]:
-        raise ValueError(text + "smaller length than you're using it for, you likely need to create a new block mask.")
+        raise ValueError(text + "shorter sequence: make one for this length.")
     raise ValueError(
-        text + "larger length than you're using it for, you can either 1. create a new block mask with the correct length, or 2. 'adjust' the existing "
-        "block mask to the correct length by calling block_mask._adjust(q_len, kv_len). This essentially 'crops' the block mask to the upper left corner, "
-        "which does not work for all mask_mods!"
+        text + "longer sequence: make one for this length, or take its upper left part, block_mask._adjust(q_len, kv_len), where the "
+        "mask_mod allows that"
     )
 
 
@@ -482,9 +481,9 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         if unknown:
             raise ValueError(f"flex_attention: unknown kernel options {sorted(unknown)}; there are {sorted(FlexKernelOptions.__annotations__)}")
     if return_lse and return_aux is not None:
-        raise ValueError("Cannot specify both return_lse and return_aux. return_lse is deprecated, please use return_aux=AuxRequest(lse=True) instead.")
+        raise ValueError("flex_attention: expected return_aux alone, got return_lse too; return_aux=AuxRequest(lse=True) says the same.")
     if return_lse:
-        _warnings.warn("return_lse is deprecated, please use return_aux=AuxRequest(lse=True) instead", FutureWarning, stacklevel=2)
+        _warnings.warn("flex_attention: return_lse is deprecated for return_aux=AuxRequest(lse=True)", FutureWarning, stacklevel=2)
     (B, Hq, L, E), S = query.shape, key.shape[2]
     groups = Hq // key.shape[1]
     if groups > 1:

@@ -442,7 +442,7 @@ class LinearCrossEntropyLoss(Module):
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0.0 <= label_smoothing <= 1.0:
-            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+            raise RuntimeError(f"expected label_smoothing within [0, 1], got {label_smoothing}")
         self.in_features = in_features
         self.num_classes = num_classes
         self.out_features = tuple(out_features)
@@ -459,7 +459,7 @@ class LinearCrossEntropyLoss(Module):
 
     def forward(self, input, target):
         if not target.is_floating_point() and target.dim() == input.dim() + len(self.out_features):
-            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+            raise RuntimeError(f"expected class probabilities of a floating dtype as target, got {target.dtype}")
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
         return F.linear_cross_entropy(input, self.linear.weight.view(*shape, self.in_features), target, reduction=self.reduction, weight=self.weight,
                                       linear_bias=None if bias is None else bias.view(shape), ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)  # fmt: skip

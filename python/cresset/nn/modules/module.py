@@ -157,7 +157,7 @@ _Forward = namedtuple("_Forward", "hook id")
 
 def _forward_unimplemented(self, *input):
     """The computation of the module; every subclass defines it."""
-    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    raise NotImplementedError(f'Module [{type(self).__name__}] has no forward')
 
 
 def _indented(text, by=2):
@@ -195,9 +195,9 @@ class Module(StateMixin):
     def __init__(self, *args, **kwargs):
         name = type(self).__name__
         if not self.call_super_init and kwargs:
-            raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+            raise TypeError(f"{name}: no such keyword argument: '{next(iter(kwargs))}'")
         if not self.call_super_init and args:
-            raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+            raise TypeError(f"{name}: expected no positional arguments, got {len(args) + 1} were given")
         own = self.__dict__
         own["training"] = True
         for table in _TABLES:
@@ -237,7 +237,7 @@ class Module(StateMixin):
         holder = self._fresh_name("parameter", name, "_parameters")
         if param is not None:
             if not isinstance(param, Parameter):
-                raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+                raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}', expected a Parameter or None")
             if param.grad_fn is not None:
                 raise ValueError(f"cannot assign a computed tensor to parameter '{name}': parameters are leaves; compute it in forward instead")
             for hook in _global_parameter_registration_hooks.values():
@@ -309,11 +309,11 @@ class Module(StateMixin):
             return
         if name in own.get("_parameters", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{type(value).__name__}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+                raise TypeError(f"cannot assign '{type(value).__name__}' as parameter '{name}', expected a Parameter or None")
             own["_parameters"][name] = None
         elif name in own.get("_modules", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (torch.nn.Module or None expected)")
+                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}', expected a Module or None")
             for hook in _global_module_registration_hooks.values():
                 hook(self, name, value)
             own["_modules"][name] = None
@@ -321,7 +321,7 @@ class Module(StateMixin):
             if own.get("_buffers") is None:
                 raise AttributeError("cannot assign buffers before Module.__init__() call")
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+                raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}', expected a Buffer, a Tensor or None")
             self._set_buffer(name, value)
         else:
             object.__setattr__(self, name, value)
@@ -542,7 +542,7 @@ class Module(StateMixin):
             raise RuntimeError("Module.to: there is no `copy`, a module is converted in place; deepcopy() it first")
         device, dtype, non_blocking, memory_format = _destination(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(f"Module.to: expected a floating or complex dtype, got {dtype}")
 
         def convert(tensor):
             wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
@@ -774,7 +774,7 @@ class Module(StateMixin):
                 out = hook(self, args, kwargs)
                 if out is not None:
                     if not (isinstance(out, tuple) and len(out) == 2):
-                        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {out}.")
+                        raise RuntimeError(f"a forward pre-hook returns None or (args, kwargs), got {out}.")
                     args, kwargs = out
             else:
                 out = hook(self, args)

@@ -89,7 +89,7 @@ class GroupNorm(_Affine):
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(f"num_channels ({num_channels}) is no multiple of num_groups ({num_groups})")
         self.num_groups = num_groups
         self.num_channels = num_channels
         self.eps = eps
@@ -172,7 +172,7 @@ class CrossMapLRN2d(Module):
 
     def forward(self, input):
         if input.dim() != 4:
-            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+            raise ValueError(f"CrossMapLRN2d: expected 4 dimensions, got {input.dim()}D instead.")
         return _CrossMapLRN.apply(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self):

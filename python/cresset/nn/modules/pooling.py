@@ -178,7 +178,7 @@ class _FractionalMaxPoolNd(Module):
         if (output_size is None) == (output_ratio is None):
             raise ValueError(f"{type(self).__name__} requires exactly one of output_size and output_ratio")
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+            raise ValueError(f"expected output_ratio within (0, 1) (got {output_ratio})")
 
     def forward(self, input):
         return self._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples)

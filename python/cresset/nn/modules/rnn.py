@@ -114,7 +114,7 @@ class RNNBase(Module):
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(f"input.size(-1) differs from input_size, expected {self.input_size}, got {input.size(-1)}")
 
     def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
         """RuntimeError for a state of another shape."""
@@ -140,7 +140,7 @@ class RNNBase(Module):
             input, batch_sizes, sorted_indices, unsorted_indices = input
         else:
             if input.dim() not in (2, 3):
-                raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+                raise ValueError(f"{self._get_name()}: expected an input of 2 or 3 dimensions, got {input.dim()}D instead")
             lone = input.dim() == 2
             if lone:
                 input = input.unsqueeze(0 if self.batch_first else 1)
@@ -170,9 +170,9 @@ class RNNBase(Module):
     def _given_state(self, hx, packed, lone):
         if not packed:
             if lone and hx.dim() != 2:
-                raise RuntimeError(f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor")
+                raise RuntimeError(f"an input without a batch goes with an hx of 2 dimensions, got {hx.dim()}-D tensor")
             if not lone and hx.dim() != 3:
-                raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor")
+                raise RuntimeError(f"an input with a batch goes with an hx of 3 dimensions, got {hx.dim()}-D tensor")
         return hx.unsqueeze(1) if lone else hx
 
     def forward(self, input, hx=None):
@@ -202,7 +202,7 @@ class RNN(RNNBase):
 
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", *args, **kwargs):
         if kwargs.get("proj_size", 0) != 0:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+            raise ValueError("proj_size is an LSTM's, got it for an RNN or a GRU")
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self.__dict__["nonlinearity"] = nonlinearity
@@ -246,7 +246,7 @@ class GRU(RNNBase):
 
     def __init__(self, *args, **kwargs):
         if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+            raise ValueError("proj_size is an LSTM's, got it for an RNN or a GRU")
         super().__init__("GRU", *args, **kwargs)
 
 
@@ -287,14 +287,14 @@ class RNNCellBase(Module):
 
     def _step(self, mode, input, states, names):
         if input.dim() not in (1, 2):
-            raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+            raise ValueError(f"{self._get_name()}: expected an input of 1 or 2 dimensions, got {input.dim()}D instead")
         for state, name in zip(states or (), names, strict=False):
             if state.dim() not in (1, 2):
                 raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {state.dim()}D instead")
         lone = input.dim() == 1
         x = input.unsqueeze(0) if lone else input
         if x.size(1) != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+            raise RuntimeError(f"input has another input_size, got {x.size(1)} expected {self.input_size}")
         if states is None:
             states = (torch.zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device),) * len(names)
         elif lone:

@@ -17,7 +17,7 @@ from .normalization import LayerNorm
 
 def _activation(name):
     if name not in ("relu", "gelu"):
-        raise RuntimeError(f"activation should be relu/gelu, not {name}")
+        raise RuntimeError(f"expected relu or gelu as activation, got {name}")
     return F.relu if name == "relu" else F.gelu
 
 
@@ -252,7 +252,7 @@ class Transformer(Module):
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError(f"the batch number of src and tgt must be equal, got {src.size(batch)} and {tgt.size(batch)}")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
-            raise RuntimeError(f"the feature number of src and tgt must be equal to d_model {self.d_model}, got {src.size(-1)} and {tgt.size(-1)}")
+            raise RuntimeError(f"src and tgt need d_model features, {self.d_model}, got {src.size(-1)} and {tgt.size(-1)}")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
                             memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)  # fmt: skip

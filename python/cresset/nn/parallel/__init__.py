@@ -52,7 +52,7 @@ def gather(outputs, target_device, dim=0):
         return None
     if isinstance(first, dict):
         if any(part.keys() != first.keys() for part in outputs):
-            raise ValueError("All dicts must have the same number of keys")
+            raise ValueError("gather: the dicts differ in their number of keys")
         return type(first)((key, gather([part[key] for part in outputs], target_device, dim)) for key in first)
     make = type(first)._make if hasattr(first, "_fields") else type(first)
     return make(gather(parts, target_device, dim) for parts in zip(*outputs))

@@ -172,9 +172,9 @@ class DistributedDataParallel(Module):
     def register_comm_hook(self, state, hook):
         """Lets hook(state, bucket) do the averaging: it returns a `torch.futures.Future` of the bucket's new row. RuntimeError the second time."""
         if self._hook is not None:
-            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+            raise RuntimeError("a communication hook is registered already.")
         if not callable(hook):
-            raise TypeError("Communication hook must be callable.")
+            raise TypeError("expected a communication hook that can be called.")
         self._state, self._hook = state, hook
 
     def scatter(self, inputs, kwargs, device_ids):

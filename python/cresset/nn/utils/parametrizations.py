@@ -27,7 +27,7 @@ class _Orthogonal(Module):
     def __init__(self, weight, orthogonal_map, use_trivialization=True):
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError("The householder parametrization does not support complex tensors.")
+            raise ValueError("orthogonal: householder takes real tensors, got a complex one.")
         self.shape = weight.shape
         self.orthogonal_map = orthogonal_map
         if use_trivialization:
@@ -70,7 +70,7 @@ class _Orthogonal(Module):
     @torch.no_grad()
     def right_inverse(self, Q):
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+            raise ValueError(f"orthogonal: expected matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
         transposed = Q.size(-2) < Q.size(-1)
         if transposed:
             Q = Q.mT
@@ -78,7 +78,7 @@ class _Orthogonal(Module):
         if not hasattr(self, "base"):
             if self.orthogonal_map != "householder":
                 raise NotImplementedError(
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when use_trivialization=False."
+                    "orthogonal: matrix_exp and cayley take assignments only with use_trivialization=True."
                 )
             # The reflections that make Q; the signs of R go on the diagonal, which they leave free.
             A, tau = torch.geqrf(Q)
@@ -112,13 +112,13 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, torch.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(f"Module '{module}' has neither a parameter nor a buffer '{name}'")
     if weight.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+        raise ValueError(f"orthogonal: expected matrices, got a tensor of {weight.ndim} dimensions.")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) or weight.is_complex() else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+        raise ValueError(f'orthogonal: expected orthogonal_map to be "matrix_exp", "cayley" or "householder", got {orthogonal_map}')
     register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization), unsafe=True)
     return module
 
@@ -165,7 +165,7 @@ class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
         if not -weight.dim() <= dim < weight.dim():
-            raise IndexError(f"dimension out of range (expected to be in range of [-{weight.dim()}, {weight.dim() - 1}] but got {dim})")
+            raise IndexError(f"dimension is out of range (expected within [-{weight.dim()}, {weight.dim() - 1}] but got {dim})")
         if n_power_iterations <= 0:
             raise ValueError(f"expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
         self.dim = dim if dim >= 0 else dim + weight.dim()
@@ -210,7 +210,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, torch.Tensor):
-        raise ValueError(f"module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(f"module '{module}' has neither a parameter nor a buffer '{name}'")
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))

@@ -57,7 +57,7 @@ class ParametrizationList(ModuleList):
     def __init__(self, modules, original, unsafe=False):
         modules = list(modules)
         if not modules:
-            raise ValueError("ParametrizationList requires one or more modules.")
+            raise ValueError("ParametrizationList: expected modules, got none.")
         super().__init__(modules)
         self.unsafe = unsafe
         before = original.shape, original.dtype
@@ -189,7 +189,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(f"module '{type(module).__name__}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+        raise ValueError(f"module '{type(module).__name__}' has no parameter, buffer or parametrized tensor '{tensor_name}'")
     return module
 
 

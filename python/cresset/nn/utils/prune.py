@@ -12,10 +12,10 @@ def _count(amount, size):
     if isinstance(amount, bool) or not isinstance(amount, Real):
         raise TypeError(f"invalid type for amount: {amount}. Must be int or float.")
     if (isinstance(amount, Integral) and amount < 0) or (not isinstance(amount, Integral) and not 0.0 <= float(amount) <= 1.0):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        raise ValueError(f"amount={amount}: expected a float within [0, 1] or an int of 0 or more")
     count = int(amount) if isinstance(amount, Integral) else round(float(amount) * size)
     if count > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+        raise ValueError(f"amount={amount} is above the number of elements={size}")
     return count
 
 
@@ -115,7 +115,7 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method):
         """Add a way to prune. TypeError for what is none, ValueError for one of another tensor."""
         if method is not None and not isinstance(method, BasePruningMethod):
-            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+            raise TypeError(f"{type(method)} is no subclass of BasePruningMethod")
         if method is not None and self._tensor_name is not None and self._tensor_name != getattr(method, "_tensor_name", self._tensor_name):
             raise ValueError(f"can only add pruning methods acting on the parameter named '{self._tensor_name}', got '{method._tensor_name}'")
         self._pruning_methods += (method,)
@@ -360,7 +360,7 @@ def remove(module, name):
             hook.remove(module)
             del module._forward_pre_hooks[number]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(f"Parameter '{name}' of module {module} is not pruned, so no pruning can be removed")
 
 
 def is_pruned(module):

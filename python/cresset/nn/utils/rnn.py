@@ -110,7 +110,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if not values or values[-1] <= 0 or min(values) <= 0:
         raise RuntimeError(f"length of all samples has to be greater than 0, got {values}")
     if any(a < b for a, b in zip(values, values[1:], strict=False)):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True")
+        raise RuntimeError("pack_padded_sequence: expected lengths in decreasing order, or enforce_sorted=False")
     if values[0] > input.size(0):
         raise RuntimeError(f"expected lengths of at most {input.size(0)}, the size of the input, got {values[0]}")
     inside = _inside(lengths, values[0])

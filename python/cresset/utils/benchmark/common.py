@@ -41,7 +41,7 @@ def trim_sigfig(x, n):
     1200.0
     """
     if n != int(n):
-        raise AssertionError("Number of significant figures must be an integer")
+        raise AssertionError("expected an int as number of significant figures")
     if x == 0:
         return 0.0
     scale = 10 ** int(math.floor(math.log10(abs(x))) + 1 - n)
@@ -216,7 +216,7 @@ class Measurement:
         text.append(f"  {count}, {self.number_per_run} runs {'per measurement' if len(self.raw_times) > 1 else ''}, {threads}".replace(" ,", ","))
         if len(self.raw_times) >= 4 and self.iqr / self.median > _SPREAD:
             text.append(f"  WARNING: Interquartile range is {100 * self.iqr / self.median:.1f}% of the median measurement.")
-            text.append("           This suggests significant environmental influence." if self.iqr / self.median > 0.25 else "           This could indicate system fluctuation.")
+            text.append("           Something else runs on this machine." if self.iqr / self.median > 0.25 else "           The machine may have been busy.")
         return "\n".join(text)
 
     @staticmethod

@@ -42,7 +42,7 @@ class Compare:
         """Adds measurements. ValueError for other values."""
         for result in results:
             if not isinstance(result, Measurement):
-                raise ValueError(f"Expected an instance of `Measurement`, got {type(result)} instead.")
+                raise ValueError(f"expected a `Measurement`, got {type(result)} instead.")
         self._results.extend(results)
 
     def trim_significant_figures(self):
@@ -94,7 +94,7 @@ class Compare:
             lines.append("  |  ".join([heads[row].ljust(first), *shown]))
         lines += ["", f"Times are in {unit_to_english(unit)}s ({unit})."]
         if self._warn and any(r.has_warnings for r in results):
-            lines.append("(! XX%) Measurement has high variance, where XX is the IQR / median * 100.")
+            lines.append("(! XX%) The times vary: XX is the interquartile range as a percentage of the median.")
         return lines
 
     def _number(self, result, scale):

@@ -192,4 +192,4 @@ class Fuzzer:
             if all(check(params) for check in self._constraints) and all(t.satisfies_constraints(params) for t in self._tensors):
                 self._kept += 1
                 return params
-        raise ValueError("Failed to generate a set of valid parameters.")
+        raise ValueError("no parameters were found that meet all conditions.")

@@ -54,13 +54,13 @@ class Timer:
     def __init__(self, stmt="pass", setup="pass", global_setup="", timer=timer, globals=None, label=None, sub_label=None, description=None, env=None,
                  num_threads=1, language=Language.PYTHON):  # fmt: skip
         if not isinstance(stmt, str):
-            raise ValueError("Currently only a `str` stmt is supported.")
+            raise ValueError("expected stmt to be a str.")
         if language in (Language.CPP, "cpp", "c++"):
             raise RuntimeError("Timer: C++ statements are not timed here; write a benchmark in C++")
         if language not in (Language.PYTHON, "py", "python"):
             raise ValueError(f"Invalid language `{language}`.")
         if global_setup:
-            raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`.")
+            raise ValueError(f"global_setup is C++ only, got `{global_setup}`; move that code to `setup`.")
         self._globals = {**(globals or {})}
         self._globals.setdefault("torch", torch)
         stmt, setup = (textwrap.dedent(text).strip("\n").rstrip() for text in (stmt, setup))

@@ -87,18 +87,18 @@ class DataLoader(Generic[T_co]):
                  drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, *, prefetch_factor=None,
                  persistent_workers=False, pin_memory_device="", in_order=True):  # fmt: skip
         if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+            raise ValueError("DataLoader: expected num_workers of at least 0; 0 loads in this process.")
         if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
+            raise ValueError("DataLoader: expected timeout of at least 0")
         if num_workers == 0 and prefetch_factor is not None:
             raise ValueError(
                 "prefetch_factor option could only be specified in multiprocessing. "
                 "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
             )
         if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
+            raise ValueError("DataLoader: expected prefetch_factor of at least 0")
         if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
+            raise ValueError("DataLoader: persistent_workers needs num_workers above 0")
         self.dataset, self.num_workers, self.pin_memory, self.pin_memory_device = dataset, num_workers, pin_memory, pin_memory_device
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
@@ -111,15 +111,15 @@ class DataLoader(Generic[T_co]):
             given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
             for name, value in given.items():
                 if value is not None:
-                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}")
+                    raise ValueError(f"DataLoader: an IterableDataset takes no {name} option, but got {name}={value}")
         if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+            raise ValueError("DataLoader: expected sampler or shuffle, got both")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+                raise ValueError("DataLoader: batch_sampler stands instead of batch_size, shuffle, sampler and drop_last, got both")
             batch_size, drop_last = None, False
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError("DataLoader: without batches (batch_size=None) there is no drop_last")
         if sampler is None:
             if self._is_stream:
                 sampler = _Forever()
@@ -152,14 +152,13 @@ class DataLoader(Generic[T_co]):
             return None
         if self.num_workers == 0:
             raise ValueError(
-                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
-                f"but got num_workers={self.num_workers}"
+                f"DataLoader: multiprocessing_context needs num_workers above 0, got {self.num_workers}"
             )
         if isinstance(value, str) and value != "thread":
             methods = multiprocessing.get_all_start_methods()
             if value not in methods:
                 raise ValueError(
-                    f"multiprocessing_context option should specify a valid start method in {methods} or 'thread', "
+                    f"DataLoader: expected multiprocessing_context to be one of {methods} or 'thread', "
                     f"but got multiprocessing_context={value!r}"
                 )
             return multiprocessing.get_context(value)
@@ -326,7 +325,7 @@ class _Epoch:
         self._prepare()
         if loader.pin_memory:
             warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4
+                "DataLoader: pin_memory=True has no effect without an accelerator.", stacklevel=4
             )
 
     def _prepare(self):

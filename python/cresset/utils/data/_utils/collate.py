@@ -11,7 +11,7 @@ from _cresset import _put_all, _uniform
 
 import cresset as torch
 
-_MESSAGE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+_MESSAGE = "default_collate: expected tensors, arrays, numbers, dicts or lists in a batch, got {}"
 
 
 def _is_numpy(value):
@@ -114,7 +114,7 @@ def collate(batch, *, collate_fn_map=None):
     if isinstance(first, collections.abc.Sequence):
         batch = list(batch)
         if any(len(item) != len(first) for item in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
+            raise RuntimeError("default_collate: the lists of a batch differ in length")
         columns = [inner(values) for values in zip(*batch)]
         if isinstance(first, tuple):
             return columns

@@ -81,11 +81,11 @@ class non_deterministic:
         elif callable(arg):
             self.deterministic_fn = arg
         else:
-            raise TypeError(f"{arg} can not be decorated by non_deterministic")
+            raise TypeError(f"{arg} is no IterDataPipe, which non_deterministic expects")
 
     def _of(self, cls):
         if not issubclass(cls, IterDataPipe):
-            raise TypeError(f"Only `IterDataPipe` can be decorated with `non_deterministic`, but {cls.__name__} is found")
+            raise TypeError(f"non_deterministic: expected an IterDataPipe, but {cls.__name__} is found")
         self.cls = cls
 
     def __call__(self, *args, **kwargs):
@@ -100,7 +100,7 @@ class non_deterministic:
         """Makes a step, where the function says that it is deterministic or nobody minds."""
         answer = self.deterministic_fn(*args, **kwargs)
         if not isinstance(answer, bool):
-            raise TypeError(f"deterministic_fn of `non_deterministic` decorator is required to return a boolean value, but {type(answer)} is found")
+            raise TypeError(f"non_deterministic: expected a bool of deterministic_fn, but {type(answer)} is found")
         if _guaranteed and answer:
             raise TypeError(f"{self.cls.__name__} {_MESSAGE.format(' with the inputs')}")
         return self.cls(*args, **kwargs)

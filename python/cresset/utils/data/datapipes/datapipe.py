@@ -9,7 +9,7 @@ from ..dataset import Dataset, IterableDataset
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
 
 T_co = typing.TypeVar("T_co", covariant=True)
-_ADVICE = "For feedback regarding this single iterator per IterDataPipe constraint, feel free to comment on this issue: https://github.com/pytorch/data/issues/45."
+_ADVICE = "An IterDataPipe has one iterator at a time."
 
 
 def _described(pipe):
@@ -34,9 +34,8 @@ class _One:
     def __next__(self):
         if self.pipe._iterations != self.number:
             raise RuntimeError(
-                "This iterator has been invalidated because another iterator has been created from the same IterDataPipe: "
-                f"{_described(self.pipe)}\nThis may be caused by multiple references to the same IterDataPipe. We recommend using `.fork()` if that is "
-                f"necessary.\n{_ADVICE}"
+                "this iterator ended when another one of the same IterDataPipe was made: "
+                f"{_described(self.pipe)}\n`.fork()` gives a pipe several readers.\n{_ADVICE}"
             )
         try:
             return next(self.inner)
@@ -89,7 +88,7 @@ class _Registered:
     @classmethod
     def _register(cls, name, step, base):
         if name in cls.functions:
-            raise Exception(f"Unable to add DataPipe function name {name} as it is already taken")  # noqa: TRY002
+            raise Exception(f"a DataPipe function is there already: {name} as it is already taken")  # noqa: TRY002
 
         @functools.wraps(step, assigned=("__doc__", "__module__"))
         def make(source, *args, **options):
@@ -106,14 +105,14 @@ class _Registered:
     def set_getstate_hook(cls, hook_fn):
         """Sets (or, with None, removes) the function that pickling asks for a step's state. Exception where one is set."""
         if cls.getstate_hook is not None and hook_fn is not None:
-            raise RuntimeError("Attempt to override existing getstate_hook")
+            raise RuntimeError("a getstate_hook is set already")
         cls.getstate_hook = staticmethod(hook_fn) if hook_fn else None
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn):
         """Sets (or, with None, removes) the function that pickling asks first. Exception where one is set."""
         if cls.reduce_ex_hook is not None and hook_fn is not None:
-            raise RuntimeError("Attempt to override existing reduce_ex_hook")
+            raise RuntimeError("a reduce_ex_hook is set already")
         cls.reduce_ex_hook = staticmethod(hook_fn) if hook_fn else None
 
     def __getstate__(self):

@@ -85,7 +85,7 @@ class MapperIterDataPipe(IterDataPipe):
 
     def __init__(self, datapipe, fn, input_col=None, output_col=None):
         if input_col is None and output_col is not None:
-            raise ValueError("`output_col` must be None when `input_col` is None.")
+            raise ValueError("map: output_col needs an input_col.")
         if isinstance(output_col, (list, tuple)):
             if len(output_col) > 1:
                 raise ValueError("`output_col` must be a single-element list or tuple")
@@ -161,7 +161,7 @@ class BatcherIterDataPipe(IterDataPipe):
 
     def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
         if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
+            raise AssertionError("batch: expected batch_size above 0")
         self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
 
     def __iter__(self):
@@ -219,9 +219,9 @@ class GrouperIterDataPipe(IterDataPipe):
 
     def __init__(self, datapipe, group_key_fn, *, keep_key=False, buffer_size=10000, group_size=None, guaranteed_group_size=None, drop_remaining=False):
         if group_size is not None and not 0 < group_size <= buffer_size:
-            raise AssertionError("group_size must be > 0 and <= buffer_size")
+            raise AssertionError("groupby: expected group_size from 1 to buffer_size")
         if guaranteed_group_size is not None and (group_size is None or not 0 < guaranteed_group_size <= group_size):
-            raise AssertionError("guaranteed_group_size must be > 0 and <= group_size and group_size must be set")
+            raise AssertionError("groupby: expected guaranteed_group_size from 1 to group_size, which it needs")
         self.datapipe, self.group_key_fn, self.keep_key, self.max_buffer_size = datapipe, group_key_fn, keep_key, buffer_size
         self.group_size, self.guaranteed_group_size, self.drop_remaining = group_size, guaranteed_group_size, drop_remaining
         if group_size is not None and guaranteed_group_size is None:
@@ -264,7 +264,7 @@ class ShufflerIterDataPipe(IterDataPipe):
 
     def __init__(self, datapipe, *, buffer_size=10000, unbatch_level=0):
         if buffer_size <= 0:
-            raise AssertionError("buffer_size should be larger than 0")
+            raise AssertionError("expected buffer_size above 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
         self.buffer_size, self._enabled, self._seed, self._rng = buffer_size, True, None, random.Random()
 
@@ -370,9 +370,9 @@ class ConcaterIterDataPipe(IterDataPipe):
 
     def __init__(self, *datapipes):
         if not datapipes:
-            raise ValueError("Expected at least one DataPipe, but got nothing")
+            raise ValueError("expected DataPipes, got none")
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
-            raise TypeError("Expected all inputs to be `IterDataPipe`")
+            raise TypeError("expected IterDataPipes as inputs")
         self.datapipes = datapipes
 
     def __iter__(self):
@@ -414,7 +414,7 @@ class ZipperIterDataPipe(IterDataPipe):
 
     def __init__(self, *datapipes):
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
-            raise TypeError("All inputs are required to be `IterDataPipe` for `ZipIterDataPipe`.")
+            raise TypeError("zip: expected IterDataPipes as inputs.")
         self.datapipes = datapipes
 
     def __iter__(self):

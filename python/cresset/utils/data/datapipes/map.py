@@ -101,7 +101,7 @@ class ConcaterMapDataPipe(MapDataPipe):
 
     def __init__(self, *datapipes):
         if not datapipes:
-            raise ValueError("Expected at least one DataPipe, but got nothing")
+            raise ValueError("expected DataPipes, got none")
         if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
             raise TypeError("Expected all inputs to be `MapDataPipe`")
         self.datapipes = datapipes
@@ -129,7 +129,7 @@ class ZipperMapDataPipe(MapDataPipe):
 
     def __init__(self, *datapipes):
         if not datapipes:
-            raise ValueError("Expected at least one DataPipe, but got nothing")
+            raise ValueError("expected DataPipes, got none")
         if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
             raise TypeError("Expected all inputs to be `MapDataPipe`")
         self.datapipes = datapipes
@@ -157,7 +157,7 @@ class BatcherMapDataPipe(MapDataPipe):
 
     def __init__(self, datapipe, batch_size, drop_last=False, wrapper_class=DataChunk):
         if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
+            raise AssertionError("batch: expected batch_size above 0")
         self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
 
     def __getitem__(self, index):
