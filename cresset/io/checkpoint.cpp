@@ -124,6 +124,7 @@ Tensor Checkpoint::make_tensor(const TensorRecord& r, StorageOf storage_of) cons
   }
   t.impl()->set_conj(r.conj);
   t.impl()->set_neg(r.neg);
+  mark_if_raw_bool(*t.impl());
   if (r.requires_grad) t.requires_grad_(true);
   return t;
 }

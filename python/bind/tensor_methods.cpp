@@ -271,6 +271,7 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
     auto look_at = [&](const intrusive_ptr<StorageImpl>& storage, IntArrayRef sizes, IntArrayRef strides, int64_t first) {
       const auto target = make_intrusive<TensorImpl>(storage, t.scalar_type(), t.device());
       target->set_geometry(sizes, strides, first);
+      mark_if_raw_bool(*target);
       impl.shallow_copy_from(*target);
     };
     if (!is_given(source)) {

@@ -1,6 +1,9 @@
 """Where results are written and what memory holds: `out=` that is a view, bools of any byte, resizing, deterministic filling, overlapping memory."""
 
+import copy
+import io
 import math
+import pickle
 import unittest
 
 import cresset as torch
@@ -74,6 +77,13 @@ class Bools(unittest.TestCase):
         self.assertEqual(self.raw.view(torch.uint8).tolist(), [2, 0, 255, 1])
         self.assertEqual(self.raw.numpy().view("uint8").tolist(), [2, 0, 255, 1])
         self.assertFalse(self.raw.is_neg())
+
+    def test_copies_of_the_bytes(self):
+        file = io.BytesIO()
+        torch.save(self.raw, file)
+        file.seek(0)
+        for same in (copy.deepcopy(self.raw), pickle.loads(pickle.dumps(self.raw)), torch.load(file), torch.empty(0, dtype=torch.bool).set_(self.raw)):
+            self.assertEqual(same.int().tolist(), [1, 0, 1, 1])
 
     def test_writing(self):
         raw = bools(2, 0, 255, 1)
