@@ -65,8 +65,6 @@ from . import serialization as serialization, signal as signal, sparse as sparse
 from . import compiler as compiler, fx as fx, jit as jit, torch_version as torch_version
 from . import types as types, utils as utils, version as version, vision as vision
 from .func import vmap as vmap
-legacy_contiguous_format: memory_format
-
 class Stream: ...
 class Event: ...
 

@@ -64,6 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
     arguments = T.TrainingArguments(folder, num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-2, logging_steps=2, save_strategy="steps", save_steps=4, report_to=[],
                                     use_cpu=True, disable_tqdm=True, seed=3)
     trainer = T.Trainer(model, arguments, train_dataset=data, eval_dataset=data[:4])
+    trainer.remove_callback(T.trainer_callback.PrinterCallback)  # it prints times
     trainer.train()
     for entry in trainer.state.log_history:
         if "loss" in entry: print(f"{entry['loss']:.5f}")
