@@ -3,7 +3,6 @@
 // their order and their contents are the same for any number of workers.
 
 #include <cstddef>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <type_traits>

@@ -1,2 +1,4 @@
 #pragma once
-#include "torch/detail/macros.h"
+#include <string>
+
+#include "torch/detail/tensor.h"

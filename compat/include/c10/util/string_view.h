@@ -1,2 +1,10 @@
 #pragma once
+#include <string_view>
+
+#include "cresset/base/util/text.h"
 #include "torch/detail/tensor.h"
+namespace c10 {
+template <class C> using basic_string_view = std::basic_string_view<C>;
+using cresset::ends_with;
+using cresset::starts_with;
+}

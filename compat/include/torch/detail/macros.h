@@ -1,7 +1,7 @@
 #pragma once
 // LibTorch's checks, attributes and dispatch macros.
 
-#include <cstdio>
+#include <cassert>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -10,6 +10,7 @@
 #include "cresset/base/error.h"
 #include "cresset/base/macros.h"
 #include "cresset/base/streamed.h"
+#include "cresset/base/warning_handler.h"
 
 namespace cresset::compat {
 
@@ -44,10 +45,15 @@ struct CheckMessage {
   }
 };
 
+// A warning of `kind` at a place; the parts make its text.
 template <class... Parts>
-CRESSET_COLD void warn(const Parts&... parts) {
-  std::fprintf(stderr, "warning: %s\n", text_of(parts...).c_str());
+CRESSET_COLD void warn(WarningKind kind, SourceLocation at, const Parts&... parts) {
+  warnings::warn(warnings::Warning(kind, at, text_of(parts...)));
 }
+
+// The same error with a note behind its message.
+template <class E>
+[[noreturn]] CRESSET_COLD void rethrow(const E& error, const std::string& note) { throw E(error.message() + " (" + note + ")"); }
 
 }  // namespace cresset::compat
 
@@ -74,12 +80,28 @@ CRESSET_COLD void warn(const Parts&... parts) {
 #define AT_ASSERTM(cond, ...) TORCH_CHECK(cond, __VA_ARGS__)
 #define AT_ERROR(...) ::cresset::detail::throw_error<::cresset::Error>(::cresset::compat::text_of(__VA_ARGS__))
 #define C10_THROW_ERROR(ErrorType, message) ::cresset::detail::throw_error<::cresset::ErrorType>(message)
-#define TORCH_WARN(...) ::cresset::compat::warn(__VA_ARGS__)
-#define TORCH_WARN_ONCE(...)                                                             \
-  do {                                                                                   \
-    static const bool warned_once = (::cresset::compat::warn(__VA_ARGS__), true);        \
-    (void)warned_once;                                                                   \
+#define TORCH_WARN_AT_KIND(kind, ...) \
+  ::cresset::compat::warn(kind, ::cresset::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, __VA_ARGS__)
+#define TORCH_WARN(...) TORCH_WARN_AT_KIND(::cresset::WarningKind::user, __VA_ARGS__)
+#define TORCH_WARN_WITH(Kind, ...) TORCH_WARN_AT_KIND(static_cast<::cresset::WarningKind>(Kind()), __VA_ARGS__)
+#define TORCH_WARN_DEPRECATION(...) TORCH_WARN_AT_KIND(::cresset::WarningKind::deprecation, __VA_ARGS__)
+#define TORCH_WARN_ONCE(...)                                    \
+  do {                                                          \
+    static bool warned_here = false;                            \
+    if (!warned_here || ::cresset::warns_always()) {            \
+      warned_here = true;                                       \
+      TORCH_WARN(__VA_ARGS__);                                  \
+    }                                                           \
   } while (false)
+#define TORCH_RETHROW(error, ...)                               \
+  do {                                                          \
+    ::cresset::compat::rethrow(error, ::cresset::compat::text_of(__VA_ARGS__)); \
+  } while (false)
+#define CUDA_KERNEL_ASSERT(cond)                                                   \
+  do {                                                                             \
+    if (CRESSET_UNLIKELY(!(cond))) __assert_fail(#cond, __FILE__, __LINE__, __func__); \
+  } while (false)
+#define SYCL_KERNEL_ASSERT(cond) CUDA_KERNEL_ASSERT(cond)
 
 #define TORCH_API
 #define C10_API
@@ -92,6 +114,26 @@ CRESSET_COLD void warn(const Parts&... parts) {
 #define C10_UNLIKELY(x) CRESSET_UNLIKELY(x)
 #define C10_ALWAYS_INLINE CRESSET_ALWAYS_INLINE
 #define C10_NOINLINE CRESSET_NOINLINE
+#define C10_HIDDEN __attribute__((visibility("hidden")))
+#define C10_IMPORT
+#define TORCH_API_INLINE inline
+#define C10_USED __attribute__((__used__))
+#define C10_FALLTHROUGH [[fallthrough]]
+#define C10_RESTRICT CRESSET_RESTRICT
+#define C10_STRINGIZE_IMPL(x) #x
+#define C10_STRINGIZE(x) C10_STRINGIZE_IMPL(x)
+#define C10_UID __COUNTER__
+#define C10_DEPRECATED [[deprecated]]
+#define C10_DEPRECATED_MESSAGE(message) [[deprecated(message)]]
+#define C10_DEFINE_DEPRECATED_USING(name, type) using name [[deprecated]] = type;
+#define C10_CLANG_DIAGNOSTIC_PUSH()
+#define C10_CLANG_DIAGNOSTIC_POP()
+#define C10_CLANG_DIAGNOSTIC_IGNORE(flag)
+#define C10_DIAGNOSTIC_PUSH_AND_IGNORED_IF_DEFINED(flag)
+#define C10_DIAGNOSTIC_POP()
+#define C10_HAS_CPP_ATTRIBUTE(x) __has_cpp_attribute(x)
+#define C10_TYPENAME_SUPPORTS_CONSTEXPR 1
+#define C10_ERASE [[gnu::always_inline]] inline
 #define C10_UNUSED [[maybe_unused]]
 #define C10_NODISCARD [[nodiscard]]
 #define C10_CONCATENATE(a, b) CRESSET_CONCAT(a, b)

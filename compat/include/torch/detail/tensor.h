@@ -8,6 +8,8 @@
 #include <variant>
 
 #include "cresset/base/intrusive_ptr.h"
+#include "cresset/base/util/text.h"
+#include "cresset/core/maybe_owned.h"
 #include "cresset/dispatch/value.h"
 #include "cresset/nn/enum.h"
 #include "cresset/nn/expanding_array.h"
@@ -53,6 +55,15 @@ IntegerRange<B> irange(A begin, B end) { return {static_cast<B>(begin), end}; }
 
 template <class... Parts>
 std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
+
+using cresset::ExclusivelyOwned;
+using cresset::Join;
+using cresset::MaybeOwned;
+using cresset::SourceLocation;
+using cresset::warnings::Warning;
+using cresset::warnings::WarningHandler;
+using cresset::warnings::warn;
+namespace WarningUtils = cresset::warnings;
 }  // namespace c10
 
 namespace cresset::compat {
@@ -82,8 +93,15 @@ struct AutoDispatchBelowAutograd {
   cresset::ExcludeLayers guard{cresset::kAutogradLayer};
 };
 using AutoDispatchBelowADInplaceOrView = AutoDispatchBelowAutograd;
+using AutoNonVariableTypeMode = AutoDispatchBelowAutograd;
+using TensorBase = cresset::Tensor;
+using c10::MaybeOwned;
 using c10::irange;
 using c10::str;
+inline bool hasCUDA() { return false; }
+inline bool hasHIP() { return false; }
+inline bool hasMPS() { return false; }
+inline bool hasXPU() { return false; }
 }  // namespace at
 
 namespace torch {

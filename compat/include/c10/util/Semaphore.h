@@ -1,0 +1,6 @@
+#pragma once
+#include "cresset/base/util/containers.h"
+#include "torch/detail/macros.h"
+namespace c10 {
+using cresset::Semaphore;
+}
