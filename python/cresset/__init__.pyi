@@ -98,6 +98,7 @@ nan: _float
 pi: _float
 e: _float
 newaxis: None
+legacy_contiguous_format: memory_format
 has_lapack: _bool
 has_mkl: _bool
 has_openmp: _bool
