@@ -328,7 +328,7 @@ x = torch.rand(2, 3, 64, 64)
 batch = {"img": x, "cls": torch.tensor([[0.0], [1.0]]), "bboxes": torch.tensor([[0.5, 0.5, 0.4, 0.4], [0.3, 0.6, 0.2, 0.3]]), "batch_idx": torch.tensor([0.0, 1.0])}
 optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
 for _ in range(3):
-    loss, parts = net.loss(batch); optimizer.zero_grad(); loss.sum().backward(); optimizer.step(); print([round(v, 3) for v in parts.tolist()])
+    loss, parts = net.loss(batch); optimizer.zero_grad(); loss.sum().backward(); optimizer.step(); print(f"{loss.sum().item():.3f}")
 net.eval(); print(f"{net(x)[0].mean().item():.3f}")
 """),
     "fastai": (["fastai"], """

@@ -198,6 +198,14 @@ class Registry(unittest.TestCase):
         with self.assertWarnsRegex(RuntimeWarning, "several rules fit"):
             self.assertEqual(D.kl_divergence(B(), B()).item(), 2)
 
+    def test_rules_for_classes_of_others(self):
+        class Theirs:  # as Pyro's, which have the methods and another base
+            pass
+
+        D.register_kl(Theirs, Theirs)(lambda p, q: 5)
+        self.assertEqual(D.kl_divergence(Theirs(), Theirs()), 5)
+        self.assertRaises(TypeError, D.register_kl, Theirs(), Theirs)
+
 
 if __name__ == "__main__":
     unittest.main()
