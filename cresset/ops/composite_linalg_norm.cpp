@@ -31,7 +31,7 @@ struct Norm {
   }
   static void check_norm_dtype(const char* op, const Tensor& self, std::optional<ScalarType> dtype) {
     const ScalarType t = dtype.value_or(self.scalar_type());
-    CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating point or complex tensor as input, got dtype ", t);
+    CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
     CRESSET_CHECK(!dtype || is_complex_type(*dtype) == self.is_complex(), op, ": dtype should be ", self.is_complex() ? "complex for complex inputs" : "real for real inputs", ", got ", t);
     CRESSET_CHECK(!dtype || promote_types(self.scalar_type(), *dtype) == *dtype, op, ": the dtype of the input (", self.scalar_type(), ") would be narrowed by the given dtype (", t, ")");
   }
@@ -98,7 +98,7 @@ Tensor matrix_exp(const Tensor& self) {
   const char* op = "linalg.matrix_exp";
   check_square(op, self);
   const ScalarType t = self.scalar_type();
-  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating point or complex tensor as input, got dtype ", t);
+  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
   if (self.numel() == 0) return self.clone(MemoryFormat::Contiguous);
   if (t == kHalf || t == kBFloat16) return cresset::matrix_exp(self.to(kFloat)).to(t);
   Tensor a = self, halvings;

@@ -116,7 +116,7 @@ DimVector column_strides(IntArrayRef sizes) {
 
 void check_inexact(const char* op, const Tensor& a) {
   const ScalarType t = a.scalar_type();
-  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating point or complex tensor as input, got dtype ", t);
+  CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
   CRESSET_CHECK(t == kFloat || t == kDouble || t == kComplexFloat || t == kComplexDouble, op, ": low precision dtypes not supported, got dtype ", t);
 }
 
@@ -144,8 +144,8 @@ void check_finite(const char* op, const Tensor& given) {
   const Tensor bad = a.isfinite().logical_not().flatten(-2).any(-1).reshape({-1});
   if (!bad.any().item().to<bool>()) return;
   const int64_t i = bad.to(kInt).argmax(std::nullopt).item().to<int64_t>();
-  throw LinAlgError(a.dim() > 2 ? str(op, ": (Batch element ", i, "): the algorithm failed to converge because the input matrix contained non-finite values")
-                                : str(op, ": the algorithm failed to converge because the input matrix contained non-finite values"));
+  throw LinAlgError(a.dim() > 2 ? str(op, ": (Batch element ", i, "): the matrix holds values that are not finite, so nothing converges")
+                                : str(op, ": the matrix holds values that are not finite, so nothing converges"));
 }
 
 void check_info(const char* op, const Tensor& given, Failure failure) {
@@ -270,7 +270,7 @@ OutSpec linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b
   check_same_kind(op, ld, b);
   check_inexact(op, ld);
   CRESSET_CHECK(is_integral_type(pivots.scalar_type(), false), op, ": expected pivots of an integer dtype, got ", pivots.scalar_type());
-  CRESSET_CHECK(pivots.sizes() == ld.sizes().slice(0, ld.dim() - 1), op, ": expected LD.shape[:-1] and pivots.shape to be the same, got ", ld.sizes(), " and ",
+  CRESSET_CHECK(pivots.sizes() == ld.sizes().slice(0, ld.dim() - 1), op, ": LD.shape[:-1] and pivots.shape differ, got ", ld.sizes(), " and ",
                 pivots.sizes());
   CRESSET_CHECK(ld.size(-1) == b.size(-2), op, ": incompatible matrix sizes, each LD is ", ld.size(-2), " by ", ld.size(-1), " but each B is ", b.size(-2), " by ",
                 b.size(-1));

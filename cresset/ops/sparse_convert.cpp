@@ -117,7 +117,7 @@ Tensor to_coo(const Tensor& self, std::optional<int64_t> sparse_dim) {
     const int64_t dims = sparse_dim.value_or(self.dim());
     CRESSET_CHECK(dims >= 0 && dims <= self.dim(), "dense_to_sparse: sparse_dim argument must be in [0,", self.dim(),
                   "] range, but ", dims, " is given");
-    CRESSET_CHECK(dims > 0 || self.dim() == 0, "dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0");
+    CRESSET_CHECK(dims > 0 || self.dim() == 0, "dense_to_sparse: expected sparse_dim above 0 for a tensor with dimensions");
     const Tensor positions = nonzero_positions(self, dims);
     return make_coo(self.sizes(), positions, sparse::values_at(self, positions), true);
   }
@@ -282,7 +282,7 @@ namespace {
 
 void check_convertible(const Tensor& self) {
   CRESSET_CHECK(!self.is_complex() || self.layout() != Layout::Strided || !self.requires_grad() || !layer_state().grad_mode,
-                "to_sparse does not support automatic differentiation for outputs with complex dtype.");
+                "to_sparse: complex results are not recorded for gradients.");
   if (self.layout() == Layout::Strided) refuse_wide_unsigned("nonzero_count_cpu", self);
 }
 

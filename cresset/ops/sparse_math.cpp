@@ -297,7 +297,7 @@ Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::opti
 
 Tensor& copy_(Tensor& self, const Tensor& src, bool) {
   CRESSET_CHECK(is_sparse(self) && is_sparse(src),
-                "copy_() between dense and sparse Tensors is not implemented! Found self layout = ", self.layout(),
+                "copy_: expected both tensors dense or both sparse, got self layout = ", self.layout(),
                 " and src layout = ", src.layout());
   if (self.is_same(src)) return self;
   if (is_compressed(self.layout())) {
@@ -333,7 +333,7 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat>) {
 
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat>) {
   CRESSET_CHECK(!is_blocked(options.layout()),
-                "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got ", title(options.layout()));
+                "empty_sparse_compressed: expected layout CSR or CSC, got ", title(options.layout()));
   return empty_of(size, options);
 }
 

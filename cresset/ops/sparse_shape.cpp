@@ -80,7 +80,7 @@ Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 }
 
 Tensor t(const Tensor& self) {
-  CRESSET_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is ", self.dim(), "D");
+  CRESSET_CHECK(self.dim() <= 2, "t: expected at most 2 sparse dimensions and no dense ones, got ", self.dim(), "D");
   if (self.dim() < 2) return cloned(self);
   return sparse::transpose(self, 0, 1);
 }

@@ -19,7 +19,7 @@ PadMode pad_mode(int64_t mode) { return static_cast<PadMode>(mode); }
 OutSpec padded(const char* op, const Tensor& self, IntArrayRef pad) {
   CRESSET_CHECK(pad.size() % 2 == 0, op, ": length of pad must be even, got ", pad);
   const int64_t n = self.dim(), pairs = static_cast<int64_t>(pad.size() / 2);
-  CRESSET_CHECK(pairs <= n, op, ": length of pad should be no more than twice the number of dimensions of the input, got pad ", pad,
+  CRESSET_CHECK(pairs <= n, op, ": pad has more than two numbers for each dimension of the input, got pad ", pad,
                 " for shape ", self.sizes());
   OutSpec s{DimVector(self.sizes()), self.scalar_type(), self.device()};
   for (int64_t i = 0; i < pairs; i++) {

@@ -85,7 +85,7 @@ namespace {
 void check_no_data_dependence(const BatchCall& call) {
   for (const char* name : {"nonzero", "_unique2", "unique_consecutive", "_masked_select"})
     CRESSET_CHECK(call.schema.name != name,
-                  "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
+                  "vmap: the shape of the result would depend on data (a dynamic shape), in ",
                   call.schema.name);
   for (const auto& r : call.schema.returns)
     CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor,
@@ -96,7 +96,7 @@ void check_no_data_dependence(const BatchCall& call) {
 Tensor joined(const BatchCall& call, const std::vector<Tensor>& parts) {
   for (const Tensor& t : parts)
     CRESSET_CHECK(t.sizes() == parts[0].sizes(),
-                  "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
+                  "vmap: the shape of the result would depend on data (a dynamic shape), in ",
                   call.schema.name);
   return cresset::stack(parts);
 }

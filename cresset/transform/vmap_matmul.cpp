@@ -45,7 +45,7 @@ void dot(BatchCall& c) {
   const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
   CRESSET_CHECK(a.size(-1) == b.size(-1), "dot: inconsistent tensor size, expected the same number of elements, got ", a.size(-1),
                 " and ", b.size(-1));
-  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), "dot: expected both vectors to have same dtype, but found ", a.scalar_type(),
+  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), "dot: the vectors differ in dtype, got ", a.scalar_type(),
                 " and ", b.scalar_type());
   if (!c.batched(1)) return c.give(cresset::mv(a, b));
   if (!c.batched(0)) return c.give(cresset::mv(b, a));

@@ -67,7 +67,7 @@ void fold_by_number(BatchCall& c) {
 void pad(BatchCall& c) {
   Stack values = c.arguments;
   CRESSET_CHECK(static_cast<int64_t>(c.arguments[1].to_int_list().size()) <= 2 * c.tensor(0).dim(), c.schema.name,
-                ": length of pad should be no more than twice the number of dimensions of the input");
+                ": pad has more than two numbers for each dimension of the input");
   values[0] = c.front(c.tensor(0));
   c.give(c.run(std::move(values)));
 }

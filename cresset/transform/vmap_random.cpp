@@ -142,7 +142,7 @@ Stack draw_in_place(const Drawing& d, bool same) {
   for (size_t i = 1; i < values.size(); i++)
     for_each_tensor(values[i], [&](const Tensor& t) {
       CRESSET_CHECK(!d.at_level(t),
-                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue");
+                    "vmap: randomness='same' takes no batched input");
     });
   d.run(std::move(values));
   Tensor(self).copy_(one);
@@ -177,7 +177,7 @@ bool run_random(const OpEntry& op, Stack& stack) {
   } else if (same && row->draw == Draw::mask) {
     found = schema.name == "native_dropout" && d.batched ? drop_same(d) : d.run(d.one_element());
   } else if (same) {
-    CRESSET_CHECK(!d.batched, "Vmap does not currently support same randomness with a batched tensor input. Please file an issue");
+    CRESSET_CHECK(!d.batched, "vmap: randomness='same' takes no batched input");
     found = d.run(d.arguments);
   } else if (row->draw == Draw::sized) {
     found = draw_sized(d);

@@ -114,7 +114,7 @@ void expand(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> size = c.arguments[1].to_int_list();
   CRESSET_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand: got fewer sizes (", size.size(),
-                ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
+                ") than the tensor has dimensions (", self.dim(), ")");
   const Tensor from = c.padded(self, static_cast<int64_t>(size.size()));
   size.insert(size.begin(), c.size);
   c.give(from.expand(size, c.arguments[2].to_bool()));

@@ -891,7 +891,7 @@ class ChainedScheduler(_Composed):
 
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:
-            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+            raise ValueError("ChainedScheduler: expected schedulers, got none.")
         optimizer = optimizer or schedulers[0].optimizer
         _check_common_optimizer("ChainedScheduler", optimizer, schedulers)
         self._schedulers, self.optimizer = schedulers, optimizer

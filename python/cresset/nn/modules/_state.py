@@ -79,7 +79,7 @@ class StateMixin:
             out = hook(self, destination, prefix, facts)
             if getattr(hook, "_from_public_api", False):
                 if out is not None:
-                    raise RuntimeError("state_dict post-hook must return None")
+                    raise RuntimeError("a post-hook of state_dict returns None")
             elif out is not None:
                 destination = out
         return destination
@@ -119,7 +119,7 @@ class StateMixin:
     def _load_one(self, name, key, param, value, assign):
         """Put a value into a parameter or buffer; what is wrong with it, if it does not go."""
         if not isinstance(value, Tensor):
-            return f'While copying the parameter named "{key}", expected a tensor from the checkpoint, got {type(value).__name__}'
+            return f'load_state_dict: copying the parameter "{key}", expected a tensor from the checkpoint, got {type(value).__name__}'
         lazy = is_lazy(param)
         if not lazy and param.dim() == 0 and value.dim() == 1 and value.shape[0] == 1:
             value = value[0]  # numbers were once saved with one dimension
@@ -143,7 +143,7 @@ class StateMixin:
                 else:
                     param.copy_(value)
         except Exception as error:
-            return f'While copying the parameter named "{key}" of shape {param.shape} from one of {value.shape}: {error}'
+            return f'load_state_dict: copying the parameter "{key}" of shape {param.shape} from one of {value.shape}: {error}'
         return None
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
@@ -192,7 +192,7 @@ class StateMixin:
                 child._load_below({key: value for key, value in state.items() if key.startswith(path)}, path, metadata, assign, problems)
         for hook in self._load_state_dict_post_hooks.values():
             if hook(self, _IncompatibleKeys(*problems[:2])) is not None:
-                raise AssertionError("load_state_dict post-hook must return None: change the lists of keys in place")
+                raise AssertionError("load_a post-hook of state_dict returns None: change the lists of keys in place")
 
     def _looks_wrong(self, state_dict, strict):
         """Whether loading will, as far as names and shapes tell, end in an error."""

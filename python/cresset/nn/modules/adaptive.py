@@ -26,7 +26,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
-            raise ValueError("cutoffs should be a sequence of length larger than 0")
+            raise ValueError("expected cutoffs, got an empty sequence")
         if (cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or len(set(cutoffs)) != len(cutoffs)
                 or any(int(c) != c for c in cutoffs)):  # fmt: skip
             raise ValueError(f"cutoffs should be unique positive integers below n_classes - 1 in rising order, got {cutoffs}")
@@ -56,7 +56,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_, target_):
         batched = target_.dim() > 0
         if batched and (input_.dim() != 2 or input_.shape[0] != target_.shape[0] or target_.dim() != 1):
-            raise RuntimeError(f"input and target should have the same size in the batch dimension, got {tuple(input_.shape)} and {tuple(target_.shape)}")
+            raise RuntimeError(f"input and target differ in their batch, got {tuple(input_.shape)} and {tuple(target_.shape)}")
         if not batched and input_.dim() != 1:
             raise RuntimeError(f"a single target needs an input of one dimension, got {tuple(input_.shape)}")
         input, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))

@@ -28,7 +28,7 @@ class MultiheadAttention(Module):
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
                  batch_first=False, device=None, dtype=None):  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(f"expected embed_dim and num_heads above 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
         super().__init__()
         like = {"device": device, "dtype": dtype}
         self.embed_dim = embed_dim

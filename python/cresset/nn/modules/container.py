@@ -204,7 +204,7 @@ class ModuleList(Module):
     def extend(self, modules):
         """Add the modules of an iterable at the end; returns self. Raises TypeError for what is not iterable."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(f"ModuleList.extend: expected an iterable, got {type(modules).__name__}")
         for module in list(modules):
             self.append(module)
         return self
@@ -282,7 +282,7 @@ class ModuleDict(Module):
 
 def _pairs(given, what):
     if not isinstance(given, Iterable):
-        raise TypeError(f"{what}.update should be called with an iterable of key/value pairs, but got {type(given).__name__}")
+        raise TypeError(f"{what}.update: expected pairs of keys and values, got {type(given).__name__}")
     if hasattr(given, "items"):
         return list(given.items())
     pairs = []
@@ -351,7 +351,7 @@ class ParameterList(Module):
     def extend(self, values):
         """Add the values of an iterable at the end; returns self. Raises TypeError for what is not iterable, a tensor included."""
         if not isinstance(values, Iterable) or isinstance(values, torch.Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(f"ParameterList.extend: expected an iterable, got {type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self
@@ -371,7 +371,7 @@ class ParameterList(Module):
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError("ParameterList should not be called.")
+        raise RuntimeError("a ParameterList cannot be called.")
 
 
 class ParameterDict(Module):
@@ -391,7 +391,7 @@ class ParameterDict(Module):
 
     def _name(self, key):
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}').")
+            raise TypeError(f"ParameterDict: expected a str as key (got type '{type(key).__name__}').")
         return key
 
     def __getitem__(self, key):
@@ -493,4 +493,4 @@ class ParameterDict(Module):
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
 
     def __call__(self, input):
-        raise RuntimeError("ParameterDict should not be called.")
+        raise RuntimeError("a ParameterDict cannot be called.")

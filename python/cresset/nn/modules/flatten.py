@@ -40,7 +40,7 @@ class Unflatten(Module):
         if isinstance(dim, str):
             raise TypeError("unflattened_size must be tuple of tuples, but found named dimensions, which tensors here do not have")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}")
+            raise TypeError(f"expected unflattened_size to be a tuple of ints, got type {type(unflattened_size).__name__}")
         for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {i}")

@@ -21,7 +21,7 @@ class LazyModuleMixin:
 
     def initialize_parameters(self, *args, **kwargs):
         """Give every parameter its shape and values, from the arguments of the first call."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        raise NotImplementedError(f"initialize_parameters is missing in {type(self).__name__}")
 
     def has_uninitialized_params(self):
         """Whether a parameter or buffer still has no shape."""

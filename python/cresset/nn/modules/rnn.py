@@ -36,7 +36,7 @@ class RNNBase(Module):
             if not isinstance(value, kind):
                 raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ValueError(f"dropout should be a number in range [0, 1] representing the probability of an element being zeroed, got {dropout}")
+            raise ValueError(f"expected dropout to be a probability within [0, 1], got {dropout}")
         if dropout > 0 and num_layers == 1:
             warnings.warn(f"dropout={dropout} acts between layers, and there is but one", stacklevel=3)
         for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):

@@ -250,7 +250,7 @@ class Transformer(Module):
                 memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):  # fmt: skip
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
-            raise RuntimeError(f"the batch number of src and tgt must be equal, got {src.size(batch)} and {tgt.size(batch)}")
+            raise RuntimeError(f"src and tgt differ in their batch, got {src.size(batch)} and {tgt.size(batch)}")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError(f"src and tgt need d_model features, {self.d_model}, got {src.size(-1)} and {tgt.size(-1)}")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)

@@ -67,7 +67,7 @@ def fuse_linear_bn_eval(linear, bn):
     """
     _check(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError(f"to fuse, linear.out_features == bn.num_features or bn.num_features == 1, got {linear.out_features} and {bn.num_features}")
+        raise AssertionError(f"fuse: expected bn.num_features of 1 or of linear.out_features, got {linear.out_features} and {bn.num_features}")
     out = copy.deepcopy(linear)
     out.weight, out.bias = fuse_linear_bn_weights(out.weight, out.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     return out

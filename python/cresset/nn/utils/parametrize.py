@@ -70,16 +70,16 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, torch.Tensor)
         if self.is_tensor:
             if original.dtype != new.dtype:
-                raise ValueError(f"when `right_inverse` outputs one tensor, it may not change the dtype, got {new.dtype}, expected {original.dtype}")
+                raise ValueError(f"right_inverse: one tensor keeps its dtype, got {new.dtype}, expected {original.dtype}")
             _refill(original, new)
             _register(self, "original", original)
         else:
             if not isinstance(new, (list, tuple)):
-                raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors, got {type(new).__name__}")
+                raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(new).__name__}")
             self.ntensors = len(new)
             for i, tensor in enumerate(new):
                 if not isinstance(tensor, torch.Tensor):
-                    raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors, got {type(tensor).__name__} at {i}")
+                    raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(tensor).__name__} at {i}")
                 _register(self, f"original{i}", Parameter(tensor, original.requires_grad) if isinstance(original, Parameter) else tensor)
         if not unsafe:
             out = self()

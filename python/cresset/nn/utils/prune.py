@@ -117,7 +117,7 @@ class PruningContainer(BasePruningMethod):
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is no subclass of BasePruningMethod")
         if method is not None and self._tensor_name is not None and self._tensor_name != getattr(method, "_tensor_name", self._tensor_name):
-            raise ValueError(f"can only add pruning methods acting on the parameter named '{self._tensor_name}', got '{method._tensor_name}'")
+            raise ValueError(f"add_pruning_method: expected one for the parameter '{self._tensor_name}', got '{method._tensor_name}'")
         self._pruning_methods += (method,)
 
     def __len__(self):

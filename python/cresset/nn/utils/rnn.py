@@ -105,10 +105,10 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if batch_first:
         input = input.transpose(0, 1)
     if lengths.dim() != 1 or lengths.numel() != input.size(1):
-        raise RuntimeError(f"expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} (batch_size={input.size(1)})")
+        raise RuntimeError(f"pack_padded_sequence: expected a length for each of the batch, got {lengths.numel()} (batch_size={input.size(1)})")
     values = lengths.tolist()
     if not values or values[-1] <= 0 or min(values) <= 0:
-        raise RuntimeError(f"length of all samples has to be greater than 0, got {values}")
+        raise RuntimeError(f"pack_padded_sequence: expected lengths above 0, got {values}")
     if any(a < b for a, b in zip(values, values[1:], strict=False)):
         raise RuntimeError("pack_padded_sequence: expected lengths in decreasing order, or enforce_sorted=False")
     if values[0] > input.size(0):
@@ -126,7 +126,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     """
     steps, count = sequence.batch_sizes.numel(), int(sequence.batch_sizes[0])
     if total_length is not None and total_length < steps:
-        raise ValueError(f"expected total_length to be at least the length of the longest sequence, but got {total_length} and {steps}")
+        raise ValueError(f"pad_packed_sequence: expected total_length of at least the longest sequence, got {total_length} and {steps}")
     inside = torch.arange(count).unsqueeze(0) < sequence.batch_sizes.unsqueeze(1)
     out = sequence.data.new_full((total_length or steps, count, *sequence.data.shape[1:]), padding_value)
     out = out.index_put(tuple(inside.nonzero().unbind(1)), sequence.data)
@@ -146,7 +146,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     [[1, 2], [3, 0]]
     """
     if not isinstance(sequences, (list, tuple)) and not hasattr(sequences, "__iter__"):
-        raise RuntimeError(f"pad_sequence: expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(f"pad_sequence: expected an iterable of sequences, got {type(sequences)}")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"pad_sequence: expected padding_side to be left or right, got {padding_side}")
     sequences = list(sequences.unbind(0) if isinstance(sequences, torch.Tensor) else sequences)
