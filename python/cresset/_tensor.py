@@ -49,7 +49,7 @@ def numpy(self, *, force=False):
                  "_mkldnn": "Mkldnn"}  # fmt: skip
         name = title[str(self.layout).rpartition(".")[2]]
         raise TypeError(f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first.")
-    if self.requires_grad:
+    if self.requires_grad and torch.is_grad_enabled():
         raise RuntimeError("numpy: the tensor requires grad; call detach().numpy()")
     if self.is_conj():
         raise RuntimeError("numpy: the tensor is lazily conjugated; call resolve_conj().numpy()")
@@ -59,7 +59,8 @@ def numpy(self, *, force=False):
         raise TypeError(f"Got unsupported ScalarType {self.dtype}")
     import numpy
 
-    return numpy.asarray(memoryview(self if _kind(self) is torch.Tensor else self.as_subclass(torch.Tensor)))
+    plain = self if _kind(self) is torch.Tensor else self.as_subclass(torch.Tensor)
+    return numpy.asarray(memoryview(plain.detach() if plain.requires_grad else plain))
 
 
 @_method

@@ -61,6 +61,14 @@ class Operators(unittest.TestCase):
         self.assertRaises(OSError, torch.ops.load_library, "/nowhere/lib.so")
 
 
+class Arrays(unittest.TestCase):
+    def test_leaves_become_arrays_where_no_gradients_are_recorded(self):
+        x = torch.ones(3, requires_grad=True)
+        self.assertRaises(RuntimeError, x.numpy)
+        with torch.no_grad():
+            self.assertEqual((x.numpy().tolist(), x.view(-1).cpu().numpy().sum()), ([1, 1, 1], 3))
+
+
 class Transforms(unittest.TestCase):
     def test_vmap_tells_that_it_runs(self):
         active, seen = torch._C._are_functorch_transforms_active, []
