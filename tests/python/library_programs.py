@@ -135,8 +135,9 @@ print(cos_sim(x[0], x[1]).tolist(), semantic_search(x[0, :2], x[1], top_k=2))
 """),
     "captum": (["captum"], """
 import torch
-from captum.attr import DeepLift, GradientShap, GuidedBackprop, IntegratedGradients, LayerGradCam, NoiseTunnel, Occlusion, Saliency
-torch.manual_seed(0)
+from captum.attr import DeepLift, GradientShap, GuidedBackprop, IntegratedGradients, LayerGradCam, Occlusion, Saliency
+import numpy
+torch.manual_seed(0); numpy.random.seed(0)  # GradientShap draws from both
 net = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(4 * 36, 3))
 x = torch.randn(2, 1, 8, 8)
 for name, attributed in (("ig", IntegratedGradients(net).attribute(x, target=1, n_steps=8)), ("saliency", Saliency(net).attribute(x, target=1)), ("lift", DeepLift(net).attribute(x, target=1)),
