@@ -1,7 +1,7 @@
 #pragma once
 // Fake tensors: shape, strides, dtype and device without data. docs/records/0008-fake-tensors.md says how they run.
 
-#include <mutex>
+#include "cresset/base/mutex.h"
 #include <unordered_map>
 
 #include "cresset/base/error.h"

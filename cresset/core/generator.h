@@ -2,11 +2,11 @@
 // A handle to a random number generator; copies share its state.
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "cresset/base/device.h"
 #include "cresset/base/intrusive_ptr.h"
+#include "cresset/base/mutex.h"
 
 namespace cresset {
 

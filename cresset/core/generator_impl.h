@@ -1,7 +1,7 @@
 #pragma once
 // The state behind a Generator, for code that samples. Hold `mutex` while using `state`.
 
-#include <mutex>
+#include "cresset/base/mutex.h"
 
 #include "cresset/base/random_state.h"
 #include "cresset/core/generator.h"

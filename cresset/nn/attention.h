@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <iostream>
+#include <iosfwd>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/base/warning.h"
 #include "cresset/ops/attention_kernels.h"
 #include "cresset/tensor.h"
 
@@ -102,12 +103,12 @@ inline void activate_flash_attention_impl(const std::string& impl) {
 enum class CausalVariant : uint8_t { UPPER_LEFT = 1, LOWER_RIGHT = 2 };
 
 // A mask that attention takes by its kind: nn::functional::scaled_dot_product_attention(query, key, value, causal_lower_right(q, kv)).
-// Warns on the error stream where LOWER_RIGHT leaves queries without keys.
+// Warns where LOWER_RIGHT leaves queries without keys.
 class CausalBias {
  public:
   CausalBias(CausalVariant variant, int64_t seq_len_q, int64_t seq_len_kv) : variant(variant), seq_len_q(seq_len_q), seq_len_kv(seq_len_kv) {
     if (variant == CausalVariant::LOWER_RIGHT && seq_len_q > seq_len_kv)
-      std::cerr << "Warning: causal_lower_right: rows without a key become NaN, since there are more queries than keys\n";
+      warn("causal_lower_right: rows without a key become NaN, since there are more queries than keys");
   }
   // (queries, keys), true where a query sees a key.
   Tensor to_tensor() const {

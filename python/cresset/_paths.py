@@ -72,9 +72,17 @@ class _Module(types.ModuleType):
 
         return _missing.found(self.__name__, name)
 
+    def __call__(self, *args, **kwargs):
+        """The function of the module's own name, whose place in its package the import of the module takes."""
+        return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
 
 def make_module(spec):
     """A module of names that live elsewhere."""
     module = _Module(spec.name, f"{spec.name}: names that live elsewhere in Cresset.")
-    module.__all__ = [name for name in _PLACES[spec.name.partition(".")[2]] if not name.startswith("_")]
+    inner = spec.name.partition(".")[2]
+    package, _, last = inner.rpartition(".")
+    module.__all__ = [name for name in _PLACES[inner] if not name.startswith("_")]
+    if _PLACES[inner].get(last, ("",))[0] == package:
+        setattr(module, last, getattr(importlib.import_module(f"{__package__}.{package}"), last))
     return module

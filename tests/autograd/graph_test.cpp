@@ -63,7 +63,7 @@ TEST(Graph, SavedTensorsMayChangeWhereThatIsAllowed) {
     y.zero_();
     z.sum().backward();
     EXPECT_EQ(numbers(x.grad()), (Numbers{2, 4}));
-    EXPECT_TRUE(contains(error_of([] { graph::allow_mutation_on_saved_tensors again; }), "do not nest"));
+    EXPECT_TRUE(contains(error_of([] { graph::allow_mutation_on_saved_tensors again; }), "cannot be nested"));
     late = (x * x).sum();
     const Tensor cleared = (x * x).sum();
     context.clear();

@@ -76,12 +76,12 @@ TEST(Promotion, OfTensorsAndNumbers) {
 }
 
 // What an operator really returns; complex32 has no kernels.
-TEST(Promotion, OfAddition) {
+TEST(Promotion, OfMultiplication) {
   for (size_t a = 0; a < kCount; a++)
     for (size_t b = 0; b < kCount; b++) {
-      EXPECT_EQ(name_of([&] { return (ones(kTypes[a], 1) + ones(kTypes[b], 1)).dtype(); }), kPromoteTypes[a][b]) << kNames[a] << ' ' << kNames[b];
+      EXPECT_EQ(name_of([&] { return (ones(kTypes[a], 1) * ones(kTypes[b], 1)).dtype(); }), kPromoteTypes[a][b]) << kNames[a] << ' ' << kNames[b];
       if (std::string(kTensorWithZeroDim[a][b]) == "complex32") continue;
-      EXPECT_EQ(name_of([&] { return (ones(kTypes[a], 1) + ones(kTypes[b], 0)).dtype(); }), kTensorWithZeroDim[a][b]) << kNames[a] << ' ' << kNames[b];
+      EXPECT_EQ(name_of([&] { return (ones(kTypes[a], 1) * ones(kTypes[b], 0)).dtype(); }), kTensorWithZeroDim[a][b]) << kNames[a] << ' ' << kNames[b];
     }
 }
 

@@ -159,10 +159,10 @@ TEST(GatherScatter, OutOfRangeIndicesNameTheCulpritAndLeaveTheTargetUntouched) {
   Array<float> self({3}, {1, 2, 3}), src({2}, {8, 9}), out({2});
   const Array<float> before = self;
   const Array<int64_t> bad({2}, {0, 7}), negative({2}, {0, -1});
-  const std::string seven = "index 7 is beyond dimension 0, of size 3";
+  const std::string seven = "index 7 is out of bounds for dimension 0 with size 3";
   EXPECT_EQ(message_of<Error>([&] { gather(out.view(), self.view(), 0, bad.view()); }), "gather: " + seven);
   EXPECT_EQ(message_of<Error>([&] { gather(out.view(), self.view(), 0, negative.view()); }),
-            "gather: index -1 is beyond dimension 0, of size 3");
+            "gather: index -1 is out of bounds for dimension 0 with size 3");
   EXPECT_EQ(message_of<Error>([&] { scatter(self.view(), 0, bad.view(), src.view()); }), "scatter: " + seven);
   EXPECT_EQ(message_of<Error>([&] { scatter_value(self.view(), 0, bad.view(), 1); }), "scatter: " + seven);
   EXPECT_EQ(message_of<Error>([&] { scatter_add(self.view(), 0, bad.view(), src.view()); }), "scatter_add: " + seven);

@@ -137,7 +137,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          ones({2, 3}).select(0, 5);
        }},
-      {"IndexOutOfRange", "IndexError", "index: index 7 is beyond dimension 0, of size 3",
+      {"IndexOutOfRange", "IndexError", "index: index 7 is out of bounds for dimension 0 with size 3",
        [] {
          range(3).index({tensor({0, 7})});
        }},
@@ -148,9 +148,9 @@ const std::vector<Mistake>& mistakes() {
       {"BooleanMaskOfTheWrongShape", "IndexError",
        "index: the shape of the mask [4] at index 0 does not fit the indexed tensor of shape [3] at index 0",
        [] { range(3).index({ones({4}, kBool)}); }},
-      {"GatherIndexOutOfRange", "RuntimeError", "gather: index 3 is beyond dimension 0, of size 3",
+      {"GatherIndexOutOfRange", "RuntimeError", "gather: index 3 is out of bounds for dimension 0 with size 3",
        [] { gather(range(3), 0, tensor({3})); }},
-      {"EmbeddingIndexOutOfRange", "IndexError", "embedding: index 3 is beyond dimension 0, of size 3",
+      {"EmbeddingIndexOutOfRange", "IndexError", "embedding: index 3 is out of bounds for dimension 0 with size 3",
        [] {
          embedding(ones({3, 2}), tensor({1, 3}));
        }},

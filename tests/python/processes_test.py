@@ -38,7 +38,7 @@ class Processes(unittest.TestCase):
 
     def test_an_exception_ends_all(self):
         begun = time.monotonic()
-        with self.assertRaisesRegex(mp.ProcessRaisedException, r"(?s)Process 1 terminated with the following error:.*ValueError: number 1 does not") as caught:
+        with self.assertRaisesRegex(mp.ProcessRaisedException, r"(?s)Process 1 ended with this error:.*ValueError: number 1 does not") as caught:
             mp.start_processes(fail, (1,), nprocs=2, start_method="fork")
         self.assertEqual(caught.exception.error_index, 1)
         self.assertLess(time.monotonic() - begun, 25)

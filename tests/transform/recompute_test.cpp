@@ -94,7 +94,7 @@ TEST(Recompute, NoticesFunctionsThatChange) {
   };
   const Tensor x = leaf();
   const std::string text = error_of<utils::CheckpointError>([&] { gradient(checkpoint(fewer, x, CheckpointOptions()), x); });
-  EXPECT_TRUE(contains(text, "forward: 3") && contains(text, "recomputation: 1")) << text;
+  EXPECT_TRUE(contains(text, "forward pass: 3") && contains(text, "recomputation: 1")) << text;
   for (const bool debug : {true, false}) {
     calls = 0;
     const utils::set_checkpoint_debug_enabled scope(debug ? std::optional<bool>() : false);

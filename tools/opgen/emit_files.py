@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .emit_autograd import AutogradEmitter
 from .emit_docs import operator_docs
-from .emit_ops import RowEmitter, comment, cpp_string
+from .emit_ops import RowEmitter, comment
 from .foreach import is_apart
 from .model import Op, Row, families
 
@@ -230,6 +230,3 @@ def write(files: dict[str, str], folder: Path) -> int:
         if path.name not in files and path.suffix in (".cpp", ".h", ".inc"):
             path.unlink()
     return changed
-
-
-__all__ = ["all_files", "cpp_string", "unit_names", "write"]

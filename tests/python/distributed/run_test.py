@@ -11,7 +11,8 @@ import os, sys, torch, torch.distributed as dist
 dist.init_process_group("gloo")
 x = torch.ones(1) * (dist.get_rank() + 1)
 dist.all_reduce(x)
-print(os.environ["LOCAL_RANK"], dist.get_world_size(), x.item(), sys.argv[1:], flush=True)
+sys.stdout.write(f"{os.environ['LOCAL_RANK']} {dist.get_world_size()} {x.item()} {sys.argv[1:]}\\n")
+sys.stdout.flush()
 dist.destroy_process_group()
 if "fail" in sys.argv and os.environ["RANK"] == "1":
     sys.exit(3)

@@ -112,7 +112,7 @@ class Making(Base):
         self.same(torch.zeros(0, 3).to_sparse(), torch.zeros(0, 3))
         self.same(A.t().to_sparse(), A.t())
         for d in (0, -1, 4):
-            with self.assertRaisesRegex(RuntimeError, "sparse_dim argument must be in"):
+            with self.assertRaisesRegex(RuntimeError, "sparse_dim"):
                 x.to_sparse(d)
         self.assertIs(A.to_dense(), A)
         odd = torch.tensor([complex(-float("inf"), 14.0), 0.0])

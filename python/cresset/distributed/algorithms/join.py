@@ -99,7 +99,7 @@ class Join:
         last, steps = True, 0
         while self._counted(0)[0]:
             if self._throws:
-                raise RuntimeError(f"Rank {self._group.rank()} exhausted all inputs; it is the first")
+                raise RuntimeError(f"Join: rank {self._group.rank()} has no inputs left; it is the first")
             last = False
             for hook in self._hooks:
                 hook.main_hook()
