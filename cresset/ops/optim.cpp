@@ -375,6 +375,9 @@ void adadelta_each(TensorList params, TensorList grads, TensorList averages, Ten
   }
 }
 
+// A number that PyTorch makes a tensor of before it copies it into a state, which may have another dtype after it was loaded.
+double in_default_dtype(double number) { return get_default_dtype() == kFloat ? static_cast<float>(number) : number; }
+
 template <class N>
 void asgd_each(TensorList params, TensorList grads, TensorList averages, TensorList mus, TensorList etas, TensorList steps,
                const N& lr, double lambd, double alpha, double t0, const N& weight_decay, bool maximize, bool joint) {
@@ -402,8 +405,8 @@ void asgd_each(TensorList params, TensorList grads, TensorList averages, TensorL
     else if (joint)
       etas[i].copy_(lr / (1 + lambd * lr * steps[i]).pow(alpha));
     else
-      etas[i].fill_(lr / std::pow(1 + lambd * lr * step, alpha));
-    mus[i].fill_(1 / std::max(1.0, step - t0));
+      etas[i].fill_(in_default_dtype(lr / std::pow(1 + lambd * lr * step, alpha)));
+    mus[i].fill_(in_default_dtype(1 / std::max(1.0, step - t0)));
   }
 }
 

@@ -161,7 +161,7 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
     return done ? 0 : -1;
   }
   return guarded([&] {
-    CRESSET_CHECK_TYPE(value, "Tensor does not support deleting items");
+    CRESSET_CHECK_TYPE(value, "del: elements of a tensor cannot be deleted");
     const Tensor& t = tensor_of(self);
     const bool number = is_number(value);
     CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
