@@ -34,7 +34,6 @@ HOMES = {
     "nn.modules.transformer": {"nn.modules.transformer": "_get_activation_fn=_activation _get_clones=_clones"},
     "nn.parallel.data_parallel": {"nn.parallel": "DataParallel data_parallel"},
     "nn.parallel.parallel_apply": {"nn.parallel": "parallel_apply"},
-    "nn.parallel.replicate": {"nn.parallel": "replicate"},
     "nn.parallel.scatter_gather": {"nn.parallel": "gather scatter"},
     "utils.benchmark.utils": {},
     "utils.benchmark.utils.common": {"utils.benchmark": "Measurement TaskSpec ordered_unique select_unit set_torch_threads trim_sigfig unit_to_english"},
@@ -51,7 +50,7 @@ _PLACES = {module: {name.partition("=")[0]: (home, name.partition("=")[2] or nam
 
 
 def is_module(inner):
-    """Whether PyTorch has a module of this name, as in "nn.parallel.replicate", that Cresset has not as a file."""
+    """Whether PyTorch has a module of this name, as in "nn.modules.activation", that Cresset has not as a file."""
     return inner in _PLACES
 
 
@@ -72,17 +71,9 @@ class _Module(types.ModuleType):
 
         return _missing.found(self.__name__, name)
 
-    def __call__(self, *args, **kwargs):
-        """The function of the module's own name, whose place in its package the import of the module takes."""
-        return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
-
 
 def make_module(spec):
     """A module of names that live elsewhere."""
     module = _Module(spec.name, f"{spec.name}: names that live elsewhere in Cresset.")
-    inner = spec.name.partition(".")[2]
-    package, _, last = inner.rpartition(".")
-    module.__all__ = [name for name in _PLACES[inner] if not name.startswith("_")]
-    if _PLACES[inner].get(last, ("",))[0] == package:
-        setattr(module, last, getattr(importlib.import_module(f"{__package__}.{package}"), last))
+    module.__all__ = [name for name in _PLACES[spec.name.partition(".")[2]] if not name.startswith("_")]
     return module

@@ -96,7 +96,7 @@ class Trees(unittest.TestCase):
 class Paths(unittest.TestCase):
     def test_classes_are_in_the_modules_that_pytorch_documents(self):
         for module, name in (("nn.modules.activation", "MultiheadAttention"), ("nn.modules.linear", "NonDynamicallyQuantizableLinear"), ("nn.modules.module", "_addindent"),
-                             ("nn.modules.linear_cross_entropy_options", "LinearCrossEntropyOptions"), ("nn.parallel.scatter_gather", "gather"), ("nn.parallel.replicate", "replicate"),
+                             ("nn.modules.linear_cross_entropy_options", "LinearCrossEntropyOptions"), ("nn.parallel.scatter_gather", "gather"),
                              ("utils.benchmark.utils.timer", "Timer"), ("functional", "einsum"), ("_tensor", "Tensor"), ("utils.model_zoo", "load_url"), ("cuda.random", "manual_seed"),
                              ("optim.optimizer", "ParamsT"), ("utils.data.dataloader", "_MultiProcessingDataLoaderIter"), ("_jit_internal", "_copy_to_script_wrapper")):  # fmt: skip
             with self.subTest(f"{module}.{name}"):
