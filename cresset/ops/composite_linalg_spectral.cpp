@@ -198,7 +198,7 @@ Two geqrf(const Tensor& self) { return cresset::_linalg_qr(self, "raw"); }
 
 Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
   check_reflections("linalg.householder_product", input, tau);
-  CRESSET_CHECK(input.size(-2) >= input.size(-1), "linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1], got ", input.sizes());
+  CRESSET_CHECK(input.size(-2) >= input.size(-1), "linalg.householder_product: expected at least as many rows as columns, got shape ", input.sizes());
   const Reflections h(input, tau);
   const int64_t m = input.size(-2), n = input.size(-1);
   return by_columns(cresset::eye(m, n, input.options()) - h.v.matmul(h.t.matmul(h.v.narrow(-2, 0, n).adjoint())));
@@ -262,7 +262,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   check_inexact(op, a);
   check_same_kind(op, a, b);
   const std::string_view name = driver.value_or("gelsy");
-  CRESSET_CHECK(name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss", op, ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got ", std::string(name));
+  CRESSET_CHECK(name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss", op, ": expected driver to be gels, gelsy, gelsd or gelss, got ", std::string(name));
   const int64_t m = a.size(-2), n = a.size(-1);
   const bool vector = a.dim() - 1 == b.dim() && b.sizes() == a.sizes().slice(0, a.dim() - 1);
   CRESSET_CHECK(vector || b.dim() >= 2, op, ": input.dim() must be greater or equal to other.dim(), got shapes ", a.sizes(), " and ", b.sizes());

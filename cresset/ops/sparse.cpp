@@ -401,7 +401,7 @@ void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& value
   check_size("sparse_coo_tensor", size);
   check_counts(indices, data);
   const DimVector expected = joined({data.size(0)}, behind(size, sparse_dim));
-  CRESSET_CHECK(IntArrayRef(expected) == data.sizes(), "values has incorrect size, expected ", IntArrayRef(expected), ", got ",
+  CRESSET_CHECK(IntArrayRef(expected) == data.sizes(), "sparse_coo_tensor: expected values of shape ", IntArrayRef(expected), ", got ",
                 data.sizes());
   if (indices.size(1) == 0 || indices.is_meta()) return;
   const Tensor positions = as_positions(indices), least = positions.amin(1), most = positions.amax(1);
@@ -441,8 +441,8 @@ void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tenso
   for (int64_t d = 0; d < block; d++) {
     blocks[static_cast<size_t>(d)] = values.size(batch + 1 + d);
     CRESSET_CHECK(blocks[static_cast<size_t>(d)] > 0 && size[static_cast<size_t>(batch + d)] % blocks[static_cast<size_t>(d)] == 0,
-                  "tensor shape[", batch + d, "] (=", size[static_cast<size_t>(batch + d)], ") must be divisible with blocksize[",
-                  d, "] (=", blocks[static_cast<size_t>(d)], ") as defined by values shape");
+                  "expected size(", batch + d, ") to be a multiple of the blocks' size, which is ", blocks[static_cast<size_t>(d)],
+                  " there as the shape of values says, got ", size[static_cast<size_t>(batch + d)]);
   }
   const int64_t rows = size[static_cast<size_t>(batch)] / blocks[0], columns = size[static_cast<size_t>(batch) + 1] / blocks[1];
   const int64_t n_major = is_by_rows(layout) ? rows : columns, n_minor = is_by_rows(layout) ? columns : rows,

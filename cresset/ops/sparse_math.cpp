@@ -262,7 +262,7 @@ Tensor norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool
   CRESSET_CHECK(
       whole,
       "norm: of a sparse tensor only the norm over all dimensions is known, expected dim to be empty or all of them");
-  CRESSET_CHECK(!keepdim, "norm_sparse currently does not support keepdim=True");
+  CRESSET_CHECK(!keepdim, "norm: of a sparse tensor expected keepdim=False, got True");
   // Zeros add nothing to sums of powers, but they count for the smallest and for powers below 0.
   const bool counts_zeros = !ord.isComplex() && ord.as<double>() < 0;
   const Tensor values = sparse_parts(self.layout() == Layout::Sparse ? self.coalesce() : self).values;

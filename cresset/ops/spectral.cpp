@@ -67,7 +67,7 @@ void check_window(const char* op, int64_t length, const TensorOptions& options) 
   CRESSET_CHECK(options.layout() == Layout::Strided, op, ": expected a dense tensor, got ", options.layout());
   const ScalarType t = options.has_dtype() ? options.dtype() : get_default_dtype();
   CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, " expects floating point dtypes, got ", t);
-  CRESSET_CHECK(length >= 0, op, " requires non-negative window_length, got window_length=", length);
+  CRESSET_CHECK(length >= 0, op, ": expected window_length of 0 or more, got ", length);
   CRESSET_CHECK_NOT_IMPLEMENTED(length < 2 || !is_complex_type(t), op, ": not implemented for ", t);
 }
 

@@ -88,7 +88,7 @@ void report(const Node& node) {
     text += "The failing node was recorded here:\n" + node.trace()->stack;
   intrusive_ptr<Node> parent = node.trace() ? node.trace()->parent : nullptr;
   while (parent) {
-    text += "\n\nPrevious calculation was induced by " + parent->name() + ". ";
+    text += "\n\nIt was made by the backward of " + parent->name() + ". ";
     if (!parent->trace()) break;
     text += "The node before it was recorded here:\n" + parent->trace()->stack;
     parent = intrusive_ptr<Node>(parent->trace()->parent);

@@ -169,7 +169,7 @@ class Anomaly(unittest.TestCase):
             (g * 0).sum().backward()
 
         error, shown = self.run_with(compute)
-        self.assertRegex(shown[0], "(?s)error detected in .*induced by SqrtBackward0.*in compute")
+        self.assertRegex(shown[0], "(?s)error detected in .*made by the backward of SqrtBackward0.*in compute")
 
     def test_state(self):
         self.assertFalse(torch.autograd.anomaly_mode.is_anomaly_enabled())

@@ -63,7 +63,7 @@ class Making(Base):
         bad = {
             "an index lies outside size: at dim 0, size is 2 but found index 5": ([[0, 5], [0, 0]], [1.0, 2.0], (2, 2)),
             "found negative index -1 for dim 0": ([[0, -1], [0, 0]], [1.0, 2.0], (2, 2)),
-            "values has incorrect size, expected \\[2, 3\\], got \\[2, 2\\]": ([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], (2, 3)),
+            "expected values of shape \\[2, 3\\], got \\[2, 2\\]": ([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], (2, 3)),
         }
         for text, (indices, values, size) in bad.items():
             with self.subTest(text), self.assertRaisesRegex(RuntimeError, text):
