@@ -14,15 +14,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 
-from census import counts_of  # noqa: E402
+from census import LIMITS, counts_of  # noqa: E402
 from opgen.load import load  # noqa: E402
 
 MAX_LINES = 1500
 MAX_EXAMPLE_LINES = 150
 MAX_GENERATOR_LINES = 2000  # of tools/opgen, all files
-MAX_PRIMITIVES = {"primitive pointwise": 160, "primitive other": 160}
 # User seconds and resident MiB of g++ -std=c++17 -fsyntax-only.
-HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 250.0), "compat/include/torch/torch.h": (1.8, 306.0)}
+HEADERS = {"cresset/tensor.h": (0.8, 180.0), "cresset/cresset.h": (1.5, 240.0), "compat/include/torch/torch.h": (1.8, 306.0)}
 MAX_LIBRARY_MB = 20.0
 MAX_DISTRIBUTIONS_MB = 0.7
 MAX_THREAD_LOCAL_BYTES = 1024  # glibc keeps 1,664 for all libraries that are opened late
@@ -81,8 +80,8 @@ def header_cost(build: Path, steady: bool) -> tuple[list[str], bool]:
 
 def primitives() -> tuple[list[str], bool]:
     counts = counts_of(load(list((ROOT / "ops").glob("*.toml"))))
-    rows = [f"{name}\t{counts.get(name, 0)} of {most}" + ("" if counts.get(name, 0) <= most else "\tOVER") for name, most in MAX_PRIMITIVES.items()]
-    return rows, all(counts.get(name, 0) <= most for name, most in MAX_PRIMITIVES.items())
+    rows = [f"{name}\t{counts.get(name, 0)} of {most}" + ("" if counts.get(name, 0) <= most else "\tOVER") for name, most in LIMITS.items()]
+    return rows, all(counts.get(name, 0) <= most for name, most in LIMITS.items())
 
 
 def stripped_megabytes(library: Path) -> float:
