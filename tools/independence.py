@@ -4,7 +4,11 @@
 Of each Python file under python/cresset the statements are compared with those of the file of the same module in PyTorch, and of all its
 files. A statement counts if the public API does not dictate it. Dictated are:
 - imports, `__all__`, `pass`, docstrings, and `def` and `class` lines, which are names, arguments and bases;
-- assignments of constants, names and attributes to public names of a class or module (`has_rsample = True`, `support = constraints.real`);
+- assignments of constants, names and attributes to public names of a class or module (`has_rsample = True`, `support = constraints.real`), and
+  to `__constants__`, which lists attributes that programs read;
+- the head of a check of an argument's type (`if not isinstance(index, slice):`), and of a loop over a public attribute of a public object or
+  over what a public method without arguments returns (`for group in optimizer.param_groups:`);
+- a bare hand-over of the arguments (`return function(*args, **kwargs)`);
 - in `__init__`: an argument kept under its own name (`self.padding = padding`), what is passed on to `super().__init__`, and the
   registration of a parameter or buffer under a public name;
 - a `return` or `raise` of a bare name, constant or attribute (`return self.loc`, `raise NotImplementedError`), of one call of a public
@@ -65,6 +69,8 @@ def is_dictated(node, function, arguments):
         names = [t.id for t in targets if isinstance(t, ast.Name)]
         if "__all__" in names:
             return True
+        if names == ["__constants__"]:
+            return True
         if function is None and len(names) == len(targets) and not any(n.startswith("_") for n in names):
             return node.value is None or is_simple(node.value)
         kept = [t.attr for t in targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "self"]
@@ -74,12 +80,36 @@ def is_dictated(node, function, arguments):
         if called in ("self.register_parameter", "self.register_buffer"):
             return isinstance(node.value.args[0], ast.Constant) and not node.value.args[0].value.startswith("_")
         return function == "__init__" and called == "super().__init__"
+    if isinstance(node, ast.If):
+        return is_type_check(node.test, arguments)
+    if isinstance(node, ast.For):
+        return isinstance(node.target, ast.Name) and is_public_member(node.iter)
     if isinstance(node, (ast.Return, ast.Raise)):
         value = node.value if isinstance(node, ast.Return) else node.exc
+        if isinstance(node, ast.Return) and re.fullmatch(r"return \w+\(\*args, \*\*kwargs\)", ast.unparse(node)):
+            return True
         if isinstance(node, ast.Return) and (function in ("__repr__", "__str__", "extra_repr") or is_public_call(value)):
             return True
         return value is None or is_simple(value)
     return False
+
+
+def is_type_check(node, arguments):
+    """isinstance of an argument and named classes, or its negation."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node = node.operand
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"):
+        return False
+    return isinstance(node.args[0], ast.Name) and node.args[0].id in arguments and is_simple(node.args[1])
+
+
+def is_public_member(node):
+    """An attribute of a name, or what its method returns without arguments."""
+    if isinstance(node, ast.Call):
+        if node.args or node.keywords:
+            return False
+        node = node.func
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not node.attr.startswith("_")
 
 
 def is_public_call(node):

@@ -21,7 +21,8 @@ _MOVES = frozenset(
 )
 #: What changes, or tells of, the data alone.
 _ALONE = frozenset("bfloat16 clone contiguous cpu detach double float half int long ones_like short to type_as".split())
-_DTYPES = frozenset((torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64))
+_DTYPES = (torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64)
+_LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr)
 _HELP = ""
 
 
@@ -67,11 +68,11 @@ class MaskedTensor(torch.Tensor):
 
     def is_sparse_coo(self):
         """Whether the data is a sparse COO tensor."""
-        return self.layout == torch.sparse_coo
+        return self.layout is torch.sparse_coo
 
     def is_sparse_csr(self):
         """Whether the data is a sparse CSR tensor."""
-        return self.layout == torch.sparse_csr
+        return self.layout is torch.sparse_csr
 
     def to_dense(self):
         """The same with a dense tensor and a dense mask."""
@@ -158,22 +159,15 @@ class MaskedTensor(torch.Tensor):
 
 
 def _check(data, mask):
-    if not isinstance(data, torch.Tensor) or isinstance(data, MaskedTensor):
-        raise TypeError("data must be a Tensor")
-    if not isinstance(mask, torch.Tensor) or isinstance(mask, MaskedTensor):
-        raise TypeError("mask must be a Tensor")
-    if data.layout != mask.layout:
-        raise TypeError("masked_tensor: data and mask differ in layout")
-    if data.layout not in (torch.strided, torch.sparse_coo, torch.sparse_csr):
-        raise TypeError(f"data layout of {data.layout} is not supported.")
-    if mask.dtype != torch.bool:
-        raise TypeError("mask must have dtype bool.")
-    if data.dtype not in _DTYPES:
-        raise TypeError(f"{data.dtype} is not supported in MaskedTensor.")
-    if data.dim() != mask.dim():
-        raise ValueError("data.dim() must equal mask.dim()")
-    if data.size() != mask.size():
-        raise ValueError("data.size() must equal mask.size()")
+    for name, value in (("data", data), ("mask", mask)):
+        if not isinstance(value, torch.Tensor) or isinstance(value, MaskedTensor):
+            raise TypeError(f"masked_tensor: expected {name} to be a plain tensor, got {type(value).__name__}")
+    for name, got, expected in (("layout of data", data.layout, _LAYOUTS), ("layout of mask", mask.layout, (data.layout,)),
+                                ("dtype of mask", mask.dtype, (torch.bool,)), ("dtype of data", data.dtype, _DTYPES)):  # fmt: skip
+        if got not in expected:
+            raise TypeError(f"masked_tensor: expected the {name} to be {' or '.join(map(str, expected))}, got {got}")
+    if mask.shape != data.shape:
+        raise ValueError(f"masked_tensor: expected a mask of the shape of data, {tuple(data.shape)}, got {tuple(mask.shape)}")
 
 
 def _wrapped(data, mask):

@@ -134,7 +134,7 @@ def _cast(value, device_type, dtype):
     if isinstance(value, (str, bytes)):
         return value
     if isinstance(value, collections.abc.Mapping):
-        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+        return {_cast(part, device_type, dtype): _cast(value[part], device_type, dtype) for part in value}
     if isinstance(value, (list, tuple)):
         items = [_cast(v, device_type, dtype) for v in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -176,7 +176,8 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
         if not inside or cast_inputs is None:
             return fwd(*args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+            args, kwargs = _cast([args, kwargs], device_type, cast_inputs)
+            return fwd(*args, **kwargs)
 
     return decorated
 

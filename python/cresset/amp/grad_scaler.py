@@ -2,6 +2,7 @@
 
 import enum
 import inspect
+import itertools
 import warnings
 from collections import defaultdict
 
@@ -24,6 +25,10 @@ class OptState(enum.Enum):
     READY = 0
     UNSCALED = 1
     STEPPED = 2
+
+
+_UNSCALES_ITSELF = "_step_supports_amp_scaling"  # the flag of an optimizer
+_MOVERS = ("growth_factor", "backoff_factor", "growth_interval")
 
 
 def _fresh():
@@ -59,15 +64,10 @@ class GradScaler:
                 warnings.warn("GradScaler: there is no CUDA device, the scaler stays off.", stacklevel=2)
                 self._enabled = False
         if self._enabled:
-            if not growth_factor > 1.0:
-                raise AssertionError(f"The growth factor must be > 1.0, got {growth_factor}.")
-            if not backoff_factor < 1.0:
-                raise AssertionError(f"The backoff factor must be < 1.0, got {backoff_factor}.")
-            self._init_scale = init_scale
-            self._growth_factor = growth_factor
-            self._backoff_factor = backoff_factor
-            self._growth_interval = growth_interval
-            self._init_growth_tracker = 0
+            if not growth_factor > 1.0 > backoff_factor:
+                raise AssertionError(f"GradScaler: expected growth_factor > 1 > backoff_factor, got {growth_factor} and {backoff_factor}")
+            self._init_scale, self._init_growth_tracker = init_scale, 0
+            self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
             # Tensors, made where the first loss is.
             self._scale = None
             self._growth_tracker = None
@@ -80,10 +80,8 @@ class GradScaler:
                 raise AssertionError(f"Attempted {function} but {name} is None.  {hint}")
 
     def _start(self, device):
-        if self._growth_tracker is not None:
-            raise AssertionError("_growth_tracker initialized before _scale")
-        self._scale = full((), self._init_scale, dtype=_float32, device=device)
-        self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
+        for name, value, dtype in (("_scale", self._init_scale, _float32), ("_growth_tracker", self._init_growth_tracker, int32)):
+            setattr(self, name, full((), value, dtype=dtype, device=device))
 
     def scale(self, outputs):
         """A tensor, or a list, tuple or other iterable of such, times the scale. ValueError for anything else.
@@ -100,27 +98,23 @@ class GradScaler:
         if hasattr(outputs, "__iter__") and not isinstance(outputs, (str, bytes)):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
-        raise ValueError(f"outputs must be a Tensor or an iterable of Tensors, got {type(outputs).__name__}")
+        raise ValueError(f"scale: expected a tensor or an iterable of them, got {type(outputs).__name__}")
 
     @no_grad()
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):
         """Multiplies gradients by the inverse; returns for each device whether any was infinite or NaN. Nothing is changed on error."""
         grads = []
-        for group in optimizer.param_groups:
-            for param in group["params"]:
-                if not isinstance(param, Tensor):
-                    raise AssertionError(f"expected parameters to be tensors, got {type(param).__name__}")
-                grad = param.grad
-                if grad is None:
-                    continue
-                if not allow_fp16 and grad.dtype is _float16:
-                    raise ValueError("unscale_: expected gradients of higher precision than float16.")
-                if grad.is_sparse:
-                    # Sums of float16 could be infinite where their terms are not.
-                    if grad.dtype is _float16:
-                        param.grad = grad = grad.coalesce()
-                    grad = grad._values()
-                grads.append(grad)
+        for param in itertools.chain.from_iterable(group["params"] for group in optimizer.param_groups):
+            if not isinstance(param, Tensor):
+                raise AssertionError(f"expected parameters to be tensors, got {type(param).__name__}")
+            if (grad := param.grad) is None:
+                continue
+            if grad.dtype is _float16 and not allow_fp16:
+                raise ValueError("unscale_: expected gradients of higher precision than float16.")
+            if grad.is_sparse and grad.dtype is _float16:
+                # Sums of float16 could be infinite where their terms are not.
+                param.grad = grad = grad.coalesce()
+            grads.append(grad._values() if grad.is_sparse else grad)
         found = {}
         for device in dict.fromkeys(grad.device for grad in grads):
             found[device] = found_inf.to(device, copy=True)
@@ -147,9 +141,9 @@ class GradScaler:
             raise RuntimeError("unscale_: called twice for this optimizer without an update() between.")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_: expected before step(), got after it.")
-        inv_scale = self._scale.double().reciprocal().float()
-        found_inf = full((), 0.0, dtype=_float32, device=self._scale.device)
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, found_inf, False)
+        scale = self._scale
+        nothing = full((), 0.0, dtype=_float32, device=scale.device)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, (1 / scale.double()).to(_float32), nothing, False)
         state["stage"] = OptState.UNSCALED
 
     def _maybe_opt_step(self, optimizer, optimizer_state, *args, **kwargs):
@@ -177,7 +171,7 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step: called twice without an update() between.")
-        if getattr(optimizer, "_step_supports_amp_scaling", False):
+        if getattr(optimizer, _UNSCALES_ITSELF, False):
             return self._step_of_its_own(optimizer, state, args, kwargs)
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
@@ -321,13 +315,8 @@ class GradScaler:
         """
         if not self._enabled:
             return {}
-        return {
-            "scale": self.get_scale(),
-            "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor,
-            "growth_interval": self._growth_interval,
-            "_growth_tracker": self._get_growth_tracker(),
-        }
+        movers = {name: getattr(self, "_" + name) for name in _MOVERS}
+        return {"scale": self.get_scale(), **movers, "_growth_tracker": self._get_growth_tracker()}
 
     def load_state_dict(self, state_dict):
         """Takes what `state_dict` gave; does nothing where scaling is off.
@@ -342,9 +331,8 @@ class GradScaler:
             return
         if len(state_dict) == 0:
             raise RuntimeError("load_state_dict: expected a state, got an empty dict, which a disabled GradScaler saves.")
-        names = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
-        scale, growth, backoff, interval, tracker = (state_dict[name] for name in names)
-        self._init_scale, self._growth_factor, self._backoff_factor, self._growth_interval, self._init_growth_tracker = scale, growth, backoff, interval, tracker
+        scale, tracker, *movers = (state_dict[name] for name in ("scale", "_growth_tracker", *_MOVERS))
+        self.__dict__.update(_init_scale=scale, _init_growth_tracker=tracker, **{f"_{name}": value for name, value in zip(_MOVERS, movers)})
         if self._scale is not None:
             self._scale.fill_(scale)
         if self._growth_tracker is not None:

@@ -33,7 +33,7 @@ def rendezvous(url, rank=-1, world_size=-1, **options):
     (0, 1)
     """
     if not isinstance(url, str):
-        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+        raise RuntimeError(f"rendezvous: expected url to be a str, got {type(url).__name__} {url!r}")
     parts = urllib.parse.urlparse(url)
     if parts.scheme not in _handlers:
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://; there are {', '.join(sorted(_handlers))}")
@@ -44,7 +44,13 @@ def rendezvous(url, rank=-1, world_size=-1, **options):
 
 
 def _missing(what, scheme):
-    return ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: {what}")
+    return ValueError(f"rendezvous: {scheme}:// lacks {what}")
+
+
+def _check_known(scheme, rank, world_size):
+    for name, value in (("rank", rank), ("world_size", world_size)):
+        if value == -1:
+            raise _missing(f"a {name}", scheme)
 
 
 def _tcp(host, port, rank, world_size, timeout):
@@ -53,21 +59,15 @@ def _tcp(host, port, rank, world_size, timeout):
 
 def _tcp_handler(parts, rank, world_size, timeout=default_pg_timeout):
     if not parts.port and parts.port != 0:
-        raise _missing("port number missing", "tcp")
-    if rank == -1:
-        raise _missing("rank parameter missing", "tcp")
-    if world_size == -1:
-        raise _missing("world size parameter missing", "tcp")
+        raise _missing("a port", "tcp")
+    _check_known("tcp", rank, world_size)
     yield _tcp(parts.hostname, parts.port, rank, world_size, timeout), rank, world_size
 
 
 def _file_handler(parts, rank, world_size, timeout=default_pg_timeout):
     if not parts.path:
-        raise _missing("path missing", "file")
-    if rank == -1:
-        raise _missing("rank parameter missing", "file")
-    if world_size == -1:
-        raise _missing("world size parameter missing", "file")
+        raise _missing("a path", "file")
+    _check_known("file", rank, world_size)
     store = FileStore(parts.path, world_size)
     store.set_timeout(timeout)
     yield store, rank, world_size
@@ -75,10 +75,9 @@ def _file_handler(parts, rank, world_size, timeout=default_pg_timeout):
 
 def _env_handler(parts, rank, world_size, timeout=default_pg_timeout):
     def variable(name):
-        value = os.environ.get(name)
-        if value is None:
-            raise _missing(f"environment variable {name} expected, but not set", "env")
-        return value
+        if name not in os.environ:
+            raise _missing(f"the environment variable {name}", "env")
+        return os.environ[name]
 
     rank = int(variable("RANK")) if rank == -1 else rank
     world_size = int(variable("WORLD_SIZE")) if world_size == -1 else world_size

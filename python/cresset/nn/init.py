@@ -6,7 +6,8 @@ import warnings
 
 import cresset as torch
 
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+_GAINS = dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"), 1)
+_GAINS |= {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -17,16 +18,20 @@ def calculate_gain(nonlinearity, param=None):
     >>> nn.init.calculate_gain("tanh")
     1.6666666666666667
     """
-    if nonlinearity in _LINEAR:
-        return 1
-    if nonlinearity == "leaky_relu":
-        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
-            raise ValueError(f"calculate_gain: the slope {param!r} is not a valid number")
-        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    known = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-    if nonlinearity not in known:
+    if nonlinearity in _GAINS:
+        return _GAINS[nonlinearity]
+    if nonlinearity != "leaky_relu":
         raise ValueError(f"calculate_gain: unsupported nonlinearity {nonlinearity}")
-    return known[nonlinearity]
+    slope = 0.01 if param is None else param
+    if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+        raise ValueError(f"calculate_gain: the slope {slope!r} is not a valid number")
+    return math.sqrt(2.0 / (1 + slope**2))
+
+
+def _filled(tensor, method, *args, **kwargs):
+    """The tensor, filled by its own method without a graph."""
+    with torch.no_grad():
+        return getattr(tensor, method)(*args, **kwargs)
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
@@ -35,8 +40,7 @@ def uniform_(tensor, a=0.0, b=1.0, generator=None):
     >>> nn.init.uniform_(torch.empty(2, 3)).shape
     torch.Size([2, 3])
     """
-    with torch.no_grad():
-        return tensor.uniform_(a, b, generator=generator)
+    return _filled(tensor, "uniform_", a, b, generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
@@ -45,12 +49,12 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
     >>> nn.init.normal_(torch.empty(3), std=0.02).shape
     torch.Size([3])
     """
-    with torch.no_grad():
-        return tensor.normal_(mean, std, generator=generator)
+    return _filled(tensor, "normal_", mean, std, generator=generator)
 
 
 def _cumulative(x):
-    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+    twice = 1.0 + math.erf(x / math.sqrt(2.0))
+    return twice / 2.0
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
@@ -60,7 +64,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     >>> bool((x.abs() <= 1).all())
     True
     """
-    if mean < a - 2 * std or mean > b + 2 * std:
+    if not a - 2 * std <= mean <= b + 2 * std:
         warnings.warn("trunc_normal_: the mean is more than 2 deviations outside of [a, b], the distribution may be wrong", stacklevel=2)
     with torch.no_grad():
         low, high = _cumulative((a - mean) / std), _cumulative((b - mean) / std)
@@ -80,8 +84,7 @@ def constant_(tensor, val):
     >>> nn.init.constant_(torch.empty(2), 0.5).tolist()
     [0.5, 0.5]
     """
-    with torch.no_grad():
-        return tensor.fill_(val)
+    return _filled(tensor, "fill_", val)
 
 
 def ones_(tensor):
@@ -99,8 +102,7 @@ def zeros_(tensor):
     >>> nn.init.zeros_(torch.empty(2)).tolist()
     [0.0, 0.0]
     """
-    with torch.no_grad():
-        return tensor.zero_()
+    return _filled(tensor, "zero_")
 
 
 def eye_(tensor):
@@ -146,11 +148,10 @@ def _calculate_fan_in_and_fan_out(tensor):
 
 
 def _calculate_correct_fan(tensor, mode):
-    mode = mode.lower()
-    if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"mode {mode} not supported, expected fan_in or fan_out")
-    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    return fan_in if mode == "fan_in" else fan_out
+    fans = ("fan_in", "fan_out")
+    if mode.lower() not in fans:
+        raise ValueError(f"mode {mode.lower()} not supported, expected fan_in or fan_out")
+    return _calculate_fan_in_and_fan_out(tensor)[fans.index(mode.lower())]
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
@@ -159,9 +160,23 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
     >>> nn.init.xavier_uniform_(torch.empty(3, 4), gain=nn.init.calculate_gain("relu")).shape
     torch.Size([3, 4])
     """
-    std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
-    bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return _spread(tensor, gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor)))), generator)
+
+
+def _spread(tensor, std, generator):
+    """Numbers spread evenly around 0 with this deviation."""
+    half_width = math.sqrt(3.0) * std
+    return uniform_(tensor, -half_width, half_width, generator)
+
+
+def _spread_by_fan_in_(weight, bias):
+    """The start of linear and convolution layers: weight and bias, if there is one, spread evenly over ±1/√(fan in)."""
+    kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is None:
+        return
+    inputs, _ = _calculate_fan_in_and_fan_out(weight)
+    half_width = 1 / math.sqrt(inputs) if inputs else 0.0
+    uniform_(bias, -half_width, half_width)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
@@ -176,9 +191,9 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
 
 def _kaiming_std(tensor, a, mode, nonlinearity):
     if 0 in tensor.shape:
+        warnings.warn("kaiming: expected a tensor with elements, got none to initialize", stacklevel=3)
         return None
-    fan = _calculate_correct_fan(tensor, mode)
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
@@ -188,11 +203,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
     torch.Size([3, 4])
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
-    if std is None:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
-        return tensor
-    bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return tensor if std is None else _spread(tensor, std, generator)
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
@@ -202,10 +213,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     torch.Size([3, 4])
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
-    if std is None:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
-        return tensor
-    return normal_(tensor, 0.0, std, generator)
+    return tensor if std is None else normal_(tensor, 0.0, std, generator)
 
 
 def orthogonal_(tensor, gain=1, generator=None):
@@ -255,7 +263,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with torch.no_grad():
-        tensor.normal_(0, std, generator=generator)
+        normal_(tensor, 0, std, generator)
         for column in range(columns):
             tensor[torch.randperm(rows)[:zeros], column] = 0
     return tensor

@@ -41,7 +41,6 @@ class Parameter(Tensor, metaclass=_Marked):
     """
 
     _mark = "_is_param"
-    __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data=None, requires_grad=True):
         return _made(cls, data, requires_grad, cls._mark)
@@ -73,7 +72,6 @@ class Buffer(Tensor, metaclass=_Marked):
     """
 
     _mark = "_is_buffer"
-    __torch_function__ = _disabled_torch_function_impl
 
     def __new__(cls, data=None, *, persistent=True):
         out = _made(cls, data, data is not None and data.requires_grad, cls._mark)
@@ -122,6 +120,10 @@ class UninitializedTensorMixin:
         if name in cls._ALLOWED:
             return super().__torch_function__(function, types, args, kwargs or {})
         raise ValueError(f"{name}: got an uninitialized tensor; call the module once or materialize() the tensor")
+
+
+for _class in (Parameter, Buffer):
+    _class.__torch_function__ = _disabled_torch_function_impl
 
 
 def is_lazy(param):

@@ -26,6 +26,11 @@ EPOCH_DEPRECATION_WARNING = (
 )
 
 
+def _warn_of_epoch(epoch):
+    if epoch is not None:
+        warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
+
+
 def _copied(value):
     return value.clone() if isinstance(value, torch.Tensor) else value
 
@@ -41,17 +46,14 @@ def _set(group, name, value):
 def _one_per_group(name, optimizer, value):
     if isinstance(value, (list, tuple)):
         if len(value) != len(optimizer.param_groups):
-            raise ValueError(
-                f"{name} needs a value for each of optimizer.param_groups. "
-                f"{name} has {len(value)} values, param_groups has {len(optimizer.param_groups)}."
-            )
+            raise ValueError(f"scheduler: expected a {name} for each of {len(optimizer.param_groups)} groups, got {len(value)}")
         return [_copied(v) for v in value]
     return [_copied(value) for _ in optimizer.param_groups]
 
 
 def _check_optimizer(optimizer):
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        raise TypeError(f"scheduler: expected an Optimizer, got {type(optimizer).__name__}")
 
 
 class LRScheduler:
@@ -83,14 +85,13 @@ class LRScheduler:
     def __init__(self, optimizer, last_epoch=-1):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
-        for i, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                group.setdefault("initial_lr", _copied(group["lr"]))
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"there is no 'initial_lr' in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
-                    "Load the optimizer's state before making the scheduler, or begin with last_epoch=-1."
-                )
+        for group in optimizer.param_groups if last_epoch == -1 else ():
+            group.setdefault("initial_lr", _copied(group["lr"]))
+        if lacking := [i for i, group in enumerate(optimizer.param_groups) if group.get("initial_lr") is None]:
+            raise KeyError(
+                f"scheduler: expected 'initial_lr' in every group with last_epoch={last_epoch}, got none in param_groups[{lacking[0]}]; "
+                "load the optimizer's state before making the scheduler, or begin with last_epoch=-1"
+            )
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._step_count = 0
@@ -103,11 +104,15 @@ class LRScheduler:
 
     def state_dict(self):
         """All attributes but the optimizer, as a dictionary."""
-        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+        return self._facts()
+
+    def _facts(self, *others):
+        """The attributes but the optimizer and some others."""
+        return {name: self.__dict__[name] for name in self.__dict__ if name not in ("optimizer", *others)}
 
     def load_state_dict(self, state_dict):
         """Takes over what `state_dict` returned."""
-        self.__dict__.update(state_dict)
+        vars(self).update(state_dict)
 
     def get_last_lr(self):
         """The rates that the last step set, one per group."""
@@ -128,16 +133,9 @@ class LRScheduler:
             epoch: deprecated; goes to this epoch, by the closed form where there is one.
         """
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
-            warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: `optimizer.step()` "
-                "before `lr_scheduler.step()`. Failure to do this will result in PyTorch skipping the first value of the learning rate "
-                "schedule.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn("lr_scheduler.step() before optimizer.step(): the first rate is never used; swap the two calls", UserWarning, stacklevel=2)
         self._step_count += 1
-        if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        _warn_of_epoch(epoch)
         self._go_to(epoch)
 
     def _go_to(self, epoch):
@@ -175,12 +173,12 @@ class _PerGroupFunctions(LRScheduler):
         groups = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+            raise ValueError(f"scheduler: expected {groups} functions, one for each group, got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
         """All attributes but the optimizer. Functions are left out; of callable objects the attributes are kept."""
-        state = super().state_dict()
+        state = self._facts()
         state["lr_lambdas"] = [None if isinstance(f, types.FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
         return state
 
@@ -190,7 +188,7 @@ class _PerGroupFunctions(LRScheduler):
         for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas")):
             if attributes is not None:
                 function.__dict__.update(attributes)
-        self.__dict__.update(state)
+        vars(self).update(state)
 
 
 class LambdaLR(_PerGroupFunctions):
@@ -411,7 +409,7 @@ class CosineAnnealingLR(_Chained):
             return rate
         if self._step_count == 1:
             return self._closed(base)
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the rate is eta_min, from which no factor leads away
+        if (self.last_epoch - 1) % (2 * self.T_max) == self.T_max:  # the rate is eta_min, from which no factor leads away
             return rate + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
         now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
         return now / before * (rate - self.eta_min) + self.eta_min
@@ -441,10 +439,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"expected T_0 to be an int above 0, got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"expected T_mult to be an int of at least 1, got {T_mult}")
+        for name, value in (("T_0", T_0), ("T_mult", T_mult)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"expected {name} to be an int of at least 1, got {value}")
         if not isinstance(eta_min, (float, int)):
             raise ValueError(f"expected eta_min to be a number, got {eta_min} of type {type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
@@ -491,7 +488,7 @@ def _set_momentum(group, value):
 
 
 def _check_momentum(optimizer):
-    if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+    if not {"momentum", "betas"} & optimizer.defaults.keys():
         raise ValueError("cycle_momentum: expected an optimizer with momentum or betas")
     return "betas" in optimizer.defaults
 
@@ -637,7 +634,7 @@ class OneCycleLR(LRScheduler):
             if not isinstance(value, int) or value <= 0:
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
         self.total_steps = math.prod(counts.values())
-        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ValueError(f"OneCycleLR: expected pct_start to be a float within [0, 1], got {pct_start}")
         _check_anneal(anneal_strategy)
         self._anneal_func_type = anneal_strategy
@@ -652,8 +649,8 @@ class OneCycleLR(LRScheduler):
         max_lrs = _one_per_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for group, rate in zip(optimizer.param_groups, max_lrs):
-                group["initial_lr"], group["max_lr"] = rate / div_factor, rate
-                group["min_lr"] = group["initial_lr"] / final_div_factor
+                first = rate / div_factor
+                group.update(initial_lr=first, max_lr=rate, min_lr=first / final_div_factor)
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _check_momentum(optimizer)
@@ -668,7 +665,7 @@ class OneCycleLR(LRScheduler):
         """The groups' rates at ``last_epoch``; sets their momentum, too."""
         self._warn_outside_step()
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"Tried to step {self.last_epoch} times, the total number of steps is {self.total_steps}")
+            raise ValueError(f"OneCycleLR: expected at most {self.total_steps} steps, got {self.last_epoch}")
         begin = 0.0
         for phase in self._schedule_phases:
             end = phase["end_step"]
@@ -712,14 +709,10 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
         if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
+            raise ValueError(f"ReduceLROnPlateau: expected factor below 1, got {factor}")
         _check_optimizer(optimizer)
-        if isinstance(min_lr, (list, tuple)):
-            if len(min_lr) != len(optimizer.param_groups):
-                raise ValueError(f"expected {len(optimizer.param_groups)} min_lrs, got {len(min_lr)}")
-            self.default_min_lr, self.min_lrs = None, list(min_lr)
-        else:
-            self.default_min_lr, self.min_lrs = min_lr, [min_lr] * len(optimizer.param_groups)
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.min_lrs = _one_per_group("min_lr", optimizer, min_lr)
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
@@ -737,16 +730,12 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics, epoch=None):
         """Tells the metric of an epoch, a number or a tensor of one element."""
         current = float(metrics)
-        if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        _warn_of_epoch(epoch)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(current, self.best):
-            self.best, self.num_bad_epochs = current, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
+        better = self._is_better(current, self.best)
+        self.best = current if better else self.best
+        self.num_bad_epochs = 0 if better or self.in_cooldown else self.num_bad_epochs + 1
+        self.cooldown_counter -= self.in_cooldown
         if self.num_bad_epochs > self.patience:
             self._reduce()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
@@ -781,13 +770,11 @@ class ReduceLROnPlateau(LRScheduler):
 
 def _check_common_optimizer(name, optimizer, schedulers):
     for i, scheduler in enumerate(schedulers):
-        if not hasattr(scheduler, "optimizer"):
-            raise TypeError(f"{name} at index {i} has no attribute `optimizer`.")
-        if scheduler.optimizer is not optimizer:
-            raise ValueError(
-                f"{name}: the schedulers have different optimizers, got scheduler {type(scheduler).__name__} at index {i} "
-                f"has {scheduler.optimizer}, which is different from {type(optimizer).__name__}."
-            )
+        theirs = getattr(scheduler, "optimizer", None)
+        if theirs is None:
+            raise TypeError(f"{name}: expected schedulers, got {type(scheduler).__name__} without an optimizer at {i}")
+        if theirs is not optimizer:
+            raise ValueError(f"{name}: expected schedulers of one optimizer, got {type(scheduler).__name__} at {i} of another, {theirs}")
 
 
 class _Composed(LRScheduler):
@@ -798,7 +785,7 @@ class _Composed(LRScheduler):
 
     def state_dict(self):
         """The attributes but the optimizer, with the states of the schedulers under ``_schedulers``."""
-        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
+        state = self._facts("_schedulers")
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
@@ -807,7 +794,7 @@ class _Composed(LRScheduler):
         state = dict(state_dict)
         for scheduler, part in zip(self._schedulers, state.pop("_schedulers")):
             scheduler.load_state_dict(part)
-        self.__dict__.update(state)
+        vars(self).update(state)
 
 
 class SequentialLR(_Composed):
@@ -833,13 +820,11 @@ class SequentialLR(_Composed):
     """
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
-        if len(schedulers) < 1:
-            raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
+        if not schedulers:
+            raise ValueError("SequentialLR: expected schedulers, got none")
         _check_common_optimizer("SequentialLR", optimizer, schedulers)
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                f"SequentialLR: expected one scheduler more than milestones, got {len(schedulers)} and {len(milestones)}"
-            )
+        if len(schedulers) - len(milestones) != 1:
+            raise ValueError(f"SequentialLR: expected one scheduler more than milestones, got {len(schedulers)} and {len(milestones)}")
         self.optimizer, self._schedulers, self._milestones, self.last_epoch = optimizer, schedulers, milestones, last_epoch + 1
         # Making the schedulers stepped each of them: back to the beginning, and only the first one goes.
         for group in optimizer.param_groups:
@@ -892,7 +877,7 @@ class ChainedScheduler(_Composed):
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:
             raise ValueError("ChainedScheduler: expected schedulers, got none.")
-        optimizer = optimizer or schedulers[0].optimizer
+        optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         _check_common_optimizer("ChainedScheduler", optimizer, schedulers)
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = [_copied(group["lr"]) for group in optimizer.param_groups]

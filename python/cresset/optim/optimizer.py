@@ -132,9 +132,7 @@ class Optimizer:
         self.defaults = defaults
         self._make_hook_tables()
         if isinstance(params, torch.Tensor):
-            raise TypeError(
-                f"optimizer: expected an iterable of tensors or dicts as params, got {params.type()}"
-            )
+            raise TypeError(f"optimizer: expected an iterable of tensors or dicts as params, got {params.type()}")
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
@@ -179,42 +177,30 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"add_param_group: expected a dict, got {type(param_group)}")
-        params = param_group["params"]
-        if isinstance(params, torch.Tensor):
-            params = [params]
-        elif isinstance(params, set):
-            raise TypeError(
-                "optimizer: a set has another order in each run; pass the parameters as a list"
-            )
-        params = list(params)
+        given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError("optimizer: a set has another order in each run; pass the parameters as a list")
+        params = [given] if isinstance(given, torch.Tensor) else [*given]
         names = [p[0] for p in params if isinstance(p, tuple)]
         if names:
             if len(names) < len(params):
                 raise ValueError("optimizer: some parameters have names and some have none")
             params = [p[1] for p in params]
             param_group["param_names"] = names
-        param_group["params"] = params
-        for p in params:
-            if not isinstance(p, torch.Tensor):
-                raise TypeError(f"optimizer: expected tensors as parameters, got {_typename(p)}")
-            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
-        for name, default in self.defaults.items():
-            if default is required and name not in param_group:
-                raise ValueError(f"optimizer: a group has no value for {name}")
-            param_group.setdefault(name, default)
+        param_group.update(params=params)
+        if wrong := [p for p in params if not isinstance(p, torch.Tensor)]:
+            raise TypeError(f"optimizer: expected tensors as parameters, got {_typename(wrong[0])}")
+        if not self.defaults.get("differentiable") and not all(p.is_leaf or p.retains_grad for p in params):
+            raise ValueError("optimizer: expected leaf tensors, got one that was computed from others")
+        if lacking := [name for name, value in self.defaults.items() if value is required and name not in param_group]:
+            raise ValueError(f"optimizer: a group has no value for {lacking[0]}")
+        param_group.update({name: value for name, value in self.defaults.items() if name not in param_group})
         if len(set(map(id, params))) != len(params):
-            warnings.warn(
-                "optimizer: a group holds a parameter more than once",
-                stacklevel=3,
-            )
+            warnings.warn("optimizer: a group holds a parameter more than once", stacklevel=3)
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
             with_names = "with" if "param_names" in param_group else "without"
-            raise ValueError(
-                f"optimizer: got a group {with_names} names, expected all groups to have them, or none"
-            )
-        known = {id(p) for group in self.param_groups for p in group["params"]}
-        if any(id(p) in known for p in params):
+            raise ValueError(f"optimizer: got a group {with_names} names, expected all groups to have them, or none")
+        if not set(map(id, self._all_params())).isdisjoint(map(id, params)):
             raise ValueError("optimizer: a parameter is in more than one group")
         self.param_groups.append(param_group)
 
@@ -358,9 +344,9 @@ class Optimizer:
 
     @staticmethod
     def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
-        from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
+        from ..utils import _foreach_utils
 
-        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+        return _foreach_utils._group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Calls ``hook(optimizer)`` after `load_state_dict`. Returns a removable handle."""
@@ -381,9 +367,7 @@ def _fit_state(param, group, value, key=None):
         if key == "step":
             on_device = group.get("capturable") or group.get("fused")
             return value.to(dtype=torch.float32, device=param.device) if on_device else value
-        if param.is_floating_point():
-            return value.to(dtype=param.dtype, device=param.device)
-        return value.to(device=param.device)
+        return value.to(param.device, param.dtype if param.is_floating_point() else value.dtype)
     if isinstance(value, dict):
         return {k: _fit_state(param, group, v, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -421,10 +405,10 @@ def _stack_if_compiling(x):
 
 def _view_as_real(params, *state_and_grads):
     """Replaces complex tensors by their real views, in all lists."""
-    for i, param in enumerate(params):
-        if param.is_complex():
-            for tensors in (params, *state_and_grads):
-                tensors[i] = torch.view_as_real(tensors[i])
+    complex_places = [i for i, param in enumerate(params) if param.is_complex()]
+    for tensors in (params, *state_and_grads):
+        for i in complex_places:
+            tensors[i] = torch.view_as_real(tensors[i])
 
 
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):

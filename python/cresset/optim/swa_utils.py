@@ -44,7 +44,8 @@ def get_swa_avg_fn():
 
     @torch.no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
-        return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+        step = current_param - averaged_param
+        return averaged_param + step / (num_averaged + 1)
 
     return swa_update
 
@@ -114,11 +115,10 @@ class AveragedModel(Module):
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         super().__init__()
-        if avg_fn is not None and multi_avg_fn is not None:
+        if None not in (avg_fn, multi_avg_fn):
             raise AssertionError("AveragedModel: expected avg_fn or multi_avg_fn, got both")
-        self.module = copy.deepcopy(model)
-        if device is not None:
-            self.module = self.module.to(device)
+        copied = copy.deepcopy(model)
+        self.module = copied if device is None else copied.to(device)
         self.register_buffer("n_averaged", torch.tensor(0, dtype=torch.long, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
@@ -212,7 +212,7 @@ class SWALR(LRScheduler):
         for rate, group in zip(_one_per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = rate
         _check_anneal(anneal_strategy)
-        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+        if type(anneal_epochs) is not int or anneal_epochs < 0:
             raise ValueError(f"SWALR: expected anneal_epochs of at least 0, got {anneal_epochs}")
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)

@@ -10,9 +10,9 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 def _options(name, M, dtype, layout):
     if M < 0:
         raise ValueError(f"{name}: expected M of at least 0, got M={M}")
-    if layout is not torch.strided:
+    if layout != torch.strided:
         raise ValueError(f"{name}: expected the strided layout, got {layout}")
-    dtype = dtype or torch.get_default_dtype()
+    dtype = torch.get_default_dtype() if dtype is None else dtype
     if dtype not in (torch.float32, torch.float64):
         raise ValueError(f"{name}: expected float32 or float64, got {dtype}")
     return dtype
@@ -45,8 +45,8 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=torch.s
     """
     _options("exponential", M, dtype, layout)
     if tau <= 0:
-        raise ValueError(f"Tau must be positive, got: {tau} instead.")
-    if sym and center is not None:
+        raise ValueError(f"exponential: expected tau above 0, got {tau}")
+    if center is not None and sym:
         raise ValueError("symmetric windows take no center")
     return _window("exponential", M, sym, dtype, layout, device, requires_grad,
                    lambda k, n: torch.exp(-torch.abs(k - ((n - 1) / 2 if center is None else center)) / tau))  # fmt: skip
@@ -69,7 +69,7 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=N
     """
     _options("gaussian", M, dtype, layout)
     if std <= 0:
-        raise ValueError(f"expected std above 0, got {std} instead.")
+        raise ValueError(f"gaussian: expected std above 0, got {std}")
     return _window("gaussian", M, sym, dtype, layout, device, requires_grad,
                    lambda k, n: torch.exp(-(((k - (n - 1) / 2) / (std * math.sqrt(2))) ** 2)))  # fmt: skip
 
@@ -82,7 +82,7 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=N
     """
     _options("kaiser", M, dtype, layout)
     if beta < 0:
-        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+        raise ValueError(f"kaiser: expected beta of at least 0, got {beta}")
 
     def values(k, n):
         inside = (1 - (2 * k / (n - 1) - 1) ** 2).clamp(min=0)
@@ -100,9 +100,9 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=N
     """
     _options("general_cosine", M, dtype, layout)
     if not isinstance(a, (list, tuple)):
-        raise TypeError("Coefficients must be a list/tuple")
+        raise TypeError(f"general_cosine: expected a list or tuple of coefficients, got {type(a).__name__}")
     if not a:
-        raise ValueError("Coefficients cannot be empty")
+        raise ValueError("general_cosine: expected coefficients, got none")
     return _window("general_cosine", M, sym, dtype, layout, device, requires_grad, _cosines(a))
 
 

@@ -27,19 +27,21 @@ def make_tensor(
     >>> torch.testing.make_tensor(2, 3, dtype=torch.int64, device="cpu", low=0, high=5).shape
     torch.Size([2, 3])
     """
-    if len(shape) == 1 and isinstance(shape[0], collections.abc.Sequence):
-        (shape,) = shape
-    if noncontiguous and memory_format is not None:
-        raise ValueError(f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and {memory_format=}")
-    if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}")
+    inexact = dtype.is_floating_point or dtype.is_complex
+    match shape:
+        case [collections.abc.Sequence() as sizes]:
+            shape = tuple(sizes)
+    if memory_format is not None and noncontiguous:
+        raise ValueError(f"make_tensor: expected noncontiguous or memory_format, got both, {memory_format}")
+    if requires_grad and not inexact:
+        raise ValueError(f"make_tensor: expected a floating or complex dtype with requires_grad, got {dtype}")
     if noncontiguous and math.prod(shape) > 1:
         shape = (*shape[:-1], 2 * shape[-1]) if shape else shape
 
     if dtype == torch.bool:
         low, high = _range(dtype, low, high, 0, 2, 0, 2)
-        result = torch.randint(low, high, shape, device=device, dtype=dtype)
-    elif dtype.is_floating_point or dtype.is_complex:
+        result = torch.randint(low, high, shape, dtype=dtype, device=device)
+    elif inexact:
         limits = torch.finfo(dtype)
         low, high = _range(dtype, low, high, -9, 9, limits.min, limits.max)
         real = dtype.to_real()
@@ -53,10 +55,10 @@ def make_tensor(
 
     if noncontiguous and result.numel() > 1:
         result = result[..., ::2]
-    elif memory_format is not None:
-        result = result.clone(memory_format=memory_format)
+    elif memory_format:
+        result = result.contiguous(memory_format=memory_format)
     if exclude_zero:
-        result[result == 0] = torch.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
+        result[result == 0] = torch.finfo(dtype).tiny if inexact else 1
     if requires_grad:
         result.requires_grad_()
     return result
@@ -66,11 +68,12 @@ def _range(dtype, low, high, default_low, default_high, least, most):
     low = default_low if low is None else low
     high = default_high if high is None else high
     if any(isinstance(bound, float) and math.isnan(bound) for bound in (low, high)):
-        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low == high and (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(f"make_tensor: expected bounds that are numbers, got {low} and {high}")
+    inexact = dtype.is_floating_point or dtype.is_complex
+    if inexact and low == high:
         warnings.warn("make_tensor: low == high is deprecated for floating-point and complex dtypes; use torch.full", FutureWarning, stacklevel=3)
     elif low >= high:
-        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+        raise ValueError(f"make_tensor: expected low < high, got low={low} and high={high}")
     if high < least or low > most:
         raise ValueError(f"The range [{low}, {high}) lies outside the values of {dtype}, which are {least} to {most}")
     return max(low, least), min(high, most)

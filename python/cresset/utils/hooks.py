@@ -8,6 +8,9 @@ from collections import OrderedDict
 
 import cresset as torch
 
+_MARK = "__torch_unserializable__"
+
+
 class RemovableHandle:
     """Removes a hook from the table it was put in.
 
@@ -32,11 +35,15 @@ class RemovableHandle:
     next_id = 0
 
     def __init__(self, hooks_dict, *, extra_dict=None):
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
         extra = extra_dict if isinstance(extra_dict, (list, tuple)) else () if extra_dict is None else (extra_dict,)
-        self.extra_dict_ref = tuple(weakref.ref(table) for table in extra)
+        self._refer(RemovableHandle.next_id, hooks_dict, *extra)
+
+    def _refer(self, id, *tables):
+        """The hook `id` of these tables, which are held weakly; later handles have higher ids."""
+        self.id = id
+        self.hooks_dict_ref, *extra = map(weakref.ref, tables)
+        self.extra_dict_ref = tuple(extra)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, id + 1)
 
     def remove(self):
         """Takes the hook out of its tables; does nothing the second time."""
@@ -50,10 +57,7 @@ class RemovableHandle:
 
     def __setstate__(self, state):
         tables = [OrderedDict() if table is None else table for table in (state[0], *state[2:])]
-        self.id = state[1]
-        self.hooks_dict_ref, *rest = (weakref.ref(table) for table in tables)
-        self.extra_dict_ref = tuple(rest)
-        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+        self._refer(state[1], *tables)
 
     def __enter__(self):
         return self
@@ -169,7 +173,7 @@ def unserializable_hook(f):
     >>> unserializable_hook(lambda grad: None).__torch_unserializable__
     True
     """
-    f.__torch_unserializable__ = True
+    setattr(f, _MARK, True)
     return f
 
 
@@ -179,5 +183,5 @@ def warn_if_has_hooks(tensor):
     >>> torch.utils.hooks.warn_if_has_hooks(torch.ones(1))
     """
     for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
-        if not hasattr(hook, "__torch_unserializable__"):
+        if not getattr(hook, _MARK, False):
             warnings.warn(f"the hook {hook!r} on the gradient of a tensor is not saved with it", stacklevel=2)

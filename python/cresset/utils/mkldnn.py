@@ -125,12 +125,9 @@ class MkldnnBatchNorm(_Opaque):
 
     def __init__(self, dense_module):
         super().__init__()
-        if dense_module.training:
-            raise AssertionError("Only support eval mode batchnorm for mkldnn path now")
-        if not dense_module.track_running_stats:
-            raise AssertionError("Only support track_running_stats=True for mkldnn path now")
-        if not dense_module.affine:
-            raise AssertionError("Only support affine=True for mkldnn path now")
+        for name, wanted in (("training", False), ("track_running_stats", True), ("affine", True)):
+            if getattr(dense_module, name) != wanted:
+                raise AssertionError(f"to_mkldnn: expected batch norms with {name}={wanted}, got {not wanted}")
         self.exponential_average_factor = 0.0 if dense_module.momentum is None else dense_module.momentum
         self.eps = dense_module.eps
         self._keep(**{name: (getattr(dense_module, name), torch.float32) for name in ("weight", "bias", "running_mean", "running_var")})
@@ -167,7 +164,7 @@ def to_mkldnn(module, dtype=torch.float):
     MkldnnLinear()
     """
     if dtype not in _DTYPES:
-        raise AssertionError("MKLDNN only support float, bfloat16, and half path now")
+        raise AssertionError(f"to_mkldnn: expected dtype to be one of {_DTYPES}, got {dtype}")
     return _converted(module, dtype)
 
 

@@ -121,7 +121,7 @@ class Course(unittest.TestCase):
         self.assertEqual((type(both), type(both[1]), both[1][0].tolist()), (tuple, list, [8, 8]))
         self.assertEqual([t.tolist() for t in s.scale(t for t in (one, one))], [[4, 4], [4, 4]])
         for wrong in (3, "ab", None, [3]):
-            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "outputs must be a Tensor or an iterable of Tensors"):
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "scale: expected a tensor or an iterable of them"):
                 s.scale(wrong)
 
     def test_an_optimizer_that_unscales_by_itself(self):

@@ -134,9 +134,9 @@ class Meeting(unittest.TestCase):
         store = dist.HashStore()
         for error, text, arguments in [
             (RuntimeError, "backend 'nccl'", dict(backend="nccl", store=store, rank=0, world_size=1)),
-            (ValueError, "RANK expected", dict(backend="gloo")),
-            (ValueError, "port number missing", dict(init_method="tcp://localhost", rank=0, world_size=1)),
-            (ValueError, "rank parameter missing", dict(init_method="file:///tmp/x")),
+            (ValueError, "environment variable RANK", dict(backend="gloo")),
+            (ValueError, "lacks a port", dict(init_method="tcp://localhost", rank=0, world_size=1)),
+            (ValueError, "lacks a rank", dict(init_method="file:///tmp/x")),
             (RuntimeError, "No rendezvous handler for pigeon", dict(init_method="pigeon://", rank=0, world_size=1)),
             (ValueError, "got both", dict(init_method="env://", store=store)),
             (ValueError, "a world_size above 0", dict(store=store, rank=0)),

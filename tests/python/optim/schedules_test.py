@@ -111,7 +111,7 @@ class State(unittest.TestCase):
 
     def test_the_wrong_order_warns(self):
         scheduler = s.StepLR(sgd(), 3)
-        with self.assertWarnsRegex(UserWarning, "before `optimizer.step"):
+        with self.assertWarnsRegex(UserWarning, "before optimizer.step"):
             scheduler.step()
         scheduler = s.StepLR(sgd(), 3)
         with warnings.catch_warnings():

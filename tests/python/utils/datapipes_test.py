@@ -112,7 +112,7 @@ class Streams(unittest.TestCase):
         first, second = iter(a), iter(b)
         next(first), next(second)
         again = iter(a)
-        with self.assertRaisesRegex(RuntimeError, "invalidated"):
+        with self.assertRaisesRegex(RuntimeError, "iterator has ended"):
             next(second)
         self.assertEqual((next(again), len(a)), (0, 10))
         a, b = ten().fork(2, buffer_size=3)

@@ -10,7 +10,20 @@ from cresset import __future__ as _future
 
 from ..parameter import Parameter, is_lazy
 
-_EXTRA = "_extra_state"
+_EXTRA, _METADATA, _PUBLIC = "_extra_state", "_metadata", "_from_public_api"
+
+
+def _with_metadata(values, metadata):
+    """An ordered copy of a dictionary that carries what states carry beside their tensors."""
+    state = OrderedDict(values)
+    if metadata is not None:
+        state.__dict__[_METADATA] = metadata
+    return state
+
+
+def _run(hooks, *args):
+    for hook in hooks.values():
+        hook(*args)
 
 
 def _loaded_as(param, value, assign):
@@ -38,16 +51,17 @@ class StateMixin:
     def _has(self, method):
         return getattr(type(self), method) is not getattr(StateMixin, method)
 
+    def _saved(self):
+        """The module's own tensors that its state holds."""
+        kept = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
+        return {n: v for n, v in (*self._parameters.items(), *kept.items()) if v is not None}
+
     # ---- saving -----------------------------------------------------------------------------------------------------
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         """Put this module's own tensors into `destination`; classes with other state override it."""
-        for name, param in self._parameters.items():
-            if param is not None:
-                destination[prefix + name] = param if keep_vars else param.detach()
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = buffer if keep_vars else buffer.detach()
+        for name, tensor in self._saved().items():
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
         if self._has("get_extra_state"):
             destination[prefix + _EXTRA] = self.get_extra_state()
 
@@ -64,35 +78,28 @@ class StateMixin:
             prefix = value if name == "prefix" and prefix == "" else prefix
             keep_vars = value if name == "keep_vars" and keep_vars is False else keep_vars
         if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            destination = _with_metadata({}, OrderedDict())
         facts = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = facts
-        for hook in self._state_dict_pre_hooks.values():
-            hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_dict_hooks.values():
-            out = hook(self, destination, prefix, facts)
-            if getattr(hook, "_from_public_api", False):
-                if out is not None:
-                    raise RuntimeError("a post-hook of state_dict returns None")
-            elif out is not None:
-                destination = out
+        getattr(destination, _METADATA, {})[prefix[:-1]] = facts
+        _run(self._state_dict_pre_hooks, self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars=keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for post in self._state_dict_hooks.values():
+            out = post(self, destination, prefix, facts)
+            if out is not None and getattr(post, _PUBLIC, False):
+                raise RuntimeError("a post-hook of state_dict returns None")
+            destination = destination if out is None else out
         return destination
 
     # ---- loading ----------------------------------------------------------------------------------------------------
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Take this module's own tensors out of `state_dict`; classes that changed their layout override it."""
-        for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        _run(self._load_state_dict_pre_hooks, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
-        saved = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
-        local = {n: v for n, v in (*self._parameters.items(), *saved.items()) if v is not None}
+        local = self._saved()
         for name, param in local.items():
             key = prefix + name
             if key in state_dict:
@@ -161,11 +168,8 @@ class StateMixin:
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"expected state_dict to be dict-like, got {type(state_dict)}.")
         missing, unexpected, errors = [], [], []
-        metadata = getattr(state_dict, "_metadata", None)
-        state_dict = OrderedDict(state_dict)
-        if metadata is not None:
-            state_dict._metadata = metadata
-
+        metadata = getattr(state_dict, _METADATA, None)
+        state_dict = _with_metadata(state_dict, metadata)
         undo = self._way_back() if self._looks_wrong(state_dict, strict) else None
         self._load_below(state_dict, "", metadata, assign, (missing, unexpected, errors))
         if strict:
@@ -228,20 +232,20 @@ class StateMixin:
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` has collected; it may change the dictionary."""
         from .module import _register
 
-        hook._from_public_api = True
+        setattr(hook, _PUBLIC, True)
         return _register(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook):
         """As `register_state_dict_post_hook`, for hooks that may return another dictionary."""
         from .module import _register
 
-        if getattr(hook, "_from_public_api", False):
+        if getattr(hook, _PUBLIC, False):
             raise RuntimeError("the hook was registered as a post-hook already: use another function")
         return _register(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+        return self._register_load_state_dict_pre_hook(hook, True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         from .module import _register

@@ -1,5 +1,6 @@
 """A softmax over many classes that spends less on the rare ones."""
 
+import itertools
 from collections import namedtuple
 
 import cresset as torch
@@ -24,34 +25,30 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         super().__init__()
-        cutoffs = list(cutoffs)
-        if not cutoffs:
+        ends = [0, *cutoffs, n_classes]
+        if len(ends) == 2:
             raise ValueError("expected cutoffs, got an empty sequence")
-        if (cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or len(set(cutoffs)) != len(cutoffs)
-                or any(int(c) != c for c in cutoffs)):  # fmt: skip
-            raise ValueError(f"cutoffs should be unique positive integers below n_classes - 1 in rising order, got {cutoffs}")
+        if any(int(low) != low or low >= high for low, high in itertools.pairwise(ends)):
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss: expected cutoffs that rise from 1 to at most {n_classes - 1}, got {ends[1:-1]}")
         self.in_features = in_features
         self.n_classes = n_classes
-        self.cutoffs = [*cutoffs, n_classes]
         self.div_value = div_value
         self.head_bias = head_bias
-        self.shortlist_size = self.cutoffs[0]
-        self.n_clusters = len(self.cutoffs) - 1
-        self.head_size = self.shortlist_size + self.n_clusters
+        self.cutoffs = ends[1:]
+        sizes = [high - low for low, high in itertools.pairwise(self.cutoffs)]
+        self.shortlist_size, self.n_clusters = ends[1], len(sizes)
+        self.head_size = ends[1] + len(sizes)
         self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
         self.tail = ModuleList()
-        for i in range(self.n_clusters):
-            hidden = int(in_features // (div_value ** (i + 1)))
-            size = self.cutoffs[i + 1] - self.cutoffs[i]
+        for power, size in enumerate(sizes, 1):
+            hidden = int(in_features // (div_value**power))
             down = Linear(in_features, hidden, bias=False, device=device, dtype=dtype)
             self.tail.append(Sequential(down, Linear(hidden, size, bias=False, device=device, dtype=dtype)))
 
     def reset_parameters(self):
         """Draw every weight anew."""
-        self.head.reset_parameters()
-        for down, up in self.tail:
-            down.reset_parameters()
-            up.reset_parameters()
+        for layer in (self.head, *itertools.chain.from_iterable(self.tail)):
+            layer.reset_parameters()
 
     def forward(self, input_, target_):
         batched = target_.dim() > 0
@@ -64,15 +61,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise RuntimeError(f"target values should be in [0, {self.n_classes - 1}], got {int(target.min())} to {int(target.max())}")
         head = F.log_softmax(self.head(input), dim=1)
         column = target.clamp(max=self.shortlist_size - 1)
-        for i in range(self.n_clusters):
-            inside = (target >= self.cutoffs[i]) & (target < self.cutoffs[i + 1])
-            column = torch.where(inside, torch.full_like(target, self.shortlist_size + i), column)
+        inside = [(target >= low) & (target < high) for low, high in itertools.pairwise(self.cutoffs)]
+        for number, mask in enumerate(inside, self.shortlist_size):
+            column = torch.where(mask, torch.full_like(target, number), column)
         output = head.gather(1, column.unsqueeze(1)).squeeze(1)
-        for i in range(self.n_clusters):
-            rows = ((target >= self.cutoffs[i]) & (target < self.cutoffs[i + 1])).nonzero().squeeze(1)
+        for mask, tail, low in zip(inside, self.tail, self.cutoffs, strict=False):
+            rows = mask.nonzero().squeeze(1)
             if rows.numel():
-                within = F.log_softmax(self.tail[i](input.index_select(0, rows)), dim=1)
-                place = target.index_select(0, rows) - self.cutoffs[i]
+                within = F.log_softmax(tail(input.index_select(0, rows)), dim=1)
+                place = target.index_select(0, rows) - low
                 output = output.index_add(0, rows, within.gather(1, place.unsqueeze(1)).squeeze(1))
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)

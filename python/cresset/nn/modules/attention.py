@@ -27,22 +27,22 @@ class MultiheadAttention(Module):
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
                  batch_first=False, device=None, dtype=None):  # fmt: skip
-        if embed_dim <= 0 or num_heads <= 0:
+        if min(embed_dim, num_heads) <= 0:
             raise ValueError(f"expected embed_dim and num_heads above 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
         super().__init__()
         like = {"device": device, "dtype": dtype}
         self.embed_dim = embed_dim
-        self.kdim = kdim if kdim is not None else embed_dim
-        self.vdim = vdim if vdim is not None else embed_dim
-        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
         self.num_heads = num_heads
         self.dropout = dropout
         self.batch_first = batch_first
-        self.head_dim = embed_dim // num_heads
-        if self.head_dim * num_heads != embed_dim:
+        self.kdim, self.vdim = (embed_dim if size is None else size for size in (kdim, vdim))
+        together = {self.kdim, self.vdim} == {embed_dim}
+        self._qkv_same_embed_dim = together
+        self.head_dim, rest = divmod(embed_dim, num_heads)
+        if rest:
             raise AssertionError(f"embed_dim must be divisible by num_heads, got {embed_dim} and {num_heads}")
         shapes = {"in_proj_weight": (3 * embed_dim, embed_dim)}
-        if not self._qkv_same_embed_dim:
+        if not together:
             sizes = zip("qkv", (embed_dim, self.kdim, self.vdim), strict=True)
             shapes = {f"{name}_proj_weight": (embed_dim, size) for name, size in sizes}
         for name, shape in shapes.items():
@@ -64,9 +64,9 @@ class MultiheadAttention(Module):
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
-        if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            init.constant_(self.out_proj.bias, 0.0)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 init.xavier_normal_(bias)
@@ -78,13 +78,9 @@ class MultiheadAttention(Module):
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True, is_causal=False):
         turned = self.batch_first and query.dim() == 3
         if turned:
-            if query is key and key is value:
-                query = key = value = query.transpose(1, 0)
-            elif key is value:
-                query, key = query.transpose(1, 0), key.transpose(1, 0)
-                value = key
-            else:
-                query, key, value = (t.transpose(1, 0) for t in (query, key, value))
+            # Each tensor once: the function below looks at which of them are the same.
+            once = {id(t): t.transpose(1, 0) for t in (query, key, value)}
+            query, key, value = (once[id(t)] for t in (query, key, value))
         out, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v,
             self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training,

@@ -4,9 +4,12 @@ import cresset as torch
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from .lazy import LazyModuleMixin
+from ..parameter import Parameter, UninitializedBuffer
+from .lazy import _LazyLayer
 from .module import Module
+
+
+_FRESH = {"running_mean": 0, "running_var": 1, "num_batches_tracked": 0}
 
 
 class _NormBase(Module):
@@ -33,10 +36,8 @@ class _NormBase(Module):
 
     def reset_running_stats(self):
         """Forget the running statistics."""
-        if self.track_running_stats:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
+        for name, start in _FRESH.items() if self.track_running_stats else ():
+            getattr(self, name).fill_(start)
 
     def reset_parameters(self):
         """Forget the running statistics; weight one, bias zero."""
@@ -64,13 +65,16 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
+    def _counted(self):
+        """Counts a batch; its share of the running statistics."""
+        count = self.num_batches_tracked.add_(1)
+        return 1.0 / float(count) if self.momentum is None else self.momentum
+
     def forward(self, input):
         self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                factor = 1.0 / float(self.num_batches_tracked)
+            factor = self._counted()
         of_batch = self.training or (self.running_mean is None and self.running_var is None)
         update = not self.training or self.track_running_stats
         mean, var = (self.running_mean, self.running_var) if update else (None, None)
@@ -140,7 +144,7 @@ class SyncBatchNorm(_BatchNorm):
         mean = totals[:-1] / count
         centred = x - mean.view(shape)
         var = all_reduce((centred * centred).sum(dims), group=group) / count
-        if self.training and self.track_running_stats:
+        if self.track_running_stats and self.training:
             self._track(mean.detach(), var.detach() * (count / (count - 1)))
         out = centred * (var + self.eps).rsqrt().view(shape)
         out = out if self.weight is None else out * self.weight.view(shape)
@@ -150,21 +154,20 @@ class SyncBatchNorm(_BatchNorm):
     def _several(self):
         """The group whose processes normalise together; None where it has one."""
         dist = torch.distributed
-        if not dist.is_initialized():
-            return None
-        group = dist.group.WORLD if self.process_group is None else self.process_group
-        return group if dist.get_world_size(group) > 1 else None
+        group = None
+        if dist.is_initialized():
+            group = dist.group.WORLD if self.process_group is None else self.process_group
+        return group if group is not None and dist.get_world_size(group) > 1 else None
 
     def _track(self, mean, var):
-        self.num_batches_tracked.add_(1)
-        factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        factor = self._counted()
         with torch.no_grad():
             self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
             self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 
     def _check_input_dim(self, input):
-        if input.dim() < 2:
-            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if (dims := input.dim()) < 2:
+            raise ValueError(f"SyncBatchNorm: expected an input of 2 or more dimensions, got {dims}")
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
@@ -176,39 +179,33 @@ class SyncBatchNorm(_BatchNorm):
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 setattr(result, name, getattr(module, name))
             result.training = module.training
-        for name, child in module.named_children():
-            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        for name, child in module._modules.items():
+            if child is not None:
+                result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return result
 
 
-class _LazyNormBase(LazyModuleMixin, _NormBase):
+class _LazyNormBase(_LazyLayer, _NormBase):
     """A normalisation without num_features: the first input brings them."""
+
+    _wanted = "num_features"
 
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
         super().__init__(0, eps, momentum, False, False, device, dtype)
-        self.affine = affine
-        self.track_running_stats = track_running_stats
+        self.__dict__.update(affine=affine, track_running_stats=track_running_stats)
         if affine:
-            self.weight = UninitializedParameter(device=device, dtype=dtype)
-            if bias:
-                self.bias = UninitializedParameter(device=device, dtype=dtype)
+            self._start_lazy(bias, device, dtype)
         if track_running_stats:
-            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
-            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = torch.tensor(0, dtype=torch.int64, device=device)
+            for name, _ in self._statistics:
+                self._buffers[name] = UninitializedBuffer(device=device, dtype=dtype)
+            self._buffers["num_batches_tracked"] = torch.tensor(0, dtype=torch.int64, device=device)
 
-    def reset_parameters(self):
-        if not self.has_uninitialized_params() and self.num_features != 0:
-            super().reset_parameters()
+    def _found_in(self, input):
+        self._check_input_dim(input)
+        return input.shape[self._channel_dim(input)]
 
-    def initialize_parameters(self, input):
-        if self.has_uninitialized_params():
-            self._check_input_dim(input)
-            self.num_features = input.shape[self._channel_dim(input)]
-            for tensor in (*self._parameters.values(), *self._buffers.values()):
-                if tensor is not None and hasattr(tensor, "materialize"):
-                    tensor.materialize((self.num_features,))
-            self.reset_parameters()
+    def _shapes(self):
+        return dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (self.num_features,))
 
     def _channel_dim(self, input):
         return 1

@@ -4,7 +4,6 @@ import operator
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterable
-from itertools import chain
 
 import cresset as torch
 
@@ -21,17 +20,48 @@ def _position(container, index):
     return index % size
 
 
+def _add_all(module, named):
+    for name, child in named:
+        module.add_module(name, child)
+
+
+class _Numbered(Module):
+    """Children under the names "0", "1" and so on."""
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        yield from self._modules.values()
+
+    def __dir__(self):
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, module):
+        """Add a module at the end; returns self."""
+        _add_all(self, [(str(len(self)), module)])
+        return self
+
+    def pop(self, key):
+        """Take the module at a position out and return it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def _fill(self, modules):
+        self._modules = {str(i): module for i, module in enumerate(modules)}
+
+
 class Container(Module):
     """The old name of a base of containers: a module that adds its keyword arguments as children."""
 
     def __init__(self, **kwargs):
         warnings.warn("nn.Container is an old name: derive from nn.Module", FutureWarning, stacklevel=2)
         super().__init__()
-        for name, module in kwargs.items():
-            self.add_module(name, module)
+        _add_all(self, kwargs.items())
 
 
-class Sequential(Module):
+class Sequential(_Numbered):
     """Modules called one after the other, given in order or as an ordered dictionary of names.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -42,8 +72,7 @@ class Sequential(Module):
     def __init__(self, *args):
         super().__init__()
         named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(i), m) for i, m in enumerate(args))
-        for name, module in named:
-            self.add_module(name, module)
+        _add_all(self, named)
 
     def forward(self, input):
         for module in self._modules.values():
@@ -52,15 +81,6 @@ class Sequential(Module):
 
     def _name(self, index):
         return list(self._modules)[_position(self, index)]
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
-
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -73,10 +93,7 @@ class Sequential(Module):
     def __delitem__(self, index):
         for name in list(self._modules)[index] if isinstance(index, slice) else [self._name(index)]:
             delattr(self, name)
-        self._renumber(list(self._modules.values()))
-
-    def _renumber(self, modules):
-        self._modules = {str(i): module for i, module in enumerate(modules)}
+        self._fill(list(self))
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -101,21 +118,16 @@ class Sequential(Module):
         self.__mul__(other)  # for its errors
         return self.extend(list(self) * (other - 1))
 
-    def append(self, module):
-        """Add a module at the end; returns self."""
-        self.add_module(str(len(self)), module)
-        return self
-
     def insert(self, index, module):
         """Put a module before position `index`; returns self. Raises AssertionError for what is no module."""
         if not isinstance(module, Module):
-            raise AssertionError(f"module should be of type: {Module}")
+            raise AssertionError(f"insert: expected a Module, got {type(module).__name__}")
         size = len(self._modules)
         if not -size <= index <= size:
             raise IndexError(f"insert: index {index} is out of range for {size} modules")
-        modules = list(self._modules.values())
+        modules = [*self]
         modules.insert(index + size if index < 0 else index, module)
-        self._renumber(modules)
+        self._fill(modules)
         return self
 
     def extend(self, sequential):
@@ -124,14 +136,8 @@ class Sequential(Module):
             self.append(module)
         return self
 
-    def pop(self, key):
-        """Take a module out and return it."""
-        module = self[key]
-        del self[key]
-        return module
 
-
-class ModuleList(Module):
+class ModuleList(_Numbered):
     """A list of modules, all of them registered; it has no forward.
 
     >>> layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
@@ -143,18 +149,6 @@ class ModuleList(Module):
         super().__init__()
         if modules is not None:
             self.extend(modules)
-
-    def _fill(self, modules):
-        self._modules = {str(i): module for i, module in enumerate(modules)}
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
-
-    def __dir__(self):
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -175,15 +169,11 @@ class ModuleList(Module):
         return self.extend(modules)
 
     def __add__(self, other):
-        out = ModuleList()
-        for i, module in enumerate(chain(self, other)):
-            out.add_module(str(i), module)
-        return out
+        return ModuleList([*self, *other])
 
     def __repr__(self):
         rows = []  # [first, last, text]: equal neighbours share a line
-        for i, module in enumerate(self):
-            text = repr(module)
+        for i, text in enumerate(map(repr, self)):
             if rows and rows[-1][2] == text:
                 rows[-1][1] = i
             else:
@@ -195,11 +185,6 @@ class ModuleList(Module):
             number = f"({first})" if first == last else f"({first}-{last})"
             lines.append(f"\n  {number}: {'' if first == last else f'{last - first + 1} x '}{_indented(text)}")
         return f"{self._get_name()}({''.join(lines)}\n)"
-
-    def append(self, module):
-        """Add a module at the end; returns self."""
-        self.add_module(str(len(self)), module)
-        return self
 
     def extend(self, modules):
         """Add the modules of an iterable at the end; returns self. Raises TypeError for what is not iterable."""
@@ -213,14 +198,8 @@ class ModuleList(Module):
         """Put a module before position `index`."""
         modules = list(self._modules.values())
         modules.insert(index, module)
-        self.add_module(str(len(self)), module)  # for its checks
+        _add_all(self, [(str(len(self)), module)])  # for its checks
         self._fill(modules)
-
-    def pop(self, key):
-        """Take the module at a position out and return it."""
-        module = self[key]
-        del self[key]
-        return module
 
 
 class ModuleDict(Module):
@@ -240,7 +219,7 @@ class ModuleDict(Module):
         return self._modules[key]
 
     def __setitem__(self, key, module):
-        self.add_module(key, module)
+        _add_all(self, [(key, module)])
 
     def __delitem__(self, key):
         del self._modules[key]

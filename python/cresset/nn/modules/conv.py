@@ -1,13 +1,9 @@
 """Convolutions, transposed ones, and those that find out their input channels at the first call."""
 
-import math
-
-import cresset as torch
-
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedParameter
-from .lazy import LazyModuleMixin
+from .lazy import _LazyLayer
+from .linear import _make_weights
 from .module import Module
 from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
@@ -28,7 +24,7 @@ class _ConvNd(Module):
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"invalid padding string {padding!r}, should be one of same, valid")
-            if padding == "same" and any(s != 1 for s in stride):
+            if padding == "same" and set(stride) != {1}:
                 raise ValueError(f"padding='same' is not supported for strided convolutions, got stride {stride}")
         modes = ("zeros", "reflect", "replicate", "circular")
         if padding_mode not in modes:
@@ -45,27 +41,21 @@ class _ConvNd(Module):
         self.padding_mode = padding_mode
         if padding == "same":
             total = [d * (k - 1) for d, k in zip(dilation, kernel_size, strict=True)]
-            self._reversed_padding_repeated_twice = [side for t in reversed(total) for side in (t // 2, t - t // 2)]
-        elif padding == "valid":
-            self._reversed_padding_repeated_twice = [0, 0] * len(kernel_size)
+            sides = [side for t in reversed(total) for side in (t // 2, t - t // 2)]
         else:
-            self._reversed_padding_repeated_twice = _reverse_repeat_tuple(padding, 2)
-        first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        self.weight = Parameter(torch.empty((first, second // groups, *kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+            sides = [0] * 2 * len(kernel_size) if padding == "valid" else _reverse_repeat_tuple(padding, 2)
+        self._reversed_padding_repeated_twice = sides
+        shapes = self._shapes()
+        _make_weights(self, shapes["weight"], bias and shapes["bias"], device, dtype)
         self.reset_parameters()
+
+    def _shapes(self):
+        first, second = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
+        return {"weight": (first, second // self.groups, *self.kernel_size), "bias": (self.out_channels,)}
 
     def reset_parameters(self):
         """Draw weight and bias anew, evenly spread over ±1/√(channels of a group × size of the kernel)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            if fan_in != 0:
-                bound = 1 / math.sqrt(fan_in)
-                init.uniform_(self.bias, -bound, bound)
+        init._spread_by_fan_in_(self.weight, None if 0 in self.weight.shape[1:] else self.bias)
 
     def extra_repr(self):
         n = len(self.kernel_size)
@@ -94,13 +84,14 @@ class _Convolution(_ConvNd):
                          bias, padding_mode, device, dtype)  # fmt: skip
 
     def _conv_forward(self, input, weight, bias):
-        if self.padding_mode != "zeros":
-            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            return self._function(input, weight, bias, self.stride, 0, self.dilation, self.groups)
-        return self._function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if (mode := self.padding_mode) != "zeros":
+            input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=mode), 0
+        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input):
-        return self._conv_forward(input, self.weight, self.bias)
+        weight, bias = self.weight, self.bias
+        return self._conv_forward(input, weight, bias)
 
 
 class Conv1d(_Convolution):
@@ -139,7 +130,7 @@ class _ConvTransposeNd(_ConvNd):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
                  padding_mode="zeros", device=None, dtype=None):  # fmt: skip
         if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+            raise ValueError(f"{type(self).__name__}: expected padding_mode to be zeros, got {padding_mode}")
         sizes = _SIZES[self._n]
         super().__init__(in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding), sizes(dilation), True,
                          sizes(output_padding), groups, bias, padding_mode, device, dtype)  # fmt: skip
@@ -150,8 +141,8 @@ class _ConvTransposeNd(_ConvNd):
         lead = input.dim() - num_spatial_dims
         if len(output_size) == lead + num_spatial_dims:
             output_size = output_size[lead:]
-        if len(output_size) != num_spatial_dims:
-            raise ValueError(f"output_size must have {num_spatial_dims} or {input.dim()} elements for an input of {input.dim()} dimensions, got {len(output_size)}")
+        if (given := len(output_size)) != num_spatial_dims:
+            raise ValueError(f"output_size must have {num_spatial_dims} or {input.dim()} elements for an input of {input.dim()} dimensions, got {given}")
         extra = []
         for d, wanted in enumerate(output_size):
             spread = (dilation[d] if dilation is not None else 1) * (kernel_size[d] - 1) + 1
@@ -198,46 +189,32 @@ class ConvTranspose3d(_ConvTransposeNd):
     _n, _function = 3, staticmethod(F.conv_transpose3d)
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConv(_LazyLayer):
     """A convolution without in_channels: the first input brings them."""
 
-    def _start_lazy(self, out_channels, bias, device, dtype):
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        self.out_channels = out_channels
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+    _wanted = "in_channels"
 
-    def reset_parameters(self):
-        if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()
-
-    def initialize_parameters(self, input, *args, **kwargs):
-        if not self.has_uninitialized_params():
-            return
+    def _found_in(self, input):
         if input.dim() not in (self._n + 1, self._n + 2):
             raise RuntimeError(f"{type(self).__name__}: expected an input of {self._n + 1} or {self._n + 2} dimensions, got {tuple(input.shape)}")
-        self.in_channels = input.shape[-self._n - 1]
-        if self.in_channels % self.groups:
-            raise ValueError(f"in_channels must be divisible by groups, got {self.in_channels} and {self.groups}")
-        first, second = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
-        self.weight.materialize((first, second // self.groups, *self.kernel_size))
-        if self.bias is not None:
-            self.bias.materialize((self.out_channels,))
-        self.reset_parameters()
+        channels = input.shape[-self._n - 1]
+        if channels % self.groups:
+            raise ValueError(f"in_channels must be divisible by groups, got {channels} and {self.groups}")
+        return channels
 
 
 class _LazyPlain(_LazyConv):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", device=None,
                  dtype=None):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._start_lazy(out_channels, bias, device, dtype)
+        self._start_lazy(bias, device, dtype, out_channels=out_channels)
 
 
 class _LazyTransposed(_LazyConv):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
                  padding_mode="zeros", device=None, dtype=None):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
-        self._start_lazy(out_channels, bias, device, dtype)
+        self._start_lazy(bias, device, dtype, out_channels=out_channels)
 
 
 class LazyConv1d(_LazyPlain, Conv1d):

@@ -1,6 +1,6 @@
 """Modules whose parameters get their shapes from the first input."""
 
-from ..parameter import is_lazy
+from ..parameter import UninitializedParameter, is_lazy
 
 
 class LazyModuleMixin:
@@ -34,6 +34,30 @@ class LazyModuleMixin:
                 destination[prefix + name] = value if is_lazy(value) or keep_vars else value.detach()
 
 
+class _LazyLayer(LazyModuleMixin):
+    """Base of the lazy layers here: attribute `_wanted` and the shapes of the parameters and buffers follow from the first input."""
+
+    def _start_lazy(self, bias, device, dtype, **options):
+        """Sets attributes, and puts tensors without shapes in place of weight and bias."""
+        self.__dict__.update(options)
+        for name in ("weight", "bias")[: 1 + bool(bias)]:
+            setattr(self, name, UninitializedParameter(device=device, dtype=dtype))
+
+    def reset_parameters(self):
+        if getattr(self, self._wanted) and not self.has_uninitialized_params():
+            super().reset_parameters()
+
+    def initialize_parameters(self, input, *args, **kwargs):
+        waiting = [(name, t) for name, t in (*self._parameters.items(), *self._buffers.items()) if is_lazy(t)]
+        if not waiting:
+            return
+        setattr(self, self._wanted, self._found_in(input))
+        shapes = self._shapes()
+        for name, tensor in waiting:
+            tensor.materialize(shapes[name])
+        self.reset_parameters()
+
+
 def _adopt_shapes(module, state_dict, prefix, *_):
     """Loading gives waiting tensors the shapes in the file."""
     for name, value in (*module._parameters.items(), *module._buffers.items()):
@@ -44,10 +68,8 @@ def _adopt_shapes(module, state_dict, prefix, *_):
 
 def _infer_parameters(module, args, kwargs=None):
     module.initialize_parameters(*args, **(kwargs or {}))
-    if module.has_uninitialized_params():
-        raise RuntimeError(f"module {module._get_name()} has not been fully initialized")
-    module._initialize_hook.remove()
-    module._load_hook.remove()
-    del module._initialize_hook, module._load_hook
-    if module.cls_to_become is not None:
-        module.__class__ = module.cls_to_become
+    if waiting := [name for name, value in (*module._parameters.items(), *module._buffers.items()) if is_lazy(value)]:
+        raise RuntimeError(f"{type(module).__name__}: expected initialize_parameters to materialize all tensors, got none of {waiting}")
+    for name in ("_initialize_hook", "_load_hook"):
+        module.__dict__.pop(name).remove()
+    module.__class__ = module.cls_to_become or type(module)

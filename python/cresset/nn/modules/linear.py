@@ -6,9 +6,15 @@ import cresset as torch
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedParameter
-from .lazy import LazyModuleMixin
+from ..parameter import Parameter
+from .lazy import _LazyLayer
 from .module import Module
+
+
+def _make_weights(module, weight, bias, device, dtype):
+    """Registers uninitialized parameters `weight` and `bias` of these shapes; without a shape the parameter is None."""
+    for name, shape in (("weight", weight), ("bias", bias)):
+        module.register_parameter(name, Parameter(torch.empty(shape, device=device, dtype=dtype)) if shape else None)
 
 
 class Identity(Module):
@@ -40,20 +46,12 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(torch.empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        _make_weights(self, (out_features, in_features), bias and (out_features,), device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self):
         """Draw weight and bias anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        init._spread_by_fan_in_(self.weight, self.bias)
 
     def forward(self, input):
         held = self.__dict__["_parameters"]  # half the time of two attributes; those computed elsewhere are not in it
@@ -83,24 +81,19 @@ class Bilinear(Module):
 
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
         if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+            raise ValueError(f"Bilinear: expected in1_features above 0, got {in1_features}")
         super().__init__()
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(torch.empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        _make_weights(self, (out_features, in1_features, in2_features), bias and (out_features,), device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self):
         """Draw weight and bias anew."""
-        bound = 1 / math.sqrt(self.weight.size(1))
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        width = 1 / math.sqrt(self.weight.shape[1])
+        for tensor in filter(torch.is_tensor, (self.weight, self.bias)):
+            init.uniform_(tensor, -width, width)
 
     def forward(self, input1, input2):
         return F.bilinear(input1, input2, self.weight, self.bias)
@@ -110,7 +103,7 @@ class Bilinear(Module):
         return f"{sizes}, bias={self.bias is not None}"
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class LazyLinear(_LazyLayer, Linear):
     """A Linear whose in_features is the size of the last dimension at the first call.
 
     >>> layer = nn.LazyLinear(3)
@@ -118,29 +111,21 @@ class LazyLinear(LazyModuleMixin, Linear):
     (torch.Size([2, 3]), 5)
     """
 
-    cls_to_become = Linear
+    cls_to_become, _wanted = Linear, "in_features"
 
     def __init__(self, out_features, bias=True, device=None, dtype=None):
         super().__init__(0, 0, False)
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        self.out_features = out_features
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
-
-    def reset_parameters(self):
-        if not self.has_uninitialized_params() and self.in_features != 0:
-            super().reset_parameters()
+        self._start_lazy(bias, device, dtype, out_features=out_features)
 
     def initialize_parameters(self, input):
-        if self.has_uninitialized_params():
-            with torch.no_grad():
-                self.in_features = input.shape[-1]
-                self.weight.materialize((self.out_features, self.in_features))
-                if self.bias is not None:
-                    self.bias.materialize((self.out_features,))
-                self.reset_parameters()
-        if self.in_features == 0:
-            self.in_features = input.shape[-1]
+        super().initialize_parameters(input)
+        self.in_features = self.in_features or input.shape[-1]
+
+    def _found_in(self, input):
+        return input.shape[-1]
+
+    def _shapes(self):
+        return {"weight": (self.out_features, self.in_features), "bias": (self.out_features,)}
 
 
 def __getattr__(name):

@@ -10,7 +10,7 @@ from .parametrize import register_parametrization
 
 def _is_orthogonal(Q):
     """Whether the columns are orthonormal, but for rounding."""
-    n, k = Q.size(-2), Q.size(-1)
+    *_, n, k = Q.shape
     if n < k:
         return False
     identity = torch.eye(k, dtype=Q.dtype, device=Q.device)
@@ -34,11 +34,9 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, X):
-        n, k = X.size(-2), X.size(-1)
-        transposed = n < k
-        if transposed:
-            X = X.mT
-            n, k = k, n
+        transposed = X.shape[-2] < X.shape[-1]
+        X = X.mT if transposed else X
+        *_, n, k = X.shape
         if self.orthogonal_map == "householder":
             Q = self._reflections(X)
         else:
@@ -64,7 +62,7 @@ class _Orthogonal(Module):
     def _reflections(X):
         """A product of Householder reflections, their signs on the diagonal."""
         A = X.tril(diagonal=-1)
-        tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
+        tau = 2.0 / A.square().sum(-2).add(1.0)
         return torch.linalg.householder_product(A, tau) * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     @torch.no_grad()
@@ -74,28 +72,35 @@ class _Orthogonal(Module):
         transposed = Q.size(-2) < Q.size(-1)
         if transposed:
             Q = Q.mT
-        n, k = Q.size(-2), Q.size(-1)
-        if not hasattr(self, "base"):
+        *batch, n, k = Q.shape
+        if "base" not in self._buffers:
             if self.orthogonal_map != "householder":
                 raise NotImplementedError(
                     "orthogonal: matrix_exp and cayley take assignments only with use_trivialization=True."
                 )
             # The reflections that make Q; the signs of R go on the diagonal, which they leave free.
             A, tau = torch.geqrf(Q)
-            A.diagonal(dim1=-2, dim2=-1).sign_()
-            A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
+            signs = A.diagonal(dim1=-2, dim2=-1).sign_()
+            signs[tau == 0.0] *= -1
             return A.mT if transposed else A
         if n == k:
             Q = Q.clone() if _is_orthogonal(Q) else _orthogonalised(Q)
         else:
             # What is missing to a basis is orthogonal to the columns with probability 1.
-            N = torch.randn(*(Q.size()[:-2] + (n, n - k)), dtype=Q.dtype, device=Q.device)
-            Q = _orthogonalised(torch.cat([Q, N], dim=-1))
+            rest = torch.randn(*batch, n, n - k, dtype=Q.dtype, device=Q.device)
+            Q = _orthogonalised(torch.cat([Q, rest], dim=-1))
         self.base = Q
         # The lower triangle of -I makes the skew matrix 0, and no reflections of sign -1.
         start = torch.zeros_like(Q)[..., :k]
         start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start.mT if transposed else start
+
+
+def _tensor_of(module, name):
+    tensor = getattr(module, name, None)
+    if isinstance(tensor, torch.Tensor):
+        return tensor
+    raise ValueError(f"Module '{module}' has neither a parameter nor a buffer '{name}'")
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
@@ -110,13 +115,12 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(3), atol=1e-5)
     True
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, torch.Tensor):
-        raise ValueError(f"Module '{module}' has neither a parameter nor a buffer '{name}'")
+    weight = _tensor_of(module, name)
     if weight.ndim < 2:
         raise ValueError(f"orthogonal: expected matrices, got a tensor of {weight.ndim} dimensions.")
     if orthogonal_map is None:
-        orthogonal_map = "matrix_exp" if weight.size(-2) == weight.size(-1) or weight.is_complex() else "householder"
+        rows, columns = weight.shape[-2:]
+        orthogonal_map = "matrix_exp" if weight.is_complex() or rows == columns else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
         raise ValueError(f'orthogonal: expected orthogonal_map to be "matrix_exp", "cayley" or "householder", got {orthogonal_map}')
     register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization), unsafe=True)
@@ -208,9 +212,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     >>> list(layer.state_dict())[1:]
     ['parametrizations.weight.original', 'parametrizations.weight.0._u', 'parametrizations.weight.0._v']
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, torch.Tensor):
-        raise ValueError(f"module '{module}' has neither a parameter nor a buffer '{name}'")
+    weight = _tensor_of(module, name)
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))

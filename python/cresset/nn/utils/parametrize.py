@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 
 import cresset as torch
 
@@ -43,6 +44,20 @@ def _refill(original, value):
         original.data = value.detach()
 
 
+def _inverse(parametrization, value):
+    """The right inverse of a value; the value where there is none."""
+    with contextlib.suppress(NotImplementedError):
+        return getattr(parametrization, "right_inverse", lambda same: same)(value)
+    return value
+
+
+def _check_kept(new, shape, dtype, subject):
+    """ValueError unless `new` is a tensor of this shape and dtype."""
+    got = (tuple(new.shape), new.dtype) if isinstance(new, torch.Tensor) else type(new).__name__
+    if got != (tuple(shape), dtype):
+        raise ValueError(f"{subject}: expected a tensor of shape {tuple(shape)} and dtype {dtype} unless unsafe=True, got {got}")
+
+
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, applied in order, and what they start from: `original`, or `original0`, `original1`, ...
 
@@ -62,32 +77,22 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         before = original.shape, original.dtype
         with torch.no_grad():
-            new = original
-            for module in reversed(modules):
-                if hasattr(module, "right_inverse"):
-                    with contextlib.suppress(NotImplementedError):
-                        new = module.right_inverse(new)
-        self.is_tensor = isinstance(new, torch.Tensor)
+            start = functools.reduce(lambda value, step: _inverse(step, value), reversed(modules), original)
+        self.is_tensor = isinstance(start, torch.Tensor)
         if self.is_tensor:
-            if original.dtype != new.dtype:
-                raise ValueError(f"right_inverse: one tensor keeps its dtype, got {new.dtype}, expected {original.dtype}")
-            _refill(original, new)
+            if start.dtype != original.dtype:
+                raise ValueError(f"right_inverse: one tensor keeps its dtype, got {start.dtype}, expected {original.dtype}")
+            _refill(original, start)
             _register(self, "original", original)
         else:
-            if not isinstance(new, (list, tuple)):
-                raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(new).__name__}")
-            self.ntensors = len(new)
-            for i, tensor in enumerate(new):
-                if not isinstance(tensor, torch.Tensor):
-                    raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(tensor).__name__} at {i}")
+            wrong = start if not isinstance(start, (list, tuple)) else next((t for t in start if not isinstance(t, torch.Tensor)), None)
+            if wrong is not None:
+                raise ValueError(f"right_inverse: expected a tensor or a sequence of them, got {type(wrong).__name__}")
+            self.ntensors = len(start)
+            for i, tensor in enumerate(start):
                 _register(self, f"original{i}", Parameter(tensor, original.requires_grad) if isinstance(original, Parameter) else tensor)
         if not unsafe:
-            out = self()
-            if not isinstance(out, torch.Tensor):
-                raise ValueError(f"a parametrization must return a tensor, got {type(out).__name__}")
-            if (out.shape, out.dtype) != before:
-                raise ValueError(f"registering a parametrization may not change shape and dtype: got {tuple(out.shape)} and {out.dtype}, "
-                                 f"expected {tuple(before[0])} and {before[1]}; unsafe=True allows it")  # fmt: skip
+            _check_kept(self(), *before, "a parametrization")
 
     def _originals(self):
         return (self.original,) if self.is_tensor else tuple(getattr(self, f"original{i}") for i in range(self.ntensors))
@@ -95,10 +100,10 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value):
         """Set the originals so that the tensor becomes `value`, as far as the parametrizations can invert."""
         with torch.no_grad():
-            for module in reversed(list(self)):
-                if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse")
-                value = module.right_inverse(value)
+            for step in reversed(list(self)):
+                if getattr(step, "right_inverse", None) is None:
+                    raise RuntimeError(f"right_inverse: expected every parametrization to have it, got {type(step).__name__}, which has none")
+                value = step.right_inverse(value)
             values = (value,) if self.is_tensor else tuple(value)
             if len(values) != len(self._originals()):
                 raise ValueError(f"'right_inverse' must return {len(self._originals())} tensors, got {len(values)}")
@@ -129,9 +134,8 @@ def _inject_class(module):
             out.__class__ = type(own.__name__, own.__bases__, {k: v for k, v in vars(own).items() if k not in ("__dict__", "__weakref__")})
         return memo[id(self)]
 
-    body = {"__getstate__": no_pickle, "__module__": cls.__module__}
-    if not hasattr(cls, "__deepcopy__"):
-        body["__deepcopy__"] = deepcopied
+    copied = getattr(cls, "__deepcopy__", deepcopied)
+    body = {"__getstate__": no_pickle, "__module__": cls.__module__, "__deepcopy__": copied}
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
 
 
@@ -165,32 +169,36 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     True
     """
     parametrization.train(module.training)
-    if is_parametrized(module, tensor_name):
-        if not unsafe:
-            before = getattr(module, tensor_name)
-            after = parametrization(before)
-            if not isinstance(after, torch.Tensor) or after.shape != before.shape or after.dtype != before.dtype:
-                raise ValueError(f"registering a parametrization may not change shape and dtype of '{tensor_name}'; unsafe=True allows it")
-            if hasattr(parametrization, "right_inverse"):
-                with contextlib.suppress(NotImplementedError):
-                    back = parametrization.right_inverse(before)
-                    if not isinstance(back, torch.Tensor) or back.shape != before.shape or back.dtype != before.dtype:
-                        raise ValueError("right_inverse of a further parametrization must return a tensor of the same shape and dtype")
-        parametrizations = module.parametrizations[tensor_name]
-        parametrizations.append(parametrization)
-        parametrizations.unsafe |= unsafe
-    elif tensor_name in module._buffers or tensor_name in module._parameters:
-        original = getattr(module, tensor_name)
-        parametrizations = ParametrizationList([parametrization], original, unsafe)
-        delattr(module, tensor_name)
-        if not is_parametrized(module):
-            _inject_class(module)
-            module.parametrizations = ModuleDict()
-        _inject_property(module, tensor_name)
-        module.parametrizations[tensor_name] = parametrizations
-    else:
-        raise ValueError(f"module '{type(module).__name__}' has no parameter, buffer or parametrized tensor '{tensor_name}'")
+    known = _steps_of(module, tensor_name)
+    if known is None:
+        _start(module, tensor_name, parametrization, unsafe)
+        return module
+    if not unsafe:
+        now = getattr(module, tensor_name)
+        _check_kept(parametrization(now), now.shape, now.dtype, f"a further parametrization of '{tensor_name}'")
+        _check_kept(_inverse(parametrization, now), now.shape, now.dtype, f"right_inverse of a further parametrization of '{tensor_name}'")
+    known.append(parametrization)
+    known.unsafe |= unsafe
     return module
+
+
+def _steps_of(module, name):
+    """The parametrizations of a tensor, or None."""
+    return module.parametrizations[name] if is_parametrized(module, name) else None
+
+
+def _start(module, name, parametrization, unsafe):
+    """Replaces a parameter or buffer by a property that computes it."""
+    table = next((table for table in (module._parameters, module._buffers) if name in table), None)
+    if table is None:
+        raise ValueError(f"module '{type(module).__name__}' has no parameter, buffer or parametrized tensor '{name}'")
+    steps = ParametrizationList([parametrization], table[name], unsafe)
+    delattr(module, name)
+    if not is_parametrized(module):
+        _inject_class(module)
+        module.add_module("parametrizations", ModuleDict())
+    _inject_property(module, name)
+    module.parametrizations.update({name: steps})
 
 
 def is_parametrized(module, tensor_name=None):
@@ -214,25 +222,24 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     >>> type(nn.utils.parametrize.remove_parametrizations(layer, "weight")).__name__
     'Linear'
     """
-    if not is_parametrized(module, tensor_name):
-        raise ValueError(f"module {type(module).__name__} does not have a parametrization on {tensor_name}")
-    parametrizations = module.parametrizations[tensor_name]
-    originals = parametrizations._originals()
-    original = originals[0]
+    steps = _steps_of(module, tensor_name)
+    if steps is None:
+        raise ValueError(f"remove_parametrizations: expected a parametrized tensor of {type(module).__name__}, got '{tensor_name}'")
+    original = steps._originals()[0]
+    if not (leave_parametrized or steps.is_tensor):
+        raise ValueError(f"remove_parametrizations: '{tensor_name}' is computed from several tensors, so leave_parametrized must be True")
     if leave_parametrized:
         with torch.no_grad():
             value = getattr(module, tensor_name).detach()
-        if parametrizations.is_tensor:
+        if steps.is_tensor:
             _refill(original, value)
         else:
             original = Parameter(value, original.requires_grad) if isinstance(original, Parameter) else value
-    elif not parametrizations.is_tensor:
-        raise ValueError("cannot leave unparametrized (`leave_parametrized=False`) a tensor that is computed from several")
     delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
+    module.parametrizations.pop(tensor_name)
     _register(module, tensor_name, original)
     if not is_parametrized(module):
-        delattr(module, "parametrizations")
+        del module.parametrizations
         module.__class__ = type(module).__bases__[0]
     return module
 

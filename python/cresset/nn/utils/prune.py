@@ -6,6 +6,8 @@ from numbers import Integral, Real
 
 import cresset as torch
 
+from . import _hooked
+
 
 def _count(amount, size):
     """How many of `size` an amount is: a number of them, or a share. TypeError and ValueError for what is neither."""
@@ -25,6 +27,14 @@ def _whole(mask, dim, rows):
     return mask
 
 
+def _scores_of(tensor, importance_scores):
+    """The scores by which to prune: those given, or the tensor itself."""
+    scores = tensor if importance_scores is None else importance_scores
+    if scores.shape != tensor.shape:
+        raise AssertionError(f"expected importance_scores of shape {tuple(tensor.shape)}, got {tuple(scores.shape)}")
+    return scores
+
+
 class BasePruningMethod(abc.ABC):
     """A way to prune: subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE, unstructured, structured or global.
 
@@ -33,7 +43,8 @@ class BasePruningMethod(abc.ABC):
     """
 
     def __call__(self, module, inputs):
-        setattr(module, self._tensor_name, self.apply_mask(module))
+        masked = self.apply_mask(module)
+        setattr(module, self._tensor_name, masked)
 
     @abc.abstractmethod
     def compute_mask(self, t, default_mask):
@@ -41,38 +52,33 @@ class BasePruningMethod(abc.ABC):
 
     def apply_mask(self, module):
         """The tensor of the module times its mask. AssertionError when it was not pruned."""
-        if self._tensor_name is None:
-            raise AssertionError(f"Module {module} has to be pruned")
-        original = getattr(module, self._tensor_name + "_orig")
-        return getattr(module, self._tensor_name + "_mask").to(dtype=original.dtype) * original
+        name = self._tensor_name
+        if name is None:
+            raise AssertionError(f"apply_mask: expected a module that was pruned, got {module}")
+        original = getattr(module, name + "_orig")
+        return getattr(module, name + "_mask").to(dtype=original.dtype) * original
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
         """Prune tensor `name` of a module; a tensor pruned before combines its masks. Returns the method as registered."""
-        method = cls(*args, **kwargs)
-        method._tensor_name = name
-        old = [n for n, h in module._forward_pre_hooks.items() if isinstance(h, BasePruningMethod) and h._tensor_name == name]
-        if old:
-            before = module._forward_pre_hooks.pop(old[0])
-            container = before if isinstance(before, PruningContainer) else PruningContainer(before)
-            container.add_pruning_method(method)
-            method = container
-        original = getattr(module, name + "_orig") if old else getattr(module, name)
-        scores = original if importance_scores is None else importance_scores
-        if scores.shape != original.shape:
-            raise AssertionError(f"importance_scores should have shape {tuple(original.shape)}, got {tuple(scores.shape)}")
-        mask = getattr(module, name + "_mask") if old else torch.ones_like(original, dtype=original.dtype)
-        mask = method.compute_mask(scores.detach(), default_mask=mask.detach())
-        if not old:
-            del module._parameters[name]
-            module.register_parameter(name + "_orig", original)
-        if name + "_mask" in module._buffers:
-            module._buffers[name + "_mask"] = mask
-        else:
-            module.register_buffer(name + "_mask", mask)
-        setattr(module, name, method.apply_mask(module))
-        module.register_forward_pre_hook(method)
-        return method
+        hook = cls(*args, **kwargs)
+        hook._tensor_name = name
+        number = _hooked.number_of(module, BasePruningMethod, name, "_tensor_name")
+        fresh = number is None
+        if not fresh:
+            before = module._forward_pre_hooks.pop(number)
+            whole = before if isinstance(before, PruningContainer) else PruningContainer(before)
+            whole.add_pruning_method(hook)
+            hook = whole
+        original = getattr(module, name if fresh else name + "_orig")
+        mask = torch.ones_like(original) if fresh else getattr(module, name + "_mask")
+        mask = hook.compute_mask(_scores_of(original, importance_scores).detach(), default_mask=mask.detach())
+        if fresh:
+            module.register_parameter(name + "_orig", module._parameters.pop(name))
+        module._buffers[name + "_mask"] = mask
+        hook(module, None)
+        module.register_forward_pre_hook(hook)
+        return hook
 
     def prune(self, t, default_mask=None, importance_scores=None):
         """A pruned copy of a tensor.
@@ -80,20 +86,17 @@ class BasePruningMethod(abc.ABC):
         >>> nn.utils.prune.L1Unstructured(1).prune(torch.tensor([1.0, 2.0])).tolist()
         [0.0, 2.0]
         """
-        scores = t if importance_scores is None else importance_scores
-        if scores.shape != t.shape:
-            raise AssertionError(f"importance_scores should have shape {tuple(t.shape)}, got {tuple(scores.shape)}")
+        scores = _scores_of(t, importance_scores)
         return t * self.compute_mask(scores, torch.ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module):
         """Make the tensor a parameter again, pruned for good."""
         name = self._tensor_name
-        weight = self.apply_mask(module)
-        if hasattr(module, name):
-            delattr(module, name)
+        masked = self.apply_mask(module).data
+        module.__dict__.pop(name, None)
         original = module._parameters.pop(name + "_orig")
-        original.data = weight.data
-        del module._buffers[name + "_mask"]
+        original.data = masked
+        module._buffers.pop(name + "_mask")
         setattr(module, name, original)
 
 
@@ -109,8 +112,8 @@ class PruningContainer(BasePruningMethod):
         self._pruning_methods = ()
         methods = tuple(args[0]) if len(args) == 1 and isinstance(args[0], Iterable) else args
         self._tensor_name = methods[0]._tensor_name if methods and hasattr(methods[0], "_tensor_name") else None
-        for method in methods:
-            self.add_pruning_method(method)
+        for one in methods:
+            self.add_pruning_method(one)
 
     def add_pruning_method(self, method):
         """Add a way to prune. TypeError for what is none, ValueError for one of another tensor."""
@@ -118,13 +121,13 @@ class PruningContainer(BasePruningMethod):
             raise TypeError(f"{type(method)} is no subclass of BasePruningMethod")
         if method is not None and self._tensor_name is not None and self._tensor_name != getattr(method, "_tensor_name", self._tensor_name):
             raise ValueError(f"add_pruning_method: expected one for the parameter '{self._tensor_name}', got '{method._tensor_name}'")
-        self._pruning_methods += (method,)
+        self._pruning_methods = (*self._pruning_methods, method)
 
     def __len__(self):
         return len(self._pruning_methods)
 
     def __iter__(self):
-        return iter(self._pruning_methods)
+        yield from self._pruning_methods
 
     def __getitem__(self, index):
         return self._pruning_methods[index]
@@ -132,22 +135,18 @@ class PruningContainer(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         """The mask of the last method on what the mask so far has left."""
         method, mask = self._pruning_methods[-1], default_mask.to(dtype=t.dtype)
-        if method.PRUNING_TYPE == "unstructured":
-            chosen = mask == 1
-        elif method.PRUNING_TYPE == "structured":
+        kind, new = method.PRUNING_TYPE, mask.clone()
+        if kind not in ("unstructured", "structured", "global"):
+            raise ValueError(f"expected a PRUNING_TYPE of unstructured, structured or global, got {kind}")
+        if kind == "structured":
             dim = method.dim % t.dim() if hasattr(method, "dim") else 0
             alive = mask.sum([d for d in range(t.dim()) if d != dim]) != 0
             rows = alive.nonzero().squeeze(1)
             part = method.compute_mask(t.index_select(dim, rows), default_mask=mask.index_select(dim, rows))
-            out = mask.clone()
-            out.transpose(0, dim)[rows] = part.transpose(0, dim)
-            return out
-        elif method.PRUNING_TYPE == "global":
-            chosen = torch.ones_like(mask, dtype=torch.bool)
+            new.transpose(0, dim)[rows] = part.transpose(0, dim)
         else:
-            raise ValueError(f"unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
-        new = mask.clone()
-        new[chosen] = method.compute_mask(t[chosen], default_mask=mask[chosen]).to(mask.dtype)
+            chosen = mask == 1 if kind == "unstructured" else torch.ones_like(mask, dtype=torch.bool)
+            new[chosen] = method.compute_mask(t[chosen], default_mask=mask[chosen]).to(mask.dtype)
         return new
 
 
@@ -183,7 +182,7 @@ class RandomUnstructured(BasePruningMethod):
 
     def compute_mask(self, t, default_mask):
         count = _count(self.amount, t.nelement())
-        mask = default_mask.clone(memory_format=torch.contiguous_format)
+        mask = default_mask.contiguous().clone()
         if count:
             mask.view(-1)[self._scores(t).reshape(-1).topk(count, largest=False)[1]] = 0
         return mask
@@ -258,9 +257,15 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t, default_mask):
-        if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"expected a mask of shape {tuple(default_mask.shape)}, got {tuple(self.mask.shape)}")
-        return default_mask * self.mask.to(dtype=default_mask.dtype)
+        mask, expected = self.mask, default_mask.shape
+        if mask.shape != expected:
+            raise AssertionError(f"expected a mask of shape {tuple(expected)}, got {tuple(mask.shape)}")
+        return default_mask * mask.to(dtype=default_mask.dtype)
+
+
+def _pruned(method, module, name, *args, **kwargs):
+    method.apply(module, name, *args, **kwargs)
+    return module
 
 
 def identity(module, name):
@@ -269,8 +274,7 @@ def identity(module, name):
     >>> type(nn.utils.prune.identity(nn.Linear(2, 2), "weight").weight_mask).__name__
     'Tensor'
     """
-    Identity.apply(module, name)
-    return module
+    return _pruned(Identity, module, name)
 
 
 def random_unstructured(module, name, amount):
@@ -279,8 +283,7 @@ def random_unstructured(module, name, amount):
     >>> int(nn.utils.prune.random_unstructured(nn.Linear(2, 2), "weight", 0.5).weight_mask.sum())
     2
     """
-    RandomUnstructured.apply(module, name, amount)
-    return module
+    return _pruned(RandomUnstructured, module, name, amount)
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
@@ -289,8 +292,7 @@ def l1_unstructured(module, name, amount, importance_scores=None):
     >>> int(nn.utils.prune.l1_unstructured(nn.Linear(2, 2), "weight", 1).weight_mask.sum())
     3
     """
-    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
-    return module
+    return _pruned(L1Unstructured, module, name, amount, importance_scores=importance_scores)
 
 
 def random_structured(module, name, amount, dim):
@@ -299,8 +301,7 @@ def random_structured(module, name, amount, dim):
     >>> int(nn.utils.prune.random_structured(nn.Linear(2, 3), "weight", 1, dim=0).weight_mask.sum())
     4
     """
-    RandomStructured.apply(module, name, amount, dim)
-    return module
+    return _pruned(RandomStructured, module, name, amount, dim)
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
@@ -309,8 +310,7 @@ def ln_structured(module, name, amount, n, dim, importance_scores=None):
     >>> int(nn.utils.prune.ln_structured(nn.Linear(2, 3), "weight", 1, n=2, dim=1).weight_mask.sum())
     3
     """
-    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
-    return module
+    return _pruned(LnStructured, module, name, amount, n, dim, importance_scores=importance_scores)
 
 
 def custom_from_mask(module, name, mask):
@@ -319,8 +319,7 @@ def custom_from_mask(module, name, mask):
     >>> nn.utils.prune.custom_from_mask(nn.Linear(1, 2), "bias", torch.tensor([0.0, 1.0])).bias_mask.tolist()
     [0.0, 1.0]
     """
-    CustomFromMask.apply(module, name, mask)
-    return module
+    return _pruned(CustomFromMask, module, name, mask)
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
@@ -335,15 +334,12 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         raise TypeError(f"global_unstructured(): parameters is not an Iterable, got {type(parameters).__name__}")
     parameters, given = list(parameters), importance_scores or {}
     method = pruning_method(**kwargs)
-    if method.PRUNING_TYPE != "unstructured":
-        raise TypeError(f'only "unstructured" PRUNING_TYPE supported for the `pruning_method`, got {method.PRUNING_TYPE}')
+    if (kind := method.PRUNING_TYPE) != "unstructured":
+        raise TypeError(f"global_unstructured: expected an unstructured pruning_method, got one that is {kind}")
     tensors = [getattr(module, name) for module, name in parameters]
     scores = torch.cat([given.get(key, tensor).detach().reshape(-1) for key, tensor in zip(parameters, tensors, strict=True)])
     masks = torch.cat([getattr(m, n + "_mask", torch.ones_like(t)).reshape(-1) for (m, n), t in zip(parameters, tensors, strict=True)])
-    container = PruningContainer()
-    container._tensor_name = method._tensor_name = "temp"
-    container.add_pruning_method(method)
-    final, start = container.compute_mask(scores, masks), 0
+    final, start = PruningContainer(method).compute_mask(scores, masks), 0
     for (module, name), tensor in zip(parameters, tensors, strict=True):
         custom_from_mask(module, name, final[start : start + tensor.numel()].view(tensor.shape))
         start += tensor.numel()
@@ -355,12 +351,7 @@ def remove(module, name):
     >>> list(nn.utils.prune.remove(nn.utils.prune.identity(nn.Linear(1, 1), "bias"), "bias").state_dict())
     ['weight', 'bias']
     """
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"Parameter '{name}' of module {module} is not pruned, so no pruning can be removed")
+    return _hooked.take_off(module, BasePruningMethod, name, "remove", "_tensor_name")
 
 
 def is_pruned(module):

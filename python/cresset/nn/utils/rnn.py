@@ -29,18 +29,16 @@ class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorte
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
         if batch_sizes is None and isinstance(data, (list, tuple)) and len(data) == 2:
             data, batch_sizes = data
-        if unsorted_indices is None:
-            unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
             raise ValueError("PackedSequence: batch_sizes are needed beside the data")
-        if batch_sizes.device.type != "cpu":
-            raise ValueError(f"batch_sizes should always be on CPU, got {batch_sizes.device}")
-        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+        if (device := batch_sizes.device.type) != "cpu":
+            raise ValueError(f"PackedSequence: expected batch_sizes on the CPU, got them on {device}")
+        back = invert_permutation(sorted_indices) if unsorted_indices is None else unsorted_indices
+        return super().__new__(cls, data, batch_sizes, sorted_indices, back)
 
     def to(self, *args, **kwargs):
         """The same sequences with data of another device or dtype."""
-        data = self.data.to(*args, **kwargs)
-        if data is self.data:
+        if (data := self.data.to(*args, **kwargs)) is self.data:
             return self
         where = {key: kwargs[key] for key in ("non_blocking", "copy") if key in kwargs}
         order = [None if t is None else t.to(data.device, **where) for t in (self.sorted_indices, self.unsorted_indices)]
@@ -100,7 +98,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     lengths = torch.as_tensor(lengths, dtype=torch.int64).cpu()
     sorted_indices = None
     if not enforce_sorted:
-        lengths, sorted_indices = torch.sort(lengths, descending=True)
+        lengths, sorted_indices = lengths.sort(descending=True)
         input = input.index_select(0 if batch_first else 1, sorted_indices.to(input.device))
     if batch_first:
         input = input.transpose(0, 1)
@@ -177,7 +175,8 @@ def pack_sequence(sequences, enforce_sorted=True):
     [2, 1, 3]
     """
     lengths = torch.tensor([s.size(0) for s in sequences], dtype=torch.int64)
-    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+    padded = pad_sequence(sequences)
+    return pack_padded_sequence(padded, lengths, False, enforce_sorted)
 
 
 def unpack_sequence(packed_sequences):

@@ -5,9 +5,10 @@ import cresset as torch
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..parameter import Parameter
+from . import _hooked
 
 
-class SpectralNorm:
+class SpectralNorm(_hooked.Recomputed):
     """The hook: computes the weight from `name_orig` and the vectors `name_u` and `name_v` before every call.
 
     >>> layer = nn.utils.spectral_norm(nn.Linear(2, 2))
@@ -29,8 +30,7 @@ class SpectralNorm:
 
     def compute_weight(self, module, do_power_iteration):
         """The weight over its largest singular value."""
-        weight = getattr(module, self.name + "_orig")
-        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
             with torch.no_grad():
@@ -43,13 +43,13 @@ class SpectralNorm:
     def remove(self, module):
         """Make the weight a parameter again."""
         with torch.no_grad():
-            weight = self.compute_weight(module, do_power_iteration=False)
+            whole = self.compute_weight(module, False)
         for name in ("", "_u", "_v", "_orig"):
             delattr(module, self.name + name)
-        module.register_parameter(self.name, Parameter(weight.detach()))
+        module.register_parameter(self.name, Parameter(whole.detach()))
 
-    def __call__(self, module, inputs):
-        setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
+    def _set(self, module, do_power_iteration):
+        setattr(module, self.name, self.compute_weight(module, do_power_iteration))
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
@@ -58,8 +58,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     >>> list(nn.utils.spectral_norm(nn.Linear(4, 3)).state_dict())
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
-    if any(isinstance(hook, SpectralNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
-        raise RuntimeError(f"cannot register two spectral_norm hooks on the same parameter {name}")
+    _hooked.refuse_second(module, SpectralNorm, name, "spectral_norm")
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -83,9 +82,4 @@ def remove_spectral_norm(module, name="weight"):
     >>> list(nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(2, 2))).state_dict())
     ['bias', 'weight']
     """
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    return _hooked.take_off(module, SpectralNorm, name, "remove_spectral_norm")

@@ -3,10 +3,11 @@
 import warnings
 
 from ..parameter import Parameter
+from . import _hooked
 from .parametrizations import _norm_except
 
 
-class WeightNorm:
+class WeightNorm(_hooked.Recomputed):
     """The hook: computes the weight from `name_g` and `name_v` before every call.
 
     >>> layer = nn.utils.weight_norm(nn.Linear(2, 2))
@@ -25,13 +26,10 @@ class WeightNorm:
 
     def remove(self, module):
         """Make the weight a parameter again."""
-        weight = self.compute_weight(module)
-        delattr(module, self.name)
-        del module._parameters[self.name + "_g"], module._parameters[self.name + "_v"]
-        setattr(module, self.name, Parameter(weight.detach()))
-
-    def __call__(self, module, inputs):
-        setattr(module, self.name, self.compute_weight(module))
+        whole = Parameter(self.compute_weight(module).detach())
+        for part in ("", "_g", "_v"):
+            delattr(module, self.name + part)
+        setattr(module, self.name, whole)
 
 
 def weight_norm(module, name="weight", dim=0):
@@ -42,14 +40,11 @@ def weight_norm(module, name="weight", dim=0):
     (torch.Size([3, 1]), torch.Size([3, 4]))
     """
     warnings.warn("nn.utils.weight_norm is deprecated; use nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
-    if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
-        raise RuntimeError(f"cannot register two weight_norm hooks on the same parameter {name}")
-    hook = WeightNorm(name, dim)
-    weight = getattr(module, name)
-    del module._parameters[name]
-    module.register_parameter(name + "_g", Parameter(_norm_except(weight.detach(), hook.dim)))
-    module.register_parameter(name + "_v", Parameter(weight.data))
-    setattr(module, name, hook.compute_weight(module))
+    _hooked.refuse_second(module, WeightNorm, name, "weight_norm")
+    hook, whole = WeightNorm(name, dim), module._parameters.pop(name).data
+    for part, value in (("_g", _norm_except(whole, hook.dim)), ("_v", whole)):
+        module.register_parameter(name + part, Parameter(value))
+    hook._set(module)
     module.register_forward_pre_hook(hook)
     return module
 
@@ -60,9 +55,4 @@ def remove_weight_norm(module, name="weight"):
     >>> list(nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(2, 2))).state_dict())
     ['bias', 'weight']
     """
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    return _hooked.take_off(module, WeightNorm, name, "remove_weight_norm")

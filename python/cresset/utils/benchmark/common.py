@@ -93,11 +93,10 @@ class TaskSpec:
     @property
     def title(self):
         """The label and the one below it, or the statement."""
-        if self.label is not None:
-            return self.label + (f": {self.sub_label}" if self.sub_label else "")
-        if "\n" not in self.stmt:
-            return self.stmt + (f": {self.sub_label}" if self.sub_label else "")
-        return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{textwrap.indent(self.stmt, '  ')}"
+        name, below = self.stmt if self.label is None else self.label, self.sub_label
+        if self.label is None and "\n" in name:
+            return "stmt:" + (f" ({below})" if below else "") + "\n" + textwrap.indent(name, "  ")
+        return f"{name}: {below}" if below else name
 
     def setup_str(self):
         """What is run before, as it is printed; nothing for nothing."""
@@ -146,7 +145,7 @@ class Measurement:
     @property
     def times(self):
         """Seconds of one execution, for each run."""
-        return [t / self.number_per_run for t in self.raw_times]
+        return [total / self.number_per_run for total in self.raw_times]
 
     def _quantile(self, share):
         if self._sorted is None or len(self._sorted) != len(self.raw_times):
@@ -189,7 +188,7 @@ class Measurement:
 
     def meets_confidence(self, threshold=_SPREAD):
         """Whether the middle half is narrower than a share of the median."""
-        return self.iqr / self.median < threshold
+        return self.iqr < threshold * self.median
 
     @property
     def title(self):
@@ -204,7 +203,8 @@ class Measurement:
     @property
     def as_row_name(self):
         """Its name in a table."""
-        return self.sub_label or self.stmt or "[Unknown]"
+        names = (self.sub_label, self.stmt, "[Unknown]")
+        return next(filter(None, names))
 
     def __repr__(self):
         unit, scale = select_unit(self.median)

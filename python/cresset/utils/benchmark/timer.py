@@ -55,20 +55,20 @@ class Timer:
                  num_threads=1, language=Language.PYTHON):  # fmt: skip
         if not isinstance(stmt, str):
             raise ValueError("expected stmt to be a str.")
-        if language in (Language.CPP, "cpp", "c++"):
+        if language in ("c++", "cpp", Language.CPP):
             raise RuntimeError("Timer: C++ statements are not timed here; write a benchmark in C++")
         if language not in (Language.PYTHON, "py", "python"):
-            raise ValueError(f"Invalid language `{language}`.")
+            raise ValueError(f"Timer: expected Python as language, got {language}")
         if global_setup:
             raise ValueError(f"global_setup is C++ only, got `{global_setup}`; move that code to `setup`.")
-        self._globals = {**(globals or {})}
-        self._globals.setdefault("torch", torch)
+        self._globals = {"torch": torch, **(globals or {})}
         stmt, setup = (textwrap.dedent(text).strip("\n").rstrip() for text in (stmt, setup))
         self._spec = TaskSpec(stmt, setup, "", label, sub_label, description, env, num_threads)
         self._timer = timeit.Timer(stmt, setup, timer, self._globals)
 
     def _time(self, number):
-        return max(self._timer.timeit(number), 1e-9)  # clocks may be coarse
+        taken = self._timer.timeit(number)
+        return max(taken, 1e-9)  # clocks may be coarse
 
     def timeit(self, number=1000000):
         """One measurement of `number` executions, after a few that are not counted."""
@@ -78,11 +78,11 @@ class Timer:
 
     def repeat(self, repeat=-1, number=-1):
         """Not offered: see `blocked_autorange`."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
+        raise NotImplementedError("Timer: expected blocked_autorange, which repeats too, got repeat")
 
     def autorange(self, callback=None):
         """Not offered: see `blocked_autorange`."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
+        raise NotImplementedError("Timer: expected blocked_autorange, which says how often it ran, got autorange")
 
     def _block_size(self, min_run_time):
         """How many executions take long enough that the clock's own time does not count."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import operator
 import warnings
 from typing import Generic, TypeVar
 
@@ -36,10 +37,10 @@ class Dataset(Generic[T_co]):
     """
 
     def __getitem__(self, index):
-        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+        raise NotImplementedError(f"Dataset: expected a subclass with __getitem__, got {type(self).__name__}")
 
     def __add__(self, other):
-        return ConcatDataset([self, other])
+        return ConcatDataset((self, other))
 
 
 class IterableDataset(Dataset[T_co]):
@@ -58,10 +59,10 @@ class IterableDataset(Dataset[T_co]):
     """
 
     def __iter__(self):
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+        raise NotImplementedError(f"IterableDataset: expected a subclass with __iter__, got {type(self).__name__}")
 
     def __add__(self, other):
-        return ChainDataset([self, other])
+        return ChainDataset((self, other))
 
 
 class TensorDataset(Dataset):
@@ -79,15 +80,15 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, *tensors):
-        if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
-            raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
+        if len(lengths := {len(tensor) for tensor in tensors}) > 1:
+            raise AssertionError(f"TensorDataset: expected tensors of one length, got {sorted(lengths)}")
 
     def __getitem__(self, index):
-        return tuple(tensor[index] for tensor in self.tensors)
+        return tuple(map(operator.itemgetter(index), self.tensors))
 
     def __len__(self):
-        return self.tensors[0].size(0)
+        return len(self.tensors[0])
 
 
 class StackDataset(Dataset):
@@ -104,14 +105,14 @@ class StackDataset(Dataset):
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but both types are given.")
+            raise ValueError(f"StackDataset: expected all datasets by place or all by name, got {len(args)} by place and {len(kwargs)} by name")
         self.datasets = args or kwargs
         parts = self._parts()
         if not parts:
-            raise ValueError("At least one dataset should be passed")
+            raise ValueError("StackDataset: expected datasets, got none")
         self._length = len(parts[0])
-        if any(len(part) != self._length for part in parts):
-            raise ValueError("Size mismatch between datasets")
+        if len(lengths := set(map(len, parts))) > 1:
+            raise ValueError(f"StackDataset: expected datasets of one length, got {sorted(lengths)}")
 
     def _parts(self):
         return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
@@ -134,10 +135,10 @@ def _items(dataset, indices):
     """Items of a dataset, at once where it can."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[i] for i in indices]
-    items = dataset.__getitems__(indices)
-    if len(items) != len(indices):
-        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
-    return items
+    found = dataset.__getitems__(indices)
+    if (count := len(found)) != len(indices):
+        raise ValueError(f"__getitems__: expected {len(indices)} items of {type(dataset).__name__}, got {count}")
+    return found
 
 
 class ConcatDataset(Dataset):
@@ -151,12 +152,12 @@ class ConcatDataset(Dataset):
     """
 
     def __init__(self, datasets):
-        self.datasets = list(datasets)
+        self.datasets = [*datasets]
         if not self.datasets:
-            raise AssertionError("datasets should not be an empty iterable")
-        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
-            raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = self.cumsum(self.datasets)
+            raise AssertionError("ConcatDataset: expected datasets, got none")
+        if streams := [type(dataset).__name__ for dataset in self.datasets if isinstance(dataset, IterableDataset)]:
+            raise AssertionError(f"ConcatDataset: expected datasets that are read by index, got {streams[0]}")
+        self.cumulative_sizes = type(self).cumsum(self.datasets)
 
     @staticmethod
     def cumsum(sequence):
@@ -168,9 +169,9 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, index):
         if index < 0:
-            if -index > len(self):
-                raise ValueError("absolute value of index should not exceed dataset length")
             index += len(self)
+            if index < 0:
+                raise ValueError(f"ConcatDataset: expected an index of at least {-len(self)}, got {index - len(self)}")
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
 
@@ -201,7 +202,7 @@ class ChainDataset(IterableDataset):
     def _streams(self):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")
+                raise AssertionError(f"ChainDataset: expected streams, got {type(dataset).__name__}")
             yield dataset
 
     def __len__(self):
@@ -250,18 +251,17 @@ def random_split(dataset, lengths, generator=None):
         [7, 3]
     """
     total = len(dataset)
-    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        for i, fraction in enumerate(lengths):
-            if not 0 <= fraction <= 1:
-                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+    whole = sum(lengths)
+    if whole <= 1 and math.isclose(whole, 1):
+        if outside := [fraction for fraction in lengths if not 0 <= fraction <= 1]:
+            raise ValueError(f"random_split: expected fractions within [0, 1], got {outside[0]}")
         lengths = [math.floor(total * fraction) for fraction in lengths]
         for i in range(total - sum(lengths)):
             lengths[i % len(lengths)] += 1
-        for i, length in enumerate(lengths):
-            if length == 0:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+        for place in (i for i, length in enumerate(lengths) if not length):
+            warnings.warn(f"random_split: part {place} is empty", stacklevel=2)
     if sum(lengths) != total:
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+        raise ValueError(f"random_split: expected lengths that sum to {total}, got {list(lengths)}")
     order = torch.randperm(total, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]

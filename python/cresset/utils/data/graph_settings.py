@@ -47,7 +47,7 @@ def apply_sharding(datapipe, num_of_instances, instance_id, sharding_group=None)
         for step, rest in part.values():
             sharded = hasattr(type(step), "apply_sharding")
             if sharded and above is not None:
-                raise RuntimeError(f"Sharding twice on a single pipeline is likely unintended and will cause data loss. Sharding already applied to {above} while trying to apply to {step}")
+                raise RuntimeError(f"apply_sharding: expected one sharding step on a path, got {above} and {step}, which would lose items")
             if sharded:
                 takes = len(inspect.signature(step.apply_sharding).parameters)
                 step.apply_sharding(num_of_instances, instance_id, *([sharding_group] if takes > 2 else []))
@@ -72,26 +72,12 @@ def apply_shuffle_settings(datapipe, shuffle=None):
     if shuffle is None:
         return datapipe
     shufflers = [step for step in _steps(datapipe) if _shuffles(step)]
-    if not shufflers and shuffle:
-        warnings.warn(
-            "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one at the end. "
-            "Be aware that the default buffer size might not be sufficient for your task.",
-            stacklevel=2,
-        )
-        datapipe = datapipe.shuffle()
-        shufflers = [datapipe]
+    if shuffle and not shufflers:
+        warnings.warn("shuffle=True: no step shuffles, so one with the usual buffer_size is put at the end", stacklevel=2)
+        shufflers = [datapipe := datapipe.shuffle()]
     for step in shufflers:
         step.set_shuffle(shuffle)
     return datapipe
-
-
-def apply_shuffle_seed(datapipe, rng):
-    """An old name of `apply_random_seed`.
-
-    >>> from cresset.utils.data.graph_settings import apply_shuffle_seed
-    >>> pipe = apply_shuffle_seed(torch.utils.data.datapipes.iter.IterableWrapper([1]), torch.Generator())
-    """
-    return apply_random_seed(datapipe, rng)
 
 
 def apply_random_seed(datapipe, rng):
@@ -106,3 +92,6 @@ def apply_random_seed(datapipe, rng):
         if callable(getattr(type(step), "set_seed", None)):
             step.set_seed(int(torch.empty((), dtype=torch.int64).random_(generator=rng).item()))
     return datapipe
+
+
+apply_shuffle_seed = apply_random_seed  # an old name

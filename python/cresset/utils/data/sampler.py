@@ -14,12 +14,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 def _check_count(name, value):
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
+        raise ValueError(f"sampler: expected {name} to be an int above 0, got {value}")
 
 
 def _check_flag(name, value, error=TypeError):
     if not isinstance(value, bool):
-        raise error(f"{name} should be a boolean value, but got {name}={value}")
+        raise error(f"sampler: expected {name} to be a bool, got {value}")
 
 
 def draw_seed(generator=None):
@@ -69,7 +69,7 @@ class SequentialSampler(Sampler[int]):
         self.data_source = data_source
 
     def __iter__(self):
-        return iter(range(len(self.data_source)))
+        yield from range(len(self.data_source))
 
     def __len__(self):
         return len(self.data_source)
@@ -107,8 +107,7 @@ class RandomSampler(Sampler[int]):
     def __iter__(self):
         n, wanted, generator = len(self.data_source), self.num_samples, self.generator
         if generator is None:
-            generator = torch.Generator()
-            generator.manual_seed(draw_seed())
+            generator = torch.Generator().manual_seed(draw_seed())
         if self.replacement:
             for start in range(0, wanted, 32):
                 yield from torch.randint(n, (min(32, wanted - start),), dtype=torch.int64, generator=generator).tolist()
@@ -135,8 +134,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.indices, self.generator = indices, generator
 
     def __iter__(self):
-        for i in torch.randperm(len(self.indices), generator=self.generator).tolist():
-            yield self.indices[i]
+        order = torch.randperm(len(self), generator=self.generator)
+        yield from map(self.indices.__getitem__, order.tolist())
 
     def __len__(self):
         return len(self.indices)
@@ -160,7 +159,7 @@ class WeightedRandomSampler(Sampler[int]):
         _check_flag("replacement", replacement, ValueError)
         weights = torch.as_tensor(weights, dtype=torch.float64)
         if weights.dim() != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(weights.shape)}")
+            raise ValueError(f"WeightedRandomSampler: expected weights of one dimension, got shape {tuple(weights.shape)}")
         self.weights, self.num_samples, self.replacement, self.generator = weights, num_samples, replacement, generator
 
     def __iter__(self):

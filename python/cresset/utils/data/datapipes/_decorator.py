@@ -1,12 +1,23 @@
 """Decorators of steps: names for them, whether they are deterministic, and checks of types."""
 
+import copy
 import functools
 import inspect
 import typing
+import warnings
 
 from .datapipe import IterDataPipe, MapDataPipe
 
-_MESSAGE = "is non-deterministic{}, but you set 'guaranteed_datapipes_determinism'. You can turn off determinism for this DataPipe if that is acceptable for your application"
+_MESSAGE = "is not deterministic{}, which guaranteed_datapipes_determinism does not allow; leave its context to use it"
+
+
+def copied_or_shared(source):
+    """A deep copy of the data of a step, or, with a warning, the data themselves where they have none."""
+    try:
+        return copy.deepcopy(source)
+    except TypeError:
+        warnings.warn(f"a {type(source).__name__} cannot be copied, so changes made to its items are seen by all readers", stacklevel=3)
+        return source
 
 
 class functional_datapipe:

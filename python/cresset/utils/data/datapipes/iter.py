@@ -13,7 +13,7 @@ import cresset as torch
 
 from .._utils.collate import default_collate
 from ..sampler import SequentialSampler
-from ._decorator import functional_datapipe
+from ._decorator import copied_or_shared, functional_datapipe
 from .datapipe import _ADVICE, DataChunk, IterDataPipe
 
 __all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper", "IterableWrapper", "Mapper",
@@ -33,12 +33,7 @@ class IterableWrapperIterDataPipe(IterDataPipe):
     def __iter__(self):
         source = self.iterable
         if self.deepcopy:
-            try:
-                source = _copy.deepcopy(self.iterable)
-            except TypeError:
-                warnings.warn(
-                    "The input iterable can not be deepcopied, please be aware of in-place modification would affect source data.", stacklevel=2
-                )
+            source = copied_or_shared(source)
         yield from source
 
     def __len__(self):
@@ -84,11 +79,11 @@ class MapperIterDataPipe(IterDataPipe):
     """
 
     def __init__(self, datapipe, fn, input_col=None, output_col=None):
-        if input_col is None and output_col is not None:
+        if output_col is not None and input_col is None:
             raise ValueError("map: output_col needs an input_col.")
         if isinstance(output_col, (list, tuple)):
             if len(output_col) > 1:
-                raise ValueError("`output_col` must be a single-element list or tuple")
+                raise ValueError(f"map: expected one output_col, got {len(output_col)}")
             output_col = output_col[0]
         _check_columns(fn, input_col)
         self.datapipe, self.fn, self.input_col, self.output_col = datapipe, fn, input_col, output_col
@@ -146,7 +141,7 @@ class FilterIterDataPipe(IterDataPipe):
         for item in self.datapipe:
             answer = _applied(self.filter_fn, item, self.input_col)
             if not isinstance(answer, (bool, torch.Tensor)) and type(answer).__name__ not in ("bool_", "bool"):
-                raise ValueError("Boolean output is required for `filter_fn` of FilterIterDataPipe, got", type(answer))
+                raise ValueError(f"filter: expected a bool from filter_fn, got {type(answer).__name__}")
             if answer:
                 yield item
 
@@ -339,7 +334,7 @@ class ShardingFilterIterDataPipe(IterDataPipe):
     def apply_sharding(self, num_of_instances, instance_id, sharding_group=None):
         """Of so many shares, which one is given; groups of shares multiply. ValueError for a number that is too large."""
         if instance_id >= num_of_instances:
-            raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")
+            raise ValueError(f"apply_sharding: expected an instance_id below num_of_instances={num_of_instances}, got {instance_id}")
         self.groups[sharding_group] = num_of_instances, instance_id
         self.num_of_instances, self.instance_id = 1, 0
         for group in sorted(self.groups, key=str):
@@ -429,7 +424,7 @@ class _Source:
 
     def __init__(self, datapipe, count, buffer_size):
         if count < 1:
-            raise ValueError(f"Expected `num_instances` larger than 0, but {count} is found")
+            raise ValueError(f"expected num_instances above 0, got {count}")
         if buffer_size == 0:
             raise ValueError("`buffer_size` must be larger than 0, or -1 for no limit, got 0")
         if buffer_size < 0:
@@ -469,7 +464,7 @@ class _Forked(_Source):
         super().__init__(datapipe, count, buffer_size)
         copies = {None: lambda x: x, "shallow": _copy.copy, "deep": _copy.deepcopy}
         if copy not in copies:
-            raise ValueError(f"Unknown copy method `{copy}` requested, choose one of None, `shallow` or `deep`.")
+            raise ValueError(f"fork: expected copy to be one of {list(copies)}, got {copy!r}")
         self.copy = copies[copy]
 
     def next(self, number):
@@ -500,11 +495,11 @@ class _Divided(_Source):
             if kind is None and self.drop_none:
                 continue
             if kind is None or not 0 <= kind < self.count:
-                raise ValueError(f"Output of the classification fn should be between 0 and {self.count - 1}. {kind} is returned.")
+                raise ValueError(f"demux: expected classifier_fn to give 0 to {self.count - 1}, got {kind}")
             if kind == number:
                 return item
             if self.buffer_size >= 0 and sum(map(len, self.waiting)) >= self.buffer_size:
-                raise BufferError(f"DemultiplexerIterDataPipe buffer overflow, buffer size {self.buffer_size} is insufficient.")
+                raise BufferError(f"demux: more than buffer_size={self.buffer_size} items wait for the other readers")
             self.waiting[kind].append(item)
         return self.waiting[number].popleft()
 
@@ -526,8 +521,7 @@ class _ChildDataPipe(IterDataPipe):
         while True:
             if source.run != run:
                 raise RuntimeError(
-                    "This iterator has been invalidated, because a new iterator has been created from one of the ChildDataPipes of "
-                    f"{source}.\n{_ADVICE}"
+                    f"the iterator has ended, because another reader of the same stream was started: {source}.\n{_ADVICE}"
                 )
             try:
                 item = source.next(self.instance_id)
@@ -605,7 +599,7 @@ class FileListerIterDataPipe(IterDataPipe):
 
     def __len__(self):
         if self.length == -1:
-            raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
+            raise TypeError(f"len: the length of {type(self).__name__} is not known")
         return self.length
 
 
@@ -623,15 +617,15 @@ class FileOpenerIterDataPipe(IterDataPipe):
 
     def __init__(self, datapipe, mode="r", encoding=None, length=-1):
         if mode not in ("b", "t", "rb", "rt", "r"):
-            raise ValueError(f"Invalid mode {mode}")
-        if "b" in mode and encoding is not None:
-            raise ValueError("binary mode doesn't take an encoding argument")
+            raise ValueError(f"open_files: expected a mode of reading, got {mode!r}")
+        if encoding is not None and "b" in mode:
+            raise ValueError(f"open_files: expected no encoding in mode {mode!r}, got {encoding!r}")
         self.datapipe, self.mode, self.encoding, self.length = datapipe, mode if "r" in mode else "r" + mode, encoding, length
 
     def __iter__(self):
         for path in self.datapipe:
             if not isinstance(path, (str, os.PathLike)):
-                raise TypeError(f"Expected string type for pathname, but got {type(path)}")
+                raise TypeError(f"open_files: expected a path, got {type(path).__name__}")
             yield path, open(path, self.mode, encoding=self.encoding)  # noqa: SIM115  whoever reads it closes it
 
     __len__ = FileListerIterDataPipe.__len__

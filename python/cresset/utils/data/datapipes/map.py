@@ -1,12 +1,10 @@
 """Steps that are read by index or key."""
 
-import copy
 import random
-import warnings
 
 import cresset as torch
 
-from ._decorator import functional_datapipe
+from ._decorator import copied_or_shared, functional_datapipe
 from .datapipe import DataChunk, IterDataPipe, MapDataPipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
@@ -20,14 +18,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
     """
 
     def __init__(self, sequence, deepcopy=True):
-        self.sequence = sequence
-        if deepcopy:
-            try:
-                self.sequence = copy.deepcopy(sequence)
-            except TypeError:
-                warnings.warn(
-                    "The input sequence can not be deepcopied, please be aware of in-place modification would affect source data", stacklevel=2
-                )
+        self.sequence = copied_or_shared(sequence) if deepcopy else sequence
 
     def __getitem__(self, index):
         return self.sequence[index]
@@ -48,7 +39,8 @@ class MapperMapDataPipe(MapDataPipe):
         self.datapipe, self.fn = datapipe, fn
 
     def __getitem__(self, index):
-        return self.fn(self.datapipe[index])
+        item = self.datapipe[index]
+        return self.fn(item)
 
     def __len__(self):
         return len(self.datapipe)
@@ -90,6 +82,15 @@ class ShufflerIterDataPipe(IterDataPipe):
         return len(self.datapipe)
 
 
+def _of_maps(pipes):
+    """The pipes, each of which must be one that is read by index."""
+    if not pipes:
+        raise ValueError("expected DataPipes, got none")
+    if wrong := [pipe for pipe in pipes if not isinstance(pipe, MapDataPipe)]:
+        raise TypeError(f"expected MapDataPipes, got {type(wrong[0]).__name__}")
+    return pipes
+
+
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(MapDataPipe):
     """Sequences one after the other. IndexError behind the last item.
@@ -100,11 +101,7 @@ class ConcaterMapDataPipe(MapDataPipe):
     """
 
     def __init__(self, *datapipes):
-        if not datapipes:
-            raise ValueError("expected DataPipes, got none")
-        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
-            raise TypeError("Expected all inputs to be `MapDataPipe`")
-        self.datapipes = datapipes
+        self.datapipes = _of_maps(datapipes)
 
     def __getitem__(self, index):
         rest = index
@@ -112,7 +109,7 @@ class ConcaterMapDataPipe(MapDataPipe):
             if rest < len(pipe):
                 return pipe[rest]
             rest -= len(pipe)
-        raise IndexError(f"Index {index} is out of range.")
+        raise IndexError(f"concat: expected an index below {len(self)}, got {index}")
 
     def __len__(self):
         return sum(map(len, self.datapipes))
@@ -128,11 +125,7 @@ class ZipperMapDataPipe(MapDataPipe):
     """
 
     def __init__(self, *datapipes):
-        if not datapipes:
-            raise ValueError("expected DataPipes, got none")
-        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
-            raise TypeError("Expected all inputs to be `MapDataPipe`")
-        self.datapipes = datapipes
+        self.datapipes = _of_maps(datapipes)
 
     def __getitem__(self, index):
         items = []
@@ -140,7 +133,7 @@ class ZipperMapDataPipe(MapDataPipe):
             try:
                 items.append(pipe[index])
             except IndexError as error:
-                raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes {pipe}.") from error
+                raise IndexError(f"zip: expected an index that every pipe has, got {index}, which {pipe} lacks") from error
         return tuple(items)
 
     def __len__(self):
