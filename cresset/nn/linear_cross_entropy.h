@@ -21,10 +21,10 @@ struct LinearCrossEntropyOptions {
 namespace functional {
 
 namespace detail {
-inline Tensor scores_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target, const Tensor& linear_bias, const CrossEntropyFuncOptions& options) {
-  Tensor scores = cresset::linear(input, linear_weight.flatten(0, -2), linear_bias.defined() ? linear_bias.flatten() : Tensor());
-  if (linear_weight.dim() > 2) scores = scores.unflatten(1, linear_weight.sizes().slice(0, static_cast<size_t>(linear_weight.dim() - 1)));
-  return cross_entropy(scores, target, options);
+inline Tensor scores_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target, const Tensor& linear_bias,
+                                   const CrossEntropyFuncOptions& o, bool of_piece = false) {
+  const int64_t reduction = o.reduction() == kNone ? 0 : o.reduction() == kSum || of_piece ? 2 : 1;
+  return cresset::_linear_cross_entropy(input, linear_weight, target, linear_bias, o.weight(), reduction, o.ignore_index(), o.label_smoothing());
 }
 }  // namespace detail
 
@@ -48,28 +48,20 @@ inline Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_wei
 
   const int64_t rows = pieces->batch_chunk_size().value_or(std::max<int64_t>(1, linear_weight.size(-1)));
   CRESSET_CHECK_VALUE(rows >= 1, op, "expected batch_chunk_size >= 1, got ", rows);
-  CrossEntropyFuncOptions of_piece = options;
-  if (options.reduction() == kMean) of_piece.reduction(kSum);
   std::vector<Tensor> losses;
   for (int64_t start = 0; start < input.size(0); start += rows) {
     const int64_t n = std::min(rows, input.size(0) - start);
     autograd::variable_list given = {input.narrow(0, start, n), linear_weight};
     if (linear_bias.defined()) given.push_back(linear_bias);
     losses.push_back(cresset::utils::checkpoint(
-        [y = target.narrow(0, start, n), of_piece](const autograd::variable_list& in) {
-          return autograd::variable_list{detail::scores_cross_entropy(in[0], in[1], y, in.size() > 2 ? in[2] : Tensor(), of_piece)};
+        [y = target.narrow(0, start, n), options](const autograd::variable_list& in) {
+          return autograd::variable_list{detail::scores_cross_entropy(in[0], in[1], y, in.size() > 2 ? in[2] : Tensor(), options, true)};
         },
         given, false)[0]);
   }
   if (losses.empty()) return detail::scores_cross_entropy(input, linear_weight, target, linear_bias, options);
-  if (options.reduction() == kNone) return cat(losses);
-  Tensor total = losses[0];
-  for (size_t i = 1; i < losses.size(); i++) total = total + losses[i];
-  if (options.reduction() == kSum) return total;
-  if (target.is_floating_point()) return total / static_cast<double>(target.numel() / target.size(1));
-  const Tensor counted = target.ne(options.ignore_index());
-  if (!options.weight().defined()) return total / counted.sum();
-  return total / options.weight().index_select(0, where(counted, target, 0).flatten()).view(target.sizes()).masked_fill(counted.logical_not(), 0).sum();
+  return cresset::_join_cross_entropies(losses, target, options.weight(), options.reduction() == kNone ? 0 : options.reduction() == kMean ? 1 : 2,
+                                        options.ignore_index());
 }
 
 }  // namespace functional

@@ -1,9 +1,7 @@
 #include "cresset/nn/loss.h"
 
-#include <cmath>
 #include <ostream>
 
-#include "cresset/core/batched.h"
 #include "cresset/nn/distance.h"
 
 namespace cresset::nn {
@@ -13,15 +11,6 @@ namespace functional {
 namespace {
 
 int64_t code(Reduction_t reduction) { return reduction == kNone ? 0 : reduction == kMean ? 1 : 2; }
-
-Tensor reduce(const Tensor& values, Reduction_t reduction) {
-  if (reduction == kNone) return values;
-  return reduction == kMean ? values.mean() : values.sum();
-}
-
-void check_same_shape(const char* name, const Tensor& input, const Tensor& target) {
-  CRESSET_CHECK(input.sizes() == target.sizes(), name, ": input and target must have the same shape, got ", input.sizes(), " and ", target.sizes());
-}
 
 }  // namespace
 
@@ -33,9 +22,8 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& o) {
-  if (o.reduction() != kBatchMean) return cresset::kl_div(input, target, o.reduction() == kNone ? 0 : o.reduction() == kMean ? 1 : 2, o.log_target());
-  CRESSET_CHECK(input.dim() > 0, "kl_div: kBatchMean needs an input with a batch dimension, got shape ", input.sizes());
-  return cresset::kl_div(input, target, 2, o.log_target()) / input.size(0);
+  CRESSET_CHECK(o.reduction() != kBatchMean || input.dim() > 0, "kl_div: kBatchMean needs an input with a batch dimension, got shape ", input.sizes());
+  return cresset::kl_div(input, target, o.reduction() == kNone ? 0 : o.reduction() == kMean ? 1 : o.reduction() == kSum ? 2 : 3, o.log_target());
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& o) {
@@ -66,10 +54,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntro
 }
 
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const HingeEmbeddingLossFuncOptions& o) {
-  const Tensor zero = cresset::zeros_like(input).detach();
-  const Tensor dissimilar = cresset::where(target == 1, zero, (o.margin() - input).clamp_min(0));
-  const Tensor similar = cresset::where(target == -1, zero, input);
-  return reduce(dissimilar + similar, o.reduction());
+  return cresset::hinge_embedding_loss(input, target, o.margin(), code(o.reduction()));
 }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, const CosineEmbeddingLossFuncOptions& o) {
   return cresset::cosine_embedding_loss(input1, input2, target, o.margin(), code(o.reduction()));
@@ -83,49 +68,16 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& o) {
   CRESSET_CHECK_VALUE(o.p() == 1 || o.p() == 2, "multi_margin_loss: p must be 1 or 2, got ", o.p());
-  CRESSET_CHECK(input.dim() == 1 || input.dim() == 2, "multi_margin_loss: input must have 1 or 2 dimensions, got shape ", input.sizes());
-  const Tensor x = input.dim() == 2 ? input : input.unsqueeze(0), y = target.reshape({-1, 1});
-  const int64_t classes = x.size(1);
-  CRESSET_CHECK(y.size(0) == x.size(0), "multi_margin_loss: shape of target, got ", target.sizes(), " for an input of ", input.sizes());
-  CRESSET_CHECK(!o.weight().defined() || (o.weight().dim() == 1 && o.weight().size(0) == classes), "multi_margin_loss: weight must have ", classes,
-                " elements");
-  Tensor margins = cresset::relu(o.margin() - x.gather(1, y) + x);
-  if (o.p() == 2) margins = margins * margins;
-  if (o.weight().defined()) margins = margins * o.weight().index_select(0, y.reshape({-1})).unsqueeze(1);
-  const Tensor others = margins.scatter(1, y, 0.0);
-  const Tensor losses = others.sum(1) / classes;
-  return reduce(input.dim() == 2 ? losses : losses.squeeze(0), o.reduction());
+  return cresset::multi_margin_loss(input, target, o.p(), o.margin(), o.weight(), code(o.reduction()));
 }
-
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const MultilabelMarginLossFuncOptions& o) {
-  check_same_shape("multilabel_margin_loss", input, target);
-  CRESSET_CHECK(input.dim() == 1 || input.dim() == 2, "multilabel_margin_loss: input must have 1 or 2 dimensions, got shape ", input.sizes());
-  const Tensor x = input.dim() == 2 ? input : input.unsqueeze(0), y = input.dim() == 2 ? target : target.unsqueeze(0);
-  const int64_t classes = x.size(1);
-  // Labels count up to the first -1 of a row.
-  Tensor valid = (y < 0).to(kLong).cumsum(1) == 0, labels = y.clamp_min(0);
-  if (y.numel() > 0 && !y.lacks_data() && !as_batched(y)) {
-    // As many columns as the row with most of them.
-    const int64_t longest = valid.sum(1).max().item<int64_t>();
-    valid = valid.narrow(1, 0, longest);
-    labels = labels.narrow(1, 0, longest);
-  }
-  const Tensor is_label =
-      cresset::zeros({x.size(0), classes}, y.options().dtype(kLong)).scatter_add(1, labels, valid.to(kLong)) > 0;
-  const Tensor pairs = cresset::relu(1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1));
-  const Tensor counted = valid.unsqueeze(2).logical_and(is_label.logical_not().unsqueeze(1));
-  const Tensor losses = cresset::where(counted, pairs, cresset::zeros_like(pairs).detach()).sum(IntArrayRef({1, 2})) / classes;
-  return reduce(input.dim() == 2 ? losses : losses.squeeze(0), o.reduction());
+  return cresset::multilabel_margin_loss(input, target, code(o.reduction()));
 }
-
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& o) {
-  return reduce((-target * input).exp().log1p(), o.reduction());
+  return cresset::soft_margin_loss(input, target, code(o.reduction()));
 }
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const MultilabelSoftMarginLossFuncOptions& o) {
-  Tensor loss = -(target * cresset::log_sigmoid(input) + (1 - target) * cresset::log_sigmoid(-input));
-  if (o.weight().defined()) loss = loss * o.weight();
-  const int64_t classes_dim = input.dim() - 1;
-  return reduce(loss.sum(classes_dim) / input.size(classes_dim), o.reduction());
+  return cresset::_multilabel_soft_margin_loss(input, target, o.weight(), code(o.reduction()));
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, const TripletMarginLossFuncOptions& o) {
@@ -134,19 +86,13 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                          const TripletMarginWithDistanceLossFuncOptions& o) {
   auto distance = [&](const Tensor& a, const Tensor& b) { return o.distance_function() ? (*o.distance_function())(a, b) : functional::pairwise_distance(a, b); };
-  const Tensor to_positive = distance(anchor, positive);
-  Tensor to_negative = distance(anchor, negative);
-  if (o.swap()) to_negative = cresset::minimum(to_negative, distance(positive, negative));
-  return reduce((o.margin() + to_positive - to_negative).clamp_min(0), o.reduction());
+  std::optional<Tensor> other;
+  if (o.swap()) other = distance(positive, negative);
+  return cresset::_triplet_hinge(distance(anchor, positive), distance(anchor, negative), other, o.margin(), code(o.reduction()));
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& o) {
-  Tensor loss = o.log_input() ? input.exp() - target * input : input - target * (input + o.eps()).log();
-  if (o.full()) {
-    const Tensor stirling = target * target.log() - target + 0.5 * (2 * M_PI * target).log();
-    loss = loss + stirling.masked_fill(target <= 1, 0);
-  }
-  return reduce(loss, o.reduction());
+  return cresset::poisson_nll_loss(input, target, o.log_input(), o.full(), o.eps(), code(o.reduction()));
 }
 
 }  // namespace functional

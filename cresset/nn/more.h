@@ -54,15 +54,8 @@ inline Tensor hardtanh_(Tensor input, double min_val = -1.0, double max_val = 1.
 inline Tensor threshold_(Tensor input, double threshold, double value) { return cresset::threshold_(input, threshold, value); }
 
 // (log var + (input - target)^2 / var) / 2, var at least eps. Errors: a negative variance, or one that does not fit.
-inline Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, Tensor var, bool full = false, double eps = 1e-6, Reduction_t reduction = kMean) {
-  CRESSET_CHECK_VALUE(!var.lt(0).any().item<bool>(), "gaussian_nll_loss: var has negative entries");
-  if (var.sizes() != input.sizes() && var.dim() + 1 == input.dim()) var = var.unsqueeze(-1);
-  CRESSET_CHECK_VALUE(var.sizes() == input.sizes() || (var.dim() == input.dim() && var.size(-1) == 1), "gaussian_nll_loss: var of shape ", var.sizes(),
-                      " does not fit an input of ", input.sizes());
-  var = var + (var.detach().clamp_min(eps) - var).detach();
-  Tensor loss = (var.log() + (input - target).pow(2) / var) * 0.5;
-  if (full) loss = loss + 0.5 * std::log(2 * 3.141592653589793);
-  return reduction == kMean ? loss.mean() : reduction == kSum ? loss.sum() : loss;
+inline Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false, double eps = 1e-6, Reduction_t reduction = kMean) {
+  return cresset::_gaussian_nll_loss(input, target, var, full, eps, reduction == kMean ? 1 : reduction == kSum ? 2 : 0);
 }
 
 inline Tensor upsample_nearest(const Tensor& input, const InterpolateFuncOptions& options) {

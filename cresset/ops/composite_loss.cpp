@@ -2,6 +2,7 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/dispatch/backend.h"
+#include "cresset/ops/bodies_loss.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/view_geometry.h"
@@ -14,6 +15,8 @@ Tensor reduce(const Tensor& loss, int64_t reduction) {
   if (reduction == 1) return loss.mean();
   return reduction == 2 ? loss.sum() : loss;
 }
+
+bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 }  // namespace
 
@@ -48,11 +51,15 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
   const bool apart = self.sizes() != target.sizes() && self.squeeze().sizes() == target.squeeze().sizes();
   // Logarithms are clamped to -100, as PyTorch documents, so that a certain wrong answer costs a finite amount.
   Tensor loss = cresset::_binary_entropy(self, apart ? target.reshape(self.sizes()) : target);
-  if (weight && weight->defined()) loss = loss * *weight;
+  if (given(weight)) loss = loss * *weight;
   return reduce(loss, reduction);
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  if (reduction == 3) {
+    const Tensor total = composite::kl_div(self, target, 2, log_target);
+    return self.dim() == 0 ? total : total / self.size(0);
+  }
   return reduce(log_target ? target.exp() * (target - self) : cresset::xlogy(target, target) - target * self, reduction);
 }
 
@@ -95,10 +102,106 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   CRESSET_CHECK(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(),
                 "triplet_margin_loss: anchor, positive and negative must have the same number of dimensions, got ", anchor.sizes(), ", ",
                 positive.sizes(), " and ", negative.sizes());
-  const Tensor near = cresset::pairwise_distance(anchor, positive, p, eps);
-  Tensor far = cresset::pairwise_distance(anchor, negative, p, eps);
-  if (swap) far = cresset::minimum(far, cresset::pairwise_distance(positive, negative, p, eps));
-  return reduce((margin + near - far).clamp_min(0), reduction);
+  std::optional<Tensor> other;
+  if (swap) other = cresset::pairwise_distance(positive, negative, p, eps);
+  return composite::_triplet_hinge(cresset::pairwise_distance(anchor, positive, p, eps), cresset::pairwise_distance(anchor, negative, p, eps), other,
+                                   margin, reduction);
+}
+
+Tensor _triplet_hinge(const Tensor& near, const Tensor& far, const std::optional<Tensor>& other, double margin, int64_t reduction) {
+  return reduce((margin + near - (given(other) ? cresset::minimum(far, *other) : far)).clamp_min(0), reduction);
+}
+
+Tensor _weighted_loss(const Tensor& self, const Tensor& weight, int64_t reduction) {
+  const Tensor loss = self * weight;
+  return reduction == 1 ? loss.sum() / weight.expand_as(loss).sum() : reduce(loss, reduction);
+}
+
+Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin, const std::optional<Tensor>& weight,
+                         int64_t reduction) {
+  const bool square = p.to<double>() == 2;
+  CRESSET_CHECK(square || p.to<double>() == 1, "multi_margin_loss: p has to be 1 or 2, got ", p);
+  CRESSET_CHECK(self.dim() <= 2 && (self.dim() == 0 || self.size(-1) > 0), "multi_margin_loss: expected a vector or a matrix with classes, got ",
+                self.sizes());
+  const Tensor scores = cresset::atleast_2d(self), classes = target.reshape({-1, 1});
+  CRESSET_CHECK(classes.size(0) == scores.size(0), "multi_margin_loss: inconsistent target size, got ", target.sizes(), " for an input of ", self.sizes());
+  CRESSET_CHECK(!given(weight) || (weight->dim() == 1 && weight->size(0) == scores.size(1)), "multi_margin_loss: expected a weight of ", scores.size(1),
+                " elements, got ", given(weight) ? weight->sizes() : IntArrayRef());
+  Tensor terms = cresset::relu(margin - scores.gather(1, classes) + scores);  // nothing at the edge, as in PyTorch
+  if (square) terms = terms * terms;
+  if (given(weight)) terms = terms * weight->index_select(0, classes.squeeze(1)).unsqueeze(1);
+  const Tensor loss = terms.scatter(1, classes, 0.0).sum(IntArrayRef(1)) / scores.size(1);
+  return reduce(self.dim() < 2 && target.dim() == 0 ? loss.squeeze(0) : loss, reduction);
+}
+
+Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  CRESSET_CHECK(self.sizes() == target.sizes(), "multilabel_margin_loss: inconsistent target size, got ", target.sizes(), " for an input of ",
+                self.sizes());
+  CRESSET_CHECK(self.dim() <= 2 && (self.dim() == 0 || self.size(-1) > 0),
+                "multilabel_margin_loss: expected a vector or a matrix that is not empty but for its batch, got ", self.sizes());
+  const Tensor scores = cresset::atleast_2d(self);
+  Tensor classes = cresset::atleast_2d(target), named = (classes < 0).to(kLong).cumsum(1) == 0;
+  if (classes.numel() > 0 && !classes.lacks_data() && !as_batched(classes)) {
+    // As many columns as the row that names most classes.
+    const int64_t longest = named.sum(IntArrayRef(1)).max().item<int64_t>();
+    named = named.narrow(1, 0, longest);
+    classes = classes.narrow(1, 0, longest);
+  }
+  const Tensor place = cresset::where(named, classes, 0);
+  const Tensor meant = cresset::zeros(scores.sizes(), place.options().dtype(kLong)).scatter_add(1, place, named.to(kLong)) > 0;
+  const Tensor gaps = cresset::relu(1 - scores.gather(1, place).unsqueeze(2) + scores.unsqueeze(1));
+  const Tensor counted = named.unsqueeze(2).logical_and(meant.logical_not().unsqueeze(1));
+  const Tensor loss = cresset::where(counted, gaps, cresset::zeros({}, gaps.options())).sum(IntArrayRef({1, 2})) / scores.size(1);
+  return reduce(self.dim() < 2 ? loss.squeeze(0) : loss, reduction);
+}
+
+Tensor _multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+  Tensor loss = -(target * cresset::log_sigmoid(self) + (1 - target) * cresset::log_sigmoid(-self));
+  if (given(weight)) loss = loss * *weight;
+  return reduce(loss.sum(IntArrayRef(-1)) / self.size(-1), reduction);
+}
+
+Tensor _gaussian_nll_loss(const Tensor& self, const Tensor& target, const Tensor& var, bool full, double eps, int64_t reduction) {
+  CRESSET_CHECK_VALUE(!(var < 0).any().item<bool>(), "gaussian_nll_loss: var has negative entries");
+  Tensor v = var;
+  if (v.sizes() != self.sizes()) {
+    const int64_t kept = self.dim() - 1;
+    const bool short_of_one = v.dim() == kept && v.sizes() == self.sizes().slice(0, static_cast<size_t>(kept));
+    int64_t other = 0, ones = 0;
+    for (int64_t d = 0; v.dim() == self.dim() && d < v.dim(); d++) {
+      other += v.size(d) != self.size(d);
+      ones += v.size(d) != self.size(d) && v.size(d) == 1;
+    }
+    CRESSET_CHECK_VALUE(short_of_one || (other == 1 && ones == 1), "gaussian_nll_loss: var of shape ", v.sizes(), " does not fit an input of ",
+                        self.sizes());
+    if (short_of_one) v = v.unsqueeze(-1);
+  }
+  // At least eps, with the gradient of var itself.
+  v = v + (v.detach().clamp_min(eps) - v).detach();
+  constexpr double kHalfLogTwoPi = 0.9189385332046727;
+  const Tensor loss = 0.5 * (v.log() + (self - target).square() / v);
+  return reduce(full ? loss + kHalfLogTwoPi : loss, reduction);
+}
+
+Tensor _linear_cross_entropy(const Tensor& self, const Tensor& linear_weight, const Tensor& target, const std::optional<Tensor>& linear_bias,
+                             const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index, double label_smoothing) {
+  std::optional<Tensor> bias;
+  if (given(linear_bias)) bias = linear_bias->flatten();
+  Tensor scores = cresset::linear(self, linear_weight.flatten(0, -2), bias);
+  if (linear_weight.dim() > 2) scores = scores.unflatten(1, linear_weight.sizes().slice(0, static_cast<size_t>(linear_weight.dim() - 1)));
+  return cresset::cross_entropy_loss(scores, target, weight, reduction, ignore_index, label_smoothing);
+}
+
+Tensor _join_cross_entropies(TensorList pieces, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index) {
+  if (reduction == 0) return cresset::cat(pieces);
+  Tensor total = pieces[0];
+  for (size_t i = 1; i < pieces.size(); i++) total = total + pieces[i];
+  if (reduction == 2) return total;
+  if (target.is_floating_point()) return total / (target.numel() / target.size(1));
+  const Tensor counted = target != ignore_index;
+  if (!given(weight)) return total / counted.sum();
+  const Tensor each = weight->index_select(0, cresset::where(counted, target, 0).flatten()).view(target.sizes());
+  return total / each.masked_fill(counted.logical_not(), 0).sum();
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -127,7 +230,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   } else {
     loss = (1 - target) * self - log_sigmoid;
   }
-  if (weight && weight->defined()) loss = loss * *weight;
+  if (given(weight)) loss = loss * *weight;
   return reduce(loss, reduction);
 }
 
@@ -143,7 +246,7 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
   CRESSET_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label_smoothing must be between 0 and 1, got ", label_smoothing);
   CRESSET_CHECK(self.dim() >= 1, "cross_entropy: expected input with at least 1 dimension");
   const int64_t class_dim = self.dim() == 1 ? 0 : 1, classes = self.size(class_dim);
-  const bool weighted = weight && weight->defined();
+  const bool weighted = given(weight);
   CRESSET_CHECK(!weighted || (weight->dim() == 1 && weight->numel() == classes), "cross_entropy: weight must be one value per class, got ",
                 weighted ? *weight : Tensor(), " for ", classes, " classes");
   if (self.dim() == 2 && target.dim() == 1 && runs_fused(self) && self.is_floating_point() && !is_floating_type(target.scalar_type()))

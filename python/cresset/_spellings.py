@@ -7,8 +7,6 @@ import cresset as _torch
 from . import Tensor as _Tensor
 from . import _operators as _ops
 
-_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
-
 
 class AcceleratorError(RuntimeError):
     """What goes wrong on an accelerator while it computes; there is none here that could."""
@@ -21,18 +19,6 @@ def conv_tbc(input, weight, bias, pad=0):
     torch.Size([4, 2, 4])
     """
     return _torch.nn.functional.conv_tbc(input, weight, bias, pad)
-
-
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
-    """`nn.functional.ctc_loss` with a number for the reduction: 0 "none", 1 "mean", 2 "sum". ValueError for another.
-
-    >>> scores = torch.zeros(3, 1, 2).log_softmax(2)
-    >>> torch.ctc_loss(scores, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]), reduction=2).exp().mul(6).round().item()
-    8.0
-    """
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"ctc_loss: reduction is 0, 1 or 2, got {reduction!r}")
-    return _torch.nn.functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _REDUCTIONS[reduction], zero_infinity)
 
 
 def affine_grid_generator(theta, size, align_corners):

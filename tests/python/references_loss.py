@@ -192,6 +192,36 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     return reduced(np.maximum(margin + pairwise_distance(anchor, positive, p, eps) - far, 0), reduction).astype(anchor.dtype)
 
 
+def multi_margin_loss(x, target, p=1, margin=1.0, weight=None, reduction=MEAN):
+    rows, classes = np.atleast_2d(x), np.reshape(target, -1)
+    terms = np.maximum(margin - rows[np.arange(len(rows)), classes][:, None] + rows, 0) ** p
+    terms = terms if weight is None else terms * weight[classes][:, None]
+    terms[np.arange(len(rows)), classes] = 0
+    loss = terms.sum(axis=1) / rows.shape[1]
+    return np.asarray(reduced(loss if np.ndim(target) else loss[0], reduction)).astype(x.dtype)
+
+
+def multilabel_margin_loss(x, target, reduction=MEAN):
+    losses = []
+    for row, labels in zip(np.atleast_2d(x), np.atleast_2d(target), strict=True):
+        meant = [label for i, label in enumerate(labels) if (labels[: i + 1] >= 0).all()]
+        losses.append(sum(np.maximum(1 - row[y] + row[i], 0) for y in meant for i in range(len(row)) if i not in meant) / row.dtype.type(len(row)))
+    return np.asarray(reduced(np.array(losses) if x.ndim > 1 else losses[0], reduction)).astype(x.dtype)
+
+
+def multilabel_soft_margin_loss(x, target, weight=None, reduction=MEAN):
+    p = 1 / (1 + np.exp(-x))
+    loss = -(target * np.log(p) + (1 - target) * np.log(1 - p))
+    return reduced(np.mean(loss if weight is None else loss * weight, axis=-1), reduction)
+
+
+def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction=MEAN):
+    var = var[..., None] if np.ndim(var) < np.ndim(x) else var
+    var = np.where(np.real(var) < eps, x.dtype.type(eps), var)
+    loss = (np.log(var) + (x - target) ** 2 / var) / 2
+    return np.asarray(reduced(loss + np.log(2 * np.pi) / 2 if full else loss, reduction)).astype(x.dtype)
+
+
 # ---- normalisation -----------------------------------------------------------------------------------------------------------
 
 

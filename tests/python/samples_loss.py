@@ -181,6 +181,36 @@ def triplets(source):
             yield (x, y, source.array(*x.shape), 1.5, 2.0, 1e-4, reduction == 1, reduction), {}
 
 
+def multi_margin(source):
+    for shape, target in [((4,), ()), ((4,), (1,)), ((3, 5), (3,))]:
+        for i, x in enumerate(_some(source, *shape)):
+            classes = source.random.integers(0, shape[-1], target)
+            for reduction in REDUCTIONS:
+                yield (x, classes, 1 + i % 2, 0.7, _positive(source, source.array(shape[-1])) if i else None, reduction), {}
+
+
+def multilabel_margin(source):
+    for labels in [[2, 0, -1, 3], [-1, 1, 0, 2], [[1, -1, 7, 0], [3, 0, 2, 1]], [[2, -1, 0, 1], [-1, 0, 0, 0]]]:
+        labels = np.array(labels)
+        for reduction in REDUCTIONS:
+            yield (source.array(*labels.shape), labels, reduction), {}
+
+
+def multilabel_soft_margin(source):
+    for x, y in _pairs(source, (5,), (3, 4)):
+        for reduction in REDUCTIONS:
+            yield (x, _chances(source, y), _positive(source, y) if reduction else None, reduction), {}
+
+
+def gaussian_nll(source):
+    for x, y in _pairs(source, (4,), (3, 4)):
+        for reduction in REDUCTIONS:
+            yield (x, y, _positive(source, y), reduction == 1, 1e-6, reduction), {}
+    for x, y in _pairs(source, (3, 4)):
+        yield (x, y, _positive(source, y[:, :1])), {}
+        yield (x, y, _positive(source, y[:, 0])), {}
+
+
 # ---- normalisation -----------------------------------------------------------------------------------------------------------
 
 
