@@ -54,9 +54,17 @@ endif()
 # Special functions whose one build serves every instruction set (CRESSET_POINTWISE_BASELINE).
 file(GLOB kernel_baseline CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/pointwise_series_*.cpp)
 list(REMOVE_ITEM kernel_cpu ${kernel_baseline})
+# Gathers, running extrema and sparse products wait for memory or for the step before: AVX2's build serves AVX-512 (CRESSET_DECLARE_AVX2_KERNEL).
+set(kernel_cpu_avx512 ${kernel_cpu})
+list(REMOVE_ITEM kernel_cpu_avx512 ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/index_rows.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/scan_order.cpp
+     ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/sparse_rows.cpp)
 if(kernel_cpu)
   foreach(isa IN LISTS isa_names)
-    add_library(cresset_kernels_${isa} OBJECT ${kernel_cpu})
+    if(isa STREQUAL avx512)
+      add_library(cresset_kernels_avx512 OBJECT ${kernel_cpu_avx512})
+    else()
+      add_library(cresset_kernels_${isa} OBJECT ${kernel_cpu})
+    endif()
     if(isa STREQUAL baseline)
       target_sources(cresset_kernels_${isa} PRIVATE ${kernel_baseline})
     endif()

@@ -30,6 +30,7 @@ const char* isa_name();
   namespace isa_baseline { R name args; }                       \
   inline constexpr R(*name##_stub[3]) args = {isa_baseline::name, isa_baseline::name, isa_baseline::name}; \
   }
+#define CRESSET_DECLARE_AVX2_KERNEL(R, name, args) CRESSET_DECLARE_KERNEL(R, name, args)
 #else
 #define CRESSET_DECLARE_KERNEL(R, name, args)                   \
   namespace cresset::kernels {                                  \
@@ -37,6 +38,13 @@ const char* isa_name();
   namespace isa_avx2 { R name args; }                           \
   namespace isa_avx512 { R name args; }                         \
   inline constexpr R(*name##_stub[3]) args = {isa_baseline::name, isa_avx2::name, isa_avx512::name}; \
+  }
+// Of a source that wider vectors do not help and that is not compiled for AVX-512 (cmake/Kernels.cmake).
+#define CRESSET_DECLARE_AVX2_KERNEL(R, name, args)              \
+  namespace cresset::kernels {                                  \
+  namespace isa_baseline { R name args; }                       \
+  namespace isa_avx2 { R name args; }                           \
+  inline constexpr R(*name##_stub[3]) args = {isa_baseline::name, isa_avx2::name, isa_avx2::name}; \
   }
 #endif
 

@@ -38,8 +38,9 @@ constexpr PointwiseKernel make(const char* name) {
 #define CRESSET_ONE_ISA(ns)                                     \
   {                                                             \
     auto row = [&]<class T>(T*, ScalarType t) {                 \
-      if constexpr ((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) \
-        k.loops[isa][static_cast<int>(t)] = ns::pointwise_loop<E, expr::LoopType<E, T>>; \
+      if constexpr (!((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1)) return; \
+      else if constexpr (expr::is_baseline_loop<E, T>()) k.loops[isa][static_cast<int>(t)] = isa_baseline::pointwise_loop<E, T>; \
+      else k.loops[isa][static_cast<int>(t)] = ns::pointwise_loop<E, expr::LoopType<E, T>>; \
     };                                                          \
     CRESSET_FOR_EACH_DTYPE(CRESSET_FILL)                        \
     isa++;                                                      \

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cresset/kernels/cpu/simd.h"
+#include "cresset/kernels/wide_unsigned.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -85,9 +86,15 @@ void move(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, in
   }
 }
 
+template <class To, class From>
+constexpr Convert loop() {
+  if constexpr (left_to_baseline<To> || left_to_baseline<From>) return nullptr;
+  else return convert<To, From>;
+}
+
 template <class From>
 Convert to(ScalarType t) {
-#define CRESSET_TO(T, Name) convert<T, From>,
+#define CRESSET_TO(T, Name) loop<T, From>(),
   static constexpr Convert table[] = {CRESSET_FOR_EACH_DTYPE(CRESSET_TO)};
 #undef CRESSET_TO
   const int i = static_cast<int>(t);
@@ -106,6 +113,7 @@ Convert converter_for(ScalarType from, ScalarType to_type) {
       default: return move<Bytes16>;
     }
   }
+  if (!kIsBaseline && (is_wide_unsigned_type(from) || is_wide_unsigned_type(to_type))) return isa_baseline::converter_for(from, to_type);
   switch (from) {
 #define CRESSET_FROM(T, Name) case ScalarType::Name: return to<T>(to_type);
     CRESSET_FOR_EACH_DTYPE(CRESSET_FROM)

@@ -22,11 +22,11 @@ struct IndexTable {
 }  // namespace cresset::kernels
 
 // dense = base, for elements of `item` bytes and indices of `index_item` bytes.
-CRESSET_DECLARE_KERNEL(void, gather_table, (int64_t item, int64_t index_item, const IndexTable& table))
+CRESSET_DECLARE_AVX2_KERNEL(void, gather_table, (int64_t item, int64_t index_item, const IndexTable& table))
 // base = dense, in order.
-CRESSET_DECLARE_KERNEL(void, scatter_table, (int64_t item, int64_t index_item, const IndexTable& table))
+CRESSET_DECLARE_AVX2_KERNEL(void, scatter_table, (int64_t item, int64_t index_item, const IndexTable& table))
 // base += alpha * dense in order, rounded at each step; bool ors. alpha null: 1. Indices are int64.
-CRESSET_DECLARE_KERNEL(void, scatter_add_table, (ScalarType t, const IndexTable& table, const Scalar* alpha))
+CRESSET_DECLARE_AVX2_KERNEL(void, scatter_add_table, (ScalarType t, const IndexTable& table, const Scalar* alpha))
 // sum = the rows order[0], ..., order[count - 1] of a dense matrix, added in that order; float sums of float16 and bfloat16, which sum
 // holds. Integers wrap around; not for bool. count > 0.
-CRESSET_DECLARE_KERNEL(void, sum_picked_rows, (ScalarType t, const void* rows, const int64_t* order, int64_t count, int64_t width, void* sum))
+CRESSET_DECLARE_AVX2_KERNEL(void, sum_picked_rows, (ScalarType t, const void* rows, const int64_t* order, int64_t count, int64_t width, void* sum))

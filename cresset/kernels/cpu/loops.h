@@ -225,8 +225,8 @@ void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar
 template <class E>
 struct Loops {
   template <class T> static constexpr Loop pick() {
-    if constexpr ((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) return pointwise_loop<E, expr::LoopType<E, T>>;
-    else return nullptr;
+    if constexpr (!((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) || (!kIsBaseline && expr::is_baseline_loop<E, T>())) return nullptr;
+    else return pointwise_loop<E, expr::LoopType<E, T>>;
   }
 #define CRESSET_PICK(T, Name) pick<T>(),
   static constexpr Loop all[] = {CRESSET_FOR_EACH_DTYPE(CRESSET_PICK)};

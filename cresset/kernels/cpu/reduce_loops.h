@@ -4,6 +4,7 @@
 
 #include "cresset/kernels/cpu/reduce_kernel.h"
 #include "cresset/kernels/cpu/simd.h"
+#include "cresset/kernels/wide_unsigned.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 

@@ -26,6 +26,8 @@ template <class T>
 ReduceKernelPtr kernel_for(ReduceFn fn) {
   if constexpr (is_complex<T>::value) {
     return nullptr;
+  } else if constexpr (left_to_baseline<T>) {
+    return isa_baseline::order_kernel_for(fn, dtype_of<T>);
   } else {
     using E = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
     if (fn == ReduceFn::max) return &Reducer<Order<Compute<E>, true>, E>::kernel;

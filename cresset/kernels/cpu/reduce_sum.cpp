@@ -94,12 +94,14 @@ ReduceKernelPtr kernel_for(ReduceFn fn) {
       if constexpr (!integral) return &Reducer<Sum<A, true>, T>::kernel;
       [[fallthrough]];
     case ReduceFn::sum:
-      if constexpr (is_complex<T>::value) return &ComplexSum<typename T::value_type>::kernel;
+      if constexpr (left_to_baseline<T>) return isa_baseline::sum_kernel_for(fn, dtype_of<T>);
+      else if constexpr (is_complex<T>::value) return &ComplexSum<typename T::value_type>::kernel;
       else if constexpr (sizeof(T) == 1) return &ByteSum<T>::kernel;
       else return &Reducer<Sum<A, false>, T>::kernel;
     case ReduceFn::prod:
       // Narrow integers are widened by the driver.
       if constexpr (integral && sizeof(T) < 8) return nullptr;
+      else if constexpr (left_to_baseline<T>) return isa_baseline::sum_kernel_for(fn, dtype_of<T>);
       else return &Reducer<Prod<A>, T>::kernel;
     default: return nullptr;
   }

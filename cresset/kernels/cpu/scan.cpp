@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cresset/kernels/cpu/simd.h"
+#include "cresset/kernels/wide_unsigned.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -98,7 +99,8 @@ void scan_of(const ScanProblem& p) {
 
 template <class In, class T = In>
 void scan_of(const ScanProblem& p) {
-  if (p.product) scan_of<true, In, T>(p);
+  if constexpr (left_to_baseline<In>) isa_baseline::scan(p);
+  else if (p.product) scan_of<true, In, T>(p);
   else scan_of<false, In, T>(p);
 }
 

@@ -37,4 +37,4 @@ struct ScanOrderProblem {
 }  // namespace cresset::kernels
 
 CRESSET_DECLARE_KERNEL(void, scan, (const ScanProblem& p))
-CRESSET_DECLARE_KERNEL(void, scan_order, (const ScanOrderProblem& p))
+CRESSET_DECLARE_AVX2_KERNEL(void, scan_order, (const ScanOrderProblem& p))

@@ -3,6 +3,7 @@
 
 #include "cresset/kernels/cpu/scan.h"
 #include "cresset/kernels/cpu/simd.h"
+#include "cresset/kernels/wide_unsigned.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -102,7 +103,8 @@ void scan_order_of(ScanOrderProblem p) {
 
 template <class T>
 void scan_order_of(const ScanOrderProblem& p) {
-  if (p.is_max) scan_order_of<true, T>(p);
+  if constexpr (left_to_baseline<T>) isa_baseline::scan_order(p);
+  else if (p.is_max) scan_order_of<true, T>(p);
   else scan_order_of<false, T>(p);
 }
 

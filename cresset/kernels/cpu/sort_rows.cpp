@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "cresset/kernels/common/sort_key.h"
+#include "cresset/kernels/wide_unsigned.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -235,7 +236,8 @@ void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sort
 void sort_row(ScalarType t, const void* row, int64_t n, bool descending, void* values, int64_t* indices, uint64_t* scratch) {
   visit_real(t, [&](auto tag) {
     using T = decltype(tag);
-    sort_typed<T>(static_cast<const T*>(row), n, descending, static_cast<T*>(values), indices, scratch);
+    if constexpr (left_to_baseline<T>) isa_baseline::sort_row(t, row, n, descending, values, indices, scratch);
+    else sort_typed<T>(static_cast<const T*>(row), n, descending, static_cast<T*>(values), indices, scratch);
   });
 }
 
@@ -243,7 +245,8 @@ void select_row(ScalarType t, const void* row, int64_t n, int64_t k, bool descen
                 uint64_t* scratch) {
   visit_real(t, [&](auto tag) {
     using T = decltype(tag);
-    select_typed<T>(static_cast<const T*>(row), n, k, descending, sorted, static_cast<T*>(values), indices, scratch);
+    if constexpr (left_to_baseline<T>) isa_baseline::select_row(t, row, n, k, descending, sorted, values, indices, scratch);
+    else select_typed<T>(static_cast<const T*>(row), n, k, descending, sorted, static_cast<T*>(values), indices, scratch);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "cresset/base/complex.h"
 #include "cresset/base/dtype.h"
 #include "cresset/base/macros.h"
+#include "cresset/kernels/wide_unsigned.h"
 
 #ifdef __CUDACC__
 #define CRESSET_EXPR __host__ __device__ __forceinline__
@@ -70,6 +71,11 @@ constexpr auto shared_type() {
 }
 // The type whose loop serves T.
 template <class E, class T> using LoopType = decltype(shared_type<E::share, T>());
+// A loop that no signed type shares and that the baseline emits for every instruction set.
+template <class E, class T> constexpr bool is_baseline_loop() {
+  if constexpr (is_wide_unsigned<T>) return !std::is_same_v<LoopType<E, std::make_signed_t<T>>, T>;
+  else return false;
+}
 
 template <class T> constexpr bool is_low = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T> constexpr bool is_bool = std::is_same_v<T, bool>;
