@@ -3,8 +3,6 @@
 import functools
 import warnings
 
-import cresset.distributions as _all
-
 from . import _rows
 from .exp_family import ExponentialFamily
 from .independent import Independent
@@ -91,10 +89,12 @@ def kl_divergence(p, q):
 @functools.cache
 def _register_rows():
     """Once, when all classes are there; a user's rule for a pair stays."""
+    from cresset import distributions
+
     rules = {}
     for text in _rows.divergences:
         kind_p, kind_q, rule = text.split(" ", 2)
-        pair = getattr(_all, kind_p), getattr(_all, kind_q)
+        pair = getattr(distributions, kind_p), getattr(distributions, kind_q)
         _RULES.setdefault(pair, rules.setdefault(rule, _rows.divergence(rule)))
 
 
