@@ -8,7 +8,7 @@ foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules n
   list(APPEND library_sources ${room_sources})
 endforeach()
 
-# Code whose time goes into the ops that it calls is kept small: a third of its size for no measurable time. What a call on one element
+# Code whose time goes into the ops that it calls is kept small: a third of its size for no measurable time. A call on one element
 # runs through keeps -O2.
 set(fast_sources ${CRESSET_GENERATED_SOURCES} ${library_sources})
 list(FILTER fast_sources INCLUDE REGEX

@@ -20,7 +20,7 @@ MEANING = {
     ("gradient", "formula"): "the row has a formula for each tensor that has a gradient",
     ("gradient", "by its parts"): "made of other operators",
     ("gradient", "non differentiable"): "no tensor has a gradient",
-    ("gradient", "not implemented"): "some tensor has a gradient that nobody has written; asking for it is an error",
+    ("gradient", "not implemented"): "some tensor has a gradient that is not written; asking for it is an error",
     ("forward mode", "formula"): "a function of `cresset/autograd/rules/forward.cpp`",
     ("forward mode", "pointwise"): "the gradient's formula, which is its own transpose",
     ("forward mode", "transposed"): "the gradient's formula, transposed",
@@ -118,7 +118,7 @@ def report(rows: list[Row], rules: set[str]) -> str:
     for aspect, found in states(rows, rules).items():
         lines.append(f"{aspect:<14}" + ", ".join(f"{n} {state}" for state, n in found.most_common()))
     missing = sorted({row.schema.full_name for row in rows if gradient(row) == "not implemented"})
-    lines.append(f"gradients that nobody has written: {', '.join(missing) or 'none'}")
+    lines.append(f"gradients that are not written: {', '.join(missing) or 'none'}")
     return "\n".join(lines)
 
 

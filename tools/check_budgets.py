@@ -63,7 +63,7 @@ def spent(command: list[str], enough: tuple[float, float], tries: int = 5) -> tu
 
 
 def header_cost(build: Path, steady: bool) -> tuple[list[str], bool]:
-    """What including a header costs; with `steady` its memory alone, which does not depend on the load of the machine."""
+    """Cost of including a header; with `steady` its memory alone, which does not depend on the load of the machine."""
     rows, good = [], True
     for header, budget in HEADERS.items():
         name = header.removeprefix("compat/include/")

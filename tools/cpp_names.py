@@ -30,7 +30,7 @@ EXCEPTIONS = {
     "torch.serialize.OutputArchive.compilation_unit": "TorchScript, which archives here do not hold",
 }
 
-# What to derive from, to see the members of class templates.
+# Bases to derive from, to see the members of class templates.
 ARGUMENTS = {
     "autograd.CppNode": "<TheFunction>",
     "autograd.Function": "<TheFunction>",

@@ -90,7 +90,7 @@ def read_api(data):
     return rows, failures
 
 
-# What a full run asks of a tool beyond leaving out --quick.
+# Options of a tool in a full run, beyond leaving out --quick.
 FULL = {"op": ["--checks", "all", "--dtypes", "all"]}
 READERS = {"op": read_op_or_kit, "fuzz": read_fuzz, "kit": read_op_or_kit, "api": read_api}
 
@@ -136,7 +136,7 @@ def markdown(results, options):
     for tool, (rows, _) in results.items():
         lines += [f"| {TOOLS[tool]}: {row.name} | {row.passed} | {row.total} | {row.percent:.1f} | {row.missing} | {row.percent_of_present} |"
                   for row in rows]
-    lines += ["", "### What differs and is there", ""]
+    lines += ["", "### Names that differ", ""]
     for tool, (_, failures) in results.items():
         if not failures:
             continue

@@ -228,7 +228,7 @@ def points(name, arguments, count):
 
 
 def exact_values(function, columns):
-    """What mpmath says of each row, None at a pole."""
+    """Values of mpmath for each row, None at a pole."""
     values = []
     with mpmath.workdps(60):
         for row in zip(*columns, strict=True):

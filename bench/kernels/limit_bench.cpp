@@ -1,4 +1,4 @@
-// What the machine can do, to be measured in the same minute as what we do: fused multiply-adds from registers, reads and sums of large arrays,
+// Limits of the machine, to be measured in the same minute as what we do: fused multiply-adds from registers, reads and sums of large arrays,
 // and an optimizer's stream: four arrays of 100 M floats read, three of them written in place.
 #include "bench/kernels/fma_limit.h"
 

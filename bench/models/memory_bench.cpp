@@ -12,7 +12,7 @@ using namespace cresset::bench;
 
 namespace {
 
-// What stores that go around the caches reach: c = a + b.
+// Bandwidth that stores reach which go around the caches: c = a + b.
 void stream_add(const float* a, const float* b, float* c, int64_t n) {
 #if defined(__x86_64__)
   for (int64_t i = 0; i < n; i += 4) _mm_stream_ps(c + i, _mm_add_ps(_mm_load_ps(a + i), _mm_load_ps(b + i)));

@@ -32,7 +32,7 @@ Tensor clone_with_layout(const Tensor& grad, const Tensor& variable) {
   return copy.copy_(grad);
 }
 
-// The same values without autograd data. A view that nobody else holds lets go of its base, so that the result may own its memory.
+// The same values without autograd data. A view with no other owner lets go of its base, so that the result may own its memory.
 Tensor without_history(Tensor&& grad) {
   if (grad.layout() != Layout::Strided) return grad.impl()->autograd() ? grad.detach() : std::move(grad);
   if (!grad.impl()->autograd() && !grad.impl()->is_view()) return std::move(grad);
@@ -43,7 +43,7 @@ Tensor without_history(Tensor&& grad) {
 
 Tensor sum(const Tensor& a, const Tensor& b) { return a.layout() != Layout::Strided && b.layout() == Layout::Strided ? b + a : a + b; }
 
-// Nobody else can see the tensor or its memory.
+// The tensor and its memory have no other owner.
 bool is_sole_owner(const Tensor& grad) {
   const TensorImpl& t = *grad.impl();
   if (t.layout() != Layout::Strided) {

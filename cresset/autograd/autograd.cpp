@@ -67,7 +67,7 @@ bool any_batched(const variable_list& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return as_batched(t); });
 }
 
-// What is recorded under vmap are the values. Gradients that come in may be batched at further levels, at which nodes then run.
+// The values are recorded under vmap. Gradients that come in may be batched at further levels, at which nodes then run.
 variable_list grad_of_batched(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
                               std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
   const variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);

@@ -29,7 +29,7 @@ constexpr int kMaxNesting = 64;
 
 bool is_accelerator(Device d) { return !d.is_cpu() && !d.is_meta() && backend_of(d.type(), Layout::Strided) != kNoBackend; }
 
-// What the gradients of a backward pass over fake tensors are made under.
+// The mode in which gradients of a backward pass over fake tensors are made.
 FakeMode* mode_of(const variable_list& grads) {
   for (const Tensor& g : grads)
     if (g.defined() && is_fake(*g.impl()) && g.impl()->has_storage()) return g.impl()->storage()->fake_mode();
@@ -95,7 +95,7 @@ inline void fit_gradient(const Node* from, size_t i, const Edge& edge, Tensor& g
   convert_gradient(from ? from->name() : "backward", i, wanted, grad);
 }
 
-// Nobody else sees the tensor: a sum may be written into it.
+// The tensor has no other owner: a sum may be written into it.
 bool is_exclusive(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
   return impl.use_count() == 1 && impl.layers() == 0 && impl.has_storage() && impl.storage().use_count() == 1 &&
@@ -306,7 +306,7 @@ void evaluate(GraphTask& task, uint32_t i) {
     for (const Capture& c : task.captures)
       if (c.state == i) task.captured[c.output] = grads[c.input_nr];
   };
-  // What is asked for is seen before hooks where the node runs on, else after them: so it is in PyTorch.
+  // A requested gradient is seen before hooks where the node runs on, else after them: so it is in PyTorch.
   if (captured && needed) capture();
   if (node.hooks_or_null() || node.is_accumulate_grad()) run_hooks_on_arrival(node, grads);
   if (captured && !needed) capture();

@@ -1,4 +1,4 @@
-// What the autograd layer does for an op from outside the tree that says nothing of its gradient: the result keeps its place in the
+// The autograd layer's work for an op from outside the tree that says nothing of its gradient: the result keeps its place in the
 // graph, and backward raises there.
 
 #include "cresset/autograd/generated_support.h"

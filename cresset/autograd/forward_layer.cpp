@@ -28,7 +28,7 @@ struct DualSlot {
   Tensor primal, tangent;
 };
 
-// What an operator gives: its results, and a tangent for each tensor among them in order; undefined stands for zeros.
+// Results of an operator: its tensors, and a tangent for each tensor among them in order; undefined stands for zeros.
 struct Derived {
   Stack results;
   variable_list tangents;
@@ -178,7 +178,7 @@ class Call {
     return any;
   }
 
-  // The same values with a place in the graph of their own. What the graph saves of them keeps the tangents that are hidden here: a
+  // The same values with a place in the graph of their own. Their saved copies keeps the tangents that are hidden here: a
   // later backward pass through it is differentiated along them.
   Tensor watched(const Tensor& t, bool outside) const {
     if (!outside || !t.requires_grad()) return without_history(t).requires_grad_();
@@ -355,7 +355,7 @@ void change_in_place(const Call& call, const OpEntry& op, Stack& stack, uint64_t
     return;
   }
   Stack arguments = call.arguments();
-  // What is recorded to find the tangent may save its input, which is about to change.
+  // The operators that find the tangent may save its input, which is about to change.
   const Tensor tangent = call.tangent(self);
   const Tensor kept = self.clone();
   if (tangent.defined()) set_tangent(kept, level, tangent.clone());

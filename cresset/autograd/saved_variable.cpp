@@ -85,7 +85,7 @@ void SavedVariable::pack(const Tensor& variable, const PackHook& pack, UnpackHoo
   requires_grad_ = variable.requires_grad();
   auto hooks = std::make_unique<Hooks>();
   {
-    // What the hook does is not part of the graph, and saves nothing through hooks itself.
+    // The hook's own work is not part of the graph, and saves nothing through hooks itself.
     AutoGradMode no_grad(false);
     std::vector<std::pair<PackHook, UnpackHook>> outer;
     std::swap(outer, t_hooks.stack);

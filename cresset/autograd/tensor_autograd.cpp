@@ -45,7 +45,7 @@ bool Tensor::requires_grad() const {
 const Tensor& Tensor::requires_grad_(bool on) const {
   TensorImpl& t = checked();
   if (BatchedImpl* b = as_batched(*this)) {
-    // What was passed to the transform stays as it is.
+    // The argument of the transform stays as it is.
     if (on && !b->value().requires_grad() && !as_batched(b->value())) b->adopt(autograd::without_history(b->value()), b->batch_dim());
     b->value().requires_grad_(on);
     return *this;
@@ -60,7 +60,7 @@ const Tensor& Tensor::requires_grad_(bool on) const {
     if (t.autograd()) get_autograd_meta(t)->requires_grad_ = false;
     return *this;
   }
-  CRESSET_CHECK(is_differentiable_type(t.dtype()), "requires_grad_: only tensors of floating point and complex dtype can require gradients, got ",
+  CRESSET_CHECK(is_differentiable_type(t.dtype()), "requires_grad_: expected a floating or complex dtype, got ",
                 t.dtype());
   CRESSET_CHECK(!t.is_inference() || layer_state().inference_mode,
                 "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");

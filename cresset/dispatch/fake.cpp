@@ -1,4 +1,4 @@
-// What runs in place of every kernel when a tensor of the call is fake, or the thread makes its tensors fake.
+// Runs in place of every kernel when a tensor of the call is fake, or the thread makes its tensors fake.
 
 #include <cstring>
 
@@ -72,7 +72,7 @@ void check_devices(const OpEntry& op, const Value* arguments, size_t n) {
     for_each_tensor(arguments[i], [&](const Tensor& t) {
       if (t.dim() == 0 && t.is_cpu()) return;
       CRESSET_CHECK_AS(FakeDeviceMismatchError, !first || first->device() == t.device(), op.name,
-                       ": Expected all tensors to be on the same device, but found at least two devices, ", first->device().str(), " and ", t.device().str(), "!");
+                       ": expected tensors of one device, got ", first->device().str(), " and ", t.device().str(), "!");
       if (!first) first = &t;
     });
   }

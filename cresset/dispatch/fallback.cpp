@@ -48,7 +48,7 @@ Stack take_arguments(Stack& stack, size_t n) {
   return arguments;
 }
 
-// What the memory of a lazily conjugated or negated tensor holds, or the bytes of bools as they are.
+// The memory of a lazily conjugated or negated tensor as it is stored, or the bytes of bools as they are.
 Tensor stored(const Tensor& t) {
   if (!t.is_conj() && !t.is_neg()) return t;
   Tensor plain(t.impl()->alias(true));
@@ -77,7 +77,7 @@ Tensor in_dtype(const Tensor& t, ScalarType dtype) {
   return out;
 }
 
-// What PyTorch has no kernel for in float8, whose numbers are stored, moved and converted, and what it calls the kernel.
+// Ops that PyTorch has no kernel for in float8, whose numbers are stored, moved and converted, with its names of the kernels.
 struct Refusal { std::string_view op, kernel; };
 constexpr Refusal kFloat8Refusals[] = {
     {"_log_softmax", "log_softmax_kernel_impl"}, {"_softmax", "softmax_kernel_impl"}, {"_to_sparse", "nonzero_count_cpu"},
@@ -135,7 +135,7 @@ void refuse_float8(const OpEntry& op, const Stack& arguments) {
 
 // How a call on stored dtypes is computed.
 struct StoredMath {
-  // What results of the computing dtype are cast to: the dtype argument, else what the tensors promote to. Undefined: they stay.
+  // The dtype that results of the computing dtype are cast to: the dtype argument, else what the tensors promote to. Undefined: they stay.
   ScalarType result = ScalarType::Undefined;
   // complex32 beside complex64 counts as complex128, so that what asks for one dtype still sees two.
   bool beside_wider = false;
@@ -221,8 +221,8 @@ void derived_from_functional(const OpEntry& op, Stack& stack) {
     if (op.flags & kOutOp) resize_to(written[i], result.sizes());
     CRESSET_CHECK(written[i].sizes() == result.sizes(), op.name, ": output with shape ", written[i].sizes(), " doesn't match the result's shape ",
                   result.sizes());
-    CRESSET_CHECK(can_cast(result.scalar_type(), written[i].scalar_type()), op.name, ": result type ", result.scalar_type(),
-                  " can't be cast to the desired output type ", written[i].scalar_type());
+    CRESSET_CHECK(can_cast(result.scalar_type(), written[i].scalar_type()), op.name, ": expected an out that takes dtype ", result.scalar_type(), ", got ",
+                  written[i].scalar_type());
     copy_into(written[i], written[i].layout() == Layout::Strided ? result.to_dense() : result);
     stack.emplace_back(written[i]);
   }

@@ -34,7 +34,7 @@ const RegisteredKernel* place_of_backend(const std::atomic<BackendPlaces*>& tabl
   return places ? places->at[backend].load(std::memory_order_acquire) : nullptr;
 }
 
-// What is registered for a layer, a fallthrough included: first for the layer on this backend. A body over other ops that nothing
+// The kernel registered for a layer, a fallthrough included: first for the layer on this backend. A body over other ops that nothing
 // stands before on the backend goes before a kernel for the whole autograd layer.
 const RegisteredKernel* layer_kernel(const Extension& e, int layer, uint8_t backend) {
   if (layer == static_cast<int>(Layer::Autograd)) {
@@ -233,7 +233,7 @@ void call_boxed_in(const OpEntry& op, Stack& stack, uint8_t layers) {
     if (v.is<Device>() && schema.arguments[i].name == "device") device = v.to_device().type();
     if (v.is<Layout>()) layout = v.to_layout();
   }
-  // What is made, not what is read, has the layout that is named.
+  // Only new tensors have the layout that is named.
   if (CRESSET_UNLIKELY(device != DeviceType::CPU || (factory && layout != Layout::Strided)))
     key.backend = std::max(key.backend, backend_of(device, factory ? layout : Layout::Strided));
   const LayerState& state = layer_state();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kImplicit[] = {"Composite", "CompositeImplicitAutograd", "CatchAll"};
 constexpr const char* kExplicit[] = {"CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"};
-// What LibTorch calls a device's kernels, beside CPU and Meta.
+// LibTorch's names of a device's kernels, beside CPU and Meta.
 constexpr const char* kDevices[] = {"CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "PrivateUse2", "PrivateUse3",
                                     "Vulkan", "Metal", "FPGA"};
 // Keys of LibTorch's that stand for nothing here: kernels for them are kept and not called.

@@ -70,7 +70,7 @@ void refuse_boxed(const OpEntry& op, Stack&) {
 
 DetailedSchema inferred_schema(const std::string& name, const Signature& f, const std::string& where) {
   FunctionSchema schema = parse_name(name);
-  CRESSET_CHECK(f.typed, "library: Cannot infer operator schema for this kind of kernel in registration of operator ", name, " at ", where,
+  CRESSET_CHECK(f.typed, "library: a boxed kernel says nothing of its arguments: ", name, " at ", where,
                 ": give the schema in full, as in \"", name, "(Tensor x) -> Tensor\"");
   schema.arguments = arguments_of(f.arguments, "_");
   schema.returns = arguments_of(f.results, "");

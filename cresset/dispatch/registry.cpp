@@ -396,13 +396,13 @@ bool can_run(uint8_t backend, const OpEntry& op) {
 
 namespace {
 
-// An empty function clears the place. What was there stays alive for calls that are running it.
+// An empty function clears the place. The former function stays alive for calls that are running it.
 void set_place(std::atomic<const BoxedFn*>& place, BoxedFn fallback, const std::string& name) {
   if (!fallback) return place.store(nullptr, std::memory_order_release);
   const BoxedFn* expected = nullptr;
   auto fresh = std::make_unique<const BoxedFn>(std::move(fallback));
   CRESSET_CHECK(place.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel), "library: a fallback for ", name,
-                " is already set (Tried to register multiple backend fallbacks for the same dispatch key)");
+                " is already set, expected one at most");
   std::unique_lock lock(registry().mutex);
   registry().fallbacks.push_back(std::move(fresh));
 }

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 // Up to here a rank sends all it has at once, and reduces what all have sent.
 constexpr int64_t kSmallBytes = 32 << 10;
-// What is exchanged and reduced in one go while it is in the cache.
+// Size exchanged and reduced in one go while it is in the cache.
 constexpr int64_t kSliceBytes = 1 << 20;
 
 int64_t bytes_of(const Tensor& t) { return t.numel() * static_cast<int64_t>(t.element_size()); }

@@ -128,7 +128,7 @@ Socket Socket::connect(const std::string& host, uint16_t port, Deadline deadline
 
 Socket Socket::accept(Deadline deadline) const {
   for (;;) {
-    CRESSET_CHECK(wait_readable(*this, deadline), "dist: nobody connected in time");
+    CRESSET_CHECK(wait_readable(*this, deadline), "dist: expected a connection in time, got none");
     const int fd = ::accept(fd_, nullptr, nullptr);
     if (fd >= 0) return Socket(fd, "a client");
     CRESSET_CHECK(errno == EAGAIN || errno == EINTR || errno == ECONNABORTED, "dist: accept failed: ", reason(errno));

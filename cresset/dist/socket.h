@@ -25,7 +25,7 @@ class CRESSET_API Socket {
 
   // Port 0: one that is free.
   static Socket listen(const std::string& host, uint16_t port);
-  // Tries again until somebody listens there or the deadline has passed.
+  // Tries again until a server listens there or the deadline has passed.
   static Socket connect(const std::string& host, uint16_t port, Deadline deadline);
   Socket accept(Deadline deadline) const;
 

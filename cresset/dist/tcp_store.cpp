@@ -131,7 +131,7 @@ class Server {
       clients_.push_back(std::move(client));
     } catch (const Error&) {}
   }
-  // What a client sends wrongly costs it the connection, and others nothing.
+  // A malformed message costs the client its connection, and others nothing.
   void handle(Client& c) {
     try {
       if (!c.out.empty()) flush(c);

@@ -4,7 +4,7 @@
 
 #include "cresset/distributions/row_table.h"
 
-// What Python looks for in the library.
+// Symbols that Python looks for in the library.
 extern "C" CRESSET_API const cresset::dispatch::OpTable* const cresset_op_table;
 const cresset::dispatch::OpTable* const cresset_op_table = &cresset::distributions::kRowTable;
 

@@ -26,7 +26,7 @@ constexpr uint64_t power(int n) {
 #define CRESSET_WIDE_CLMUL __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul")))
 
 CRESSET_CLMUL inline __m128i block(const char* p, size_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p) + i); }
-// A block of 128 bits is replaced by one congruent to it so many bits further on; the blocks there take it in. What is left in the end has
+// A block of 128 bits is replaced by one congruent to it so many bits further on; the blocks there take it in. The remainder has
 // the remainder of the whole. (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, 2009.)
 CRESSET_CLMUL inline __m128i fold(__m128i x, __m128i by, __m128i next) {
   return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11)), next);

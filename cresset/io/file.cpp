@@ -26,7 +26,7 @@ class TemporaryFile {
   explicit TemporaryFile(const std::string& target) : target_(target) {
     struct stat old;
     const bool exists = stat(target.c_str(), &old) == 0;
-    // What a link points to is replaced, not the link; it may not be there yet.
+    // The target of a link is replaced, not the link; it may not be there yet.
     if (char* real = realpath(target.c_str(), nullptr)) {
       target_ = real;
       free(real);

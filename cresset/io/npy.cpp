@@ -146,7 +146,7 @@ Header read_header(const ByteSource& source, const std::string& file, uint64_t t
   return h;
 }
 
-// What the archive's entries write into.
+// Sink of the archive's entries.
 class StringSink {
  public:
   WriteBytes writer() {
@@ -248,7 +248,7 @@ NamedTensors read_npz(const ByteSource& source, const std::string& name) {
   NamedTensors tensors("Tensor");
   for (const ZipEntry& entry : zip.entries()) {
     const std::string called = name + "/" + entry.name;
-    // What is behind the array is not even unpacked.
+    // Data behind the array is not even unpacked.
     const Header h = header_of(zip, entry, called);
     if (h.nbytes < entry.full_size - h.data_at) malformed(called, "there are ", entry.full_size - h.data_at - h.nbytes, " bytes behind the array");
     const std::string bytes = zip.read(entry, true);

@@ -209,7 +209,7 @@ CRESSET_CONV_KERNELS(Half, half)
 CRESSET_CONV_KERNELS(BFloat16, bfloat16)
 #undef CRESSET_CONV_KERNELS
 
-// What runs a convolution. Measured on one thread of Zen 5 (limit 260 GFLOP/s in float32, 483 in bfloat16), in GFLOP/s of the direct sum:
+// Choice of the path of a convolution. Measured on one thread of Zen 5 (limit 260 GFLOP/s in float32, 483 in bfloat16), in GFLOP/s of the direct sum:
 // our direct kernels, oneDNN 2.6 with its reorders, and our Winograd kernels, bench/kernels/conv_bench.cpp:
 //                                      forward            to the input       to the weights
 //   3x3 64->64   56^2 b1              206 | 232 | 375    203 | 232 | 373    177 | 225 | 341

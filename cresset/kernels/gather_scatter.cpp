@@ -26,7 +26,7 @@ Along along(const Strided& self, int64_t dim) {
 }
 
 void check_dims(const char* op, const Strided& self, const Strided& index, int64_t dim) {
-  CRESSET_CHECK(self.dim() == index.dim(), op, ": index tensor must have the same number of dimensions as self, got ", index.sizes,
+  CRESSET_CHECK(self.dim() == index.dim(), op, ": expected an index of as many dimensions as self, got ", index.sizes,
                 " for self ", self.sizes);
   CRESSET_CHECK_INDEX(dim >= 0 && dim < self.dim(), op, ": dimension out of range, got ", dim, " for self ", self.sizes);
 }
@@ -67,7 +67,7 @@ void for_each_target(const Strided& self, int64_t dim, const Strided& index, con
   });
 }
 
-// What a reduction computes in: float for the low-precision dtypes, so that long sums do not stall.
+// Compute type of a reduction: float for the low-precision dtypes, so that long sums do not stall.
 template <class T> struct Accumulate { using type = T; };
 template <> struct Accumulate<Half> { using type = float; };
 template <> struct Accumulate<BFloat16> { using type = float; };
@@ -84,7 +84,7 @@ struct Combine {
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     else return a * b;
   }
-  // NaN wins. What is larger is chosen without a branch, which random numbers would have it mispredict.
+  // NaN wins. The larger one is chosen without a branch, which random numbers would have it mispredict.
   static T max(T a, T b) {
     const T larger = b > a ? b : a;
     return b != b ? b : larger;

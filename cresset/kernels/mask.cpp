@@ -179,7 +179,7 @@ void masked_fill(const Strided& self, const Strided& mask, const Scalar& value) 
 void masked_scatter(const Strided& self, const Strided& mask, const void* source, int64_t source_numel) {
   check_mask("masked_scatter", self, mask);
   const int64_t needed = count_nonzero(mask);
-  CRESSET_CHECK(needed <= source_numel, "masked_scatter: number of elements of source < number of ones in mask, got ", source_numel,
+  CRESSET_CHECK(needed <= source_numel, "masked_scatter: expected at least an element of source for each true one of mask, got ", source_numel,
                 " and ", needed);
   const StridedWalk walk = ordered_walk(self.sizes, {self, mask});
   const int64_t item = self.item();

@@ -61,7 +61,7 @@ void fill_zero(char* p, ScalarType t, int64_t n) {
   if (p) __builtin_memset(p, 0, static_cast<size_t>(n * bytes(t)));
 }
 
-// What layer and RMS norm share. A null mean pointer with `rms`.
+// Shared by layer and RMS norm. A null mean pointer with `rms`.
 void row_norm_of(const char* x, const char* weight, const char* bias, char* y, char* mean, char* rstd, const NormDtypes& t, int64_t rows,
                  int64_t cols, double eps, bool rms) {
   if (rows == 0 || cols == 0) return;

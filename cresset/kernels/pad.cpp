@@ -31,7 +31,7 @@ Pads pads_of(const char* op, const Strided& out, const Strided& self, IntArrayRe
   return p;
 }
 
-// The source of each position along one dimension. What is cut off takes no part in going round.
+// The source of each position along one dimension. A part that is cut off takes no part in going round.
 std::vector<int64_t> source_of(int64_t size, int64_t out_size, int64_t low, int64_t high, PadMode mode) {
   std::vector<int64_t> map(static_cast<size_t>(out_size));
   const int64_t cut = std::max<int64_t>(-low, 0), kept = size - cut - std::max<int64_t>(-high, 0);
@@ -137,7 +137,7 @@ void pad_constant(const Strided& out, const Strided& self, IntArrayRef pads, con
   const size_t dims = self.sizes.size();
   if (out.numel() == 0) return;
   if (self.numel() == 0) return fill_strided(out, value);
-  // What is left of the output after the slabs before and behind have been filled, dimension by dimension.
+  // The rest of the output after the slabs before and behind have been filled, dimension by dimension.
   Strided rest = out, source = self;
   DimVector rest_sizes(out.sizes), source_sizes(self.sizes);
   for (size_t d = 0; d < dims; d++) {

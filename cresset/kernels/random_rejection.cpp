@@ -46,7 +46,7 @@ double poisson_product(RandomState& state, double rate) {
   return k;
 }
 
-// What Stirling's series leaves out of log(k!).
+// Remainder of Stirling's series for log(k!).
 double stirling_tail(double k) {
   constexpr double kTable[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
                                0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,

@@ -1,4 +1,4 @@
-// How samples move with a parameter of their law at a fixed quantile: dx/da = -(dF(x; a)/da) / f(x; a), as an integral over the side of
+// How samples move with a parameter of their distribution at a fixed quantile: dx/da = -(dF(x; a)/da) / f(x; a), as an integral over the side of
 // x on which nothing cancels (M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients", 2018).
 
 #include <algorithm>

@@ -60,7 +60,7 @@ class Converted {
   DimVector strides_;
 };
 
-// What sums and products towards a dtype accumulate in.
+// Accumulator of sums and products towards a dtype.
 ScalarType accumulator(ScalarType t) {
   if (t == ScalarType::Half || t == ScalarType::BFloat16) return ScalarType::Float;
   return is_integral_type(t, true) ? ScalarType::UInt64 : t;

@@ -140,7 +140,7 @@ void backward(const RnnShape& s, const RnnLayerBackward& a) {
   const auto start = [&](T* to, const void* from) { from ? std::copy_n(in<T>(from), B * H, to) : std::fill_n(to, B * H, T(0)); };
   start(dh, a.d_hn);
   if (s.kind == RnnKind::lstm) start(dc, a.d_cn);
-  // What the states before the steps were, and for a GRU the gradients of the hidden state's part of the gates.
+  // The states before the steps, and for a GRU the gradients of the hidden state's part of the gates.
   const AlignedBuffer<T> before(N * H), apart(s.kind == RnnKind::gru ? N * G : 0);
   T* const d_hidden = s.kind == RnnKind::gru ? apart.data : d_gates;
   const Weights<T> weights(s.dtype, false, H, G, a.weight, H, B > kThinBackward);

@@ -51,7 +51,7 @@ int64_t insertion_point(At at, int64_t n, T value, bool right) {
   auto before = [&](int64_t i) { return right ? !(at(i) > value) : !(at(i) >= value); };
   int64_t low = 0, high = n;
   if (n > 0 && at(n - 1) == at(n - 1)) {
-    // Without branches, whose outcomes nobody can foresee.
+    // Without branches, whose outcomes cannot be predicted.
     for (int64_t count = n; count > 1;) {
       const int64_t half = count / 2;
       low += before(low + half - 1) ? half : 0;

@@ -307,12 +307,12 @@ inline void check_flex(const Tensor& query, const Tensor& key, const Tensor& val
   CRESSET_CHECK_VALUE(query.size(1) % key.size(1) == 0, "enable_gqa: expected a multiple of the key's heads in query, got Hq=", query.size(1),
                       " and Hkv=", key.size(1));
   if (!o.block_mask) {
-    CRESSET_CHECK_VALUE(query.size(0) == key.size(0), "Expect query and key/value to have the same batch size, got ", query.size(0), " and ", key.size(0));
+    CRESSET_CHECK_VALUE(query.size(0) == key.size(0), "flex_attention: expected query and key of one batch size, got ", query.size(0), " and ", key.size(0));
     return;
   }
   const BlockMask& mask = *o.block_mask;
   CRESSET_CHECK_VALUE(query.size(0) == key.size(0) || (mask.kv_num_blocks.size(0) == query.size(0) && key.size(0) == 1),
-                      "Expect query and key/value, or block_mask and query, to have the same batch size");
+                      "flex_attention: expected query and key, or query and block_mask, of one batch size");
   CRESSET_CHECK_VALUE(mask.seq_lengths[0] == query.size(2) && mask.seq_lengths[1] == key.size(2), "block_mask was created for ", mask.seq_lengths[0],
                       " queries and ", mask.seq_lengths[1], " keys but got q_len=", query.size(2), " and kv_len=", key.size(2),
                       "; create a new one, or crop a larger one with adjust()");

@@ -9,7 +9,7 @@ std::shared_ptr<Module> CloneableBase::clone(const std::optional<Device>& device
   Module& base = *copy;
   base.clear_state();
   {
-    // What reset() draws is written over: a copy leaves the stream of random numbers as it is, as in Python.
+    // Draws of reset() are written over: a copy leaves the stream of random numbers as it is, as in Python.
     DefaultGeneratorScope scope(default_generator().clone());
     copy->reset();
   }

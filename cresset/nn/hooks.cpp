@@ -90,7 +90,7 @@ bool records(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-// What the two passages of a call share in backward.
+// Shared in backward by the two passages of a call.
 struct HookedBackward {
   Module* module;
   std::vector<std::shared_ptr<BackwardPreHook>> pre;

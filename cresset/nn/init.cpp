@@ -43,7 +43,7 @@ Tensor constant_(Tensor tensor, const Scalar& value) {
 }
 
 Tensor dirac_(Tensor tensor, int64_t groups) {
-  CRESSET_CHECK_VALUE(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_: only tensors with 3, 4 or 5 dimensions are supported, got shape ",
+  CRESSET_CHECK_VALUE(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_: expected 3 to 5 dimensions, got shape ",
                       tensor.sizes());
   CRESSET_CHECK_VALUE(groups > 0 && tensor.size(0) % groups == 0, "dirac_: dim 0 must be divisible by groups, got ", tensor.size(0), " and ",
                       groups);

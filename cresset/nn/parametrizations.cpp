@@ -95,7 +95,7 @@ Tensor OrthogonalImpl::right_inverse(const Tensor& value) {
   if (n == k) {
     q = is_orthogonal(q) ? q.clone() : orthogonalised(q);
   } else {
-    // What is missing to a basis is orthogonal to the columns with probability 1.
+    // The rest of a basis is orthogonal to the columns with probability 1.
     std::vector<int64_t> rest = q.sizes().vec();
     rest.back() = n - k;
     q = orthogonalised(cat({q, randn(rest, q.options().requires_grad(false))}, -1));
@@ -152,7 +152,7 @@ const Tensor& weight_of(const char* op, Module& module, const std::string& name)
 }
 
 std::shared_ptr<OrthogonalImpl> make_orthogonal(const Tensor& weight, const std::string& orthogonal_map, bool use_trivialization) {
-  CRESSET_CHECK_VALUE(weight.dim() >= 2, "orthogonal: expected a matrix or batch of matrices, got a tensor of ", weight.dim(), " dimensions");
+  CRESSET_CHECK_VALUE(weight.dim() >= 2, "orthogonal: expected matrices, got a tensor of ", weight.dim(), " dimensions");
   using Map = OrthogonalImpl::Map;
   Map map = weight.size(-2) == weight.size(-1) || weight.is_complex() ? Map::matrix_exp : Map::householder;
   if (orthogonal_map == "matrix_exp") map = Map::matrix_exp;

@@ -36,7 +36,7 @@ inline Tensor grouped(const char* name, const Tensor& a, const Tensor& b, const 
   CRESSET_CHECK((a.dim() == 2 || a.dim() == 3) && (b.dim() == 2 || b.dim() == 3), name, ": both matrices have to be 2- or 3-d, got shapes ", a.sizes(), " and ",
                 b.sizes());
   CRESSET_CHECK(offs.has_value() == (a.dim() == 2 || b.dim() == 2), name,
-                ": Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d");
+                ": expected offsets with a matrix of two dimensions, and none without");
   CRESSET_CHECK(a.size(-1) == b.size(-2), name, ": contraction dimension of mat_a and mat_b must match, got shapes ", a.sizes(), " and ", b.sizes());
   if (!offs) {
     CRESSET_CHECK(a.size(0) == b.size(0), name, ": batched dimension has to match, got shapes ", a.sizes(), " and ", b.sizes());
@@ -70,7 +70,7 @@ inline void check_scaling(const char* name, ScalingType a, ScalingType b, Swizzl
 // What comes after the last group gives zeros. Errors: shapes, offsets and dtypes that do not fit.
 inline Tensor grouped_mm(const Tensor& mat_a, const Tensor& mat_b, const std::optional<Tensor>& offs = std::nullopt) {
   const ScalarType t = mat_a.scalar_type();
-  CRESSET_CHECK(t == kFloat || t == kBFloat16 || t == kHalf, "grouped_mm: Expected mat_a to be Float32, BFloat16 or Float16 matrix, got ", t);
+  CRESSET_CHECK(t == kFloat || t == kBFloat16 || t == kHalf, "grouped_mm: expected a matrix of float32, bfloat16 or float16, got ", t);
   CRESSET_CHECK(mat_b.scalar_type() == t, "grouped_mm: expected matrices of one dtype, got ", t, " and ", mat_b.scalar_type());
   return detail::grouped("grouped_mm", mat_a, mat_b, offs);
 }

@@ -58,7 +58,7 @@ namespace meta {
 OutSpecs _attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>&, bool, double) {
   const ScalarType t = query.scalar_type();
   CRESSET_CHECK_NOT_IMPLEMENTED(query.is_floating_point(), "scaled_dot_product_attention: not implemented for dtype ", t);
-  CRESSET_CHECK(key.scalar_type() == t && value.scalar_type() == t, "scaled_dot_product_attention: expected query, key and value to have the same dtype, got ",
+  CRESSET_CHECK(key.scalar_type() == t && value.scalar_type() == t, "scaled_dot_product_attention: expected query, key and value of one dtype, got ",
                 t, ", ", key.scalar_type(), " and ", value.scalar_type());
   return {OutSpec{{query.size(0), query.size(1), query.size(2), value.size(3)}, t, query.device()},
           OutSpec{{query.size(0), query.size(1), query.size(2)}, t == kDouble ? kDouble : kFloat, query.device()}};
@@ -128,16 +128,16 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const char* op = "scaled_dot_product_attention";
   if (t_kernels == AttentionKernels::none_warned)
     std::cerr << "Warning: attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION\n";
-  CRESSET_CHECK(t_kernels == AttentionKernels::all, "No viable backend for ", op,
-                " was found. This is likely due to turning off both the math kernel and the fused kernels.");
+  CRESSET_CHECK(t_kernels == AttentionKernels::all, op,
+                ": expected at least one of its kernels to be allowed, got none");
   CRESSET_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, op, ": expected query, key and value to be at least 2 dimensional, got shapes ",
                 query.sizes(), ", ", key.sizes(), " and ", value.sizes());
   CRESSET_CHECK(query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type(), op,
-                ": expected query, key, and value to have the same dtype, got ", query.scalar_type(), ", ", key.scalar_type(), " and ", value.scalar_type());
+                ": expected query, key and value of one dtype, got ", query.scalar_type(), ", ", key.scalar_type(), " and ", value.scalar_type());
   const bool masked = attn_mask && attn_mask->defined();
   CRESSET_CHECK(!masked || !is_causal, op, ": explicit attn_mask should not be set when is_causal=True");
   CRESSET_CHECK(!masked || attn_mask->scalar_type() == kBool || attn_mask->scalar_type() == query.scalar_type(), op,
-                ": expected attn_mask dtype to be bool or to match query dtype ", query.scalar_type(), ", got ", masked ? attn_mask->scalar_type() : kBool);
+                ": expected an attn_mask of dtype bool or of the query's, ", query.scalar_type(), ", got ", masked ? attn_mask->scalar_type() : kBool);
   const double s = scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1))));
   const bool direct = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && dropout_p == 0 && !(masked && differentiates(*attn_mask)) &&
                       query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1) && key.size(2) == value.size(2) &&

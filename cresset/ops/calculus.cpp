@@ -42,7 +42,7 @@ Tensor gaps(const char* op, const Tensor& y, const Tensor& x, int64_t dim) {
 
 void check_number(const char* op, const Tensor& y) { CRESSET_CHECK(y.scalar_type() != kBool, op, ": received a bool input, which is not supported"); }
 
-// What remains of y without dimension dim, zero.
+// The other indices of y, dimension dim at zero.
 Tensor nothing(const Tensor& y, int64_t dim) {
   DimVector shape(y.sizes());
   shape.erase(shape.begin() + wrap_dim(dim, y.dim()));
@@ -52,7 +52,7 @@ Tensor nothing(const Tensor& y, int64_t dim) {
 // df / dx along one dimension: `spacing` is one step (0-d) or the coordinates (1-d).
 Tensor slope(const Tensor& f, int64_t d, const Tensor& coordinates, const Scalar& step, int64_t edge_order) {
   const int64_t n = f.size(d);
-  CRESSET_CHECK(n > edge_order, "gradient: expected each dimension size to be at least edge_order+1, got ", n, " for edge_order ", edge_order);
+  CRESSET_CHECK(n > edge_order, "gradient: expected sizes above edge_order, got ", n, " for edge_order ", edge_order);
   auto at = [&](int64_t i, int64_t length) { return f.narrow(d, i, length); };
   if (!coordinates.defined()) {
     const Tensor middle = (at(2, n - 2) - at(0, n - 2)) / step * 0.5;
@@ -107,10 +107,10 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const std::optional<Tens
   parts.push_back(self);
   if (given(append)) parts.push_back(*append);
   for (const Tensor& p : parts) {
-    CRESSET_CHECK(p.dim() == self.dim(), "diff: expects prepend or append to be the same dimension as input, got ", p.dim(), " and ", self.dim());
+    CRESSET_CHECK(p.dim() == self.dim(), "diff: expected prepend and append of as many dimensions as input, got ", p.dim(), " and ", self.dim());
     for (int64_t i = 0; i < self.dim(); i++)
-      CRESSET_CHECK(i == d || p.size(i) == self.size(i), "diff: expects the shape of tensor to prepend or append to match that of input except along the"
-                    " differencing dimension, got ", p.sizes(), " and ", self.sizes());
+      CRESSET_CHECK(i == d || p.size(i) == self.size(i), "diff: expected prepend and append of the sizes of input but along dim,"
+                    " got ", p.sizes(), " and ", self.sizes());
   }
   Tensor x = parts.size() > 1 ? cresset::cat(parts, d) : self;
   if (n == 0) return x.clone();
@@ -185,12 +185,12 @@ Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::opt
   CRESSET_CHECK(self.scalar_type() == kFloat || self.scalar_type() == kDouble, op, ": input tensor must be either float or double dtype, got ", self.scalar_type());
   CRESSET_CHECK(self.numel() > 0, op, ": input tensor must be non-empty");
   CRESSET_CHECK(q.dim() <= 1, op, ": q must be a scalar or 1D tensor, got shape ", q.sizes());
-  CRESSET_CHECK(q.scalar_type() == self.scalar_type(), op, ": q tensor must be same dtype as the input tensor, got ", q.scalar_type(), " and ", self.scalar_type());
-  CRESSET_CHECK(q.device() == self.device(), op, ": q tensor must be on the same device as the input tensor");
+  CRESSET_CHECK(q.scalar_type() == self.scalar_type(), op, ": expected q of the dtype of input, got ", q.scalar_type(), " and ", self.scalar_type());
+  CRESSET_CHECK(q.device() == self.device(), op, ": expected q on the device of input");
   constexpr std::string_view kModes[] = {"linear", "lower", "higher", "midpoint", "nearest"};
   CRESSET_CHECK(std::find(std::begin(kModes), std::end(kModes), interpolation) != std::end(kModes), op,
-                ": interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", std::string(interpolation));
-  CRESSET_CHECK(physical(q).lacks_data() || physical(q).ge(0).logical_and(physical(q).le(1)).all().item<bool>(), op, ": q values must be in the range [0, 1]");
+                ": expected interpolation linear, lower, higher, midpoint or nearest, got ", std::string(interpolation));
+  CRESSET_CHECK(physical(q).lacks_data() || physical(q).ge(0).logical_and(physical(q).le(1)).all().item<bool>(), op, ": expected q within [0, 1]");
   const int64_t d = dim ? wrap_dim(*dim, self.dim()) : 0;
   const Tensor rows = !dim ? self.reshape({-1}) : self.dim() == 0 ? self.unsqueeze(0) : self.movedim(d, -1);
   const Tensor sorted = std::get<0>(rows.sort(-1));
@@ -220,7 +220,7 @@ Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::opt
 }
 
 Tensor chance(const char* op, const Tensor& self, double q) {
-  CRESSET_CHECK(q >= 0 && q <= 1, op, ": q must be in the range [0, 1] but got ", q);
+  CRESSET_CHECK(q >= 0 && q <= 1, op, ": expected q within [0, 1], got ", q);
   return cresset::scalar_tensor(q, self.options());
 }
 

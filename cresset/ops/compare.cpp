@@ -69,14 +69,14 @@ namespace cpu {
 Tensor clamp_min(const Tensor& self, const Scalar& min) { return clamp_by(kClampMin, self, {min}); }
 Tensor clamp_max(const Tensor& self, const Scalar& max) { return clamp_by(kClampMax, self, {max}); }
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
-  CRESSET_CHECK(min || max, "clamp: at least one of min or max must not be None");
+  CRESSET_CHECK(min || max, "clamp: expected min or max, got neither");
   if (!max) return cpu::clamp_min(self, *min);
   if (!min) return cpu::clamp_max(self, *max);
   const Scalar bounds[] = {*min, *max};
   return clamp_by(kClamp, self, bounds);
 }
 Tensor clamp(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
-  CRESSET_CHECK(min || max, "clamp: at least one of min or max must not be None");
+  CRESSET_CHECK(min || max, "clamp: expected min or max, got neither");
   if (!max) return pointwise(kMaximum, {self, *min});
   if (!min) return pointwise(kMinimum, {self, *max});
   return pointwise(kClampTensor, {self, *min, *max});

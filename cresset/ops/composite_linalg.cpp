@@ -117,7 +117,7 @@ Three lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool u
   const Tensor none = cresset::empty({0}, lu.options());
   Tensor p = none, l = none, u = none;
   if (unpack_pivots) {
-    CRESSET_CHECK(pivots.scalar_type() == kInt, "lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype, got ", pivots.scalar_type());
+    CRESSET_CHECK(pivots.scalar_type() == kInt, "lu_unpack: expected LU_pivots of dtype int32, got ", pivots.scalar_type());
     CRESSET_CHECK(pivots.dim() == lu.dim() - 1 && batch_of(lu) == pivots.sizes().slice(0, pivots.dim() - 1) && pivots.size(-1) == k,
                   "lu_unpack: expected pivots of ", k, " numbers for each matrix, got shapes ", lu.sizes(), " and ", pivots.sizes());
     const Tensor from = permutation_of(pivots, m);
@@ -148,8 +148,8 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, 
   check_matrix(op, b, "B");
   check_same_kind(op, lu, b);
   check_inexact(op, lu);
-  CRESSET_CHECK(pivots.scalar_type() == kInt, op, ": pivots should be a tensor of scalar type torch.int32, got ", pivots.scalar_type());
-  CRESSET_CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes() == lu.sizes().slice(0, lu.dim() - 1), op, ": number of pivots per batch should be same as the dimension of the matrix, got shapes ",
+  CRESSET_CHECK(pivots.scalar_type() == kInt, op, ": expected pivots of dtype int32, got ", pivots.scalar_type());
+  CRESSET_CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes() == lu.sizes().slice(0, lu.dim() - 1), op, ": expected a pivot for each row of each matrix, got shapes ",
                 lu.sizes(), " and ", pivots.sizes());
   CRESSET_CHECK(lu.size(-1) == b.size(left ? -2 : -1), op, ": incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", ", got ",
                 lu.sizes(), " and ", b.sizes());
@@ -248,7 +248,7 @@ Tensor linalg_tensorinv(const Tensor& self, int64_t ind) {
   int64_t rows = 1, columns = 1;
   for (const int64_t n : first) rows *= n;
   for (const int64_t n : last) columns *= n;
-  CRESSET_CHECK(rows == columns, "linalg.tensorinv: expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got ", columns, " != ", rows);
+  CRESSET_CHECK(rows == columns, "linalg.tensorinv: expected as many elements before dimension ind as from it on, got ", columns, " and ", rows);
   DimVector sizes(last);
   for (const int64_t n : first) sizes.push_back(n);
   return cresset::linalg_inv(self.reshape({rows, columns})).reshape(sizes);
@@ -266,8 +266,8 @@ Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other, OptionalIntAr
   const DimVector sizes(a.sizes().slice(other.dim(), a.dim() - other.dim()));
   int64_t unknowns = 1;
   for (const int64_t n : sizes) unknowns *= n;
-  CRESSET_CHECK(unknowns == other.numel(), "linalg.tensorsolve: expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got ",
-                unknowns, " != ", other.numel());
+  CRESSET_CHECK(unknowns == other.numel(), "linalg.tensorsolve: expected as many unknowns as elements of other, got ",
+                unknowns, " and ", other.numel());
   return cresset::linalg_solve(a.reshape({unknowns, unknowns}), other.flatten()).reshape(sizes);
 }
 

@@ -22,7 +22,7 @@ struct Norm {
   bool keepdim;
 
   Norm(const char* name, const Tensor& self, IntArrayRef dim, bool keep, std::optional<ScalarType> dtype) : op(name), keepdim(keep) {
-    CRESSET_CHECK(self.dim() >= 2, op, ": the input tensor A must have at least 2 dimensions, got shape ", self.sizes());
+    CRESSET_CHECK(self.dim() >= 2, op, ": expected a matrix or a batch of them, got shape ", self.sizes());
     check_norm_dtype(op, self, dtype);
     CRESSET_CHECK(dim.size() == 2, op, ": dim must be a 2-tuple, got ", dim);
     dims = DimVector{wrap_dim(dim[0], self.dim()), wrap_dim(dim[1], self.dim())};
@@ -130,8 +130,8 @@ Tensor linalg_matrix_norm(const Tensor& self, std::string_view ord, IntArrayRef 
 
 Tensor linalg_norm(const Tensor& self, const std::optional<Scalar>& ord, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const char* op = "linalg.norm";
-  if (dim) CRESSET_CHECK(dim.value().size() == 1 || dim.value().size() == 2, op, ": if dim is specified, it must be of length 1 or 2, got ", dim.value());
-  else if (ord) CRESSET_CHECK(self.dim() == 1 || self.dim() == 2, op, ": if dim is not specified but ord is, the input must be 1D or 2D, got ", self.dim(), "D");
+  if (dim) CRESSET_CHECK(dim.value().size() == 1 || dim.value().size() == 2, op, ": expected one or two dimensions in dim, got ", dim.value());
+  else if (ord) CRESSET_CHECK(self.dim() == 1 || self.dim() == 2, op, ": expected a vector or a matrix where dim is not given, got ", self.dim(), "D");
   if (ord && (dim ? dim.value().size() == 2 : self.dim() == 2)) {
     const DimVector last{-2, -1};
     return cresset::linalg_matrix_norm(self, *ord, dim ? dim.value() : IntArrayRef(last), keepdim, dtype);
@@ -142,7 +142,7 @@ Tensor linalg_norm(const Tensor& self, const std::optional<Scalar>& ord, Optiona
 Tensor linalg_norm(const Tensor& self, std::string_view ord, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const char* op = "linalg.norm";
   if (dim) CRESSET_CHECK(dim.value().size() == 2, op, ": if dim is specified, it must be of length 2 for ord '", std::string(ord), "', got ", dim.value());
-  else CRESSET_CHECK(self.dim() == 2, op, ": if dim is not specified but ord is, the input must be 2D for ord '", std::string(ord), "', got ", self.dim(), "D");
+  else CRESSET_CHECK(self.dim() == 2, op, ": expected a matrix where dim is not given, for ord '", std::string(ord), "', got ", self.dim(), "D");
   const DimVector last{-2, -1};
   return cresset::linalg_matrix_norm(self, ord, dim ? dim.value() : IntArrayRef(last), keepdim, dtype);
 }
@@ -188,8 +188,8 @@ Tensor linalg_cond(const Tensor& self, std::string_view p) {
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
-  CRESSET_CHECK(x.is_floating_point() || x.is_complex(), "linalg.vecdot: expected a floating point or complex tensor as input, got ", x.scalar_type());
-  CRESSET_CHECK(x.scalar_type() == y.scalar_type(), "linalg.vecdot: expected x and y to have the same dtype, got ", x.scalar_type(), " and ", y.scalar_type());
+  CRESSET_CHECK(x.is_floating_point() || x.is_complex(), "linalg.vecdot: expected a floating or complex dtype, got ", x.scalar_type());
+  CRESSET_CHECK(x.scalar_type() == y.scalar_type(), "linalg.vecdot: expected x and y of one dtype, got ", x.scalar_type(), " and ", y.scalar_type());
   return (x.conj() * y).sum(dim);
 }
 

@@ -55,7 +55,7 @@ Tolerance tolerance(const Tensor& a, const std::optional<Tensor>& atol, const st
 }
 std::optional<Tensor> as_tensor(const Tensor& a, std::optional<double> value) { return value ? std::optional<Tensor>(number(a, *value)) : std::nullopt; }
 
-// What is above the tolerance, of sizes that need not be sorted.
+// Values above the tolerance, of sizes that need not be sorted.
 Tensor above(const Tensor& sizes, const Tolerance& tol) {
   const Tensor most = sizes.amax(-1, true);
   return sizes.gt(cresset::maximum(tol.atol.dim() ? tol.atol.unsqueeze(-1) : tol.atol, (tol.rtol.dim() ? tol.rtol.unsqueeze(-1) : tol.rtol) * most));
@@ -265,9 +265,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   CRESSET_CHECK(name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss", op, ": expected driver to be gels, gelsy, gelsd or gelss, got ", std::string(name));
   const int64_t m = a.size(-2), n = a.size(-1);
   const bool vector = a.dim() - 1 == b.dim() && b.sizes() == a.sizes().slice(0, a.dim() - 1);
-  CRESSET_CHECK(vector || b.dim() >= 2, op, ": input.dim() must be greater or equal to other.dim(), got shapes ", a.sizes(), " and ", b.sizes());
+  CRESSET_CHECK(vector || b.dim() >= 2, op, ": expected other of at most the dimensions of input, got shapes ", a.sizes(), " and ", b.sizes());
   const Tensor right = vector ? b.unsqueeze(-1) : b;
-  CRESSET_CHECK(right.size(-2) == m, op, ": input.size(-2) should match other.size(", vector ? -1 : -2, "), got shapes ", a.sizes(), " and ", b.sizes());
+  CRESSET_CHECK(right.size(-2) == m, op, ": expected input.size(-2) equal to other.size(", vector ? -1 : -2, "), got shapes ", a.sizes(), " and ", b.sizes());
   const DimVector batch = broadcast_shapes(batch_of(a), batch_of(right));
   const Tensor matrix = a.expand(with_matrix(batch, m, n));
   const TensorOptions real = a.options().dtype(to_real_type(a.scalar_type()));

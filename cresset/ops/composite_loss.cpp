@@ -46,7 +46,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
     return cresset::binary_cross_entropy(self, y.expand_as(x).reshape(self.sizes()), weight, reduction);
   }
   CRESSET_CHECK(self.numel() == 0 || physical(self).lacks_data() || (physical(self).min().item<double>() >= 0 && physical(self).max().item<double>() <= 1),
-                "binary_cross_entropy: all elements of input should be between 0 and 1");
+                "binary_cross_entropy: expected an input within [0, 1]");
   // (N) beside (N, 1): what differs only in sizes of one is the same.
   const bool apart = self.sizes() != target.sizes() && self.squeeze().sizes() == target.squeeze().sizes();
   // Logarithms are clamped to -100, as PyTorch documents, so that a certain wrong answer costs a finite amount.
@@ -259,7 +259,7 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
     class_weight = weight->view(shape);
   }
   if (self.sizes() == target.sizes()) {
-    CRESSET_CHECK(target.is_floating_point(), "cross_entropy: expected floating point type for target with class probabilities, got ",
+    CRESSET_CHECK(target.is_floating_point(), "cross_entropy: expected probabilities of classes in a floating dtype, got ",
                   target.scalar_type());
     CRESSET_CHECK(ignore_index < 0, "cross_entropy: ignore_index is not supported for floating point target");
     const Tensor smooth = label_smoothing > 0 ? target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes) : target;

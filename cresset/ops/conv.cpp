@@ -58,7 +58,7 @@ DimVector output_shape(const Tensor& input, const Tensor& weight, const Geometry
     int64_t out;
     if (g.transposed) {
       CRESSET_CHECK(g.output_padding[d] >= 0 && (g.output_padding[d] < g.stride[d] || g.output_padding[d] < g.dilation[d]),
-                    "convolution: output padding must be smaller than either stride or dilation, got output_padding ", g.output_padding,
+                    "convolution: expected output_padding below stride or dilation, got output_padding ", g.output_padding,
                     ", stride ", g.stride, ", dilation ", g.dilation);
       out = (in - 1) * g.stride[d] - 2 * g.padding[d] + reach + g.output_padding[d];
       CRESSET_CHECK(out > 0, "convolution: given input size ", input.sizes(), ", the calculated output size ", out, " is too small");

@@ -25,7 +25,7 @@ Tensor placed(const char* op, const Tensor& self, const Tensor& src, F view) {
   CRESSET_CHECK(src.device() == self.device(), op, ": expected src on ", self.device(), ", got ", src.device());
   const Tensor out = self.clone();
   const Tensor part = view(out);
-  CRESSET_CHECK(part.sizes() == src.sizes(), op, ": expected src to have a size equal to the slice of self, got ", src.sizes(), " and ", part.sizes());
+  CRESSET_CHECK(part.sizes() == src.sizes(), op, ": expected src of the shape of the part of self, got ", src.sizes(), " and ", part.sizes());
   Tensor(part).copy_(src);
   return out;
 }

@@ -208,7 +208,7 @@ Shape shape_of(const char* op, const Tensor& self, OptionalIntArrayRef s, Option
       CRESSET_CHECK(!(seen >> d & 1), op, ": FFT dims must be unique, got ", dim.value());
       seen |= uint64_t{1} << d;
     }
-    CRESSET_CHECK(!s || s.value().size() == shape.dims.size(), op, ": When given, dim and shape arguments must have the same length, got ", dim.value(), " and ",
+    CRESSET_CHECK(!s || s.value().size() == shape.dims.size(), op, ": expected as many sizes in s as dimensions in dim, got ", dim.value(), " and ",
                   s ? s.value() : IntArrayRef());
   } else {
     const int64_t count = s ? static_cast<int64_t>(s.value().size()) : self.dim();

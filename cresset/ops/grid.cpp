@@ -92,7 +92,7 @@ Tensor summed(const Tensor& flat, const std::vector<Tap>& taps, IntArrayRef shap
 Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
   const int64_t n = input.dim() - 2;
   CRESSET_CHECK((n == 2 || n == 3) && grid.dim() == input.dim(), op,
-                ": expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ", input.sizes(),
+                ": expected input and grid of 4 or of 5 dimensions, got an input of shape ", input.sizes(),
                 " and grid with sizes ", grid.sizes());
   CRESSET_CHECK(input.size(0) == grid.size(0), op, ": input and grid differ in their batch, got input of shape ",
                 input.sizes(), " and grid with sizes ", grid.sizes());

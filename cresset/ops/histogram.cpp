@@ -16,7 +16,7 @@ bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 void check_input(const char* op, const Tensor& self, int64_t dims) {
   CRESSET_CHECK(self.dim() >= 2, op, ": input tensor should have at least 2 dimensions, got shape ", self.sizes());
-  CRESSET_CHECK(dims == self.size(-1), op, ": the size of bins must be equal to the innermost dimension of the input, got ", dims,
+  CRESSET_CHECK(dims == self.size(-1), op, ": expected bins for each column of the input, got ", dims,
                 " and ", self.size(-1));
   CRESSET_CHECK_NOT_IMPLEMENTED(self.scalar_type() == kFloat || self.scalar_type() == kDouble, op, ": not implemented for dtype ",
                                 self.scalar_type());

@@ -34,7 +34,7 @@ void check_gather(const char* op, const Tensor& self, int64_t dim, const Tensor&
   const int64_t d = wrap_dim(dim, self.dim());
   if (index.numel() == 0) return;
   CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64, got ", index.scalar_type());
-  CRESSET_CHECK(dims_or_one(index) == dims_or_one(self), op, ": index tensor must have the same number of dimensions as self tensor, got ",
+  CRESSET_CHECK(dims_or_one(index) == dims_or_one(self), op, ": expected an index of as many dimensions as self, got ",
                 index.sizes(), " and ", self.sizes());
   for (int64_t i = 0; i < dims_or_one(self); i++)
     CRESSET_CHECK(i == d || size_or_one(index, i) <= size_or_one(self, i), op, ": size does not match at dimension ", i, ", expected index ",
@@ -42,7 +42,7 @@ void check_gather(const char* op, const Tensor& self, int64_t dim, const Tensor&
   if (!src) return;
   CRESSET_CHECK(src->scalar_type() == self.scalar_type(), op, ": expected self.dtype to be equal to src.dtype, got ", self.scalar_type(), " and ",
                 src->scalar_type());
-  CRESSET_CHECK(dims_or_one(*src) == dims_or_one(index), op, ": index tensor must have the same number of dimensions as src tensor, got ",
+  CRESSET_CHECK(dims_or_one(*src) == dims_or_one(index), op, ": expected an index of as many dimensions as src, got ",
                 index.sizes(), " and ", src->sizes());
   for (int64_t i = 0; i < dims_or_one(self); i++)
     CRESSET_CHECK(size_or_one(index, i) <= size_or_one(*src, i), op, ": expected index ", index.sizes(), " to be no larger than src ",
@@ -102,7 +102,7 @@ Indices broadcast_indices(const Tensor& self, ArrayRef<std::optional<Tensor>> gi
     try {
       shape = first ? DimVector(i->sizes()) : broadcast_shapes(shape, i->sizes());
     } catch (const Error&) {
-      CRESSET_CHECK_INDEX(false, "index: shape mismatch, indexing tensors could not be broadcast together with shapes ", shape, " and ", i->sizes());
+      CRESSET_CHECK_INDEX(false, "index: expected indices that broadcast together, got shapes ", shape, " and ", i->sizes());
     }
     first = false;
   }

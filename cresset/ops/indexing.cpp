@@ -10,7 +10,7 @@ namespace cresset::indexing {
 
 namespace {
 
-// What remains after integers, slices, None and Ellipsis have been applied as views.
+// Tensor indices that remain after integers, slices, None and Ellipsis have been applied as views.
 struct Applied {
   Tensor view;
   std::vector<std::optional<Tensor>> tensors;  // one entry per dimension of view, trailing ones left out

@@ -70,7 +70,7 @@ Tensor block_diag(TensorList tensors) {
   std::vector<Tensor> blocks;
   for (const Tensor& t : tensors) {
     CRESSET_CHECK(t.dim() <= 2, "block_diag: input tensors must have two or fewer dimensions, got shape ", t.sizes());
-    CRESSET_CHECK(t.device() == tensors[0].device(), "block_diag: input tensors must all be on the same device, got ", tensors[0].device(), " and ", t.device());
+    CRESSET_CHECK(t.device() == tensors[0].device(), "block_diag: expected tensors of one device, got ", tensors[0].device(), " and ", t.device());
     args.push_back(Arg(t));
     blocks.push_back(cresset::atleast_2d(t));
     rows += blocks.back().size(0);

@@ -163,7 +163,7 @@ void check_info(const char* op, const Tensor& given, Failure failure) {
         throw LinAlgError(str(where, "the matrix has no Cholesky factor, since it is not positive definite (leading minor of order ", order,
                               " is not positive-definite)."));
       case Failure::singular_factor:
-        throw LinAlgError(str(where, "U[", order, ",", order, "] is zero and using it on lu_solve would result in a division by zero; linalg.lu and ",
+        throw LinAlgError(str(where, "U[", order, ",", order, "] is zero, by which lu_solve would divide; linalg.lu and ",
                               "linalg.lu_factor_ex factorize such matrices too"));
       case Failure::singular_inverse:
         throw LinAlgError(str(where, "The diagonal element ", order, " is zero: the matrix is singular and has no inverse"));

@@ -19,7 +19,7 @@ using dispatch::Value;
 
 constexpr const char* kBackend = "MkldnnCPU";
 
-// What stands for a storage.
+// Stand-in for a storage.
 struct OpaqueParts : RefCounted {
   Tensor values;
 

@@ -100,7 +100,7 @@ OutSpecs native_group_norm(const Tensor& input, const OptionalTensor& weight, co
                            int64_t groups, double) {
   check_float("group_norm", input);
   CRESSET_CHECK(input.dim() >= 2, "group_norm: expected at least 2 dimensions, got shape ", input.sizes());
-  CRESSET_CHECK(groups > 0 && input.size(1) % groups == 0, "group_norm: expected number of channels in input to be divisible by num_groups, got ",
+  CRESSET_CHECK(groups > 0 && input.size(1) % groups == 0, "group_norm: expected channels that num_groups divides, got ",
                 input.size(1), " channels and num_groups=", groups);
   check_channels("group_norm", "weight", weight, input.size(1));
   check_channels("group_norm", "bias", bias, input.size(1));
@@ -276,7 +276,7 @@ Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const Optio
   }
   if (training && input.dim() >= 2) {
     const int64_t values = input.size(1) > 0 ? input.numel() / input.size(1) : 0;
-    CRESSET_CHECK_VALUE(values != 1, "batch_norm: expected more than 1 value per channel when training, got input size ", input.sizes());
+    CRESSET_CHECK_VALUE(values != 1, "batch_norm: expected several values a channel in training, got an input of shape ", input.sizes());
   }
   return std::get<0>(cresset::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }

@@ -19,7 +19,7 @@ namespace {
 
 void check_cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
   CRESSET_CHECK(x1.dim() >= 2 && x2.dim() >= 2, "cdist: only supports at least 2D tensors, got shapes ", x1.sizes(), " and ", x2.sizes());
-  CRESSET_CHECK(x1.size(-1) == x2.size(-1), "cdist: X1 and X2 must have the same number of columns, got ", x1.size(-1), " and ", x2.size(-1));
+  CRESSET_CHECK(x1.size(-1) == x2.size(-1), "cdist: expected x1 and x2 of as many columns, got ", x1.size(-1), " and ", x2.size(-1));
   CRESSET_CHECK(x1.is_floating_point() && x2.is_floating_point(), "cdist: only supports floating-point dtypes, got ", x1.scalar_type(), " and ", x2.scalar_type());
   CRESSET_CHECK(p >= 0, "cdist: only supports non-negative p values, got ", p);
   CRESSET_CHECK(!compute_mode || (*compute_mode >= 0 && *compute_mode <= 2), "cdist: possible modes are 0, 1 and 2, got ", compute_mode.value_or(0));
@@ -127,7 +127,7 @@ Tensor inner(const Tensor& self, const Tensor& other) {
   CRESSET_CHECK(self.scalar_type() == other.scalar_type(), "inner: expected both inputs to have the same dtype, got ", self.scalar_type(), " and ",
                 other.scalar_type());
   if (self.dim() == 0 || other.dim() == 0) return self * other;
-  CRESSET_CHECK(self.size(-1) == other.size(-1), "inner: the last dimension must match on both input tensors, got shapes ", self.sizes(), " and ",
+  CRESSET_CHECK(self.size(-1) == other.size(-1), "inner: expected equal last dimensions, got shapes ", self.sizes(), " and ",
                 other.sizes());
   return cresset::tensordot(self, other, IntArrayRef(-1), IntArrayRef(-1));
 }
@@ -138,7 +138,7 @@ Tensor vdot(const Tensor& self, const Tensor& other) {
 }
 
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
-  CRESSET_CHECK(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions, got ", self.dim(), " and ", other.dim());
+  CRESSET_CHECK(self.dim() == other.dim(), "linalg.cross: expected inputs of as many dimensions, got ", self.dim(), " and ", other.dim());
   const int64_t d = wrap_dim(dim, self.dim());
   CRESSET_CHECK(self.size(d) == 3 && other.size(d) == 3, "linalg.cross: inputs dimension ", dim, " must have length 3, got ", self.size(d), " and ",
                 other.size(d));
@@ -196,7 +196,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   Tensor weights;
   auto check = [&](const char* name, const Tensor& w) {
     CRESSET_CHECK(w.dim() <= 1, "cov: expected ", name, " to have one or fewer dimensions, got shape ", w.sizes());
-    CRESSET_CHECK(w.numel() == n, "cov: expected ", name, " to have the same numel as there are observations in the input, got ", w.numel(), " and ", n);
+    CRESSET_CHECK(w.numel() == n, "cov: expected an element of ", name, " for each observation, got ", w.numel(), " and ", n);
     CRESSET_CHECK(n == 0 || physical(w).lacks_data() || physical(w).min().ge(0).item<bool>(), "cov: ", name, " cannot be negative");
   };
   if (given(fweights)) {
@@ -268,7 +268,7 @@ Tensor ldexp(const Tensor& self, const Tensor& other) {
 }
 
 Tensor mvlgamma(const Tensor& self, int64_t p) {
-  CRESSET_CHECK(p >= 1, "mvlgamma: p has to be greater than or equal to 1, got ", p);
+  CRESSET_CHECK(p >= 1, "mvlgamma: expected p of at least 1, got ", p);
   const ScalarType t = self.is_floating_point() ? self.scalar_type() : get_default_dtype();
   CRESSET_CHECK(!self.is_complex(), "mvlgamma: not implemented for dtype ", self.scalar_type());
   Tensor sum = cresset::full(self.sizes(), static_cast<double>(p * (p - 1)) / 4 * std::log(M_PI), TensorOptions(t).device(self.device()));

@@ -59,8 +59,8 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
 
 Scalar Tensor::item() const {
   if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
-  CRESSET_CHECK(!as_batched(*this), "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on ",
-                "a Tensor, please try to rewrite what you're doing with other operations");
+  CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ",
+                "compute with the tensor instead");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
   if (CRESSET_UNLIKELY(is_fake(*impl()))) {
     const Tensor known(known_values(*impl()));

@@ -44,7 +44,7 @@ void approach(const Tensor& t, const Tensor& end, const Tensor& weight) { t.add_
 // Rules see complex parameters as pairs of real numbers.
 Tensor real_view(const Tensor& t) { return t.is_complex() ? cresset::view_as_real(t) : t; }
 Tensor real_grad(const Tensor& grad, bool maximize) { return real_view(maximize ? grad.neg() : grad); }
-// What autograd saves of a tensor that is written afterwards.
+// A tensor that autograd saves and that is written afterwards.
 Tensor kept(const Tensor& t) { return layer_state().grad_mode ? t.clone() : t; }
 Tensor element(TensorList list, size_t i) { return list.empty() ? Tensor() : list[i]; }
 

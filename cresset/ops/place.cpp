@@ -28,7 +28,7 @@ void check_vector(const char* op, const Tensor& index) {
   CRESSET_CHECK_INDEX(index.dim() <= 1, op, ": index should have dimension 1 or 0, got shape ", index.sizes());
 }
 
-// What index_copy and index_reduce ask of their source.
+// Checks of the source of index_copy and index_reduce.
 void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   const int64_t d = wrap_dim(dim, self.dim());
   check_vector(op, index);
@@ -71,7 +71,7 @@ OutSpec put(const Tensor& self, const Tensor& index, const Tensor& source, bool)
   check_long("put", index);
   CRESSET_CHECK(self.scalar_type() == source.scalar_type(), "put: self and source expected to have the same dtype, got ", self.scalar_type(), " and ",
                 source.scalar_type());
-  CRESSET_CHECK(index.numel() == source.numel(), "put: expected source and index to have the same number of elements, got ", source.numel(), " and ",
+  CRESSET_CHECK(index.numel() == source.numel(), "put: expected as many elements in source as in index, got ", source.numel(), " and ",
                 index.numel());
   CRESSET_CHECK_INDEX(self.numel() > 0 || index.numel() == 0, "put: tried to put elements into an empty tensor");
   OutSpec s = like(self);
@@ -108,7 +108,7 @@ OutSpec scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, con
   auto size = [](const Tensor& t, int64_t i) { return t.dim() == 0 ? 1 : t.size(i); };
   CRESSET_CHECK(self.scalar_type() == src.scalar_type(), "scatter_reduce: expected self.dtype to be equal to src.dtype, got ", self.scalar_type(), " and ",
                 src.scalar_type());
-  CRESSET_CHECK(dims(index) == dims(self) && dims(index) == dims(src), "scatter_reduce: index tensor must have the same number of dimensions as self and src, got ",
+  CRESSET_CHECK(dims(index) == dims(self) && dims(index) == dims(src), "scatter_reduce: expected an index of as many dimensions as self and src, got ",
                 index.sizes(), ", ", self.sizes(), " and ", src.sizes());
   for (int64_t i = 0; i < dims(self); i++)
     CRESSET_CHECK((i == d || size(index, i) <= size(self, i)) && size(index, i) <= size(src, i), "scatter_reduce: expected index ", index.sizes(),
@@ -213,7 +213,7 @@ Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optiona
   const int64_t d = wrap_dim(dim.value_or(0), x.dim());
   CRESSET_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got shape ", repeats.sizes());
   const int64_t n = x.dim() == 0 ? 1 : x.size(d);
-  CRESSET_CHECK(repeats.dim() == 0 || repeats.numel() == 1 || repeats.numel() == n, "repeat_interleave: repeats must have the same size as input along dim, but got repeats.size(0) = ",
+  CRESSET_CHECK(repeats.dim() == 0 || repeats.numel() == 1 || repeats.numel() == n, "repeat_interleave: expected one repeat, or one for each index of dim, got repeats.size(0) = ",
                 repeats.numel(), " and input.size(", d, ") = ", n);
   const Tensor counts = repeats.numel() == n && repeats.dim() == 1 ? repeats : repeats.reshape({1}).expand({n});
   const Tensor places = cresset::repeat_interleave(counts, output_size);

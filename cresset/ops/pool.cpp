@@ -61,7 +61,7 @@ PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArra
     CRESSET_CHECK(p.stride[i] > 0, op, ": stride should be greater than zero, got ", stride);
     CRESSET_CHECK(p.dilation[i] > 0, op, ": dilation should be greater than zero, got ", dilation);
     CRESSET_CHECK(p.padding[i] >= 0 && p.padding[i] <= ((p.kernel[i] - 1) * p.dilation[i] + 1) / 2, op,
-                  ": pad should be at most half of effective kernel size, got padding ", padding, " for kernel_size ", kernel);
+                  ": expected a padding of at most half of the dilated kernel, got padding ", padding, " for kernel_size ", kernel);
     p.out[i] = pooled_size(p.in[i], p.kernel[i], p.stride[i], p.padding[i], p.dilation[i], ceil_mode);
     CRESSET_CHECK(p.out[i] >= 1, op, ": input of shape ", self.sizes(), " is too small for kernel_size ", kernel,
                   ": the output size would be ", p.out[i]);

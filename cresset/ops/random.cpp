@@ -262,7 +262,7 @@ Tensor normal(double mean, double std, IntArrayRef size, const Gen& generator, c
 // `out` of a factory takes its numbers in the order of its own memory.
 namespace {
 
-// What is read while `out` is written.
+// Tensors read while `out` is written.
 Tensor apart_from(const Tensor& out, const Tensor& input) {
   return input.has_storage() && out.has_storage() && input.impl()->storage() == out.impl()->storage() ? input.clone() : input;
 }
@@ -272,7 +272,7 @@ void check_deviations(const Tensor& std) {
 }
 
 Tensor& sized(const char* op, Tensor& out, IntArrayRef size) {
-  CRESSET_CHECK(!(layer_state().grad_mode && out.requires_grad()), op, ": functions with out=... arguments don't support automatic differentiation, but out requires grad");
+  CRESSET_CHECK(!(layer_state().grad_mode && out.requires_grad()), op, ": expected an out that needs no gradient, got one with requires_grad=True");
   check_no_internal_overlap(op, out);
   resize_output(out, size);
   return out;

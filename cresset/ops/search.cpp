@@ -33,7 +33,7 @@ void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, 
   if (sequence.dim() != 1) {
     bool same = values.dim() == sequence.dim();
     for (int64_t d = 0; same && d + 1 < sequence.dim(); d++) same = values.size(d) == sequence.size(d);
-    CRESSET_CHECK(same, op, ": sorted_sequence should be 1 dimension or the first N-1 dimensions of it and input values must match, got ",
+    CRESSET_CHECK(same, op, ": expected sorted_sequence of one dimension, or of the sizes of input but the last, got ",
                   sequence.sizes(), " and ", values.sizes());
   }
   if (!given(sorter)) return;
@@ -141,7 +141,7 @@ Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_
   CRESSET_CHECK(minlength >= 0, "bincount: minlength should be >= 0, got ", minlength);
   CRESSET_CHECK(self.dim() == 1, "bincount: only supports 1-d non-negative integral inputs, got shape ", self.sizes());
   const bool weighted = given(weights);
-  CRESSET_CHECK(!weighted || (weights->dim() == 1 && weights->numel() == self.numel()), "bincount: weights should be 1-d and have the same length as input, got ",
+  CRESSET_CHECK(!weighted || (weights->dim() == 1 && weights->numel() == self.numel()), "bincount: expected a weight for each element of input, got shape ",
                 weighted ? weights->sizes() : IntArrayRef());
   int64_t length = minlength;
   if (self.numel() > 0) {
@@ -181,7 +181,7 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
   const int64_t n = rows.size(0);
   if (rows.numel() == 0) {
     for (int64_t i = 0; i < self.dim(); i++)
-      CRESSET_CHECK(i == d || self.size(i) > 0 || n == 0, "unique_dim: there are 0 sized dimensions, and they aren't selected, so unique cannot be applied, got shape ",
+      CRESSET_CHECK(i == d || self.size(i) > 0 || n == 0, "unique_dim: expected sizes above 0 beside dim, got shape ",
                     self.sizes());
     return {cresset::empty(self.sizes(), self.options()), cresset::empty({0}, longs), cresset::empty({0}, longs)};
   }

@@ -51,7 +51,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::op
   const char* op = "segment_reduce";
   const bool sum = reduce == "sum", mean = reduce == "mean", prod = reduce == "prod", max = reduce == "max" || reduce == "amax",
              min = reduce == "min" || reduce == "amin";
-  CRESSET_CHECK(sum || mean || prod || max || min, op, ": reduce argument must be either sum, prod, mean, amax or amin, got ",
+  CRESSET_CHECK(sum || mean || prod || max || min, op, ": expected reduce sum, prod, mean, amax or amin, got ",
                 std::string(reduce));
   CRESSET_CHECK(!given(indices), op, ": reductions by indices are not there, give lengths or offsets");
   CRESSET_CHECK(data.dim() > 0, op, ": expected data of at least one dimension");

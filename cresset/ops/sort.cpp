@@ -113,7 +113,7 @@ Tensor argsort(const Tensor& self, int64_t dim, bool descending) { return std::g
 Tensor argsort(const Tensor& self, bool stable, int64_t dim, bool descending) {
   return std::get<1>(cresset::sort(self, std::optional<bool>(stable), dim, descending));
 }
-// What stands for the median of no elements: NaN, or the smallest number that a NaN becomes.
+// Median of no elements: NaN, or the smallest number that a NaN becomes.
 static Tensor no_median(const Tensor& self) {
   const bool smallest = self.scalar_type() == kInt || self.scalar_type() == kLong;
   if (smallest) return cresset::full({}, self.scalar_type() == kInt ? Scalar(static_cast<int64_t>(INT32_MIN)) : Scalar(INT64_MIN), self.options());

@@ -312,7 +312,7 @@ Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const 
                     (plain_indices.scalar_type() == kLong || plain_indices.scalar_type() == kInt),
                 pointer_name(options.layout()), " and ", plain_name(options.layout()), " must be both int32 or both int64, got ",
                 compressed_indices.scalar_type(), " and ", plain_indices.scalar_type());
-  // What the shapes of the parts must have in common for anything to be done with them; what they hold is not looked at.
+  // Conditions on the shapes of the parts for anything to be done with them; what they hold is not looked at.
   const int64_t block = is_blocked(options.layout()) ? 2 : 0;
   CRESSET_CHECK(plain_indices.dim() >= 1 && compressed_indices.dim() == plain_indices.dim() &&
                     values.dim() >= plain_indices.dim() + block && values.size(plain_indices.dim() - 1) == plain_indices.size(-1) &&

@@ -210,7 +210,7 @@ Layout wanted_layout(std::optional<Layout> layout, OptionalIntArrayRef blocksize
   return blocksize.has_value() ? Layout::SparseBsr : Layout::Sparse;
 }
 
-// What `to_sparse` is asked for: sense first, so that a wrong request has changed nothing.
+// Checks of the arguments of `to_sparse` come first, so that a wrong request has changed nothing.
 void check_request(const Tensor& self, Layout layout, OptionalIntArrayRef blocksize, std::optional<int64_t> dense_dim) {
   const std::string from = self.layout() == Layout::Strided ? "dense_to_sparse" : "to_sparse";
   CRESSET_CHECK(is_blocked(layout) || !blocksize.has_value(), from, ": conversion from ", title(self.layout()), " to ",

@@ -219,7 +219,7 @@ Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense, std::string_view re
   const Tensor rows = expanded(p.indices, p.nnz()).to(kLong);
   const Tensor products = sparse.values().unsqueeze(1) * dense.index_select(0, p.plain.to(kLong));
   const Tensor at = rows.unsqueeze(1).expand(products.sizes());
-  // What is reduced into never equals the result, with which it would share the gradient.
+  // The target of a reduction never equals the result, with which it would share the gradient.
   const Scalar start = is_floating_type(products.scalar_type()) ? Scalar(std::nan("")) : Scalar(0);
   const Tensor extremes = cresset::full({sparse.size(0), dense.size(1)}, start, products.options())
                               .scatter_reduce(0, at, products, reduce, /*include_self=*/false);

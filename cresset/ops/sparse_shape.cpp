@@ -87,8 +87,7 @@ Tensor t(const Tensor& self) {
 
 Tensor permute(const Tensor& self, IntArrayRef dims) {
   CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
-                "permute: the number of dimensions in the tensor input does not match the length of the desired ",
-                "ordering of dimensions i.e. input.dim() = ", self.dim(), " is not equal to len(dims) = ", dims.size());
+                "permute: expected each of ", self.dim(), " dimensions once, got ", dims.size());
   DimVector order, sizes;
   std::vector<bool> seen(dims.size(), false);
   for (const int64_t d : dims) {

@@ -39,7 +39,7 @@ void check_mode_pad(const Tensor& self, IntArrayRef pad, int64_t mode) {
   CRESSET_CHECK(mode == 2 || self.dim() == pairs + 1 || self.size(1) > 0, "pad: mode ", kNames[mode], " expects channels, got shape ", self.sizes());
   for (int64_t i = 0; i < pairs; i++) {
     const int64_t n = self.size(self.dim() - 1 - i), most = std::max(pad[2 * i], pad[2 * i + 1]);
-    CRESSET_CHECK(mode != 0 || most < n, "pad: padding size should be less than the corresponding input dimension, got padding (", pad[2 * i], ", ",
+    CRESSET_CHECK(mode != 0 || most < n, "pad: expected padding below the size of the dimension, got padding (", pad[2 * i], ", ",
                   pad[2 * i + 1], ") at dimension ", self.dim() - 1 - i, " of input ", self.sizes());
     CRESSET_CHECK(mode != 2 || most <= n, "pad: padding value causes wrapping around more than once, got padding (", pad[2 * i], ", ",
                   pad[2 * i + 1], ") for size ", n);
@@ -275,7 +275,7 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_shuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
   check_planes("pixel_shuffle", self);
   const int64_t r = upscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  CRESSET_CHECK(r > 0 && c % (r * r) == 0, "pixel_shuffle: expects its input's 'channel' dimension to be divisible by the square of upscale_factor, got ",
+  CRESSET_CHECK(r > 0 && c % (r * r) == 0, "pixel_shuffle: expected channels that the square of upscale_factor divides, got ",
                 c, " channels and upscale_factor ", r);
   const Tensor x = self.reshape({leading_size(self), c / (r * r), r, r, h, w}).permute({0, 1, 4, 2, 5, 3});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));

@@ -173,8 +173,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   const bool complex = self.is_complex() || is_complex_window(window), aligned = align_to_window.value_or(false);
   CRESSET_CHECK(!center || !align_to_window, "stft: align_to_window should only be set when center = false");
   CRESSET_CHECK(return_complex || complex,
-                "stft: stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a future PyTorch release.");
-  CRESSET_CHECK(is_floating_type(self.scalar_type()) || self.is_complex(), "stft: expected a tensor of floating point or complex values, got ", self.scalar_type());
+                "stft: expected return_complex for a real input, got none; True gives complex values.");
+  CRESSET_CHECK(is_floating_type(self.scalar_type()) || self.is_complex(), "stft: expected a floating or complex dtype, got ", self.scalar_type());
   CRESSET_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor, got shape ", self.sizes());
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
   if (center) x = cresset::pad(x.unsqueeze(0), {n_fft / 2, n_fft / 2}, pad_mode).squeeze(0);
@@ -184,7 +184,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   CRESSET_CHECK(win > 0 && win <= n_fft, "stft: expected 0 < win_length <= n_fft, but got win_length=", win);
   check_window_shape("stft", window, win);
   const bool half = onesided.value_or(!complex);
-  CRESSET_CHECK(!half || !complex, "stft: Cannot have onesided output if window or input is complex");
+  CRESSET_CHECK(!half || !complex, "stft: expected onesided=False for complex values");
   const Tensor factors = placed_window(window, win, n_fft, self.options());
   if (aligned && win < n_fft) {
     const int64_t left = (n_fft - win) / 2;
@@ -202,14 +202,14 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
 Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const std::optional<Tensor>& window,
              bool center, bool normalized, std::optional<bool> onesided, std::optional<int64_t> length, bool return_complex) {
   const int64_t hop = hop_length.value_or(n_fft / 4), win = win_length.value_or(n_fft);
-  CRESSET_CHECK(self.is_complex(), "istft: istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
+  CRESSET_CHECK(self.is_complex(), "istft: expected a complex input, as stft gives with return_complex=True");
   CRESSET_CHECK(self.numel() > 0, "istft: input tensor cannot be empty.");
-  CRESSET_CHECK(self.dim() == 2 || self.dim() == 3, "istft: expected a tensor with 2 or 3 dimensions, but got ", self.dim());
+  CRESSET_CHECK(self.dim() == 2 || self.dim() == 3, "istft: expected 2 or 3 dimensions, got ", self.dim());
   const bool half = onesided.value_or(self.size(-2) != n_fft);
-  CRESSET_CHECK(!half || !return_complex, "istft: Cannot have onesided output if window or input is complex");
+  CRESSET_CHECK(!half || !return_complex, "istft: expected onesided=False for a complex output or window");
   const int64_t bins = self.size(-2), frames = self.size(-1), total = n_fft + hop * (frames - 1);
-  CRESSET_CHECK(bins == (half ? n_fft / 2 + 1 : n_fft), "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft ",
-                half ? "/ 2 + 1 when onesided=True" : "when onesided=False", ", but got ", bins);
+  CRESSET_CHECK(bins == (half ? n_fft / 2 + 1 : n_fft), "istft: expected the number of frequencies to be n_fft ",
+                half ? "/ 2 + 1 when onesided=True" : "when onesided=False", ", got ", bins);
   CRESSET_CHECK(hop > 0 && hop <= win, "istft: expected 0 < hop_length <= win_length, got ", hop, " and ", win);
   CRESSET_CHECK(win > 0 && win <= n_fft, "istft: expected 0 < win_length <= n_fft, got ", win, " and ", n_fft);
   check_window_shape("istft", window, win);

@@ -16,7 +16,7 @@ Tensor fresh(Tensor t) {
 }
 
 bool runs_without_data(const Tensor& out) {
-  CRESSET_CHECK(out.lacks_data(), "expected all tensors to be on the same device, but found at least two devices, ", Device(kMeta), " and ", out.device());
+  CRESSET_CHECK(out.lacks_data(), "expected tensors of one device, got ", Device(kMeta), " and ", out.device());
   return false;
 }
 
@@ -86,8 +86,8 @@ static bool is_expanded(const Tensor& t) {
 
 void check_no_internal_overlap(const char* op, const Tensor& out) {
   if (CRESSET_UNLIKELY(out.layout() != Layout::Strided)) return;
-  CRESSET_CHECK(!is_expanded(out), op, ": more than one element of the written-to tensor refers to a single memory location, got shape ",
-                out.sizes(), " and strides ", out.strides(), "; clone() the tensor before performing the operation");
+  CRESSET_CHECK(!is_expanded(out), op, ": expected an out whose elements have memory of their own, got shape ",
+                out.sizes(), " and strides ", out.strides(), "; write to a clone() of it");
 }
 
 void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule) {
@@ -105,7 +105,7 @@ void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDt
 namespace {
 
 constexpr const char* kSharesMemory =
-    ": some elements of the input tensor and the written-to tensor refer to a single memory location; clone() the tensor before performing the operation";
+    ": expected an out that shares no memory with an input; write to a clone() of it";
 
 // Whether two tensors share memory; tensors with gaps count as apart.
 enum class Overlap : uint8_t { none, partial, full };
@@ -160,7 +160,7 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   if (rule.memory != OutMemory::any) {
     check_no_internal_overlap(op, out);
   }
-  // What is resized is checked afterwards; but never is it an input.
+  // A resized tensor is checked afterwards; it is never an input.
   const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes);
   const bool apart = rule.memory == OutMemory::apart || rule.memory == OutMemory::apart_before, early = !resized || rule.memory == OutMemory::apart_before;
   const bool stays_empty = nothing && std::find(spec.sizes.begin(), spec.sizes.end(), 0) != spec.sizes.end();

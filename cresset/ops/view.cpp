@@ -37,7 +37,7 @@ ViewSpec view(const Tensor& self, IntArrayRef size) {
   v.sizes = infer_size(size, self.numel());
   auto strides = view_strides(self.sizes(), self.strides(), v.sizes);
   CRESSET_CHECK(strides.has_value(), "view: size ", v.sizes, " is not compatible with input shape ", self.sizes(), " and strides ",
-                self.strides(), " (at least one dimension spans across two contiguous subspaces); use reshape(...) instead");
+                self.strides(), ", which would need a copy; reshape() makes one");
   v.strides = *strides;
   v.offset = self.storage_offset();
   return v;

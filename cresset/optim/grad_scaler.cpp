@@ -88,7 +88,7 @@ void GradScaler::save(serialize::OutputArchive& archive) const {
 }
 void GradScaler::load(serialize::InputArchive& archive) {
   if (!enabled_) return;
-  CRESSET_CHECK(!archive.keys().empty(), "GradScaler: the source state is empty, possibly because it was saved from a disabled instance of GradScaler");
+  CRESSET_CHECK(!archive.keys().empty(), "GradScaler: expected a state, got an empty one, which a disabled GradScaler saves");
   double scale = 0, growth = 0, backoff = 0;
   int64_t interval = 0, tracker = 0;
   read(archive, "scale", scale);

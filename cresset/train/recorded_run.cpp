@@ -90,7 +90,7 @@ struct RecordedRun::Impl {
 
   explicit Impl(nn::Module& m) : model(m) {}
 
-  // What a node of the graph is called, and the scope of the parameters that it was made from.
+  // Name of a node of the graph, and the scope of the parameters that it was made from.
   struct Drawn {
     std::string name, scope;
     bool of_parameters = false;

@@ -13,7 +13,7 @@ namespace {
 
 Tensor zeros_of(const Tensor& t) { return cresset::zeros(t.sizes(), t.options()); }
 
-// Leaves that a transform differentiates by.
+// Leaves with respect to which a transform differentiates.
 struct Watch {
   explicit Watch(const Tensors& primals) : outside(GradMode::is_enabled()) {
     const AutoGradMode record(true);
@@ -125,7 +125,7 @@ Tensors grad(const Function& f, const Tensors& primals) { return grad_and_value(
 ValueAndDerivative linearize(const Function& f, const Tensors& primals) {
   const auto watch = std::make_shared<const Watch>(primals);
   const Tensors outputs = run_recorded(f, watch->leaves);
-  // The gradient is linear in what comes in; its own gradient by that is the derivative.
+  // The gradient is linear in what comes in; its own gradient with respect to that is the derivative.
   Tensors incoming, gradients;
   {
     const AutoGradMode record(true);

@@ -27,7 +27,7 @@ bool same_place(const Tensor& a, const Tensor& b) {
   return a.data_ptr() == b.data_ptr() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
-// What an operator saved: one of its results, one of its arguments, or something that only the computation gives.
+// Kinds of values that an operator saved: one of its results, one of its arguments, or something that only the computation gives.
 struct Role {
   enum { result, argument, inner } kind;
   size_t number;
@@ -134,7 +134,7 @@ void see_operator(const OpEntry& op, Stack& stack) {
   for (const std::string_view ignored : SAC_IGNORED_OPS) is_asked = is_asked && op.name != ignored;
   const size_t n = op.function_schema().arguments.size();
   if (!is_asked) return call_boxed_below(kModes, op, stack);
-  // What lies below on the stack is the caller's.
+  // Values below on the stack are the caller's.
   Stack own(std::make_move_iterator(stack.end() - static_cast<std::ptrdiff_t>(n)), std::make_move_iterator(stack.end()));
   stack.resize(stack.size() - n);
   {

@@ -73,9 +73,7 @@ void check_self_batched(const BatchCall& call) {
   const bool arithmetic = !(call.op.flags & dispatch::kViewOp) && call.schema.name != "fill_";
   const std::string name = arithmetic ? "inplace arithmetic" : call.schema.name;
   CRESSET_CHECK(
-      !call.any_batched(1), "vmap: ", name, "(self, *extra_args) is not possible because there exists a Tensor `other` in ",
-      "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being ",
-      "vmapped over in a vmap. Please try to use out-of-place operators instead of ", name);
+      !call.any_batched(1), "vmap: ", name, " would write a batch into a tensor that is not batched; use the form that returns a new tensor");
 }
 
 // ---- the fallback -------------------------------------------------------------------------------------------------------
@@ -89,8 +87,8 @@ void check_no_data_dependence(const BatchCall& call) {
                   call.schema.name);
   for (const auto& r : call.schema.returns)
     CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor,
-                  "vmap: It looks like you're attempting to use a Tensor in some data-dependent ",
-                  "control flow. We don't support that yet; ", call.schema.name, " gives one value for all elements of the batch");
+                  "vmap: a batch has no single value to branch on; ",
+                  call.schema.name, " gives one value for all elements of the batch");
 }
 
 Tensor joined(const BatchCall& call, const std::vector<Tensor>& parts) {
@@ -250,7 +248,7 @@ void change_in_place(BatchCall& call) {
 }  // namespace
 
 void refuse_escaped(const char* op) {
-  cresset::detail::throw_error<Error>(cresset::str("Batching rule not implemented for aten::", op, "; the fallback path doesn't work on out= or view ops."));
+  cresset::detail::throw_error<Error>(cresset::str("Batching rule not implemented for aten::", op, "; the way by slices takes no views and no out="));
 }
 
 bool batching_layer(const OpEntry& op, Stack& stack) {

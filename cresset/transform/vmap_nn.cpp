@@ -228,9 +228,8 @@ void batch_norm(BatchCall& c) {
   const OptionalTensor mean = optional_of(c.arguments[3]), var = optional_of(c.arguments[4]);
   CRESSET_CHECK(
       !training || ((!mean || c.batched(*mean)) && (!var || c.batched(*var))),
-      "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not ",
-      "batched.\nIf you are using modules and do not need eval mode, please set `track_running_stats` to be False, or call ",
-      "replace_all_batch_norm_modules_");
+      "vmap: a batch norm in training would write statistics of a batch into running_mean or running_var, which are not batched;\n"
+      "use track_running_stats=False or replace_all_batch_norm_modules_");
   Stack values = c.arguments;
   if (!training && shared) {
     values[0] = folded(c.front(input));

@@ -42,7 +42,7 @@ constexpr RandomRow kRandom[] = {{"rand", Draw::sized},
                                  {"_bernoulli", Draw::batched},
                                  {"multinomial", Draw::batched},
                                  {"native_dropout", Draw::mask},
-                                 {"_sample_law", Draw::batched},
+                                 {"_sample_distribution", Draw::batched},
                                  {"alpha_dropout", Draw::composite},
                                  {"feature_dropout", Draw::composite},
                                  {"feature_alpha_dropout", Draw::composite},
@@ -128,8 +128,7 @@ Stack draw_in_place(const Drawing& d, bool same) {
   const Tensor& self = d.arguments[0].to_tensor();
   if (!d.at_level(self)) {
     CRESSET_CHECK(same && !d.batched,
-                  "vmap: different random numbers cannot be written into one tensor that is not batched; this would be the same ",
-                  "randomness. If this is necessary for your usage, please file an issue");
+                  "vmap: different random numbers cannot be written into one tensor that is not batched");
     return d.run(d.arguments);
   }
   if (!same) {

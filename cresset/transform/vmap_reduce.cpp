@@ -101,7 +101,7 @@ void repeat(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> times = c.arguments[1].to_int_list();
   CRESSET_CHECK(static_cast<int64_t>(times.size()) >= self.dim(),
-                "repeat: number of dimensions of repeat dims can not be smaller than number ", "of dimensions of tensor, got ",
+                "repeat: expected at least a number for each dimension, got ",
                 times.size(), " and ", self.dim());
   const Tensor all = c.padded(self, static_cast<int64_t>(times.size()));
   times.insert(times.begin(), 1);

@@ -7,7 +7,7 @@ namespace cresset::func {
 
 namespace {
 
-// What leaves the dimensions alone.
+// Ops that keep the dimensions.
 void same_dims(BatchCall& c) {
   Stack values = c.arguments;
   values[0] = c.value(c.tensor(0));

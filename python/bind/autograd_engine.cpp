@@ -65,7 +65,7 @@ Ref call_hook(PyObject* list, Py_ssize_t i, PyObject* a, PyObject* b = nullptr) 
   return checked(PyObject_Vectorcall(PyList_GET_ITEM(list, i), arguments, b ? 2 : 1, nullptr));
 }
 
-// What a hook returned in place of gradients: as many, each a tensor or None; empty for None.
+// Gradients that a hook returned: as many, each a tensor or None; empty for None.
 variable_list replacement(PyObject* result, size_t expected, const char* what) {
   if (result == Py_None) return {};
   const Ref tuple = PyTuple_Check(result) || PyList_Check(result) ? Ref::share(result) : checked(PyTuple_Pack(1, result));
@@ -179,8 +179,8 @@ void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bo
   }
   const bool differentiable = out.requires_grad();
   if (!given.defined() && differentiable) {
-    CRESSET_CHECK(out.numel() == 1, op, ": grad can be implicitly created only for scalar outputs, got ", out);
-    CRESSET_CHECK(!out.is_complex(), op, ": grad can be implicitly created only for real scalar outputs, got ", out);
+    CRESSET_CHECK(out.numel() == 1, op, ": expected a gradient for an output of several elements, got none for ", out);
+    CRESSET_CHECK(!out.is_complex(), op, ": expected a gradient for a complex output, got none for ", out);
   }
   CRESSET_CHECK(edge.is_valid(), op, ": element ", i, " of the tensors has no gradient: it requires none and no op recorded it");
   roots.push_back(std::move(edge));
@@ -351,7 +351,7 @@ int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
   const autograd::AutogradMeta* meta = t.defined() && t.use_count() == 1 ? autograd::impl::get_autograd_meta(t) : nullptr;
   if (!meta) return 0;
   const bool owns_node = meta->grad_fn_.use_count() == 1;
-  // Whatever has a second owner may be needed elsewhere.
+  // A value with a second owner may be needed elsewhere.
   auto visit_table = [&](const Shared& table) { return table.use_count() == 1 ? visit(table.get(), arg) : 0; };
   if (meta->extras_) {
     if (meta->extras_->hooks && meta->extras_->hooks.use_count() <= (owns_node ? 2 : 1))

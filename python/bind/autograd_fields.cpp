@@ -1,4 +1,4 @@
-// What a node keeps for backward as its attributes: `_saved_x`, and `_raw_saved_x` of tensors, which takes hooks.
+// A node's saved values as its attributes: `_saved_x`, and `_raw_saved_x` of tensors, which takes hooks.
 
 #include <cstring>
 

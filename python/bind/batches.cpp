@@ -60,7 +60,7 @@ PyObject* put_all(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-// Nobody but the item knows the tensor or its memory: nobody can tell when it is copied.
+// The item is the only owner of the tensor and its memory: it may be copied at any time.
 bool known_to_item_alone(PyObject* o) {
   const Tensor& t = tensor_of(o);
   const auto* object = reinterpret_cast<const TensorObject*>(o);

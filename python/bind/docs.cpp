@@ -1,4 +1,4 @@
-// What help() shows for operators, from the rows.
+// Text of help() for operators, from the rows.
 
 #include "python/bind/op.h"
 

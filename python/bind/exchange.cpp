@@ -128,7 +128,7 @@ template <class T> void store(T*& out, IntArrayRef sizes, size_t d, PyObject* da
   for (Py_ssize_t i = 0; i < n; i++) store(out, sizes, d + 1, PySequence_Fast_GET_ITEM(items.get(), i));
 }
 
-// What a mode that makes tensors fake gives for one made from numbers.
+// Fake tensor for one made from numbers, under a mode that makes tensors fake.
 Tensor in_mode(FakeMode* mode, const Tensor& real) { return mode ? Tensor(mode->constant(*real.impl(), real.device())) : real; }
 
 // from_nested(data, dtype or None): numbers, and sequences of sequences of them.
@@ -214,7 +214,7 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
 // Whether the values lie in the memory of the CPU: not those of wrappers, other layouts, meta and fake tensors.
 bool has_memory(const Tensor& t) { return t.impl()->has_storage() && t.impl()->backend() == kCpuBackend; }
 
-// What lies behind a Py_buffer: the storage, whatever becomes of the tensor, and the geometry at the time.
+// Owner behind a Py_buffer: the storage, whatever becomes of the tensor, and the geometry at the time.
 struct LentMemory {
   explicit LentMemory(const Tensor& t) : storage(t.impl()->storage()), shape(t.sizes().begin(), t.sizes().end()) {
     const auto item = static_cast<Py_ssize_t>(t.element_size());
@@ -386,7 +386,7 @@ PyObject* from_dlpack(PyObject*, PyObject* capsule) {
   return guarded([&] {
     if (PyCapsule_IsValid(capsule, kCapsule<DLManagedTensorVersioned>)) return taken_from<DLManagedTensorVersioned>(capsule);
     if (!PyCapsule_IsValid(capsule, kCapsule<DLManagedTensor>))
-      raise(PyExc_RuntimeError, "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once.");
+      raise(PyExc_RuntimeError, "from_dlpack: expected a capsule that was not read yet; each can be read once");
     return taken_from<DLManagedTensor>(capsule);
   });
 }

@@ -96,7 +96,7 @@ PyObject* reset_peak(PyObject*, PyObject* args) {
   });
 }
 
-// What the allocator of real memory says, for comparison.
+// Figures of the allocator of real memory, for comparison.
 PyObject* cpu_memory(PyObject*, PyObject*) {
   const AllocatorStats s = cpu_allocator_stats();
   return Py_BuildValue("{sLsLsLsLsL}", "allocated_bytes", static_cast<long long>(s.allocated_bytes), "peak_allocated_bytes", static_cast<long long>(s.peak_allocated_bytes),

@@ -1,4 +1,4 @@
-// What files hold, without their tensors: the tables behind `python -m cresset.io inspect`.
+// Content of files without their tensors: the tables behind `python -m cresset.io inspect`.
 
 #include "cresset/io/npy.h"
 #include "python/bind/io.h"

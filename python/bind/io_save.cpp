@@ -38,7 +38,7 @@ class Saver {
     memo_.emplace(o, p_.memoize());
     kept_.push_back(Ref::share(o));  // or its address might come again
   }
-  // Objects that nobody else refers to need no number: the containers that hold them are asked for once.
+  // Objects without other references need no number: the containers that hold them are asked for once.
   void memoize_if_shared(PyObject* o) {
     if (Py_REFCNT(o) > 2) memoize(o);
   }

@@ -21,7 +21,7 @@ PyObject* lookup(PyObject* dict, PyObject* key) {
   if (!found && PyErr_Occurred()) throw PythonError();
   return found;
 }
-// What is kept for a parameter; null where there is nothing yet.
+// State kept for a parameter; null where there is nothing yet.
 PyObject* state_of(PyObject* states, PyObject* param) {
   PyObject* found = lookup(states, param);
   return found && PyDict_Check(found) ? found : nullptr;

@@ -59,7 +59,7 @@ bool takes_numbers(std::string name) {
 
 PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
 
-// What users may call an argument: PyTorch's documented name and NumPy's.
+// Names of an argument for users: PyTorch's documented name and NumPy's.
 ArgumentPlan plan_of(const Argument& a, bool numbers) {
   ArgumentPlan plan{interned(a.name == "self" ? "input" : a.name.c_str()), {}, &a, numbers && (!a.writes || a.keyword_only)};
   size_t next = 0;
@@ -226,7 +226,7 @@ bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
   return true;
 }
 
-// What can be told from the object's type alone, before anything is converted.
+// Decided by the object's type alone, before anything is converted.
 bool may_fit(PyObject* o, const ArgumentPlan& plan, bool relaxed) {
   const dispatch::Type& type = plan.argument->type;
   if (type.kind == TypeKind::Tensor && !type.list)

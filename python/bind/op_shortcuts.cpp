@@ -265,7 +265,7 @@ PyObject* attempt(const char* name, PyObject* a, PyObject* b, bool method) {
 }
 template <class Op> PyObject* attempt(PyObject* a, PyObject* b) { return attempt(Op::name, a, b, true); }
 
-// What `number op tensor` means. By default the operator itself with its operands exchanged.
+// Meaning of `number op tensor`. By default the operator itself with its operands exchanged.
 template <class Op> PyObject* reflected(PyObject* other, PyObject* self) { return attempt(Op::name, self, other, true); }
 template <> PyObject* reflected<Sub>(PyObject* other, PyObject* self) { return attempt("rsub", self, other, true); }
 template <> PyObject* reflected<Div>(PyObject* other, PyObject* self) {

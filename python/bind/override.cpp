@@ -12,7 +12,7 @@ bool g_modes_active = false;
 namespace {
 
 PyObject *override_name, *disabled_override;
-// What the running thread has switched off, and its stack of modes, innermost last.
+// Classes that the running thread has switched off, and its stack of modes, innermost last.
 thread_local bool t_subclasses_off = false, t_all_off = false, t_skip_once = false;
 thread_local std::vector<PyObject*>* t_modes = nullptr;
 
@@ -251,7 +251,7 @@ PyObject* hand_over(PyObject*, PyObject* args) {
 PyObject* redispatch(PyObject*, PyObject* args) {
   PyObject *function, *positional, *named;
   if (!PyArg_ParseTuple(args, "OO!O!", &function, &PyTuple_Type, &positional, &PyDict_Type, &named)) return nullptr;
-  // What is no function has nothing within it that could be handed over.
+  // An object that is no function has nothing within it that could be handed over.
   const bool calls_more = Py_TYPE(function) == op_type || PyFunction_Check(function);
   const bool before = std::exchange(t_skip_once, calls_more);
   PyObject* result;

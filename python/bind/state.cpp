@@ -54,7 +54,7 @@ PyObject* wrapped_default_generator(PyObject*, PyObject*) {
 PyObject* set_default(PyObject*, PyObject* dtype) {
   return guarded([&]() -> PyObject* {
     const ScalarType type = to_dtype(dtype);
-    CRESSET_CHECK_TYPE(is_floating_type(type), "only floating-point types are supported as the default type, got ", type);
+    CRESSET_CHECK_TYPE(is_floating_type(type), "set_default_dtype: expected a floating dtype, got ", type);
     set_default_dtype(type);
     Py_RETURN_NONE;
   });

@@ -144,8 +144,7 @@ int tensor_bool(PyObject* self) {
   }
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    CRESSET_CHECK(!as_batched(t), "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't ",
-                  "support that yet; use torch.where, which takes both values");
+    CRESSET_CHECK(!as_batched(t), "vmap: a batch has no single truth value to branch on; use torch.where, which takes both values");
     CRESSET_CHECK(t.numel() != 0, "bool: a tensor without elements is neither true nor false");
     CRESSET_CHECK(t.numel() == 1, "bool: a tensor of several elements is neither true nor false");
     return static_cast<int>(t.item().toBool());

@@ -14,7 +14,7 @@ PyTypeObject *dtype_type, *device_type, *layout_type, *memory_format_type, *gene
 
 namespace {
 
-// What help() shows.
+// Text of help().
 constexpr const char* kDtypeDoc = R"(What kind of numbers a tensor holds: `torch.float32`, `torch.int64` and so on.
 
 >>> torch.float16.itemsize, torch.float16.is_floating_point

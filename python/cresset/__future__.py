@@ -20,7 +20,7 @@ def set_overwrite_module_params_on_conversion(value):
 
 
 def get_overwrite_module_params_on_conversion():
-    """What `set_overwrite_module_params_on_conversion` was told.
+    """The value given to `set_overwrite_module_params_on_conversion`.
 
     >>> torch.__future__.get_overwrite_module_params_on_conversion()
     False
@@ -39,7 +39,7 @@ def set_swap_module_params_on_conversion(value):
 
 
 def get_swap_module_params_on_conversion():
-    """What `set_swap_module_params_on_conversion` was told.
+    """The value given to `set_swap_module_params_on_conversion`.
 
     >>> torch.__future__.get_swap_module_params_on_conversion()
     False

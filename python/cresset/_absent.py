@@ -1,4 +1,4 @@
-"""The wings of PyTorch that are not there yet: modules that can be imported, hold the names that programs ask for, and raise when one is called.
+"""The absent wings of PyTorch: modules that can be imported, hold the names that programs ask for, and raise when one is called.
 
 A program that needs such a wing only behind an option runs without it. `python -m cresset --absent` prints the table.
 
@@ -15,11 +15,14 @@ import types
 
 from ._missing import WHERE
 
-# wing -> module -> names. Names in capitals are classes, of which there are no objects; "Error" at the end: exceptions; others are functions.
-# `name=value` is a function that gives the value; `name=itself` and `name=@` marks of functions, without and with arguments; `Name()` a class of plans, of which there are objects that hold their arguments. A module with a file of its own has these names beside what the file holds.
+# wing -> module -> names. Names in capitals are classes, of which there are no objects; "Error" at the end: exceptions; others are
+# functions.
+# `name=value` is a function that gives the value; `name=itself` and `name=@` marks of functions, without and with arguments; `Name()` a
+# class of plans, of which there are objects that hold their arguments. A module with a file of its own has these names beside the file's.
 WINGS = {
     "ONNX export": {
-        "onnx": "ExportableModule InputObserver JitScalarType ONNXProgram OnnxExporterError OperatorExportTypes TrainingMode dynamo_export export is_in_onnx_export=False "
+        "onnx": "ExportableModule InputObserver JitScalarType ONNXProgram OnnxExporterError OperatorExportTypes TrainingMode "
+                "dynamo_export export is_in_onnx_export=False "
                 "register_custom_op_symbolic select_model_mode_for_export unregister_custom_op_symbolic",
         "onnx.errors": "OnnxExporterError SymbolicValueError UnsupportedOperatorError",
         "onnx.ops": "",
@@ -31,8 +34,10 @@ WINGS = {
         "onnx.utils": "export",
     },
     "graph export": {
-        "export": "AdditionalInputs CustomDecompTable Dim ExportBackwardSignature ExportGraphSignature ExportedProgram ModuleCallEntry ModuleCallSignature ShapesCollection "
-                  "UnflattenedModule default_decompositions dims draft_export export export_for_training load register_dataclass save unflatten",
+        "export": "AdditionalInputs CustomDecompTable Dim ExportBackwardSignature ExportGraphSignature ExportedProgram "
+                  "ModuleCallEntry ModuleCallSignature ShapesCollection "
+                  "UnflattenedModule default_decompositions dims draft_export export export_for_training load register_dataclass "
+                  "save unflatten",
         "export.dynamic_shapes": "Dim ShapesCollection",
         "export._trace": "",
         "export.decomp_utils": "CustomDecompTable",
@@ -41,9 +46,12 @@ WINGS = {
         "_export": "aot_compile aot_load",
     },
     "TorchScript": {
-        "jit": "CompilationUnit RecursiveScriptModule ScriptModule TopLevelTracedModule TracedModule TracingCheckError enable_onednn_fusion export_opnames freeze load "
-               "onednn_fusion_enabled=False optimize_for_inference optimized_execution save script_method set_fusion_strategy strict_fusion trace trace_module",
-        "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule ScriptObject TensorType Type Value",
+        "jit": "CompilationUnit RecursiveScriptModule ScriptModule TopLevelTracedModule TracedModule TracingCheckError "
+               "enable_onednn_fusion export_opnames freeze load "
+               "onednn_fusion_enabled=False optimize_for_inference optimized_execution save script_method set_fusion_strategy "
+               "strict_fusion trace trace_module",
+        "_C": "Argument Block CompilationUnit FunctionSchema Graph Node ScriptFunction ScriptMethod ScriptModule ScriptObject "
+              "TensorType Type Value",
         "jit._recursive": "",
         "jit._script": "RecursiveScriptModule ScriptModule",
         "jit._trace": "TopLevelTracedModule TracedModule",
@@ -52,7 +60,8 @@ WINGS = {
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
     "tracer of programs (torch.fx)": {
-        "fx": "CodeGen Graph GraphModule Interpreter Node Tracer Transformer has_side_effect map_arg replace_pattern symbolic_trace",
+        "fx": "CodeGen Graph GraphModule Interpreter Node Tracer Transformer has_side_effect map_arg replace_pattern "
+              "symbolic_trace",
         "fx._compatibility": "",
         "fx._symbolic_trace": "Tracer symbolic_trace",
         "fx.graph": "CodeGen Graph PythonCode",
@@ -62,7 +71,8 @@ WINGS = {
         "fx.proxy": "GraphAppendingTracer ParameterProxy TraceError TracerBase",
         "fx.experimental": "",
         "fx.experimental.proxy_tensor": "DecompositionInterpreter PythonKeyTracer get_proxy_mode=None make_fx",
-        "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols free_unbacked_symbols guard_or_false guard_or_true "
+        "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols "
+                                           "free_unbacked_symbols guard_or_false guard_or_true "
                                            "statically_known_true",
         "fx.passes": "",
         "fx.passes.infra": "",
@@ -86,48 +96,64 @@ WINGS = {
         "_functorch.aot_autograd": "aot_function aot_module aot_module_simplified",
     },
     "profiler": {
-        "profiler": "DeviceType ExecutionTraceObserver ProfilerAction ProfilerActivity kineto_available=False profile schedule supported_activities tensorboard_trace_handler",
+        "profiler": "DeviceType ExecutionTraceObserver ProfilerAction ProfilerActivity kineto_available=False profile schedule "
+                    "supported_activities tensorboard_trace_handler",
         "autograd.profiler": "EventList FunctionEvent emit_itt emit_nvtx load_nvprof parse_nvprof_trace profile",
         "autograd.profiler_util": "EventList FunctionEvent FunctionEventAvg Interval Kernel MemRecordsAcc",
         "cuda.profiler": "profile start stop",
         "cuda.nvtx": "mark range range_end range_pop range_push range_start",
     },
     "tensor parallelism": {
-        "distributed.tensor": "DTensor Partial() Placement Replicate() Shard() distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed.tensor": "DTensor Partial() Placement Replicate() Shard() distribute_module distribute_tensor empty full "
+                              "ones rand randn zeros",
         "distributed.tensor._utils": "compute_local_shape_and_global_offset",
         "distributed.tensor.api": "DTensor",
         "distributed.tensor.device_mesh": "DeviceMesh init_device_mesh",
         "distributed.tensor.experimental": "context_parallel implicit_replication local_map",
         "distributed.tensor.experimental._attention": "context_parallel_unshard set_rotate_method",
-        "distributed.tensor.parallel": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleInputOutput() PrepareModuleOutput() RowwiseParallel() SequenceParallel() loss_parallel "
+        "distributed.tensor.parallel": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleInputOutput() "
+                                       "PrepareModuleOutput() RowwiseParallel() SequenceParallel() loss_parallel "
                                        "parallelize_module",
-        "distributed.tensor.parallel.style": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleOutput() RowwiseParallel() SequenceParallel()",
+        "distributed.tensor.parallel.style": "ColwiseParallel() ParallelStyle PrepareModuleInput() PrepareModuleOutput() "
+                                             "RowwiseParallel() SequenceParallel()",
         "distributed.tensor.placement_types": "DTensorSpec _StridedShard() Partial() Placement Replicate() Shard() TensorMeta",
-        "distributed._tensor": "DTensor DeviceMesh Partial() Placement Replicate() Shard() distribute_module distribute_tensor empty full ones rand randn zeros",
+        "distributed._tensor": "DTensor DeviceMesh Partial() Placement Replicate() Shard() distribute_module distribute_tensor "
+                               "empty full ones rand randn zeros",
         "distributed._tensor.experimental": "implicit_replication local_map",
         "distributed._tensor.device_mesh": "DeviceMesh init_device_mesh",
         "distributed._tensor.placement_types": "DTensorSpec Partial() Placement Replicate() Shard()",
-        "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor wait_tensor",
+        "distributed._functional_collectives": "AsyncCollectiveTensor all_gather_tensor all_reduce all_to_all_single "
+                                               "all_to_all_single_autograd broadcast permute_tensor reduce_scatter_tensor "
+                                               "wait_tensor",
         "distributed.device_mesh": "DeviceMesh init_device_mesh",
         "distributed": "DeviceMesh init_device_mesh",
     },
     "fully sharded parallelism": {
-        "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig "
-                            "LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType ShardedOptimStateDictConfig "
-                            "ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings StateDictType UnshardHandle fully_shard register_fsdp_forward_method",
-        "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
-        "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel MixedPrecision "
-                                                        "OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
+        "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig "
+                            "FullyShardedDataParallel LocalOptimStateDictConfig "
+                            "LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig "
+                            "OptimStateKeyType ShardedOptimStateDictConfig "
+                            "ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings StateDictType "
+                            "UnshardHandle fully_shard register_fsdp_forward_method",
+        "distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig MixedPrecision "
+                                "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictType",
+        "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig "
+                                                        "FullyShardedDataParallel MixedPrecision "
+                                                        "OptimStateKeyType ShardedOptimStateDictConfig ShardedStateDictConfig "
+                                                        "ShardingStrategy StateDictType",
         "distributed.fsdp.sharded_grad_scaler": "ShardedGradScaler",
-        "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+        "distributed.fsdp.wrap": "CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap lambda_auto_wrap_policy "
+                                 "size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
         "distributed._composable": "checkpoint contract replicate",
         "distributed._composable.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
         "distributed._shard": "",
         "distributed._shard.sharded_tensor": "ShardedTensor",
     },
     "distributed checkpoints": {
-        "distributed.checkpoint": "BytesStorageMetadata CheckpointException ChunkStorageMetadata DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter "
-                                  "HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan LoadPlanner Metadata ReadItem SavePlan SavePlanner StorageReader StorageWriter "
+        "distributed.checkpoint": "BytesStorageMetadata CheckpointException ChunkStorageMetadata DefaultLoadPlanner "
+                                  "DefaultSavePlanner FileSystemReader FileSystemWriter "
+                                  "HuggingFaceStorageReader HuggingFaceStorageWriter LoadPlan LoadPlanner Metadata ReadItem "
+                                  "SavePlan SavePlanner StorageReader StorageWriter "
                                   "TensorStorageMetadata WriteItem async_save load load_state_dict save save_state_dict",
         "distributed.checkpoint._consolidate_hf_safetensors": "consolidate_safetensors_files",
         "distributed.checkpoint.hf_storage": "HuggingFaceStorageReader HuggingFaceStorageWriter",
@@ -138,29 +164,35 @@ WINGS = {
         "distributed.checkpoint.metadata": "Metadata",
         "distributed.checkpoint.optimizer": "load_sharded_optimizer_state_dict",
         "distributed.checkpoint.planner": "LoadPlanner SavePlanner",
-        "distributed.checkpoint.state_dict": "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict",
+        "distributed.checkpoint.state_dict": "StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict "
+                                             "set_model_state_dict set_optimizer_state_dict set_state_dict",
         "distributed.checkpoint.stateful": "Stateful",
         "distributed.checkpoint.storage": "StorageReader StorageWriter",
     },
     "RPC": {
         "_C._distributed_rpc": "_is_current_rpc_agent_set=False",
         "distributed.rpc.api": "_require_initialized=itself",
-        "distributed.rpc": "BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc is_available=False remote rpc_async rpc_sync shutdown",
+        "distributed.rpc": "BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc "
+                           "is_available=False remote rpc_async rpc_sync shutdown",
         "distributed.autograd": "backward context get_gradients",
         "distributed.nn.api": "",
         "distributed.nn.api.remote_module": "RemoteModule",
     },
     "pipeline parallelism": {
-        "distributed.pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint "
+        "distributed.pipelining": "Pipe PipelineStage Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B "
+                                  "ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint "
                                   "build_stage pipe_split pipeline",
     },
     "sharded optimizers and gradient compression": {
         "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer as_functional_optim",
         "distributed.algorithms._checkpoint": "",
-        "distributed.algorithms._checkpoint.checkpoint_wrapper": "ActivationWrapper CheckpointImpl CheckpointWrapper OffloadWrapper apply_activation_checkpointing checkpoint_wrapper "
+        "distributed.algorithms._checkpoint.checkpoint_wrapper": "ActivationWrapper CheckpointImpl CheckpointWrapper "
+                                                                 "OffloadWrapper apply_activation_checkpointing "
+                                                                 "checkpoint_wrapper "
                                                                  "offload_wrapper",
         "distributed.algorithms.ddp_comm_hooks": "DDPCommHookType register_ddp_comm_hook",
-        "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper fp16_compress_hook fp16_compress_wrapper",
+        "distributed.algorithms.ddp_comm_hooks.default_hooks": "allreduce_hook bf16_compress_hook bf16_compress_wrapper "
+                                                               "fp16_compress_hook fp16_compress_wrapper",
         "distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks": "",
         "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": "PostLocalSGDState post_localSGD_hook",
         "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": "PowerSGDState batched_powerSGD_hook powerSGD_hook",
@@ -183,25 +215,31 @@ WINGS = {
     "quantisation": {
         "ao": "",
         "ao.nn": "",
-        "ao.nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize QFunctional",
+        "ao.nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize "
+                           "QFunctional",
         "ao.nn.intrinsic": "BNReLU2d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
         "ao.nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
         "ao.nn.quantized.dynamic": "GRU LSTM Linear",
         "ao.pruning": "BaseScheduler BaseSparsifier WeightNormSparsifier",
         "ao.quantization.fx": "",
         "ao.quantization.fx._decomposed": "",
-        "ao.quantization": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver "
-                           "QConfig QConfigMapping QuantStub QuantType QuantWrapper convert disable_fake_quant disable_observer enable_fake_quant enable_observer fuse_modules "
-                           "fuse_modules_qat get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare prepare_qat quantize quantize_dynamic quantize_qat",
+        "ao.quantization": "DeQuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
+                           "MovingAverageMinMaxObserver ObserverBase PerChannelMinMaxObserver PlaceholderObserver "
+                           "QConfig QConfigMapping QuantStub QuantType QuantWrapper convert disable_fake_quant disable_observer "
+                           "enable_fake_quant enable_observer fuse_modules "
+                           "fuse_modules_qat get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare "
+                           "prepare_qat quantize quantize_dynamic quantize_qat",
         "ao.quantization.observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
         "ao.quantization.qconfig": "QConfig get_default_qconfig",
         "ao.quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
         "ao.quantization.stubs": "DeQuantStub QuantStub QuantWrapper",
         "nn.intrinsic": "BNReLU2d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU",
         "nn.qat": "Conv1d Conv2d Conv3d Embedding Linear",
-        "nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize QFunctional",
+        "nn.quantized": "Conv1d Conv2d Conv3d Dropout Embedding EmbeddingBag FloatFunctional LSTM Linear Quantize DeQuantize "
+                        "QFunctional",
         "nn.quantized.dynamic": "GRU LSTM Linear",
-        "quantization": "DeQuantStub HistogramObserver ObserverBase QConfig QuantStub QuantType QuantWrapper convert fuse_modules get_default_qat_qconfig get_default_qconfig prepare prepare_qat "
+        "quantization": "DeQuantStub HistogramObserver ObserverBase QConfig QuantStub QuantType QuantWrapper convert fuse_modules "
+                        "get_default_qat_qconfig get_default_qconfig prepare prepare_qat "
                         "quantize quantize_dynamic quantize_qat",
         "quantization.quantize_fx": "convert_fx fuse_fx prepare_fx prepare_qat_fx",
     },
@@ -212,7 +250,8 @@ WINGS = {
         "package": "PackageExporter PackageImporter is_from_package=False",
     },
     "C++ extensions built from Python": {
-        "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension SyclExtension include_paths is_ninja_available=False library_paths load load_inline verify_ninja_availability",
+        "utils.cpp_extension": "BuildExtension CUDAExtension CppExtension SyclExtension include_paths is_ninja_available=False "
+                               "library_paths load load_inline verify_ninja_availability",
     },
     "Lightning's strategies, tuners and profilers": {
         "lightning.profilers": "AdvancedProfiler Profiler PyTorchProfiler SimpleProfiler",
@@ -228,7 +267,8 @@ WINGS = {
     },
 }  # fmt: skip
 
-_HOLDS = {module: (wing, dict(name.replace("()", "=()").partition("=")[::2] for name in names.split())) for wing, modules in WINGS.items() for module, names in modules.items()}
+_HOLDS = {module: (wing, dict(name.replace("()", "=()").partition("=")[::2] for name in names.split()))
+          for wing, modules in WINGS.items() for module, names in modules.items()}  # fmt: skip
 _VALUES = {"True": True, "False": False, "None": None}
 _made = {}
 
@@ -250,7 +290,7 @@ class _Class(type):
 
 
 class _Plan:
-    """What is planned for a wing that is not there: the arguments, which compare and print, and nothing else."""
+    """Plan for an absent wing: holds its arguments, which compare and print."""
 
     def __init__(self, *args, **kwargs):
         self.args, self.kwargs = args, kwargs
@@ -262,12 +302,14 @@ class _Plan:
         return hash((type(self), self.args, tuple(self.kwargs.items())))
 
     def __repr__(self):
-        return f"{type(self).__name__}({', '.join([*map(repr, self.args), *(f'{name}={value!r}' for name, value in self.kwargs.items())])})"
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"torch.{self._absent}: Cresset has no {self._wing}, and so no {name!r} ({WHERE})", name=name, obj=self)
+        text = f"torch.{self._absent}: Cresset has no {self._wing}, and so no {name!r} ({WHERE})"
+        raise AttributeError(text, name=name, obj=self)
 
 
 def _make(module, name, wing, value):
@@ -278,7 +320,8 @@ def _make(module, name, wing, value):
     if value == "()":
         return type(name, (_Plan,), {"__module__": f"{__package__}.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
     if name.lstrip("_")[0].isupper():
-        return _Class(name, (), {"__module__": f"{__package__}.{module}".rstrip("."), "__doc__": doc, "_absent": where, "_wing": wing})
+        home = f"{__package__}.{module}".rstrip(".")
+        return _Class(name, (), {"__module__": home, "__doc__": doc, "_absent": where, "_wing": wing})
 
     def function(*args, **kwargs):
         if value == "itself":
@@ -296,7 +339,7 @@ def _make(module, name, wing, value):
 
 
 def found(module, name):
-    """The stand-in for `name` of a module of Cresset, as the table has it: a module, class or function; None where the table has none."""
+    """The stand-in for `name` of a module of Cresset: a module, class or function; None where the table has none."""
     inner = module.partition(".")[2]
     if is_module(f"{inner}.{name}" if inner else name):
         return importlib.import_module(f"{module}.{name}")
@@ -326,7 +369,8 @@ def is_module(inner):
 def make_module(spec):
     """The module of an absent wing; its names are made when asked for."""
     wing, names = _HOLDS[spec.name.partition(".")[2]]
-    module = _Module(spec.name, f"{spec.name}, which is not there: Cresset has no {wing}. Its names can be imported; calls raise NotImplementedError.")
+    doc = f"{spec.name}, which is not there: Cresset has no {wing}. Its names can be imported; calls raise NotImplementedError."
+    module = _Module(spec.name, doc)
     module.__all__ = sorted(names)
     return module
 

@@ -1,4 +1,4 @@
-"""What stands for a compiler until there is one."""
+"""Stand-in for a compiler until there is one."""
 
 import functools
 import warnings

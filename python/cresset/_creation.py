@@ -15,7 +15,8 @@ _NUMPY_CODES = {
 _DTYPE_OF_CODE = {code: dtype for dtype, code in _NUMPY_CODES.items()}
 
 
-_SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool"
+_SUPPORTED = ", ".join(["bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+                        "float16", "float32", "float64", "complex64", "complex128"])  # fmt: skip
 
 
 def _dtype_of_numpy(array):
@@ -216,7 +217,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         source = obj
     elif _is_array(obj) or (numpy is not None and isinstance(obj, numpy.generic)):
         if isinstance(obj, numpy.generic) and copy is False:
-            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+            raise RuntimeError("asarray: a NumPy scalar has no memory to share, so copy=False cannot be; give an array")
         # An array without dimensions counts as a number.
         source = from_numpy(numpy.array(obj) if obj.ndim == 0 else obj)
     elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
@@ -279,7 +280,7 @@ def to_dlpack(tensor):
 
 
 def _construct(*args, device=None, like=None, **named):
-    """What PyTorch's old constructors make of sizes or data, in the default dtype or that of `like`."""
+    """Result of PyTorch's old constructors for sizes or data, in the default dtype or that of `like`."""
     import cresset
 
     default = like or get_default_dtype()
@@ -319,7 +320,7 @@ def _construct(*args, device=None, like=None, **named):
 
 
 def _as_index(data):
-    """What a sequence or an array means between brackets: a mask, or positions."""
+    """Meaning of a sequence or an array between brackets: a mask, or positions."""
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
     out = tensor(data)

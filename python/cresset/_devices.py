@@ -1,4 +1,4 @@
-"""What devices other than the CPU say while none of them is built in."""
+"""Answers of devices other than the CPU while none of them is built in."""
 
 
 class NotBuiltError(AssertionError, RuntimeError):

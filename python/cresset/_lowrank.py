@@ -9,7 +9,7 @@ from . import _operators as _ops
 def _check(op, A, q, niter):
     m, n = A.shape[-2:]
     if not 0 <= q <= min(m, n):
-        raise ValueError(f"{op}: q must be a non-negative integer and not greater than min(m, n)={min(m, n)}, got {q}")
+        raise ValueError(f"{op}: expected q within [0, {min(m, n)}], got {q}")
     if niter < 0:
         raise ValueError(f"{op}: niter must be a non-negative integer, got {niter}")
 

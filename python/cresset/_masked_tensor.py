@@ -14,12 +14,12 @@ _BINARY = frozenset(
     true_divide""".split()
 )
 _REDUCTIONS = frozenset("all amax amin argmax argmin mean norm prod std sum var".split())
-#: What goes through the elements without a look at them: the mask goes the same way.
+#: Operators that move elements without reading them: the mask moves the same way.
 _MOVES = frozenset(
     """__getitem__ broadcast_to cat chunk expand expand_as flatten flip index_select movedim narrow permute repeat reshape roll select split squeeze
     stack swapaxes swapdims t transpose unbind unflatten unfold unsqueeze view""".split()
 )
-#: What changes, or tells of, the data alone.
+#: Operators on the data alone.
 _ALONE = frozenset("bfloat16 clone contiguous cpu detach double float half int long ones_like short to type_as".split())
 _DTYPES = (torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64)
 _LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr)

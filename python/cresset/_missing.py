@@ -1,4 +1,4 @@
-"""What becomes of a name that a module does not hold: what lives elsewhere, a stand-in of an absent wing, or an error that names it and says where to look."""
+"""Lookup of a name that a module does not hold: the object where it lives, a stand-in of an absent wing, or an error that names it and says where to look."""
 
 import sys
 
@@ -14,7 +14,7 @@ def _tables():
 
 
 def found(module, name):
-    """What a module's `__getattr__` gives: the stand-in for a name of an absent wing. Raises where there is none."""
+    """Result of a module's `__getattr__`: the stand-in for a name of an absent wing. Raises where there is none."""
     for table in () if name.startswith("__") else _tables():
         thing = table.found(module, name)
         if thing is not None:

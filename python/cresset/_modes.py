@@ -1,4 +1,4 @@
-"""What a thread or the process is set to: recording of gradients, inference, random numbers, determinism, the default dtype and device."""
+"""Settings of a thread or the process: recording of gradients, inference, random numbers, determinism, the default dtype and device."""
 
 import functools as _functools
 
@@ -334,7 +334,7 @@ _matmul_precision = ["highest"]
 
 
 def get_float32_matmul_precision():
-    """What `set_float32_matmul_precision` was told.
+    """The value given to `set_float32_matmul_precision`.
 
     >>> torch.get_float32_matmul_precision()
     'highest'
@@ -368,7 +368,7 @@ def set_warn_always(b, /):
 
 
 def is_warn_always_enabled():
-    """What `set_warn_always` was told.
+    """The value given to `set_warn_always`.
 
     >>> torch.is_warn_always_enabled()
     False
@@ -451,7 +451,7 @@ def set_default_tensor_type(t, /):
     if not isinstance(dtype, _cresset.dtype):
         raise TypeError(f"invalid type object: expected a tensor type such as torch.FloatTensor or its name, got {t!r}")
     if not dtype.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, got {t!r}")
+        raise TypeError(f"set_default_tensor_type: expected a floating type, got {t!r}")
     _cresset._set_default_dtype(dtype)
 
 

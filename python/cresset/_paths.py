@@ -55,7 +55,7 @@ def is_module(inner):
 
 
 def found(module, name):
-    """What PyTorch has as `name` in a module of Cresset, from its home; None where the table has none."""
+    """PyTorch's object `name` in a module of Cresset, from its home; None where the table has none."""
     inner = module.partition(".")[2]
     if (f"{inner}.{name}" if inner else name) in _PLACES:
         return importlib.import_module(f"{module}.{name}")

@@ -9,14 +9,14 @@ from . import _operators as _ops
 
 _GONE = {
     "eig": "torch.linalg.eig, which returns complex tensors: L, V = torch.linalg.eig(A)",
-    "symeig": "torch.linalg.eigh, which reads the lower triangle: L, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')",
+    "symeig": "torch.linalg.eigh, which reads the lower triangle unless UPLO='U': L, V = torch.linalg.eigh(A)",
     "lstsq": "torch.linalg.lstsq, whose arguments come in the other order: X = torch.linalg.lstsq(A, B).solution",
     "solve": "torch.linalg.solve, whose arguments come in the other order: X = torch.linalg.solve(A, B)",
 }
 
 
 def _gone(name, argument):
-    text = f"{name}: this function was deprecated since version 1.9 and is now removed; use {_GONE[name]}"
+    text = f"{name}: PyTorch removed it after 1.9; use {_GONE[name]}"
     if argument == "other":
 
         def method(self, other):
@@ -33,14 +33,14 @@ def _gone(name, argument):
 
 def _gone_function(name, use):
     def function(*args, **named):
-        raise RuntimeError(f"{name}: this function was deprecated since version 1.9 and is now removed; use {use}")
+        raise RuntimeError(f"{name}: PyTorch removed it after 1.9; use {use}")
 
     function.__name__, function.__qualname__, function.__module__ = name, name, torch.__name__
     function.__doc__ = f"""Removed: use {use}. Raises RuntimeError.
 
     >>> torch.{name}(torch.eye(2))
     Traceback (most recent call last):
-    RuntimeError: {name}: this function was deprecated since version 1.9 and is now removed; use {use}
+    RuntimeError: {name}: PyTorch removed it after 1.9; use {use}
     """
     return function
 
@@ -61,7 +61,7 @@ def resize(self, *sizes):
     _warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
     sizes = torch.Size(sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
     if sizes.numel() != self.numel():
-        raise RuntimeError(f"requested resize to {list(sizes)} ({sizes.numel()} elements in total), but the given tensor has a size of {list(self.shape)} ({self.numel()} elements)")
+        raise RuntimeError(f"resize: expected sizes of {self.numel()} elements, as {list(self.shape)} has, got {list(sizes)}")
     return self.contiguous().view(sizes)
 
 
@@ -90,7 +90,7 @@ def fill_diagonal_(self, fill_value, wrap=False):
 
 def _elementwise(name, self, others, function):
     if any(t.requires_grad for t in (self, *others)):
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        raise RuntimeError(f"{name}: expected tensors that need no gradient, got one that does; call it on detach()")
     for other in others:
         if other.dtype != self.dtype:
             raise TypeError(f"{name}: expected {self.dtype} for 'other', got {other.dtype}")
@@ -112,7 +112,7 @@ def map2_(self, x, y, callable):
 
 
 def module_load(self, other, assign=False):
-    """What a parameter becomes when `load_state_dict` swaps it: `other` itself with `assign`, else this tensor with its values."""
+    """Value of a parameter when `load_state_dict` swaps it: `other` itself with `assign`, else this tensor with its values."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
@@ -127,13 +127,13 @@ def dim_order(self, *, ambiguity_check=False):
     """
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
     if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, torch.memory_format) for f in formats):
-        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+        raise TypeError(f"dim_order: expected ambiguity_check to be a bool or a list of memory formats, got {ambiguity_check!r}")
     strides, sizes = self.stride(), self.shape
     if ambiguity_check is not False:
         large = [stride for stride, size in zip(strides, sizes) if size > 1]
         unclear = len(set(strides)) < len(strides) or 0 in large
         if unclear and (not formats or sum(self.is_contiguous(memory_format=f) for f in formats) != 1):
-            raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+            raise RuntimeError("dim_order: expected strides of one order, or of one of the given memory formats, got strides of several")
     order = list(range(self.dim()))
     for i in range(1, len(order)):  # a stride of 0 says nothing about its place
         at = i
@@ -198,7 +198,7 @@ for _name in ("ipu", "maia", "mtia", "vulkan", "xla"):
 
 
 def _interface(self):
-    raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use tensor.cuda() to copy tensor to device memory.")
+    raise AttributeError(f"__cuda_array_interface__: expected a tensor of a CUDA device, got one of {self.device}")
 
 
 _Tensor.__cuda_array_interface__ = property(_interface, doc="How CUDA libraries read the memory. AttributeError for other devices.")

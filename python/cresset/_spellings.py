@@ -9,7 +9,7 @@ from . import _operators as _ops
 
 
 class AcceleratorError(RuntimeError):
-    """What goes wrong on an accelerator while it computes; there is none here that could."""
+    """Error of an accelerator while it computes; there is none here that could."""
 
 
 def conv_tbc(input, weight, bias, pad=0):

@@ -1,4 +1,4 @@
-"""What the definition of an operator may say about it beside its schema."""
+"""Tags that the definition of an operator may give beside its schema."""
 
 import enum
 

@@ -1,4 +1,4 @@
-"""What pickled tensors are rebuilt with; the names and arguments are PyTorch's."""
+"""Functions that rebuild pickled tensors; the names and arguments are PyTorch's."""
 
 import copyreg as _copyreg
 from collections import OrderedDict as _OrderedDict
@@ -108,7 +108,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 
 def _attributes(tensor):
-    """What a subclass keeps in objects: a dict, or a pair of it and of what is in slots."""
+    """Attributes that a subclass keeps in objects: a dict, or a pair of it and of what is in slots."""
     named = {name: getattr(tensor, name) for name in _copyreg._slotnames(type(tensor)) if hasattr(tensor, name)} if type(tensor) is not Tensor else {}
     return (dict(tensor.__dict__), named) if named else dict(tensor.__dict__)
 

@@ -87,7 +87,7 @@ def _tell_children(spawn):
 
 
 def _metadata():
-    """What `importlib.metadata` says of PyTorch: libraries ask it whether and which PyTorch there is."""
+    """Metadata of PyTorch for `importlib.metadata`: libraries ask it whether and which PyTorch there is."""
     from importlib.metadata import Distribution
 
     class Metadata(Distribution):

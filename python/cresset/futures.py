@@ -16,7 +16,7 @@ __all__ = ["Future", "collect_all", "wait_all"]
 
 
 class Future:
-    """A value that somebody will give, and functions that wait for it.
+    """A value that will be set later, and functions that wait for it.
 
     >>> future = torch.futures.Future()
     >>> doubled = future.then(lambda f: 2 * f.value())
@@ -74,7 +74,7 @@ class Future:
         self._finish(None, result)
 
     def add_done_callback(self, callback):
-        """Calls a function with this future when it is done, or at once. What it raises is logged."""
+        """Calls a function with this future when it is done, or at once. Its exceptions are logged."""
         with self._changed:
             if not self._done:
                 self._callbacks.append(callback)
@@ -84,14 +84,14 @@ class Future:
     def _call(self, callback):
         try:
             callback(self)
-        except Exception:  # it has no one to go to
+        except Exception:  # there is no caller to raise it to
             _logger.exception("a callback of a future failed")
 
     def __reduce__(self):
         raise RuntimeError("Future: cannot be pickled, its value is to come in this process")
 
     def then(self, callback):
-        """The future of what a function gives for this future when it is done. What it raises is the cause of that future's RuntimeError."""
+        """The future of a function's result for this future when it is done. Its exception is the cause of that future's RuntimeError."""
         following = Future()
 
         def go_on(done):

@@ -271,7 +271,7 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo=No
 
 
 def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_reload=False, verbose=True, skip_validation=False, **kwargs):
-    """What one of the functions in a hubconf.py returns, called with the arguments that follow.
+    """Result of one of the functions in a hubconf.py, called with the arguments that follow.
 
     Args:
         repo_or_dir: "owner/repository[:ref]" on GitHub, or a folder.

@@ -59,7 +59,7 @@ def _tensors(values):
 
 
 class _Context:
-    """What a formula sees of the node: places to keep things, and which arguments want gradients."""
+    """Context of a formula: places to keep things, and which arguments want gradients."""
 
     def __init__(self, ctx, needs):
         self.__dict__.update(_ctx=ctx, needs_input_grad=needs)
@@ -175,8 +175,7 @@ class _Defined:
             for t in _tensors([out]):
                 if id(t) in given or (_has_memory(t) and t.untyped_storage()._cdata in given):
                     raise RuntimeError(
-                        f"{self.name()}: The output of this custom operator (1) must not also be an input to this custom operator and (2) may not alias any "
-                        "inputs to this custom operator or other returns; return a clone"
+                        f"{self.name()}: expected outputs that share no memory with inputs or one another, got one that does; return a clone"
                     )
         return out
 
@@ -222,8 +221,7 @@ def _add(namespace, text, tags=()):
         packet = ops._defined[namespace][schema.name] = _Packet(namespace, schema.name)
     if schema.overload in packet._overloads:
         raise RuntimeError(
-            f"Tried to register an operator ({schema.text}) with the same name and overload name multiple times. Each overload's schema should only be "
-            f"registered with a single call to def(). It is there as {packet._overloads[schema.overload]._schema.text}"
+            f"define: expected a new name and overload, got {schema.text}, which is there already as {packet._overloads[schema.overload]._schema.text}"
         )
     made = packet._overloads[schema.overload] = _Defined(namespace, schema, (tags,) if isinstance(tags, torch.Tag) else tags)
     return made
@@ -301,7 +299,7 @@ class CustomOpDef:
         register_autograd(self, backward, setup_context=setup_context)
 
     def register_vmap(self, func=None):
-        """What the operator does under vmap; see `torch.library.register_vmap`."""
+        """The operator's rule under vmap; see `torch.library.register_vmap`."""
         return register_vmap(self, func)
 
 
@@ -418,7 +416,7 @@ def define(qualname, schema, *, lib=None, tags=()):
     """
     namespace, name = _name(qualname)
     if not schema.lstrip().startswith("("):
-        raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
+        raise ValueError(f'define: expected a schema like "(Tensor x) -> Tensor", got "{schema}"')
     _add(namespace, f"{namespace}::{name}{schema}", tags)
 
 
@@ -466,7 +464,7 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
-    """What an operator gives on the device "meta": results without values. A decorator where `func` is left out.
+    """An operator's rule on the device "meta": results without values. A decorator where `func` is left out.
 
     >>> op = torch.library.custom_op("example::row", lambda x: x.sum(0), mutates_args=(), schema="(Tensor x) -> Tensor")
     >>> _ = torch.library.register_fake("example::row", lambda x: x.new_empty(x.shape[1:]))
@@ -511,7 +509,7 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """What an operator does under `torch.vmap`: a function (info, in_dims, *arguments) -> (results, their batch dimensions). `info` has
+    """An operator's rule under `torch.vmap`: a function (info, in_dims, *arguments) -> (results, their batch dimensions). `info` has
     `batch_size` and `randomness`; `in_dims` holds for each argument the dimension of the batch, or None. A decorator where `func` is left out.
 
     >>> op = torch.library.custom_op("example::total", lambda x: torch.tensor(x.numpy().sum()), mutates_args=(), schema="(Tensor x) -> Tensor")
@@ -558,7 +556,7 @@ def opcheck(op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_
 
 
 class OpCheckError(Exception):
-    """What `opcheck` found wrong."""
+    """Failure that `opcheck` found."""
 
 
 def _copied(values):

@@ -169,7 +169,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """
     dtype = dtype or input.dtype
     if _is_integral(dtype):
-        raise ValueError(f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dtype}")
+        raise ValueError(f"mean: expected a floating or complex dtype, got {dtype}")
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
     return total / _count(input, mask, _dims(input, dim), keepdim)
 
@@ -224,7 +224,7 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """
     x = input.to(dtype or input.dtype)
     if _is_integral(x.dtype):
-        raise RuntimeError(f"norm: expected a floating point or complex tensor as input, got {x.dtype}")
+        raise RuntimeError(f"norm: expected a floating or complex dtype, got {x.dtype}")
     kept = _where(mask, x, math.inf if ord < 0 else 0)
     return torch.linalg.vector_norm(kept, ord, _dims(input, dim), keepdim)
 

@@ -72,7 +72,7 @@ class _Packet:
 
 
 class _MethodPacket(_Packet):
-    """What is a method of tensors and no operator of the table, with the overload of PyTorch's schema."""
+    """A method of tensors that is no operator of the table, with the overload of PyTorch's schema."""
 
     def __init__(self, name, overload, method):
         self.__name__, self._overloads, self._call = name, {overload: name}, method

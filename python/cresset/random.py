@@ -9,7 +9,7 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 
 @_contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None):
-    """What is drawn inside does not move the generator outside. The state is put back at the end, also after an error.
+    """Draws inside do not move the generator outside. The state is put back at the end, also after an error.
 
     >>> before = torch.get_rng_state()
     >>> with torch.random.fork_rng():

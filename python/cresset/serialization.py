@@ -284,8 +284,7 @@ def _device(location):
     kind = str(location).split(":")[0]
     if kind == "cuda":
         raise RuntimeError(
-            "load: the file holds tensors of a CUDA device, and there is none here; use torch.load with map_location=torch.device('cpu') to "
-            "map your storages to the CPU"
+            "load: the file holds tensors of a CUDA device, and there is none here; map_location=torch.device('cpu') puts them on the CPU"
         )
     try:
         device = torch.device(location)
@@ -323,7 +322,7 @@ def _placer(map_location):
 
 
 class _Place:
-    """What a map_location function gets for a storage before its bytes are read, and may return as it is or moved."""
+    """Argument of a map_location function for a storage before its bytes are read, and may return as it is or moved."""
 
     def __init__(self, device="cpu"):
         self.device = torch.device(device)
@@ -515,7 +514,7 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
 
     Tensors that share memory share it in the file; views keep their strides. A path is replaced in one step once everything is on disk.
     Classes of your own are written by name, as pickle does; `load` reads those only if they are allowed. With
-    `_use_new_zipfile_serialization=False` the file has the format before zip archives, without checksums. What pickle cannot write, a lambda
+    `_use_new_zipfile_serialization=False` the file has the format before zip archives, without checksums. Objects that pickle cannot write, a lambda
     say, is left to `pickle_module` where it is another one, dill say: `load` then needs `weights_only=False` and that module.
 
     Raises RuntimeError for a folder that does not exist or tensors of different dtypes over the same memory, AttributeError or
@@ -550,12 +549,12 @@ def _save(obj, f, options):
         _cresset._io_save(obj, path, name.encode("utf-8", "replace").decode(), *options)
         return
     if not hasattr(f, "write"):
-        raise AttributeError("save: expected 'f' to be a path or a file-like object with a 'write' attribute")
+        raise AttributeError(f"save: expected a path or an object with write(), got {type(f).__name__}")
     _cresset._io_save(obj, f.write, "archive", *options)
 
 
 def _reduce(value):
-    """What pickle knows of an object: None for a class or function (a name), or what __reduce_ex__ returns."""
+    """Pickle's description of an object: None for a class or function (a name), or what __reduce_ex__ returns."""
     kind = type(value)
     if isinstance(value, type) or kind in (types.FunctionType, types.BuiltinFunctionType):
         return None
@@ -640,7 +639,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     mmap = bool(mmap)
     is_path = isinstance(f, (str, os.PathLike))
     if mmap and not is_path:
-        raise ValueError("load: f must be a file path in order to use the mmap argument")
+        raise ValueError(f"load: expected a path with mmap=True, got {type(f).__name__}")
     if is_path:
         with open(f, "rb") as file:
             name = os.fsdecode(f)

@@ -10,7 +10,7 @@ _PRE = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "previ
 
 
 def _key(version):
-    """What PEP 440 orders versions by; None where there is no such version."""
+    """Sort key of PEP 440; None where there is no such version."""
     if isinstance(version, (tuple, list)):
         version = ".".join(str(part) for part in version)
     found = _RELEASE.match(str(version))
@@ -26,7 +26,7 @@ def _key(version):
 
 
 class TorchVersion(str):
-    """A version that is a string, and orders as versions do (PEP 440) beside strings and tuples of numbers. What is no version compares as text.
+    """A version that is a string, and orders as versions do (PEP 440) beside strings and tuples of numbers. Other strings compare as text.
 
     >>> torch.torch_version.TorchVersion("2.13.0") > (2, 9)
     True

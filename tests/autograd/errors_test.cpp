@@ -70,7 +70,7 @@ TEST(Mistakes, GradOfAPlainOutput) {
 }
 TEST(Mistakes, RequiresGradOnIntegers) {
   EXPECT_MISTAKE(Error, cresset::ones({1}, TensorOptions(kLong)).requires_grad_(),
-                 "requires_grad_: only tensors of floating point and complex dtype can require gradients, got int64");
+                 "requires_grad_: expected a floating or complex dtype, got int64");
 }
 TEST(Mistakes, NoMoreRequiresGradOnAResult) {
   const Tensor y = leaf({1}) * 2;

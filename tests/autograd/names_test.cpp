@@ -1,4 +1,4 @@
-// What nodes are called: LibTorch's names, which number the overloads. tests/python/autograd/names_test.py has Python's.
+// Names of nodes: LibTorch's, which number the overloads. tests/python/autograd/names_test.py has Python's.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the autograd tests share.
+// Shared by the autograd tests.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Views and in-place operators. What is expected here was taken from PyTorch 2.13.
+// Views and in-place operators. Expected values were taken from PyTorch 2.13.
 
 #include "cresset/autograd/function.h"
 #include "cresset/autograd/gradcheck.h"

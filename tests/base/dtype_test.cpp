@@ -75,7 +75,7 @@ TEST(Promotion, OfTensorsAndNumbers) {
     }
 }
 
-// What an operator really returns; complex32 has no kernels.
+// Result dtypes of operators; complex32 has no kernels.
 TEST(Promotion, OfMultiplication) {
   for (size_t a = 0; a < kCount; a++)
     for (size_t b = 0; b < kCount; b++) {

@@ -35,7 +35,7 @@ table("kTensorWithZeroDim", [[name(lambda: torch.result_type(tensor(a, 1), tenso
 table("kTensorWithNumber", [[name(lambda: torch.result_type(tensor(a, 1), n)) for n in NUMBERS] for a in DTYPES])
 table("kZeroDimWithNumber", [[name(lambda: torch.result_type(tensor(a, 0), n)) for n in NUMBERS] for a in DTYPES])
 table("kCanCast", [["yes" if torch.can_cast(getattr(torch, a), getattr(torch, b)) else "no" for b in DTYPES] for a in DTYPES])
-# What dividing gives, with the default dtype float32.
+# Results of dividing, with the default dtype float32.
 print("const char* const kTrueDivide[] = {" + ", ".join(f'"{name(lambda: (tensor(a, 1) / tensor(a, 1)).dtype)}"' for a in DTYPES) + "};")
 
 random.seed(1)

@@ -57,7 +57,7 @@ TEST(CpuAllocator, AFreedBlockIsUsedAgain) {
   }
 }
 
-// What was written last is what caches hold.
+// Caches hold the memory written last.
 TEST(CpuAllocator, TheBlockFreedLastIsTakenFirst) {
   for (const size_t n : kSizes) {
     void* blocks[] = {cpu_allocate(n), cpu_allocate(n), cpu_allocate(n)};

@@ -322,7 +322,7 @@ TEST(DataLoader, RandomExamplesDoNotDependOnTheNumberOfWorkers) {
     const std::vector<float> more = epoch(*loader);
     EXPECT_NE(all, more);
     all.insert(all.end(), more.begin(), more.end());
-    // What is drawn afterwards does not depend on it either.
+    // Later draws do not depend on it either.
     all.push_back(cresset::rand({1}).item<float>());
     epochs.push_back(all);
   }

@@ -1,4 +1,4 @@
-// What Python's torch.utils.data has and LibTorch lacks.
+// Parts of Python's torch.utils.data that LibTorch lacks.
 
 #include "cresset/data/more.h"
 

@@ -32,7 +32,7 @@ std::vector<std::string> on_ranks(int size, const std::function<void(ProcessGrou
 std::vector<std::string> no_errors(int size) { return std::vector<std::string>(static_cast<size_t>(size), "no error"); }
 void all_ranks(int size, const std::function<void(ProcessGroup&)>& f) { EXPECT_EQ(on_ranks(size, f), no_errors(size)); }
 
-// What a rank holds: different on each, and exactly summable.
+// Values of a rank: different on each, and exactly summable.
 Tensor values(int64_t rank, int64_t n, ScalarType dtype = kFloat) { return ((arange(n) * (rank + 1)) % 17 + rank).to(dtype); }
 
 class Ranks : public ::testing::TestWithParam<int> {};

@@ -24,7 +24,7 @@ std::shared_ptr<Store> tcp_master() {
   return std::make_shared<TCPStore>(o);
 }
 
-// What every store does.
+// Behaviour of every store.
 void check_store(Store& s) {
   s.set("a", std::string("\0x", 2));
   EXPECT_EQ(s.get("a"), std::string("\0x", 2));

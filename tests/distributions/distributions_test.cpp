@@ -83,7 +83,7 @@ TEST(Distributions, PyTorchsNumbers) {
   std::set<std::string> known;
   for (const Row& row : kGolden) {
     known.insert(row.name);
-    // PyTorch differentiates by what stands above the diagonal of a Cholesky factor, and is not read.
+    // PyTorch has gradients with respect to the part above the diagonal of a Cholesky factor, which is not read.
     if (std::strcmp(row.name, "WishartTril log_prob.grad1") == 0) continue;
     const std::string distribution(row.name, std::strcspn(row.name, " "));
     const bool single = distribution.rfind("GeneralizedPareto", 0) == 0;  // of which PyTorch has no float64

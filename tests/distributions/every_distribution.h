@@ -317,7 +317,7 @@ inline std::vector<int64_t> three_before(const Distribution& distribution) {
   return shape;
 }
 
-// What the methods of a distribution give, by name; methods that it does not have are left out.
+// Results of a distribution's methods, by name; methods that it does not have are left out.
 inline std::map<std::string, Tensor> numbers_of(const Make& make, ScalarType dtype) {
   std::map<std::string, Tensor> found;
   Leaves leaves(dtype);

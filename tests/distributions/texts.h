@@ -1,5 +1,5 @@
 #pragma once
-// What distributions, constraints and transforms say of themselves and of mistakes: front_ends_test.py asks the same of Python.
+// Texts of distributions, constraints and transforms, errors among them: front_ends_test.py asks the same of Python.
 
 #include <cmath>
 #include <cstdio>

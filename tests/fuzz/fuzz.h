@@ -1,5 +1,5 @@
 #pragma once
-// What the targets share: bytes read as a file, errors of ours swallowed. Anything else that a reader does is a finding.
+// Shared by the targets: bytes read as a file, errors of ours swallowed. Anything else that a reader does is a finding.
 
 #include <cstdint>
 #include <cstdlib>

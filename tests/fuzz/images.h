@@ -1,5 +1,5 @@
 #pragma once
-// What the targets of images share: the last byte of an input chooses how the rest is read.
+// Shared by the targets of images: the last byte of an input chooses how the rest is read.
 
 #include "cresset/io/image.h"
 #include "cresset/tensor.h"

@@ -64,7 +64,7 @@ std::string archive_of(const std::string& pickle) {
   return bytes;
 }
 
-// What C++ has no use for, and so leaves out without a look: it neither hashes keys nor knows the places of tensors by name.
+// Parts that C++ has no use for, and so leaves out unread: it neither hashes keys nor knows the places of tensors by name.
 bool is_left_out(const std::string& name) {
   return name.rfind("deep tuple", 0) == 0 || name.rfind("text that", 0) == 0 || name == "device of nothing known" || name == "reference on a device that is not there";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What kernel tests share: arrays of any dtype and layout, and loops over instruction sets and thread counts.
+// Shared by the kernel tests: arrays of any dtype and layout, and loops over instruction sets and thread counts.
 
 #include <gtest/gtest.h>
 

@@ -206,7 +206,7 @@ TEST(FftTest, ThreadsDoNotChangeResults) {
   set_num_threads(before);
 }
 
-// What a transform of a long row must give: one frequency is one number.
+// Expected transform of a long row: one frequency is one number.
 TEST(FftTest, LongRows) {
   for (const int64_t n : {int64_t{1} << 20, int64_t{1000003}, int64_t{3} << 18}) {
     Rows<double> in(1, n, 2, 0), out(1, n, 2, 0);

@@ -284,7 +284,7 @@ TEST(Layers, Transformer) {
   const Tensor mask = nn::TransformerImpl::generate_square_subsequent_mask(4);
   const Tensor output = model(src, tgt, Tensor(), mask);
   EXPECT_EQ(output.sizes(), tgt.sizes());
-  // What comes later is not seen earlier, and is without the mask.
+  // Later positions are not seen earlier, and is without the mask.
   Tensor changed = tgt.clone();
   changed[3] = 5.0;
   EXPECT_TRUE(allclose(model(src, changed, Tensor(), mask).slice(0, 0, 3), output.slice(0, 0, 3)));

@@ -90,8 +90,8 @@ const std::vector<Mistake>& mistakes() {
          range(6).view({4, 2});
        }},
       {"ViewOfATransposedTensor", "RuntimeError",
-       "view: size [6] is not compatible with input shape [3, 2] and strides [1, 3] (at least one dimension spans across two "
-       "contiguous subspaces); use reshape(...) instead",
+       "view: size [6] is not compatible with input shape [3, 2] and strides [1, 3], "
+       "which would need a copy; reshape() makes one",
        [] {
          range(6).view({2, 3}).t().view({6});
        }},
@@ -239,7 +239,7 @@ const std::vector<Mistake>& mistakes() {
          z.backward();
        }},
       {"RequiresGradOfIntegers", "RuntimeError",
-       "requires_grad_: only tensors of floating point and complex dtype can require gradients, got int64",
+       "requires_grad_: expected a floating or complex dtype, got int64",
        [] { ones({2}, kLong).requires_grad_(); }},
       // Random numbers.
       {"NegativeProbability", "RuntimeError", "bernoulli_: expects probabilities in [0, 1]", [] { bernoulli(full({2}, -0.5)); }},
@@ -269,7 +269,7 @@ const std::vector<Mistake>& mistakes() {
          cross_entropy_loss(ones({1, 3}), tensor({0}), ones({2}));
        }},
       {"BinaryCrossEntropyOutsideZeroToOne", "RuntimeError",
-       "binary_cross_entropy: all elements of input should be between 0 and 1",
+       "binary_cross_entropy: expected an input within [0, 1]",
        [] { binary_cross_entropy(full({2}, 1.5), ones({2})); }},
       {"EmptyModuleHolder", "RuntimeError", "module: the holder is empty (made from nullptr), assign a module before using it",
        [] {
@@ -283,13 +283,13 @@ const std::vector<Mistake>& mistakes() {
          net->forward(ones({1, 4}));
        }},
       {"BatchNormOfOneValuePerChannel", "ValueError",
-       "batch_norm: expected more than 1 value per channel when training, got input size [1, 3]",
+       "batch_norm: expected several values a channel in training, got an input of shape [1, 3]",
        [] {
          nn::BatchNorm1d norm(3);
          norm->forward(ones({1, 3}));
        }},
       {"MaxPoolOfTooLargePadding", "RuntimeError",
-       "max_pool2d: pad should be at most half of effective kernel size, got padding [2, 2] for kernel_size [2, 2]",
+       "max_pool2d: expected a padding of at most half of the dilated kernel, got padding [2, 2] for kernel_size [2, 2]",
        [] {
          max_pool2d(ones({1, 1, 4, 4}), {2, 2}, {2, 2}, {2, 2});
        }},

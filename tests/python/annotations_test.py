@@ -1,4 +1,4 @@
-"""What programs say to compilers that are not there, and the version that they are told."""
+"""Programs' calls of absent compilers, and the version that they are told."""
 
 import importlib
 import subprocess

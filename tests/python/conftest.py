@@ -1,4 +1,4 @@
-"""What pytest is told about these tests: the counts that a module keeps in SUMMARY are printed at the end."""
+"""Settings of pytest for these tests: the counts that a module keeps in SUMMARY are printed at the end."""
 
 import sys
 

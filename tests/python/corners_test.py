@@ -1,4 +1,4 @@
-"""What PyTorch does in corners that programs rarely meet: memory that is read and written at once, dtypes without a kernel, odd arguments."""
+"""PyTorch's behaviour in corners that programs rarely meet: memory that is read and written at once, dtypes without a kernel, odd arguments."""
 
 import unittest
 
@@ -22,7 +22,7 @@ GOLDEN_R = [
 class SharedMemory(unittest.TestCase):
     def test_gather_refuses_memory_that_it_reads_even_of_an_empty_out(self):
         m = torch.arange(6.0)
-        with self.assertRaisesRegex(RuntimeError, "single memory location"):
+        with self.assertRaisesRegex(RuntimeError, "shares no memory|memory of their own"):
             torch.gather(m[:1], 0, torch.zeros(1, dtype=torch.int64), out=m[:0])
         torch.index_select(m[1:2], 0, torch.zeros(1, dtype=torch.int64), out=m[:0])
         self.assertEqual(m.tolist(), [1, 1, 2, 3, 4, 5])
@@ -30,9 +30,9 @@ class SharedMemory(unittest.TestCase):
 
     def test_a_product_into_one_of_its_operands(self):
         m = torch.ones(2, 2)
-        with self.assertRaisesRegex(IndexError, "single memory location"):
+        with self.assertRaisesRegex(IndexError, "shares no memory|memory of their own"):
             torch.matmul(m, torch.ones(2), out=m)
-        with self.assertRaisesRegex(RuntimeError, "single memory location"):
+        with self.assertRaisesRegex(RuntimeError, "shares no memory|memory of their own"):
             torch.matmul(m, m.t(), out=m)
 
 
@@ -135,7 +135,7 @@ class Histories(unittest.TestCase):
         y.register_hook(kept.append)
         torch.autograd.grad(y, [x], torch.ones(2, 3), is_grads_batched=True)
         for use in (lambda t: t.detach(), lambda t: t.view(-1)):
-            with self.assertRaisesRegex(RuntimeError, "^Batching rule not implemented for aten::\\w+; the fallback path doesn't work on out= or view ops.$"):
+            with self.assertRaisesRegex(RuntimeError, "^Batching rule not implemented for aten::\\w+; the way by slices takes no views and no out=$"):
                 use(kept[0])
 
 

@@ -18,7 +18,7 @@ from cresset.nn import functional as F
 SCOPE = {"torch": torch, "dist": dist, "nn": nn, "F": F, "optim": optim, "io": io, "warnings": warnings}
 # Old spellings say what they stand for instead of showing it; so do variants that return the places of values too.
 POINTERS = ("old name", "old kind", "with the places of the values")
-# What other classes are made of, and nobody calls.
+# Bases of other classes, which are not called themselves.
 PARTS = {"cresset.autograd.function.BackwardCFunction", "cresset.nn.modules.module.BackwardHook", "cresset.nn.modules.module.StateMixin",
          "cresset.nn.parameter.UninitializedTensorMixin", "cresset.utils.checkpoint.CheckpointFunction"}  # fmt: skip
 
@@ -61,7 +61,7 @@ def process_group_of_one(wanted):
 
 
 def failures(name, text):
-    """What the examples in a text say that they should not; empty where all is well."""
+    """Faults of the examples in a text; empty where all is well."""
     test = doctest.DocTestParser().get_doctest(text, dict(SCOPE), name, None, 0)
     said = []
     with warnings.catch_warnings(), process_group_of_one("dist." in text and "init_process_group(" not in text):

@@ -1,4 +1,4 @@
-"""Tensors out of Python data, NumPy arrays, buffers and DLPack, and back. What is expected was taken from PyTorch 2.13."""
+"""Tensors out of Python data, NumPy arrays, buffers and DLPack, and back. Expected values were taken from PyTorch 2.13."""
 
 import copy
 import io
@@ -157,7 +157,7 @@ class DLPack(unittest.TestCase):
             self.assertIn('"dltensor_versioned"', repr(capsule))
             y = torch.from_dlpack(capsule)
             self.assertEqual(y.data_ptr(), x.data_ptr())
-            with self.assertRaisesRegex(RuntimeError, "only once"):
+            with self.assertRaisesRegex(RuntimeError, "can be read once"):
                 torch.from_dlpack(capsule)
 
     @versioned

@@ -134,7 +134,7 @@ class Refusals(unittest.TestCase):
             z = torch.ones(2, 3, device="cuda")
         with self.assertRaisesRegex(AssertionError, "Mixing fake modes NYI"):
             self.x + z
-        with self.assertRaisesRegex(FakeTensorDeviceMismatchError, "at least two devices, cuda:0 and cpu"):
+        with self.assertRaisesRegex(FakeTensorDeviceMismatchError, "got cuda:0 and cpu"):
             self.x + self.y
         self.assertTrue(issubclass(FakeTensorDeviceMismatchError, RuntimeError))
 

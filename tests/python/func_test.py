@@ -60,7 +60,7 @@ class Gradients(unittest.TestCase):
             (lambda: grad(lambda x: x.sum(), argnums=())(X), "must not be empty"),
             (lambda: grad(lambda x, y: x.sum(), argnums=(0, 0))(X, X), "each of argnums once"),
             (lambda: grad(lambda x: x.sum(), argnums="a")(X), "must be an int or a tuple of ints"),
-            (lambda: grad(lambda x: x.sum(), has_aux=True)(X), r"should be a tuple \(output, aux\)"),
+            (lambda: grad(lambda x: x.sum(), has_aux=True)(X), r"returns \(output, aux\)"),
         ):
             with self.assertRaisesRegex(RuntimeError, message):
                 f()

@@ -93,7 +93,7 @@ class SharedMemory(unittest.TestCase):
         y = torch.ones(4, 6)
         for x in (torch.zeros(0), torch.zeros(0, 6), torch.zeros(2, 6)):
             before = x.clone()
-            with self.assertRaisesRegex(RuntimeError, "single memory location"):
+            with self.assertRaisesRegex(RuntimeError, "shares no memory|memory of their own"):
                 torch.cat([x, y], out=x)
             self.assertTrue(torch.equal(x, before))
         x = torch.zeros(0, 6)
@@ -101,7 +101,7 @@ class SharedMemory(unittest.TestCase):
 
     def test_an_output_does_not_grow_over_what_is_read(self):
         index = torch.tensor([0, 1, 0])
-        with self.assertRaisesRegex(RuntimeError, "single memory location"):
+        with self.assertRaisesRegex(RuntimeError, "shares no memory|memory of their own"):
             torch.gather(index.clone(), 0, index[1:], out=index[:1])
         self.assertEqual(index.tolist(), [0, 1, 0])
 
@@ -146,7 +146,7 @@ class SharedMemory(unittest.TestCase):
         wide = x.expand(1, -1, 2)
         wide[...] = torch.atleast_2d(x)
         self.assertEqual(x.flatten().tolist(), [0, 1])
-        with self.assertRaisesRegex(RuntimeError, "more than one element"):
+        with self.assertRaisesRegex(RuntimeError, "memory of their own"):
             wide.copy_(torch.ones(1, 2, 2, dtype=torch.int64))
 
     def test_places_written_twice_are_written_in_order(self):
@@ -253,7 +253,7 @@ class Indices(unittest.TestCase):
 
 
 class ChannelsLast(unittest.TestCase):
-    """What PyTorch 2.13 gives, with (L) for channels last and (C) for contiguous memory."""
+    """Results of PyTorch 2.13, with (L) for channels last and (C) for contiguous memory."""
 
     def format_of(self, t):
         last = t.dim() > 3 and t.is_contiguous(memory_format=torch.channels_last if t.dim() == 4 else torch.channels_last_3d)

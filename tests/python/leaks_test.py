@@ -54,7 +54,7 @@ def _state():
 
 
 def growth(body, repeats=REPEATS):
-    """What each call leaves behind, as text; empty where a round of calls leaves nothing. Rounds grow, since the interpreter's own caches fill up once."""
+    """Leftovers of each call, as text; empty where a round of calls leaves nothing. Rounds grow, since the interpreter's own caches fill up once."""
     for _ in range(8):
         body()
     found = []
@@ -311,7 +311,7 @@ AUTOGRAD = {
 
 
 class Exporter:
-    """Somebody else's memory, by DLPack."""
+    """Memory of another library, by DLPack."""
 
     def __init__(self, t):
         self.t = t

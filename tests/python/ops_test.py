@@ -91,7 +91,7 @@ class Private(unittest.TestCase):
 
 
 class SharedMemory(unittest.TestCase):
-    """What is written may not be a part of what is read, as it is when the writing begins."""
+    """The tensor written may not be a part of one read, as it is when the writing begins."""
 
     def test_an_output_that_is_resized_is_looked_at_afterwards(self):
         m = torch.arange(6.0)

@@ -77,7 +77,7 @@ class Modes(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    """What is written in Python is taken over as operators are."""
+    """Functions written in Python are taken over as operators are."""
 
     def test_calls_arrive_with_the_function(self):
         x, f = Logs([1.0]), torch.nn.functional

@@ -1,4 +1,4 @@
-"""What rows compute, in NumPy, where its own function has another signature."""
+"""References of rows in NumPy, where its own function has another signature."""
 
 import math
 
@@ -550,7 +550,7 @@ def _promoted(*dtypes):
 
 
 def result_type(*values):
-    """What has no dimension, and then numbers, count only where their kind (truth, whole, real, complex) is above the others'."""
+    """Tensors without dimensions, and then numbers, count only where their kind (truth, whole, real, complex) is above the others'."""
     default = {bool: "bool", int: "int64", float: "float32", complex_number: "complex64"}
     rank = lambda dtype: "b iu f c".split().index(next(k for k in "b iu f c".split() if dtype.kind in k))  # noqa: E731
     arrays = [v for v in values if isinstance(v, np.ndarray)]
@@ -625,7 +625,7 @@ def msort(x):
 
 
 def _pick(x, place, dim, keepdim, order):
-    """What stands at `place` along dim once sorted, and where it was."""
+    """Value at `place` along dim once sorted, and its position before."""
     place = np.expand_dims(np.asarray(place), dim) if np.ndim(place) else np.full([1 if d == dim % x.ndim else n for d, n in enumerate(x.shape)], place)
     index = np.take_along_axis(order, place, dim)
     value = np.take_along_axis(x, index, dim)

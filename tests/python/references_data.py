@@ -1,4 +1,4 @@
-"""What the rows of factory, memory, index and matmul compute, in plain NumPy."""
+"""References of the rows of factory, memory, index and matmul compute, in plain NumPy."""
 
 import math
 

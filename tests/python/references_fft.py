@@ -1,4 +1,4 @@
-"""What the rows of fft compute, with NumPy's transforms in double precision."""
+"""References of the rows of fft, with NumPy's transforms in double precision."""
 
 import numpy as np
 

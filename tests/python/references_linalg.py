@@ -1,4 +1,4 @@
-"""What the rows of linear algebra compute, by NumPy's own factorisations or plain loops. Where a factor has a free sign or phase the loops
+"""References of the rows of linear algebra, by NumPy's own factorisations or plain loops. Where a factor has a free sign or phase the loops
 follow LAPACK: Householder's beta is -sign(Re x1) |x|, pivots are the first of the largest |Re| + |Im|."""
 
 import numpy as np

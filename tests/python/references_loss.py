@@ -1,4 +1,4 @@
-"""What the rows of softmax, loss and norm compute, in plain NumPy."""
+"""References of the rows of softmax, loss and norm compute, in plain NumPy."""
 
 import numpy as np
 from references_nn import stepped
@@ -303,7 +303,7 @@ def instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, m
 
 
 def _backward(grad, x, normalise, weight, shape, channels):
-    """Gradients by input, weight and bias, where y = normalise(x) * weight + bias."""
+    """Gradients with respect to input, weight and bias, where y = normalise(x) * weight + bias."""
     dx = stepped(lambda v: normalise(v) * (1 if weight is None else weight.reshape(shape)), x, grad)
     others = tuple(d for d in range(x.ndim) if d not in channels)
     size = tuple(x.shape[d] for d in channels)

@@ -1,4 +1,4 @@
-"""What the rows of conv, pool, norm, loss, softmax and nn compute, in plain NumPy: loops over small arrays, formulas from the definitions.
+"""References of the rows of conv, pool, norm, loss, softmax and nn compute, in plain NumPy: loops over small arrays, formulas from the definitions.
 
 Backward functions of linear maps multiply by the transposes of the maps' matrices; those of analytic functions come from a complex step.
 """

@@ -1,4 +1,4 @@
-"""What the rows of random draw: the same numbers, from NumPy's Mersenne twister of the same seed and the definitions of the distributions."""
+"""References of the rows of random: the same numbers, from NumPy's Mersenne twister of the same seed and the definitions of the distributions."""
 
 import math
 
@@ -245,7 +245,7 @@ def feature_dropout(x, p, train):
 
 
 def _alpha(x, noise, p):
-    """What is dropped becomes the least value of SELU; then mean and variance are as before."""
+    """A dropped element becomes the least value of SELU; then mean and variance are as before."""
     alpha = 1.7580993408473766
     a = 1 / math.sqrt((alpha**2 * p + 1) * (1 - p))
     return (a * np.where(noise == 1, x, -alpha) + a * alpha * p).astype(x.dtype)
@@ -283,7 +283,7 @@ def rrelu(x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     return np.where(x > 0, x, x * ((lower + upper) / 2)).astype(x.dtype) if not training else x * rrelu_noise(x, lower, upper, generator)
 
 
-# ---- laws that take a varying count of draws -------------------------------------------------------------------------------------------
+# ---- distributions that take a varying count of draws -------------------------------------------------------------------------------------------
 
 
 def _in_rows(draw):

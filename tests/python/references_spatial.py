@@ -1,4 +1,4 @@
-"""What the rows of nn compute, in plain NumPy: padding, resizing, sliding blocks and attention."""
+"""References of the rows of nn in plain NumPy: padding, resizing, sliding blocks and attention."""
 
 import math
 

@@ -214,7 +214,7 @@ class Rows(unittest.TestCase):
         self.each(check)
 
     def test_meta(self):
-        """What a call on tensors without data says of shape, dtype and strides is what it is with data."""
+        """Shape, dtype and strides of a call on tensors without data are those of the call with data."""
 
         def check(row):
             has_device = any(a["name"] == "device" for a in row.row["arguments"])

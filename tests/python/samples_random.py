@@ -137,7 +137,7 @@ def rrelu(source):
 
 
 def _parameters(low, high, integer=False):
-    """Parameters of laws between two bounds, in single and double precision."""
+    """Parameters of distributions between two bounds, in single and double precision."""
 
     def generate(source):
         if source.dtype not in (np.float32, np.float64):

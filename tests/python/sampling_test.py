@@ -1,4 +1,4 @@
-"""Samples: how they move with the parameters of their laws, and into what memory they go. (Numbers: rows_test.py; laws: tests/kernels/random_law_test.cpp.)"""
+"""Samples: how they move with the parameters of their distributions, and into what memory they go. (Numbers: rows_test.py; distributions: tests/kernels/random_distribution_test.cpp.)"""
 
 import math
 import unittest
@@ -137,10 +137,10 @@ class Places(unittest.TestCase):
 
     def test_no_samples_are_drawn_into_dtypes_of_8_bits(self):
         for kind in (torch.float8_e4m3fn, torch.float8_e5m2):
-            for law in ("normal_", "uniform_"):
+            for fill in ("normal_", "uniform_"):
                 x = torch.ones(64).to(kind)
                 with self.assertRaises(NotImplementedError):
-                    getattr(x, law)()
+                    getattr(x, fill)()
                 self.assertTrue((x.float() == 1).all())
         self.assertEqual(torch.empty(8, dtype=torch.complex32).uniform_().dtype, torch.complex32)
 

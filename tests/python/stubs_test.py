@@ -86,7 +86,7 @@ def defined(body):
 class Names(unittest.TestCase):
     maxDiff = None
 
-    """What the stubs name is there, and what is there is named."""
+    """Names of the stubs exist, and all names have stubs."""
 
     def test_tensor(self):
         tree = ast.parse((PYTHON / "_cresset" / "__init__.pyi").read_text())

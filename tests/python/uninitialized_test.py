@@ -1,4 +1,4 @@
-"""What memory holds that nobody has written to, while deterministic algorithms are on; and other facts of the process."""
+"""Fill pattern of uninitialized memory while deterministic algorithms are on; and other facts of the process."""
 
 import math
 import unittest

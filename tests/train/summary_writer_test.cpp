@@ -51,7 +51,7 @@ class Writer : public ::testing::Test {
     }
     return found;
   }
-  // What stands behind the time, which is the first field.
+  // The fields after the time, which is the first.
   static std::string behind_time(const std::string& event) { return event.substr(9); }
 };
 

@@ -33,7 +33,7 @@ def headers(ops: list[Op], name: str) -> str:
 
 
 def facts(rows: list[Row]) -> list[str]:
-    """What follows from the rows: shapes and dtypes of pointwise ones, forms, errors."""
+    """Documentation that follows from the rows: shapes and dtypes of pointwise ones, forms, errors."""
     row, text = rows[0], []
     if row.is_pointwise:
         text.append(f"Shapes: {SHAPES[1] if POINTWISE_META[row.meta or ''] == 1 else SHAPES[None]} Dtypes: {DTYPES[row.meta or '']}.")

@@ -150,7 +150,7 @@ class RowEmitter:
 
     def run_composite(self, op: Op) -> list[str]:
         row = self.row
-        # What computes the result may save its input, which must then not be the tensor that is written.
+        # The computation of the result may save its input, which must then not be the tensor that is written.
         kept = {"self": "kept_input(self)"} if op.form == "inplace" else {}
         call = f"composite::{self.composite_name()}({', '.join(kept.get(p.name, p.name) for p in op.inputs)})"
         if op is self.base:
@@ -177,7 +177,7 @@ class RowEmitter:
         return [*lines, f"return {{{', '.join(p.name for p in op.outs)}}};"]
 
     def check_memory(self, op: Op, written: str) -> list[str]:
-        """What `out_apart` and `out_same` ask of the tensor that is written, `self` itself excepted."""
+        """Conditions of `out_apart` and `out_same` on the tensor that is written, `self` itself excepted."""
         if not self.row.out_apart and not self.row.out_same:
             return []
         check = "apart" if self.row.out_apart else "no_partial_overlap"

@@ -49,7 +49,7 @@ def default_text(argument: Argument) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """What one overload takes and gives, as text."""
+    """Arguments and results of one overload, as text."""
 
     positional: tuple[str, ...]
     varargs: str

@@ -11,7 +11,7 @@ _TYPE = re.compile(r"([A-Za-z]\w*)(?:\(([a-z])(!?)\))?(\?)?(\[(\d*)\])?(\?)?")
 
 
 class SchemaError(Exception):
-    """What is wrong, as a sentence."""
+    """The fault, as a sentence."""
 
 
 def _split(text: str) -> list[str]:

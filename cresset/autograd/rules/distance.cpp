@@ -17,7 +17,7 @@ bool has_kernel(const Tensor& grad, const Tensor& x1, const Tensor& x2, const Te
   return (t == kFloat || t == kDouble) && x1.scalar_type() == t && x2.scalar_type() == t && grad.scalar_type() == t;
 }
 
-// What `grad` of the p-norms `norm` of the last dimension of `d` is for d. A norm of 0 has none.
+// The gradient with respect to d, from `grad` of the p-norms `norm` of its last dimension. A norm of 0 has none.
 Tensor norm_gradient(const Tensor& grad, const Tensor& d, double p, const Tensor& norm) {
   const Tensor g = grad.unsqueeze(-1), n = norm.unsqueeze(-1);
   if (p == 0) return d * 0;

@@ -79,7 +79,7 @@ Tensor qr_backward(const Tensor& grad_q, const Tensor& grad_r, const Tensor& a, 
   CRESSET_CHECK_NOT_IMPLEMENTED(mode != "raw", "geqrf: its derivative is not implemented; linalg.qr has one");
   CRESSET_CHECK(mode != "r", "linalg.qr: the derivative is not implemented when mode='r', which has no Q, expected 'reduced' or 'complete'");
   const int64_t m = a.size(-2), n = a.size(-1);
-  CRESSET_CHECK(mode != "complete" || m <= n, "linalg.qr: the QR decomposition is not differentiable when mode='complete' and nrows > ncols");
+  CRESSET_CHECK(mode != "complete" || m <= n, "linalg.qr: mode='complete' of a matrix with more rows than columns has no derivative");
   if (!grad_q.defined() && !grad_r.defined()) return Tensor();
   const int64_t k = std::min(m, n);
   Tensor gq = grad_q, gr = grad_r, r1 = r;

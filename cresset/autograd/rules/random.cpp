@@ -1,13 +1,13 @@
-// Gradients of samples by the parameters of their laws.
+// Gradients of samples with respect to the parameters of their distributions.
 
 #include "cresset/autograd/rules/rules.h"
 
 namespace cresset::autograd::rules {
 
 // Poisson numbers do not move with their rate.
-Tensor sample_law_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t law) {
-  CRESSET_CHECK(law != 1, "derivative for binomial is not implemented");
-  return law == 2 ? grad * cresset::_standard_gamma_grad(self, result) : cresset::zeros_like(grad);
+Tensor sample_distribution_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t distribution) {
+  CRESSET_CHECK(distribution != 1, "derivative for binomial is not implemented");
+  return distribution == 2 ? grad * cresset::_standard_gamma_grad(self, result) : cresset::zeros_like(grad);
 }
 
 Tensor sample_slope_backward() {

@@ -35,8 +35,8 @@ Tensor scaled(const Tensor& x, const Scalar& factor);
 // a.mm(b), column by column if these are the strides of a transposed matrix: the gradient of weight.t() then lies as weight does.
 Tensor product_like(const Tensor& a, const Tensor& b, IntArrayRef strides);
 
-// Samples (rules/random.cpp): `law` as in ops/random.toml.
-Tensor sample_law_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t law);
+// Samples (rules/random.cpp): `distribution` as in ops/random.toml.
+Tensor sample_distribution_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t distribution);
 Tensor sample_slope_backward();  // refuses, as PyTorch does
 
 // Views (rules/view.cpp): the gradient put back into a tensor of the input's shape, zeros elsewhere.
@@ -149,7 +149,7 @@ Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const
 Tensor svd_backward(const Tensor& grad_u, const Tensor& grad_s, const Tensor& grad_vh, const Tensor& full_u, const Tensor& s, const Tensor& full_vh);
 
 // Sparse layouts: sparse.cpp.
-// What `grad`, dense or COO, has at the positions of a COO tensor: of shape (nnz, dense sizes...).
+// The values of `grad`, dense or COO, at the positions of a COO tensor: of shape (nnz, dense sizes...).
 Tensor values_at(const Tensor& grad, const Tensor& indices);
 // The values of `grad` at the positions of the compressed tensor `like`.
 Tensor compressed_values(const Tensor& grad, const Tensor& like);

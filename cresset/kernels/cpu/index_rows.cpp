@@ -78,7 +78,7 @@ void for_rows(const IndexTable& t, F f) {
   }
 }
 
-// What sums are computed in.
+// Accumulator type of sums.
 template <class T> struct Sum { using type = T; };
 template <> struct Sum<Half> { using type = float; };
 template <> struct Sum<BFloat16> { using type = float; };

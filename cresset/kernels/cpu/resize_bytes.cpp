@@ -17,7 +17,7 @@ constexpr int64_t kGroupWeights = 16;
 #else
 constexpr int64_t kGroupWeights = kGroup;
 #endif
-// What may be read beyond the last tap.
+// Bytes that may be read beyond the last tap.
 constexpr int64_t kSlack = 16;
 
 // The weights along a row of pixels, each of which reads the pixels from `begin` on. Rows are repeated at their ends by before and after.

@@ -27,7 +27,7 @@ struct Parts<complex<R>> {
   static R real(const complex<R>& x) { return x.real(); }
   static complex<R> conj(const complex<R>& x) { return {x.real(), -x.imag()}; }
   static R square(const complex<R>& x) { return x.real() * x.real() + x.imag() * x.imag(); }
-  // What LAPACK compares for a pivot.
+  // Magnitude that LAPACK compares for a pivot.
   static R size(const complex<R>& x) { return std::fabs(x.real()) + std::fabs(x.imag()); }
 };
 

@@ -10,7 +10,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-// What one look at a row tells.
+// Facts of one pass over a row.
 template <class Key>
 struct Range {
   Key low, high;  // of the keys

@@ -17,12 +17,12 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
 
 
 def _get_tracing_state():
-    """What `torch.jit.trace` is recording just now: nothing."""
+    """The state of `torch.jit.trace`: None, since nothing is recorded."""
     return None
 
 
 def _log_api_usage_once(event):
-    """Tells PyTorch's operators of a use; here nobody is told."""
+    """Reports a use to PyTorch's operators; here it does nothing."""
 
 
 def _get_accelerator(check=None):

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """What a fake tensor cannot do."""
+    """Operation that a fake tensor cannot do."""
 
 
 class _OfOperator(UnsupportedFakeTensorException):

@@ -1,4 +1,4 @@
-"""What a thread's regions of mixed precision have set: torch.is_autocast_enabled and the like."""
+"""Settings of a thread's regions of mixed precision: torch.is_autocast_enabled and the like."""
 
 import contextlib
 import functools

@@ -16,7 +16,7 @@ __all__ = ["OptState", "GradScaler"]
 
 
 class OptState(enum.Enum):
-    """What has been done with an optimizer's gradients since the last update.
+    """Progress of an optimizer's gradients since the last update.
 
     >>> torch.amp.grad_scaler.OptState.READY.value
     0
@@ -102,7 +102,7 @@ class GradScaler:
 
     @no_grad()
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):
-        """Multiplies gradients by the inverse; returns for each device whether any was infinite or NaN. Nothing is changed on error."""
+        """Unscales gradients; returns for each device whether any was infinite or NaN. An error leaves them as they are."""
         grads = []
         for param in itertools.chain.from_iterable(group["params"] for group in optimizer.param_groups):
             if not isinstance(param, Tensor):
@@ -122,7 +122,7 @@ class GradScaler:
         return found
 
     def unscale_(self, optimizer):
-        """Divides an optimizer's gradients by the scale, in place, and notes whether they are finite.
+        """Divides the gradients of an optimizer, in place, by the scale, and notes whether they are finite.
 
         Once between updates: RuntimeError for a second time and after `step`; ValueError for float16 gradients.
 
@@ -244,7 +244,7 @@ class GradScaler:
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self):
-        """What the scale is multiplied by when it grows.
+        """Factor of the scale when it grows.
 
         >>> torch.amp.GradScaler("cpu").get_growth_factor()
         2.0
@@ -261,7 +261,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
-        """What the scale is multiplied by after gradients that were not finite.
+        """Factor of the scale after gradients that were not finite.
 
         >>> torch.amp.GradScaler("cpu").get_backoff_factor()
         0.5

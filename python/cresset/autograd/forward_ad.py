@@ -14,7 +14,7 @@ _open = []
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the values, and the tangent or None, which stands for zeros.
+    """Result of `unpack_dual`: the values, and the tangent or None, which stands for zeros.
 
     >>> torch.autograd.forward_ad.UnpackedDualTensor(torch.ones(1), None).primal.tolist()
     [1.0]

@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`; any attribute may be set on it beside what its methods keep.
+    """State that `forward` keeps for `backward`; any attribute may be set on it beside what its methods keep.
 
     >>> class Scale(torch.autograd.Function):
     ...     @staticmethod
@@ -91,7 +91,7 @@ class BackwardCFunction(_cresset._FunctionBase, FunctionCtx, _HookMixin):
         if cls.vjp is Function.vjp:
             return cls.backward(self, *grads)
         if cls.backward is not Function.backward:
-            raise RuntimeError(f"{cls.__name__}: implementing both 'backward' and 'vjp' for a custom Function is not allowed, implement one of them")
+            raise RuntimeError(f"{cls.__name__}: expected backward or vjp, which are two names of one thing, got both")
         return cls.vjp(self, *grads)
 
 

@@ -21,7 +21,7 @@ def _single(tensors, several):
 
 
 def _fresh(inputs, create_graph, need_graph=True):
-    """Inputs to differentiate by: their own history goes on where a graph is created."""
+    """Inputs with respect to which is differentiated: their own history goes on where a graph is created."""
     return tuple((t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph)) for t in inputs)
 
 

@@ -38,7 +38,7 @@ def gradcheck(
     True
     """
     if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("gradcheck: expected at least one of check_forward_ad or check_backward_ad to be True")
+        raise AssertionError("gradcheck: expected check_forward_ad or check_backward_ad, got neither")
     if check_batched_grad and not check_backward_ad:
         raise AssertionError("gradcheck: check_batched_grad=True needs check_backward_ad=True")
     if check_batched_forward_grad and not check_forward_ad:
@@ -84,7 +84,7 @@ def gradgradcheck(
     import cresset as torch
 
     if not (check_fwd_over_rev or check_rev_over_rev):
-        raise AssertionError("gradgradcheck: expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+        raise AssertionError("gradgradcheck: expected check_fwd_over_rev or check_rev_over_rev, got neither")
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
         outputs = _differentiable(func(*inputs))
@@ -166,7 +166,7 @@ class _Check:
         import cresset as torch
 
         if not self.places:
-            raise ValueError("gradcheck: expected at least one input tensor to require gradient, but none has requires_grad=True")
+            raise ValueError("gradcheck: expected an input with requires_grad=True, got none")
         for i, x in zip(self.places, self.sources, strict=True):
             if x.dtype not in (torch.float64, torch.complex128):
                 warnings.warn(f"gradcheck: input {i} requires gradient and is not of double precision, got {x.dtype}; the check will likely fail", stacklevel=4)
@@ -353,9 +353,9 @@ class _Check:
 
 
 def _deprecated(name, grad_out):
-    warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed; it will be removed", FutureWarning, stacklevel=3)
+    warnings.warn(f"{name} is an old function that will go; use gradcheck", FutureWarning, stacklevel=3)
     if grad_out != 1.0:
-        raise ValueError(f"Expected grad_out to be 1.0. {name}: expected grad_out of 1.0, got another.")
+        raise ValueError(f"{name}: expected grad_out of 1.0, got {grad_out}")
 
 
 def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):

@@ -10,7 +10,7 @@ class _Meta(type):
 
 
 class _Engine:
-    """What runs backward passes."""
+    """Engine of backward passes."""
 
     @staticmethod
     def queue_callback(callback):

@@ -1,4 +1,4 @@
-"""What serves CUDA devices. The flags keep their values; without a CUDA device nothing reads them.
+"""Settings of CUDA devices. The flags keep their values; without a CUDA device nothing reads them.
 
     >>> torch.backends.cuda.matmul.allow_tf32
     False

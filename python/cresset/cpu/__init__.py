@@ -56,7 +56,7 @@ def synchronize(device=None):
 
 
 def memory_stats(device=None):
-    """What the CPU's allocator has handed out: `allocated_bytes` now, `peak_allocated_bytes` at most, `reserved_bytes` with what it keeps for later,
+    """Figures of the CPU's allocator: `allocated_bytes` now, `peak_allocated_bytes` at most, `reserved_bytes` with what it keeps for later,
     `num_allocs` calls, `num_system_allocs` of them that reached the operating system.
 
     >>> before = torch.cpu.memory_stats()["allocated_bytes"]
@@ -162,7 +162,7 @@ def stream(stream):
 
 
 def get_capabilities():
-    """What the processor can do, as far as the kernels ask: the name of the kernels' instruction set.
+    """Abilities of the processor that the kernels ask for: the name of the kernels' instruction set.
 
     >>> "kernels" in torch.cpu.get_capabilities()
     True

@@ -82,7 +82,7 @@ class Work:
         return self.is_completed() and self.exception() is None
 
     def exception(self):
-        """What went wrong in an operation that has ended, or None."""
+        """Error of an operation that has ended, or None."""
         if not self.is_completed():
             return None
         try:

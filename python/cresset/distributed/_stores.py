@@ -9,7 +9,7 @@ _DEFAULT_TIMEOUT = datetime.timedelta(minutes=5)
 
 
 class DistError(RuntimeError):
-    """What goes wrong between processes."""
+    """Base of the errors between processes."""
 
 
 class DistBackendError(DistError):
@@ -101,7 +101,7 @@ class Store:
 
 class TCPStore(Store):
     """A store whose server lives in the process with `is_master=True`; all connect to it at `host_name` and `port` (0, for the master: any that
-    is free). A master with a `world_size` waits for so many processes. Errors: DistNetworkError where nobody listens in time.
+    is free). A master with a `world_size` waits for so many processes. Errors: DistNetworkError where no server answers in time.
 
     >>> store = torch.distributed.TCPStore("localhost", 0, is_master=True)
     >>> store.set("a", "1"); store.port > 0, store.get("a")

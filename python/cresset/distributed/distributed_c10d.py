@@ -52,7 +52,7 @@ def _tensor(name, tensor):
 
 def _tensors(name, tensors):
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, torch.Tensor) for t in tensors):
-        raise TypeError(f"expected parameter `{name}` of type List[torch.Tensor] but got {type(tensors)} instead.")
+        raise TypeError(f"expected {name} to be a list of tensors, got {type(tensors).__name__}")
     return [t.detach() for t in tensors]
 
 

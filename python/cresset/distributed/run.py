@@ -58,7 +58,7 @@ def get_args_parser():
 
 
 def parse_args(args=None):
-    """What the command line says.
+    """Arguments of the command line.
 
     >>> from cresset.distributed.run import parse_args
     >>> parse_args(["--standalone", "a.py"]).standalone

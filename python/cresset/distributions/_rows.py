@@ -31,7 +31,7 @@ def row(name):
 
 
 def reader(names):
-    """What gives the values of attributes, moments or methods without arguments, of one object."""
+    """Source of the values of attributes, moments or methods without arguments, of one object."""
     readers = [attrgetter(name) for name in names]
 
     def read(owner):

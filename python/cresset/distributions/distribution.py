@@ -25,7 +25,7 @@ class Distribution:
 
     has_rsample = has_enumerate_support = False
     _validate_args = __debug__
-    #: What an object keeps, by attribute: how many of a tensor's last dimensions belong to an event; or a distribution of the same batch.
+    #: Attributes of an object: how many of a tensor's last dimensions belong to an event; or a distribution of the same batch.
     _kept = {}
 
     @staticmethod

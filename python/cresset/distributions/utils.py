@@ -103,7 +103,7 @@ class lazy_property:
 
 
 class _OfClass(lazy_property, property):
-    """What a class shows of a lazy property: a property, to those who describe it."""
+    """Descriptor of a lazy property on its class: a property, to those who describe it."""
 
     def __init__(self, wrapped):
         property.__init__(self, wrapped)

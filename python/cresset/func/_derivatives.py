@@ -1,6 +1,6 @@
 """Derivatives of functions whose arguments and results are trees of tensors.
 
-Reverse mode watches fresh copies of the arguments. What it returns keeps a history only if it reaches something else that is being
+Reverse mode watches fresh copies of the arguments. A result keeps a history only if it reaches something else that is being
 differentiated: an argument that requires grad, a parameter, or what another transform around this one watches. Forward mode opens a
 level (docs/records/0005-forward-mode.md).
 """
@@ -34,7 +34,7 @@ def _with_aux(output, has_aux, what):
     if not has_aux:
         return output, None
     if not isinstance(output, tuple) or len(output) != 2:
-        raise RuntimeError(f"{what}: the output of the function should be a tuple (output, aux) if has_aux is True")
+        raise RuntimeError(f"{what}: expected a function that returns (output, aux) with has_aux=True")
     return output
 
 
@@ -45,7 +45,7 @@ def _watched(t):
 
 
 class _Watch:
-    """Leaves that a transform differentiates by."""
+    """Leaves with respect to which a transform differentiates."""
 
     def __init__(self, leaves):
         self.outside = _cresset._set_grad_enabled(True)
@@ -109,7 +109,7 @@ def _replaced(args, numbers, values, several):
 def grad_and_value(func, argnums=0, has_aux=False):
     """Return a function that computes the gradient of `func`, whose result is one number, and the result: `(gradient, value)`.
 
-    `argnums` names the arguments, trees of tensors, to differentiate by; a tuple gives a tuple. With `has_aux` the function returns
+    `argnums` names the arguments, trees of tensors, with respect to which is differentiated; a tuple gives a tuple. With `has_aux` the function returns
     `(number, aux)`, and so does the value.
 
     Errors: RuntimeError for a result that is not a tensor of one number, wrong `argnums`.
@@ -245,7 +245,7 @@ def linearize(func, *primals):
     watch = _Watch(leaves)
     with enable_grad():
         outputs, out_spec = _results(func(*tree_unflatten(watch.leaves, spec)), "linearize")
-        # The gradient is linear in what comes in; its own gradient by that is the derivative.
+        # The gradient is linear in what comes in; its own gradient with respect to that is the derivative.
         incoming = [o.new_zeros(o.shape).requires_grad_() for o in outputs]
         gradients = watch.pull(outputs, incoming, True, True)
     linear = [(i, g) for i, g in enumerate(gradients) if g.requires_grad]

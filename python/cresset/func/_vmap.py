@@ -190,7 +190,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
 
 def debug_unwrap(tensor, *, recurse=True):
-    """What lies under the element that `vmap` shows to a function: the whole batch, below all levels, or with `recurse` False below one.
+    """Values under the element that `vmap` shows to a function: the whole batch, below all levels, or with `recurse` False below one.
 
     For looking at only: what is computed of it is not part of the transform. A tensor that is no such element comes back as it is.
 

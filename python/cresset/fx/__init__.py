@@ -8,7 +8,7 @@ __all__ = ["Proxy", "wrap"]
 
 
 class Proxy:
-    """What stands for a tensor while a program is traced. Errors: RuntimeError when one is made, for want of a tracer.
+    """Stand-in for a tensor while a program is traced. Errors: RuntimeError when one is made, for want of a tracer.
 
     >>> isinstance(torch.ones(1), torch.fx.Proxy)
     False

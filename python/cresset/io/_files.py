@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 
 def target(f):
-    """What the extension writes to: a path, or a function of bytes."""
+    """Target of the extension's writing: a path, or a function of bytes."""
     if isinstance(f, (str, os.PathLike)):
         return os.fspath(f)
     if not hasattr(f, "write"):
@@ -15,7 +15,7 @@ def target(f):
 
 @contextmanager
 def source(f):
-    """What the extension reads from, with a name for messages: an open file's descriptor, or bytes."""
+    """Source of the extension's reading, with a name for messages: an open file's descriptor, or bytes."""
     if isinstance(f, (bytes, bytearray, memoryview)):
         yield f, "<bytes>"
     elif isinstance(f, (str, os.PathLike)):

@@ -20,7 +20,7 @@ __all__ = ["GGUFFile", "TensorInfo", "load_gguf"]
 
 
 class TensorInfo:
-    """What a file says of a tensor: name, shape (outermost first), type as the format calls it, offset and nbytes within the file.
+    """Entry of a tensor in a file: name, shape (outermost first), type as the format calls it, offset and nbytes within the file.
 
     >>> torch.io.gguf.TensorInfo("w", (2, 32), "Q8_0", 128, 68)
     TensorInfo(name='w', shape=(2, 32), type='Q8_0', offset=128, nbytes=68)
@@ -61,7 +61,7 @@ class GGUFFile:
         return list(self._infos)
 
     def info(self, name):
-        """What the file says of a tensor. Raises KeyError for a name that is not there."""
+        """The file's entry of a tensor. Raises KeyError for a name that is not there."""
         if name not in self._infos:
             raise KeyError(f"gguf: {self._name!r} has no tensor {name!r}")
         return self._infos[name][1]

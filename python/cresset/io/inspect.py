@@ -1,4 +1,4 @@
-"""What a file holds, without loading it: names, shapes, dtypes, bytes and facts of checkpoints, safetensors, npy, npz and GGUF files.
+"""Content of a file without loading it: names, shapes, dtypes, bytes and facts of checkpoints, safetensors, npy, npz and GGUF files.
 
 `python -m cresset.io inspect FILE` prints it. Nothing that a file says is run or looked up; names of classes are shown as text.
 

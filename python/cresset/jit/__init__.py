@@ -1,6 +1,6 @@
 """torch.jit, without a compiler for TorchScript: the annotations that programs carry for one, and `script`, which leaves a function to Python.
 
-What needs the compiled form is not here: `trace`, `freeze`, `save` and `load`. The tensors of archives that `torch.jit.save` wrote can be listed
+Functions that need the compiled form are absent: `trace`, `freeze`, `save` and `load`. The tensors of archives that `torch.jit.save` wrote can be listed
 (``python -m cresset.io inspect FILE``).
 
     >>> torch.jit.is_scripting()
@@ -20,7 +20,7 @@ _is = isinstance
 
 
 class Error(RuntimeError):
-    """What TorchScript raises in PyTorch; here it names what an `except` clause asks for.
+    """Error of TorchScript in PyTorch; here it names what an `except` clause asks for.
 
     >>> issubclass(torch.jit.Error, RuntimeError)
     True
@@ -28,7 +28,7 @@ class Error(RuntimeError):
 
 
 class TracerWarning(Warning):
-    """What PyTorch's tracer warns with.
+    """Warning of PyTorch's tracer.
 
     >>> issubclass(torch.jit.TracerWarning, Warning)
     True

@@ -21,7 +21,7 @@ class CheckpointMixin:
         torch.save(self.dump_checkpoint(weights_only), path)
 
     def dump_checkpoint(self, weights_only=False):
-        """What `save_checkpoint` writes."""
+        """Content that `save_checkpoint` writes."""
         model = self.lightning_module
         if model is None:
             raise RuntimeError("save_checkpoint: there is no model yet; call fit, validate, test or predict before")

@@ -49,7 +49,7 @@ class EvaluationMixin:
         self._evaluate("validate", self.val_dataloaders, counts, False)
 
     def _evaluate(self, stage, loaders, counts, keep):
-        """What the steps logged, a dict for each loader; of predictions what they gave, a list for each loader."""
+        """Values logged by the steps, a dict for each loader; of predictions what they gave, a list for each loader."""
         from .trainer import _Context
 
         word, step, _ = _WORDS[stage]

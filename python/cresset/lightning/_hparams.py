@@ -61,7 +61,7 @@ class HyperparametersMixin:
 
     @property
     def hparams(self):
-        """What `save_hyperparameters` kept; values may change."""
+        """Values that `save_hyperparameters` kept; values may change."""
         if self._hparams is None:
             self._hparams = AttributeDict()
         return self._hparams

@@ -1,4 +1,4 @@
-"""What steps log: values of the step, and their reductions over an epoch."""
+"""Values logged by steps: values of the step, and their reductions over an epoch."""
 
 import cresset as torch
 

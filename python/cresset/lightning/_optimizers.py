@@ -1,4 +1,4 @@
-"""What `configure_optimizers` may give."""
+"""Results that `configure_optimizers` may give."""
 
 import dataclasses
 from typing import Any

@@ -33,7 +33,7 @@ class LightningDataModule(HyperparametersMixin):
         return moved(batch, device)
 
     def state_dict(self):
-        """What is saved with a checkpoint."""
+        """State saved with a checkpoint."""
         return {}
 
     def load_state_dict(self, state_dict):

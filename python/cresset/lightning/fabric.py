@@ -102,7 +102,7 @@ class Fabric:
         return function(self, *args, **kwargs) if function is not None else None
 
     def run(self, *args, **kwargs):
-        """What a class of one's own overrides."""
+        """Method that a class of one's own overrides."""
         raise NotImplementedError("Fabric: a subclass has a method run")
 
     def setup(self, module, *optimizers, **kwargs):
@@ -154,15 +154,15 @@ class Fabric:
         return obj.to(self.device) if isinstance(obj, torch.nn.Module) else _data.mapped(obj, lambda t: t.to(self.device))
 
     def all_gather(self, data, group=None, sync_grads=False):
-        """What all processes have: the tensor itself."""
+        """Values of all processes: the tensor itself."""
         return data
 
     def all_reduce(self, data, group=None, reduce_op="mean"):
-        """What all processes have, reduced: the tensor itself."""
+        """Values of all processes, reduced: the tensor itself."""
         return data
 
     def broadcast(self, obj, src=0):
-        """What process `src` has: the object itself."""
+        """Value of process `src`: the object itself."""
         return obj
 
     def barrier(self, name=None):

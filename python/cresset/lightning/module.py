@@ -47,7 +47,7 @@ class LightningModule(HyperparametersMixin, nn.Module):
         raise NotImplementedError(f"{type(self).__name__}: configure_optimizers is the subclass's")
 
     def predict_step(self, batch, batch_idx, dataloader_idx=0):
-        """What `Trainer.predict` gives for a batch; by default the model's output."""
+        """Result of `Trainer.predict` for a batch; by default the model's output."""
         return self(batch[0] if isinstance(batch, (list, tuple)) else batch)
 
     def configure_callbacks(self):

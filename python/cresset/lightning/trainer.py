@@ -237,7 +237,7 @@ class Trainer(CheckpointMixin, EvaluationMixin):
                 getattr(callback, hook)(self, module, *args)
 
     def _refresh(self, context):
-        """What was logged last is there for callbacks."""
+        """The last logged values are there for callbacks."""
         if context is not None and context.metrics.entries:
             self._publish(context.metrics.of_epoch() if not context.allows_step else context.metrics.of_step())
 
@@ -466,7 +466,7 @@ class Trainer(CheckpointMixin, EvaluationMixin):
         return outputs
 
     def _forward_and_backward(self, batch, index, cleared):
-        """What training_step gave; gradients of `cleared` are set to zero between the two passes."""
+        """Result of training_step; gradients of `cleared` are set to zero between the two passes."""
         model = self.lightning_module
         with self._precision.step():
             outputs = model.training_step(batch, index)

@@ -72,7 +72,7 @@ def rebuild_storage_filename(name, size):
 
 
 def reduce_storage(storage):
-    """What finds the storage's memory from another process, to which it moves first. Errors: RuntimeError for other devices than the CPU."""
+    """Handle that finds the storage's memory from another process, to which it moves first. Errors: RuntimeError for other devices than the CPU."""
     from . import get_sharing_strategy
 
     if storage.device.type != "cpu":
@@ -110,7 +110,7 @@ def rebuild_tensor(cls, storage, metadata):
 
 
 def reduce_tensor(tensor):
-    """What rebuilds a tensor in another process over the same memory. RuntimeError for results of recorded computations."""
+    """Function and arguments that rebuild a tensor in another process over the same memory. RuntimeError for results of recorded computations."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("cannot send a tensor that is the result of a recorded computation to another process: its graph stays here; detach() it first")
     if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor._lacks_data or tensor.is_conj() or tensor.is_neg():

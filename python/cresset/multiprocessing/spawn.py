@@ -45,7 +45,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _begin(fn, i, args, error_file):
-    """What runs in a process: an exception goes to its file."""
+    """Main function of a process: an exception goes to its file."""
     try:
         fn(i, *args)
     except KeyboardInterrupt:
@@ -122,7 +122,7 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """What `spawn` returns without `join`.
+    """Result of `spawn` without `join`.
 
     >>> torch.multiprocessing.SpawnContext([], []).join()
     True

@@ -1,4 +1,4 @@
-"""torch.nn.functional: layers as functions. What has no Python around it is an operator of the table itself."""
+"""torch.nn.functional: layers as functions. Functions without Python around them are operators of the table themselves."""
 
 from cresset import Tensor, _overridable  # noqa: F401
 

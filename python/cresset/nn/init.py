@@ -127,7 +127,7 @@ def dirac_(tensor, groups=1):
     [[[0.0, 1.0, 0.0]]]
     """
     if tensor.dim() not in (3, 4, 5):
-        raise ValueError(f"dirac_: only tensors with 3, 4 or 5 dimensions are supported, got {tensor.dim()}")
+        raise ValueError(f"dirac_: expected 3 to 5 dimensions, got {tensor.dim()}")
     if tensor.size(0) % groups:
         raise ValueError(f"dirac_: dim 0 of size {tensor.size(0)} must be divisible by groups, got {groups}")
     per_group = tensor.size(0) // groups

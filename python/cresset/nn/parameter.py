@@ -86,7 +86,7 @@ class Buffer(Tensor, metaclass=_Marked):
 
 
 class UninitializedTensorMixin:
-    """What parameters and buffers without a shape share: `materialize` gives them one."""
+    """Base of parameters and buffers without a shape: `materialize` gives them one."""
 
     def materialize(self, shape, device=None, dtype=None):
         """Turn into an ordinary parameter or buffer of `shape`, in place and without values."""

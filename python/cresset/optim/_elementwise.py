@@ -63,7 +63,7 @@ class Elementwise(Optimizer):
         return self._states
 
     def _numbers(self, options):
-        """What the operator takes besides the lists, `maximize` excepted."""
+        """Arguments of the operator besides the lists, `maximize` excepted."""
         return {name: options[name] for name in self._rates}
 
     def _layout(self, p, group):

@@ -38,7 +38,7 @@ def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_opti
     if len(groups) != len(own_groups):
         raise RuntimeError("swapin_optim_state and the optimizer differ in their number of groups.")
     if any(len(new["params"]) != len(old["params"]) for new, old in zip(groups, own_groups, strict=True)):
-        raise RuntimeError("swapin_optim_state contains a parameter group that doesn't match the size of the live optimizer's group.")
+        raise RuntimeError("swap: expected groups of the optimizer's sizes in swapin_optim_state, got another size")
     parameters = list(swapin_parameters.values())
     numbers = [n for group in groups for n in group["params"]]
     if len(parameters) < len(numbers):

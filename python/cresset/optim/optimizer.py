@@ -299,7 +299,7 @@ class Optimizer:
     _optional_state = ()  # what a step makes where it is missing
 
     def _layout(self, p, group):
-        """What a step needs of the state of `p`, by name: tensors of the shapes. Empty: nothing is known."""
+        """State of `p` that a step needs, by name: tensors of the shapes. Empty: nothing is known."""
         return {}
 
     def _check_fits(self, state, groups):

@@ -28,14 +28,7 @@ def _finish(out, requires_grad):
     return out.requires_grad_(True) if requires_grad else out
 
 
-_FORMS = (
-    "sparse_coo_tensor() received an invalid combination of arguments - expected one of:\n"
-    " * (object indices, object values, *, torch.dtype dtype = None, torch.device device = None, bool pin_memory = False, bool requires_grad = False, "
-    "bool check_invariants = None, bool is_coalesced = None)\n"
-    " * (object indices, object values, tuple of ints size, *, torch.dtype dtype = None, torch.device device = None, bool pin_memory = False, "
-    "bool requires_grad = False, bool check_invariants = None, bool is_coalesced = None)\n"
-    " * (tuple of ints size, *, torch.dtype dtype = None, torch.device device = None, bool requires_grad = False, bool check_invariants = None)"
-)
+_FORMS = "sparse_coo_tensor: expected (size), (indices, values) or (indices, values, size), sizes as ints"
 
 
 def _is_size(data):
@@ -225,7 +218,7 @@ def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 
 def _rebuild_sparse_tensor(layout, data):
-    """What pickled sparse tensors are rebuilt with."""
+    """Functions that rebuild pickled sparse tensors."""
     if layout is torch.sparse_coo:
         indices, values, size, *coalesced = data
         return sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=coalesced[0] if coalesced else None)

@@ -213,7 +213,7 @@ class SequenceKey(namedtuple("SequenceKey", "idx")):
         return f"[{self.idx!r}]"
 
     def get(self, sequence):
-        """What stands there."""
+        """The value."""
         return sequence[self.idx]
 
 
@@ -230,7 +230,7 @@ class MappingKey(namedtuple("MappingKey", "key")):
         return f"[{self.key!r}]"
 
     def get(self, mapping):
-        """What stands there."""
+        """The value."""
         return mapping[self.key]
 
 
@@ -247,7 +247,7 @@ class GetAttrKey(namedtuple("GetAttrKey", "name")):
         return f".{self.name}"
 
     def get(self, obj):
-        """What stands there."""
+        """The value."""
         return getattr(obj, self.name)
 
 

@@ -12,7 +12,7 @@ from ._pytree import tree_flatten, tree_unflatten
 
 
 class CheckpointPolicy(enum.Enum):
-    """What happens to the results of an operator: kept (SAVE) or computed again (RECOMPUTE); MUST forbids a compiler to decide otherwise.
+    """Treatment of the results of an operator: kept (SAVE) or computed again (RECOMPUTE); MUST forbids a compiler to decide otherwise.
 
     With CPU_OFFLOAD they are kept in the memory of the CPU.
 
@@ -32,7 +32,7 @@ _KEPT = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPol
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told: whether the function runs again, and, the first time, the operator's result.
+    """Argument of a policy: whether the function runs again, and, the first time, the operator's result.
 
     >>> torch.utils.checkpoint.SelectiveCheckpointContext(is_recompute=False).is_recompute
     False
@@ -208,6 +208,6 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list
     else:
-        raise TypeError(f"policy_fn_or_list must be either a function or a list of ops, got {type(policy_fn_or_list).__name__}.")
+        raise TypeError(f"checkpoint: expected policy_fn_or_list to be a function or a list of operators, got {type(policy_fn_or_list).__name__}")
     storage = defaultdict(list)
     return _First(policy, storage, allow_cache_entry_mutation), _Again(policy, storage, allow_cache_entry_mutation)

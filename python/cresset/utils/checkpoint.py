@@ -358,8 +358,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     """
     if use_reentrant is None:
         warnings.warn(
-            "checkpoint: say use_reentrant=True or False. use_reentrant=False is recommended, but if "
-            "you need to preserve the current default behavior, you can pass use_reentrant=True.",
+            "checkpoint: say use_reentrant=False, which is advised, or use_reentrant=True, which is the default today",
             stacklevel=2,
         )
         use_reentrant = True

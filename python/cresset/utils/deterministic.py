@@ -1,4 +1,4 @@
-"""torch.utils.deterministic: what memory holds that nobody has written to.
+"""torch.utils.deterministic: fill pattern of uninitialized memory.
 
     >>> torch.utils.deterministic.fill_uninitialized_memory
     True

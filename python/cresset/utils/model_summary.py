@@ -1,4 +1,4 @@
-"""What a model is made of: shapes, parameters, memory and multiplications of its modules, as a table.
+"""Layers of a model: shapes, parameters, memory and multiplications of its modules, as a table.
 
     >>> print(torch.utils.summary(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (2, 4)))
     Module               Input   Output  Parameters  MACs
@@ -115,7 +115,7 @@ class LayerSummary:
 
 
 class ModelSummary:
-    """What `summary` finds: `layers`, one a call in the order of calls, and totals. As text it is the table.
+    """Result of `summary`: `layers`, one a call in the order of calls, and totals. As text it is the table.
 
     Attributes: total_params, trainable_params, total_macs, input_bytes, output_bytes (of modules without modules inside), param_bytes,
     buffer_bytes; uncounted: kinds of modules with parameters of their own whose multiplications are not known.

@@ -1,4 +1,4 @@
-"""What a model is made of, as a table."""
+"""Layers of a model as a table."""
 
 from typing import Any, Literal, Mapping, Sequence
 

@@ -20,7 +20,7 @@ def format_time(time_us=None, time_ms=None, time_s=None):
 
 
 class ExecutionStats:
-    """What a `ThroughputBenchmark` measured.
+    """Result of a `ThroughputBenchmark`.
 
     >>> torch.utils.throughput_benchmark.ExecutionStats(0.5, 100, 2).iters_per_second
     200.0
@@ -52,7 +52,7 @@ class ExecutionStats:
     def __repr__(self):
         return "\n".join([
             f"Average latency per example: {format_time(time_ms=self.latency_avg_ms)}", f"Total number of iterations: {self.num_iters}",
-            f"Total number of iterations per second (across all threads): {self.iters_per_second:.2f}",
+            f"Iterations per second, of all threads: {self.iters_per_second:.2f}",
             f"Total time: {format_time(time_s=self.total_time_seconds)}",
         ])  # fmt: skip
 

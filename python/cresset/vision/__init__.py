@@ -16,7 +16,7 @@ _backend = None
 
 
 def set_image_backend(backend):
-    """What images of datasets are: "PIL", or "tensor": (C, H, W) of bytes.
+    """Kind of the images of datasets: "PIL", or "tensor": (C, H, W) of bytes.
 
     >>> torch.vision.set_image_backend("tensor")
     >>> torch.vision.get_image_backend()
@@ -30,7 +30,7 @@ def set_image_backend(backend):
 
 
 def get_image_backend():
-    """What images of datasets are; unless it was set "PIL" where PIL is installed, else "tensor".
+    """Kind of the images of datasets; unless it was set "PIL" where PIL is installed, else "tensor".
 
     >>> torch.vision.get_image_backend() in ("PIL", "tensor")
     True

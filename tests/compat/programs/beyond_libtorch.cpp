@@ -1,4 +1,4 @@
-// What LibTorch leaves to Python: hooks on modules, checkpointing, packed sequences, normalised weights, every schedule, SparseAdam.
+// Parts that LibTorch leaves to Python: hooks on modules, checkpointing, packed sequences, normalised weights, every schedule, SparseAdam.
 #include <torch/torch.h>
 
 #include <cmath>

@@ -44,7 +44,7 @@ Tensor seen_by_processor(const Tensor& t) {
   return from_blob(memory().processor_address(t.data_ptr()), t.sizes(), t.strides(), TensorOptions(t.scalar_type()));
 }
 
-// What a kernel computes on the processor goes into device memory of the same strides.
+// A kernel's results on the processor go into device memory of the same strides.
 Tensor on_device(const Tensor& computed) {
   Tensor out = cresset::empty_strided(computed.sizes(), computed.strides(), TensorOptions(computed.scalar_type()).device(Device(device.type)));
   Tensor target = seen_by_processor(out);

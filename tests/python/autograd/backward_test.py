@@ -46,7 +46,7 @@ class Passes(unittest.TestCase):
                         call(*pair)
                     self.assertEqual(len(kept), 1)
                     out = call(*pair)
-                    pair[wanted].zero_()  # nobody looks at it again
+                    pair[wanted].zero_()  # it is not read again
                     (grad,) = torch.autograd.grad(out.sum(), leaf, retain_graph=True)
                     self.assertTrue(torch.equal(grad, expected))
                     pair[1 - wanted].zero_()

@@ -140,7 +140,7 @@ class Jacobians(unittest.TestCase):
 
     def test_mistakes(self):
         for function in (matrices.get_numerical_jacobian, matrices.get_analytical_jacobian):
-            with self.assertRaisesRegex(ValueError, "grad_out to be 1.0"):
+            with self.assertRaisesRegex(ValueError, "grad_out of 1.0"):
                 function(*((torch.sin, self.x) if "numerical" in function.__name__ else (self.x, self.x * 2)), grad_out=2.0)
         self.assertRaises(ValueError, matrices.get_numerical_jacobian, lambda i: i[0] * i[0], (self.z,))
         with self.assertWarns(FutureWarning):

@@ -1,4 +1,4 @@
-"""What a node keeps for backward, as its attributes."""
+"""A node's saved values as its attributes."""
 
 import unittest
 

@@ -86,7 +86,7 @@ def made(torch, make, dtype):
 
 
 def numbers_of(torch, make, dtype):
-    """What the methods of a distribution give, by name; methods that it does not have are left out."""
+    """Results of a distribution's methods, by name; methods that it does not have are left out."""
     low = dtype in (torch.float16, torch.bfloat16)
     unable = (NotImplementedError, RuntimeError, ValueError) if low else NotImplementedError  # some ops lack a dtype
     found = {}

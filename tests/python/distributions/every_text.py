@@ -1,4 +1,4 @@
-"""What distributions, constraints and transforms say of themselves and of mistakes: as tests/distributions/texts.h."""
+"""Texts of distributions, constraints and transforms, errors among them: as tests/distributions/texts.h."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What distributions have in common: shapes, checks, expanding, text, copies."""
+"""Behaviour common to distributions: shapes, checks, expanding, text, copies."""
 
 import copy
 import pickle

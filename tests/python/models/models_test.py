@@ -150,7 +150,7 @@ class Mnist(Case):
         self.with_peer(mnist_net, [(digits(25)[0] / 255 - 0.1307) / 0.3081], 2e-5)
 
 
-# What the authors' TorchScript archive says of every 25th chunk of the recording, by PyTorch 2.13.
+# Results of the authors' TorchScript archive for every 25th chunk of the recording, by PyTorch 2.13.
 SPEECH = [0.018312, 0.999695, 0.999931, 0.999949, 0.999431, 0.999951, 0.994584, 0.996071, 0.99999, 0.999738, 0.999854, 0.991417, 0.999482, 0.999367, 0.031188]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the tests need of ONNX files: a reader of their messages and a walk through the graph, one line of PyTorch per operator.
+"""Part of ONNX that the tests need: a reader of their messages and a walk through the graph, one line of PyTorch per operator.
 
 Field numbers and the meaning of operators are those of onnx.proto3 and of the operator pages of the specification.
 """

@@ -1,4 +1,4 @@
-"""What cannot be an optimizer's or a model's state is refused as a whole, by name; nothing is half-loaded or half-stepped."""
+"""A state that cannot be an optimizer's or a model's is refused as a whole, by name; nothing is half-loaded or half-stepped."""
 
 import copy
 import unittest
@@ -149,7 +149,7 @@ class ModelStates(unittest.TestCase):
         kept = target[0].weight
         self.assertRaises(RuntimeError, target.load_state_dict, state, assign=True)
         self.assertIs(target[0].weight, kept)
-        # What is not strict loads what fits; a wrong shape refuses it all.
+        # Loading that is not strict takes the entries that fit; a wrong shape refuses it all.
         self.assertRaises(RuntimeError, target.load_state_dict, state, strict=False)
         self.assertEqual(repr(target.state_dict()), before)
         del state["1.weight"]

@@ -86,14 +86,14 @@ class Npy(unittest.TestCase):
             npy(torch.ones(2, dtype=torch.bfloat16))
 
     def test_bombs(self):
-        """What lies behind an array is refused before it is unpacked: a thousandfold of its bytes in the file."""
+        """Data behind an array is refused before it is unpacked: a thousandfold of its bytes in the file."""
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a.npy", by_numpy(np.arange(3.0)) + bytes(300_000_000))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with self.assertRaisesRegex(RuntimeError, "a.npy.*there are 300000000 bytes behind the array"):
             load_npz(out.getvalue())
-        # What claims more than it holds.
+        # A header that claims more than the file holds.
         content = bytearray(out.getvalue())
         entry = content.index(b"PK\1\2")
         content[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFFF0)

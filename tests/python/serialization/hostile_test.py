@@ -21,7 +21,7 @@ import hostile_pickles  # noqa: E402
 sys.path.remove(str(DATA))
 
 REFUSALS = (pickle.UnpicklingError, RuntimeError, TypeError, UnicodeDecodeError)
-# What Python tells of while it happens; imports of modules that are there already tell nothing.
+# Audit events of Python; imports of modules that are there already tell nothing.
 EVENTS = {"os.system", "os.mkdir", "os.exec", "os.posix_spawn", "os.fork", "os.kill", "os.remove", "os.rename", "os.putenv", "subprocess.Popen", "exec", "compile",
           "import", "socket.connect", "ctypes.dlopen", "pickle.find_class", "marshal.loads", "shutil.rmtree", "tempfile.mkdtemp", "webbrowser.open", "builtins.input",
           "builtins.breakpoint", "code.__new__", "function.__new__", "urllib.Request", "sqlite3.connect", "open", "pty.spawn"}  # fmt: skip
@@ -109,7 +109,7 @@ class Zoo(unittest.TestCase):
         self.assertEqual(found, self.zoo)
 
     def test_memory_and_time_are_bounded(self):
-        """What each takes stands in no relation to what it claims."""
+        """Memory of each is bounded by its size, not by its claims."""
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for title, code in self.zoo:
             if len(code) < 10_000:

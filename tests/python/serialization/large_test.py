@@ -39,7 +39,7 @@ class Large(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = os.path.join(folder.name, "a.pt")
-        # Private pages that nobody wrote to are all the one page of zeros.
+        # Private pages that were never written are all the one page of zeros.
         memory = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.large = torch.frombuffer(memory, dtype=torch.uint8)
         self.large[0], self.large[-1] = 1, 2

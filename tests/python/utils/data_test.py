@@ -422,7 +422,7 @@ class Datasets(unittest.TestCase):
             def __len__(self):
                 return 3
 
-        with self.assertWarnsRegex(UserWarning, "was reported to be 3"):
+        with self.assertWarnsRegex(UserWarning, "promised 3 samples"):
             loader = D.DataLoader(Promising(5))
             len(loader)
             list(loader)

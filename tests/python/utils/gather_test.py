@@ -140,7 +140,7 @@ class Made(D.Dataset):
 
 
 class RowTest(Case):
-    """Items of a user's dataset: copied into their batch as they are read where nobody can tell."""
+    """Items of a user's dataset: copied into their batch as they are read where it makes no difference."""
 
     def test_items_of_their_own_are_put_at_once(self):
         image = torch.randint(0, 255, (24, 3, 40, 40), dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""What is drawn into images: pixels by hand, and wrong arguments."""
+"""Drawing into images: pixels by hand, and wrong arguments."""
 
 import importlib.util
 import math

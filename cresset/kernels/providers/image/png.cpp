@@ -13,7 +13,7 @@ namespace cresset::kernels::image_codecs {
 
 namespace {
 
-// What deflate can make of a byte, and a bit more.
+// The most bytes that deflate makes of one, rounded up.
 constexpr double kMostRawPerByte = 1040;
 
 // libpng's way out of an error is a jump: the functions that it leaves hold nothing that needs destruction.

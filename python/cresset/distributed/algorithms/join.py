@@ -1,4 +1,4 @@
-"""What processes do that have run out of data while others go on: they take part in the collectives of the others."""
+"""Processes that have run out of data while others go on: they take part in the collectives of the others."""
 
 import abc
 import warnings
@@ -9,7 +9,7 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a process without data does for one object: ``main_hook()`` for every step of the others, ``post_hook(is_last_joiner)`` at the end.
+    """Part of a process without data, for one object: ``main_hook()`` for every step of the others, ``post_hook(is_last_joiner)`` at the end.
 
     >>> from cresset.distributed.algorithms import JoinHook
     >>> JoinHook().main_hook()

@@ -1,4 +1,4 @@
-"""What a Trainer calls at places of its loops.
+"""Hooks that a Trainer calls within its loops.
 
     >>> stop = torch.lightning.callbacks.EarlyStopping("val_loss")
     >>> stop.monitor

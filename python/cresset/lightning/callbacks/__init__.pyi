@@ -1,4 +1,4 @@
-"""What a Trainer calls at places of its loops."""
+"""Hooks that a Trainer calls within its loops."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a callback may do."""
+"""Base of callbacks."""
 
 __all__ = ["Callback"]
 
@@ -74,7 +74,7 @@ class Callback:
         """May take from a checkpoint that was read."""
 
     def state_dict(self):
-        """What a checkpoint holds of the callback."""
+        """State of the callback in a checkpoint."""
         return {}
 
     def load_state_dict(self, state_dict):

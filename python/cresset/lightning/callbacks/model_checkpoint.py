@@ -13,7 +13,7 @@ __all__ = ["Checkpoint", "ModelCheckpoint"]
 
 
 class Checkpoint(Callback):
-    """What callbacks that write checkpoints are; they are called after all others.
+    """Base of callbacks that write checkpoints; they are called after all others.
 
     >>> issubclass(torch.lightning.callbacks.ModelCheckpoint, torch.lightning.callbacks.Checkpoint)
     True

@@ -1,4 +1,4 @@
-"""What a logger may do."""
+"""Base of loggers."""
 
 import json
 import os

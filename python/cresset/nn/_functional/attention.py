@@ -61,7 +61,7 @@ def multi_head_attention_forward(
     use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
     average_attn_weights=True, is_causal=False,
 ):  # fmt: skip
-    """What MultiheadAttention computes: (L, N, E) or (L, E) queries over (S, N, E) keys and values, and the weights if they are needed.
+    """Attention of MultiheadAttention: (L, N, E) or (L, E) queries over (S, N, E) keys and values, and the weights if they are needed.
 
     AssertionError for shapes that do not go together, RuntimeError for masks that do not fit.
 

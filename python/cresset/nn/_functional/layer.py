@@ -219,7 +219,7 @@ class _BagSums(torch.autograd.Function):
         weight, values, ends, index = ctx.saved_tensors
         if not (torch.is_grad_enabled() or grad._is_batched or ctx.needs_input_grad[1]):
             return _BagSums.matrix_of(values, weight, ends, index).t().mm(grad), None, None, None
-        # What may be differentiated again keeps to dense rows.
+        # A gradient that may be differentiated again keeps to dense rows.
         rows = grad[torch.repeat_interleave(torch.arange(ends.numel() - 1), ends.diff())]
         by_weight = ops["embedding_dense_backward"](rows * values.unsqueeze(1), index, weight.shape[0], -1, False) if ctx.needs_input_grad[0] else None
         return by_weight, (rows * weight[index]).sum(1) if ctx.needs_input_grad[1] else None, None, None

@@ -9,7 +9,7 @@ from ... import _operators as ops
 
 
 class ScalingType(enum.Enum):
-    """What a scale of `scaled_mm` is for: the whole matrix, each row, or blocks of it.
+    """Range of a scale of `scaled_mm`: the whole matrix, each row, or blocks of it.
 
     >>> F.ScalingType.RowWise
     <ScalingType.RowWise: 1>
@@ -91,7 +91,7 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
     Args:
         mat_a: (G, M, K), or (M, K) whose rows (columns, where mat_b is 2-d too) are in groups.
         mat_b: (G, K, N), or (K, N) whose columns (rows, where mat_a is 2-d too) are in groups.
-        offs: where each group ends, ascending, int32; for 2-d matrices only. What comes after the last group gives zeros.
+        offs: where each group ends, ascending, int32; for 2-d matrices only. Rows after the last group give zeros.
         bias: not supported, as in PyTorch. out_dtype: that of mat_a.
 
     Returns: (G, M, N), (M, N) for one 2-d matrix. Errors: RuntimeError for shapes, offsets and dtypes that do not fit.

@@ -53,7 +53,7 @@ class _NoKernel(_Mode):
             if WARN_FOR_UNFUSED_KERNELS:
                 _warnings.warn("attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION", stacklevel=3)
             raise RuntimeError(
-                "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel and the fused kernels."
+                "scaled_dot_product_attention: expected at least one of its kernels to be allowed, got none"
             )
         with self:  # for what the function calls in turn
             return _redispatch(function, types, args, kwargs)

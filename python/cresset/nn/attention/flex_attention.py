@@ -50,7 +50,7 @@ class FlexKernelOptions(_typing.TypedDict, total=False):
 
 
 class AuxRequest(_typing.NamedTuple):
-    """What `flex_attention` shall return beside its output.
+    """Results asked of `flex_attention` beside its output.
 
     >>> torch.nn.attention.flex_attention.AuxRequest(lse=True)
     AuxRequest(lse=True, max_scores=False)
@@ -61,7 +61,7 @@ class AuxRequest(_typing.NamedTuple):
 
 
 class AuxOutput(_typing.NamedTuple):
-    """What `flex_attention` returns beside its output: (B, Hq, L) each, or None.
+    """Results of `flex_attention` beside its output: (B, Hq, L) each, or None.
 
     >>> torch.nn.attention.flex_attention.AuxOutput()
     AuxOutput(lse=None, max_scores=None)
@@ -140,7 +140,7 @@ def _arguments_of(mod_fn):
 
 
 def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
-    """What a mask function, or a function of scores, gives at all places: (B, H, Q_LEN, KV_LEN).
+    """Values of a mask function, or of a function of scores, at all places: (B, H, Q_LEN, KV_LEN).
 
     Args:
         mod_fn: a function (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score, which is asked what it hides of zeros. Its
@@ -312,7 +312,7 @@ class BlockMask:
         pictures = []
         for number, at in enumerate(_itertools.product(*map(range, leading))):
             if number == limit:
-                pictures.append("...\nTo print out more, set BlockMask.to_string(limit=N)\nYou can also index (BlockMask[batch, head]) to choose a specific batch or head")
+                pictures.append("...\n(limit=N prints N of them, mask[batch, head] has one)")
                 break
             lines = [str(at)]
             for r in range(0, rows, high):

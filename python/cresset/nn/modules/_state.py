@@ -41,7 +41,7 @@ class StateMixin:
     """`state_dict`, `load_state_dict` and their hooks, for Module."""
 
     def get_extra_state(self):
-        """What is saved beside tensors under "_extra_state"; modules that define it define `set_extra_state` too."""
+        """Value saved beside tensors under "_extra_state"; modules that define it define `set_extra_state` too."""
         raise RuntimeError(f"{type(self).__name__}: get_extra_state is called but not defined; define both it and set_extra_state")
 
     def set_extra_state(self, state):

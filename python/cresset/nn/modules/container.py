@@ -275,7 +275,7 @@ def _pairs(given, what):
 
 
 def _entry(value):
-    """What is stored for a value: tensors become parameters."""
+    """Entry stored for a value: tensors become parameters."""
     return Parameter(value) if isinstance(value, torch.Tensor) and not isinstance(value, Parameter) else value
 
 

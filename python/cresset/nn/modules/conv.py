@@ -74,7 +74,7 @@ class _ConvNd(Module):
 
 
 class _Convolution(_ConvNd):
-    """What the plain convolutions share: `_n` spatial dimensions, `_function` of nn.functional."""
+    """Base of the plain convolutions: `_n` spatial dimensions, `_function` of nn.functional."""
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
                  device=None, dtype=None):  # fmt: skip

@@ -4,7 +4,7 @@ from ..parameter import UninitializedParameter, is_lazy
 
 
 class LazyModuleMixin:
-    """What lazy layers share. A subclass holds uninitialized parameters and defines `initialize_parameters`, which the first call runs.
+    """Base of lazy layers. A subclass holds uninitialized parameters and defines `initialize_parameters`, which the first call runs.
 
     Afterwards the module becomes one of the class `cls_to_become`.
 

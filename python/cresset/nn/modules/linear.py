@@ -18,7 +18,7 @@ def _make_weights(module, weight, bias, device, dtype):
 
 
 class Identity(Module):
-    """What it is given; arguments of the constructor are ignored.
+    """Returns its input; arguments of the constructor are ignored.
 
     >>> nn.Identity(54, unused=True)(torch.ones(2)).shape
     torch.Size([2])

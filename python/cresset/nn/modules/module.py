@@ -642,7 +642,7 @@ class Module(StateMixin):
         return type(self).__name__
 
     def extra_repr(self):
-        """What stands between the parentheses of the text of the module."""
+        """Extra text for the module's repr."""
         return ""
 
     def __repr__(self):

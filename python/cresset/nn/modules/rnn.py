@@ -20,7 +20,7 @@ def apply_permutation(tensor, permutation, dim=1):
 
 
 class RNNBase(Module):
-    """What the recurrent layers share; `mode` is LSTM, GRU, RNN_TANH or RNN_RELU.
+    """Base of the recurrent layers; `mode` is LSTM, GRU, RNN_TANH or RNN_RELU.
 
     >>> nn.RNNBase("GRU", 3, 4).weight_ih_l0.shape
     torch.Size([12, 3])
@@ -254,7 +254,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: the weights of `num_chunks` gates.
+    """Base of the cells: the weights of `num_chunks` gates.
 
     >>> nn.RNNCellBase(3, 4, bias=True, num_chunks=2).weight_ih.shape
     torch.Size([8, 3])

@@ -46,7 +46,7 @@ def _masks(mask, padding, like, mask_name="src_mask", padding_name="src_key_padd
 
 
 class _Layer(Module):
-    """What both kinds of layer share: the small network, its dropouts and norms, in the order in which they are listed."""
+    """Base of both kinds of layer: the small network, its dropouts and norms, in the order in which they are listed."""
 
     def _network(self, d_model, dim_feedforward, dropout, bias, like):
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **like)
@@ -141,7 +141,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 def _why_not_nested(layer):
-    """What of an encoder layer rules nested tensors out in PyTorch; "" where nothing does."""
+    """Reason why an encoder layer rules nested tensors out in PyTorch; "" where nothing does."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "the layer is no TransformerEncoderLayer"
     if layer.norm_first:

@@ -39,7 +39,7 @@ def scatter(inputs, target_gpus, dim=0):
 
 
 def gather(outputs, target_device, dim=0):
-    """What `scatter` does, backwards: tensors put together along `dim`, on one device. ValueError for dictionaries with different keys.
+    """Inverse of `scatter`: tensors put together along `dim`, on one device. ValueError for dictionaries with different keys.
 
     >>> nn.parallel.gather([torch.zeros(1), torch.ones(1)], "cpu")
     tensor([0., 1.])
@@ -93,7 +93,7 @@ def replicate(network, devices, detach=False):
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
-    """Each module on its own arguments, in a thread each. What one raises is raised here. AssertionError for lists of other lengths.
+    """Each module on its own arguments, in a thread each. An exception of one is raised here. AssertionError for lists of other lengths.
 
     >>> nn.parallel.parallel_apply([torch.sin, torch.cos], [torch.zeros(1), torch.zeros(1)])
     [tensor([0.]), tensor([1.])]

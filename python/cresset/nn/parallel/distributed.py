@@ -109,7 +109,7 @@ class DistributedDataParallel(Module):
         self.process_group = dist.group.WORLD if process_group is None else process_group
         self._learned = [p for p in module.parameters() if p.requires_grad and p not in _ignored(module)]
         if not self._learned:
-            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient.")
+            raise RuntimeError("DistributedDataParallel: expected a module with parameters that need gradients, got none")
         self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
         if broadcast_buffers is not None and forward_sync_buffers is not None and broadcast_buffers != forward_sync_buffers:
             raise ValueError("DistributedDataParallel: broadcast_buffers and forward_sync_buffers are two names of one option")
@@ -210,7 +210,7 @@ class DistributedDataParallel(Module):
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs):
-        """What a process without data does for this module; see `torch.distributed.algorithms.Join`."""
+        """Part of a process without data for this module; see `torch.distributed.algorithms.Join`."""
         self._by_active = not kwargs.get("divide_by_initial_world_size", True)
         return _Shadow(self)
 
@@ -221,7 +221,7 @@ class DistributedDataParallel(Module):
         return number.item()
 
     def _join_step(self, active, averages):
-        """What all processes agree on before a step within `join`: who has data, and whether gradients are averaged."""
+        """Agreement of all processes before a step within `join`: who has data, and whether gradients are averaged."""
         rank = self._largest(self.process_group.rank() if active else -1)
         return rank, bool(self._largest(int(averages)))
 
@@ -237,9 +237,8 @@ class DistributedDataParallel(Module):
                 names = [name for name, p in self.module.named_parameters() if p in self._awaited]
                 self._reset()
                 raise RuntimeError(
-                    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has "
-                    "parameters that were not used in producing loss. find_unused_parameters=True lets DistributedDataParallel expect that. Parameters "
-                    f"without a gradient: {', '.join(names)}"
+                    "DistributedDataParallel: expected a gradient for every parameter in the last backward, which find_unused_parameters=True does "
+                    f"not ask for; got none for {', '.join(names)}"
                 )
             self._reset()
         if self.will_sync_module_buffers():

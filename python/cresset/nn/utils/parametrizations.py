@@ -86,7 +86,7 @@ class _Orthogonal(Module):
         if n == k:
             Q = Q.clone() if _is_orthogonal(Q) else _orthogonalised(Q)
         else:
-            # What is missing to a basis is orthogonal to the columns with probability 1.
+            # The rest of a basis is orthogonal to the columns with probability 1.
             rest = torch.randn(*batch, n, n - k, dtype=Q.dtype, device=Q.device)
             Q = _orthogonalised(torch.cat([Q, rest], dim=-1))
         self.base = Q

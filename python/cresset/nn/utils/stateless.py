@@ -91,7 +91,7 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
 
 
 def _call_with(module, parameters_and_buffers, args, kwargs, tie_weights, strict):
-    """What `torch.func.functional_call` does, once it knows that it has dictionaries."""
+    """`torch.func.functional_call` of dictionaries."""
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     if isinstance(parameters_and_buffers, (list, tuple)):
         joined = {}

@@ -1,4 +1,4 @@
-"""What was timed, and what came of it."""
+"""Timed tasks and their results."""
 
 import contextlib
 import dataclasses
@@ -75,7 +75,7 @@ def set_torch_threads(n):
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What is timed: a statement, what is run before, and names for tables.
+    """A timed task: a statement, its setup, and names for tables.
 
     >>> torch.utils.benchmark.TaskSpec("f(x)", "x = 1", label="f", sub_label="small").title
     'f: small'
@@ -99,7 +99,7 @@ class TaskSpec:
         return f"{name}: {below}" if below else name
 
     def setup_str(self):
-        """What is run before, as it is printed; nothing for nothing."""
+        """The setup as it is printed; empty for none."""
         if self.setup == "pass" or not self.setup:
             return ""
         return f"setup:\n{textwrap.indent(self.setup, '  ')}" if "\n" in self.setup else f"setup: {self.setup}"

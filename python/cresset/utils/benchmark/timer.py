@@ -22,7 +22,7 @@ def timer():
 
 
 class Language(enum.Enum):
-    """What a statement is written in.
+    """Language of a statement.
 
     >>> torch.utils.benchmark.Language.PYTHON
     <Language.PYTHON: 0>

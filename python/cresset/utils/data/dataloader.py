@@ -91,10 +91,7 @@ class DataLoader(Generic[T_co]):
         if timeout < 0:
             raise ValueError("DataLoader: expected timeout of at least 0")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing. "
-                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
-            )
+            raise ValueError(f"DataLoader: expected no prefetch_factor with num_workers=0, got {prefetch_factor}")
         if prefetch_factor is not None and prefetch_factor < 0:
             raise ValueError("DataLoader: expected prefetch_factor of at least 0")
         if persistent_workers and num_workers == 0:
@@ -163,7 +160,7 @@ class DataLoader(Generic[T_co]):
                 )
             return multiprocessing.get_context(value)
         if value != "thread" and not isinstance(value, multiprocessing.context.BaseContext):
-            raise TypeError(f"multiprocessing_context option should be a valid context object or a string, but got {value!r}")
+            raise TypeError(f"DataLoader: expected multiprocessing_context to be a context or its name, got {value!r}")
         return value
 
     def check_worker_number_rationality(self):
@@ -171,10 +168,7 @@ class DataLoader(Generic[T_co]):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if self.num_workers > cores and self.multiprocessing_context != "thread":
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of worker in current "
-                f"system is {cores}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker "
-                "creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if "
-                "necessary.",
+                f"DataLoader: num_workers={self.num_workers} is above the {cores} processors of this process, which may be slower than fewer",
                 stacklevel=3,
             )
 
@@ -198,7 +192,7 @@ class DataLoader(Generic[T_co]):
     def state_dict(self):
         """Where the epoch that began last is: numbers, and the states of generators, samplers and datasets.
 
-        What `torch.save` writes and `torch.load` reads. The order of an epoch is drawn again, so that nothing of the dataset is read twice;
+        Written by `torch.save`, read by `torch.load`. The order of an epoch is drawn again, so that nothing of the dataset is read twice;
         a sampler, a dataset or an iterator of a stream with ``state_dict`` and ``load_state_dict`` is asked for its own state instead, and
         other streams are read up to where they were. After the last batch the state is that before the next epoch.
 
@@ -403,8 +397,7 @@ class _Epoch:
         self._yielded += 1
         if self._promised is not None and self._yielded > self._promised:
             warnings.warn(
-                f"Length of IterableDataset {self._loader.dataset} was reported to be {self._promised} (when accessing len(dataloader)), "
-                f"but {self._yielded} samples have been fetched.",
+                f"DataLoader: len() of {self._loader.dataset} promised {self._promised} samples, and it gave {self._yielded}",
                 stacklevel=2,
             )
         return batch

@@ -35,7 +35,7 @@ class DistributedSampler(Sampler):
         num_replicas = torch.distributed.get_world_size() if num_replicas is None else num_replicas
         rank = torch.distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+            raise ValueError(f"DistributedSampler: expected rank within [0, {num_replicas - 1}], got {rank}")
         self.dataset, self.num_replicas, self.rank, self.epoch, self.drop_last = dataset, num_replicas, rank, 0, drop_last
         self.shuffle, self.seed = shuffle, seed
         uneven = drop_last and len(dataset) % num_replicas

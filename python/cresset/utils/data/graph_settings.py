@@ -1,4 +1,4 @@
-"""What is set for all steps of a graph at once: seeds, shuffling, shares."""
+"""Settings of all steps of a graph at once: seeds, shuffling, shares."""
 
 import inspect
 import warnings

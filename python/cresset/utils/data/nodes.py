@@ -655,7 +655,7 @@ class PinMemory(_Step[T]):
         self.pin_memory_device, self.snapshot_frequency = pin_memory_device, snapshot_frequency
         self._pins = torch.accelerator.is_available()
         if not self._pins:
-            warnings.warn("PinMemory: no accelerator is found, then device pinned memory won't be used", stacklevel=2)
+            warnings.warn("PinMemory: there is no accelerator, so nothing is pinned", stacklevel=2)
 
     def next(self):
         item = next(self.source)

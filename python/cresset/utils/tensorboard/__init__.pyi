@@ -1,4 +1,4 @@
-"""What training gives, written as TensorBoard reads it."""
+"""Results of training as event files of TensorBoard."""
 
 import os
 from collections.abc import Mapping, Sequence

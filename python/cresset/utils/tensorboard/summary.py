@@ -65,7 +65,7 @@ def _number(tensor):
         tensor = float(tensor)
     array = _np.squeeze(_make_np(tensor))
     if array.ndim:
-        raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and {array.ndim} dimensions.")
+        raise AssertionError(f"scalar: expected one number without dimensions, got {array.size} in {array.ndim} dimensions")
     return float(array)
 
 
@@ -106,7 +106,7 @@ def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_c
     True
     """
     if len(bucket_limits) != len(bucket_counts):
-        raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        raise ValueError(f"histogram_raw: expected a limit for each count, got {len(bucket_limits)} and {len(bucket_counts)}")
     parts = b"".join(_wire.double(i, float(v) or None) for i, v in enumerate((min, max, num, sum, sum_squares), 1))
     return _value(name, _wire.data(5, parts + _wire.doubles(6, map(float, bucket_limits)) + _wire.doubles(7, map(float, bucket_counts))))
 
@@ -248,9 +248,9 @@ def audio(tag, tensor, sample_rate=44100):
     """
     array = _np.squeeze(_make_np(tensor))
     if array.ndim != 1:
-        raise AssertionError("input tensor should be 1 dimensional.")
+        raise AssertionError(f"audio: expected one dimension, got {array.ndim}")
     if _np.abs(array).max(initial=0) > 1:
-        print("warning: audio amplitude out of range, auto clipped.")
+        print("warning: audio: values outside of [-1, 1] are clipped")
         array = array.clip(-1, 1)
     file = _io.BytesIO()
     with _wave.open(file, "wb") as wave:
@@ -311,7 +311,7 @@ def _plain(value):
         return _wire.double(2, value), 3
     if isinstance(value, str):
         return _wire.data(3, value), 1
-    raise ValueError(f"value should be one of int, float, str, bool, or torch.Tensor, got {type(value).__name__}")
+    raise ValueError(f"hparams: expected numbers, texts, truth values or tensors, got {type(value).__name__}")
 
 
 def _parameter(name, value, domain):
@@ -321,7 +321,7 @@ def _parameter(name, value, domain):
         return described
     kinds = (int, float) if isinstance(value, (int, float)) else (str,)
     if not all(isinstance(d, kinds) for d in domain):
-        raise TypeError(f"parameter: hparam_domain_discrete[{name}] should be a list of same type as hparam_dict[{name}].")
+        raise TypeError(f"hparams: expected hparam_domain_discrete[{name!r}] to be a list of values like hparam_dict's")
     return described + _wire.data(5, _wire.each(1, (_plain(d)[0] for d in domain)))
 
 
@@ -336,13 +336,13 @@ def hparams(hparam_dict, metric_dict, hparam_domain_discrete=None):
     True
     """
     if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
-        raise TypeError("hparam_dict and metric_dict should be dictionary.")
+        raise TypeError("hparams: expected two dictionaries, got something else")
     domains = hparam_domain_discrete or {}
     if not isinstance(domains, dict):
         raise TypeError("hparam_domain_discrete should be a dictionary.")
     for name, domain in domains.items():
         if name not in hparam_dict or not isinstance(domain, list):
-            raise TypeError(f"parameter: hparam_domain_discrete[{name}] should be a list of same type as hparam_dict[{name}].")
+            raise TypeError(f"hparams: expected hparam_domain_discrete[{name!r}] to be a list of values like hparam_dict's")
     given = {k: _make_np(v).reshape(-1)[0].item() if isinstance(v, _torch.Tensor) else v for k, v in hparam_dict.items() if v is not None}
     infos = _wire.each(4, (_parameter(k, v, domains.get(k)) for k, v in given.items()))
     metrics = _wire.each(5, (_wire.data(1, _wire.data(2, name)) for name in metric_dict))

@@ -203,7 +203,7 @@ class SummaryWriter:
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
         """The operators that the model runs on an input (a tensor or a tuple of arguments), within the modules that call them.
 
-        What is shown is one run: of branches, the one that was taken. `use_strict_trace` has no meaning for that.
+        One run is shown: of branches, the one that was taken. `use_strict_trace` has no meaning for that.
         """
         from ._graph import recorded
 
@@ -228,14 +228,14 @@ class SummaryWriter:
         place = f"{step:05d}/{_safe(tag)}"
         folder = os.path.join(self._get_file_writer().get_logdir(), place)
         if os.path.isdir(folder):
-            print("warning: Embedding dir exists, did you set global_step for add_embedding()?")
+            print("warning: add_embedding: the folder of this step is there already; give another global_step")
         os.makedirs(folder, exist_ok=True)
         if metadata is not None and len(points) != len(metadata):
             raise AssertionError(f"#labels should equal with #data points, got {len(metadata)} and {len(points)}")
         if label_img is not None and len(points) != len(label_img):
             raise AssertionError(f"#images should equal with #data points, got {len(label_img)} and {len(points)}")
         if points.ndim != 2:
-            raise AssertionError(f"mat should be 2D, where mat.size(0) is the number of data points, got {points.ndim}D")
+            raise AssertionError(f"add_embedding: expected a matrix with a row for each point, got {points.ndim} dimensions")
         entry = [f'  tensor_name: "{tag}:{step:05d}"']
         if metadata is not None:
             rows = ["\t".join(map(str, row)) for row in ([metadata_header, *metadata] if metadata_header else [])] or [str(x) for x in metadata]

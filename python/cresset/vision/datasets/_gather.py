@@ -20,7 +20,7 @@ def _steps(transform):
 
 
 def _watched(step):
-    """Whether somebody has a hook on the step, or on all modules, or has replaced its forward."""
+    """Whether there is a hook on the step, or on all modules, or has replaced its forward."""
     hooks = [*(value for name, value in vars(step).items() if name.endswith("_hooks")), module._global_forward_hooks, module._global_forward_pre_hooks]
     return any(hooks) or "forward" in vars(step)
 

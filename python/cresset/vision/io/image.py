@@ -63,7 +63,7 @@ def _decoded(data, name, kind, mode, upright, min_size):
 
 
 def _name(data):
-    """What messages call the data: nothing for a path, which has a name of its own."""
+    """Name of the data in messages: nothing for a path, which has a name of its own."""
     if isinstance(data, torch.Tensor):
         return "the data"
     if isinstance(data, (bytes, bytearray, memoryview)):

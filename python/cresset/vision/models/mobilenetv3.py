@@ -13,7 +13,7 @@ __all__ = ["MobileNetV3", "mobilenet_v3_large", "mobilenet_v3_small"]
 
 
 class InvertedResidualConfig:
-    """What one block is made of: a row of the paper's tables 1 and 2, its channels times `width_mult`.
+    """Settings of one block: a row of the paper's tables 1 and 2, its channels times `width_mult`.
 
     >>> row = torch.vision.models.mobilenetv3.InvertedResidualConfig(16, 3, 64, 24, False, "RE", 2, 1, 1.0)
     >>> row.expanded_channels, row.use_hs

@@ -149,7 +149,7 @@ def default_collate(batch):
 
 
 def stacks_tensors(collate_fn):
-    """Whether a function is `default_collate`, and nobody has changed what it does with a type."""
+    """Whether a function is `default_collate`, and its treatment of types was not changed."""
     if collate_fn is not default_collate or default_collate_fn_map[torch.Tensor] is not _stack:
         return False
     return all(kind in _OWN or getattr(kind[0] if type(kind) is tuple else kind, "__module__", None) == "numpy" for kind in default_collate_fn_map)

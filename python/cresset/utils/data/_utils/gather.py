@@ -22,7 +22,7 @@ _KINDS = {}  # class -> how batches of it are read, and how items were when that
 
 
 def register(kind, *classes):
-    """Batches of these classes are read by a `kind` of `Gatherer` from now on, as long as nobody replaces how their items are read."""
+    """Batches of these classes are read by a `kind` of `Gatherer` from now on, as long as the reading of their items is not replaced."""
     _KINDS.update((cls, (kind, cls.__getitem__)) for cls in classes)
 
 

@@ -1,4 +1,4 @@
-"""What runs in a worker: it fetches batches by index lists and reports results, errors and the end of a stream."""
+"""Main function of a worker: it fetches batches by index lists and reports results, errors and the end of a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _local = threading.local()
 
 @dataclass
 class WorkerInfo:
-    """What a worker knows about itself.
+    """A worker's facts about itself.
 
     ``id`` from 0, ``num_workers``, ``seed`` of its random numbers, ``dataset``, its copy; in a thread also ``rng``, a generator of its
     own, since threads share the global one. ``worker_method`` is "multiprocessing" or "thread".
@@ -91,7 +91,7 @@ class _Heap:
 
 class Fetcher:
     """Batches of a dataset. `resume` is the number of items of a stream that were read before, and its state after them; `place`, where given,
-    is told how far in its list of indices a batch is; `memory` gives the tensors of a batch that the caller hands on and nobody else keeps."""
+    is told how far in its list of indices a batch is; `memory` gives the tensors of a batch that the caller hands on and that have no other owner."""
 
     def __init__(self, dataset, is_stream, batched, collate_fn, drop_last, resume=(0, None), place=None, memory=_Heap):
         self.dataset, self.batched, self.collate_fn, self.drop_last, self.place, self.memory = dataset, batched, collate_fn, drop_last, place, memory
@@ -111,7 +111,7 @@ class Fetcher:
                 self.ended = sum(1 for _ in itertools.islice(self.items, count)) < count
 
     def state(self):
-        """What the stream's iterator or the dataset says of itself, or None."""
+        """State of the stream's iterator or of the dataset, or None."""
         for name, holder in (("iterator", self.items), ("dataset", self.dataset)):
             if callable(getattr(holder, "state_dict", None)) and callable(getattr(holder, "load_state_dict", None)):
                 return name, copy.deepcopy(holder.state_dict())
@@ -166,7 +166,7 @@ class Fetcher:
     def _by_row(self, index):
         """A batch and True; where its items cannot be put into it one by one, as they are read, a list of them and False.
 
-        An item whose memory nobody else knows can be copied at once, and its memory serves the next one. The first is kept until the end.
+        An item whose memory has no other owner can be copied at once, and its memory serves the next one. The first is kept until the end.
         """
         if self.place is not None:
             self.place(0)
@@ -231,7 +231,7 @@ def _lengths(dataset):
 
 @dataclass
 class Task:
-    """What a worker needs to begin."""
+    """Start arguments of a worker."""
 
     dataset: Any
     is_stream: bool

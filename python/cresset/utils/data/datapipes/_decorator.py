@@ -108,7 +108,7 @@ class non_deterministic:
         return self.deterministic_wrapper_fn
 
     def deterministic_wrapper_fn(self, *args, **kwargs):
-        """Makes a step, where the function says that it is deterministic or nobody minds."""
+        """Makes a step, where the function says that it is deterministic or determinism is not asked for."""
         answer = self.deterministic_fn(*args, **kwargs)
         if not isinstance(answer, bool):
             raise TypeError(f"non_deterministic: expected a bool of deterministic_fn, but {type(answer)} is found")

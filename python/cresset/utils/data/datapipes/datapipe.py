@@ -1,4 +1,4 @@
-"""What every step is: a stream or a mapping, with the registered steps as methods."""
+"""Base of all steps: a stream or a mapping, with the registered steps as methods."""
 
 import functools
 import inspect

@@ -299,7 +299,7 @@ class ShufflerIterDataPipe(IterDataPipe):
 
 
 class SamplerIterDataPipe(IterDataPipe):
-    """What a sampler, made with the step and further arguments, gives.
+    """Items of a sampler that is made with the step and further arguments.
 
     >>> list(torch.utils.data.datapipes.iter.Sampler(torch.utils.data.datapipes.iter.IterableWrapper("ab")))
     [0, 1]

@@ -1,4 +1,4 @@
-"""What has a state."""
+"""Objects with a state."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-// Samples of laws that take a varying count of draws each, and how they move with the laws' parameters.
+// Samples of distributions that take a varying count of draws each, and how they move with the parameters.
 
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 
 using Gen = std::optional<Generator>;
 
-enum Law : int64_t { kPoisson, kBinomial, kGamma, kSlopes };
+enum Sampled : int64_t { kPoisson, kBinomial, kGamma, kSlopes };
 
 void check_single_or_double(const char* op, const Tensor& t) {
   CRESSET_CHECK_NOT_IMPLEMENTED(t.scalar_type() == kFloat || t.scalar_type() == kDouble, op, ": not implemented for dtype ", t.scalar_type());
@@ -31,9 +31,9 @@ void check_same_dtype(const char* op, const Tensor& t, const Tensor& expected) {
 namespace cpu {
 
 // Numbers are drawn in rows, whatever the strides.
-Tensor _sample_law(const Tensor& self, const std::optional<Tensor>& other, int64_t law, double low, double high, const Gen& generator) {
+Tensor _sample_distribution(const Tensor& self, const std::optional<Tensor>& other, int64_t distribution, double low, double high, const Gen& generator) {
   const ScalarType dtype = self.scalar_type();
-  const bool narrow = law == kSlopes && dtype != kDouble;  // slopes of half precision are drawn as floats
+  const bool narrow = distribution == kSlopes && dtype != kDouble;  // slopes of half precision are drawn as floats
   const ScalarType compute = narrow ? kFloat : dtype;
   const Tensor x = (other ? self.expand(broadcast_shapes(self.sizes(), other->sizes())) : self).to(compute).contiguous();
   const Tensor y = other ? other->expand(x.sizes()).contiguous() : Tensor();
@@ -42,11 +42,11 @@ Tensor _sample_law(const Tensor& self, const std::optional<Tensor>& other, int64
     GeneratorImpl& g = generator_or_default(generator.value_or(Generator()));
     std::lock_guard<std::mutex> lock(g.mutex);
     const int64_t n = out.numel();
-    if (law == kPoisson) {
+    if (distribution == kPoisson) {
       kernels::poisson(g.state, out.data_ptr(), x.data_ptr(), dtype, n);
-    } else if (law == kBinomial) {
+    } else if (distribution == kBinomial) {
       kernels::binomial(g.state, out.data_ptr(), x.data_ptr(), y.data_ptr(), dtype, n);
-    } else if (law == kGamma) {
+    } else if (distribution == kGamma) {
       kernels::standard_gamma(g.state, out.data_ptr(), x.data_ptr(), dtype, n);
     } else {
       const Tensor product(make_dense(x.sizes(), compute, x.device()));
@@ -79,18 +79,18 @@ namespace composite {
 
 Tensor poisson(const Tensor& self, const Gen& generator) {
   CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "poisson: not implemented for dtype ", self.scalar_type());
-  return cresset::_sample_law(self, {}, kPoisson, 0, 0, generator);
+  return cresset::_sample_distribution(self, {}, kPoisson, 0, 0, generator);
 }
 Tensor binomial(const Tensor& count, const Tensor& prob, const Gen& generator) {
   CRESSET_CHECK_VALUE(count.is_floating_point(), "binomial: only supports floating-point dtypes for count, got ", count.scalar_type());
   CRESSET_CHECK_VALUE(prob.is_floating_point(), "binomial: only supports floating-point dtypes for prob, got ", prob.scalar_type());
   check_single_or_double("binomial", count);
   check_same_dtype("binomial", prob, count);
-  return cresset::_sample_law(count, prob, kBinomial, 0, 0, generator);
+  return cresset::_sample_distribution(count, prob, kBinomial, 0, 0, generator);
 }
 Tensor _standard_gamma(const Tensor& self, const Gen& generator) {
   check_single_or_double("_standard_gamma", self);
-  return cresset::_sample_law(self, {}, kGamma, 0, 0, generator);
+  return cresset::_sample_distribution(self, {}, kGamma, 0, 0, generator);
 }
 Tensor _sample_dirichlet(const Tensor& self, const Gen& generator) {
   check_single_or_double("_sample_dirichlet", self);
@@ -101,10 +101,10 @@ Tensor _sample_dirichlet(const Tensor& self, const Gen& generator) {
   return (parts / parts.sum(IntArrayRef(-1), true)).to(self.scalar_type()).clamp(least, most);
 }
 
-// What a randomised leaky ReLU multiplies by: a draw for each element that is not positive, 1 elsewhere.
+// Factors of a randomised leaky ReLU: a draw for each element that is not positive, 1 elsewhere.
 Tensor _rrelu_noise(const Tensor& self, double lower, double upper, const Gen& generator) {
   CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "rrelu: not implemented for dtype ", self.scalar_type());
-  return cresset::_sample_law(self.detach(), {}, kSlopes, lower, upper, generator);
+  return cresset::_sample_distribution(self.detach(), {}, kSlopes, lower, upper, generator);
 }
 
 Tensor _standard_gamma_grad(const Tensor& self, const Tensor& output) {

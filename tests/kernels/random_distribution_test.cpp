@@ -1,4 +1,4 @@
-// Whether samples follow their laws: Kolmogorov and Smirnov's test of continuous ones, Pearson's chi-square test of discrete ones.
+// Whether samples follow their distributions: Kolmogorov and Smirnov's test of continuous ones, Pearson's chi-square test of discrete ones.
 
 #include <gtest/gtest.h>
 
@@ -101,7 +101,7 @@ std::vector<double> masses(int64_t count, const std::function<double(double)>& l
 }
 double log_choose(double n, double k) { return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1); }
 
-TEST(RandomLaw, UniformAndNormal) {
+TEST(RandomDistribution, UniformAndNormal) {
   for (const ScalarType t : kFloats) {
     EXPECT_LT(distance(drawn(t, 1, [&](auto& s, void* p) { uniform(s, p, t, kCount, -2, 5); }), [](double x) { return (x + 2) / 7; }), kSmirnov);
     for (const bool contiguous : {true, false})
@@ -109,7 +109,7 @@ TEST(RandomLaw, UniformAndNormal) {
   }
 }
 
-TEST(RandomLaw, NormalInBlocksThatOverlap) {
+TEST(RandomDistribution, NormalInBlocksThatOverlap) {
   // 23 numbers at a time: a block of sixteen, and a second one over its end.
   RandomState state(3);
   std::vector<double> x;
@@ -121,7 +121,7 @@ TEST(RandomLaw, NormalInBlocksThatOverlap) {
   EXPECT_LT(distance(x, normal_cdf), kSmirnov);
 }
 
-TEST(RandomLaw, LogNormalExponentialAndCauchy) {
+TEST(RandomDistribution, LogNormalExponentialAndCauchy) {
   for (const ScalarType t : kFloats) {
     EXPECT_LT(distance(drawn(t, 4, [&](auto& s, void* p) { log_normal(s, p, t, kCount, 0.5, 0.25); }), [](double x) { return normal_cdf((std::log(x) - 0.5) / 0.25); }),
               kSmirnov);
@@ -130,7 +130,7 @@ TEST(RandomLaw, LogNormalExponentialAndCauchy) {
   }
 }
 
-TEST(RandomLaw, Gamma) {
+TEST(RandomDistribution, Gamma) {
   for (const ScalarType t : kFloats)
     for (const double shape : {0.3, 1.0, 2.5, 40.0}) {
       const auto draw = [&](RandomState& s, void* p) {
@@ -142,7 +142,7 @@ TEST(RandomLaw, Gamma) {
     }
 }
 
-TEST(RandomLaw, HalvesAreTheSameLawRounded) {
+TEST(RandomDistribution, HalvesAreTheSameDistributionRounded) {
   for (const ScalarType t : {ScalarType::Half, ScalarType::BFloat16}) {
     const double step = t == ScalarType::Half ? 0x1p-11 : 0x1p-8;  // of numbers near 1: what rounding moves the distribution by
     EXPECT_LT(distance(drawn(t, 8, [&](auto& s, void* p) { uniform(s, p, t, kCount, 0, 1); }), [](double x) { return x; }), kSmirnov + step * std::sqrt(kCount));
@@ -150,7 +150,7 @@ TEST(RandomLaw, HalvesAreTheSameLawRounded) {
   }
 }
 
-TEST(RandomLaw, BernoulliAndDropout) {
+TEST(RandomDistribution, BernoulliAndDropout) {
   for (const ScalarType t : {ScalarType::Bool, ScalarType::Byte, ScalarType::Short, ScalarType::Long, ScalarType::Half, ScalarType::Float, ScalarType::Double})
     EXPECT_LT(deviations(drawn(t, 10, [&](auto& s, void* p) { bernoulli(s, p, t, kCount, 0.3); }), {0.7, 0.3}), kDeviations);
   for (const ScalarType t : kFloats) {
@@ -162,13 +162,13 @@ TEST(RandomLaw, BernoulliAndDropout) {
   }
 }
 
-TEST(RandomLaw, Geometric) {
+TEST(RandomDistribution, Geometric) {
   for (const ScalarType t : {ScalarType::Byte, ScalarType::Int, ScalarType::Float, ScalarType::Double})
     EXPECT_LT(deviations(drawn(t, 13, [&](auto& s, void* p) { geometric(s, p, t, kCount, 0.2); }), masses(60, [](double k) { return k == 0 ? -1e9 : std::log(0.2) + (k - 1) * std::log(0.8); })),
               kDeviations);
 }
 
-TEST(RandomLaw, PoissonBelowAndAboveTen) {
+TEST(RandomDistribution, PoissonBelowAndAboveTen) {
   for (const ScalarType t : kFloats)
     for (const double rate : {0.7, 9.5, 10.5, 60.0}) {
       const auto draw = [&](RandomState& s, void* p) {
@@ -180,7 +180,7 @@ TEST(RandomLaw, PoissonBelowAndAboveTen) {
     }
 }
 
-TEST(RandomLaw, BinomialByWaitingAndByRejection) {
+TEST(RandomDistribution, BinomialByWaitingAndByRejection) {
   const double cases[][2] = {{5, 0.3}, {12, 0.9}, {40, 0.2}, {40, 0.3}, {300, 0.5}, {100, 0.85}};
   for (const ScalarType t : kFloats)
     for (const auto& [n, p] : cases) {
@@ -196,7 +196,7 @@ TEST(RandomLaw, BinomialByWaitingAndByRejection) {
     }
 }
 
-TEST(RandomLaw, WholeNumbers) {
+TEST(RandomDistribution, WholeNumbers) {
   const std::vector<double> even(37, 1.0 / 37);
   for (const ScalarType t : {ScalarType::Char, ScalarType::Byte, ScalarType::Short, ScalarType::Int, ScalarType::Long, ScalarType::Half, ScalarType::BFloat16, ScalarType::Float,
                              ScalarType::Double})
@@ -213,7 +213,7 @@ TEST(RandomLaw, WholeNumbers) {
   EXPECT_LT(eighths(drawn(ScalarType::Long, 20, [](auto& s, void* p) { random_from(s, p, ScalarType::Long, kCount, std::numeric_limits<int64_t>::min()); }), -0x1p63, 0x1p64), kDeviations);
 }
 
-TEST(RandomLaw, PermutationsOfFour) {
+TEST(RandomDistribution, PermutationsOfFour) {
   RandomState state(21);
   std::vector<double> order;
   for (int i = 0; i < kCount; i++) {
@@ -227,7 +227,7 @@ TEST(RandomLaw, PermutationsOfFour) {
   EXPECT_LT(deviations(order, std::vector<double>(24, 1.0 / 24)), kDeviations);
 }
 
-TEST(RandomLaw, MultinomialWithAndWithoutReplacement) {
+TEST(RandomDistribution, MultinomialWithAndWithoutReplacement) {
   const float weights[] = {1, 3, 0, 4, 2};
   const std::vector<double> p = {0.1, 0.3, 0, 0.4, 0.2};
   RandomState state(22);
@@ -247,7 +247,7 @@ TEST(RandomLaw, MultinomialWithAndWithoutReplacement) {
   EXPECT_LT(deviations(pairs, expected), kDeviations);
 }
 
-TEST(RandomLaw, SlopesOfALeakyRelu) {
+TEST(RandomDistribution, SlopesOfALeakyRelu) {
   const std::vector<float> x(kCount, -1.0f);
   std::vector<float> out(kCount);
   EXPECT_LT(distance(drawn(ScalarType::Float, 23, [&](auto& s, void* noise) { rrelu(s, out.data(), noise, x.data(), ScalarType::Float, kCount, 0.1, 0.4); }),
@@ -255,7 +255,7 @@ TEST(RandomLaw, SlopesOfALeakyRelu) {
             kSmirnov);
 }
 
-TEST(RandomLaw, TheTestsSeeWrongLaws) {
+TEST(RandomDistribution, TheTestsSeeWrongDistributions) {
   EXPECT_GT(distance(drawn(ScalarType::Double, 24, [](auto& s, void* p) { normal(s, p, ScalarType::Double, kCount, 0.03, 1); }), normal_cdf), kSmirnov);
   EXPECT_GT(deviations(drawn(ScalarType::Int, 25, [](auto& s, void* p) { geometric(s, p, ScalarType::Int, kCount, 0.52); }),
                        masses(60, [](double k) { return k == 0 ? -1e9 : k * std::log(0.5); })),
