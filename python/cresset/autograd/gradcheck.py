@@ -29,7 +29,7 @@ def gradcheck(
     each pair of an output and an input. Further checks: two backward passes agree within `nondet_tol`; undefined gradients of outputs are
     accepted (`check_undefined_grad`); gradients have the dtype of their inputs (`check_grad_dtypes`); batched gradients equal single ones
     (`check_batched_grad`); derivatives in forward mode along random directions equal finite differences (`check_forward_ad`, with or
-    without `check_backward_ad`).
+    without `check_backward_ad`). Of a sparse input the elements that it holds are moved and compared.
 
     Errors: GradcheckError (a RuntimeError) where a check fails, False without `raise_exception`; ValueError where no input requires grad.
 
@@ -136,10 +136,48 @@ def _reals(t):
 
 
 def _parts(t):
-    """The real components of a tensor, to write to behind the back of its version."""
+    """The real components of a tensor, of a sparse one those it holds, to write to behind the back of its version."""
     import cresset as torch
 
-    return torch.view_as_real(t.data) if t.is_complex() else t.data
+    data = _held(t).data
+    return torch.view_as_real(data) if t.is_complex() else data
+
+
+def _held(t):
+    """The elements in memory: of a sparse tensor its values."""
+    import cresset as torch
+
+    if t.layout == torch.strided:
+        return t
+    return t.detach()._values() if t.layout == torch.sparse_coo else t.detach().values()
+
+
+def _places(t):
+    """For each element that a sparse tensor holds its place in the dense one."""
+    import cresset as torch
+
+    values = _held(t)
+    if t.layout == torch.sparse_coo:
+        width = math.prod(t.shape[t.sparse_dim() :])
+        strides = torch.tensor([math.prod(t.shape[d + 1 :]) for d in range(t.sparse_dim())], dtype=torch.int64)
+        first = (t.detach()._indices() * strides[:, None]).sum(0)
+        return (first[:, None] + torch.arange(width)).reshape(-1)
+    rows = t.layout in (torch.sparse_csr, torch.sparse_bsr)
+    plain, compressed = (t.crow_indices(), t.col_indices()) if rows else (t.ccol_indices(), t.row_indices())
+    order = torch.arange(1, values.numel() + 1).reshape(values.shape)
+    dense = torch.sparse_compressed_tensor(plain, compressed, order, t.shape, layout=t.layout).to_dense().reshape(-1)
+    held = dense.nonzero().reshape(-1)
+    return held[dense[held].argsort()]
+
+
+def _of_input(grad, x):
+    """A vector of the real components of a gradient of `x`, where `x` is sparse of the elements it holds."""
+    import cresset as torch
+
+    grad = grad.detach()
+    if x.layout == torch.strided:
+        return _reals(grad.to_dense() if grad.layout != torch.strided else grad)
+    return _reals((grad.to_dense() if grad.layout != torch.strided else grad).reshape(-1)[_places(x)])
 
 
 class _Undefined(Function):
@@ -170,12 +208,18 @@ class _Check:
         for i, x in zip(self.places, self.sources, strict=True):
             if x.dtype not in (torch.float64, torch.complex128):
                 warnings.warn(f"gradcheck: input {i} requires gradient and is not of double precision, got {x.dtype}; the check will likely fail", stacklevel=4)
-            if any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True)):
+            if x.layout == torch.strided and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True)):
                 raise RuntimeError(f"gradcheck: input {i} has a dimension with stride 0, expected elements that do not share memory")
             x.retain_grad()
 
     def outputs(self):
-        return _differentiable(self.func(*self.inputs))
+        import cresset as torch
+
+        outputs = _differentiable(self.func(*self.inputs))
+        for o in outputs:
+            if o.layout not in (torch.strided, torch._mkldnn):
+                raise ValueError(f"gradcheck: a sparse output has to be made dense by to_dense(masked_grad=...) in the function, got {o.layout}")
+        return outputs
 
     def values(self):
         """The outputs without their history."""
@@ -238,9 +282,12 @@ class _Check:
             for unit in units:
                 flat[k] = unit
                 for place, g in zip(rows, self.vjp(output, cotangent.clone(), dtypes), strict=True):
-                    place.append(_reals(g))
+                    place.append(g)
             flat[k] = 0
-        return [torch.stack(place) if place else torch.zeros(0, _reals(x).numel(), dtype=_reals(x).dtype) for place, x in zip(rows, self.sources, strict=True)]
+        return [
+            torch.stack([_of_input(g, x) for g in place]) if place else torch.zeros(0, _parts(x).numel(), dtype=_parts(x).dtype)
+            for place, x in zip(rows, self.sources, strict=True)
+        ]
 
     def jacobian(self, outputs, fast, nondet_tol, dtypes):
         if fast:
@@ -264,7 +311,7 @@ class _Check:
         """u @ Jacobian @ v for random u and v, of each pair."""
         import cresset as torch
 
-        directions = [torch.rand(_reals(x).shape, dtype=torch.float64) + 0.1 for x in self.sources]
+        directions = [torch.rand(_parts(x).numel(), dtype=torch.float64) + 0.1 for x in self.sources]
         directions = [u / u.norm() if u.numel() else u for u in directions]
         moved = []
         for x, u in zip(self.sources, directions, strict=True):
@@ -280,10 +327,11 @@ class _Check:
         for o, output in enumerate(outputs):
             v = torch.randn(output.shape, dtype=output.dtype)
             grads, again = self.vjp(output, v, dtypes), self.vjp(output, v)
-            for i, g, g2, u, columns in zip(self.places, grads, again, directions, moved, strict=True):
-                if g.numel() and (_reals(g) - _reals(g2)).abs().max().item() > nondet_tol:
+            for i, x, g, g2, u, columns in zip(self.places, self.sources, grads, again, directions, moved, strict=True):
+                g, g2 = _of_input(g, x), _of_input(g2, x)
+                if g.numel() and (g - g2).abs().max().item() > nondet_tol:
                     raise GradcheckError(f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}")
-                a = (_reals(g).double() * u).sum().item()
+                a = (g.double() * u).sum().item()
                 n = (columns[o].double() * _reals(v).double()).sum().item()
                 slack = self.atol * max(1.0, _reals(v).abs().sum().item() * u.abs().sum().item())
                 if not abs(a - n) <= slack + self.rtol * abs(n) or math.isnan(a):
@@ -348,7 +396,7 @@ class _Check:
                     "gradcheck: expected the backward function to handle undefined output gradients; take care of None with "
                     "set_materialize_grads(False)"
                 ) from error
-            if any(g is not None and g.ne(0).any() for g in grads):
+            if any(g is not None and (g if g.layout == torch.strided else g.to_dense()).ne(0).any() for g in grads):
                 raise GradcheckError("gradcheck: expected all input gradients to be undefined or zero when all output gradients are")
 
 

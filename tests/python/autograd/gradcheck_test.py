@@ -45,6 +45,20 @@ class Gradcheck(unittest.TestCase):
                 self.assertTrue(gradcheck(function, inputs, fast_mode=fast, check_batched_grad=True, check_grad_dtypes=True))
                 self.assertTrue(gradgradcheck(function, inputs, fast_mode=fast))
 
+    def test_sparse_inputs(self):
+        dense = torch.tensor([[1.0, 0, 2, 0], [0, 3, 0, 0]], dtype=torch.float64)
+        sparse = [dense.to_sparse(), dense.to_sparse(1), dense.to_sparse_csr(), dense.to_sparse_csc(), dense.to_sparse_bsr((1, 2)), dense.to_sparse_bsc((2, 1))]
+        sparse.append(torch.sparse_coo_tensor([[1, 1], [2, 2]], torch.ones(2, dtype=torch.float64), (2, 4)))
+        sparse.append((dense * (1 + 1j)).to_sparse_csr())
+        for x in sparse:
+            x.requires_grad_()
+            for fast in (False, True):
+                self.assertTrue(gradcheck(lambda x: x.to_dense() * 3, x, masked=True, fast_mode=fast))
+                with self.assertRaises(GradcheckError):
+                    gradcheck(lambda x: wrong(x.to_dense()), x, masked=True, fast_mode=fast)
+        with self.assertRaisesRegex(ValueError, "to_dense"):
+            gradcheck(lambda x: x * 2, sparse[0], masked=True)
+
     def test_wrong_gradients_fail(self):
         detached = made(lambda ctx, x: x * x.conj(), lambda ctx, g: g)
         for fast in (False, True):
