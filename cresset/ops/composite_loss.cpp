@@ -65,6 +65,7 @@ Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool 
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const ScalarType dtype = cresset::result_type(x1, x2);
+  CRESSET_CHECK(eps >= 0, "cosine_similarity: eps must not be negative, got ", eps);
   CRESSET_CHECK(is_floating_type(dtype), "cosine_similarity: expected common dtype to be floating point, got ", dtype);
   const std::vector<Tensor> both = cresset::broadcast_tensors({x1.to(dtype), x2.to(dtype)});
   // Each vector is brought to length 1 on its own: the product of the two norms could overflow.

@@ -66,6 +66,9 @@ void check_nll(const Tensor& self, const Tensor& target, const std::optional<Ten
     if (d != (self.dim() == 1 ? 0 : 1)) expected.push_back(self.size(d));
   // One row may come with a list of one target.
   if (self.dim() == 1 && target.dim() == 1) expected.push_back(1);
+  if (self.dim() > 2 && target.dim() == self.dim() - 1 && target.size(0) == self.size(0))
+    CRESSET_CHECK(target.sizes() == IntArrayRef(expected), "nll_loss: expected a target of shape ", expected, " for input of shape ",
+                  self.sizes(), ", got ", target.sizes());
   CRESSET_CHECK_VALUE(target.dim() == static_cast<int64_t>(expected.size()) && target.sizes() == IntArrayRef(expected),
                       "nll_loss: expected a target of shape ", expected, " for input of shape ", self.sizes(), ", got ", target.sizes());
   const Classes c = classes_of(self);

@@ -323,8 +323,44 @@ Tensor& zero_(Tensor& self) {
   return self;
 }
 
+namespace {
+
+// New rows hold nothing; of rows that go, the elements that the smaller matrix has no room for go too.
+void resize_compressed(Tensor& self, IntArrayRef size) {
+  const SparseParts& p = sparse_parts(self);
+  CRESSET_CHECK(size.size() >= 2 && p.dense_dim == 0, "resize_: only matrices and batches of them can be resized, got shape ", size);
+  const bool by_row = self.layout() == Layout::SparseCsr;
+  const int64_t last = static_cast<int64_t>(size.size()) - 1, rows = size[by_row ? last - 1 : last], columns = size[by_row ? last : last - 1];
+  const int64_t old_rows = self.size(by_row ? -2 : -1), old_columns = self.size(by_row ? -1 : -2);
+  CRESSET_CHECK(columns >= old_columns, "resize_: the ", by_row ? "columns" : "rows", " of a ", title(self.layout()),
+                " tensor cannot become fewer, got ", columns, " after ", old_columns);
+  const IntArrayRef batch = size.slice(0, size.size() - 2);
+  int64_t batches = 1;
+  for (const int64_t n : batch) batches *= n;
+  const Tensor starts = p.indices.reshape({-1, old_rows + 1}), places = p.plain.reshape({starts.size(0), -1}),
+               values = p.values.detach().reshape({starts.size(0), -1});
+  CRESSET_CHECK(batches <= starts.size(0), "resize_: a batch of ", starts.size(0), " matrices cannot become one of ", batches);
+  const int64_t count = std::min(places.size(1), rows * columns);
+  Tensor resized = cresset::full({batches, rows + 1}, count, starts.options());
+  const int64_t kept = std::min(rows, old_rows);
+  resized.narrow(1, 0, kept).copy_(starts.narrow(0, 0, batches).narrow(1, 0, kept).clamp_max(count));
+  auto shaped = [&](const Tensor& t) {
+    DimVector wanted(batch.begin(), batch.end());
+    wanted.push_back(t.size(1));
+    return t.contiguous().reshape(IntArrayRef(wanted));
+  };
+  take_parts(self, make_compressed(self.layout(), size, shaped(resized), shaped(places.narrow(0, 0, batches).narrow(1, 0, count)),
+                                   shaped(values.narrow(0, 0, batches).narrow(1, 0, count))));
+}
+
+}  // namespace
+
 Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat>) {
   if (self.sizes() == size) return self;
+  if (self.layout() == Layout::SparseCsr || self.layout() == Layout::SparseCsc) {
+    resize_compressed(self, size);
+    return self;
+  }
   CRESSET_CHECK(self.layout() == Layout::Sparse, "resize_: a ", title(self.layout()), " tensor cannot be resized from ",
                 self.sizes(), " to ", size);
   take_parts(self, empty_of(size, self.options()));

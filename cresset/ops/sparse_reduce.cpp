@@ -108,6 +108,7 @@ Tensor _spdiags(const Tensor& given, const Tensor& offsets, IntArrayRef shape, s
                starts = (offsets.dim() == 0 ? offsets.unsqueeze(0) : offsets).to(kLong).contiguous();
   CRESSET_CHECK(diagonals.dim() == 2, "spdiags: diagonals must be a vector or matrix, got shape ", given.sizes());
   CRESSET_CHECK(shape.size() == 2, "spdiags: output shape must be 2d, got ", shape);
+  CRESSET_CHECK(offsets.scalar_type() == kLong, "spdiags: offsets must have dtype Long, got ", offsets.scalar_type());
   CRESSET_CHECK(starts.dim() == 1, "spdiags: offsets must be scalar or vector, got shape ", offsets.sizes());
   CRESSET_CHECK(starts.size(0) == diagonals.size(0), "spdiags: number of diagonals (", diagonals.size(0),
                 ") differs from the number of offsets (", starts.size(0), ")");

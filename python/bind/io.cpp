@@ -26,7 +26,8 @@ PyObject* set_names(PyObject*, PyObject* dict) {
                                                        {"make_subclass", &names.make_subclass}, {"call", &names.call},
                                                        {"change", &names.change}, {"device_of", &names.device_of},
                                                        {"default_place", &names.default_place}, {"reduce", &names.reduce},
-                                                       {"global_name", &names.global_name}, {"layout", &names.layout}};
+                                                       {"global_name", &names.global_name}, {"layout", &names.layout},
+                                                       {"typed_storage", &names.typed_storage}, {"typed_of", &names.typed_of}};
   for (const auto& [name, field] : fields) {
     PyObject* value = PyDict_GetItemString(dict, name);
     if (!value) return PyErr_Format(PyExc_TypeError, "set_io_names: `%s` is missing", name);
@@ -231,6 +232,7 @@ class Builder {
         CRESSET_CHECK(storages_[n.place], "load: a storage cannot go to the meta device on its own");
         CRESSET_CHECK(n.integer == 0, "load: the file uses part of a storage outside a tensor");
         o = checked(wrap(storages_[n.place]));
+        if (n.dtype != ScalarType::Undefined) o = call(names.typed_of, o.get(), constant(n.dtype));
         break;
       }
       case Kind::Tensor: o = tensor(d_.tensors[n.place]); break;

@@ -11,7 +11,8 @@ struct IoNames {
   PyObject *ordered_dict, *default_dict, *counter, *size, *parameter, *unpickling_error;
   PyObject *make_parameter;  // (tensor, requires_grad, attributes or None)
   PyObject *make_subclass;   // (tensor, class or None, attributes)
-  PyObject *make_storage;    // (bytes as a tensor, dtype or None)
+  PyObject *typed_storage;   // the class of storages with a dtype
+  PyObject *typed_of;        // (storage, dtype): one of that class
   PyObject *call;            // (callable, arguments)
   PyObject *change;          // (object, what, value[, value])
   PyObject *device_of;       // (text, index or None)
@@ -19,7 +20,6 @@ struct IoNames {
   PyObject *reduce;          // (object): what it is made of, as __reduce_ex__(2) tells
   PyObject *global_name;     // (object): its module and name
   PyObject *layout;          // (text): a layout
-  PyObject *storage_bytes;   // (object): a storage's bytes as a tensor, and its dtype or None; None for other objects
 };
 const IoNames& io_names();
 

@@ -234,6 +234,12 @@ class Saver {
       return save_items(items.get());
     }
     if (is_storage(o)) return writer_.storage(storage_of(o), ScalarType::Undefined);
+    const int typed = PyObject_IsInstance(o, names.typed_storage);
+    if (typed < 0) throw PythonError();
+    if (typed) {
+      const Ref bytes = checked(PyObject_GetAttrString(o, "_untyped_storage")), dtype = checked(PyObject_GetAttrString(o, "dtype"));
+      return writer_.storage(storage_of(bytes.get()), to_dtype(dtype.get()));
+    }
     save_reduced(o);
   }
 

@@ -185,12 +185,6 @@ PyObject* get_memory(const Tensor& t) {
                        static_cast<Py_ssize_t>(t.has_storage() ? t.storage().nbytes() : 0));
 }
 
-// True, False and numbers; anything else is a TypeError.
-bool truth(PyObject* o, const char* what) {
-  CRESSET_CHECK_TYPE(o, what, ": cannot be deleted");
-  CRESSET_CHECK_TYPE(PyBool_Check(o), what, ": expected a bool, got ", Py_TYPE(o)->tp_name);
-  return o == Py_True;
-}
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
@@ -210,7 +204,8 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
-    const bool on = truth(value, "requires_grad");
+    CRESSET_CHECK(value && PyBool_Check(value), "requires_grad: expected a bool, got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    const bool on = value == Py_True;
     CRESSET_CHECK(tensor_of(self).is_leaf(), "requires_grad: can only be set on leaf tensors; detach() the result of an operator first");
     tensor_of(self).requires_grad_(on);
     return 0;

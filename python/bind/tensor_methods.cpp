@@ -75,7 +75,10 @@ PyObject* is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:is_contiguous", const_cast<char**>(names), memory_format_type, &format)) return nullptr;
   return guarded([&] {
     const auto wanted = format ? static_cast<MemoryFormat>(reinterpret_cast<ConstantObject*>(format)->value) : MemoryFormat::Contiguous;
-    return PyBool_FromLong(tensor_of(self).is_contiguous(wanted));
+    const Tensor& t = tensor_of(self);
+    CRESSET_CHECK(t.layout() == Layout::Strided || t.layout() == Layout::Sparse || is_mkldnn(t), "is_contiguous: a tensor of layout ",
+                  t.layout(), " has no strides");
+    return PyBool_FromLong(t.is_contiguous(wanted));
   });
 }
 

@@ -91,7 +91,7 @@ for _name in ("spmm", "dsmm", "hsmm", "saddmm", *(f"sparse_{kind}_tensor" for ki
 # Submodules that load at first use, and names that live in them.
 _lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
 
-_lazy.update({name: None for name in ("_subclasses", "accelerator", "backends", "cpu", "cuda", "func", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "torch_version", "compiler", "fx", "jit", "_C", "__config__",
+_lazy.update({name: None for name in ("_subclasses", "accelerator", "backends", "cpu", "cuda", "func", "functorch", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "torch_version", "compiler", "fx", "jit", "_C", "__config__",
                                     "_dynamo", "_inductor", "mps", "mtia", "profiler", "xpu")})
 _lazy.update(amp=None, autocast="amp.autocast_mode", GradScaler="amp.grad_scaler")
 _lazy.update(

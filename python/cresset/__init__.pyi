@@ -69,7 +69,7 @@ class Stream: ...
 class Event: ...
 
 from . import mps as mps, mtia as mtia, profiler as profiler, xpu as xpu
-from . import quasirandom as quasirandom
+from . import functorch as functorch, quasirandom as quasirandom
 from .storage import Storage as Storage
 from . import futures as futures, hub as hub, library as library, lightning as lightning, multiprocessing as multiprocessing
 from .storage import TypedStorage as TypedStorage

@@ -342,6 +342,8 @@ class Unpickler(pickle._Unpickler):
         if id(target) not in self._made:
             raise pickle.UnpicklingError(f"load: the file changes `{_full_name(target)}`, which it did not make")
         own = _looked_up(kind, "__setstate__")
+        if isinstance(target, torch.Tensor) and own is _looked_up(torch.Tensor, "__setstate__"):
+            own = _Unset  # the attributes alone, for the tensor is made already
         numpy = sys.modules.get("numpy")
         builtin = own is not _Unset and not isinstance(own, types.FunctionType)  # of a class in C: data, as its constructor is
         if own is not _Unset:

@@ -139,6 +139,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     >>> torch.tensor([[1, 2], [3, 4.5]]).dtype
     torch.float32
     """
+    if _cresset._modes():
+        return _cresset._hand_over(tensor, (data,), {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory})
     if dtype is not None and not isinstance(dtype, _cresset.dtype):
         dtype = _dtype_of_type(dtype)
     if isinstance(data, _Tensor):
@@ -192,6 +194,8 @@ def as_tensor(data, *, dtype=None, device=None):
     >>> torch.as_tensor(x) is x
     True
     """
+    if _cresset._modes():
+        return _cresset._hand_over(as_tensor, (data,), {"dtype": dtype, "device": device})
     if isinstance(data, _Tensor):
         return _placed(data, dtype, device)
     if _is_array(data):

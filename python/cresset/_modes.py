@@ -48,6 +48,10 @@ class _Context:
     def _again(self):
         return type(self)()
 
+    def clone(self):
+        """Another one of the same kind and arguments."""
+        return self._again()
+
     def __call__(self, function):
         if isinstance(function, type):
             import warnings

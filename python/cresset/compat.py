@@ -23,7 +23,7 @@ import threading
 from . import _missing
 
 _BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "torchdata": f"{__package__}.utils.data", "lightning": f"{__package__}.lightning", "pytorch_lightning": f"{__package__}.lightning",
-          "safetensors": f"{__package__}.io.safetensors"}  # fmt: skip
+          "safetensors": f"{__package__}.io.safetensors", "functorch": f"{__package__}.functorch"}  # fmt: skip
 
 
 def _is_theirs(name):

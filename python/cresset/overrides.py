@@ -155,20 +155,20 @@ def _is_operator(value):
 
 @functools.lru_cache(None)
 def _everything():
-    """{namespace: {function: its full name}}; and the functions that are left out."""
-    found, ignored = {}, set()
+    """{namespace: {function: its full name}}; and {function that is left out: its full name}."""
+    found, ignored = {}, {}
     for title, space in _namespaces():
         names = found.setdefault(space, {})
         for name, value in vars(space).items():
             if title == "torch" and name in _IGNORED:
-                ignored.add(value)
+                ignored.setdefault(value, f"{title}.{name}")
             elif not name.startswith("_") and _is_operator(value):
                 names.setdefault(value, f"{title}.{name}")
     names = found.setdefault(torch.Tensor, {})
     for name, value in vars(torch.Tensor).items():
         if name in _IGNORED_METHODS or name in ("__torch_function__", "__new__", "__init__", "__dict__", "__weakref__", "__doc__", "__module__"):
             if callable(value):
-                ignored.add(value)
+                ignored.setdefault(value, f"torch.Tensor.{name}")
         elif isinstance(value, types.GetSetDescriptorType):
             names.setdefault(value.__get__, f"torch.Tensor.{name}.__get__")
         elif isinstance(value, property):
@@ -222,12 +222,15 @@ def get_testing_overrides():
 
 
 def resolve_name(f):
-    """The full name of a function that can be taken over, else None.
+    """The full name of a function that can be taken over or that modes see, else None.
 
-    >>> torch.overrides.resolve_name(torch.Tensor.add)
-    'torch.Tensor.add'
+    >>> torch.overrides.resolve_name(torch.Tensor.add), torch.overrides.resolve_name(torch.ops.aten.add.Tensor)
+    ('torch.Tensor.add', 'aten.add.Tensor')
     """
-    for names in _everything()[0].values():
+    if isinstance(f, (type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor))):
+        return str(f)
+    found, ignored = _everything()
+    for names in (*found.values(), ignored):
         with contextlib.suppress(TypeError):
             if f in names:
                 return names[f]

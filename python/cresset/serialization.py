@@ -30,6 +30,7 @@ from contextlib import contextmanager
 import _cresset
 import cresset as torch
 from cresset import _utils
+from cresset.storage import TypedStorage, _typed
 
 __all__ = [
     "SourceChangeWarning",
@@ -74,7 +75,7 @@ STORAGE_CLASSES = {
     }.items()
 }  # fmt: skip
 _state = threading.local()
-_options = {"crc32": True, "mmap": MAP_PRIVATE, "endianness": None}
+_options = {"crc32": True, "use_mmap": False, "mmap": MAP_PRIVATE, "endianness": None}
 
 
 class SourceChangeWarning(Warning):
@@ -229,11 +230,16 @@ def _known_global(module, name):
 # ---- storages ----------------------------------------------------------------------------------------------------------------
 
 
-class _LoadedStorage:
+class _LoadedStorage(TypedStorage):
     """A storage read from a file with the dtype that its class there stands for, on its way into tensors."""
 
     def __init__(self, storage, dtype, start=0):
-        self._untyped_storage, self.dtype, self.device, self._start = storage, dtype, storage.device, start
+        super().__init__(wrap_storage=storage, dtype=dtype or torch.uint8, _internal=True)
+        self._start = start
+
+    def settle(self):
+        """Becomes a storage like others, as which the file may hold it."""
+        self.__class__ = TypedStorage
 
 
 _package_registry: list = []
@@ -636,7 +642,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         weights_only = pickle_module is None and not forced
     if weights_only and set(pickle_load_args) - {"encoding"}:
         raise TypeError(f"load: got an unexpected keyword argument {sorted(set(pickle_load_args) - {'encoding'})[0]!r}")
-    mmap = bool(mmap)
+    mmap = bool(_options["use_mmap"] if mmap is None else mmap)
     is_path = isinstance(f, (str, os.PathLike))
     if mmap and not is_path:
         raise ValueError(f"load: expected a path with mmap=True, got {type(f).__name__}")
@@ -711,7 +717,7 @@ def _unpickler_of(pickle_module):
 def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load_args):
     """Reads the archive's data.pkl in Python; storages come by their persistent ids."""
     archive, content = _cresset._io_open(source, name, mmap, big, get_crc32_options())
-    storages = {}
+    storages, made = {}, []
 
     def persistent_load(saved):
         if not isinstance(saved, tuple):
@@ -720,7 +726,8 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
             storage_class, key, location, _, *part = saved[1:]
             dtype = storage_class._dtype if isinstance(storage_class, StorageType) else None
             start = part[0][1] if part and part[0] is not None else 0
-            return _LoadedStorage(storage(key, location), dtype, start)
+            made.append(_LoadedStorage(storage(key, location), dtype, start))
+            return made[-1]
         # A class with its source text stands for the class.
         return saved[1] if saved[0] == "module" else saved[0]
 
@@ -733,8 +740,10 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
 
     def referred(key):
         storage_key, dtype, *geometry = _cresset._io_reference(archive, key)
-        loaded = _LoadedStorage(storage(storage_key, "cpu"), dtype)
-        return _utils._rebuild_tensor(loaded._untyped_storage, *geometry, dtype) if geometry else loaded
+        if geometry:
+            return _utils._rebuild_tensor(storage(storage_key, "cpu"), *geometry, dtype)
+        made.append(_LoadedStorage(storage(storage_key, "cpu"), dtype))
+        return made[-1]
 
     options = {"encoding": "utf-8", **pickle_load_args}
     if pickle_module is pickle:
@@ -744,7 +753,10 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
     else:
         reader = _unpickler_of(pickle_module)(io.BytesIO(content), **options)
     reader.persistent_load = persistent_load
-    return reader.load()
+    loaded = reader.load()
+    for storage_ in made:
+        storage_.settle()
+    return loaded
 
 
 def get_unsafe_globals_in_checkpoint(f):
@@ -821,6 +833,6 @@ _cresset._set_io_names(
         "parameter": getattr(torch.nn, "Parameter", None), "unpickling_error": pickle.UnpicklingError, "make_parameter": _make_parameter,
         "make_subclass": _make_subclass, "call": _call, "change": _change,
         "device_of": lambda kind, index: torch.device(kind) if index is None else torch.device(kind, index),
-        "default_place": _device, "reduce": _reduce, "global_name": _global_name, "layout": _layout,
+        "default_place": _device, "reduce": _reduce, "global_name": _global_name, "layout": _layout, "typed_storage": TypedStorage, "typed_of": _typed,
     }
 )  # fmt: skip

@@ -46,6 +46,8 @@ def _from_buffer(cls, args, dtype, kwargs):
         raise ValueError(f"{name}.from_buffer: invalid byte_order {order!r} (must be 'native', 'little' or 'big')")
     content = memoryview(given["buffer"]).cast("B")[given.get("offset", 0) :]
     count = given.get("count", -1)
+    if count < 0 and len(content) % dtype.itemsize:
+        raise ValueError(f"{name}.from_buffer: buffer size ({len(content)}) must be a multiple of element size ({dtype.itemsize})")
     size = len(content) // dtype.itemsize if count < 0 else count
     if size * dtype.itemsize > len(content):
         raise ValueError(f"{name}.from_buffer: the buffer has {len(content)} bytes, {count} elements of {dtype} need {size * dtype.itemsize}")
@@ -68,6 +70,8 @@ class TypedStorage:
     def __init__(self, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
         if not _internal:
             warn_of_typed_storages()
+        if dtype is not None and not isinstance(dtype, _torch.dtype):
+            raise RuntimeError(f"TypedStorage: expected dtype to be a torch.dtype, got {type(dtype).__name__}")
         if wrap_storage is not None:
             if args or dtype is None or device is not None:
                 raise RuntimeError("TypedStorage: wrap_storage goes with dtype= and no other argument")
@@ -99,6 +103,8 @@ class TypedStorage:
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} is out of range for a storage of {len(self)} elements")
+        if self.device.type == "meta":
+            raise NotImplementedError("a storage on the meta device has no elements to read")
         return self._tensor()[index].item()
 
     def __setitem__(self, index, value):
@@ -240,6 +246,8 @@ class TypedStorage:
 
     def share_memory_(self):
         """Moves the memory to where other processes can see it; tensors over it move along."""
+        if self.device.type == "meta":
+            raise NotImplementedError("share_memory_: a storage on the meta device has no memory to share")
         self._untyped_storage.share_memory_()
         return self
 

@@ -233,6 +233,17 @@ class ModulesAsFunctions(unittest.TestCase):
         self.assertEqual(module.factor.item(), 1)
 
 
+class TiedNames(unittest.TestCase):
+    def test_two_values_for_one_tensor_are_refused(self):
+        net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
+        net[1].weight = net[0].weight
+        two = {"0.weight": torch.zeros(1, 1), "1.weight": torch.ones(1, 1)}
+        with self.assertRaisesRegex(ValueError, "tied"):
+            torch.func.functional_call(net, two, torch.ones(1))
+        torch.func.functional_call(net, two, torch.ones(1), tie_weights=False)
+        torch.func.functional_call(net, dict.fromkeys(two, torch.ones(1, 1)), torch.ones(1))
+
+
 class RealOnly(unittest.TestCase):
     def test_jacobians_of_complex_arguments_and_results_are_refused(self):
         for jacobian in (jacrev, jacfwd):

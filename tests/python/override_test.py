@@ -76,6 +76,34 @@ class Modes(unittest.TestCase):
         self.assertEqual((result.tolist(), seen), ([2, 2], ["ones", "add"]))
 
 
+class Names(unittest.TestCase):
+    def test_modes_can_name_what_they_see(self):
+        names = []
+
+        class Notes(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                names.append(torch.overrides.resolve_name(func))
+                return func(*args, **(kwargs or {}))
+
+        with Notes():
+            torch.ones(2).new_zeros(1)
+            torch.tensor(1.0).grad  # noqa: B018
+        self.assertEqual(names, ["torch.ones", "torch.Tensor.new_zeros", "torch.tensor", "torch.Tensor.grad.__get__"])
+        self.assertEqual(torch.overrides.resolve_name(torch.ops.aten.add.Tensor), "aten.add.Tensor")
+        self.assertIsNone(torch.overrides.resolve_name(3))
+
+
+class Factories(unittest.TestCase):
+    def test_modes_see_tensors_made_of_data(self):
+        class Minus(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return -1
+
+        with Minus():
+            made = [torch.tensor([1]), torch.as_tensor([1]), torch.ones(2), torch.sparse_coo_tensor(1, 1, 1)]
+        self.assertEqual(made, [-1] * 4)
+
+
 class Functions(unittest.TestCase):
     """Functions written in Python are taken over as operators are."""
 
@@ -140,7 +168,7 @@ class Package(unittest.TestCase):
             self.assertEqual(torch.overrides._get_current_function_mode_stack(), [outer, inner])
             torch.ones(2).shape
         self.assertIsNone(torch.overrides._get_current_function_mode())
-        self.assertEqual(seen, [("inner", None), ("outer", None), ("inner", "torch.Tensor.shape.__get__"), ("outer", "torch.Tensor.shape.__get__")])
+        self.assertEqual(seen, [("inner", "torch.ones"), ("outer", "torch.ones"), ("inner", "torch.Tensor.shape.__get__"), ("outer", "torch.Tensor.shape.__get__")])
         with self.assertRaises(NotImplementedError), torch.overrides.TorchFunctionMode():
             torch.ones(1)
         self.assertEqual(torch.overrides._get_current_function_mode_stack(), [])

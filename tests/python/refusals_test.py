@@ -218,6 +218,14 @@ CALLS = {
     "a function without forward": (lambda t: function_without(t, "forward"), NotImplementedError, "forward"),
     "a function made": (lambda t: type("F", (t.autograd.Function,), {})()(1), RuntimeError, ""),
     "too few gradients": (wrong_number_of_gradients, RuntimeError, "2"),
+    "a hook after accumulation that returns": (
+        lambda t: ((x := t.ones(1, requires_grad=True)).register_post_accumulate_grad_hook(lambda p: 3), x.sum().backward()), TypeError, "",
+    ),
+    "a flag that is none": (lambda t: setattr(t.ones(1), "requires_grad", 3), RuntimeError, "bool"),
+    "a negative eps": (lambda t: t.nn.functional.cosine_similarity(t.ones(2, 2), t.ones(2, 2), eps=-1), RuntimeError, "eps"),
+    "a target of another shape": (lambda t: t.nn.functional.nll_loss(t.ones(1, 2, 3), t.zeros(1, 2).long()), RuntimeError, "target"),
+    "a weight too few": (lambda t: t.nn.functional.multi_margin_loss(t.ones(2, 3), t.tensor([0, 1]), weight=t.ones(2)), RuntimeError, "weight"),
+    "offsets that are no integers": (lambda t: t.sparse.spdiags(t.ones(1, 2), t.tensor([0.0]), (2, 2)), RuntimeError, "Long"),
     "a hook that is none": (lambda t: t.ones(2).register_hook(print), RuntimeError, "require"),
     # modules, optimizers, files
     "a module without its __init__": (lambda t: careless_module(t, lambda m, t: setattr(m, "w", t.nn.Parameter(t.ones(1)))), AttributeError, r"__init__"),

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import io
 import os
 import pickle
 import sys
@@ -173,6 +174,65 @@ def through(tensors, back):
     a, b = tensors.get()
     a.fill_(3)
     back.put(b.tolist())
+
+
+class Refusals(unittest.TestCase):
+    def test_storages_without_data(self):
+        storage = torch.empty(3, device="meta").storage()
+        for refused in (lambda: storage[0], storage.share_memory_, storage.tolist, storage.cpu):
+            with self.assertRaises(NotImplementedError):
+                refused()
+
+    def test_bytes_that_do_not_fit(self):
+        with self.assertRaisesRegex(ValueError, "multiple"):
+            torch.FloatStorage.from_buffer(bytearray(7), "native")
+        with self.assertRaisesRegex(RuntimeError, "dtype"):
+            torch.TypedStorage(dtype="float")
+
+    def test_storages_come_back_from_files(self):
+        values = torch.arange(3.0)
+        file = io.BytesIO()
+        torch.save([values.storage(), values.untyped_storage(), values], file)
+        file.seek(0)
+        typed, plain, tensor = torch.load(file, weights_only=False)
+        self.assertIs(type(typed), torch.TypedStorage)
+        self.assertEqual((typed.tolist(), typed.dtype, plain.nbytes()), ([0, 1, 2], torch.float32, 12))
+        typed[0] = 7
+        self.assertEqual(tensor[0], 7)
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+class Files(unittest.TestCase):
+    def test_subclasses_keep_their_attributes(self):
+        tensor = torch.ones(2).as_subclass(Subclass)
+        tensor.note = 3
+        file = io.BytesIO()
+        torch.save(tensor, file)
+        file.seek(0)
+        back = torch.load(file, weights_only=False)
+        self.assertEqual((type(back), back.note, back.tolist()), (Subclass, 3, [1, 1]))
+
+    def test_storages_stand_in_files_as_those_of_pytorch_do(self):
+        for weights_only in (True, False):
+            for legacy in (True, False):
+                file = io.BytesIO()
+                torch.save(torch.tensor([1, 2]).storage(), file, _use_new_zipfile_serialization=not legacy)
+                self.assertIn(b"LongStorage", file.getvalue())
+                file.seek(0)
+                self.assertEqual(torch.load(file, weights_only=weights_only).tolist(), [1, 2])
+
+    def test_settings(self):
+        config = torch.utils.serialization.config
+        self.assertTrue(config.save.compute_crc32)
+        with config.patch({"save.compute_crc32": False, "load.mmap": True}):
+            self.assertFalse(torch.serialization.get_crc32_options())
+            self.assertTrue(config.load.mmap)
+        self.assertTrue(torch.serialization.get_crc32_options())
+        with self.assertRaises(AttributeError):
+            config.save.nothing = 1
 
 
 class Shared(unittest.TestCase):

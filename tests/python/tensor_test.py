@@ -160,7 +160,7 @@ class Properties(unittest.TestCase):
         for error, call in (
             (RuntimeError, lambda: bool(torch.ones(2))), (ValueError, lambda: float(torch.ones(2))), (TypeError, lambda: [1][torch.tensor(0.0)]),
             (TypeError, lambda: len(x)), (TypeError, lambda: iter(x)), (RuntimeError, lambda: torch.empty(0).item()),
-            (TypeError, lambda: setattr(x, "requires_grad", 1)), (RuntimeError, lambda: setattr(x, "requires_grad", True)),
+            (RuntimeError, lambda: setattr(x, "requires_grad", 1)), (RuntimeError, lambda: setattr(x, "requires_grad", True)),
         ):  # fmt: skip
             with self.assertRaises(error):
                 call()

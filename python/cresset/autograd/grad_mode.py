@@ -22,10 +22,6 @@ class set_multithreading_enabled(_Context):
     def _again(self):
         return type(self)(self.mode)
 
-    def clone(self):
-        """Another one of the same mode."""
-        return self._again()
-
     def __enter__(self):
         _cresset.set_multithreading_enabled(self.mode)
 

@@ -822,6 +822,8 @@ class SequentialLR(_Composed):
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if not schedulers:
             raise ValueError("SequentialLR: expected schedulers, got none")
+        if any(isinstance(scheduler, ReduceLROnPlateau) for scheduler in schedulers):
+            raise ValueError("SequentialLR: ReduceLROnPlateau takes a metric at each step, which the schedulers of a sequence are not given")
         _check_common_optimizer("SequentialLR", optimizer, schedulers)
         if len(schedulers) - len(milestones) != 1:
             raise ValueError(f"SequentialLR: expected one scheduler more than milestones, got {len(schedulers)} and {len(milestones)}")

@@ -4,8 +4,8 @@ import importlib as _importlib
 
 import _cresset
 
-_SUBMODULES = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "tensorboard",
-               "throughput_benchmark")  # fmt: skip
+_SUBMODULES = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "serialization",
+               "tensorboard", "throughput_benchmark")  # fmt: skip
 
 
 def set_module(obj, mod):

@@ -1,7 +1,9 @@
 """Trees of lists, tuples, named tuples and dictionaries: their leaves, their structure, and back."""
 
+import dataclasses
+import json
 import typing
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 
 __all__ = ["TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten"]
 
@@ -24,6 +26,36 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         """Whether this is the structure of a value that is no container."""
         return self.type is None
 
+    @property
+    def num_nodes(self):
+        """How many containers and leaves the tree has."""
+        return 1 + sum(child.num_nodes for child in self.children)
+
+    @property
+    def num_children(self):
+        """How many children the outermost container has."""
+        return len(self.children)
+
+    @property
+    def children_specs(self):
+        """The structures of the children, as a list."""
+        return list(self.children)
+
+    def child(self, index):
+        """The structure of one child."""
+        return self.children[index]
+
+    def unflatten(self, leaves):
+        """Puts leaves into this structure."""
+        return tree_unflatten(leaves, self)
+
+    def flatten_up_to(self, tree):
+        """What stands in a tree where this structure has its leaves.
+
+        Errors: ValueError where the tree has another structure above them.
+        """
+        return _up_to(self, tree)
+
     def __repr__(self):
         if self.type is None:
             return "*"
@@ -33,6 +65,8 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         if issubclass(self.type, dict):
             keys = self.context[1] if self.type is defaultdict else self.context
             return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts, strict=True)) + "}"
+        if self.type is deque:
+            return f"deque([{', '.join(parts)}])"
         if issubclass(self.type, tuple):
             name = "" if self.type is tuple else self.type.__name__
             return name + "(" + ", ".join(parts) + ("," if len(parts) == 1 and not name else "") + ")"
@@ -40,6 +74,7 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
 
 
 _LEAF = TreeSpec(None, None, ())
+_files = {}  # the names of containers in files, with how to write and read their contexts
 _named_children = {}  # container: how to take it apart into pairs of a key and a child
 _registered = {}  # container: how to take it apart, and how to put it together
 
@@ -52,7 +87,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
         flatten_fn: gives a list of an instance's children and a context that tells the rest.
         unflatten_fn: makes an instance of the children and the context.
         flatten_with_keys_fn: gives pairs of a key and a child, and the context, for `tree_flatten_with_path`.
-        serialized_type_name, to_dumpable_context, from_dumpable_context: how structures are written to files, which Cresset does not do.
+        serialized_type_name, to_dumpable_context, from_dumpable_context: the name and the context in `treespec_dumps`.
 
     Errors: ValueError for a class that is a container already, TypeError for what is no class.
 
@@ -65,9 +100,12 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
     """
     if not isinstance(cls, type):
         raise TypeError(f"register_pytree_node: expected a class, got {type(cls).__name__}")
-    if cls in _registered or cls in (list, tuple, dict, OrderedDict, defaultdict):
+    if cls in _registered or cls in (list, tuple, dict, OrderedDict, defaultdict, deque):
         raise ValueError(f"{cls} is a registered pytree node already.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(f"register_pytree_node of {cls}: to_dumpable_context and from_dumpable_context go together")
     _registered[cls] = flatten_fn, unflatten_fn
+    _files[cls] = serialized_type_name, to_dumpable_context, from_dumpable_context
     if flatten_with_keys_fn is not None:
         _named_children[cls] = flatten_with_keys_fn
 
@@ -83,6 +121,8 @@ def _parts(tree):
     if kind is defaultdict:
         keys = list(tree)
         return kind, [tree.default_factory, keys], [tree[key] for key in keys]
+    if kind is deque:
+        return kind, tree.maxlen, list(tree)
     if kind in _registered:
         children, context = _registered[kind][0](tree)
         return kind, context, list(children)
@@ -129,6 +169,8 @@ def tree_unflatten(leaves, treespec):
             return _registered[spec.type][1](children, spec.context)
         if spec.type is defaultdict:
             return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
+        if spec.type is deque:
+            return deque(children, maxlen=spec.context)
         if issubclass(spec.type, dict):
             return spec.type(zip(spec.context, children, strict=True))
         return spec.type(*children) if hasattr(spec.type, "_fields") else spec.type(children)
@@ -195,6 +237,192 @@ def tree_all(pred, tree, is_leaf=None):
     False
     """
     return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_is_leaf(tree, is_leaf=None):
+    """Whether a value is no container.
+
+    >>> torch.utils._pytree.tree_is_leaf(1), torch.utils._pytree.tree_is_leaf([1])
+    (True, False)
+    """
+    return (is_leaf is not None and bool(is_leaf(tree))) or _parts(tree) is None
+
+
+def tree_iter(tree, is_leaf=None):
+    """Go through the leaves of a tree.
+
+    >>> sum(torch.utils._pytree.tree_iter([1, (2, 3)]))
+    6
+    """
+    yield from tree_leaves(tree, is_leaf)
+
+
+def tree_map_(func, tree, *rests, is_leaf=None):
+    """Call a function with every leaf, and return the tree as it is.
+
+    >>> torch.utils._pytree.tree_map_(print, [1])
+    1
+    [1]
+    """
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only_(kind, func, tree, is_leaf=None):
+    """Call a function with the leaves of a type, or of one of several, and return the tree as it is.
+
+    >>> torch.utils._pytree.tree_map_only_(int, print, [1, "a"])
+    1
+    [1, 'a']
+    """
+    tree_map_only(kind, func, tree, is_leaf=is_leaf)
+    return tree
+
+
+def tree_all_only(kind, pred, tree, is_leaf=None):
+    """Whether all leaves of a type satisfy a condition.
+
+    >>> torch.utils._pytree.tree_all_only(int, lambda x: x > 0, [1, "a"])
+    True
+    """
+    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, kind))
+
+
+def tree_any_only(kind, pred, tree, is_leaf=None):
+    """Whether a leaf of a type satisfies a condition.
+
+    >>> torch.utils._pytree.tree_any_only(int, lambda x: x > 1, [1, "a"])
+    False
+    """
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, kind))
+
+
+def arg_tree_leaves(*args, **kwargs):
+    """The leaves of arguments.
+
+    >>> torch.utils._pytree.arg_tree_leaves(1, [2], a=3)
+    [1, 2, 3]
+    """
+    return tree_leaves([*args, *kwargs.values()])
+
+
+def _up_to(spec, tree):
+    """The parts of a tree at the leaves of a structure."""
+    if spec.type is None:
+        return [tree]
+    parts = _parts(tree)
+    if parts is None or parts[0] is not spec.type or len(parts[2]) != len(spec.children) or (parts[0] in (dict, OrderedDict) and set(parts[1]) != set(spec.context)):
+        raise ValueError(f"flatten_up_to: expected a {spec.type.__name__} of {len(spec.children)}, got {type(tree).__name__}")
+    children = [tree[key] for key in spec.context] if spec.type in (dict, OrderedDict) else parts[2]
+    return [leaf for child, part in zip(spec.children, children, strict=True) for leaf in _up_to(child, part)]
+
+
+def _broadcast_to_and_flatten(tree, spec, is_leaf=None):
+    """The leaves of a tree repeated for all leaves that a structure has below them; None where they do not fit."""
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * spec.num_leaves
+    kind, context, children = _parts(tree)
+    if spec.type is not kind or len(children) != len(spec.children) or context != spec.context:
+        return None
+    found = [_broadcast_to_and_flatten(child, part, is_leaf) for child, part in zip(children, spec.children, strict=True)]
+    return None if any(leaves is None for leaves in found) else [leaf for leaves in found for leaf in leaves]
+
+
+# ---- structures in files, and classes as containers -------------------------------------------------------------------------
+
+_BUILT_IN_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in (list, tuple, dict, OrderedDict, defaultdict, deque)}
+
+
+def treespec_dumps(treespec, protocol=None):
+    """A structure as text in JSON.
+
+    Errors: TypeError for what is no structure, NotImplementedError for a container that was registered without a name for files, ValueError for another protocol than 1.
+
+    >>> spec = torch.utils._pytree.tree_structure({"a": [1]})
+    >>> torch.utils._pytree.treespec_loads(torch.utils._pytree.treespec_dumps(spec)) == spec
+    True
+    """
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"treespec_dumps: expected a TreeSpec, got {type(treespec).__name__}")
+    if protocol not in (None, 1):
+        raise ValueError(f"treespec_dumps: expected protocol 1, got {protocol!r}")
+
+    def described(spec):
+        if spec.type is None:
+            return {"type": None, "context": None, "children_spec": []}
+        name, write, _ = _files.get(spec.type, (f"{spec.type.__module__}.{spec.type.__qualname__}", None, None))
+        if name is None or (spec.type not in _files and name not in _BUILT_IN_NAMES):
+            raise NotImplementedError(f"treespec_dumps: {spec.type} has no name for files; register it with serialized_type_name")
+        context = json.dumps(spec.context) if write is None else write(spec.context)
+        return {"type": name, "context": context, "children_spec": [described(child) for child in spec.children]}
+
+    return json.dumps((1, described(treespec)))
+
+
+def treespec_loads(serialized):
+    """The structure that `treespec_dumps` wrote.
+
+    Errors: ValueError for another protocol, NotImplementedError for a container that is not known.
+
+    >>> torch.utils._pytree.treespec_loads(torch.utils._pytree.treespec_dumps(torch.utils._pytree.tree_structure(1)))
+    *
+    """
+    protocol, content = json.loads(serialized)
+    if protocol != 1:
+        raise ValueError(f"treespec_loads: expected protocol 1, got {protocol!r}")
+    kinds = {**_BUILT_IN_NAMES, **{name: kind for kind, (name, *_) in _files.items() if name is not None}}
+
+    def built(found):
+        if found["type"] is None:
+            return _LEAF
+        if found["type"] not in kinds:
+            raise NotImplementedError(f"treespec_loads: no container is registered as {found['type']!r}")
+        kind = kinds[found["type"]]
+        read = _files.get(kind, (None, None, None))[2]
+        context = json.loads(found["context"]) if read is None else read(found["context"])
+        return TreeSpec(kind, context, tuple(built(child) for child in found["children_spec"]))
+
+    return built(content)
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+    """Make a dataclass a container of trees, whose children are its fields.
+
+    Errors: ValueError for what is no dataclass, or for names that are not its fields.
+
+    >>> import dataclasses
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: int
+    ...     y: int
+    >>> torch.utils._pytree.register_dataclass(Point)
+    >>> torch.utils._pytree.tree_leaves(Point(1, 2))
+    [1, 2]
+    """
+    if field_names is None and not dataclasses.is_dataclass(cls):
+        raise ValueError(f"register_dataclass: expected a dataclass or field_names, got {cls}")
+    names = [f.name for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else list(field_names)
+    dropped = set(drop_field_names or ())
+    chosen = [n for n in names if n not in dropped] if field_names is None else list(field_names)
+    if {*chosen, *dropped} != set(names):
+        raise ValueError(f"register_dataclass of {cls}: its fields are {names}, got {chosen} and {sorted(dropped)} to drop")
+    register_pytree_node(
+        cls, lambda obj: ([getattr(obj, n) for n in chosen], chosen), lambda values, context: cls(**dict(zip(context, values, strict=True))),
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=lambda obj: ([(GetAttrKey(n), getattr(obj, n)) for n in chosen], chosen),
+    )  # fmt: skip
+
+
+def register_constant(cls):
+    """Make a class a container without children: its instances belong to the structure.
+
+    >>> class Name(str):
+    ...     pass
+    >>> torch.utils._pytree.register_constant(Name)
+    >>> torch.utils._pytree.tree_leaves([Name("a"), 1])
+    [1]
+    """
+    register_pytree_node(cls, lambda obj: ([], obj), lambda _, context: context)
 
 
 # ---- paths: where a leaf lies in its tree ---------------------------------------------------------------------------------
@@ -314,6 +542,22 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
 
 # ---- names that libraries import ------------------------------------------------------------------------------------------
 
+class _LeafKind(type):
+    def __instancecheck__(cls, spec):
+        return isinstance(spec, TreeSpec) and spec.type is None
+
+
+class LeafSpec(metaclass=_LeafKind):
+    """The structure of a leaf: `LeafSpec()` makes it, and it is an instance.
+
+    >>> isinstance(torch.utils._pytree.tree_structure(1), torch.utils._pytree.LeafSpec)
+    True
+    """
+
+    def __new__(cls):
+        return _LEAF
+
+
 PyTree = Context = typing.Any
 _register_pytree_node = register_pytree_node
 
@@ -321,7 +565,7 @@ _register_pytree_node = register_pytree_node
 class _SupportedNodes:
     """The containers that are known."""
 
-    _BUILT_IN = (list, tuple, dict, OrderedDict, defaultdict, namedtuple)
+    _BUILT_IN = (list, tuple, dict, OrderedDict, defaultdict, deque, namedtuple)
 
     def __contains__(self, kind):
         return kind in self._BUILT_IN or kind in _registered

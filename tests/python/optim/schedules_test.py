@@ -89,6 +89,13 @@ class Formulas(unittest.TestCase):
         self.assertEqual(rate.item(), 0.125)
 
 
+class Refusals(unittest.TestCase):
+    def test_a_sequence_has_no_metric_for_plateaus(self):
+        optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        with self.assertRaisesRegex(ValueError, "metric"):
+            torch.optim.lr_scheduler.SequentialLR(optimizer, [torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), torch.optim.lr_scheduler.ConstantLR(optimizer)], [1])
+
+
 class State(unittest.TestCase):
     def test_resuming_gives_the_same_rates(self):
         for name, args, _ in FORMULAS:

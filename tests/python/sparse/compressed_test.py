@@ -136,6 +136,32 @@ class Conversions(Base):
                 wrong()
 
 
+class Resizing(unittest.TestCase):
+    def test_more_rows_hold_nothing(self):
+        for layout, grown, rows in ((torch.sparse_csr, (4, 5), lambda t: t.crow_indices()), (torch.sparse_csc, (5, 4), lambda t: t.ccol_indices())):
+            t = torch.tensor([[1.0, 2], [0, 3]]).to_sparse(layout=layout)
+            nnz = t._nnz()
+            self.assertEqual((t.resize_(grown).shape, t._nnz()), (grown, nnz))
+            self.assertEqual(rows(t).tolist()[-1], nnz)
+            self.assertEqual(t.to_dense().sum(), 6)
+
+    def test_fewer_rows_and_batches_keep_what_has_room(self):
+        t = torch.ones(2, 2, 3).to_sparse_csr()
+        self.assertEqual((t.resize_((2, 1, 5)).shape, t._nnz()), ((2, 1, 5), 5))
+        self.assertEqual((t.resize_(1, 5).shape, t._nnz()), ((1, 5), 5))
+
+    def test_columns_do_not_become_fewer(self):
+        t = torch.ones(2, 3).to_sparse_csr()
+        with self.assertRaisesRegex(RuntimeError, "columns"):
+            t.resize_(2, 2)
+        with self.assertRaisesRegex(RuntimeError, "matrices"):
+            t.resize_(1)
+
+    def test_contiguity_is_not_a_question(self):
+        with self.assertRaisesRegex(RuntimeError, "strides"):
+            torch.eye(2).to_sparse_csr().is_contiguous()
+
+
 class Text(unittest.TestCase):
     maxDiff = None
 

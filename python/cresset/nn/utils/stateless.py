@@ -56,9 +56,10 @@ def _exchanged(module, values, tie_weights, strict):
             raise RuntimeError(f"functional_call of {type(module).__name__}: missing keys {missing}, unexpected keys {unexpected}")
     chosen = {}
     for name, value in values.items():
+        others = [n for n in tied.get(name, ()) if n != name and n in values and values[n] is not value] if tie_weights else []
+        if others:
+            raise ValueError(f"functional_call: got several values for the tied names {[name, *others]}; pass one, or tie_weights=False")
         for alias in tied.get(name, [name]) if tie_weights else [name]:
-            if alias in chosen and alias not in values and chosen[alias] is not value:
-                raise ValueError(f"functional_call: got several values for tied names {tied[name]}")
             if alias == name or alias not in values:
                 chosen[alias] = value
     places = {name: _Place(module, name) for name in chosen}

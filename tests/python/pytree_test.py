@@ -1,0 +1,65 @@
+"""Trees of containers: structures in files, broadcasting, classes as containers."""
+
+import collections
+import dataclasses
+import unittest
+
+import cresset as torch
+
+pytree = torch.utils._pytree
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int
+    label: str = "none"
+
+
+class Tag(str):
+    pass
+
+
+class Files(unittest.TestCase):
+    def test_structures_come_back(self):
+        for tree in (1, [1, (2,)], {"a": [1], "b": {}}, collections.OrderedDict(z=1), collections.deque([1, 2], maxlen=3)):
+            spec = pytree.tree_structure(tree)
+            self.assertEqual(pytree.treespec_loads(pytree.treespec_dumps(spec)), spec)
+
+    def test_what_has_no_name_is_refused(self):
+        class Own(list):
+            pass
+
+        pytree.register_pytree_node(Own, lambda tree: (list(tree), None), lambda children, _: Own(children))
+        with self.assertRaisesRegex(NotImplementedError, "serialized_type_name"):
+            pytree.treespec_dumps(pytree.tree_structure(Own([1])))
+        with self.assertRaises(ValueError):
+            pytree.treespec_loads("[7, {}]")
+        with self.assertRaises(TypeError):
+            pytree.treespec_dumps(3)
+
+
+class Structures(unittest.TestCase):
+    def test_deques_keep_their_bound(self):
+        doubled = pytree.tree_map(lambda x: 2 * x, collections.deque([1, 2], maxlen=5))
+        self.assertEqual((doubled, doubled.maxlen), (collections.deque([2, 4]), 5))
+
+    def test_leaves_are_repeated_to_a_structure(self):
+        spec = pytree.tree_structure([0, (0, 0)])
+        self.assertEqual(pytree._broadcast_to_and_flatten([1, 2], spec), [1, 2, 2])
+        self.assertIsNone(pytree._broadcast_to_and_flatten((1, 2), spec))
+
+    def test_parts_up_to_a_structure(self):
+        spec = pytree.tree_structure({"a": 0, "b": [0]})
+        self.assertEqual(spec.flatten_up_to({"b": [(2, 3)], "a": [1]}), [[1], (2, 3)])
+        with self.assertRaises(ValueError):
+            spec.flatten_up_to({"a": 1, "b": (2,)})
+
+    def test_dataclasses_and_constants(self):
+        pytree.register_dataclass(Point, drop_field_names=["label"])
+        self.assertEqual(pytree.tree_map(lambda x: x + 1, Point(1, 2, "p")), Point(2, 3))
+        pytree.register_constant(Tag)
+        self.assertEqual(pytree.tree_leaves([Tag("a"), 1]), [1])
+        with self.assertRaises(ValueError):
+            pytree.register_dataclass(int)
+        self.assertIsInstance(pytree.tree_structure(1), pytree.LeafSpec)
