@@ -328,6 +328,14 @@ in the default dtype. TypeError for anything else.
 tensor([[2., 4.],
         [6., 8.]])
 )";
+// NumPy takes lists of objects apart that are sequences.
+PyObject* sequence_item(PyObject* self, Py_ssize_t i) {
+  PyObject* index = PyLong_FromSsize_t(i);
+  if (!index) return nullptr;
+  PyObject* item = get_item(self, index);
+  Py_DECREF(index);
+  return item;
+}
 PyType_Slot tensor_slots[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
                               {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
                               {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
@@ -340,6 +348,7 @@ PyType_Slot tensor_slots[] = {{Py_tp_doc, const_cast<char*>(kTensorDoc)},
                               {Py_tp_methods, tensor_methods},
                               {Py_mp_length, reinterpret_cast<void*>(tensor_length)},
                               {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
+                              {Py_sq_item, reinterpret_cast<void*>(sequence_item)},
                               {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
                               {Py_bf_getbuffer, reinterpret_cast<void*>(lend_buffer)},
                               {Py_bf_releasebuffer, reinterpret_cast<void*>(return_buffer)},

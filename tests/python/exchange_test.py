@@ -9,6 +9,14 @@ import cresset as torch
 import numpy as np
 
 
+class Lists(unittest.TestCase):
+    def test_numpy_takes_lists_of_tensors_apart(self):
+        x = torch.arange(3)
+        self.assertEqual(np.array([x, x + 1]).tolist(), [[0, 1, 2], [1, 2, 3]])
+        self.assertEqual(np.asarray((x.numpy(), x)).shape, (2, 3))
+        self.assertEqual(np.array([torch.tensor(1.0), torch.tensor(2.0)]).tolist(), [1, 2])
+
+
 class Arrays(unittest.TestCase):
     def test_equality_takes_arrays_on_either_side(self):
         self.assertEqual((torch.tensor([1, 2]) == np.array([1, 3])).tolist(), [True, False])
