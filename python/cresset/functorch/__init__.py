@@ -42,7 +42,7 @@ class FunctionalModuleWithBuffers(_Module):
         self.stateless_model, self.param_names, self.buffer_names = stateless_model, param_names, buffer_names
 
     def forward(self, params, buffers, *args, **kwargs):
-        """What the module gives with these tensors."""
+        """Result of the module with these tensors."""
         from cresset.func import functional_call
 
         given = {}
@@ -64,7 +64,7 @@ class FunctionalModule(FunctionalModuleWithBuffers):
         super().__init__(stateless_model, param_names, ())
 
     def forward(self, params, *args, **kwargs):
-        """What the module gives with these parameters."""
+        """Result of the module with these parameters."""
         return super().forward(params, (), *args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""What functorch tried out, and where it went: `torch.func` and `torch.vmap`.
+"""Experiments of functorch, and their place today: `torch.func` and `torch.vmap`.
 
 >>> from cresset.functorch.experimental import chunk_vmap
 >>> chunk_vmap(torch.sin, chunks=2)(torch.zeros(4)).tolist()

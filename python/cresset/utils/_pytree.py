@@ -50,7 +50,7 @@ class TreeSpec(namedtuple("TreeSpec", "type context children")):
         return tree_unflatten(leaves, self)
 
     def flatten_up_to(self, tree):
-        """What stands in a tree where this structure has its leaves.
+        """The parts of a tree at the places of this structure's leaves.
 
         Errors: ValueError where the tree has another structure above them.
         """
