@@ -47,7 +47,7 @@ def _from_buffer(cls, args, dtype, kwargs):
     content = memoryview(given["buffer"]).cast("B")[given.get("offset", 0) :]
     count = given.get("count", -1)
     if count < 0 and len(content) % dtype.itemsize:
-        raise ValueError(f"{name}.from_buffer: buffer size ({len(content)}) must be a multiple of element size ({dtype.itemsize})")
+        raise ValueError(f"{name}.from_buffer: expected a buffer of whole elements of {dtype.itemsize} bytes, got {len(content)} bytes")
     size = len(content) // dtype.itemsize if count < 0 else count
     if size * dtype.itemsize > len(content):
         raise ValueError(f"{name}.from_buffer: the buffer has {len(content)} bytes, {count} elements of {dtype} need {size * dtype.itemsize}")
