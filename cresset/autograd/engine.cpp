@@ -265,6 +265,8 @@ void restrict_to(GraphTask& task, const edge_list& outputs, bool accumulate) {
       continue;
     }
     state.captured = true;
+    // Where gradients are accumulated, the node of what is asked for runs too, and frees what it saved.
+    state.needed = accumulate;
     task.captures.push_back({i, outputs[k].input_nr, k});
   }
   std::vector<uint32_t> order(task.states.size());

@@ -91,7 +91,7 @@ Tensor view_as_complex(const Tensor& self) {
   CRESSET_CHECK(self.storage_offset() % 2 == 0, "view_as_complex: the storage offset must be divisible by 2, got ", self.storage_offset());
   DimVector sizes(self.sizes().slice(0, self.sizes().size() - 1)), strides;
   for (int64_t d = 0; d + 1 < self.dim(); d++) {
-    CRESSET_CHECK(self.strides()[d] % 2 == 0, "view_as_complex: all strides but the last must be divisible by 2, got ", self.strides());
+    CRESSET_CHECK(self.size(d) == 1 || self.strides()[d] % 2 == 0, "view_as_complex: all strides but the last must be divisible by 2, got ", self.strides());
     strides.push_back(self.strides()[d] / 2);
   }
   return retyped(self, to_complex_type(t), sizes, strides, self.storage_offset() / 2);

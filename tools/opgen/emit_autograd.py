@@ -153,7 +153,7 @@ class AutogradEmitter:
             lines.append(f"  {self.node}() {{ lock_apply_ = true; }}")
         lines.append(f"  std::string name() const override {{ return {'name_' if len(names) > 1 or self.row.grad_name_if else quoted(names[0])}; }}")
         if self.row.grad_once and not tensors:
-            lines += ["  void release_variables() override { released_ = true; }", "  bool released_ = false;"]
+            lines += ["  void release_variables() override { released_ = next_edge(0).is_valid(); }", "  bool released_ = false;"]
         if tensors:
             lines.append("  void release_variables() override {")
             for s in tensors:

@@ -353,6 +353,31 @@ class Inputs(unittest.TestCase):
         self.assertEqual(x.grad.item(), 2)
 
 
+    def test_the_node_of_an_inner_input_runs_and_frees_what_it_saved(self):
+        x = torch.tensor([4.0], requires_grad=True)
+        y = x.sqrt()
+        seen = []
+        y.grad_fn.register_prehook(lambda grads: seen.append(grads[0].item()))
+        (y * 3).backward(inputs=[y])
+        self.assertEqual((y.grad.item(), x.grad, seen), (3, None, [3]))
+        with self.assertRaisesRegex(RuntimeError, "retain_graph"):
+            (y * 2).sum().backward()
+
+    def test_what_lies_below_an_inner_input_stays(self):
+        x = torch.tensor([4.0], requires_grad=True)
+        y = x.exp()
+        z = y.sqrt()
+        (z * 3).backward(inputs=[z])
+        self.assertEqual(torch.autograd.grad(y, x)[0].item(), y.item())
+
+    def test_grad_of_an_inner_input_leaves_its_node_alone(self):
+        x = torch.tensor([4.0], requires_grad=True)
+        y = x.sqrt()
+        torch.autograd.grad(y * 3, [y])
+        y.backward()
+        self.assertEqual(x.grad.item(), 0.25)
+
+
 class Subclasses(unittest.TestCase):
     def test_an_input_that_a_function_returns_keeps_its_class(self):
         class Mine(torch.Tensor):

@@ -178,6 +178,30 @@ class InPlace(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             (x * 1).resize_(2)
 
+    def test_products_of_a_view_without_a_history_are_gone_through_twice(self):
+        x = torch.tensor([2.0], requires_grad=True).exp()
+        with torch.no_grad():
+            view = x.reshape(-1)
+        total = (view * 0.5).sum()
+        total.backward()
+        total.backward()
+        self.assertIsNone(view.grad)
+
+    def test_rows_of_one_pair_are_complex_whatever_their_stride(self):
+        pair = torch.arange(6.0).as_strided((1, 3, 2), (3, 2, 1))
+        self.assertEqual((torch.view_as_complex(pair).stride(), torch.view_as_complex(pair).tolist()), ((1, 1), [[1j, 2 + 3j, 4 + 5j]]))
+        with self.assertRaisesRegex(RuntimeError, "divisible by 2"):
+            torch.view_as_complex(torch.arange(6.0).as_strided((2, 2), (3, 1)))
+
+    def test_a_source_that_is_placed_must_stay_as_it_is(self):
+        places = torch.tensor([0, 2])
+        for place in (lambda x, s: x.index_add(0, places, s), lambda x, s: x.index_copy(0, places, s), lambda x, s: x.put(places, s)):
+            source = torch.ones(2, requires_grad=True) * 2
+            result = place(torch.zeros(3), source)
+            source.mul_(2)
+            with self.assertRaisesRegex(RuntimeError, "in-place"):
+                result.sum().backward()
+
     def test_a_number_expands_without_strides(self):
         self.assertEqual(torch.tensor(1.0).expand(1, 1).stride(), (0, 0))
         self.assertEqual(torch.ones(1).expand(1, 1).stride(), (1, 1))
