@@ -4,9 +4,17 @@
 
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
+#include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"
 
 namespace cresset::ops::composite {
+
+// Matrices may be written over by their product; what else shares memory would be resized.
+void matmul_out(const Tensor& self, const Tensor& other, Tensor& out) {
+  const bool matrices = self.dim() == 2 && other.dim() == 2;
+  if (!matrices || out.sizes() != IntArrayRef({self.size(0), other.size(1)})) check_apart("matmul", out, inputs_of(self, other));
+  store_out("matmul", out, cresset::matmul(self, other), OutDtype::exact);
+}
 
 Tensor matmul(const Tensor& self, const Tensor& other) {
   const int64_t a = self.dim(), b = other.dim();

@@ -173,6 +173,8 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   const ScalarType dtype = rule.dtype == OutDtype::any ? out.scalar_type() : spec.dtype;
   bool direct = out.scalar_type() == dtype && (!rule.contiguous || out.is_contiguous());
   for (const Tensor* t : inputs) direct = direct && !(t->has_storage() && t->impl()->storage() == out.impl()->storage());
+  // Sums begin with zeros in what they write, as PyTorch's do, be it a part of what they add up.
+  if (rule.memory == OutMemory::any && rule.dtype == OutDtype::any && !direct) out.zero_();
   return Written(out, direct ? out : allocate({spec.sizes, dtype, spec.device}));
 }
 

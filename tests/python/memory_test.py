@@ -129,6 +129,21 @@ class Overlapping(unittest.TestCase):
             v[v != 1.0] = 3.0
         self.assertEqual(v.tolist(), [3, 3])
 
+    def test_sums_into_their_operand_count_its_part_as_zero(self):
+        for function, whole in ((torch.sum, [3, 4]), (torch.mean, [1.5, 2])):
+            x = torch.arange(1.0, 5.0).view(2, 2)
+            function(x, 0, out=x[0])
+            self.assertEqual(x.tolist(), [whole, [3, 4]])
+
+    def test_matmul_into_an_operand_is_the_product(self):
+        x = torch.arange(1.0, 7.0)
+        a = x[:4].view(2, 2)
+        torch.matmul(a.t(), a, out=a)
+        self.assertEqual(x.tolist(), [10, 14, 14, 20, 5, 6])
+        for vector in (x[:2], x[4:]):
+            with self.assertRaisesRegex(RuntimeError, "matmul.*memory"):
+                torch.matmul(a, vector, out=x[:2])
+
     def test_setting_places_warns(self):
         for change in (lambda v: v.index_put_((torch.tensor([0]),), torch.ones(1)), lambda v: v.index_fill_(0, torch.tensor([0]), 1.0)):
             v = torch.zeros(1).expand(2)
