@@ -208,6 +208,8 @@ Tensor orgqr(const Tensor& self, const Tensor& input2) { return cresset::linalg_
 Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, bool left, bool transpose) {
   const char* op = "ormqr";
   check_reflections(op, self, input2);
+  CRESSET_CHECK(input2.size(-1) == std::min(self.size(-2), self.size(-1)), op, ": expected tau of ", std::min(self.size(-2), self.size(-1)),
+                " numbers for each matrix, got shapes ", self.sizes(), " and ", input2.sizes());
   check_matrix(op, input3, "other");
   check_same_kind(op, self, input3);
   CRESSET_CHECK(input3.size(left ? -2 : -1) == self.size(-2) && batch_of(input3) == batch_of(self), op, ": other.shape[", left ? -2 : -1,

@@ -174,7 +174,7 @@ Tensor _normal(const std::optional<Tensor>& mean, const std::optional<Tensor>& s
   return fresh(mean ? out.add_(*mean) : out.add_(mean_number));
 }
 
-std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+std::tuple<Tensor, Tensor> _dropout_noise(const Tensor& input, double p, std::optional<bool> train) {
   CRESSET_CHECK(p >= 0 && p <= 1, "dropout: probability has to be between 0 and 1, got ", p);
   const ScalarType dtype = input.scalar_type();
   CRESSET_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "dropout: not implemented for dtype ", dtype);
@@ -344,7 +344,11 @@ Tensor dropout(const Tensor& input, double p, bool train) {
     const Tensor noise = cresset::empty_like(input).bernoulli_(1 - p).div_(1 - p);
     return input * noise;
   }
-  return std::get<0>(cresset::native_dropout(input, p, train));
+  return std::get<0>(cresset::_dropout_noise(input, p, train));
+}
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+  const auto [out, noise] = cresset::_dropout_noise(input, p, train);
+  return {out, noise.numel() ? noise.ne(0) : noise};
 }
 Tensor feature_dropout(const Tensor& input, double p, bool train) {
   check_probability("feature_dropout", p);

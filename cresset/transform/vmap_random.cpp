@@ -41,7 +41,7 @@ constexpr RandomRow kRandom[] = {{"rand", Draw::sized},
                                  {"_normal", Draw::batched},
                                  {"_bernoulli", Draw::batched},
                                  {"multinomial", Draw::batched},
-                                 {"native_dropout", Draw::mask},
+                                 {"_dropout_noise", Draw::mask},
                                  {"_sample_distribution", Draw::batched},
                                  {"alpha_dropout", Draw::composite},
                                  {"feature_dropout", Draw::composite},
@@ -157,7 +157,7 @@ bool run_random(const OpEntry& op, Stack& stack) {
   const VmapLevel& level = *current_vmap();
   // Dropout that draws nothing.
   const size_t first = stack.size() - schema.arguments.size();
-  if (schema.name == "native_dropout" && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
+  if (schema.name == "_dropout_noise" && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
   if (row->draw == Draw::composite) {
     bool batched = level.randomness() != Randomness::Different;
     for (size_t i = first; i < stack.size(); i++)
@@ -174,7 +174,7 @@ bool run_random(const OpEntry& op, Stack& stack) {
   if (row->draw == Draw::in_place) {
     found = draw_in_place(d, same);
   } else if (same && row->draw == Draw::mask) {
-    found = schema.name == "native_dropout" && d.batched ? drop_same(d) : d.run(d.one_element());
+    found = schema.name == "_dropout_noise" && d.batched ? drop_same(d) : d.run(d.one_element());
   } else if (same) {
     CRESSET_CHECK(!d.batched, "vmap: randomness='same' takes no batched input");
     found = d.run(d.arguments);

@@ -115,7 +115,7 @@ def from_numpy(ndarray):
             raise ValueError("from_numpy: a stride of the array is no multiple of its element's size; pass a copy")
         strides.append(step // size)
     facts = ndarray.__array_interface__["data"]
-    if facts[1] and not _warned:
+    if facts[1] and (not _warned or _cresset._warn_always(None)):
         _warned.append(True)
         _warnings.warn("the given array is not writable: writing to the tensor is undefined; copy the array to be safe", UserWarning, stacklevel=2)
     return _cresset.from_pointer(facts[0], ndarray.shape, tuple(strides), dtype, ndarray)

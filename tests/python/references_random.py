@@ -220,6 +220,11 @@ def multinomial(weights, samples, replacement=False, *, generator=None):
 
 
 def native_dropout(x, p, train):
+    out, noise = _noisy(x, p, train)
+    return out, noise != 0 if x.size else noise
+
+
+def _noisy(x, p, train):
     if train is False or p == 0:
         return x.copy(), np.ones(x.shape, x.dtype)
     if p == 1:

@@ -372,7 +372,9 @@ class Rows(unittest.TestCase):
         def check(row):
             name = row.test.get("name", row.row["name"])
             owners = (peer, peer.Tensor, peer.nn.functional, peer.special, peer.ops.aten)
-            if not row.row["function"] or row.test.get("peer") == "aten":
+            if row.test.get("peer") == "aten":
+                owners = (peer.ops.aten,)
+            elif not row.row["function"]:
                 owners = (peer.Tensor, peer.ops.aten) if row.row["method"] else (peer.ops.aten,)
             owner = next((o for o in owners if hasattr(o, name)), None)
             if owner is None or row.test.get("peer", not name.startswith("_")) is False:
@@ -386,6 +388,12 @@ class Rows(unittest.TestCase):
                         theirs = leaves(getattr(owner, name)(*args, **kwargs))
                     except NotImplementedError:
                         SKIPPED["calls that PyTorch has not implemented"] += 1
+                        continue
+                    except RuntimeError as error:
+                        # Of strided arguments, and of windows that stand half an element off the middle.
+                        if not any(words in str(error) for words in ("view size is not compatible", "are out of bounds for storage")):
+                            raise
+                        SKIPPED["calls that PyTorch refuses for the layout it gives their tensors itself"] += 1
                         continue
                     args, kwargs = case.tensors()
                     ours = leaves(row.function(*args, **kwargs))

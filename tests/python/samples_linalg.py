@@ -65,6 +65,8 @@ def definite(source):
 
 def factors(source):
     for (x,), _ in regular(source):
+        if source.dtype.kind == "c":
+            np.einsum("...ii->...i", x).imag = 0  # the diagonal of a factor is real
         yield (x,), {}
         yield (x, True), {}
 
@@ -137,7 +139,7 @@ def qr_calls(source):
 
 
 def reflections(source):
-    for shape, k in [((3, 3), 3), ((4, 2), 2), ((2, 4, 3), 2)]:
+    for shape, k in [((3, 3), 3), ((4, 2), 2), ((2, 4, 3), 2), ((2, 4, 3), 3)]:
         for x in _with_layouts(source.array(*shape) / 4):
             yield (x, source.array(*shape[:-2], k) / 4), {}
 
@@ -145,6 +147,8 @@ def reflections(source):
 def reflected(source):
     for (x, tau), _ in reflections(source):
         m, batch = x.shape[-2], x.shape[:-2]
+        if tau.shape[-1] < min(x.shape[-2:]):
+            continue
         yield (x, tau, source.array(*batch, m, 2)), {}
         yield (x, tau, source.array(*batch, m, 2), True, True), {}
         yield (x, tau, source.array(*batch, 2, m), False), {}
