@@ -50,7 +50,7 @@ template <class T, class At>
 int64_t insertion_point(At at, int64_t n, T value, bool right) {
   auto before = [&](int64_t i) { return right ? !(at(i) > value) : !(at(i) >= value); };
   int64_t low = 0, high = n;
-  if (n > 0 && at(n - 1) == at(n - 1)) {
+  if (n > 0 && !(at(n - 1) < at(0)) && at(n - 1) == at(n - 1)) {
     // Without branches, whose outcomes cannot be predicted.
     for (int64_t count = n; count > 1;) {
       const int64_t half = count / 2;
@@ -59,7 +59,7 @@ int64_t insertion_point(At at, int64_t n, T value, bool right) {
     }
     return low + before(low);
   }
-  // NaN at the end is in no order with the rest: the halves in their usual succession.
+  // NaN at the end is in no order with the rest, and what falls in none at all: the halves in their usual succession.
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
     if (before(middle)) low = middle + 1;

@@ -298,6 +298,27 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _batch_norm_with_update(const Tensor&
   return {out, mean, invstd, cresset::empty({0}, TensorOptions(kByte).device(input.device()))};
 }
 
+std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const OptionalTensor& running_mean, const OptionalTensor& running_var,
+                                                   double momentum) {
+  const char* op = "batch_norm_update_stats";
+  const int64_t c = input.size(1);
+  CRESSET_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), op, ": not implemented for dtype ", input.scalar_type());
+  CRESSET_CHECK(input.numel() > 0, op, ": expected at least one element for each channel, got shape ", input.sizes());
+  for (const OptionalTensor* t : {&running_mean, &running_var}) {
+    check_channels(op, t == &running_mean ? "running_mean" : "running_var", *t, c);
+    CRESSET_CHECK(!given(*t) || (*t)->scalar_type() == input.scalar_type() || ((*t)->scalar_type() == kFloat && input.element_size() == 2), op,
+                  ": expected running statistics of the input's dtype ", input.scalar_type(), ", got ", (*t)->scalar_type());
+  }
+  DimVector dims;
+  for (int64_t d = 0; d < input.dim(); d++)
+    if (d != 1) dims.push_back(d);
+  const auto [var, mean] = cresset::var_mean(input.detach(), IntArrayRef(dims), Scalar(0));
+  const double n = static_cast<double>(input.numel() / c);
+  if (given(running_mean)) running_mean->mul_(1 - momentum).add_(mean, momentum);
+  if (given(running_var)) running_var->mul_(1 - momentum).add_(var.mul(n / (n - 1)), momentum);
+  return {mean, var};
+}
+
 Tensor instance_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
                      const OptionalTensor& running_var, bool use_input_stats, double momentum, double eps, bool) {
   CRESSET_CHECK(input.dim() >= 3, "instance_norm: expected at least 3 dimensions, got shape ", input.sizes());

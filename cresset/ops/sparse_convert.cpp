@@ -151,6 +151,7 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
     CRESSET_CHECK(self.size(at) % given[0] == 0 && self.size(at + 1) % given[1] == 0, name, ": tensor sparse size (", self.size(at),
                   ",", self.size(at + 1), ") is no multiple of blocksize (", given[0], ",", given[1], ")");
   if (is_dense) {
+    for (int64_t d = 0; d < at; d++) CRESSET_CHECK(self.size(d) != 0, name, ": expected batch dimensions without a zero, got shape ", self.sizes());
     Tensor positions;
     if (!blocked) {
       positions = nonzero_positions(self, at + 2);
@@ -178,7 +179,9 @@ Tensor to_compressed(const Tensor& self, Layout layout, OptionalIntArrayRef bloc
                          .reshape({-1}));
       positions = cresset::stack(rows);
     }
-    return compressed_from(layout, self.sizes(), positions, sparse::values_at(self, positions), given, kLong);
+    const Tensor result = compressed_from(layout, self.sizes(), positions, sparse::values_at(self, positions), given, kLong);
+    if (!blocked) refuse_wide_unsigned("index_select", self);
+    return result;
   }
   const SparseParts& p = sparse_parts(self);
   if (!p.plain.defined()) {
@@ -260,11 +263,9 @@ Tensor _to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntA
   return converted(self, wanted_layout(layout, blocksize), blocksize, dense_dim);
 }
 Tensor to_sparse_csr(const Tensor& self, std::optional<int64_t> dense_dim) {
-  if (self.layout() == Layout::Strided) refuse_wide_unsigned("index_select", self);
   return to_compressed(self, Layout::SparseCsr, {}, dense_dim);
 }
 Tensor to_sparse_csc(const Tensor& self, std::optional<int64_t> dense_dim) {
-  if (self.layout() == Layout::Strided) refuse_wide_unsigned("index_select", self);
   return to_compressed(self, Layout::SparseCsc, {}, dense_dim);
 }
 Tensor to_sparse_bsr(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {

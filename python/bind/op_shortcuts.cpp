@@ -273,7 +273,12 @@ template <> PyObject* reflected<Div>(PyObject* other, PyObject* self) {
     PyObject* args[] = {self};
     return call_op(*find_op_data("reciprocal"), Call{args, 1, nullptr, true});
   }));
-  return inverse ? attempt(Mul::name, inverse.get(), other, true) : nullptr;
+  if (!inverse) return nullptr;
+  // By way of the operator, which asks the other side too: arrays of NumPy take over there.
+  PyObject* result = PyNumber_Multiply(inverse.get(), other);
+  if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
 }
 template <class Op> PyObject* as_function(PyObject* other, PyObject* self) { return attempt(Op::name, other, self, false); }
 template <> PyObject* reflected<Pow>(PyObject* other, PyObject* self) { return as_function<Pow>(other, self); }

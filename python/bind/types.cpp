@@ -77,10 +77,18 @@ ScalarType dtype_value(PyObject* self) { return static_cast<ScalarType>(constant
 PyObject* constant_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(constant_of(self)->name); }
 PyObject* dtype_of_value(ScalarType t) { return Ref::share(constant(t)).release(); }
 PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {}};
+PyObject* dtype_to_complex(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const ScalarType t = dtype_value(self);
+    const bool fits = is_complex_type(t) || t == kHalf || t == kBFloat16 || t == kFloat || t == kDouble;
+    CRESSET_CHECK(fits, "to_complex: only floating-point dtypes have a complex one, got ", t);
+    return dtype_of_value(to_complex_type(t));
+  });
+}
 PyMethodDef dtype_methods[] = {
     {"__reduce__", constant_reduce, METH_NOARGS, nullptr},
     {"to_real", [](PyObject* s, PyObject*) { return dtype_of_value(to_real_type(dtype_value(s))); }, METH_NOARGS, nullptr},
-    {"to_complex", [](PyObject* s, PyObject*) { return dtype_of_value(to_complex_type(dtype_value(s))); }, METH_NOARGS, nullptr},
+    {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
     {}};
 PyType_Slot layout_slots[] = {{Py_tp_doc, const_cast<char*>(kLayoutDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
 PyType_Slot format_slots[] = {
@@ -252,7 +260,7 @@ void generator_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 uint64_t seed_of(PyObject* seed) {
-  const Ref plain = PyIndex_Check(seed) ? checked(PyNumber_Index(seed)) : Ref();
+  const Ref plain = PyIndex_Check(seed) && !PyBool_Check(seed) ? checked(PyNumber_Index(seed)) : Ref();
   if (!plain) {
     PyErr_Format(PyExc_RuntimeError, "manual_seed expected a long, but got %s", Py_TYPE(seed)->tp_name);
     throw PythonError();
@@ -263,7 +271,7 @@ uint64_t seed_of(PyObject* seed) {
   const unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(plain.get()) : 0;
   const bool failed = overflow < 0 || PyErr_Occurred();
   PyErr_Clear();
-  CRESSET_CHECK(!failed, "manual_seed: the seed must lie within [-0x8000000000000000, 0xffffffffffffffff]");
+  CRESSET_CHECK_VALUE(!failed, "manual_seed: the seed must lie within [-0x8000000000000000, 0xffffffffffffffff]");
   return wide;
 }
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {

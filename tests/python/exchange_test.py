@@ -199,6 +199,13 @@ class DLPack(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
+    def test_arrays_are_divided_by_tensors(self):
+        for array in (np.array(5), np.array([5.0, 10.0])):
+            result = array / torch.tensor(2.5)
+            self.assertEqual((result.dtype, result.tolist()), (torch.float64, (array * np.float64(np.float32(0.4))).tolist()))
+        with self.assertRaises(TypeError):
+            "a" / torch.ones(1)
+
     def test_integers_beyond_64_bits_overflow(self):
         for number in (2**64, -(2**63) - 1):
             for use in (lambda v: torch.ones(2) + v, lambda v: torch.full((), v, dtype=torch.float64), lambda v: torch.ones(2).fill_(v)):

@@ -153,6 +153,15 @@ class Grids(unittest.TestCase):
             with self.assertRaises(ValueError):
                 F.grid_sample(*args, align_corners=False)
 
+    def test_statistics_of_a_batch_move_the_running_ones(self):
+        x, mean, var = torch.arange(6.0).reshape(3, 2), torch.zeros(2), torch.ones(2)
+        got = torch.batch_norm_update_stats(x, mean, var, 0.1)
+        for values, expected in zip((*got, mean, var), ([2, 3], [8 / 3, 8 / 3], [0.2, 0.3], [1.3, 1.3]), strict=True):
+            torch.testing.assert_close(values, torch.tensor(expected, dtype=torch.float32))
+        for error, *args in ((RuntimeError, x[:0], None, None), (RuntimeError, x.double(), mean, var), (IndexError, x[0], None, None), (NotImplementedError, x.long(), None, None)):
+            with self.assertRaises(error):
+                torch.batch_norm_update_stats(*args, 0.1)
+
     def test_the_gradient_of_dropout(self):
         self.assertEqual(torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 4.0).tolist(), [4, 0])
 

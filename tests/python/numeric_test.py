@@ -136,7 +136,20 @@ class Special(unittest.TestCase):
         np.testing.assert_array_equal(torch.ldexp(torch.ones(2098, dtype=torch.float64), power).numpy(), np.ldexp(np.ones(2098), power.numpy()))
 
 
+    def test_trigamma_is_large_at_its_poles(self):
+        for dtype, size in ((torch.float32, 1.29e15), (torch.float64, 6.58e32)):
+            at = torch.polygamma(1, torch.tensor([-1.0, 0.0, -0.5], dtype=dtype))
+            self.assertTrue(0.99 * size < at[0] < 1.01 * size, at)
+            self.assertEqual(at[1], float("inf"))
+            self.assertAlmostEqual(at[2].item(), 8.934802200544679, places=5)
+
+
 class Numeric(unittest.TestCase):
+    def test_places_in_falling_boundaries_do_not_depend_on_batches(self):
+        boundaries, values = torch.tensor([[5.0, 4.0, 3.0, 2.0, 1.0]]), torch.tensor([[0.5, 1.5, 2.5, 3.5, 4.5, 5.5]])
+        self.assertEqual(torch.searchsorted(boundaries, values).tolist(), [[0, 0, 0, 5, 5, 5]])
+        self.assertEqual(torch.bucketize(values[0], boundaries[0]).tolist(), [0, 0, 0, 5, 5, 5])
+
     def test_against_numpy(self):
         a, b, v = random(3, 4), random(3, 4, seed=1), np.sort(random(4, seed=2))
         t = torch.from_numpy

@@ -67,6 +67,15 @@ class Slopes(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
+    def test_seeds(self):
+        for seed in (2**64, -(2**63) - 1):
+            for take in (torch.manual_seed, torch.Generator().manual_seed):
+                with self.assertRaisesRegex(ValueError, "seed"):
+                    take(seed)
+        with self.assertRaisesRegex(RuntimeError, "bool"):
+            torch.Generator().manual_seed(True)
+        self.assertEqual(torch.Generator().manual_seed(-1).initial_seed(), 2**64 - 1)
+
     def test_wrong_parameters(self):
         for error, call in [
             (RuntimeError, lambda: torch.poisson(torch.tensor([1.0, -1.0]))),

@@ -299,6 +299,16 @@ class OtherTypes(unittest.TestCase):
         self.assertEqual(repr(torch.nn.Parameter(torch.ones(1).as_subclass(Mine))), "Parameter(Mine([1.], requires_grad=True))")
 
 
+class Kinds(unittest.TestCase):
+    def test_only_fractions_have_a_complex_dtype(self):
+        pairs = {torch.float16: torch.complex32, torch.bfloat16: torch.complex64, torch.float64: torch.complex128, torch.complex64: torch.complex64}
+        for dtype, expected in pairs.items():
+            self.assertIs(dtype.to_complex(), expected)
+        for dtype in (torch.bool, torch.uint8, torch.int8, torch.int64, torch.uint16, torch.float8_e5m2):
+            with self.assertRaisesRegex(RuntimeError, "complex"):
+                dtype.to_complex()
+
+
 class Settings(unittest.TestCase):
     def test_warnings_alone_are_remembered(self):
         self.addCleanup(torch.use_deterministic_algorithms, False)

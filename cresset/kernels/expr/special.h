@@ -27,10 +27,19 @@ struct Lgamma : Signature<1, 0, kFloats> {
 struct Digamma : Signature<1, 0, kFloats> {
   template <class T> CRESSET_EXPR T operator()(T a) const { return math::digamma(a); }
 };
+// At the poles of negative integers reflected in the argument's own precision, so that it is a large number and not infinite, as in PyTorch.
 struct Trigamma : Signature<1, 0, kFloats> {
   static constexpr bool heavy = true;
-  CRESSET_EXPR float operator()(float a) const { return static_cast<float>(math::single::trigamma(a)); }
-  CRESSET_EXPR double operator()(double a) const { return math::polygamma(a, 1.0); }
+  CRESSET_EXPR float operator()(float a) const {
+    if (!(a < 0 && a > -1e5f && a == std::trunc(a))) return static_cast<float>(math::single::trigamma(a));
+    const float s = math::sin(static_cast<float>(math::single::kPi) * a);
+    return static_cast<float>(math::single::kPi * math::single::kPi / (static_cast<double>(s) * s) - math::single::trigamma(1 - static_cast<double>(a)));
+  }
+  CRESSET_EXPR double operator()(double a) const {
+    if (!(a < 0 && a > -1e5 && a == std::trunc(a))) return math::polygamma(a, 1.0);
+    const double s = math::sin(math::single::kPi * a);
+    return math::single::kPi * math::single::kPi / (s * s) - math::polygamma(1 - a, 1.0);
+  }
 };
 struct Polygamma : Signature<1, 1, kFloats> {
   using SpecialCase = Trigamma;

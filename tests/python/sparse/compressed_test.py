@@ -86,6 +86,17 @@ class Making(Base):
 
 
 class Conversions(Base):
+    def test_shape_comes_before_the_dtype(self):
+        for dtype in (torch.uint16, torch.uint32, torch.uint64):
+            with self.assertRaises(IndexError):
+                torch.ones(2, dtype=dtype).to_sparse_csr()
+            with self.assertRaisesRegex(RuntimeError, "batch"):
+                torch.ones(0, 1, 1, dtype=dtype).to_sparse_csr()
+            with self.assertRaises(NotImplementedError):
+                torch.ones(2, 2, dtype=dtype).to_sparse_csr()
+        with self.assertRaisesRegex(RuntimeError, "batch"):
+            torch.ones(0, 2, 2).to_sparse_bsr((1, 1))
+
     def test_all_pairs(self):
         for dtype in (torch.float32, torch.float64, torch.int64, torch.bool):
             x = pattern(4, 6).to(dtype)
