@@ -71,7 +71,8 @@ class Iterator {
     return *state_->batch;
   }
   pointer operator->() const { return &**this; }
-  bool operator==(const Iterator& o) const { return at_end() && o.at_end() ? true : state_ == o.state_; }
+  // Two iterators with batches left are never compared by them: only the end is looked for.
+  bool operator==(const Iterator& o) const { return state_ == o.state_ || (!o.state_ && at_end()) || (!state_ && o.at_end()); }
   bool operator!=(const Iterator& o) const { return !(*this == o); }
   // Expires with the last copy of the iterator.
   std::weak_ptr<void> watch() const { return state_; }

@@ -393,6 +393,18 @@ TEST(DataLoader, RefusesASecondEpochBesideOneInFlight) {
   EXPECT_EQ(epoch(*loader).size(), 8u);
 }
 
+TEST(DataLoader, IteratorsOfTwoEpochsDifferAndFetchNothingToSaySo) {
+  auto loader = make_data_loader(Numbers(10).map(Stack()), DataLoaderOptions(5));
+  auto first = loader->begin(), second = loader->begin();
+  EXPECT_TRUE(first != second);
+  EXPECT_TRUE(second == second);
+  ++second;
+  EXPECT_TRUE(first != second);
+  EXPECT_TRUE(second != loader->end());
+  ++second;
+  EXPECT_TRUE(second == loader->end() && loader->end() == second);
+}
+
 TEST(DataLoader, OldIteratorsSaySo) {
   auto loader = make_data_loader(Numbers(4).map(Stack()), 1);
   auto old = loader->begin();
