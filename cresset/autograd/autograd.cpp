@@ -4,6 +4,7 @@
 
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/engine.h"
+#include "cresset/base/warning.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -90,6 +91,8 @@ variable_list grad_of_batched(const variable_list& outputs, const variable_list&
 
 void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph, bool create_graph,
               const variable_list& inputs) {
+  if (create_graph)
+    CRESSET_WARN_ONCE("backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd::grad, or reset the gradient");
   const edge_list roots = root_edges("backward", tensors);
   variable_list grads = root_gradients("backward", tensors, grad_tensors, create_graph);
   const edge_list edges = input_edges("backward", inputs, true);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <typeinfo>
 
+#include "cresset/base/warning.h"
 #include "cresset/nn/archive_contents.h"
 #include "cresset/nn/hooks.h"
 #include "cresset/nn/pimpl.h"
@@ -304,6 +305,7 @@ void Module::pretty_print(std::ostream& stream) const { stream << name(); }
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
   check_name("parameter", name);
   if (tensor.defined()) tensor.set_requires_grad(requires_grad);
+  else if (requires_grad) warn(str("register_parameter: requires_grad=true says nothing of '", name, "', which is an undefined tensor"));
   detail::run_registration_hooks(*this, name, tensor, false);
   return parameters_.insert(std::move(name), std::move(tensor));
 }

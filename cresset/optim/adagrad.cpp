@@ -38,6 +38,18 @@ Adagrad::Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOp
   CRESSET_CHECK_VALUE(defaults.weight_decay() >= 0, "Adagrad: invalid weight_decay value ", defaults.weight_decay());
   CRESSET_CHECK_VALUE(defaults.initial_accumulator_value() >= 0, "Adagrad: invalid initial_accumulator_value ", defaults.initial_accumulator_value());
   CRESSET_CHECK_VALUE(defaults.eps() >= 0, "Adagrad: invalid epsilon value ", defaults.eps());
+  for (const auto& group : param_groups_)
+    for (const Tensor& p : group.params()) begin(p, static_cast<const AdagradOptions&>(group.options()));
+}
+
+AdagradParamState& Adagrad::begin(const Tensor& p, const AdagradOptions& options) {
+  auto& state = state_of<AdagradParamState>(p);
+  if (!state.sum().defined()) {
+    NoGradGuard guard;
+    state.sum(detail::zeros_beside(p));
+    (p.is_complex() ? cresset::view_as_real(state.sum()) : state.sum()).fill_(options.initial_accumulator_value());
+  }
+  return state;
 }
 
 std::unique_ptr<OptimizerParamState> Adagrad::make_state() const { return std::make_unique<AdagradParamState>(); }
@@ -54,11 +66,7 @@ Tensor Adagrad::step(LossClosure closure) {
     detail::StepLists<AdagradParamState> l;
     for (const Tensor& p : group.params()) {
       if (!p.grad().defined()) continue;
-      auto& state = state_of<AdagradParamState>(p);
-      if (!state.sum().defined()) {
-        state.sum(detail::zeros_beside(p));
-        (p.is_complex() ? cresset::view_as_real(state.sum()) : state.sum()).fill_(o.initial_accumulator_value());
-      }
+      auto& state = begin(p, o);
       state.step()++;
       l.add(p, &state);
     }

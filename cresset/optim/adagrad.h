@@ -40,6 +40,10 @@ class CRESSET_API Adagrad : public Optimizer {
 
  protected:
   std::unique_ptr<OptimizerParamState> make_state() const override;
+
+ private:
+  // The state of a parameter, whose sums begin with the options' value.
+  AdagradParamState& begin(const Tensor& p, const AdagradOptions& options);
 };
 
 }  // namespace cresset::optim

@@ -89,14 +89,14 @@ std::unique_ptr<OptimizerParamState> LBFGS::make_state() const { return std::mak
 
 Tensor LBFGS::flat_grad() const {
   std::vector<Tensor> parts;
-  for (const Tensor& p : parameters())
+  for (const Tensor& p : param_groups_.front().params())
     parts.push_back(p.grad().defined() ? p.grad().detach().reshape({-1}) : cresset::zeros({p.numel()}, p.options().requires_grad(false)));
   return cresset::cat(parts);
 }
 
 void LBFGS::add_to_params(double step_size, const Tensor& direction) {
   int64_t at = 0;
-  for (Tensor& p : parameters()) {
+  for (Tensor& p : param_groups_.front().params()) {
     p.add_(direction.narrow(0, at, p.numel()).view(p.sizes()), step_size);
     at += p.numel();
   }
@@ -104,11 +104,11 @@ void LBFGS::add_to_params(double step_size, const Tensor& direction) {
 
 std::vector<Tensor> LBFGS::copy_params() const {
   std::vector<Tensor> copies;
-  for (const Tensor& p : parameters()) copies.push_back(p.detach().clone());
+  for (const Tensor& p : param_groups_.front().params()) copies.push_back(p.detach().clone());
   return copies;
 }
 void LBFGS::restore_params(const std::vector<Tensor>& values) {
-  for (size_t i = 0; i < values.size(); i++) parameters()[i].copy_(values[i]);
+  for (size_t i = 0; i < values.size(); i++) param_groups_.front().params()[i].copy_(values[i]);
 }
 
 double LBFGS::evaluate_at(const LossClosure& closure, const std::vector<Tensor>& start, double step_size, const Tensor& direction, Tensor* grad) {
@@ -145,7 +145,7 @@ Tensor LBFGS::step(LossClosure closure) {
                 o.line_search_fn().value_or(""), "'");
   const int64_t max_eval = o.max_eval().value_or(o.max_iter() * 5 / 4);
   // One state for all, kept with the first parameter.
-  auto& state = state_of<LBFGSParamState>(parameters().front());
+  auto& state = state_of<LBFGSParamState>(param_groups_.front().params().front());
 
   const Tensor first_loss = call(closure);
   double loss = first_loss.item<double>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "cresset/base/warning.h"
 #include "cresset/core/uninitialized.h"
 #include "cresset/nn/archive_contents.h"
 #include "cresset/optim/step_lists.h"
@@ -90,7 +91,16 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   param_groups_.push_back(std::move(group));
 }
 
+namespace {
+
+void warn_deprecated(const char* name, const char* instead) {
+  warn(str("optimizer: ", name, "() is deprecated and will be removed; ", instead), WarningKind::deprecation);
+}
+
+}  // namespace
+
 void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
+  warn_deprecated("add_parameters", "use add_param_group()");
   check_new(param_groups_, parameters);
   auto& params = param_groups_.front().params();
   params.insert(params.end(), parameters.begin(), parameters.end());
@@ -111,7 +121,17 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-size_t Optimizer::size() const noexcept {
+const std::vector<Tensor>& Optimizer::parameters() const {
+  warn_deprecated("parameters", "use param_groups()[0].params()");
+  return param_groups_.front().params();
+}
+std::vector<Tensor>& Optimizer::parameters() {
+  warn_deprecated("parameters", "use param_groups()[0].params()");
+  return param_groups_.front().params();
+}
+
+size_t Optimizer::size() const {
+  warn_deprecated("size", "sum over param_groups()");
   size_t count = 0;
   for (const auto& group : param_groups_) count += group.params().size();
   return count;
@@ -163,7 +183,87 @@ void check_shapes(const serialize::InputArchive& state, const Tensor& p, int64_t
 
 }  // namespace
 
+// Files of LibTorch before 1.5: for each entry of the states a list over the parameters, and no options.
+namespace legacy {
+
+struct List {
+  const char* in_file;
+  const char* entry;
+};
+constexpr List kLists[] = {{"step_buffers", "step"}, {"momentum_buffers", "momentum_buffer"}, {"sum_buffers", "sum"}, {"exp_average_buffers", "exp_avg"},
+                           {"exp_average_sq_buffers", "exp_avg_sq"}, {"max_exp_average_sq_buffers", "max_exp_avg_sq"},
+                           {"square_average_buffers", "square_avg"}, {"grad_average_buffers", "grad_avg"}};
+
+std::optional<std::vector<Tensor>> read_list(serialize::InputArchive& archive, const std::string& name) {
+  Tensor size;
+  if (!archive.try_read(name + "/size", size)) return std::nullopt;
+  std::vector<Tensor> list(static_cast<size_t>(size.item<int64_t>()));
+  for (size_t i = 0; i < list.size(); i++) archive.read(name + "/" + std::to_string(i), list[i]);
+  return list;
+}
+
+// L-BFGS has one state for all parameters.
+serialize::OutputArchive read_lbfgs(serialize::InputArchive& archive) {
+  serialize::OutputArchive state;
+  state.write("func_evals", serialize::ArchiveValue(0));
+  state.write("n_iter", serialize::ArchiveValue(0));
+  for (const char* name : {"d", "t", "H_diag", "prev_flat_grad", "prev_loss"}) {
+    Tensor stored;
+    if (archive.try_read(name, stored)) state.write(name, stored);
+  }
+  for (const std::string name : {"old_dirs", "old_stps"}) {
+    const auto list = read_list(archive, name);
+    if (!list) continue;
+    state.write(name + "_size", serialize::ArchiveValue(static_cast<int64_t>(list->size())));
+    for (size_t i = 0; i < list->size(); i++) state.write(name + "_" + std::to_string(i), (*list)[i]);
+  }
+  return state;
+}
+
+// The states as today's files hold them, in the order of the parameters; nothing if the file is none of these.
+std::optional<std::vector<serialize::OutputArchive>> read_states(serialize::InputArchive& archive) {
+  std::vector<serialize::OutputArchive> states;
+  if (read_list(archive, "old_dirs")) {
+    states.push_back(read_lbfgs(archive));
+    return states;
+  }
+  bool found = false, steps = false;
+  for (const List& known : kLists) {
+    const auto list = read_list(archive, known.in_file);
+    if (!list) continue;
+    found = true;
+    if (list->size() > states.size()) states.resize(list->size());
+    const bool is_step = known.in_file == std::string("step_buffers");
+    steps |= is_step;
+    for (size_t i = 0; i < list->size(); i++) {
+      if (is_step) states[i].write(known.entry, serialize::ArchiveValue((*list)[i].item<int64_t>()));
+      else states[i].write(known.entry, (*list)[i]);
+    }
+  }
+  for (auto& state : states)
+    if (!steps) state.write("step", serialize::ArchiveValue(0));
+  return found ? std::optional(std::move(states)) : std::nullopt;
+}
+
+}  // namespace legacy
+
 void Optimizer::load(serialize::InputArchive& archive) {
+  if (const auto states = legacy::read_states(archive)) {
+    warn("optimizer: the file is of the old serialization format, without options; save it again");
+    const std::vector<Tensor>& params = param_groups_.front().params();
+    CRESSET_CHECK_VALUE(states->size() <= params.size(), "optimizer: number of states in the file, got ", states->size(), ", expected at most ", params.size());
+    State fresh;
+    for (size_t i = 0; i < states->size(); i++) {
+      serialize::InputArchive one;
+      one.assign((*states)[i].contents());
+      check_shapes(one, params[i], static_cast<int64_t>(i));
+      auto state = make_state();
+      state->serialize(one);
+      fresh.emplace(params[i].unsafeGetTensorImpl(), std::move(state));
+    }
+    state_ = std::move(fresh);
+    return;
+  }
   serialize::InputArchive groups, states;
   archive.read("param_groups", groups);
   archive.read("state", states);

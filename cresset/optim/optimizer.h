@@ -111,16 +111,16 @@ class CRESSET_API Optimizer {
 
   // Errors: a parameter that is not a leaf, or that is in a group already.
   void add_param_group(const OptimizerParamGroup& param_group);
-  // Appends to the first group.
+  // Appends to the first group. Deprecated, as are parameters() and size(), and warns.
   void add_parameters(const std::vector<Tensor>& parameters);
   // Moves all parameters that have a gradient; returns what the closure returns, if there is one.
   virtual Tensor step(LossClosure closure = nullptr) = 0;
   void zero_grad(bool set_to_none = true);
 
   // Of the first group.
-  const std::vector<Tensor>& parameters() const noexcept { return param_groups_.front().params(); }
-  std::vector<Tensor>& parameters() noexcept { return param_groups_.front().params(); }
-  size_t size() const noexcept;
+  const std::vector<Tensor>& parameters() const;
+  std::vector<Tensor>& parameters();
+  size_t size() const;
   OptimizerOptions& defaults() noexcept { return *defaults_; }
   const OptimizerOptions& defaults() const noexcept { return *defaults_; }
   std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
