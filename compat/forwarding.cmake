@@ -21,3 +21,8 @@ compat_folder(torch/nn/options activation batchnorm conv distance dropout embedd
 compat_folder(torch/nn/utils clip_grad convert_parameters)
 compat_folder(torch/optim serialize)
 compat_folder(torch/serialize input-archive output-archive)
+compat_folder(torch nested)
+compat_folder(torch/csrc/autograd FunctionsManual edge engine function_hook saved_variable)
+compat_folder(torch/csrc/autograd/functions accumulate_grad basic_ops tensor utils)
+compat_folder(torch/csrc/utils memory)
+compat_folder(ATen/native Pow)

@@ -7,6 +7,7 @@
 #include "cresset/data/datasets/chunk.h"
 #include "cresset/data/shuttle.h"
 #include "cresset/nn/all.h"
+#include "cresset/nn/functional_detail.h"
 #include "cresset/optim/all.h"
 #include "cresset/transform/autocast.h"
 #include "cresset/transform/checkpoint.h"
@@ -16,6 +17,7 @@ namespace torch {
 
 using cresset::autocast;
 using cresset::load;
+using cresset::nn::embedding_bag;
 using cresset::save;
 namespace utils {
 using namespace cresset::utils;

@@ -60,16 +60,26 @@ using cresset::ExclusivelyOwned;
 using cresset::Join;
 using cresset::MaybeOwned;
 using cresset::SourceLocation;
-using cresset::warnings::Warning;
-using cresset::warnings::WarningHandler;
 using cresset::warnings::warn;
-namespace WarningUtils = cresset::warnings;
+using std::get;
+using std::get_if;
+using std::holds_alternative;
+using std::monostate;
+using std::to_string;
+using std::variant;
+using std::visit;
+namespace guts {
+using std::to_string;
+}
 }  // namespace c10
 
 namespace cresset::compat {
 // arange(0, 10), which the operators with and without a step would both take.
 template <class Start, class End, class = std::enable_if_t<std::is_arithmetic<Start>::value && std::is_arithmetic<End>::value>>
 Tensor arange(Start start, End end) { return cresset::arange(Scalar(start), Scalar(end), TensorOptions()); }
+
+// A view of the geometry that is given, from where the tensor begins.
+inline Tensor _reshape_alias(const Tensor& self, IntArrayRef size, IntArrayRef stride) { return self.as_strided(size, stride); }
 
 // The operator, which c10's class template of this name hides.
 inline Tensor complex(const Tensor& real, const Tensor& imag) { return make_complex(real, imag); }
@@ -78,6 +88,7 @@ inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) 
 
 namespace at {
 #include "cresset/ops/names.inc"
+using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;
@@ -86,18 +97,37 @@ namespace indexing {
 using namespace cresset::indexing;
 }
 namespace native {
-using cresset::is_nonzero;
+using namespace cresset;
+// Of these the forms with a list of scales.
+inline Tensor _upsample_nearest_exact2d(const Tensor& input, OptionalIntArrayRef output_size, std::optional<ArrayRef<double>> scale_factors) {
+  return upsample_nearest_exact(input, output_size, scale_factors);
+}
+inline Tensor _upsample_bilinear2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners,
+                                      std::optional<ArrayRef<double>> scale_factors) {
+  return upsample_linear(input, output_size, align_corners, scale_factors, true);
+}
+inline Tensor _upsample_bicubic2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners,
+                                     std::optional<ArrayRef<double>> scale_factors) {
+  return upsample_bicubic(input, output_size, align_corners, scale_factors, true);
+}
 }
 // No autograd layer for calls made in their scope, as kernels below it want.
 struct AutoDispatchBelowAutograd {
   cresset::ExcludeLayers guard{cresset::kAutogradLayer};
 };
 using AutoDispatchBelowADInplaceOrView = AutoDispatchBelowAutograd;
-using AutoNonVariableTypeMode = AutoDispatchBelowAutograd;
+struct AutoNonVariableTypeMode : AutoDispatchBelowAutograd {
+  explicit AutoNonVariableTypeMode(bool = true) {
+    CRESSET_WARN_ONCE("AutoNonVariableTypeMode is deprecated; use AutoDispatchBelowAutograd in kernels, and InferenceMode in programs");
+  }
+};
 using TensorBase = cresset::Tensor;
 using c10::MaybeOwned;
 using c10::irange;
 using c10::str;
+// The operator of PyTorch's own tests of arguments that are left out.
+inline Tensor _test_ambiguous_defaults(const Tensor& dummy, int64_t a = 1, int64_t b = 1) { return dummy.new_full({}, a + b); }
+inline Tensor _test_ambiguous_defaults(const Tensor& dummy, int64_t a, std::string_view b) { return dummy.new_full({}, a + static_cast<int64_t>(b.size())); }
 inline bool hasCUDA() { return false; }
 inline bool hasHIP() { return false; }
 inline bool hasMPS() { return false; }
@@ -106,7 +136,9 @@ inline bool hasXPU() { return false; }
 
 namespace torch {
 using c10::str;
+using std::make_unique;
 #include "cresset/ops/names.inc"
+using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
 using cresset::compat::complex_out;

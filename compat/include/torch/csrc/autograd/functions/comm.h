@@ -1,0 +1,3 @@
+#pragma once
+#include "cresset/autograd/comm.h"
+#include "torch/torch.h"
