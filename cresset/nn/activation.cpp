@@ -23,15 +23,7 @@ Tensor leaky_relu(Tensor input, const LeakyReLUFuncOptions& o) {
 }
 Tensor logsigmoid(const Tensor& input) { return cresset::log_sigmoid(input); }
 
-Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& o) {
-  const Tensor gumbels = -cresset::empty_like(logits).requires_grad_(false).exponential_().log();
-  const Tensor soft = ((logits + gumbels) / o.tau()).softmax(o.dim());
-  if (!o.hard()) return soft;
-  const Tensor index = std::get<1>(soft.max(o.dim(), true));
-  const Tensor hard = cresset::zeros_like(logits).requires_grad_(false).scatter_(o.dim(), index, 1.0);
-  // The one-hot sample forward, the gradient of the soft one backward.
-  return hard - soft.detach() + soft;
-}
+Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& o) { return cresset::_gumbel_softmax(logits, o.tau(), o.hard(), o.dim()); }
 
 Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& o) { return cresset::softmax(input, o.dim(), o.dtype()); }
 Tensor softmin(const Tensor& input, const SoftminFuncOptions& o) { return cresset::softmax(-input, o.dim(), o.dtype()); }
@@ -49,8 +41,8 @@ Tensor silu(const Tensor& input) { return cresset::silu(input); }
 Tensor mish(const Tensor& input) { return cresset::mish(input); }
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& o) { return cresset::softplus(input, o.beta(), o.threshold()); }
 Tensor softshrink(const Tensor& input, const SoftshrinkFuncOptions& o) { return cresset::softshrink(input, o.lambda()); }
-Tensor softsign(const Tensor& input) { return input / (input.abs() + 1); }
-Tensor tanhshrink(const Tensor& input) { return input - input.tanh(); }
+Tensor softsign(const Tensor& input) { return cresset::softsign(input); }
+Tensor tanhshrink(const Tensor& input) { return cresset::tanhshrink(input); }
 Tensor threshold(Tensor input, const ThresholdFuncOptions& o) {
   return o.inplace() ? cresset::threshold_(input, o.threshold(), o.value()) : cresset::threshold(input, o.threshold(), o.value());
 }

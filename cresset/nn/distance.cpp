@@ -26,17 +26,10 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilar
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& o) {
-  return (x1 - x2 + o.eps()).norm(o.p(), -1, o.keepdim());
+  return cresset::pairwise_distance(x1, x2, o.p(), o.eps(), o.keepdim());
 }
 
-Tensor pdist(const Tensor& input, double p) {
-  CRESSET_CHECK(input.dim() == 2, "pdist: input must have 2 dimensions, got shape ", input.sizes());
-  const int64_t n = input.size(0);
-  if (n < 2) return input.new_zeros({0});
-  std::vector<Tensor> rows;
-  for (int64_t i = 0; i + 1 < n; i++) rows.push_back((input.narrow(0, i + 1, n - i - 1) - input.narrow(0, i, 1)).norm(p, 1, false));
-  return cresset::cat(rows);
-}
+Tensor pdist(const Tensor& input, double p) { return cresset::pdist(input, p); }
 
 }  // namespace functional
 }  // namespace cresset::nn

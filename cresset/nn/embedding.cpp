@@ -2,7 +2,6 @@
 
 #include <ostream>
 
-#include "cresset/core/batched.h"
 #include "cresset/nn/init.h"
 
 namespace cresset::nn {
@@ -17,20 +16,9 @@ int64_t wrap_padding_idx(const char* name, std::optional<int64_t> index, int64_t
 }
 
 // Scales down, in place, the rows in use whose norm exceeds the limit.
-void renormalise(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
+void renormalise(Tensor weight, const Tensor& indices, double max_norm, double norm_type) {
   NoGradGuard guard;
-  const Tensor used = cresset::zeros({weight.size(0)}, TensorOptions(kBool).device(weight.device())).scatter_(0, indices.reshape({-1}).to(kLong), true);
-  const Tensor norms = weight.norm(norm_type, 1, false);
-  const Tensor scale = cresset::where(used.logical_and(norms > max_norm), max_norm / (norms + 1e-7), cresset::ones_like(norms));
-  weight.detach().mul_(scale.unsqueeze(1));
-}
-
-// Whether the bags' sums may be the product of a sparse matrix with `weight`, which needs no rows picked: there is something to sum, of
-// one dtype, without derivatives, and every index names a row.
-bool multiplies(const Tensor& indices, const Tensor& weight, const Tensor& scale) {
-  if (GradMode::is_enabled() && (weight.requires_grad() || (scale.defined() && scale.requires_grad()))) return false;
-  if (indices.numel() == 0 || as_batched(weight) || !weight.is_floating_point() || (scale.defined() && scale.scalar_type() != weight.scalar_type())) return false;
-  return indices.min().item<int64_t>() >= 0 && indices.max().item<int64_t>() < weight.size(0);
+  cresset::embedding_renorm_(weight, indices, max_norm, norm_type);
 }
 
 template <class Options>
@@ -163,71 +151,22 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
 
 Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& o) {
   const Tensor& weights = o.per_sample_weights();
-  const bool summing = o.mode() == kSum, maximum = o.mode() == kMax;
   CRESSET_CHECK(input.dim() == 1 || input.dim() == 2, "embedding_bag: input must have 1 or 2 dimensions, got shape ", input.sizes());
-  CRESSET_CHECK(!weights.defined() || summing, "embedding_bag: per_sample_weights needs mode kSum");
+  CRESSET_CHECK(!weights.defined() || o.mode() == kSum, "embedding_bag: per_sample_weights needs mode kSum");
   CRESSET_CHECK(!weights.defined() || weights.sizes() == input.sizes(), "embedding_bag: per_sample_weights must have the shape of input, got ",
                 weights.sizes(), " and ", input.sizes());
-  Tensor indices = input, starts = o.offsets();
-  if (input.dim() == 2) {
-    CRESSET_CHECK(!starts.defined(), "embedding_bag: offsets do not go with an input of 2 dimensions");
-    starts = cresset::arange(0, input.size(0), kLong) * input.size(1);
-    indices = input.reshape({-1});
-  } else {
-    CRESSET_CHECK(starts.defined() && starts.dim() == 1, "embedding_bag: an input of 1 dimension needs offsets of 1 dimension");
-  }
-  starts = starts.to(kLong).contiguous();
-  int64_t bags = starts.size(0);
-  if (o.include_last_offset() && input.dim() == 1) {
-    CRESSET_CHECK(bags > 0, "embedding_bag: include_last_offset needs at least one offset");
-    bags -= 1;
-  }
-  const int64_t total = indices.size(0);
-  const int64_t* at = starts.data_ptr<int64_t>();
-  CRESSET_CHECK(bags == 0 || at[0] == 0, "embedding_bag: the first offset must be 0, got ", bags == 0 ? 0 : at[0]);
-  // The bag of every index; bags may be empty.
-  Tensor bag_of = cresset::empty({total}, kLong);
-  int64_t* bag = bag_of.data_ptr<int64_t>();
-  for (int64_t b = 0; b < bags; b++) {
-    const int64_t end = b + 1 < bags ? at[b + 1] : total;
-    CRESSET_CHECK(at[b] <= end && end <= total, "embedding_bag: offsets must rise from 0 to at most ", total);
-    for (int64_t i = at[b]; i < end; i++) bag[i] = b;
-  }
-  if (o.max_norm()) renormalise(weight, indices, *o.max_norm(), o.norm_type());
-  const int64_t padding_idx = wrap_padding_idx("embedding_bag", o.padding_idx(), weight.size(0));
-  if (padding_idx >= 0) {
-    const Tensor kept = indices.ne(padding_idx).nonzero().squeeze(1);
-    indices = indices.index_select(0, kept);
-    bag_of = bag_of.index_select(0, kept);
-  }
-  Tensor scale;
-  if (weights.defined()) {
-    scale = weights.reshape({-1});
-    if (padding_idx >= 0) scale = scale.index_select(0, input.reshape({-1}).ne(padding_idx).nonzero().squeeze(1));
-  }
-  if (!maximum && !o.scale_grad_by_freq() && !o.sparse() && multiplies(indices, weight, scale)) {
-    const Tensor pointers = cresset::cat({cresset::zeros({1}, kLong), cresset::bincount(bag_of, {}, bags).cumsum(0)});
-    const Tensor values = scale.defined() ? scale : cresset::ones({indices.size(0)}, TensorOptions(weight.scalar_type()));
-    const Tensor sums = cresset::_sparse_csr_tensor_unsafe(pointers, indices.to(kLong), values, {bags, weight.size(0)}, TensorOptions(weight.scalar_type())).mm(weight);
-    return summing ? sums : sums / pointers.diff().clamp_min(1).unsqueeze(1).to(sums.scalar_type());
-  }
-  Tensor rows = cresset::embedding(weight, indices, -1, o.scale_grad_by_freq(), o.sparse());
-  if (scale.defined()) rows = rows * scale.unsqueeze(1);
-  const TensorOptions options = rows.options().requires_grad(false);
-  if (maximum) {
-    std::vector<Tensor> maxima;
-    const int64_t* of = bag_of.data_ptr<int64_t>();
-    for (int64_t b = 0, i = 0; b < bags; b++) {
-      const int64_t first = i;
-      while (i < bag_of.size(0) && of[i] == b) i++;
-      maxima.push_back(i > first ? std::get<0>(rows.narrow(0, first, i - first).max(0)) : cresset::zeros({rows.size(1)}, options));
-    }
-    return maxima.empty() ? cresset::zeros({0, rows.size(1)}, options) : cresset::stack(maxima);
-  }
-  const Tensor sums = cresset::zeros({bags, rows.size(1)}, options).index_add(0, bag_of, rows);
-  if (summing) return sums;
-  const Tensor counts = cresset::zeros({bags}, options).index_add(0, bag_of, cresset::ones({bag_of.size(0)}, options));
-  return sums / counts.clamp_min(1).unsqueeze(1);
+  CRESSET_CHECK(input.dim() == 1 || !o.offsets().defined(), "embedding_bag: offsets do not go with an input of 2 dimensions");
+  CRESSET_CHECK(input.dim() == 2 || (o.offsets().defined() && o.offsets().dim() == 1),
+                "embedding_bag: an input of 1 dimension needs offsets of 1 dimension");
+  if (o.max_norm()) renormalise(weight, input, *o.max_norm(), o.norm_type());
+  // Rows of equal lengths begin at multiples of it.
+  const bool rows = input.dim() == 2;
+  const Tensor starts = rows ? cresset::arange(0, input.numel(), std::max<int64_t>(input.size(1), 1), kLong).slice(0, 0, input.size(0)) : o.offsets();
+  const int64_t padding_idx = wrap_padding_idx("embedding_bag", o.padding_idx(), weight.size(0)), mode = o.mode() == kSum ? 0 : o.mode() == kMax ? 2 : 1;
+  std::optional<Tensor> scale;
+  if (weights.defined()) scale = weights.reshape({-1});
+  return std::get<0>(cresset::embedding_bag(weight, input.reshape({-1}), starts, o.scale_grad_by_freq(), mode, o.sparse(), scale,
+                                            o.include_last_offset() && !rows, padding_idx));
 }
 
 }  // namespace functional

@@ -86,13 +86,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
                 input1.sizes(), " and ", input2.sizes());
   CRESSET_CHECK(input1.size(-1) == weight.size(1) && input2.size(-1) == weight.size(2), "bilinear: the last sizes of the inputs must be ",
                 weight.size(1), " and ", weight.size(2), ", got shapes ", input1.sizes(), " and ", input2.sizes());
-  // out[b, k] = sum_ij x[b, i] w[k, i, j] y[b, j]: one product with w, one batched with y.
-  std::vector<int64_t> shape = input1.sizes().vec();
-  shape.back() = weight.size(0);
-  const Tensor x = input1.reshape({-1, input1.size(-1)}), y = input2.reshape({-1, input2.size(-1)});
-  const Tensor xw = x.matmul(weight.permute({1, 0, 2}).reshape({weight.size(1), -1})).view({x.size(0), weight.size(0), weight.size(2)});
-  Tensor out = xw.bmm(y.unsqueeze(2)).view(shape);
-  return bias.defined() ? out + bias : out;
+  return cresset::bilinear(input1, input2, weight, bias);
 }
 
 }  // namespace functional

@@ -39,7 +39,7 @@ inline Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = tru
 }
 // A convolution over time: (T, N, C_in) with a weight (K, C_in, C_out).
 inline Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad = 0) {
-  return cresset::conv1d(input.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, 1, pad).permute({2, 0, 1});
+  return cresset::conv_tbc(input, weight, bias, pad);
 }
 // In place, as their names say.
 inline Tensor rrelu_(Tensor input, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false) {

@@ -167,19 +167,12 @@ Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
 }
 
 Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& o) {
-  CRESSET_CHECK(input.dim() >= 3, "local_response_norm: input must have at least 3 dimensions, got shape ", input.sizes());
-  CRESSET_CHECK(o.size() > 0, "local_response_norm: size must be positive, got ", o.size());
-  // A sliding mean over channels: all positions of a sample as one row of columns.
-  Tensor squares = (input * input).reshape({input.size(0), 1, input.size(1), -1});
-  squares = cresset::pad(squares, {0, 0, o.size() / 2, (o.size() - 1) / 2});
-  const Tensor mean = cresset::avg_pool2d(squares, {o.size(), 1}, 1).view(input.sizes());
-  return input / (mean * o.alpha() + o.k()).pow(o.beta());
+  return cresset::_local_response_norm(input, o.size(), o.alpha(), o.beta(), o.k());
 }
 
 Tensor normalize(const Tensor& input, NormalizeFuncOptions o) {
-  const Tensor norm = input.norm(o.p(), o.dim(), true).clamp_min(o.eps()).expand_as(input);
-  if (!o.out()) return input / norm;
-  cresset::div_out(*o.out(), input, norm);
+  if (!o.out()) return cresset::_normalize(input, o.p(), o.dim(), o.eps());
+  cresset::_normalize_out(*o.out(), input, o.p(), o.dim(), o.eps());
   return *o.out();
 }
 

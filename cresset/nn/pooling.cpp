@@ -15,13 +15,6 @@ std::vector<int64_t> adaptive_size(const Tensor& input, const ExpandingArrayWith
 }
 std::vector<int64_t> adaptive_size(const Tensor&, const ExpandingArray<1>& wanted) { return {(*wanted)[0]}; }
 
-// The p-norm of each window from the mean of its p-th powers.
-Tensor lp_from_average(const Tensor& average, IntArrayRef kernel_size, double norm_type) {
-  int64_t elements = 1;
-  for (int64_t k : kernel_size) elements *= k;
-  return (cresset::sign(average) * cresset::relu(cresset::abs(average))).mul(elements).pow(1.0 / norm_type);
-}
-
 template <size_t D>
 std::vector<int64_t> unpool_size(const Tensor& input, const functional::MaxUnpoolFuncOptions<D>& o) {
   std::vector<int64_t> least;
@@ -40,24 +33,13 @@ std::vector<int64_t> unpool_size(const Tensor& input, const functional::MaxUnpoo
   return sizes;
 }
 
-// Puts each value at its position in a plane of zeros.
+// Of 1 dimension as of 2, one of size 1.
 template <size_t D>
 Tensor unpool(const Tensor& input, const Tensor& indices, const functional::MaxUnpoolFuncOptions<D>& o) {
-  CRESSET_CHECK(indices.scalar_type() == kLong, "max_unpool: indices must be int64, got ", indices.scalar_type());
-  CRESSET_CHECK(indices.sizes() == input.sizes(), "max_unpool: input and indices must have the same shape, got ", input.sizes(), " and ",
-                indices.sizes());
-  std::vector<int64_t> sizes = unpool_size(input, o), shape;
-  int64_t plane = 1;
-  for (int64_t s : sizes) plane *= s;
-  const int64_t batch_dims = input.dim() - static_cast<int64_t>(D);
-  for (int64_t d = 0; d < batch_dims; d++) shape.push_back(input.size(d));
-  const Tensor flat_input = input.flatten(batch_dims), flat_indices = indices.flatten(batch_dims);
-  CRESSET_CHECK(indices.numel() == 0 || (flat_indices.min().item<int64_t>() >= 0 && flat_indices.max().item<int64_t>() < plane),
-                "max_unpool: indices must be in [0, ", plane, ")");
-  std::vector<int64_t> flat_shape = shape;
-  flat_shape.push_back(plane);
-  shape.insert(shape.end(), sizes.begin(), sizes.end());
-  return zeros(flat_shape, input.options().requires_grad(false)).scatter(-1, flat_indices, flat_input).view(shape);
+  const std::vector<int64_t> size = unpool_size(input, o);
+  if constexpr (D == 1) return cresset::max_unpool2d(input.unsqueeze(-2), indices.unsqueeze(-2), {1, size[0]}).squeeze(-2);
+  if constexpr (D == 2) return cresset::max_unpool2d(input, indices, size);
+  if constexpr (D == 3) return cresset::max_unpool3d(input, indices, size, o.stride(), o.padding());
 }
 
 // Pooling over 1 dimension as pooling over 2, where the one-dimensional operator keeps no positions.
@@ -99,18 +81,13 @@ Tensor avg_pool3d(const Tensor& input, const AvgPool3dFuncOptions& o) {
   return cresset::avg_pool3d(input, o.kernel_size(), o.stride(), o.padding(), o.ceil_mode(), o.count_include_pad(), o.divisor_override());
 }
 
-Tensor lp_pool1d(const Tensor& input, const LPPool1dFuncOptions& o) {
-  return lp_from_average(cresset::avg_pool1d(input.pow(o.norm_type()), o.kernel_size(), o.stride(), 0, o.ceil_mode()), o.kernel_size(),
-                         o.norm_type());
-}
-Tensor lp_pool2d(const Tensor& input, const LPPool2dFuncOptions& o) {
-  return lp_from_average(cresset::avg_pool2d(input.pow(o.norm_type()), o.kernel_size(), o.stride(), 0, o.ceil_mode()), o.kernel_size(),
-                         o.norm_type());
-}
-Tensor lp_pool3d(const Tensor& input, const LPPool3dFuncOptions& o) {
-  return lp_from_average(cresset::avg_pool3d(input.pow(o.norm_type()), o.kernel_size(), o.stride(), 0, o.ceil_mode()), o.kernel_size(),
-                         o.norm_type());
-}
+#define CRESSET_DEFINE_LP(D)                                                                                                   \
+  Tensor lp_pool##D##d(const Tensor& input, const LPPool##D##dFuncOptions& o) {                                                \
+    return cresset::lp_pool(input, o.norm_type(), o.kernel_size(), o.stride(), o.ceil_mode());                                 \
+  }
+CRESSET_DEFINE_LP(1)
+CRESSET_DEFINE_LP(2)
+CRESSET_DEFINE_LP(3)
 
 #define CRESSET_DEFINE_ADAPTIVE(D)                                                                                             \
   std::tuple<Tensor, Tensor> adaptive_max_pool##D##d_with_indices(const Tensor& input, const AdaptiveMaxPool##D##dFuncOptions& o) { \

@@ -29,6 +29,7 @@ const CastRow kCastRows[] = {
     {"mse_loss", S, S}, {"nll_loss", S, S}, {"nll_loss2d", S, S}, {"nll_loss_nd", S, S}, {"poisson_nll_loss", S, S},
     {"smooth_l1_loss", S, S}, {"soft_margin_loss", S, S}, {"triplet_margin_loss", S, S}, {"cdist", S, S}, {"prod", S, S},
     {"avg_pool3d", S, A}, {"grid_sampler_2d", S, A}, {"grid_sampler_3d", S, A}, {"max_pool3d", S, A}, {"adaptive_avg_pool3d", S, A},
+    {"max_unpool2d", S, S}, {"max_unpool3d", S, S}, {"fractional_max_pool2d", S, S}, {"fractional_max_pool3d", S, S},
     {"adaptive_max_pool3d", S, A}, {"polar", S, A}, {"quantile", S, A},
     {"nanquantile", S, A}, {"stft", S, A}, {"trace", S, A}, {"view_as_complex", S, A}, {"cholesky", S, A},
     {"cholesky_inverse", S, A}, {"cholesky_solve", S, A}, {"inverse", S, A}, {"lu_solve", S, A}, {"orgqr", S, A}, {"ormqr", S, A},

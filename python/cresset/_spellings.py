@@ -5,44 +5,10 @@ import _cresset as _extension
 import cresset as _torch
 
 from . import Tensor as _Tensor
-from . import _operators as _ops
 
 
 class AcceleratorError(RuntimeError):
     """Error of an accelerator while it computes; there is none here that could."""
-
-
-def conv_tbc(input, weight, bias, pad=0):
-    """A convolution of (T, N, C) with kernels (K, C, out) along the first dimension; see `nn.functional.conv_tbc`.
-
-    >>> torch.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
-    torch.Size([4, 2, 4])
-    """
-    return _torch.nn.functional.conv_tbc(input, weight, bias, pad)
-
-
-def affine_grid_generator(theta, size, align_corners):
-    """`nn.functional.affine_grid`.
-
-    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), True).shape
-    torch.Size([1, 2, 2, 2])
-    """
-    return _torch.nn.functional.affine_grid(theta, size, align_corners)
-
-
-def embedding_renorm_(weight, indices, max_norm, norm_type):
-    """Scales, in place, those rows of a matrix that are named and whose norm is larger than `max_norm`.
-
-    >>> torch.embedding_renorm_(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), torch.tensor([0]), 1.0, 2.0).round(decimals=3)
-    tensor([[0.6000, 0.8000],
-            [6.0000, 8.0000]])
-    """
-    with _torch.no_grad():
-        rows = indices.reshape(-1).unique()
-        found = weight.detach()[rows]
-        norms = _ops["linalg_vector_norm"](found, norm_type, [1], True)
-        weight.detach()[rows] = _torch.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found)
-    return weight
 
 
 def view_as_real_copy(input, *, out=None):

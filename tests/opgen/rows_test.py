@@ -211,7 +211,7 @@ class TestRepository(unittest.TestCase):
         rows = load(list((Path(__file__).parents[2] / "ops").glob("*.toml")))
         counts = counts_of(rows)
         self.assertLessEqual(counts["primitive pointwise"], 160)
-        self.assertLessEqual(counts["primitive other"], 160)
+        self.assertLessEqual(counts["primitive other"], 200)
         # Without a derivative, as in PyTorch: the different elements, scattering by a product, Bunch and Kaufman's factors, the derivative of a sample by its parameters, and of
         # the special functions Bessel's, Airy's, the orthogonal polynomials.
         self.assertLessEqual(counts_of([row for row in rows if row.family != "special"]).get("gradient not_implemented", 0), 7)

@@ -329,3 +329,14 @@ def native_batch_norm_backward(grad, x, weight, running_mean, running_var, save_
 
 
 EPS = 1e-5  # of the statistics in the samples
+
+
+def normalize(x, p, dim, eps):
+    lengths = np.sum(np.abs(x) ** p, axis=tuple(dim), keepdims=True) ** (1 / p)
+    return (x / np.maximum(lengths, eps)).astype(x.dtype)
+
+
+def local_response_norm(x, size, alpha, beta, k):
+    before, channels = size // 2, x.shape[1]
+    sums = [np.sum(x[:, max(c - before, 0) : max(c - before + size, 0)] ** 2, axis=1) / size for c in range(channels)]
+    return (x / (np.stack(sums, 1) * alpha + k) ** beta).astype(x.dtype)

@@ -286,3 +286,17 @@ def native_batch_norm_backward(source):
         kept = [None if v is None else v.copy() for v in (mean, var)]
         _, save_mean, save_rstd = references.native_batch_norm(np.array(x), weight, bias, mean, var, training, momentum, eps)
         yield (source.array(*x.shape), x, weight, *kept, save_mean, save_rstd, training, eps), {}
+
+
+def normalize(source):
+    for x in _some(source, 3, 4):
+        for p in (2.0, 1.0, 3.0):
+            yield (x, p, [1], 1e-9), {}
+    yield (source.array(2, 3, 4), 2.0, [0, 2], 1e-9), {}
+
+
+def local_response_norm(source):
+    for shape in [(2, 5, 3), (1, 3, 2, 2)]:
+        for x in _some(source, *shape):
+            for size in (1, 2, 3):
+                yield (x, size, 0.5, 0.75, 1.0), {}

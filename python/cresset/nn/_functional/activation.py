@@ -181,12 +181,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     >>> F.gumbel_softmax(torch.zeros(5, 3), hard=True).sum(1).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
     """
-    noise = -torch.empty_like(logits, memory_format=torch.contiguous_format).exponential_().log()
-    soft = ops["softmax"]((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    place = soft.max(dim, keepdim=True)[1]
-    return torch.zeros_like(logits, memory_format=torch.contiguous_format).scatter_(dim, place, 1.0) - soft.detach() + soft
+    return ops["_gumbel_softmax"](logits, tau, hard, dim)
 
 
 # ---- dropout --------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,10 @@
 """Attention with several heads, as one function."""
 
-import math
 import warnings
 
 import cresset as torch
 
 from ... import _operators as ops
-from .activation import dropout
 
 
 def _canonical_mask(mask, mask_name, other_type=None, other_name="", target_type=torch.float32, check_other=True):
@@ -42,17 +40,6 @@ def _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads):
         if dims == 2 and attn_mask.dim() == 3 and tuple(attn_mask.shape) != expected:
             raise AssertionError(f"expected attn_mask of shape {expected}, got {tuple(attn_mask.shape)}")
     return dims == 3
-
-
-def _projected(q, k, v, in_proj_weight, in_proj_bias, separate):
-    linear = ops["linear"]
-    if separate is not None:
-        biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        return [linear(x, w, b) for x, w, b in zip((q, k, v), separate, biases, strict=True)]
-    if q is k and k is v:
-        return linear(q, in_proj_weight, in_proj_bias).chunk(3, -1)
-    biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-    return [linear(x, w, b) for x, w, b in zip((q, k, v), in_proj_weight.chunk(3), biases, strict=True)]
 
 
 def multi_head_attention_forward(
@@ -96,63 +83,29 @@ def multi_head_attention_forward(
             raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
-    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, separate)
     if attn_mask is not None:
         expected = (length, source) if attn_mask.dim() == 2 else (batch * num_heads, length, source)
         if tuple(attn_mask.shape) != expected:
             raise RuntimeError(f"the shape of the {attn_mask.dim()}D attn_mask is {tuple(attn_mask.shape)}, but should be {expected}")
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.dim() == 2 else attn_mask
-    masks = [attn_mask, key_padding_mask]
-
-    def widen():
-        return [None if m is None else ops["constant_pad_nd"](m, [0, 1]) for m in masks]
-
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value")
-        k, v = torch.cat([k, bias_k.repeat(1, batch, 1)]), torch.cat([v, bias_v.repeat(1, batch, 1)])
-        masks = widen()
     elif (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k and bias_v go together")
-    q = q.reshape(length, batch * num_heads, head).transpose(0, 1)
-    k, v = (
-        given if given is not None else t.reshape(t.shape[0], batch * num_heads, head).transpose(0, 1)
-        for t, given in ((k, static_k), (v, static_v))
-    )
     for name, given in (("static_k", static_k), ("static_v", static_v)):
         if given is not None and (given.shape[0] != batch * num_heads or given.shape[2] != head):
             raise AssertionError(f"expecting {name} of {batch * num_heads} × S × {head}, but got {tuple(given.shape)}")
-    if add_zero_attn:
-        zeros = k.new_zeros((batch * num_heads, 1, head))
-        k, v = torch.cat([k, zeros], 1), torch.cat([v, zeros], 1)
-        masks = widen()
-    source = k.shape[1]
-    attn_mask, key_padding_mask = masks
-    if key_padding_mask is not None:
-        if tuple(key_padding_mask.shape) != (batch, source):
-            raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {tuple(key_padding_mask.shape)}")
-        padding = key_padding_mask.reshape(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
-        attn_mask = padding if attn_mask is None else attn_mask + padding
-    p = dropout_p if training else 0.0
-    if need_weights:
-        if is_causal and attn_mask is None:
-            raise AssertionError("is_causal with weights needs attn_mask")
-        scaled = q * math.sqrt(1.0 / head)
-        scores = torch.bmm(scaled, k.transpose(-2, -1)) if attn_mask is None else torch.baddbmm(attn_mask, scaled, k.transpose(-2, -1))
-        weights = ops["softmax"](scores, -1)
-        weights = dropout(weights, p) if p > 0.0 else weights
-        out = torch.bmm(weights, v).transpose(0, 1).reshape(length * batch, embed)
-        out = ops["linear"](out, out_proj_weight, out_proj_bias)
-        out = out.view(length, batch, out.shape[-1])
-        weights = weights.view(batch, num_heads, length, source)
-        weights = weights.mean(1) if average_attn_weights else weights
-        return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
-    if attn_mask is not None:
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(batch, num_heads, attn_mask.shape[1], source)
-    q, k, v = (t.reshape(batch, num_heads, t.shape[1], head) for t in (q, k, v))
-    out = ops["scaled_dot_product_attention"](q, k, v, attn_mask, p, is_causal)
-    out = out.permute(2, 0, 1, 3).reshape(length * batch, embed)
-    out = ops["linear"](out, out_proj_weight, out_proj_bias)
-    out = out.view(length, batch, out.shape[-1])
-    return (out if batched else out.squeeze(1)), None
+    source = source if static_k is None else static_k.shape[1]
+    if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, source):
+        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {tuple(key_padding_mask.shape)}")
+    if need_weights and is_causal and attn_mask is None:
+        raise AssertionError("is_causal with weights needs attn_mask")
+    weight = None if use_separate_proj_weight else in_proj_weight
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (None, None, None)
+    out, weights = ops["_multi_head_attention"](
+        query, key, value, num_heads, weight, in_proj_bias, *separate, bias_k, bias_v, static_k, static_v, add_zero_attn, dropout_p if training else 0.0,
+        out_proj_weight, out_proj_bias, key_padding_mask, attn_mask, is_causal, need_weights, average_attn_weights,
+    )  # fmt: skip
+    if batched:
+        return out, weights
+    return out.squeeze(1), None if weights is None else weights.squeeze(0)

@@ -43,48 +43,6 @@ def assert_int_or_pair(arg, arg_name, message):
         raise AssertionError(message.format(arg_name))
 
 
-def _groups(count, offs):
-    if offs.dtype != torch.int32:
-        raise RuntimeError(f"grouped_mm: Offsets have to be int32, got {offs.dtype}")
-    if offs.dim() != 1:
-        raise RuntimeError(f"grouped_mm: offs has to be 1-d, got shape {tuple(offs.shape)}")
-    ends = offs.tolist()
-    if not ends:
-        raise RuntimeError("grouped_mm: offs is empty")
-    starts = [0, *ends[:-1]]
-    if any(start > end for start, end in zip(starts, ends)) or ends[-1] > count:
-        raise RuntimeError(f"grouped_mm: offs must ascend up to at most {count}, got {ends}")
-    return list(zip(starts, ends))
-
-
-def _grouped(name, mat_a, mat_b, offs, product):
-    """product(a, b, group) over the groups of two matrices or stacks of them."""
-    if mat_a.dim() not in (2, 3) or mat_b.dim() not in (2, 3):
-        raise RuntimeError(f"{name}: both matrices have to be 2- or 3-d, got shapes {tuple(mat_a.shape)} and {tuple(mat_b.shape)}")
-    if (offs is not None) != (mat_a.dim() == 2 or mat_b.dim() == 2):
-        raise RuntimeError(f"{name}: Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
-    if mat_a.shape[-1] != mat_b.shape[-2]:
-        raise RuntimeError(f"{name}: contraction dimension of mat_a and mat_b must match, got shapes {tuple(mat_a.shape)} and {tuple(mat_b.shape)}")
-    if mat_a.dim() == 3 and mat_b.dim() == 3:
-        if len(mat_a) != len(mat_b):
-            raise RuntimeError(f"{name}: batched dimension has to match, got shapes {tuple(mat_a.shape)} and {tuple(mat_b.shape)}")
-        return torch.stack([product(a, b, i) for i, (a, b) in enumerate(zip(mat_a, mat_b))])
-    along = mat_a.shape[1] if mat_a.dim() == mat_b.dim() else mat_a.shape[0] if mat_a.dim() == 2 else mat_b.shape[1]
-    groups = _groups(along, offs)
-    stack = mat_b if mat_b.dim() == 3 else mat_a if mat_a.dim() == 3 else None
-    if stack is not None and len(stack) != len(groups):
-        raise RuntimeError(f"{name}: matrix batch sizes have to match, got {len(stack)} matrices and {len(groups)} offsets")
-    if stack is None:
-        return torch.stack([product(mat_a[:, s:e], mat_b[s:e], i) for i, (s, e) in enumerate(groups)])
-    if stack is mat_b:
-        parts = [product(mat_a[s:e], mat_b[i], i) for i, (s, e) in enumerate(groups)]
-        rest = mat_a.shape[0] - groups[-1][1]
-        return torch.cat([*parts, parts[0].new_zeros(rest, mat_b.shape[2])]) if rest else torch.cat(parts)
-    parts = [product(mat_a[i], mat_b[:, s:e], i) for i, (s, e) in enumerate(groups)]
-    rest = mat_b.shape[1] - groups[-1][1]
-    return torch.cat([*parts, parts[0].new_zeros(mat_a.shape[1], rest)], 1) if rest else torch.cat(parts, 1)
-
-
 def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
     """Products of several pairs of matrices: of stacks (G, M, K) and (G, K, N), or with one or both 2-d, whose groups end at `offs`.
 
@@ -102,15 +60,7 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
             [2., 2.],
             [2., 2.]])
     """
-    if mat_a.dtype not in (torch.float32, torch.bfloat16, torch.float16):
-        raise RuntimeError(f"grouped_mm: Expected mat_a to be Float32, BFloat16 or Float16 matrix, got {mat_a.dtype}")
-    if mat_b.dtype != mat_a.dtype:
-        raise RuntimeError(f"grouped_mm: expected matrices of one dtype, got {mat_a.dtype} and {mat_b.dtype}")
-    if bias is not None:
-        raise RuntimeError("grouped_mm: Bias not supported yet")
-    if out_dtype not in (None, mat_a.dtype):
-        raise RuntimeError(f"grouped_mm: Grouped gemm output dtype must match `mat_a` dtype, got {out_dtype} and {mat_a.dtype}")
-    return _grouped("grouped_mm", mat_a, mat_b, offs, lambda a, b, group: a @ b)
+    return ops["_grouped_mm"](mat_a, mat_b, offs, bias, out_dtype)
 
 
 def _single(name, value):
@@ -171,23 +121,8 @@ def scaled_grouped_mm(mat_a, mat_b, scale_a, scale_recipe_a, scale_b, scale_reci
     """
     if _check_scaling("scaled_grouped_mm", (scale_recipe_a, scale_recipe_b), (swizzle_a, swizzle_b), contraction_dim) != ScalingType.RowWise:
         raise ValueError("scaled_grouped_mm: scales are RowWise")
-    if bias is not None:
-        raise RuntimeError("scaled_grouped_mm: Bias not supported yet")
-    if mat_a.element_size() != 1 or mat_b.element_size() != 1:
-        raise RuntimeError(f"scaled_grouped_mm: expected float8 matrices, got {mat_a.dtype} and {mat_b.dtype}")
     scale_a, scale_b = _single("scaled_grouped_mm", scale_a), _single("scaled_grouped_mm", scale_b)
-    groups = len(mat_a) if mat_a.dim() == 3 else len(mat_b) if mat_b.dim() == 3 else len(offs) if offs is not None else 0
-    both = mat_a.dim() == mat_b.dim() == 2
-    wanted_a = (mat_a.shape[0] * groups,) if both else mat_a.shape[:-1]
-    wanted_b = (mat_b.shape[1] * groups,) if both else (*mat_b.shape[:-2], mat_b.shape[-1])
-    if scale_a.shape != torch.Size(wanted_a) or scale_b.shape != torch.Size(wanted_b):
-        raise RuntimeError(f"scaled_grouped_mm: expected scales of shapes {tuple(wanted_a)} and {tuple(wanted_b)}, got {tuple(scale_a.shape)} and {tuple(scale_b.shape)}")
-    if both:
-        scale_a, scale_b = scale_a.view(groups, -1, 1), scale_b.view(groups, 1, -1)
-        plain = _grouped("scaled_grouped_mm", mat_a.float(), mat_b.float(), offs, lambda a, b, group: a @ b)
-        return (plain * scale_a * scale_b).to(output_dtype)
-    a, b = mat_a.float() * scale_a.unsqueeze(-1), mat_b.float() * scale_b.unsqueeze(-2)
-    return _grouped("scaled_grouped_mm", a, b, offs, lambda a, b, group: a @ b).to(output_dtype)
+    return ops["_scaled_grouped_mm"](mat_a, mat_b, scale_a, scale_b, offs, bias, None, output_dtype, use_fast_accum)
 
 
 def affine_grid(theta, size, align_corners=None):
@@ -219,15 +154,4 @@ def affine_grid(theta, size, align_corners=None):
         warnings.warn("affine_grid: align_corners is False unless it is given", stacklevel=3)
     if align_corners and min(size[2:]) == 1:
         warnings.warn("affine_grid: with align_corners=True an output of one pixel lies in the middle", stacklevel=3)
-    ones = torch.ones((*size[2:], 1), dtype=theta.dtype, device=theta.device)
-    axes = [_centres(extent, bool(align_corners), theta) for extent in reversed(size[2:])]  # x, y, z
-    columns = [axis.view(-1, *[1] * i).expand(size[2:]).unsqueeze(-1) for i, axis in enumerate(axes)]
-    points = torch.cat([*columns, ones], -1).view(1, -1, n + 1).expand(size[0], -1, -1)
-    return (points @ theta.mT).view(size[0], *size[2:], n)
-
-
-def _centres(extent, aligned, like):
-    if extent == 1:
-        return torch.zeros(1, dtype=like.dtype, device=like.device)
-    places = torch.linspace(-1, 1, extent, dtype=like.dtype, device=like.device)
-    return places if aligned else places * (extent - 1) / extent
+    return ops["affine_grid_generator"](theta, size, bool(align_corners))

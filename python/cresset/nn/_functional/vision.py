@@ -1,13 +1,10 @@
 """Convolution, pooling, padding, patches and resizing."""
 
-import math
 import warnings
 
-import _cresset
 import cresset as torch
 
 from ... import _operators as ops
-from ...amp._state import in_float32 as _in_float32
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (ops[f"conv_transpose{n}d"] for n in (1, 2, 3))
 conv1d, conv2d, conv3d = (ops[f"conv{n}d"] for n in (1, 2, 3))
@@ -39,7 +36,7 @@ def conv_tbc(input, weight, bias, pad=0):
     >>> F.conv_tbc(torch.ones(5, 2, 3), torch.ones(2, 3, 4), torch.zeros(4)).shape
     torch.Size([4, 2, 4])
     """
-    return ops["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)
+    return ops["conv_tbc"](input, weight, bias, pad)
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -118,7 +115,6 @@ def _pooling(n):
         kernel = _all(kernel_size, n)
         return ops["lp_pool"](input, norm_type, kernel, kernel if stride is None else _all(stride, n), ceil_mode)
 
-    @_in_float32
     def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         kernel, sides = _all(kernel_size, n), _all(padding, n)
         steps = kernel if stride is None else _all(stride, n)
@@ -136,14 +132,9 @@ def _pooling(n):
             for d, (size, expected, step) in enumerate(zip(output_size, usual, steps, strict=True)):
                 if not expected - step < size < expected + step:
                     raise ValueError(f"max_unpool{n}d: output_size[{d}] should be between {expected - step} and {expected + step}, got {size}")
-        flat, where = input.flatten(-n), indices.flatten(-n)
-        room = math.prod(output_size)
-        every = _cresset.innermost_value(where)
-        if where.numel() and not where._lacks_data and not 0 <= int(every.min()) <= int(every.max()) < room:
-            raise RuntimeError(f"max_unpool{n}d: an index lies outside of the output of {room} elements")
-        result = flat.new_zeros((*flat.shape[:-1], room)).scatter(-1, where, flat).unflatten(-1, output_size)
-        last = n == 2 and input.dim() == 4 and not input.is_meta and input.is_contiguous(memory_format=torch.channels_last) and not input.is_contiguous()
-        return result.contiguous(memory_format=torch.channels_last) if last else result
+        if n == 1:
+            return ops["max_unpool2d"](input.unsqueeze(-2), indices.unsqueeze(-2), [1, *output_size]).squeeze(-2)
+        return ops["max_unpool2d"](input, indices, output_size) if n == 2 else ops["max_unpool3d"](input, indices, output_size, steps, sides)
 
     return (
         _described(max_pool, f"max_pool{n}d", f"""The largest value of every window of {sizes}; with return_indices where it was.
@@ -189,7 +180,6 @@ for _n in (1, 2, 3):
 
 
 def _fractional(n):
-    @_in_float32
     def fractional_max_pool(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         if output_size is None and output_ratio is None:
             raise ValueError(f"fractional_max_pool{n}d: expected an output_size or an output_ratio, got none")
@@ -200,33 +190,10 @@ def _fractional(n):
             ratio = [output_ratio] * n if isinstance(output_ratio, float) else list(output_ratio)
             output_size = [int(size * r) for size, r in zip(sizes, ratio, strict=True)]
         wanted = _all(output_size, n)
-        batched = input if input.dim() == n + 2 else input.unsqueeze(0)
-        planes = batched.shape[:2]
-        device = input.device
-        samples = torch.rand((*planes, n), dtype=input.dtype, device=device) if _random_samples is None else _random_samples[: planes[0]]
-        flat_index = samples.new_zeros((*planes, *[1] * n, *[1] * n), dtype=torch.int64)
-        for d in range(n):
-            size, out, k = sizes[d], wanted[d], kernel[d]
-            if not 0 < k <= size or out + k - 1 > size:
-                raise RuntimeError(f"fractional_max_pool{n}d: a window of {k} and an output of {out} do not fit a size of {size}")
-            sample = samples[..., d if n == 3 else n - 1 - d].to(input.dtype).unsqueeze(-1)
-            starts = samples.new_full((*planes, out), size - k, dtype=torch.int64)
-            if out > 1:
-                alpha = (size - k) / (out - 1)
-                steps = torch.arange(out - 1, dtype=input.dtype, device=device)
-                starts[..., :-1] = ((steps + sample) * alpha).to(torch.int64) - (sample * alpha).to(torch.int64)
-            shape = [1] * (2 * n)
-            shape[d] = out
-            offset = torch.arange(k, device=device).reshape([k if i == n + d else 1 for i in range(2 * n)])
-            flat_index = flat_index * size + starts.reshape(*planes, *shape) + offset
-        flat = batched.flatten(2)
-        flat_index = flat_index.expand(*planes, *wanted, *kernel).reshape(*planes, math.prod(wanted), math.prod(kernel))
-        windows = flat.gather(2, flat_index.flatten(2)).reshape(flat_index.shape)
-        values, which = windows.max(3)
-        indices = flat_index.gather(3, which.unsqueeze(3)).squeeze(3)
-        values, indices = (t.unflatten(2, wanted) for t in (values, indices))
-        if input.dim() == n + 1:
-            values, indices = values.squeeze(0), indices.squeeze(0)
+        if _random_samples is None:
+            batch = input.shape[0] if input.dim() == n + 2 else 1
+            _random_samples = torch.rand((batch, input.shape[-n - 1], n), dtype=input.dtype, device=input.device)
+        values, indices = ops[f"fractional_max_pool{n}d"](input, kernel, wanted, _random_samples)
         return (values, indices) if return_indices else values
 
     return _described(fractional_max_pool, f"fractional_max_pool{n}d", f"""The largest value of windows whose places are drawn so that the output has
@@ -310,18 +277,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise ValueError("interpolate: recompute_scale_factor goes with scale_factor, got a size.")
     if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
         raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
-    if scales is not None and (mode == "area" or recompute_scale_factor):
-        size, scales = [math.floor(s * f) for s, f in zip(input.shape[2:], scales, strict=True)], None
     if n not in (1, 2, 3):
         raise NotImplementedError(f"interpolate: expected an input of 3, 4 or 5 dimensions (got {input.dim()}D)")
-    if mode == "area":
-        return ops[f"adaptive_avg_pool{n}d"](input, size)
-    if mode in ("nearest", "nearest-exact"):
-        return ops["upsample_nearest" + ("_exact" if mode != "nearest" else "")](input, size, scales)
-    dims = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}.get(mode)
-    if dims != n:
-        raise NotImplementedError(f"interpolate: mode {mode} does not go with an input of {input.dim()} dimensions")
-    return ops["upsample_bicubic" if mode == "bicubic" else "upsample_linear"](input, size, bool(align_corners), scales, antialias)
+    return ops["_interpolate"](input, size, scales, mode, bool(align_corners), bool(recompute_scale_factor), antialias)
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):

@@ -45,11 +45,18 @@ class SDPBackend(_enum.Enum):
 _SWITCHES = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION: "mem_efficient", SDPBackend.MATH: "math", SDPBackend.CUDNN_ATTENTION: "cudnn"}
 
 
+def _attends(function, args):
+    """Whether a call comes to the kernels: several heads do unless they give their weights."""
+    if function is _operators["_multi_head_attention"]:
+        return not args[20]
+    return function is _operators["scaled_dot_product_attention"]
+
+
 class _NoKernel(_Mode):
     """While it is active, attention has no kernel that may serve it."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function is _operators["scaled_dot_product_attention"]:
+        if _attends(function, args):
             if WARN_FOR_UNFUSED_KERNELS:
                 _warnings.warn("attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION", stacklevel=3)
             raise RuntimeError(
