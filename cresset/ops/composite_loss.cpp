@@ -163,7 +163,7 @@ Tensor _multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, co
 }
 
 Tensor _gaussian_nll_loss(const Tensor& self, const Tensor& target, const Tensor& var, bool full, double eps, int64_t reduction) {
-  CRESSET_CHECK_VALUE(!(var < 0).any().item<bool>(), "gaussian_nll_loss: var has negative entries");
+  CRESSET_CHECK_VALUE(!(physical(var) < 0).any().item<bool>(), "gaussian_nll_loss: var has negative entries");
   Tensor v = var;
   if (v.sizes() != self.sizes()) {
     const int64_t kept = self.dim() - 1;
