@@ -45,7 +45,7 @@ namespace composite {
 
 Tensor _bag_sums_backward(const Tensor& grad, const Tensor& values, const Tensor& ends, const Tensor& index, int64_t rows) {
   if (!layer_state().grad_mode && !as_batched(grad)) return bag_matrix(values, ends, index, rows).t().mm(grad);
-  // What may be differentiated again keeps to dense rows.
+  // A gradient that may be differentiated again keeps to dense rows.
   const Tensor each = grad.index_select(0, cresset::repeat_interleave(ends.diff())) * values.unsqueeze(1);
   return cresset::embedding_dense_backward(each, index, rows, -1, false);
 }

@@ -11,7 +11,7 @@ namespace {
 
 bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
-// What is added to scores: minus infinity where a mask of bools is true.
+// Added to scores: minus infinity where a mask of bools is true.
 Tensor additive(const std::optional<Tensor>& mask, const Tensor& like) {
   if (!given(mask) || is_floating_type(mask->scalar_type())) return mask.value_or(Tensor());
   const TensorOptions options = TensorOptions(like.scalar_type()).device(mask->device());

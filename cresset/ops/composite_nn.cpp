@@ -1,4 +1,4 @@
-// What layers compute, as composites: normalisation, resizing, grids, noise, and pooling by given places.
+// Layers as composites: normalisation, resizing, grids, noise, and pooling by given places.
 
 #include <cmath>
 
