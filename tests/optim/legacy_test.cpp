@@ -1,4 +1,4 @@
-// What optimizers keep for LibTorch's older programs: files from before 1.5, methods that are gone there, states from the start.
+// Kept for older programs of LibTorch: files from before 1.5, methods that are gone there, states from the start.
 
 #include <gtest/gtest.h>
 
