@@ -184,7 +184,7 @@ class Refusals(unittest.TestCase):
                 refused()
 
     def test_bytes_that_do_not_fit(self):
-        with self.assertRaisesRegex(ValueError, "multiple"):
+        with self.assertRaisesRegex(ValueError, "whole elements"):
             torch.FloatStorage.from_buffer(bytearray(7), "native")
         with self.assertRaisesRegex(RuntimeError, "dtype"):
             torch.TypedStorage(dtype="float")
