@@ -35,7 +35,7 @@ def _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads):
         raise AssertionError(f"for a {dims}-D query expected key_padding_mask to be None or {dims - 1}-D, got {key_padding_mask.dim()}-D")
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
-            raise AssertionError(f"expected attn_mask to be None, 2-D or 3-D, got {attn_mask.dim()}-D")
+            raise AssertionError(f"attn_mask: expected 2 or 3 dimensions, got {attn_mask.dim()}")
         expected = (num_heads, query.shape[0], key.shape[0])
         if dims == 2 and attn_mask.dim() == 3 and tuple(attn_mask.shape) != expected:
             raise AssertionError(f"expected attn_mask of shape {expected}, got {tuple(attn_mask.shape)}")
@@ -78,11 +78,9 @@ def multi_head_attention_forward(
     head = embed // num_heads
     if head * num_heads != embed:
         raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
-    elif key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    shared = 2 if use_separate_proj_weight else 3  # with weights of their own, the last sizes may differ
+    if key.shape[:shared] != value.shape[:shared]:
+        raise AssertionError(f"expected key and value of equal sizes in the first {shared} dimensions, got {tuple(key.shape)} and {tuple(value.shape)}")
     if attn_mask is not None:
         expected = (length, source) if attn_mask.dim() == 2 else (batch * num_heads, length, source)
         if tuple(attn_mask.shape) != expected:
