@@ -1,2 +1,3 @@
 #pragma once
+#include "torch/detail/dispatch_keys.h"
 #include "torch/detail/library.h"

@@ -1,9 +1,9 @@
 #pragma once
 // Registering and calling ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }, c10::Dispatcher, stacks.
 
+#include "c10/core/CompileTimeFunctionPointer.h"
 #include "cresset/dispatch/dispatcher.h"
 #include "cresset/dispatch/stack.h"
-#include "torch/detail/dispatch_keys.h"
 #include "torch/detail/tensor.h"
 
 namespace c10 {
@@ -67,6 +67,5 @@ inline c10::OperatorName parseName(const std::string& text) { return cresset::di
 #define TORCH_LIBRARY_IMPL(ns, key, m) CRESSET_LIBRARY_IMPL(ns, key, m)
 #define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::string(), __FILE__, __LINE__)
 #define MAKE_TORCH_LIBRARY_IMPL(ns, k) torch::Library(torch::Library::IMPL, #ns, std::string(#k), __FILE__, __LINE__)
-#define TORCH_FN(function) &function
 #define TORCH_SELECTIVE_NAME(name) name
 #define TORCH_SELECTIVE_SCHEMA(schema) schema
