@@ -12,7 +12,7 @@
 
 namespace cresset {
 
-// What a type of devices does for guards.
+// The services of a type of devices that guards call.
 struct CRESSET_API DeviceGuardImplInterface {
   virtual ~DeviceGuardImplInterface();
   virtual DeviceType type() const = 0;

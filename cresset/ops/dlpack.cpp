@@ -17,7 +17,7 @@ DLDataType type_of(ScalarType t) {
   return {code, static_cast<uint8_t>(element_size(t) * 8), 1};
 }
 
-// What stays while the structure is with others: the memory, which may not move, and the geometry at the time.
+// Kept while the structure is with others: the memory, which may not move, and the geometry at the time.
 template <class Managed>
 struct Exported {
   explicit Exported(const Tensor& t) : tensor(t.detach()), shape(t.sizes().vec()), strides(t.strides().vec()) {
