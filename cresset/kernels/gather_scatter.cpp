@@ -7,7 +7,7 @@
 #include "cresset/kernels/common/index_check.h"
 #include "cresset/kernels/common/index_tables.h"
 #include "cresset/kernels/index.h"
-#include "cresset/kernels/pointwise.h"
+#include "cresset/kernels/pointwise_kernels.h"
 
 namespace cresset::kernels {
 

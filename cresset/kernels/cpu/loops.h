@@ -232,5 +232,6 @@ struct Loops {
   static constexpr Loop all[] = {CRESSET_FOR_EACH_DTYPE(CRESSET_PICK)};
 #undef CRESSET_PICK
 };
+#define CRESSET_LOOPS(name, Expr) template struct Loops<expr::Expr>;
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,19 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Relu>;
-template struct Loops<expr::LeakyRelu>;
-template struct Loops<expr::Threshold>;
-template struct Loops<expr::Elu>;
-template struct Loops<expr::Gelu>;
-template struct Loops<expr::GeluTanh>;
-template struct Loops<expr::Silu>;
-template struct Loops<expr::Mish>;
-template struct Loops<expr::Hardsigmoid>;
-template struct Loops<expr::Hardswish>;
-template struct Loops<expr::Hardshrink>;
-template struct Loops<expr::Softshrink>;
-template struct Loops<expr::Softplus>;
-template struct Loops<expr::LogSigmoid>;
+CRESSET_ACTIVATION_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,13 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::BitwiseAnd>;
-template struct Loops<expr::BitwiseOr>;
-template struct Loops<expr::BitwiseXor>;
-template struct Loops<expr::BitwiseNot>;
-template struct Loops<expr::BitwiseLeftShift>;
-template struct Loops<expr::BitwiseRightShift>;
-template struct Loops<expr::Gcd>;
-template struct Loops<expr::Lcm>;
+CRESSET_BITS_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,9 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::DivFloor>;
-template struct Loops<expr::DivTrunc>;
-template struct Loops<expr::Remainder>;
-template struct Loops<expr::Fmod>;
+CRESSET_DIVISION_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

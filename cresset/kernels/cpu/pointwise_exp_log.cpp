@@ -3,13 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Exp>;
-template struct Loops<expr::Expm1>;
-template struct Loops<expr::Exp2>;
-template struct Loops<expr::Log>;
-template struct Loops<expr::Log1p>;
-template struct Loops<expr::Log2>;
-template struct Loops<expr::Log10>;
-template struct Loops<expr::Sigmoid>;
+CRESSET_EXP_LOG_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,11 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Sinh>;
-template struct Loops<expr::Cosh>;
-template struct Loops<expr::Tanh>;
-template struct Loops<expr::Asinh>;
-template struct Loops<expr::Acosh>;
-template struct Loops<expr::Atanh>;
+CRESSET_HYPERBOLIC_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,15 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::MseLoss>;
-template struct Loops<expr::MseLossBackward>;
-template struct Loops<expr::SmoothL1Loss>;
-template struct Loops<expr::SmoothL1LossBackward>;
-template struct Loops<expr::HuberLoss>;
-template struct Loops<expr::HuberLossBackward>;
-template struct Loops<expr::BceLoss>;
-template struct Loops<expr::BceLossBackward>;
-template struct Loops<expr::BceWithLogitsLoss>;
-template struct Loops<expr::BceWithLogitsLossBackward>;
+CRESSET_LOSS_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,13 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Maximum>;
-template struct Loops<expr::Minimum>;
-template struct Loops<expr::Fmax>;
-template struct Loops<expr::Fmin>;
-template struct Loops<expr::Clamp>;
-template struct Loops<expr::ClampMin>;
-template struct Loops<expr::ClampMax>;
-template struct Loops<expr::ClampTensor>;
+CRESSET_MINMAX_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

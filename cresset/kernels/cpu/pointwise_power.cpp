@@ -3,10 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Pow>;
-template struct Loops<expr::Atan2>;
-template struct Loops<expr::Xlogy>;
-template struct Loops<expr::Logaddexp>;
-template struct Loops<expr::Logaddexp2>;
+CRESSET_POWER_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

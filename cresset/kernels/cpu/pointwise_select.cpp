@@ -3,10 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Where>;
-template struct Loops<expr::MaskedFill>;
-template struct Loops<expr::Fill>;
-template struct Loops<expr::DropoutApply>;
-template struct Loops<expr::NanToNum>;
+CRESSET_SELECT_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

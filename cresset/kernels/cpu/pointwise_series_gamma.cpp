@@ -3,9 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Erfcx>;
-template struct Loops<expr::Igamma>;
-template struct Loops<expr::Igammac>;
-template struct Loops<expr::Zeta>;
+CRESSET_SERIES_GAMMA_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,11 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Erf>;
-template struct Loops<expr::Erfc>;
-template struct Loops<expr::Erfinv>;
-template struct Loops<expr::Lgamma>;
-template struct Loops<expr::Digamma>;
-template struct Loops<expr::Polygamma>;
+CRESSET_SPECIAL_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -3,11 +3,6 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template struct Loops<expr::Sin>;
-template struct Loops<expr::Cos>;
-template struct Loops<expr::Tan>;
-template struct Loops<expr::Asin>;
-template struct Loops<expr::Acos>;
-template struct Loops<expr::Atan>;
+CRESSET_TRIG_KERNELS(CRESSET_LOOPS)
 
 }  // namespace cresset::kernels::CRESSET_ISA

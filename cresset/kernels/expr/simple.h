@@ -147,3 +147,17 @@ struct DropoutApply : Signature<2, 1, kFloats | kComplexes, Out::same, 1> {
 };
 
 }  // namespace cresset::kernels::expr
+
+// The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
+
+// Inputs and parameters: where: (cond, a, b); cond is bool or uint8; masked_fill: (x, mask), params: value; fill: no input, params:
+// value; dropout_apply: (x, mask), params: scale; nan_to_num: params: nan, posinf, neginf.
+#define CRESSET_SELECT_KERNELS(X)                                                                                 \
+  X(where, Where) X(masked_fill, MaskedFill) X(fill, Fill) X(dropout_apply, DropoutApply) X(nan_to_num, NanToNum)
+
+// Inputs and parameters: round: half to even; round_decimals: params: 10^|decimals|, 1 if decimals < 0; heaviside: (x, value at
+// zero).
+#define CRESSET_SIMPLE_KERNELS(X)                                                                                   \
+  X(abs, Abs) X(angle, Angle) X(sign, Sign) X(sgn, Sgn) X(conj, Conj) X(floor, Floor) X(ceil, Ceil) X(trunc, Trunc) \
+  X(round, Round) X(round_decimals, RoundDecimals) X(frac, Frac) X(sqrt, Sqrt) X(rsqrt, Rsqrt) X(hypot, Hypot)      \
+  X(copysign, Copysign) X(heaviside, Heaviside) X(nextafter, Nextafter)

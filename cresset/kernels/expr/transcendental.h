@@ -141,3 +141,17 @@ struct Logaddexp2 : Signature<2, 0, kFloats> {
 };
 
 }  // namespace cresset::kernels::expr
+
+// The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
+
+#define CRESSET_EXP_LOG_KERNELS(X)                                                                                        \
+  X(exp, Exp) X(expm1, Expm1) X(exp2, Exp2) X(log, Log) X(log1p, Log1p) X(log2, Log2) X(log10, Log10) X(sigmoid, Sigmoid)
+
+#define CRESSET_HYPERBOLIC_KERNELS(X)                                                       \
+  X(sinh, Sinh) X(cosh, Cosh) X(tanh, Tanh) X(asinh, Asinh) X(acosh, Acosh) X(atanh, Atanh)
+
+#define CRESSET_POWER_KERNELS(X)                                                                \
+  X(pow, Pow) X(atan2, Atan2) X(xlogy, Xlogy) X(logaddexp, Logaddexp) X(logaddexp2, Logaddexp2)
+
+#define CRESSET_TRIG_KERNELS(X)                                                 \
+  X(sin, Sin) X(cos, Cos) X(tan, Tan) X(asin, Asin) X(acos, Acos) X(atan, Atan)
