@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "cresset/core/dispatch_key_set.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/registry.h"
 
@@ -73,6 +74,8 @@ bool is_known_key(const std::string& key) {
   return is_composite_key(key) || key == "BackendSelect" || key == "ADInplaceOrView" || find_layer(key) >= 0 || is_one_of(key, kUncalled) ||
          key == "AutogradOther" || starts(key, "Quantized") || backend_of_key(key) >= 0 || backend_below(key, "Autograd") >= 0 || backend_below(key, "Autocast") >= 0;
 }
+
+std::string key_name(DispatchKey key) { return toString(key); }
 
 std::string key_name(DeviceType device) {
   const std::string name = device_type_name(device);

@@ -3,6 +3,7 @@
 
 #include "cresset/dispatch/dispatcher.h"
 #include "cresset/dispatch/stack.h"
+#include "torch/detail/dispatch_keys.h"
 #include "torch/detail/tensor.h"
 
 namespace c10 {
