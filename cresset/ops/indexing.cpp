@@ -247,14 +247,25 @@ Tensor Tensor::operator[](int64_t index) const {
   return select(0, index);
 }
 Tensor Tensor::operator[](const Tensor& i) const { return indexing::get_item(*this, TensorIndex(i)); }
-Tensor Tensor::index(ArrayRef<TensorIndex> indices) const { return indexing::get_item(*this, indices); }
-Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const { return indexing::get_item(*this, ArrayRef<TensorIndex>(indices)); }
+
+namespace {
+
+// C++ has no x[()]: no index at all is a mistake.
+ArrayRef<TensorIndex> some(ArrayRef<TensorIndex> indices, const char* op) {
+  CRESSET_CHECK_INDEX(!indices.empty(), op, ": expected an index at least, got none");
+  return indices;
+}
+
+}  // namespace
+
+Tensor Tensor::index(ArrayRef<TensorIndex> indices) const { return indexing::get_item(*this, some(indices, "index")); }
+Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const { return index(ArrayRef<TensorIndex>(indices)); }
 Tensor& Tensor::index_put_(ArrayRef<TensorIndex> indices, const Tensor& value) {
-  indexing::set_item(*this, indices, value);
+  indexing::set_item(*this, some(indices, "index_put_"), value);
   return *this;
 }
 Tensor& Tensor::index_put_(ArrayRef<TensorIndex> indices, const Scalar& value) {
-  indexing::set_item(*this, indices, value);
+  indexing::set_item(*this, some(indices, "index_put_"), value);
   return *this;
 }
 Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& value) {
