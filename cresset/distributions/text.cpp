@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "cresset/autograd/node.h"
+#include "cresset/base/warning.h"
 #include "cresset/distributions/support.h"
 #include "cresset/distributions/transforms.h"
 
@@ -166,6 +167,6 @@ std::ostream& operator<<(std::ostream& out, const Distribution& distribution) { 
 std::ostream& operator<<(std::ostream& out, const Constraint& constraint) { return out << constraint.str(); }
 std::ostream& operator<<(std::ostream& out, const Transform& transform) { return out << transform.str(); }
 
-void warn(const std::string& message) { std::fprintf(stderr, "Warning: %s\n", message.c_str()); }
+void warn(const std::string& message) { cresset::warn(message); }
 
 }  // namespace cresset::distributions

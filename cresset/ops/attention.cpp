@@ -3,9 +3,9 @@
 #include "cresset/kernels/attention.h"
 
 #include <cmath>
-#include <iostream>
 #include <utility>
 
+#include "cresset/base/warning.h"
 #include "cresset/ops/attention_kernels.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
@@ -127,7 +127,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
   const char* op = "scaled_dot_product_attention";
   if (t_kernels == AttentionKernels::none_warned)
-    std::cerr << "Warning: attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION\n";
+    warn("attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION");
   CRESSET_CHECK(t_kernels == AttentionKernels::all, op,
                 ": expected at least one of its kernels to be allowed, got none");
   CRESSET_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, op, ": expected query, key and value to be at least 2 dimensional, got shapes ",

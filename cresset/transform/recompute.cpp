@@ -1,10 +1,10 @@
 #include "cresset/transform/recompute.h"
 
 #include <atomic>
-#include <iostream>
 
 #include "cresset/autograd/anomaly_mode.h"
 #include "cresset/autograd/grad_mode.h"
+#include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/generator_scope.h"
 #include "cresset/tensor.h"
@@ -208,7 +208,7 @@ variable_list detach_variable(const variable_list& inputs) {
 void check_backward_validity(const variable_list& inputs) {
   for (const Tensor& t : inputs)
     if (t.defined() && t.requires_grad()) return;
-  std::cerr << "Warning: checkpoint: no input requires grad, so gradients will be None\n";
+  warn("checkpoint: no input requires grad, so gradients will be None");
 }
 
 namespace {
