@@ -1,36 +1,91 @@
 #pragma once
-// A complex number laid out as {real, imag}; `<complex>` stays out of the public headers for their cost.
+// A complex number laid out as {real, imag}; `<complex>` stays out of the public headers for their cost. The functions that std has for
+// std::complex (std::abs, std::exp, ...) are declared here, too, and defined in complex.cpp.
 
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>  // std::hash
 #include <type_traits>
+#include <utility>
+
+#include "cresset/base/macros.h"
 
 namespace cresset {
+
+template <class T> struct complex;
+template <class T> struct is_complex : std::false_type {};
+template <class T> struct is_complex<complex<T>> : std::true_type {};
+template <class T> struct is_complex<const complex<T>> : std::true_type {};
+
+namespace detail {
+// std::complex, without its header: a number with a value type, of which a constructor takes two.
+template <class C, class V, class = void>
+struct LooksLikeStdComplex : std::false_type {};
+template <class C, class V>
+struct LooksLikeStdComplex<C, V, std::enable_if_t<!is_complex<C>::value && std::is_same<typename C::value_type, V>::value &&
+                                                  std::is_same<decltype(std::declval<const C&>().imag()), V>::value>> : std::true_type {};
+template <class C, class = void>
+struct StdComplexValue {};
+template <class C>
+struct StdComplexValue<C, std::enable_if_t<LooksLikeStdComplex<C, float>::value>> { using type = float; };
+template <class C>
+struct StdComplexValue<C, std::enable_if_t<LooksLikeStdComplex<C, double>::value>> { using type = double; };
+}  // namespace detail
 
 template <class T>
 struct alignas(2 * sizeof(T)) complex {
   using value_type = T;
-  T real_ = 0, imag_ = 0;
+  T real_ = T(0), imag_ = T(0);
 
   constexpr complex() = default;
   constexpr complex(T real, T imag = T(0)) : real_(real), imag_(imag) {}
-  template <class U>
-  constexpr explicit complex(const complex<U>& other) : real_(static_cast<T>(other.real())), imag_(static_cast<T>(other.imag())) {}
+  // To a wider type without being asked; to a narrower one explicitly.
+  template <class U, std::enable_if_t<(sizeof(U) < sizeof(T)), int> = 0>
+  constexpr complex(const complex<U>& o) : real_(static_cast<T>(o.real())), imag_(static_cast<T>(o.imag())) {}
+  template <class U, std::enable_if_t<(sizeof(U) > sizeof(T)), int> = 0>
+  constexpr explicit complex(const complex<U>& o) : real_(static_cast<T>(o.real())), imag_(static_cast<T>(o.imag())) {}
+  template <class C, class V = typename detail::StdComplexValue<C>::type>
+  constexpr explicit complex(const C& o) : real_(static_cast<T>(o.real())), imag_(static_cast<T>(o.imag())) {}
+
   constexpr T real() const { return real_; }
   constexpr T imag() const { return imag_; }
-  // The real part: what a cast to a real dtype keeps.
-  template <class U, class = std::enable_if_t<std::is_arithmetic<U>::value>>
+  constexpr void real(T value) { real_ = value; }
+  constexpr void imag(T value) { imag_ = value; }
+  // The real part: the rest of a cast to a real dtype.
+  template <class U, class = std::enable_if_t<std::is_arithmetic<U>::value && !std::is_same<U, bool>::value>>
   constexpr explicit operator U() const { return static_cast<U>(real_); }
+  constexpr explicit operator bool() const { return real_ != 0 || imag_ != 0; }
+  template <class C, std::enable_if_t<detail::LooksLikeStdComplex<C, T>::value, int> = 0>
+  constexpr operator C() const { return C(real_, imag_); }
 
-  constexpr complex& operator+=(const complex& o) { real_ += o.real_; imag_ += o.imag_; return *this; }
-  constexpr complex& operator-=(const complex& o) { real_ -= o.real_; imag_ -= o.imag_; return *this; }
-  constexpr complex& operator*=(const complex& o) { return *this = *this * o; }
-  constexpr complex& operator/=(const complex& o) { return *this = *this / o; }
+  constexpr complex& operator=(T value) { real_ = value; imag_ = T(0); return *this; }
+  template <class U>
+  constexpr complex& operator=(const complex<U>& o) { real_ = static_cast<T>(o.real()); imag_ = static_cast<T>(o.imag()); return *this; }
+  template <class C, class V = typename detail::StdComplexValue<C>::type, class = void>
+  constexpr complex& operator=(const C& o) { real_ = static_cast<T>(o.real()); imag_ = static_cast<T>(o.imag()); return *this; }
 
-  friend constexpr complex operator+(const complex& a, const complex& b) { return {a.real_ + b.real_, a.imag_ + b.imag_}; }
-  friend constexpr complex operator-(const complex& a, const complex& b) { return {a.real_ - b.real_, a.imag_ - b.imag_}; }
+  constexpr complex& operator+=(T b) { real_ += b; return *this; }
+  constexpr complex& operator-=(T b) { real_ -= b; return *this; }
+  constexpr complex& operator*=(T b) { real_ *= b; imag_ *= b; return *this; }
+  constexpr complex& operator/=(T b) { real_ /= b; imag_ /= b; return *this; }
+  template <class U> constexpr complex& operator+=(const complex<U>& o) { real_ += static_cast<T>(o.real()); imag_ += static_cast<T>(o.imag()); return *this; }
+  template <class U> constexpr complex& operator-=(const complex<U>& o) { real_ -= static_cast<T>(o.real()); imag_ -= static_cast<T>(o.imag()); return *this; }
+  template <class U> constexpr complex& operator*=(const complex<U>& o) { return *this = *this * complex(static_cast<T>(o.real()), static_cast<T>(o.imag())); }
+  template <class U> constexpr complex& operator/=(const complex<U>& o) { return *this = *this / complex(static_cast<T>(o.real()), static_cast<T>(o.imag())); }
+
+  friend constexpr complex operator+(const complex& a) { return a; }
   friend constexpr complex operator-(const complex& a) { return {-a.real_, -a.imag_}; }
+  friend constexpr complex operator+(const complex& a, const complex& b) { return {a.real_ + b.real_, a.imag_ + b.imag_}; }
+  friend constexpr complex operator+(const complex& a, T b) { return {a.real_ + b, a.imag_}; }
+  friend constexpr complex operator+(T a, const complex& b) { return {a + b.real_, b.imag_}; }
+  friend constexpr complex operator-(const complex& a, const complex& b) { return {a.real_ - b.real_, a.imag_ - b.imag_}; }
+  friend constexpr complex operator-(const complex& a, T b) { return {a.real_ - b, a.imag_}; }
+  friend constexpr complex operator-(T a, const complex& b) { return {a - b.real_, -b.imag_}; }
   friend constexpr complex operator*(const complex& a, const complex& b) {
     return {a.real_ * b.real_ - a.imag_ * b.imag_, a.real_ * b.imag_ + a.imag_ * b.real_};
   }
+  friend constexpr complex operator*(const complex& a, T b) { return {a.real_ * b, a.imag_ * b}; }
+  friend constexpr complex operator*(T a, const complex& b) { return {a * b.real_, a * b.imag_}; }
   // Smith's method (R. L. Smith, CACM 5(8), 1962): avoids overflow of |b|^2.
   friend constexpr complex operator/(const complex& a, const complex& b) {
     // Adding 0 makes -0 positive.
@@ -43,11 +98,90 @@ struct alignas(2 * sizeof(T)) complex {
     const T ratio = b.real_ / b.imag_, scale = T(1) / (b.real_ * ratio + b.imag_);
     return {(a.real_ * ratio + a.imag_) * scale, (a.imag_ * ratio - a.real_) * scale};
   }
+  friend constexpr complex operator/(const complex& a, T b) { return {a.real_ / b, a.imag_ / b}; }
+  friend constexpr complex operator/(T a, const complex& b) { return complex(a) / b; }
   friend constexpr bool operator==(const complex& a, const complex& b) { return a.real_ == b.real_ && a.imag_ == b.imag_; }
+  friend constexpr bool operator==(const complex& a, T b) { return a.real_ == b && a.imag_ == 0; }
+  friend constexpr bool operator==(T a, const complex& b) { return b == a; }
   friend constexpr bool operator!=(const complex& a, const complex& b) { return !(a == b); }
+  friend constexpr bool operator!=(const complex& a, T b) { return !(a == b); }
+  friend constexpr bool operator!=(T a, const complex& b) { return !(b == a); }
 };
 
-template <class T> struct is_complex : std::false_type {};
-template <class T> struct is_complex<complex<T>> : std::true_type {};
+// As std::complex prints: (1,2).
+template <class T> CRESSET_API std::ostream& operator<<(std::ostream& out, const complex<T>& z);
+template <class T> CRESSET_API std::istream& operator>>(std::istream& in, complex<T>& z);
+
+template <class T> CRESSET_API complex<T> polar(const T& modulus, const T& angle = T());
+
+namespace complex_literals {
+constexpr complex<float> operator""_if(long double v) { return {0, static_cast<float>(v)}; }
+constexpr complex<float> operator""_if(unsigned long long v) { return {0, static_cast<float>(v)}; }
+constexpr complex<double> operator""_id(long double v) { return {0, static_cast<double>(v)}; }
+constexpr complex<double> operator""_id(unsigned long long v) { return {0, static_cast<double>(v)}; }
+}  // namespace complex_literals
 
 }  // namespace cresset
+
+namespace std {
+
+template <class T> constexpr T real(const cresset::complex<T>& z) { return z.real(); }
+template <class T> constexpr T imag(const cresset::complex<T>& z) { return z.imag(); }
+template <class T> constexpr cresset::complex<T> conj(const cresset::complex<T>& z) { return {z.real(), -z.imag()}; }
+template <class T> constexpr T norm(const cresset::complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
+template <class T> CRESSET_API T abs(const cresset::complex<T>& z);
+template <class T> CRESSET_API T arg(const cresset::complex<T>& z);
+template <class T> CRESSET_API bool isnan(const cresset::complex<T>& z);
+template <class T> CRESSET_API bool isinf(const cresset::complex<T>& z);
+template <class T> CRESSET_API bool isfinite(const cresset::complex<T>& z);
+#define CRESSET_COMPLEX_FUNCTION(name) template <class T> CRESSET_API cresset::complex<T> name(const cresset::complex<T>& z);
+CRESSET_COMPLEX_FUNCTION(proj)
+CRESSET_COMPLEX_FUNCTION(exp)
+CRESSET_COMPLEX_FUNCTION(log)
+CRESSET_COMPLEX_FUNCTION(log10)
+CRESSET_COMPLEX_FUNCTION(log2)
+CRESSET_COMPLEX_FUNCTION(log1p)
+CRESSET_COMPLEX_FUNCTION(expm1)
+CRESSET_COMPLEX_FUNCTION(sqrt)
+CRESSET_COMPLEX_FUNCTION(sin)
+CRESSET_COMPLEX_FUNCTION(cos)
+CRESSET_COMPLEX_FUNCTION(tan)
+CRESSET_COMPLEX_FUNCTION(asin)
+CRESSET_COMPLEX_FUNCTION(acos)
+CRESSET_COMPLEX_FUNCTION(atan)
+CRESSET_COMPLEX_FUNCTION(sinh)
+CRESSET_COMPLEX_FUNCTION(cosh)
+CRESSET_COMPLEX_FUNCTION(tanh)
+CRESSET_COMPLEX_FUNCTION(asinh)
+CRESSET_COMPLEX_FUNCTION(acosh)
+CRESSET_COMPLEX_FUNCTION(atanh)
+#undef CRESSET_COMPLEX_FUNCTION
+template <class T> CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent);
+template <class T> CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);
+template <class T> CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);
+template <class T, class U>
+auto pow(const cresset::complex<T>& a, const cresset::complex<U>& b) -> std::enable_if_t<!std::is_same<T, U>::value, cresset::complex<decltype(T() + U())>> {
+  using C = cresset::complex<decltype(T() + U())>;
+  return std::pow(C(a), C(b));
+}
+template <class T, class U>
+auto pow(const cresset::complex<T>& a, const U& b)
+    -> std::enable_if_t<!std::is_same<T, U>::value && std::is_arithmetic<U>::value, cresset::complex<decltype(T() + U())>> {
+  using V = decltype(T() + U());
+  return std::pow(cresset::complex<V>(a), V(b));
+}
+template <class T, class U>
+auto pow(const T& a, const cresset::complex<U>& b)
+    -> std::enable_if_t<!std::is_same<T, U>::value && std::is_arithmetic<T>::value, cresset::complex<decltype(T() + U())>> {
+  using V = decltype(T() + U());
+  return std::pow(V(a), cresset::complex<V>(b));
+}
+
+template <class T> struct hash<cresset::complex<T>> {
+  size_t operator()(const cresset::complex<T>& z) const noexcept {
+    const size_t a = hash<T>()(z.real()), b = hash<T>()(z.imag());
+    return a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2));
+  }
+};
+
+}  // namespace std

@@ -38,6 +38,11 @@ void Scalar::check_fits(ScalarType t) const {
   CRESSET_CHECK(ok, "value ", *this, " cannot be converted to type ", t, " without overflow");
 }
 
+Scalar Scalar::log() const {
+  if (isComplex()) return std::log(as<complex<double>>());
+  return std::log(as<double>());
+}
+
 void append_part(std::string& s, const Scalar& v) {
   using detail::append_part;
   switch (v.tag()) {

@@ -200,6 +200,8 @@ class CRESSET_API TensorImpl : public RefCounted {
 
 // Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.
 CRESSET_API uint8_t backend_of(DeviceType type, Layout layout);
+// What this thread last asked for in vain: the error of the call then names it.
+CRESSET_API std::pair<DeviceType, Layout> last_missing_backend();
 CRESSET_API void set_backend_of(DeviceType type, Layout layout, uint8_t backend);
 constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kSparseBackend = 2, kSparseCompressedBackend = 3, kNoBackend = 254, kFakeBackend = 255;
 
