@@ -158,6 +158,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   void set_autograd(AutogradMetaInterface* meta) { delete autograd_; autograd_ = meta; }
   bool is_inference() const { return is_inference_; }
   void set_inference(bool on) { is_inference_ = on; }
+  void remove_autograd_key() { set_inference(true); }
   bool is_conj() const { return is_conj_; }
   // The elements are the conjugates, or the negatives, of what the memory holds.
   void set_conj(bool on) { is_conj_ = on; set_lazy_layer(); }

@@ -1,16 +1,20 @@
 #pragma once
-// Registering and calling ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }, c10::Dispatcher, stacks.
+// Registering and calling ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }, c10::Dispatcher, torch::RegisterOperators.
 
-#include "cresset/dispatch/dispatcher.h"
+#include "cresset/dispatch/object_boxing.h"
+#include "cresset/dispatch/operators.h"
 #include "cresset/dispatch/stack.h"
 #include "torch/detail/dispatch_keys.h"
 #include "torch/detail/tensor.h"
 
 namespace c10 {
 using cresset::dispatch::Dispatcher;
+using cresset::dispatch::KernelFunction;
 using cresset::dispatch::OperatorHandle;
+using cresset::dispatch::OperatorKernel;
 using cresset::dispatch::OperatorName;
 using cresset::dispatch::OpRegistrationListener;
+using cresset::dispatch::RegisterOperators;
 using cresset::dispatch::Stack;
 using cresset::dispatch::toString;
 using cresset::dispatch::TypedOperatorHandle;
@@ -19,6 +23,7 @@ using AliasInfo = cresset::dispatch::SchemaAlias;
 using Argument = cresset::dispatch::SchemaArgument;
 using FunctionSchema = cresset::dispatch::OperatorSchema;
 using RegistrationHandleRAII = cresset::dispatch::RegistrationHandle;
+constexpr cresset::DispatchKey kAutograd = cresset::DispatchKey::Autograd;
 inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a, const FunctionSchema& b) {
   return cresset::dispatch::find_differences(a, b);
 }
@@ -37,6 +42,7 @@ using c10::Dispatcher;
 using cresset::dispatch::CppFunction;
 using cresset::dispatch::dispatch;
 using cresset::dispatch::Library;
+using cresset::dispatch::RegisterOperators;
 inline c10::FunctionSchema schema(const char* text, c10::AliasAnalysisKind kind, bool = false) {
   c10::FunctionSchema schema = cresset::dispatch::read_schema(text);
   schema.setAliasAnalysis(kind);
@@ -56,6 +62,7 @@ using cresset::dispatch::peek;
 using cresset::dispatch::peekSlice;
 using cresset::dispatch::pop;
 using cresset::dispatch::push;
+using cresset::dispatch::push_list_elements;
 using cresset::dispatch::push_one;
 using cresset::dispatch::Stack;
 inline c10::FunctionSchema parseSchema(const std::string& text, bool = true) { return cresset::dispatch::read_schema(text); }
@@ -65,8 +72,9 @@ inline c10::OperatorName parseName(const std::string& text) { return cresset::di
 #define TORCH_LIBRARY(ns, m) CRESSET_LIBRARY(ns, m)
 #define TORCH_LIBRARY_FRAGMENT(ns, m) CRESSET_LIBRARY_FRAGMENT(ns, m)
 #define TORCH_LIBRARY_IMPL(ns, key, m) CRESSET_LIBRARY_IMPL(ns, key, m)
-#define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::string(), __FILE__, __LINE__)
-#define MAKE_TORCH_LIBRARY_IMPL(ns, k) torch::Library(torch::Library::IMPL, #ns, std::string(#k), __FILE__, __LINE__)
+#define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::nullopt, __FILE__, __LINE__)
+#define MAKE_TORCH_LIBRARY_IMPL(ns, k) \
+  torch::Library(torch::Library::IMPL, #ns, std::make_optional(c10::DispatchKey::k), __FILE__, __LINE__)
 #define TORCH_FN(function) &function
 #define TORCH_SELECTIVE_NAME(name) name
 #define TORCH_SELECTIVE_SCHEMA(schema) schema
