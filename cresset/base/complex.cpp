@@ -2,7 +2,7 @@
 #include <istream>
 #include <ostream>
 
-#include "cresset/base/complex.h"
+#include "cresset/base/complex_math.h"
 #include "cresset/base/half.h"
 
 namespace cresset {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "cresset/base/complex_math.h"
+
 namespace cresset {
 
 namespace {

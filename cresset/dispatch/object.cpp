@@ -5,6 +5,7 @@
 #include <ostream>
 #include <unordered_set>
 
+#include "cresset/base/complex_math.h"
 #include "cresset/dispatch/dict.h"
 #include "cresset/dispatch/list.h"
 #include "cresset/dispatch/registry.h"

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "cresset/base/complex_math.h"
 #include "cresset/base/float8.h"
 #include "cresset/base/scalar.h"
 #include "cresset/base/sym_int.h"

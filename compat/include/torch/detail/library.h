@@ -1,11 +1,10 @@
 #pragma once
-// Registering and calling ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }, c10::Dispatcher, torch::RegisterOperators.
+// Calling ops by their names and stacks: c10::Dispatcher, torch::RegisterOperators, boxing of lists and dicts.
 
 #include "cresset/dispatch/object_boxing.h"
 #include "cresset/dispatch/operators.h"
 #include "cresset/dispatch/stack.h"
-#include "torch/detail/dispatch_keys.h"
-#include "torch/detail/tensor.h"
+#include "torch/detail/registration.h"
 
 namespace c10 {
 using cresset::dispatch::Dispatcher;
@@ -31,7 +30,6 @@ inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a,
 
 namespace at {
 using AliasAnalysisKind = cresset::dispatch::AliasAnalysis;
-using cresset::dispatch::Tag;
 using c10::Argument;
 using c10::FunctionSchema;
 using c10::Stack;
@@ -39,9 +37,6 @@ using c10::Stack;
 
 namespace torch {
 using c10::Dispatcher;
-using cresset::dispatch::CppFunction;
-using cresset::dispatch::dispatch;
-using cresset::dispatch::Library;
 using cresset::dispatch::RegisterOperators;
 inline c10::FunctionSchema schema(const char* text, c10::AliasAnalysisKind kind, bool = false) {
   c10::FunctionSchema schema = cresset::dispatch::read_schema(text);
@@ -69,12 +64,3 @@ inline c10::FunctionSchema parseSchema(const std::string& text, bool = true) { r
 inline c10::OperatorName parseName(const std::string& text) { return cresset::dispatch::read_name(text); }
 }  // namespace jit
 }  // namespace torch
-#define TORCH_LIBRARY(ns, m) CRESSET_LIBRARY(ns, m)
-#define TORCH_LIBRARY_FRAGMENT(ns, m) CRESSET_LIBRARY_FRAGMENT(ns, m)
-#define TORCH_LIBRARY_IMPL(ns, key, m) CRESSET_LIBRARY_IMPL(ns, key, m)
-#define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::nullopt, __FILE__, __LINE__)
-#define MAKE_TORCH_LIBRARY_IMPL(ns, k) \
-  torch::Library(torch::Library::IMPL, #ns, std::make_optional(c10::DispatchKey::k), __FILE__, __LINE__)
-#define TORCH_FN(function) &function
-#define TORCH_SELECTIVE_NAME(name) name
-#define TORCH_SELECTIVE_SCHEMA(schema) schema

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "cresset/base/complex_math.h"
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"
