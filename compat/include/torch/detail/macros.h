@@ -51,9 +51,22 @@ CRESSET_COLD void warn(WarningKind kind, SourceLocation at, const Parts&... part
   warnings::warn(warnings::Warning(kind, at, text_of(parts...)));
 }
 
-// The same error with a note behind its message.
+// An error with notes on the way that it took: one behind the message, in parentheses; several in lines of their own.
 template <class E>
-[[noreturn]] CRESSET_COLD void rethrow(const E& error, const std::string& note) { throw E(error.message() + " (" + note + ")"); }
+class Noted : public E {
+ public:
+  Noted(const std::string& message, const std::string& note) : E(message + " (" + note + ")"), message_(message), lines_("\n  " + note) {}
+  Noted(const Noted& before, const std::string& note)
+      : E(before.message_ + before.lines_ + "\n  " + note), message_(before.message_), lines_(before.lines_ + "\n  " + note) {}
+
+ private:
+  std::string message_, lines_;
+};
+template <class E>
+[[noreturn]] CRESSET_COLD void rethrow(const E& error, const std::string& note) {
+  if (const auto* noted = dynamic_cast<const Noted<E>*>(&error)) throw Noted<E>(*noted, note);
+  throw Noted<E>(error.message(), note);
+}
 
 }  // namespace cresset::compat
 
@@ -138,6 +151,17 @@ template <class E>
 #define C10_NODISCARD [[nodiscard]]
 #define C10_CONCATENATE(a, b) CRESSET_CONCAT(a, b)
 #define C10_ANONYMOUS_VARIABLE(name) CRESSET_CONCAT(name, __COUNTER__)
+
+// _(uint8_t, Byte) and so on, for each element type of a group.
+#define AT_FORALL_INT_TYPES(_) _(uint8_t, Byte) _(int8_t, Char) _(int16_t, Short) _(int, Int) _(int64_t, Long)
+#define AT_FORALL_SCALAR_TYPES(_) AT_FORALL_INT_TYPES(_) _(float, Float) _(double, Double)
+#define AT_PRIVATE_FORALL(Name, _) _(::cresset::ScalarTypeToCpp<::cresset::ScalarType::Name>::type, Name)
+#define AT_FORALL_SCALAR_TYPES_AND(A, _) AT_FORALL_SCALAR_TYPES(_) AT_PRIVATE_FORALL(A, _)
+#define AT_FORALL_SCALAR_TYPES_AND2(A, B, _) AT_FORALL_SCALAR_TYPES_AND(A, _) AT_PRIVATE_FORALL(B, _)
+#define AT_FORALL_SCALAR_TYPES_AND3(A, B, C, _) AT_FORALL_SCALAR_TYPES_AND2(A, B, _) AT_PRIVATE_FORALL(C, _)
+#define AT_FORALL_COMPLEX_TYPES(_) AT_PRIVATE_FORALL(ComplexFloat, _) AT_PRIVATE_FORALL(ComplexDouble, _)
+#define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_EXCEPT_COMPLEX_HALF(_) AT_FORALL_SCALAR_TYPES_AND3(Half, Bool, BFloat16, _) AT_FORALL_COMPLEX_TYPES(_)
+#define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX(_) AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_EXCEPT_COMPLEX_HALF(_) AT_PRIVATE_FORALL(ComplexHalf, _)
 
 // AT_DISPATCH_…(tensor.scalar_type(), "name", [&] { … scalar_t … }): runs the lambda with scalar_t bound to the element type.
 #define AT_DISPATCH_CASE(Type, ...)                                         \

@@ -1,0 +1,5 @@
+#pragma once
+#include "ATen/Parallel.h"
+namespace at {
+using cresset::intraop_launch_future;
+}
