@@ -162,6 +162,8 @@ class weak_intrusive_ptr {
   using element_type = T;
   weak_intrusive_ptr() = default;
   weak_intrusive_ptr(const intrusive_ptr<T, Null>& o) : p_(o.get()) { retain(); }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
+  weak_intrusive_ptr(const intrusive_ptr<U, N>& o) : p_(o.defined() ? o.get() : Null::singleton()) { retain(); }
   weak_intrusive_ptr(const weak_intrusive_ptr& o) : p_(o.p_) { retain(); }
   weak_intrusive_ptr(weak_intrusive_ptr&& o) noexcept : p_(std::exchange(o.p_, Null::singleton())) {}
   template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>

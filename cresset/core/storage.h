@@ -134,7 +134,7 @@ class CRESSET_API Storage {
   bool is_alias_of(const Storage& o) const { return impl_ == o.impl_; }
   bool unique() const { return impl_.unique(); }
   void reset() { impl_.reset(); }
-  intrusive_ptr<StorageImpl> getWeakStorageImpl() const { return impl_; }
+  weak_intrusive_ptr<StorageImpl> getWeakStorageImpl() const { return impl_; }
   StorageImpl* unsafeReleaseStorageImpl() { return impl_.release(); }
   uint32_t use_count() const { return impl_.use_count(); }
   StorageImpl* unsafeGetStorageImpl() const { return impl_.get(); }

@@ -26,6 +26,7 @@ namespace indexing { struct TensorIndex; }
 // Each in a header of its own below this one.
 class DispatchKeySet;
 class DeprecatedTypeProperties;
+enum class Backend;
 template <class T> class MaybeOwned;
 template <class T, size_t N, class Index> class PackedTensorAccessor;
 
@@ -146,6 +147,9 @@ class CRESSET_API Tensor {
   Tensor cpu() const;
   Tensor cuda() const;
   Tensor toType(ScalarType t) const;
+  Tensor toBackend(Backend b) const;
+  // f(*this, ...), for ops that are no methods.
+  template <class F, class... A> decltype(auto) m(F f, A&&... rest) const { return f(*this, std::forward<A>(rest)...); }
   Tensor operator[](int64_t index) const;
   Tensor operator[](const Tensor& index) const;
   Tensor operator[](const Scalar& index) const;
@@ -220,7 +224,9 @@ class CRESSET_API Tensor {
   void print() const;
 
 #include "cresset/ops/tensor_methods.inc"
-  Tensor to(TypeMeta dtype, bool non_blocking = false, bool copy = false, std::optional<MemoryFormat> memory_format = {}) const {
+  // A template, as not every unit of the library sees the other forms.
+  template <class T, class = std::enable_if_t<std::is_same<T, TypeMeta>::value>>
+  Tensor to(T dtype, bool non_blocking = false, bool copy = false, std::optional<MemoryFormat> memory_format = {}) const {
     return to(dtype.toScalarType(), non_blocking, copy, memory_format);
   }
 

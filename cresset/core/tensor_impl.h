@@ -1,8 +1,11 @@
 #pragma once
 // What a Tensor points to: geometry, dtype, device, storage and the layers it wakes.
 
+#include <optional>
+
 #include "cresset/base/dtype.h"
 #include "cresset/base/small_vector.h"
+#include "cresset/base/type_meta.h"
 #include "cresset/core/layers.h"
 #include "cresset/core/layout.h"
 #include "cresset/core/storage.h"
@@ -61,10 +64,19 @@ class SizesAndStrides {
   uint32_t dim_ = 0;
 };
 
+// cresset/core/dispatch_key_set.h
+enum class DispatchKey : uint16_t;
+class DispatchKeySet;
+
 class CRESSET_API TensorImpl : public RefCounted {
  public:
   // A tensor over `storage`; sizes start as {0} and are set by set_geometry.
   TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, Layout layout = Layout::Strided);
+  // As LibTorch's backends make theirs: the device is the storage's, or the one that the key stands for, and the layout is the key's.
+  TensorImpl(Storage storage, DispatchKey key, TypeMeta dtype);
+  TensorImpl(Storage storage, DispatchKeySet keys, TypeMeta dtype);
+  TensorImpl(DispatchKey key, TypeMeta dtype, std::optional<Device> device);
+  TensorImpl(DispatchKeySet keys, TypeMeta dtype, std::optional<Device> device);
   ~TensorImpl() override;
 
   static void* operator new(size_t n) { return cpu_allocate(n); }
@@ -197,6 +209,11 @@ class CRESSET_API TensorImpl : public RefCounted {
   bool is_conj_ = false, is_neg_ = false, wrapped_number_ = false;
   ViewCreation view_creation_ = ViewCreation::Default;
   uint32_t view_version_ = 0;
+};
+
+// The null object of pointers to a TensorImpl, in LibTorch's name: there is none.
+struct UndefinedTensorImpl {
+  static constexpr TensorImpl* singleton() noexcept { return nullptr; }
 };
 
 // Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.

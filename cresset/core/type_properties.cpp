@@ -72,6 +72,26 @@ DeprecatedTypeProperties& getDeprecatedTypeProperties(Backend b, ScalarType t) {
   return all->emplace(wanted.id(), wanted).first->second;
 }
 
+namespace {
+
+// The key of a set that names a backend.
+DispatchKey backend_key(DispatchKeySet keys) {
+  for (const DispatchKey key : keys)
+    for (const char* name : kNames)
+      if (std::string_view(toString(key)) == name) return key;
+  throw Error(str("TensorImpl: expected the key of a backend among ", toString(keys)));
+}
+Device device_of(DispatchKey key) { return Device(backendToDeviceType(dispatchKeyToBackend(key))); }
+
+}  // namespace
+
+TensorImpl::TensorImpl(Storage storage, DispatchKey key, TypeMeta dtype)
+    : TensorImpl(storage.impl(), dtype.toScalarType(), storage ? storage.device() : device_of(key), layout_from_backend(dispatchKeyToBackend(key))) {}
+TensorImpl::TensorImpl(Storage storage, DispatchKeySet keys, TypeMeta dtype) : TensorImpl(std::move(storage), backend_key(keys), dtype) {}
+TensorImpl::TensorImpl(DispatchKey key, TypeMeta dtype, std::optional<Device> device)
+    : TensorImpl(intrusive_ptr<StorageImpl>(), dtype.toScalarType(), device ? *device : device_of(key), layout_from_backend(dispatchKeyToBackend(key))) {}
+TensorImpl::TensorImpl(DispatchKeySet keys, TypeMeta dtype, std::optional<Device> device) : TensorImpl(backend_key(keys), dtype, device) {}
+
 DeprecatedTypeProperties& Tensor::type() const {
   return getDeprecatedTypeProperties(dispatchKeyToBackend(computeDispatchKey(scalar_type(), layout(), device())), scalar_type());
 }

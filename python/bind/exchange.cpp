@@ -5,6 +5,7 @@
 
 #include "cresset/core/raw_bool.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/ops/dlpack.h"
 #include "cresset/ops/from_data.h"
 #include "python/bind/autograd.h"
 #include "python/bind/tensor.h"
@@ -273,60 +274,8 @@ bool is_plain(PyObject* self) {
 
 // ---- DLPack ------------------------------------------------------------------------------------------------------------
 
-// The protocol's layout of structures: version 1, and version 0, whose capsules say nothing of versions.
-struct DLDevice { int32_t type, id; };
-struct DLDataType { uint8_t code, bits; uint16_t lanes; };
-struct DLTensor {
-  void* data;
-  DLDevice device;
-  int32_t ndim;
-  DLDataType dtype;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-};
-struct DLManagedTensor {
-  DLTensor tensor;
-  void* context;
-  void (*deleter)(DLManagedTensor*);
-};
-struct DLVersion { uint32_t major, minor; };
-struct DLManagedTensorVersioned {
-  DLVersion version;
-  void* context;
-  void (*deleter)(DLManagedTensorVersioned*);
-  uint64_t flags;
-  DLTensor tensor;
-};
-constexpr uint64_t kDLReadOnly = 1, kDLCopied = 2;
-enum DLCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
-constexpr int32_t kDLCpu = 1;
-
 template <class Managed> constexpr const char* kCapsule = "dltensor";
 template <> constexpr const char* kCapsule<DLManagedTensorVersioned> = "dltensor_versioned";
-
-template <class Managed> struct Exported {
-  explicit Exported(const Tensor& t) : tensor(t.detach()), lent(t), shape(t.sizes().vec()), strides(t.strides().vec()) {}
-
-  Tensor tensor;
-  LentMemory lent;
-  std::vector<int64_t> shape, strides;
-  Managed managed{};
-};
-
-DLDataType to_dlpack_type(ScalarType t) {
-  const uint8_t code = t == kBool ? kDLBool : t == kBFloat16 ? kDLBfloat : is_complex_type(t) ? kDLComplex : is_floating_type(t) ? kDLFloat
-                       : is_signed_type(t) ? kDLInt : kDLUInt;
-  return {code, static_cast<uint8_t>(element_size(t) * 8), 1};
-}
-ScalarType from_dlpack_type(DLDataType type) {
-  CRESSET_CHECK(type.lanes == 1, "from_dlpack: elements of ", static_cast<int>(type.lanes), " lanes are not supported");
-  for (int t = 0; t < kNumDTypes; t++) {
-    const DLDataType own = to_dlpack_type(static_cast<ScalarType>(t));
-    if (own.code == type.code && own.bits == type.bits) return static_cast<ScalarType>(t);
-  }
-  CRESSET_CHECK(false, "from_dlpack: no dtype for type code ", static_cast<int>(type.code), " of ", static_cast<int>(type.bits), " bits");
-  return ScalarType::Undefined;
-}
 
 template <class Managed> void drop_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kCapsule<Managed>)) return;
@@ -334,18 +283,7 @@ template <class Managed> void drop_capsule(PyObject* capsule) {
   if (managed->deleter) managed->deleter(managed);
 }
 
-template <class Managed> PyObject* capsule_of(const Tensor& t, uint64_t flags) {
-  auto* exported = new Exported<Managed>(t);
-  Managed& m = exported->managed;
-  m.tensor = {t.data_ptr(), {kDLCpu, 0}, static_cast<int32_t>(t.dim()), to_dlpack_type(t.scalar_type()), exported->shape.data(), exported->strides.data(), 0};
-  m.context = exported;
-  m.deleter = [](Managed* it) { delete static_cast<Exported<Managed>*>(it->context); };
-  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
-    m.version = {1, 0};
-    m.flags = flags;
-  }
-  return PyCapsule_New(&m, kCapsule<Managed>, drop_capsule<Managed>);
-}
+template <class Managed> PyObject* capsule_of(Managed* managed) { return PyCapsule_New(managed, kCapsule<Managed>, drop_capsule<Managed>); }
 
 // to_dlpack(tensor, versioned, copied)
 PyObject* to_dlpack(PyObject*, PyObject* args) {
@@ -355,7 +293,10 @@ PyObject* to_dlpack(PyObject*, PyObject* args) {
   return guarded([&] {
     const Tensor& t = tensor_of(object);
     if (!has_memory(t)) raise(PyExc_BufferError, "__dlpack__: the values of the tensor do not lie in the memory of the CPU");
-    return versioned ? capsule_of<DLManagedTensorVersioned>(t, copied ? kDLCopied : 0) : capsule_of<DLManagedTensor>(t, 0);
+    if (!versioned) return capsule_of(toDLPack(t));
+    DLManagedTensorVersioned* managed = toDLPackVersioned(t);
+    if (copied) managed->flags = DLPACK_FLAG_BITMASK_IS_COPIED;
+    return capsule_of(managed);
   });
 }
 
@@ -363,21 +304,17 @@ template <class Managed> PyObject* taken_from(PyObject* capsule) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kCapsule<Managed>));
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     if (managed->version.major != 1) raise(PyExc_BufferError, str("from_dlpack: got a capsule of DLPack version ", managed->version.major, ", expected 1"));
-    if ((managed->flags & kDLReadOnly) && PyErr_WarnEx(PyExc_UserWarning, "from_dlpack: the memory is read-only: writing to the tensor is undefined", 1))
+    if ((managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) && PyErr_WarnEx(PyExc_UserWarning, "from_dlpack: the memory is read-only: writing to the tensor is undefined", 1))
       throw PythonError();
   }
-  const DLTensor& d = managed->tensor;
-  CRESSET_CHECK(d.device.type == kDLCpu, "from_dlpack: got memory of device type ", static_cast<int>(d.device.type), ", expected the CPU (1)");
-  const IntArrayRef sizes(d.shape, static_cast<size_t>(d.ndim));
-  const DimVector dense = contiguous_strides(sizes);
-  const IntArrayRef strides = d.strides ? IntArrayRef(d.strides, static_cast<size_t>(d.ndim)) : IntArrayRef(dense);
-  for (const int64_t s : strides) CRESSET_CHECK(s >= 0, "from_dlpack: negative strides are not supported, got ", strides);
-  auto release = [managed](void*) {
+  const auto release = [managed](void*) {
     if (!managed->deleter || !Py_IsInitialized()) return;
     const Gil gil;  // the deleter may belong to Python
     managed->deleter(managed);
   };
-  const Tensor t = from_blob(static_cast<char*>(d.data) + d.byte_offset, sizes, strides, release, from_dlpack_type(d.dtype));
+  Tensor t;
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) t = fromDLPackVersioned(managed, release);
+  else t = fromDLPack(managed, release);
   PyCapsule_SetName(capsule, std::is_same_v<Managed, DLManagedTensorVersioned> ? "used_dltensor_versioned" : "used_dltensor");
   return wrap(t);
 }

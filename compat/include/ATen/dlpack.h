@@ -1,0 +1,3 @@
+#pragma once
+#include "cresset/ops/dlpack.h"
+#include "torch/detail/tensor.h"
