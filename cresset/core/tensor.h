@@ -26,6 +26,7 @@ namespace indexing { struct TensorIndex; }
 // Each in a header of its own below this one.
 class DispatchKeySet;
 class DeprecatedTypeProperties;
+class Dimname;
 enum class Backend;
 template <class T> class MaybeOwned;
 template <class T, size_t N, class Index> class PackedTensorAccessor;
@@ -148,6 +149,8 @@ class CRESSET_API Tensor {
   Tensor cuda() const;
   Tensor toType(ScalarType t) const;
   Tensor toBackend(Backend b) const;
+  // Raises: dimensions of tensors have no names.
+  [[noreturn]] Tensor refine_names(ArrayRef<Dimname> names) const;
   // f(*this, ...), for ops that are no methods.
   template <class F, class... A> decltype(auto) m(F f, A&&... rest) const { return f(*this, std::forward<A>(rest)...); }
   Tensor operator[](int64_t index) const;

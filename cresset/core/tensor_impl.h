@@ -12,6 +12,8 @@
 
 namespace cresset {
 
+namespace autograd { enum class CreationMeta : uint8_t; }
+
 // Autograd's per-tensor data, opaque here: the only hook by which a lower room is reached.
 struct CRESSET_API AutogradMetaInterface {
   virtual ~AutogradMetaInterface() = default;
@@ -67,6 +69,19 @@ class SizesAndStrides {
 // cresset/core/dispatch_key_set.h
 enum class DispatchKey : uint16_t;
 class DispatchKeySet;
+
+// How often a tensor has been written to, as LibTorch's programs ask for it; inference tensors do not count.
+class CRESSET_API VariableVersion {
+ public:
+  VariableVersion(uint32_t version, bool enabled) : version_(version), enabled_(enabled) {}
+  bool enabled() const { return enabled_; }
+  // Errors: not enabled.
+  uint32_t current_version() const;
+
+ private:
+  uint32_t version_;
+  bool enabled_;
+};
 
 class CRESSET_API TensorImpl : public RefCounted {
  public:
@@ -124,6 +139,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   void shallow_copy_from(const TensorImpl& other);
 
   uint32_t version() const { return own_version_ ? own_version_->value.load() : storage_ ? storage_->version().load() : 0; }
+  VariableVersion version_counter() const { return VariableVersion(version(), !is_inference_); }
   void bump_version() {
     if (CRESSET_UNLIKELY(is_inference_)) return;
     auto& v = own_version_ ? own_version_->value : storage_->version();
@@ -166,6 +182,10 @@ class CRESSET_API TensorImpl : public RefCounted {
   void clear_view() { view_base_.reset(); view_creation_ = ViewCreation::Default; }
 
   AutogradMetaInterface* autograd() const { return autograd_; }
+  // Differentiation's part of the tensor as LibTorch's programs see it (autograd::DifferentiableViewMeta): it is this impl. nullptr without any.
+  TensorImpl* autograd_meta() { return autograd_ || is_view() ? this : nullptr; }
+  bool has_bw_view() const { return is_view(); }
+  autograd::CreationMeta get_creation_meta() const;
   // Takes ownership; nullptr clears.
   void set_autograd(AutogradMetaInterface* meta) { delete autograd_; autograd_ = meta; }
   bool is_inference() const { return is_inference_; }

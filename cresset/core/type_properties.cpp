@@ -1,3 +1,4 @@
+#include "cresset/base/dimname.h"
 #include "cresset/core/type_properties.h"
 
 #include <mutex>
@@ -5,6 +6,10 @@
 #include <unordered_map>
 
 namespace cresset {
+
+Tensor Tensor::refine_names(ArrayRef<Dimname> names) const {
+  detail::throw_error<NotImplementedError>(str("refine_names: dimensions have no names, got ", names.size(), " for shape ", sizes()));
+}
 
 namespace {
 

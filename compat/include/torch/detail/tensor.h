@@ -17,6 +17,7 @@
 #include "cresset/nn/expanding_array.h"
 #include "cresset/nn/ordered_dict.h"
 #include "cresset/ops/namespaces.h"
+#include "cresset/ops/tensor_data.h"
 #include "cresset/sparse.h"
 #include "cresset/tensor.h"
 #include "torch/detail/dispatch_keys.h"
@@ -154,6 +155,9 @@ inline bool hasMTIA() { return false; }
 namespace torch {
 using c10::str;
 using std::make_unique;
+namespace detail {
+using cresset::detail::TensorDataContainer;
+}
 #include "cresset/ops/names.inc"
 using cresset::compat::_reshape_alias;
 using cresset::compat::arange;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "torch/detail/containers.h"
 #include "torch/detail/library.h"
 
 template <class... Inputs>
