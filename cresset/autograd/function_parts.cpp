@@ -4,7 +4,23 @@
 
 #include "cresset/autograd/generated_support.h"
 
-namespace cresset::autograd {
+namespace cresset {
+
+uint32_t VariableVersion::current_version() const {
+  CRESSET_CHECK(enabled_, "version: inference tensors do not count their changes");
+  return version_;
+}
+
+autograd::CreationMeta TensorImpl::get_creation_meta() const {
+  switch (view_creation()) {
+    case ViewCreation::NoGrad: return autograd::CreationMeta::NO_GRAD_MODE;
+    case ViewCreation::MultiOutput: return autograd::CreationMeta::MULTI_OUTPUT_NODE;
+    case ViewCreation::Inference: return autograd::CreationMeta::INFERENCE_MODE;
+    default: return autograd::CreationMeta::DEFAULT;
+  }
+}
+
+namespace autograd {
 
 namespace {
 
@@ -32,12 +48,7 @@ std::ostream& operator<<(std::ostream& stream, const intrusive_ptr<Node>& node) 
 
 impl::ViewMeta impl::get_view_autograd_meta(const Tensor& view) {
   CRESSET_CHECK(view.is_view(), "get_view_autograd_meta: the tensor is not a view");
-  switch (view.impl()->view_creation()) {
-    case ViewCreation::NoGrad: return ViewMeta(CreationMeta::NO_GRAD_MODE);
-    case ViewCreation::MultiOutput: return ViewMeta(CreationMeta::MULTI_OUTPUT_NODE);
-    case ViewCreation::Inference: return ViewMeta(CreationMeta::INFERENCE_MODE);
-    default: return ViewMeta(CreationMeta::DEFAULT);
-  }
+  return ViewMeta(view.impl()->get_creation_meta());
 }
 
 void check_variable_result(const Tensor& original, const Tensor& result, const std::string& hook_name) {
@@ -49,4 +60,5 @@ void check_variable_result(const Tensor& original, const Tensor& result, const s
                 original.sizes());
 }
 
-}  // namespace cresset::autograd
+}  // namespace autograd
+}  // namespace cresset

@@ -63,6 +63,9 @@ struct CRESSET_API UndefinedGrad {
   variable_list operator()(variable_list&& inputs) { return apply(std::move(inputs)); }
 };
 
+// A view's relation to its base stands in its impl.
+using DifferentiableViewMeta = TensorImpl;
+
 // The node's address, or 0: what programs that print x.grad_fn() get.
 CRESSET_API std::ostream& operator<<(std::ostream& stream, const intrusive_ptr<Node>& node);
 
@@ -81,15 +84,7 @@ class ViewMeta {
 // Errors: not a view.
 CRESSET_API ViewMeta get_view_autograd_meta(const Tensor& view);
 
-class VersionCounter {
- public:
-  explicit VersionCounter(uint32_t version) : version_(version) {}
-  uint32_t current_version() const { return version_; }
-
- private:
-  uint32_t version_;
-};
-inline VersionCounter version_counter(const Tensor& t) { return VersionCounter(static_cast<uint32_t>(t._version())); }
+inline VariableVersion version_counter(const Tensor& t) { return t.unsafeGetTensorImpl()->version_counter(); }
 }  // namespace impl
 
 // Forward mode under Python's names.

@@ -56,7 +56,7 @@ inline bool any_requires_grad(const Args&... args) {
 
 template <class N, class... Args>
 inline intrusive_ptr<N> make_node(Args&&... args) {
-  return intrusive_ptr<N>::reclaim(new N(std::forward<Args>(args)...));
+  return intrusive_ptr<N>::unsafe_steal_from_new(new N(std::forward<Args>(args)...));
 }
 
 // One edge for each differentiable argument in order, as many as a list has elements; invalid where none requires grad.

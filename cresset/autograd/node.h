@@ -1,7 +1,7 @@
 #pragma once
 // A step of the recorded graph: takes gradients of its outputs, gives gradients of its inputs.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // A tensor that a node keeps for backward, with the check that nobody changed it in between.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <memory>
 #include <optional>
 #include <string>

@@ -4,6 +4,7 @@
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward_mode.h"
 #include "cresset/autograd/variable.h"
+#include "cresset/base/warning.h"
 #include "cresset/core/functional.h"
 
 namespace cresset {
@@ -92,6 +93,8 @@ int64_t Tensor::output_nr() const {
 
 const Tensor& Tensor::grad() const {
   const AutogradMeta* meta = get_autograd_meta(checked());
+  if (meta && !meta->grad_.defined() && meta->grad_fn_ && !retains_grad())
+    warn("grad: the tensor is not a leaf, so that backward() leaves no gradient here; call retain_grad() before it");
   return meta ? meta->grad_ : no_tensor();
 }
 

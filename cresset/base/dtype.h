@@ -43,7 +43,7 @@ template <ScalarType S> struct ScalarTypeToCpp;
   template <> struct CppTypeToScalarType<T> { static constexpr ScalarType value = ScalarType::Name; };    \
   template <> struct ScalarTypeToCpp<ScalarType::Name> { using type = T; };
 CRESSET_FOR_EACH_DTYPE(CRESSET_MAP_DTYPE)
-#undef CRESSET_MAP_DTYPE
+CRESSET_MAP_DTYPE(::cresset::complex<::cresset::Half>, ComplexHalf)
 template <class T> constexpr ScalarType dtype_of = CppTypeToScalarType<T>::value;
 
 namespace detail {

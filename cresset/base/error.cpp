@@ -2,7 +2,17 @@
 
 #include <cstdio>
 
-namespace cresset::detail {
+namespace cresset {
+
+namespace detail {
+
+void throw_unclaimed() {
+  throw Error("intrusive_ptr: the object was not made by make_intrusive, so that no reference to it can be taken over");
+}
+
+void throw_out_of_range(const char* what, size_t index, size_t size) {
+  throw Error(str(what, ": index ", index, " is out of range, expected one below ", size));
+}
 
 void append_part(std::string& s, long long v) { s += std::to_string(v); }
 void append_part(std::string& s, unsigned long long v) { s += std::to_string(v); }
@@ -22,4 +32,5 @@ void append_part(std::string& s, IntArrayRef v) {
   s += ']';
 }
 
-}  // namespace cresset::detail
+}  // namespace detail
+}  // namespace cresset

@@ -9,13 +9,22 @@
 
 namespace cresset {
 
+// A place in a source file.
+struct SourceLocation {
+  const char* function = "";
+  const char* file = "";
+  uint32_t line = 0;
+};
+
 // The base of every error that Cresset throws; RuntimeError in Python.
 class CRESSET_API Error : public std::exception {
  public:
   explicit Error(std::string message) : message_(std::move(message)) {}
+  Error(SourceLocation, std::string message) : Error(std::move(message)) {}
   const char* what() const noexcept override { return message_.c_str(); }
   const char* what_without_backtrace() const noexcept { return message_.c_str(); }
   const std::string& message() const { return message_; }
+  const std::string& msg() const { return message_; }
   // Puts `where` (a module path, say) before the message.
   void add_context(const std::string& where) { message_ = where + ": " + message_; }
   // As add_context; further names join with dots: "encoder.linear1: ...".
@@ -23,6 +32,8 @@ class CRESSET_API Error : public std::exception {
     message_ = name + (in_module_ ? "." : ": ") + message_;
     in_module_ = true;
   }
+  // Puts `note` behind the message, in parentheses.
+  void add_note(const std::string& note) { message_ += " (" + note + ")"; }
 
  private:
   std::string message_;
@@ -45,7 +56,7 @@ CRESSET_API void append_part(std::string& s, long long v);
 CRESSET_API void append_part(std::string& s, unsigned long long v);
 CRESSET_API void append_part(std::string& s, double v);
 CRESSET_API void append_part(std::string& s, IntArrayRef v);
-inline void append_part(std::string& s, const char* v) { s += v; }
+inline void append_part(std::string& s, const char* v) { s += v ? v : "(null)"; }
 inline void append_part(std::string& s, const std::string& v) { s += v; }
 inline void append_part(std::string& s, char v) { s += v; }
 inline void append_part(std::string& s, bool v) { s += v ? "true" : "false"; }

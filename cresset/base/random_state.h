@@ -6,7 +6,9 @@
 namespace cresset {
 
 struct RandomState {
-  explicit RandomState(uint64_t seed = 67280421310721u) : engine(seed) {}
+  // The seed of a generator that is given none.
+  static constexpr uint64_t kSeed = 67280421310721u;
+  explicit RandomState(uint64_t seed = kSeed) : engine(seed) {}
   void seed(uint64_t seed) { *this = RandomState(seed); }
 
   Mt19937 engine;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "cresset/base/complex_math.h"
+
 namespace cresset {
 
 namespace {
@@ -36,6 +38,11 @@ void Scalar::check_fits(ScalarType t) const {
   else if (tag_ == Tag::UInt64) ok = is_integral_type(t, false) ? t == ScalarType::UInt64 : t != ScalarType::Half;
   else if (tag_ == Tag::Int && t != ScalarType::Long && (is_integral_type(t, false) || t == ScalarType::Half)) ok = fits(static_cast<double>(value_.i), t);
   CRESSET_CHECK(ok, "value ", *this, " cannot be converted to type ", t, " without overflow");
+}
+
+Scalar Scalar::log() const {
+  if (isComplex()) return std::log(as<complex<double>>());
+  return std::log(as<double>());
 }
 
 void append_part(std::string& s, const Scalar& v) {

@@ -6,6 +6,8 @@
 
 namespace cresset {
 
+class SymInt;
+
 class Scalar {
  public:
   enum class Tag : uint8_t { Double, Int, Bool, Complex, UInt64 };
@@ -27,12 +29,19 @@ class Scalar {
   Scalar(uint64_t v) : tag_(v > static_cast<uint64_t>(INT64_MAX) ? Tag::UInt64 : Tag::Int) { value_.u = v; }
   Scalar(complex<double> v) : tag_(Tag::Complex) { value_.d[0] = v.real(); value_.d[1] = v.imag(); }
   Scalar(complex<float> v) : Scalar(complex<double>(v)) {}
+  Scalar(complex<Half> v) : Scalar(complex<double>(static_cast<float>(v.real()), static_cast<float>(v.imag()))) {}
+  template <class C, class V = typename detail::StdComplexValue<C>::type>
+  Scalar(const C& v) : Scalar(complex<double>(v.real(), v.imag())) {}
 
   Tag tag() const { return tag_; }
   bool isFloatingPoint() const { return tag_ == Tag::Double; }
   bool isIntegral(bool include_bool) const { return tag_ == Tag::Int || tag_ == Tag::UInt64 || (include_bool && tag_ == Tag::Bool); }
   bool isBoolean() const { return tag_ == Tag::Bool; }
   bool isComplex() const { return tag_ == Tag::Complex; }
+  bool isSymbolic() const { return false; }
+  bool isSymInt() const { return false; }
+  bool isSymFloat() const { return false; }
+  bool isSymBool() const { return false; }
   // The dtype whose category this number has: bool, int64, uint64, float64 or complex128.
   ScalarType type() const {
     switch (tag_) {
@@ -56,7 +65,21 @@ class Scalar {
   int64_t toLong() const { return to<int64_t>(); }
   int toInt() const { return to<int>(); }
   bool toBool() const { return as<bool>(); }
+  uint8_t toByte() const { return to<uint8_t>(); }
+  int8_t toChar() const { return to<int8_t>(); }
+  int16_t toShort() const { return to<int16_t>(); }
+  uint16_t toUInt16() const { return to<uint16_t>(); }
+  uint32_t toUInt32() const { return to<uint32_t>(); }
+  uint64_t toUInt64() const { return to<uint64_t>(); }
+  Half toHalf() const { return Half(to_reduced(ScalarType::Half)); }
+  BFloat16 toBFloat16() const { return BFloat16(to_reduced(ScalarType::BFloat16)); }
+  complex<Half> toComplexHalf() const {
+    const auto z = toComplexFloat();
+    return {Half(z.real()), Half(z.imag())};
+  }
+  complex<float> toComplexFloat() const { return to<complex<float>>(); }
   complex<double> toComplexDouble() const { return as<complex<double>>(); }
+  SymInt toSymInt() const;  // cresset/base/sym_int.h
 
   Scalar operator-() const {
     switch (tag_) {
@@ -66,8 +89,21 @@ class Scalar {
     }
   }
   Scalar conj() const { return tag_ == Tag::Complex ? Scalar(complex<double>(value_.d[0], -value_.d[1])) : *this; }
+  Scalar log() const;
   // Whether the number equals v exactly.
-  bool equal(double v) const { return tag_ == Tag::Complex ? value_.d[0] == v && value_.d[1] == 0 : as<double>() == v; }
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  bool equal(T v) const {
+    if (tag_ == Tag::Complex && value_.d[1] != 0) return false;
+    if (tag_ == Tag::Complex || tag_ == Tag::Double) return value_.d[0] == static_cast<double>(v);
+    if constexpr (std::is_floating_point<T>::value) return as<double>() == static_cast<double>(v);
+    else if (v < T(0)) return tag_ != Tag::UInt64 && value_.i == static_cast<int64_t>(v);
+    else return (tag_ == Tag::UInt64 || value_.i >= 0) && value_.u == static_cast<uint64_t>(v);
+  }
+  template <class T>
+  bool equal(const complex<T>& v) const {
+    const auto z = as<complex<double>>();
+    return z.real() == static_cast<double>(v.real()) && z.imag() == static_cast<double>(v.imag());
+  }
 
  private:
   template <class T> T convert(std::true_type, std::false_type) const {
@@ -92,6 +128,10 @@ class Scalar {
       return static_cast<T>(v);
   }
   CRESSET_API void check_fits(ScalarType t) const;
+  float to_reduced(ScalarType t) const {
+    check_fits(t);
+    return as<float>();
+  }
 
   union { double d[2]; int64_t i; uint64_t u; } value_;
   Tag tag_;

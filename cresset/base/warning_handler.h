@@ -4,16 +4,7 @@
 #include "cresset/base/error.h"
 #include "cresset/base/warning.h"
 
-namespace cresset {
-
-// A place in a source file.
-struct SourceLocation {
-  const char* function = "";
-  const char* file = "";
-  uint32_t line = 0;
-};
-
-namespace warnings {
+namespace cresset::warnings {
 
 class CRESSET_API Warning {
  public:
@@ -73,6 +64,4 @@ class WarnAlways {
   bool before_;
 };
 
-}  // namespace warnings
-
-}  // namespace cresset
+}  // namespace cresset::warnings

@@ -1,6 +1,5 @@
 #include "cresset/core/dispatch_key_set.h"
 
-#include <cctype>
 #include <ostream>
 
 namespace cresset {
@@ -75,23 +74,11 @@ DispatchKey parseDispatchKey(const std::string& name) {
   throw Error(str("parseDispatchKey: expected the name of a dispatch key, got \"", name, "\""));
 }
 
-namespace {
-
-bool is_lower_case_of(const std::string& text, const char* name) {
-  size_t i = 0;
-  for (; i < text.size() && name[i]; i++)
-    if (text[i] != std::tolower(static_cast<unsigned char>(name[i]))) return false;
-  return i == text.size() && !name[i];
-}
-
-}  // namespace
-
 BackendComponent toBackendComponent(DeviceType t) {
-  const std::string device = device_type_name(t);
-  if (device == "mkldnn" || device == "ideep") return BackendComponent::CPUBit;
-  if (device == "privateuseone") return BackendComponent::PrivateUse1Bit;
+  if (t == DeviceType::MKLDNN || t == DeviceType::IDEEP) return BackendComponent::CPUBit;
+  const std::string name = t == DeviceType::PrivateUse1 ? "PrivateUse1" : t == DeviceType::Lazy ? "Lazy" : t == DeviceType::Meta ? "Meta" : DeviceTypeName(t);
   for (int i = 1; i <= num_backends; i++)
-    if (is_lower_case_of(device, kBackendNames[i])) return static_cast<BackendComponent>(i);
+    if (name == kBackendNames[i]) return static_cast<BackendComponent>(i);
   return BackendComponent::InvalidBit;
 }
 
@@ -206,8 +193,10 @@ DispatchKey computeDispatchKey(std::optional<ScalarType>, std::optional<Layout> 
   const DeviceType type = device.value_or(Device(kCPU)).type();
   const Layout l = layout.value_or(Layout::Strided);
   if (l == Layout::Mkldnn) return DispatchKey::MkldnnCPU;
-  for (const DispatchKey k : {DispatchKey::FPGA, DispatchKey::MAIA, DispatchKey::Vulkan, DispatchKey::Metal})
-    if (is_lower_case_of(device_type_name(type), toString(k))) return k;
+  if (type == DeviceType::FPGA) return DispatchKey::FPGA;
+  if (type == DeviceType::MAIA) return DispatchKey::MAIA;
+  if (type == DeviceType::Vulkan) return DispatchKey::Vulkan;
+  if (type == DeviceType::Metal) return DispatchKey::Metal;
   const DispatchKey functionality = l == Layout::Strided ? DispatchKey::Dense : l == Layout::Sparse ? DispatchKey::Sparse : DispatchKey::SparseCsr;
   return toRuntimePerBackendFunctionalityKey(functionality, toBackendComponent(type));
 }
@@ -242,5 +231,16 @@ bool tls_is_dispatch_keyset_included(DispatchKeySet set) {
 }
 bool tls_is_dispatch_key_excluded(DispatchKey k) { return tls_is_dispatch_keyset_excluded(DispatchKeySet(k)); }
 bool tls_is_dispatch_key_included(DispatchKey k) { return tls_is_dispatch_keyset_included(DispatchKeySet(k)); }
+
+DispatchKeySet Tensor::key_set() const {
+  if (!defined()) return {};
+  const DispatchKey own = computeDispatchKey(scalar_type(), layout(), device());
+  const BackendComponent backend = toBackendComponent(device().type());
+  DispatchKeySet set = DispatchKeySet(own) | getAutocastRelatedKeySetFromBackend(backend);
+  if (!is_inference()) set = set | getAutogradRelatedKeySetFromBackend(toFunctionalityKey(own) == DispatchKey::Dense ? backend : toBackendComponent(own));
+  if (is_conj()) set = set.add(DispatchKey::Conjugate);
+  if (is_neg()) set = set.add(DispatchKey::Negative);
+  return set;
+}
 
 }  // namespace cresset

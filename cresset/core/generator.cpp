@@ -56,23 +56,16 @@ Generator::~Generator() {
 }
 
 void Generator::set_current_seed(uint64_t seed) {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
   impl_->state.seed(seed);
 }
 
 uint64_t Generator::current_seed() const {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
   return impl_->state.engine.initial_seed();
 }
 
-uint64_t Generator::seed() {
-  const uint64_t seed = fresh_seed();
-  set_current_seed(seed);
-  return seed;
-}
+uint64_t Generator::seed() { return impl_->seed(); }
 
 std::vector<uint8_t> Generator::get_state() const {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
   const RandomState& state = impl_->state;
   SavedState saved;
   std::memset(&saved, 0, sizeof saved);
@@ -105,16 +98,10 @@ void Generator::set_state(const std::vector<uint8_t>& bytes) {
   if (state.has_next_normal) state.next_normal = saved.normal_y;
   state.has_next_float_normal = saved.next_float_normal_is_valid != 0;
   if (state.has_next_float_normal) state.next_float_normal = saved.next_float_normal;
-  std::lock_guard<std::mutex> lock(impl_->mutex);
   impl_->state = state;
 }
 
-Generator Generator::clone() const {
-  auto copy = make_intrusive<GeneratorImpl>(0);
-  std::lock_guard<std::mutex> lock(impl_->mutex);
-  copy->state = impl_->state;
-  return Generator(std::move(copy));
-}
+Generator Generator::clone() const { return Generator(impl_->clone()); }
 
 std::mutex& Generator::mutex() const { return impl_->mutex; }
 
@@ -134,8 +121,29 @@ Generator& default_generator() {
   return *generator;
 }
 
+Generator copy_of_default_generator() {
+  const Generator& generator = default_generator();
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.clone();
+}
+
 Generator make_generator(uint64_t seed) { return Generator(make_intrusive<GeneratorImpl>(seed)); }
 
-void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
+void manual_seed(uint64_t seed) {
+  Generator& generator = default_generator();
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+uint64_t GeneratorImpl::seed() {
+  const uint64_t fresh = fresh_seed();
+  state.seed(fresh);
+  return fresh;
+}
+intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const {
+  auto copy = make_intrusive<GeneratorImpl>(0);
+  copy->state = state;
+  return copy;
+}
 
 }  // namespace cresset

@@ -25,6 +25,7 @@ class CRESSET_API Generator {
   ~Generator();
 
   bool defined() const { return impl_ != nullptr; }
+  // The methods below take no lock: hold `mutex()` where other threads may use the generator.
   // Starts the sequence of `seed` anew.
   void set_current_seed(uint64_t seed);
   uint64_t current_seed() const;
@@ -38,6 +39,9 @@ class CRESSET_API Generator {
   Device device() const { return Device(DeviceType::CPU); }
   std::mutex& mutex() const;
   GeneratorImpl* impl() const { return impl_; }
+  GeneratorImpl* unsafeGetGeneratorImpl() const { return impl_; }
+  // The state as the class that it is; cresset/core/generator_impl.h.
+  template <class T> T* get() const { return static_cast<T*>(impl_); }
   bool operator==(const Generator& o) const { return impl_ == o.impl_; }
 
  private:

@@ -8,9 +8,21 @@
 
 namespace cresset {
 
-class GeneratorImpl : public RefCounted {
+class CRESSET_API GeneratorImpl : public RefCounted {
  public:
-  explicit GeneratorImpl(uint64_t seed) : state(seed) {}
+  explicit GeneratorImpl(uint64_t seed = RandomState::kSeed) : state(seed) {}
+
+  static DeviceType device_type() { return DeviceType::CPU; }
+  Device device() const { return Device(DeviceType::CPU); }
+  // The next 32 or 64 bits of the stream.
+  uint32_t random() { return state.engine.random(); }
+  uint64_t random64() { return state.engine.random64(); }
+  void set_current_seed(uint64_t seed) { state.seed(seed); }
+  uint64_t current_seed() const { return state.engine.initial_seed(); }
+  // Draws a fresh seed from the operating system and uses it.
+  uint64_t seed();
+  // One of its own that goes on as this one will.
+  intrusive_ptr<GeneratorImpl> clone() const;
 
   mutable std::mutex mutex;
   RandomState state;

@@ -17,4 +17,7 @@ class CRESSET_API DefaultGeneratorScope {
   Generator* previous_;
 };
 
+// A copy of the default generator as it is between two uses by other threads.
+CRESSET_API Generator copy_of_default_generator();
+
 }  // namespace cresset

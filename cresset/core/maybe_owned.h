@@ -89,4 +89,8 @@ class ExclusivelyOwned {
   T value_;
 };
 
+inline MaybeOwned<Tensor> Tensor::expect_contiguous(MemoryFormat format) const& {
+  return is_contiguous(format) ? MaybeOwned<Tensor>::borrowed(*this) : MaybeOwned<Tensor>::owned(contiguous(format));
+}
+
 }  // namespace cresset

@@ -1,5 +1,7 @@
 #include "cresset/core/storage.h"
 
+#include <memory>
+
 #include <algorithm>
 #include <cstring>
 
@@ -113,6 +115,14 @@ void StorageImpl::resize(size_t nbytes) {
   cpu_deallocate(data_, nbytes_);
   data_ = fresh;
   nbytes_ = nbytes;
+}
+
+Storage::Storage(use_byte_size_t, size_t nbytes, Allocator*, bool) : impl_(make_intrusive<StorageImpl>(nbytes, Device(kCPU))) {}
+Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool) {
+  void* address = data.get();
+  const Device device = data.device();
+  auto owner = std::make_shared<DataPtr>(std::move(data));
+  impl_ = make_intrusive<StorageImpl>(address, nbytes, device, [owner](void*) { owner->clear(); });
 }
 
 }  // namespace cresset

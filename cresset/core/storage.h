@@ -1,7 +1,7 @@
 #pragma once
 // A block of bytes on a device, shared by a tensor and its views.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/core/allocator.h"
@@ -70,16 +70,72 @@ class CRESSET_API StorageImpl final : public RefCounted {
   std::atomic<uint32_t> lent_{0};
 };
 
+// Memory with the function that gives it back, owned. Without such a function: the address alone.
+class CRESSET_API DataPtr {
+ public:
+  using Deleter = void (*)(void*);
+
+  DataPtr() = default;
+  DataPtr(void* data, Device device) : data_(data), device_(device) {}
+  DataPtr(void* data, void* context, Deleter deleter, Device device) : data_(data), context_(context), deleter_(deleter), device_(device) {}
+  DataPtr(DataPtr&& o) noexcept { swap(o); }
+  DataPtr& operator=(DataPtr&& o) noexcept { swap(o); return *this; }
+  ~DataPtr() { clear(); }
+
+  void* get() const { return data_; }
+  void* mutable_get() const { return data_; }
+  void* operator->() const { return data_; }
+  explicit operator bool() const { return data_ != nullptr || context_ != nullptr; }
+  Device device() const { return device_; }
+  void* get_context() const { return context_; }
+  Deleter get_deleter() const { return deleter_; }
+  // Leaves the memory to the caller.
+  void* release_context() { return std::exchange(context_, nullptr); }
+  void clear() {
+    if (deleter_ && context_) deleter_(context_);
+    data_ = context_ = nullptr;
+  }
+  friend bool operator==(const DataPtr& a, std::nullptr_t) { return !a; }
+  friend bool operator!=(const DataPtr& a, std::nullptr_t) { return static_cast<bool>(a); }
+
+ private:
+  void swap(DataPtr& o) { std::swap(data_, o.data_); std::swap(context_, o.context_); std::swap(deleter_, o.deleter_); std::swap(device_, o.device_); }
+
+  void* data_ = nullptr;
+  void* context_ = nullptr;
+  Deleter deleter_ = nullptr;
+  Device device_ = Device(DeviceType::CPU);
+};
+
 class CRESSET_API Storage {
  public:
+  struct use_byte_size_t {};
+  struct unsafe_borrow_t { explicit unsafe_borrow_t() = default; };
+
   Storage() = default;
+  // Fresh memory of the allocator's device, or memory that is there.
+  Storage(use_byte_size_t, size_t nbytes, Allocator* allocator = nullptr, bool resizable = true);
+  Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator = nullptr, bool resizable = true);
   Storage(intrusive_ptr<StorageImpl> impl) : impl_(std::move(impl)) {}
   explicit operator bool() const { return impl_.defined(); }
   void* mutable_data() const { return impl_->data(); }
   const void* data() const { return impl_->data(); }
+  // The address, not owned.
+  DataPtr data_ptr() const { return {impl_->data(), impl_->device()}; }
+  DataPtr mutable_data_ptr() const { return data_ptr(); }
   size_t nbytes() const { return impl_->nbytes(); }
+  int64_t sym_nbytes() const { return static_cast<int64_t>(nbytes()); }
+  // Keeps the bytes that fit.
+  void set_nbytes(size_t nbytes) const { impl_->resize(nbytes); }
+  bool resizable() const { return impl_->resizable(); }
   Device device() const { return impl_->device(); }
+  DeviceType device_type() const { return device().type(); }
+  Allocator* allocator() const { return get_allocator(device_type()); }
   bool is_alias_of(const Storage& o) const { return impl_ == o.impl_; }
+  bool unique() const { return impl_.unique(); }
+  void reset() { impl_.reset(); }
+  weak_intrusive_ptr<StorageImpl> getWeakStorageImpl() const { return impl_; }
+  StorageImpl* unsafeReleaseStorageImpl() { return impl_.release(); }
   uint32_t use_count() const { return impl_.use_count(); }
   StorageImpl* unsafeGetStorageImpl() const { return impl_.get(); }
   const intrusive_ptr<StorageImpl>& impl() const { return impl_; }

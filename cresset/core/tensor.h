@@ -1,7 +1,7 @@
 #pragma once
 // Tensor: one pointer to a TensorImpl. Operators are declared by the op rows; what is written here inspects, shares and differentiates.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <initializer_list>
 #include <iosfwd>
 #include <optional>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cresset/base/scalar.h"
+#include "cresset/base/sym_int.h"
 #include "cresset/core/generator.h"
 #include "cresset/core/optional_array_ref.h"
 #include "cresset/core/tensor_impl.h"
@@ -22,6 +23,13 @@ class Tensor;
 using TensorList = ArrayRef<Tensor>;
 namespace autograd { struct Node; }
 namespace indexing { struct TensorIndex; }
+// Each in a header of its own below this one.
+class DispatchKeySet;
+class DeprecatedTypeProperties;
+class Dimname;
+enum class Backend;
+template <class T> class MaybeOwned;
+template <class T, size_t N, class Index> class PackedTensorAccessor;
 
 class CRESSET_API Tensor {
  public:
@@ -39,10 +47,14 @@ class CRESSET_API Tensor {
   void reset() { impl_.reset(); }
   bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
   uint32_t use_count() const { return impl_.use_count(); }
+  uint32_t weak_use_count() const { return impl_.weak_use_count(); }
   TensorImpl* impl() const { return impl_.get(); }
   TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& getIntrusivePtr() const { return impl_; }
   intrusive_ptr<TensorImpl> take() && { return std::move(impl_); }
+  TensorImpl* unsafeReleaseTensorImpl() { return impl_.release(); }
+  intrusive_ptr<TensorImpl> unsafeReleaseIntrusivePtr() { return std::move(impl_); }
+  static Tensor wrap_tensor_impl(intrusive_ptr<TensorImpl> impl) { return Tensor(std::move(impl)); }
 
   // Geometry. All raise for an undefined tensor.
   int64_t dim() const { return checked().dim(); }
@@ -53,6 +65,13 @@ class CRESSET_API Tensor {
   int64_t stride(int64_t dim) const { return strides()[wrap(dim)]; }
   int64_t numel() const { return checked().numel(); }
   int64_t storage_offset() const { return checked().storage_offset(); }
+  bool is_same_size(const Tensor& o) const { return sizes() == o.sizes(); }
+  SymIntArrayRef sym_sizes() const { return fromIntArrayRefUnchecked(sizes()); }
+  SymIntArrayRef sym_strides() const { return fromIntArrayRefUnchecked(strides()); }
+  SymInt sym_size(int64_t dim) const { return size(dim); }
+  SymInt sym_stride(int64_t dim) const { return stride(dim); }
+  SymInt sym_numel() const { return numel(); }
+  SymInt sym_storage_offset() const { return storage_offset(); }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const { return checked().is_contiguous(format); }
   bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }
   MemoryFormat suggest_memory_format() const;
@@ -62,7 +81,7 @@ class CRESSET_API Tensor {
 
   // Kind.
   ScalarType scalar_type() const { return checked().dtype(); }
-  ScalarType dtype() const { return scalar_type(); }
+  TypeMeta dtype() const { return TypeMeta::fromScalarType(scalar_type()); }
   Device device() const { return checked().device(); }
   Layout layout() const { return checked().layout(); }
   int64_t get_device() const { return device().index(); }
@@ -80,6 +99,22 @@ class CRESSET_API Tensor {
   bool is_inference() const { return checked().is_inference(); }
   bool is_conj() const { return checked().is_conj(); }
   bool is_neg() const { return checked().is_neg(); }
+  bool is_mkldnn() const { return layout() == Layout::Mkldnn; }
+  bool is_xpu() const { return device().is_xpu(); }
+  bool is_mps() const { return device().is_mps(); }
+  bool is_hip() const { return device().is_hip(); }
+  bool is_xla() const { return device().is_xla(); }
+  bool is_privateuseone() const { return device().is_privateuseone(); }
+  // Memory locked for copies to an accelerator, quantised and nested tensors: none is built in.
+  bool is_pinned(std::optional<Device> = std::nullopt) const { return false; }
+  bool is_quantized() const { return false; }
+  bool is_nested() const { return false; }
+  bool has_names() const { return false; }
+  bool is_cuda_or_xpu() const { return is_cuda() || is_xpu(); }
+  // The dispatch keys of PyTorch that the tensor would wake; cresset/core/dispatch_key_set.h.
+  DispatchKeySet key_set() const;
+  // Dtype and backend together; cresset/core/type_properties.h.
+  DeprecatedTypeProperties& type() const;
 
   // Memory.
   Storage storage() const { return Storage(checked().storage()); }
@@ -99,6 +134,12 @@ class CRESSET_API Tensor {
   template <class T, size_t N> class Accessor;
   template <class T, size_t N> Accessor<T, N> accessor() const { check_accessor(dtype_of<T>, N); return {data_ptr<T>(), sizes().data(), strides().data()}; }
 
+  // The same in an object that keeps sizes and strides itself; cresset/core/packed_accessor.h.
+  template <class T, size_t N, template <class> class Pointer> PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
+  template <class T, size_t N, template <class> class Pointer> PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
+  template <class T, size_t N> PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
+  template <class T, size_t N> PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
+
   // The one element as a number. Errors: more or fewer than one element; T cannot hold it.
   Scalar item() const;
   template <class T> T item() const { return item().to<T>(); }
@@ -107,8 +148,14 @@ class CRESSET_API Tensor {
   Tensor cpu() const;
   Tensor cuda() const;
   Tensor toType(ScalarType t) const;
+  Tensor toBackend(Backend b) const;
+  // Raises: dimensions of tensors have no names.
+  [[noreturn]] Tensor refine_names(ArrayRef<Dimname> names) const;
+  // f(*this, ...), for ops that are no methods.
+  template <class F, class... A> decltype(auto) m(F f, A&&... rest) const { return f(*this, std::forward<A>(rest)...); }
   Tensor operator[](int64_t index) const;
   Tensor operator[](const Tensor& index) const;
+  Tensor operator[](const Scalar& index) const;
   // Integers, slices, None, Ellipsis, booleans and tensors, as in Python: see cresset/ops/indexing.h.
   Tensor index(ArrayRef<indexing::TensorIndex> indices) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -116,6 +163,20 @@ class CRESSET_API Tensor {
   Tensor& index_put_(ArrayRef<indexing::TensorIndex> indices, const Scalar& value);
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value);
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value);
+
+  // The tensor looks at other memory from now on: at nothing, at a storage, at the memory of a tensor.
+  // Errors: another dtype or device; sizes that do not fit the storage.
+  Tensor& set_();
+  Tensor& set_(const Storage& source);
+  Tensor& set_(const Storage& source, int64_t offset, IntArrayRef size, IntArrayRef stride = {});
+  Tensor& set_(const Tensor& source);
+  Tensor& set_(const Tensor& source, int64_t offset, IntArrayRef size, IntArrayRef stride = {});
+  bool is_set_to(const Tensor& o) const {
+    return has_storage() && o.has_storage() && is_alias_of(o) && storage_offset() == o.storage_offset() && sizes() == o.sizes() && strides() == o.strides();
+  }
+  // The contiguous tensor, without a reference of its own where that is this one; cresset/core/maybe_owned.h.
+  MaybeOwned<Tensor> expect_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const&;
+  MaybeOwned<Tensor> expect_contiguous(MemoryFormat format = MemoryFormat::Contiguous) && = delete;
 
   Tensor operator~() const;
   Tensor operator-() const;
@@ -166,6 +227,11 @@ class CRESSET_API Tensor {
   void print() const;
 
 #include "cresset/ops/tensor_methods.inc"
+  // A template, as not every unit of the library sees the other forms.
+  template <class T, class = std::enable_if_t<std::is_same<T, TypeMeta>::value>>
+  Tensor to(T dtype, bool non_blocking = false, bool copy = false, std::optional<MemoryFormat> memory_format = {}) const {
+    return to(dtype.toScalarType(), non_blocking, copy, memory_format);
+  }
 
   // x.var(0) names a dimension, where var(bool unbiased) would take the number for a flag.
   Tensor var(int dim) const;
@@ -242,6 +308,8 @@ CRESSET_API std::ostream& operator<<(std::ostream& out, const Tensor& t);
 CRESSET_API std::ostream& operator<<(std::ostream& out, ScalarType t);
 CRESSET_API std::ostream& operator<<(std::ostream& out, const Scalar& s);
 CRESSET_API std::ostream& operator<<(std::ostream& out, const Device& d);
+CRESSET_API std::ostream& operator<<(std::ostream& out, DeviceType t);
+CRESSET_API std::ostream& operator<<(std::ostream& out, SymInt i);
 CRESSET_API std::ostream& operator<<(std::ostream& out, IntArrayRef sizes);
 CRESSET_API std::ostream& operator<<(std::ostream& out, Layout layout);
 CRESSET_API std::ostream& operator<<(std::ostream& out, MemoryFormat format);

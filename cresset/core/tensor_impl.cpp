@@ -41,6 +41,8 @@ size_t checked_bytes(int64_t numel, ScalarType dtype, IntArrayRef sizes) {
 
 ObjectHook<TensorImpl>& object_hook() { return g_object_hook; }
 
+static thread_local std::pair<DeviceType, Layout> t_missing{DeviceType::CPU, Layout::Strided};
+
 uint8_t backend_of(DeviceType type, Layout layout) {
   if (layout == Layout::Strided) {
     if (type == DeviceType::CPU) return kCpuBackend;
@@ -48,8 +50,12 @@ uint8_t backend_of(DeviceType type, Layout layout) {
   }
   if ((type == DeviceType::CPU || type == DeviceType::Meta) && layout != Layout::Mkldnn && layout != Layout::Strided) return layout == Layout::Sparse ? kSparseBackend : kSparseCompressedBackend;
   const uint8_t stored = g_backends[static_cast<int>(type)][static_cast<int>(layout)].load(std::memory_order_acquire);
-  return stored ? static_cast<uint8_t>(stored - 1) : kNoBackend;
+  if (stored) return static_cast<uint8_t>(stored - 1);
+  t_missing = {type, layout};
+  return kNoBackend;
 }
+
+std::pair<DeviceType, Layout> last_missing_backend() { return t_missing; }
 
 void set_backend_of(DeviceType type, Layout layout, uint8_t backend) {
   g_backends[static_cast<int>(type)][static_cast<int>(layout)].store(static_cast<uint8_t>(backend + 1), std::memory_order_release);

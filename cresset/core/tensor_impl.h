@@ -1,13 +1,18 @@
 #pragma once
-// What a Tensor points to: geometry, dtype, device, storage and the layers it wakes.
+// The object a Tensor points to: geometry, dtype, device, storage and the layers it wakes.
+
+#include <optional>
 
 #include "cresset/base/dtype.h"
 #include "cresset/base/small_vector.h"
+#include "cresset/base/type_meta.h"
 #include "cresset/core/layers.h"
 #include "cresset/core/layout.h"
 #include "cresset/core/storage.h"
 
 namespace cresset {
+
+namespace autograd { enum class CreationMeta : uint8_t; }
 
 // Autograd's per-tensor data, opaque here: the only hook by which a lower room is reached.
 struct CRESSET_API AutogradMetaInterface {
@@ -61,10 +66,32 @@ class SizesAndStrides {
   uint32_t dim_ = 0;
 };
 
+// cresset/core/dispatch_key_set.h
+enum class DispatchKey : uint16_t;
+class DispatchKeySet;
+
+// How often a tensor has been written to, as LibTorch's programs ask for it; inference tensors do not count.
+class CRESSET_API VariableVersion {
+ public:
+  VariableVersion(uint32_t version, bool enabled) : version_(version), enabled_(enabled) {}
+  bool enabled() const { return enabled_; }
+  // Errors: not enabled.
+  uint32_t current_version() const;
+
+ private:
+  uint32_t version_;
+  bool enabled_;
+};
+
 class CRESSET_API TensorImpl : public RefCounted {
  public:
   // A tensor over `storage`; sizes start as {0} and are set by set_geometry.
   TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, Layout layout = Layout::Strided);
+  // As LibTorch's backends make theirs: the device is the storage's, or the one that the key stands for, and the layout is the key's.
+  TensorImpl(Storage storage, DispatchKey key, TypeMeta dtype);
+  TensorImpl(Storage storage, DispatchKeySet keys, TypeMeta dtype);
+  TensorImpl(DispatchKey key, TypeMeta dtype, std::optional<Device> device);
+  TensorImpl(DispatchKeySet keys, TypeMeta dtype, std::optional<Device> device);
   ~TensorImpl() override;
 
   static void* operator new(size_t n) { return cpu_allocate(n); }
@@ -83,7 +110,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   // No holes and no overlap in some order of the dimensions.
   bool is_non_overlapping_and_dense() const;
 
-  // What stands for the storage in layouts without one (cresset/core/sparse.h). Never changed once it is here: whoever writes replaces it.
+  // Stands for the storage in layouts without one (cresset/core/sparse.h). Never changed once it is here: whoever writes replaces it.
   const intrusive_ptr<RefCounted>& parts() const { return parts_; }
   void set_parts(intrusive_ptr<RefCounted> parts) { parts_ = std::move(parts); }
   void set_layout(Layout layout);
@@ -112,6 +139,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   void shallow_copy_from(const TensorImpl& other);
 
   uint32_t version() const { return own_version_ ? own_version_->value.load() : storage_ ? storage_->version().load() : 0; }
+  VariableVersion version_counter() const { return VariableVersion(version(), !is_inference_); }
   void bump_version() {
     if (CRESSET_UNLIKELY(is_inference_)) return;
     auto& v = own_version_ ? own_version_->value : storage_->version();
@@ -154,10 +182,15 @@ class CRESSET_API TensorImpl : public RefCounted {
   void clear_view() { view_base_.reset(); view_creation_ = ViewCreation::Default; }
 
   AutogradMetaInterface* autograd() const { return autograd_; }
+  // Differentiation's part of the tensor as LibTorch's programs see it (autograd::DifferentiableViewMeta): it is this impl. nullptr without any.
+  TensorImpl* autograd_meta() { return autograd_ || is_view() ? this : nullptr; }
+  bool has_bw_view() const { return is_view(); }
+  autograd::CreationMeta get_creation_meta() const;
   // Takes ownership; nullptr clears.
   void set_autograd(AutogradMetaInterface* meta) { delete autograd_; autograd_ = meta; }
   bool is_inference() const { return is_inference_; }
   void set_inference(bool on) { is_inference_ = on; }
+  void remove_autograd_key() { set_inference(true); }
   bool is_conj() const { return is_conj_; }
   // The elements are the conjugates, or the negatives, of what the memory holds.
   void set_conj(bool on) { is_conj_ = on; set_lazy_layer(); }
@@ -198,8 +231,15 @@ class CRESSET_API TensorImpl : public RefCounted {
   uint32_t view_version_ = 0;
 };
 
+// The null object of pointers to a TensorImpl, in LibTorch's name: there is none.
+struct UndefinedTensorImpl {
+  static constexpr TensorImpl* singleton() noexcept { return nullptr; }
+};
+
 // Backend number of a (device type, layout) pair; fixed by dispatch when a backend registers.
 CRESSET_API uint8_t backend_of(DeviceType type, Layout layout);
+// The property that this thread last asked for in vain: the error of the call then names it.
+CRESSET_API std::pair<DeviceType, Layout> last_missing_backend();
 CRESSET_API void set_backend_of(DeviceType type, Layout layout, uint8_t backend);
 constexpr uint8_t kCpuBackend = 0, kMetaBackend = 1, kSparseBackend = 2, kSparseCompressedBackend = 3, kNoBackend = 254, kFakeBackend = 255;
 

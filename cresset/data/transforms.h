@@ -1,7 +1,7 @@
 #pragma once
 // Transforms of batches and of single examples.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <utility>
 #include <vector>
 

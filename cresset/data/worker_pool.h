@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <memory>
 #include <optional>
 #include <string>

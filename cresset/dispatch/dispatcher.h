@@ -1,11 +1,16 @@
 #pragma once
-// The table of ops as LibTorch programs use it: handles found by name, calls typed and boxed, listeners.
+// The table of ops as LibTorch programs use it: handles, calls typed and boxed, redispatch, kernels as objects, registrations as handles.
 
+#include "cresset/core/dispatch_key_set.h"
 #include "cresset/dispatch/operator_schema.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/route.h"
 
 namespace cresset::dispatch {
+
+// The keys that a route stands for, and the route below others: `arguments` is the key of the call's tensors.
+CRESSET_API DispatchKeySet keys_of(const Route& route);
+CRESSET_API Route route_of(DispatchKeySet keys, const Key& arguments);
 
 template <class Fn> class TypedOperatorHandle;
 
@@ -24,6 +29,12 @@ class CRESSET_API OperatorHandle : public OpHandle {
   }
   void callBoxed(Stack* stack) const { call_boxed(*stack); }
   void callBoxed(Stack& stack) const { call_boxed(stack); }
+  void redispatchBoxed(DispatchKeySet keys, Stack* stack) const;
+
+  bool hasKernelForDispatchKey(DispatchKey key) const;
+  bool hasKernelForAnyDispatchKey(DispatchKeySet keys) const;
+  bool isKernelFallthroughKernel(DispatchKey key) const;
+  bool hasComputedKernelForDispatchKey(DispatchKey key) const;
   std::vector<Tag> getTags() const;
   bool hasTag(Tag tag) const;
   // The file and line of the definition.
@@ -86,6 +97,68 @@ class TypedOperatorHandle<R(A...)> : public OperatorHandle {
                       key.tracked ? SeesAutograd::yes : SeesAutograd::no};
     return detail::run_target<R, A...>(resolve(this->entry(), &typeid(R(A...)), route), this->entry(), static_cast<A>(args)...);
   }
+  // Goes to the topmost kernel among the keys, whatever the arguments ask for.
+  R redispatch(DispatchKeySet keys, A... args) const {
+    const Route route = route_of(keys, detail::key_of_values(args...));
+    return detail::run_target<R, A...>(resolve(this->entry(), &typeid(R(A...)), route), this->entry(), static_cast<A>(args)...);
+  }
+  R callWithDispatchKey(DispatchKey key, A... args) const { return redispatch(DispatchKeySet(key), static_cast<A>(args)...); }
+};
+
+// The base of kernels that are objects with operator().
+struct CRESSET_API OperatorKernel {
+  virtual ~OperatorKernel();
+};
+
+// A kernel on its own.
+class CRESSET_API KernelFunction {
+ public:
+  KernelFunction() = default;
+  explicit KernelFunction(CppFunction f) : function_(std::move(f)) {}
+
+  template <auto* F> static KernelFunction makeFromBoxedFunction() { return KernelFunction(CppFunction::makeFromBoxedFunction<F>()); }
+  template <class F> static KernelFunction makeFromBoxedFunctor(std::unique_ptr<F> f) { return KernelFunction(CppFunction::makeFromBoxedFunctor(std::move(f))); }
+  template <bool = false, class F = void> static KernelFunction makeFromUnboxedFunctor(std::unique_ptr<OperatorKernel> f) {
+    return of(detail::make_kernel(shared<F>(std::move(f))), detail::signature_of<F>());
+  }
+  template <class F> static KernelFunction makeFromUnboxedOnlyFunctor(std::unique_ptr<OperatorKernel> f) {
+    return of(detail::make_unboxed_kernel(shared<F>(std::move(f))), {});
+  }
+  template <class F> static KernelFunction makeFromUnboxedFunction(F* f) { return KernelFunction(CppFunction(f)); }
+  template <class F> static KernelFunction makeFromUnboxedOnlyFunction(F* f) { return KernelFunction(CppFunction::makeUnboxedOnly(f)); }
+  template <class F> static KernelFunction makeFromUnboxedRuntimeFunction(F* f) { return KernelFunction(CppFunction(f)); }
+  template <class F> static KernelFunction makeFromUnboxedOnlyRuntimeFunction(F* f) { return KernelFunction(CppFunction::makeUnboxedOnly(f)); }
+  template <class F> static KernelFunction makeFromUnboxedLambda(F&& f) { return KernelFunction(CppFunction(std::forward<F>(f))); }
+  static KernelFunction makeFallthrough() { return KernelFunction(CppFunction::makeFallthrough()); }
+
+  bool isValid() const { return function_.has_value(); }
+  bool isValidUnboxed() const { return function_ && function_->kernel.signature; }
+  bool isFallthrough() const { return function_ && function_->kernel.fallthrough; }
+  // Errors: there is no kernel; one that is called with C++ types alone.
+  void callBoxed(const OperatorHandle& op, Stack* stack) const { valid().boxed(op.entry(), *stack); }
+  void callBoxed(const OperatorHandle& op, DispatchKeySet, Stack* stack) const { callBoxed(op, stack); }
+  template <class R, class... A> R call(const OperatorHandle& op, DispatchKeySet, A... args) const {
+    const RegisteredKernel& k = valid();
+    const bool typed = k.typed && *k.signature == typeid(R(A...));
+    return detail::run_target<R, A...>({{typed ? k.typed : nullptr, &k.boxed}, &k}, op.entry(), static_cast<A>(args)...);
+  }
+  const CppFunction& function() const { return *function_; }
+
+ private:
+  template <class F> static std::shared_ptr<F> shared(std::unique_ptr<OperatorKernel> f) {
+    return std::shared_ptr<F>(static_cast<F*>(f.release()));
+  }
+  static KernelFunction of(RegisteredKernel kernel, detail::Signature signature) {
+    KernelFunction made(CppFunction::makeFallthrough());
+    made.function_->kernel = std::move(kernel);
+    made.function_->signature = std::move(signature);
+    return made;
+  }
+  const RegisteredKernel& valid() const {
+    CRESSET_CHECK(function_, "KernelFunction: it holds no kernel (Tried to call KernelFunction::call() on an uninitialized KernelFunction.)");
+    return function_->kernel;
+  }
+  std::optional<CppFunction> function_;
 };
 
 // Undoes a registration when it is destroyed.
@@ -126,11 +199,22 @@ class CRESSET_API Dispatcher {
   std::vector<OperatorHandle> findDanglingImpls() const;
 
   template <class R, class... A> R call(const TypedOperatorHandle<R(A...)>& op, A... args) const { return op.call(static_cast<A>(args)...); }
+  template <class R, class... A> R redispatch(const TypedOperatorHandle<R(A...)>& op, DispatchKeySet keys, A... args) const {
+    return op.redispatch(keys, static_cast<A>(args)...);
+  }
   void callBoxed(const OperatorHandle& op, Stack* stack) const { op.callBoxed(stack); }
+  void redispatchBoxed(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) const { op.redispatchBoxed(keys, stack); }
 
+  RegistrationHandle registerDef(OperatorSchema schema, std::string debug, std::vector<Tag> tags = {});
+  RegistrationHandle registerImpl(OperatorName name, std::optional<DispatchKey> key, KernelFunction kernel, std::string debug);
+  RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, std::string debug);
   RegistrationHandle registerLibrary(std::string ns, std::string debug);
   RegistrationHandle addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener);
+  bool hasBackendFallbackForDispatchKey(DispatchKey key);
 };
+
+// A tensor of one element that asks for keys without having anything of what they stand for: for tests of dispatch.
+CRESSET_API Tensor tensor_with_keys(DispatchKeySet keys, ScalarType dtype = ScalarType::Float);
 
 // For Autograd keys and fallbacks: the results take part in the graph, and backward raises where it reaches them.
 CRESSET_API CppFunction autogradNotImplementedFallback();

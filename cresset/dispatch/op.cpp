@@ -147,8 +147,13 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
 
 [[noreturn]] void no_kernel(const OpEntry& op, uint8_t backend) {
   CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
-  CRESSET_CHECK(backend != kNoBackend, op.name, ": no backend is registered for the device and layout of the arguments; ",
-                "the operator is registered for: ", registered_backends(op));
+  if (backend == kNoBackend) {
+    const auto [device, layout] = last_missing_backend();
+    CRESSET_CHECK(device != DeviceType::CUDA, op.name, ": no backend is registered for device cuda, this build has no CUDA; the operator is registered for: ",
+                  registered_backends(op));
+    CRESSET_CHECK(false, op.name, ": no backend is registered for device ", device, " and layout ", layout,
+                  "; the operator is registered for: ", registered_backends(op));
+  }
   CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.signature ? "aten::" : "", op.name, "' with arguments from the '", backend_name(backend),
                                 "' backend. The operator is registered for: ", registered_backends(op));
   __builtin_unreachable();

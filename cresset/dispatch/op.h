@@ -2,7 +2,7 @@
 // One entry per operator: its schema, its kernels, and the way from a call to the kernel that runs.
 // In-tree entries are constant-initialised by generated code; what registers at run time hangs off `extension`.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <tuple>
 #include <typeinfo>
 

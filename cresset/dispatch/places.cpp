@@ -75,7 +75,7 @@ bool is_known_key(const std::string& key) {
          key == "AutogradOther" || starts(key, "Quantized") || backend_of_key(key) >= 0 || backend_below(key, "Autograd") >= 0 || backend_below(key, "Autocast") >= 0;
 }
 
-std::string key_name(DispatchKey key) { return toString(key); }
+std::string key_name(DispatchKey key) { return key == DispatchKey::Undefined ? "CompositeImplicitAutograd" : toString(key); }
 
 std::string key_name(DeviceType device) {
   const std::string name = device_type_name(device);

@@ -1,4 +1,5 @@
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/dict.h"
+#include "cresset/dispatch/list.h"
 
 namespace cresset::dispatch {
 
@@ -13,10 +14,14 @@ namespace {
 
 Value::Value() noexcept = default;
 Value::Value(const Value& o) = default;
-Value::Value(Value&& o) noexcept = default;
+Value::Value(Value&& o) noexcept : data_(std::exchange(o.data_, Data())) {}
 Value& Value::operator=(const Value& o) = default;
-Value& Value::operator=(Value&& o) noexcept = default;
+Value& Value::operator=(Value&& o) noexcept {
+  data_ = std::exchange(o.data_, Data());
+  return *this;
+}
 Value::~Value() = default;
+void Value::swap(Value& o) noexcept { data_.swap(o.data_); }
 
 Value::Value(Tensor v) : data_(std::move(v)) {}
 Value::Value(int64_t v) : data_(v) {}
@@ -38,6 +43,11 @@ Value::Value(std::vector<Scalar> v) : data_(std::move(v)) {}
 Value::Value(std::vector<Tensor> v) : data_(std::move(v)) {}
 Value::Value(std::vector<Optional> v) : data_(std::move(v)) {}
 Value::Value(std::vector<std::string> v) : data_(std::move(v)) {}
+Value::Value(complex<double> v) : data_(v) {}
+Value::Value(Storage v) : data_(intrusive_ptr<Object>(make_intrusive<StorageObject>(std::move(v)))) {}
+Value::Value(intrusive_ptr<Object> v) : data_(std::move(v)) {
+  if (!std::get<intrusive_ptr<Object>>(data_)) data_ = std::monostate();
+}
 
 bool Value::is_tensor() const { return is<Tensor>(); }
 bool Value::is_number() const { return isInt() || isDouble() || isBool() || isComplexDouble() || is<uint64_t>(); }
@@ -48,10 +58,118 @@ bool Value::isBool() const { return is<bool>(); }
 bool Value::isString() const { return is<std::string>(); }
 bool Value::isDevice() const { return is<Device>(); }
 bool Value::isGenerator() const { return is<Generator>(); }
-bool Value::isIntList() const { return is<std::vector<int64_t>>(); }
-bool Value::isDoubleList() const { return is<std::vector<double>>(); }
-bool Value::isBoolList() const { return is<std::vector<bool>>(); }
-bool Value::isTensorList() const { return is<std::vector<Tensor>>(); }
+
+namespace {
+
+// The object in the value if it is of this kind.
+template <class T>
+const T* object_of(const Value& v, Object::Kind kind) {
+  const auto* o = v.object();
+  return o && (*o)->kind() == kind ? static_cast<const T*>(o->get()) : nullptr;
+}
+const ListObject* list_of(const Value& v) { return object_of<ListObject>(v, Object::Kind::List); }
+
+template <class T>
+std::vector<T> elements_as(const ListObject& list) {
+  std::vector<T> out;
+  for (const Value& e : list.elements) out.push_back(ValueAs<T>::get(e));
+  return out;
+}
+
+bool is_list_of(const Value& v, ElementKind k) {
+  const ListObject* list = list_of(v);
+  return list && list->element == k;
+}
+
+}  // namespace
+
+bool Value::isStorage() const { return object_of<StorageObject>(*this, Object::Kind::Storage); }
+bool Value::isTuple() const { return object_of<TupleObject>(*this, Object::Kind::Tuple); }
+bool Value::isGenericDict() const { return object_of<DictObject>(*this, Object::Kind::Dict); }
+bool Value::isList() const {
+  return list_of(*this) || isIntList() || isDoubleList() || isBoolList() || isTensorList() || isOptionalTensorList() || is<std::vector<Scalar>>() ||
+         is<std::vector<std::string>>();
+}
+bool Value::isIntList() const { return is<std::vector<int64_t>>() || is_list_of(*this, ElementKind::Int); }
+bool Value::isDoubleList() const { return is<std::vector<double>>() || is_list_of(*this, ElementKind::Double); }
+bool Value::isComplexDoubleList() const { return is_list_of(*this, ElementKind::Complex); }
+bool Value::isBoolList() const { return is<std::vector<bool>>() || is_list_of(*this, ElementKind::Bool); }
+bool Value::isTensorList() const { return is<std::vector<Tensor>>() || is_list_of(*this, ElementKind::Tensor); }
+bool Value::isOptionalTensorList() const { return is<std::vector<Optional>>() || is_list_of(*this, ElementKind::OptionalTensor); }
+
+ScalarType Value::toScalarType() const { return isInt() ? static_cast<ScalarType>(to_int()) : to_dtype(); }
+Layout Value::toLayout() const { return isInt() ? static_cast<Layout>(to_int()) : to_layout(); }
+MemoryFormat Value::toMemoryFormat() const { return isInt() ? static_cast<MemoryFormat>(to_int()) : to_memory_format(); }
+
+Storage Value::toStorage() const {
+  if (auto* s = object_of<StorageObject>(*this, Object::Kind::Storage)) return s->storage;
+  wrong_type(*this, "a storage");
+}
+const TupleObject& Value::toTupleRef() const {
+  if (auto* t = object_of<TupleObject>(*this, Object::Kind::Tuple)) return *t;
+  wrong_type(*this, "a tuple");
+}
+intrusive_ptr<TupleObject> Value::toTuple() const { return intrusive_ptr<TupleObject>::share(const_cast<TupleObject*>(&toTupleRef())); }
+GenericDict Value::toGenericDict() const {
+  if (auto* d = object_of<DictObject>(*this, Object::Kind::Dict)) return GenericDict(intrusive_ptr<DictObject>::share(const_cast<DictObject*>(d)));
+  wrong_type(*this, "a dict");
+}
+
+std::vector<Value> Value::toListVector() const {
+  if (auto* list = list_of(*this)) return list->elements;
+  std::vector<Value> out;
+  const auto all = [&](const auto& list) { for (const auto& e : list) out.emplace_back(e); };
+  if (auto* ints = std::get_if<std::vector<int64_t>>(&data_)) all(*ints);
+  else if (auto* doubles = std::get_if<std::vector<double>>(&data_)) all(*doubles);
+  else if (auto* bools = std::get_if<std::vector<bool>>(&data_)) for (const bool b : *bools) out.emplace_back(b);
+  else if (auto* scalars = std::get_if<std::vector<Scalar>>(&data_)) all(*scalars);
+  else if (auto* tensors = std::get_if<std::vector<Tensor>>(&data_)) all(*tensors);
+  else if (auto* optionals = std::get_if<std::vector<Optional>>(&data_)) all(*optionals);
+  else if (auto* strings = std::get_if<std::vector<std::string>>(&data_)) all(*strings);
+  else wrong_type(*this, "a list");
+  return out;
+}
+std::vector<complex<double>> Value::toComplexDoubleVector() const { return to<std::vector<complex<double>>>(); }
+
+GenericList Value::toList() const {
+  if (auto* list = list_of(*this)) return GenericList(intrusive_ptr<ListObject>::share(const_cast<ListObject*>(list)));
+  GenericList out(isIntList()      ? ElementKind::Int
+                  : isDoubleList() ? ElementKind::Double
+                  : isBoolList()   ? ElementKind::Bool
+                  : isTensorList() ? ElementKind::Tensor
+                  : is<std::vector<std::string>>() ? ElementKind::String
+                                   : ElementKind::Any);
+  out.impl()->elements = toListVector();
+  return out;
+}
+#define CRESSET_VALUE_LIST(method, T)                       \
+  List<T> Value::method() const& { return to<List<T>>(); }  \
+  List<T> Value::method() && {                              \
+    List<T> list = to<List<T>>();                           \
+    *this = Value();                                        \
+    return list;                                            \
+  }
+CRESSET_VALUE_LIST(toIntList, int64_t)
+CRESSET_VALUE_LIST(toDoubleList, double)
+CRESSET_VALUE_LIST(toComplexDoubleList, complex<double>)
+#undef CRESSET_VALUE_LIST
+List<bool> Value::toBoolList() const { return to<List<bool>>(); }
+List<Tensor> Value::toTensorList() const { return to<List<Tensor>>(); }
+List<std::optional<Tensor>> Value::toOptionalTensorList() const { return to<List<std::optional<Tensor>>>(); }
+
+Value Value::plain() const {
+  const ListObject* list = list_of(*this);
+  if (!list) return {};
+  switch (list->element) {
+    case ElementKind::Int: return to<std::vector<int64_t>>();
+    case ElementKind::Double: return to<std::vector<double>>();
+    case ElementKind::Bool: return to<std::vector<bool>>();
+    case ElementKind::Tensor: return to<std::vector<Tensor>>();
+    case ElementKind::OptionalTensor: return to<std::vector<Optional>>();
+    case ElementKind::String: return to<std::vector<std::string>>();
+    default: return {};
+  }
+}
 
 Value::Value(const Scalar& v) {
   switch (v.tag()) {
@@ -66,8 +184,9 @@ Value::Value(const Scalar& v) {
 const char* Value::kind() const {
   static constexpr const char* kNames[] = {"None", "a tensor", "int", "float", "bool", "complex", "str", "a dtype", "a device", "a layout",
                                            "a memory format", "a generator", "list of int", "list of float", "list of bool",
-                                           "list of numbers", "list of tensors", "list of optional tensors", "list of str", "int"};
+                                           "list of numbers", "list of tensors", "list of optional tensors", "list of str", "int", ""};
   static_assert(std::size(kNames) == std::variant_size_v<Data>);
+  if (const auto* o = object()) return (*o)->kind_name();
   return kNames[data_.index()];
 }
 
@@ -127,12 +246,14 @@ CRESSET_VALUE_GET(const Generator&, Generator, to_generator, "a generator")
 #undef CRESSET_VALUE_GET
 
 std::vector<int64_t> Value::to_int_list() const {
+  if (const ListObject* list = list_of(*this)) return elements_as<int64_t>(*list);
   if (auto* v = std::get_if<std::vector<int64_t>>(&data_)) return *v;
   if (is<int64_t>()) return {to_int()};
   wrong_type(*this, "list of int");
 }
 
 std::vector<double> Value::to_double_list() const {
+  if (const ListObject* list = list_of(*this)) return elements_as<double>(*list);
   if (auto* v = std::get_if<std::vector<double>>(&data_)) return *v;
   if (auto* v = std::get_if<std::vector<int64_t>>(&data_)) return std::vector<double>(v->begin(), v->end());
   if (is_number()) return {to_double()};
@@ -140,11 +261,13 @@ std::vector<double> Value::to_double_list() const {
 }
 
 std::vector<bool> Value::to_bool_list() const {
+  if (const ListObject* list = list_of(*this)) return elements_as<bool>(*list);
   if (auto* v = std::get_if<std::vector<bool>>(&data_)) return *v;
   wrong_type(*this, "list of bool");
 }
 
 std::vector<Scalar> Value::to_scalar_list() const {
+  if (const ListObject* list = list_of(*this)) return elements_as<Scalar>(*list);
   if (auto* v = std::get_if<std::vector<Scalar>>(&data_)) return *v;
   if (auto* v = std::get_if<std::vector<int64_t>>(&data_)) return std::vector<Scalar>(v->begin(), v->end());
   if (auto* v = std::get_if<std::vector<double>>(&data_)) return std::vector<Scalar>(v->begin(), v->end());
@@ -152,12 +275,14 @@ std::vector<Scalar> Value::to_scalar_list() const {
 }
 
 std::vector<Tensor> Value::to_tensor_list() const {
+  if (const ListObject* list = list_of(*this)) return elements_as<Tensor>(*list);
   if (auto* v = std::get_if<std::vector<Tensor>>(&data_)) return *v;
   if (auto* v = std::get_if<std::vector<int64_t>>(&data_); v && v->empty()) return {};
   wrong_type(*this, "list of tensors");
 }
 
 std::vector<Value::Optional> Value::to_optional_tensor_list() const {
+  if (const ListObject* list = list_of(*this)) return elements_as<Value::Optional>(*list);
   if (auto* v = std::get_if<std::vector<Optional>>(&data_)) return *v;
   std::vector<Optional> out;
   for (const Tensor& t : to_tensor_list()) out.emplace_back(t);

@@ -7,14 +7,26 @@
 
 #include "cresset/core/tensor.h"
 
-namespace cresset::dispatch {
+namespace cresset {
+
+template <class T> class List;            // cresset/dispatch/list.h
+template <class K, class V> class Dict;   // cresset/dispatch/dict.h
+
+namespace dispatch {
+
+// Tuples, lists and dicts that are shared, storages: cresset/dispatch/object.h.
+class Object;
+class TupleObject;
+class Value;
+using GenericList = List<Value>;
+using GenericDict = Dict<Value, Value>;
 
 class CRESSET_API Value {
  public:
   using Optional = std::optional<Tensor>;
   using Data = std::variant<std::monostate, Tensor, int64_t, double, bool, complex<double>, std::string, ScalarType, Device, Layout, MemoryFormat,
                             Generator, std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Scalar>, std::vector<Tensor>,
-                            std::vector<Optional>, std::vector<std::string>, uint64_t>;  // uint64_t: beyond int64_t only
+                            std::vector<Optional>, std::vector<std::string>, uint64_t, intrusive_ptr<Object>>;  // uint64_t: beyond int64_t only
 
   // Out of line, all of them: a variant of this length is dear to compile.
   Value() noexcept;
@@ -46,7 +58,23 @@ class CRESSET_API Value {
   Value(std::vector<Tensor> v);
   Value(std::vector<Optional> v);
   Value(std::vector<std::string> v);
+  Value(SymInt v) : Value(v.expect_int()) {}
+  Value(complex<double> v);
+  Value(Storage v);
+  Value(intrusive_ptr<Object> v);
   template <class T> Value(const std::optional<T>& v) : Value() { if (v) *this = Value(*v); }
+  // Shared with whoever holds the list or dict.
+  template <class T> Value(List<T> v);
+  template <class K, class V> Value(Dict<K, V> v);
+  template <class... T> Value(const std::tuple<T...>& v);
+  template <class T> Value(const std::vector<T>& v);
+  template <class T> Value(ArrayRef<T> v);
+  template <class T, size_t N> Value(const std::array<T, N>& v);
+  // std::unordered_map, and what looks like it.
+  template <class M, class = typename M::mapped_type, class = typename M::hasher> Value(const M& v);
+  template <class T, class = std::enable_if_t<std::is_base_of<Object, T>::value>>
+  Value(const intrusive_ptr<T>& v) : Value(intrusive_ptr<Object>(v)) {}
+  void swap(Value& o) noexcept;
 
   bool is_none() const { return data_.index() == 0; }
   template <class T> bool is() const { return std::holds_alternative<T>(data_); }
@@ -84,28 +112,84 @@ class CRESSET_API Value {
   bool isString() const;
   bool isDevice() const;
   bool isGenerator() const;
+  bool isStorage() const;
+  bool isTuple() const;
+  bool isGenericDict() const;
+  // A list of any kind; of integers, ...
+  bool isList() const;
   bool isIntList() const;
   bool isDoubleList() const;
+  bool isComplexDoubleList() const;
   bool isBoolList() const;
   bool isTensorList() const;
-  const Tensor& toTensor() const { return to_tensor(); }
+  bool isOptionalTensorList() const;
+  const Tensor& toTensor() const& { return to_tensor(); }
+  Tensor& toTensor() & { return to_tensor_ref(); }
+  Tensor toTensor() && {
+    Tensor t = std::move(to_tensor_ref());
+    *this = Value();
+    return t;
+  }
   Scalar toScalar() const { return to_scalar(); }
   int64_t toInt() const { return to_int(); }
+  SymInt toSymInt() const { return to_int(); }
   double toDouble() const { return to_double(); }
   complex<double> toComplexDouble() const { return to_scalar().toComplexDouble(); }
   bool toBool() const { return to_bool(); }
   const std::string& toStringRef() const { return to_string(); }
   std::string_view toStringView() const { return to_string(); }
-  ScalarType toScalarType() const { return to_dtype(); }
+  ScalarType toScalarType() const;
+  Layout toLayout() const;
+  MemoryFormat toMemoryFormat() const;
   Device toDevice() const { return to_device(); }
   const Generator& toGenerator() const { return to_generator(); }
+  Storage toStorage() const;
+  const TupleObject& toTupleRef() const;
+  intrusive_ptr<TupleObject> toTuple() const;
   std::vector<int64_t> toIntVector() const { return to_int_list(); }
   std::vector<double> toDoubleVector() const { return to_double_list(); }
+  std::vector<complex<double>> toComplexDoubleVector() const;
   std::vector<Tensor> toTensorVector() const { return to_tensor_list(); }
-  std::vector<Tensor> toTensorList() const { return to_tensor_list(); }
+  std::vector<Value> toListVector() const;
+  // The list itself where the value holds one, else a new list of the elements. A temporary gives its list away.
+  List<Value> toList() const;
+  List<int64_t> toIntList() const&;
+  List<int64_t> toIntList() &&;
+  List<double> toDoubleList() const&;
+  List<double> toDoubleList() &&;
+  List<complex<double>> toComplexDoubleList() const&;
+  List<complex<double>> toComplexDoubleList() &&;
+  List<bool> toBoolList() const;
+  List<Tensor> toTensorList() const;
+  List<std::optional<Tensor>> toOptionalTensorList() const;
+  Dict<Value, Value> toGenericDict() const;
+  // As the C++ type: numbers, tensors, strings, lists, vectors, dicts, tuples and optionals of them.
+  template <class T> T to() const;
+
+  // As Python compares: numbers by value, lists and dicts by their elements, tensors elementwise, so that `==` of them raises unless they
+  // have one element.
+  Value equals(const Value& o) const;
+  friend CRESSET_API bool operator==(const Value& a, const Value& b);
+  friend bool operator!=(const Value& a, const Value& b) { return !(a == b); }
+  // Python's `is`: the same object, or the same number.
+  bool is(const Value& o) const;
+  bool isSameIdentity(const Value& o) const { return is(o); }
+  // Whether both look at some memory together, within lists and dicts too.
+  bool isAliasOf(const Value& o) const;
+  bool overlaps(const Value& o) const;
+  uint32_t use_count() const;
+  // Errors: a value that Python could not hash.
+  static size_t hash(const Value& v);
+  size_t hash() const { return hash(*this); }
+  // A copy that shares nothing with this value, tensors included.
+  Value deepcopy() const;
+  // The value as one of the vectors that boxed kernels read, where it is a shared list of tensors, numbers or strings; else None.
+  Value plain() const;
+  std::string tagKind() const;
 
   const Data& data() const { return data_; }
   Data& data() { return data_; }
+  const intrusive_ptr<Object>* object() const { return std::get_if<intrusive_ptr<Object>>(&data_); }
   // "a tensor", "int", "list of float": for messages.
   const char* kind() const;
 
@@ -114,6 +198,9 @@ class CRESSET_API Value {
 };
 
 using Stack = std::vector<Value>;
+
+// [1, 2], (3,), "text" without quotes at the top, 2.-3.j: as LibTorch prints.
+CRESSET_API std::ostream& operator<<(std::ostream& out, const Value& v);
 
 // Calls `visit` for every defined tensor in the value, lists included.
 template <class F>
@@ -126,6 +213,9 @@ void for_each_tensor(const Value& v, F&& visit) {
   } else if (auto* options = std::get_if<std::vector<Value::Optional>>(&v.data())) {
     for (const auto& e : *options)
       if (e && e->defined()) visit(*e);
+  } else if (CRESSET_UNLIKELY(v.object() != nullptr)) {
+    const Value plain = v.plain();
+    if (!plain.is_none()) for_each_tensor(plain, visit);
   }
 }
 
@@ -143,7 +233,18 @@ Value map_tensors(const Value& v, F&& map) {
     for (const auto& e : *options) out.push_back(e && e->defined() ? Value::Optional(map(*e)) : e);
     return out;
   }
+  if (CRESSET_UNLIKELY(v.object() != nullptr)) {
+    const Value plain = v.plain();
+    return plain.is_none() ? v : map_tensors(plain, map);
+  }
   return v;
 }
 
-}  // namespace cresset::dispatch
+}  // namespace dispatch
+}  // namespace cresset
+
+namespace std {
+template <> struct hash<cresset::dispatch::Value> {
+  size_t operator()(const cresset::dispatch::Value& v) const { return v.hash(); }
+};
+}  // namespace std

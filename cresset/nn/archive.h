@@ -1,7 +1,7 @@
 #pragma once
 // Named tensors and plain values that modules and optimizers write and read. The file format lives in the io room.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <iosfwd>
 #include <memory>
 #include <optional>

@@ -10,7 +10,7 @@ std::shared_ptr<Module> CloneableBase::clone(const std::optional<Device>& device
   base.clear_state();
   {
     // Draws of reset() are written over: a copy leaves the stream of random numbers as it is, as in Python.
-    DefaultGeneratorScope scope(default_generator().clone());
+    DefaultGeneratorScope scope(copy_of_default_generator());
     copy->reset();
   }
   copy_state_to(base, device);

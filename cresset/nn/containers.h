@@ -1,7 +1,7 @@
 #pragma once
 // Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict, Functional.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <initializer_list>
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 // Loss functions. `reduction` is kMean (the default), kSum, or kNone for one value per element or sample.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <optional>
 
 #include "cresset/nn/layer.h"

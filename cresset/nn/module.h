@@ -1,7 +1,7 @@
 #pragma once
 // Module: parameters, buffers and child modules by name. Layers and networks derive from it (or from Cloneable) and add a `forward`.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <iosfwd>
 #include <memory>
 #include <optional>

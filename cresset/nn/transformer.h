@@ -2,7 +2,7 @@
 // Transformer: layers of attention and feed-forward networks, normalised after each part; stacks of them; encoder and decoder together.
 // Sequences are (length, batch, features).
 
-#include <functional>
+#include "cresset/base/std_function.h"
 
 #include "cresset/nn/activation.h"
 #include "cresset/nn/any.h"

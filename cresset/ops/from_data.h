@@ -1,7 +1,7 @@
 #pragma once
 // Tensors from data that already exists: memory of the caller's, and lists of numbers.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <initializer_list>
 #include <vector>
 
@@ -19,17 +19,20 @@ CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
 
 namespace detail {
 
+template <class T>
+using IfNumber = std::enable_if_t<std::is_arithmetic<T>::value || (HasDtype<T>::value && std::is_constructible<Scalar, T>::value)>;
+
 // Nested lists of numbers: `torch::tensor({{1, 2}, {3, 4}})`.
 class CRESSET_API TensorData {
  public:
-  template <class T, class = decltype(Scalar(std::declval<T>())), class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  template <class T, class = IfNumber<T>>
   TensorData(T value) : values_{Scalar(value)}, dtype_(dtype_of_literal<T>()) {}
   TensorData(std::initializer_list<TensorData> list) : TensorData(list.begin(), list.size()) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  template <class T, class = IfNumber<T>>
   TensorData(const std::vector<T>& list) : sizes_{static_cast<int64_t>(list.size())}, dtype_(dtype_of_literal<T>()) {
     for (const T v : list) values_.emplace_back(static_cast<T>(v));
   }
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  template <class T, class = IfNumber<T>>
   TensorData(ArrayRef<T> list) : TensorData(list.vec()) {}
 
   Tensor make(const TensorOptions& options) const;

@@ -68,7 +68,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Slice: {
         const Slice& s = i.slice();
         CRESSET_CHECK_VALUE(s.step() > 0, "slice: step must be greater than zero, got ", s.step());
-        if (s.start().value_or(0) != 0 || s.stop().value_or(a.view.size(dim)) != a.view.size(dim) || s.step() != 1)
+        if (s.start() != 0 || s.stop() < a.view.size(dim) || s.step() != 1)
           a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
         dim++;
         break;
@@ -247,6 +247,10 @@ Tensor Tensor::operator[](int64_t index) const {
   return select(0, index);
 }
 Tensor Tensor::operator[](const Tensor& i) const { return indexing::get_item(*this, TensorIndex(i)); }
+Tensor Tensor::operator[](const Scalar& i) const {
+  CRESSET_CHECK_INDEX(i.isIntegral(false), "index: expected an integer, got ", i);
+  return (*this)[i.toLong()];
+}
 
 namespace {
 

@@ -9,18 +9,21 @@ struct NoneType {};
 struct EllipsisIndexType {};
 constexpr std::nullopt_t None = std::nullopt;
 constexpr EllipsisIndexType Ellipsis{};
+constexpr int64_t INDEX_MIN = INT64_MIN, INDEX_MAX = INT64_MAX;
 
-// start:stop:step, each may be None.
+// start:stop:step, each may be None: then it is the first element, the end, and 1.
 struct Slice {
   Slice(std::optional<int64_t> start = std::nullopt, std::optional<int64_t> stop = std::nullopt, std::optional<int64_t> step = std::nullopt)
-      : start_(start), stop_(stop), step_(step.value_or(1)) {}
-  std::optional<int64_t> start() const { return start_; }
-  std::optional<int64_t> stop() const { return stop_; }
+      : step_(step.value_or(1)) {
+    start_ = start.value_or(step_ < 0 ? INDEX_MAX : 0);
+    stop_ = stop.value_or(step_ < 0 ? INDEX_MIN : INDEX_MAX);
+  }
+  int64_t start() const { return start_; }
+  int64_t stop() const { return stop_; }
   int64_t step() const { return step_; }
 
  private:
-  std::optional<int64_t> start_, stop_;
-  int64_t step_;
+  int64_t start_, stop_, step_;
 };
 
 enum class TensorIndexType { None, Ellipsis, Integer, Boolean, Slice, Tensor };
@@ -39,6 +42,12 @@ struct TensorIndex {
   TensorIndex(Tensor t) : tensor_(std::move(t)), type_(TensorIndexType::Tensor) {}
 
   TensorIndexType type() const { return type_; }
+  bool is_none() const { return type_ == TensorIndexType::None; }
+  bool is_ellipsis() const { return type_ == TensorIndexType::Ellipsis; }
+  bool is_integer() const { return type_ == TensorIndexType::Integer; }
+  bool is_boolean() const { return type_ == TensorIndexType::Boolean; }
+  bool is_slice() const { return type_ == TensorIndexType::Slice; }
+  bool is_tensor() const { return type_ == TensorIndexType::Tensor; }
   int64_t integer() const { return integer_; }
   bool boolean() const { return integer_ != 0; }
   const Slice& slice() const { return slice_; }
@@ -50,6 +59,11 @@ struct TensorIndex {
   int64_t integer_ = 0;
   TensorIndexType type_;
 };
+
+// "0:3:1"; None, "...", a number, true, a slice or the tensor.
+CRESSET_API std::ostream& operator<<(std::ostream& out, const Slice& slice);
+CRESSET_API std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
+CRESSET_API std::ostream& operator<<(std::ostream& out, const std::vector<TensorIndex>& indices);
 
 // self[indices]: a view if no tensor or boolean is among them, else a copy.
 // Errors: IndexError for out-of-range integers, too many indices, or masks of another shape.

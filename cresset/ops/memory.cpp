@@ -177,12 +177,13 @@ Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
 }
 
 Tensor to(const Tensor& self, const TensorOptions& options, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  CRESSET_CHECK(!options.has_requires_grad(), "to: got options with requires_grad, which no copy changes; use requires_grad_()");
   CRESSET_CHECK(!options.has_memory_format() || !memory_format, "to: memory_format is given twice, in the options and as an argument");
   if (options.has_memory_format()) memory_format = options.memory_format_opt();
   const bool same = (!options.has_layout() || options.layout() == self.layout()) && (!options.has_dtype() || options.dtype() == self.scalar_type()) && (!options.has_device() || is_on(self.device(), options.device())) &&
                     (!memory_format || *memory_format == MemoryFormat::Preserve || self.layout() != Layout::Strided || self.suggest_memory_format() == *memory_format);
   if (same && !copy) return self;
-  return cresset::_to_copy(self, options.requires_grad(std::nullopt).memory_format(std::nullopt), non_blocking, memory_format);
+  return cresset::_to_copy(self, options.memory_format(std::nullopt), non_blocking, memory_format);
 }
 Tensor to(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
   return self.to(TensorOptions(dtype).device(device), non_blocking, copy, memory_format);

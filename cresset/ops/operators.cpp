@@ -3,6 +3,7 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
+#include "cresset/core/type_properties.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -49,6 +50,10 @@ void Tensor::operator=(const Scalar& value) && { fill_(value); }
 Tensor Tensor::cpu() const { return to(options().device(kCPU)); }
 Tensor Tensor::cuda() const { return to(options().device(kCUDA)); }
 Tensor Tensor::toType(ScalarType t) const { return to(t); }
+Tensor Tensor::toBackend(Backend b) const {
+  if (!defined() && b == Backend::Undefined) return *this;
+  return to(options().device(backendToDeviceType(b)).layout(layout_from_backend(b)));
+}
 
 Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
   const FakeModeScope off(nullptr);

@@ -1,5 +1,7 @@
 // Text of tensors in LibTorch's layout: columns of numbers, matrices of a larger tensor one after another, dtype and shape last.
 
+#include "cresset/ops/indexing.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -177,6 +179,8 @@ std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << t.t
 std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toString(t); }
 std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << str(s); }
 std::ostream& operator<<(std::ostream& out, const Device& d) { return out << d.str(); }
+std::ostream& operator<<(std::ostream& out, DeviceType t) { return out << device_type_name(t); }
+std::ostream& operator<<(std::ostream& out, SymInt i) { return out << i.expect_int(); }
 std::ostream& operator<<(std::ostream& out, IntArrayRef sizes) { return out << str(sizes); }
 std::ostream& operator<<(std::ostream& out, Layout layout) {
   static constexpr const char* names[] = {"Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Mkldnn"};
@@ -196,5 +200,28 @@ std::ostream& operator<<(std::ostream& out, const TensorOptions& o) {
   if (o.has_memory_format()) return out << *o.memory_format_opt() << ')';
   return out << "(nullopt))";
 }
+
+namespace indexing {
+
+std::ostream& operator<<(std::ostream& out, const Slice& slice) { return out << slice.start() << ':' << slice.stop() << ':' << slice.step(); }
+
+std::ostream& operator<<(std::ostream& out, const TensorIndex& index) {
+  switch (index.type()) {
+    case TensorIndexType::None: return out << "None";
+    case TensorIndexType::Ellipsis: return out << "...";
+    case TensorIndexType::Integer: return out << index.integer();
+    case TensorIndexType::Boolean: return out << (index.boolean() ? "true" : "false");
+    case TensorIndexType::Slice: return out << index.slice();
+    default: return out << index.tensor();
+  }
+}
+
+std::ostream& operator<<(std::ostream& out, const std::vector<TensorIndex>& indices) {
+  out << '(';
+  for (size_t i = 0; i < indices.size(); i++) out << (i ? ", " : "") << indices[i];
+  return out << ')';
+}
+
+}  // namespace indexing
 
 }  // namespace cresset

@@ -3,7 +3,7 @@
 // and those of the next epoch with every step(), which follows the optimizer's. (optim::StepLR and optim::ReduceLROnPlateauScheduler are
 // LibTorch's: the first begins a step later, the second computes in single precision.)
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <string>
 
 #include "cresset/optim/schedulers.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Optimizer: groups of parameters with options, and a state per parameter.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <memory>
 #include <string>
 #include <unordered_map>

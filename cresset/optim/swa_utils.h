@@ -1,7 +1,7 @@
 #pragma once
 // Averages of a model's weights over training: PyTorch's torch.optim.swa_utils. Its schedule SWALR is in lr_scheduler.h.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 
 #include "cresset/nn/module.h"
 

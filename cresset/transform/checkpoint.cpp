@@ -18,7 +18,7 @@ struct CheckpointNode final : autograd::CustomNode {
   CheckpointNode(ListFunction f, bool preserve_rng_state)
       : CustomNode(nullptr, "Checkpoint"), function(std::move(f)), has_random(preserve_rng_state), in_autocast(amp::is_autocast_enabled(kCPU)),
         dtype(amp::get_autocast_dtype(kCPU)) {
-    if (has_random) random = default_generator().clone();
+    if (has_random) random = copy_of_default_generator();
   }
 
   std::string name() const override { return "CheckpointBackward"; }

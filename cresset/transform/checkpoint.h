@@ -2,7 +2,7 @@
 // Checkpointing: a part of a network whose intermediate values are not kept, but computed again in backward.
 // (Python: torch.utils.checkpoint.)
 
-#include <functional>
+#include "cresset/base/std_function.h"
 
 #include "cresset/autograd/variable.h"
 

@@ -4,7 +4,7 @@
 // What reverse mode returns keeps a history only if it reaches something else that is being differentiated: an argument that
 // requires grad, a parameter, or what another transform around this one watches.
 
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <vector>
 
 #include "cresset/core/tensor.h"

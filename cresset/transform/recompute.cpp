@@ -167,7 +167,7 @@ variable_list checkpoint(std::function<variable_list(const variable_list&)> func
   const auto recorder = std::make_shared<CheckpointRecorder>();
   recorder->call = [function, arguments = kept(inputs)] { function(arguments()); };
   recorder->context = again;
-  if (options.preserve_rng_state) recorder->random = default_generator().clone();
+  if (options.preserve_rng_state) recorder->random = copy_of_default_generator();
   recorder->in_autocast = amp::is_autocast_enabled(kCPU);
   recorder->dtype = amp::get_autocast_dtype(kCPU);
   recorder->check = options.determinism_check == "default";

@@ -154,10 +154,7 @@ PyObject* get_nbytes(const Tensor& t) {
   return PyLong_FromSize_t(t.nbytes());
 }
 PyObject* get_grad(const Tensor& t) {
-  const Tensor grad = t.grad();
-  if (!grad.defined() && t.requires_grad() && t.grad_fn() && !t.retains_grad())
-    warn("grad: the tensor is no leaf, so that backward() leaves it None; call retain_grad() before, or look at the leaf");
-  return wrap(grad);
+  return wrap(t.grad());
 }
 PyObject* get_data(const Tensor& t) { return wrap(t.data()); }
 PyObject* get_base(const Tensor& t) {

@@ -257,71 +257,32 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject *source = nullptr, *offset = nullptr, *size = nullptr, *stride = nullptr;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:set_", const_cast<char**>(names), &source, &offset, &size, &stride)) return nullptr;
   return guarded([&] {
-    const Tensor& t = tensor_of(self);
+    Tensor t = tensor_of(self);
     check_has_memory(t);
-    TensorImpl& impl = *t.impl();
-    const Tensor from_graph = source && is_tensor(source) ? tensor_of(source) : Tensor();
-    const bool recorded = autograd::any_requires_grad(t, from_graph);
-    autograd::check_inplace(t, recorded, "set_");
-    intrusive_ptr<autograd::Node> node;
-    if (recorded) {
-      node = autograd::make_node<autograd::NotImplementedBackward>("set_");
-      autograd::set_next_edges(*node, t, from_graph);
-    }
-    impl.bump_version();
-    // The tensor keeps its version counter: only what it looks at changes.
-    auto look_at = [&](const intrusive_ptr<StorageImpl>& storage, IntArrayRef sizes, IntArrayRef strides, int64_t first) {
-      const auto target = make_intrusive<TensorImpl>(storage, t.scalar_type(), t.device());
-      target->set_geometry(sizes, strides, first);
-      mark_if_raw_bool(*target);
-      impl.shallow_copy_from(*target);
-    };
     if (!is_given(source)) {
-      look_at(empty({0}, t.options()).impl()->storage(), {0}, {1}, 0);
-    } else {
-      // A storage that knows its dtype is a Python object around one that does not.
-      Ref bytes, kind;
-      if (!is_tensor(source) && !is_storage(source)) {
-        bytes = Ref(PyObject_GetAttrString(source, "_untyped_storage"));
-        kind = Ref(bytes ? PyObject_GetAttrString(source, "dtype") : nullptr);
-        PyErr_Clear();
-        CRESSET_CHECK_TYPE(bytes && kind && is_storage(bytes.get()), "set_: expected a tensor or a storage, got ", Py_TYPE(source)->tp_name);
-        CRESSET_CHECK(kind.get() == constant(t.scalar_type()), "set_: expected a storage of dtype ", t.scalar_type(), ", or of bytes, got one of another");
-        source = bytes.get();
-      }
-      const bool from_tensor = is_tensor(source);
-      if (from_tensor) {
-        const Tensor& from = tensor_of(source);
-        CRESSET_CHECK(from.scalar_type() == t.scalar_type(), "set_: expected a tensor of dtype ", t.scalar_type(), ", got ", from.scalar_type());
-        CRESSET_CHECK(from.device() == t.device(), "set_: expected a tensor on ", t.device(), ", got one on ", from.device());
-      }
-      const intrusive_ptr<StorageImpl> storage = from_tensor ? tensor_of(source).impl()->storage() : storage_of(source);
-      CRESSET_CHECK(storage.defined(), "set_: the source has no storage");
-      if (from_tensor && !size) {
-        const Tensor& from = tensor_of(source);
-        look_at(storage, from.sizes(), from.strides(), from.storage_offset());
-      } else {
-        const int64_t elements = static_cast<int64_t>(storage->nbytes() / t.element_size());
-        const std::vector<int64_t> sizes = size ? to_int_list(size, "size") : std::vector<int64_t>{elements};
-        const int64_t first = is_given(offset) ? to_index(offset, "storage_offset") : 0;
-        std::vector<int64_t> strides = is_given(stride) ? to_int_list(stride, "stride") : std::vector<int64_t>();
-        if (strides.empty()) {
-          const DimVector dense = contiguous_strides(sizes);
-          strides.assign(dense.begin(), dense.end());
-        }
-        CRESSET_CHECK(sizes.size() == strides.size(), "set_: ", sizes.size(), " sizes but ", strides.size(), " strides");
-        CRESSET_CHECK(first >= 0, "set_: negative storage offset ", first);
-        int64_t count = 1, last = first;
-        for (size_t d = 0; d < sizes.size(); d++) {
-          CRESSET_CHECK(sizes[d] >= 0 && strides[d] >= 0, "set_: negative sizes or strides, got ", sizes, " and ", strides);
-          last += (sizes[d] - 1) * strides[d];
-          count *= sizes[d];
-        }
-        if (count > 0 && last >= elements) storage->resize(static_cast<size_t>(last + 1) * t.element_size());
-        look_at(storage, sizes, strides, first);
-      }
+      t.set_();
+      return Ref::share(self).release();
     }
-    if (node) autograd::rebase_history(t, node);
+    // A storage that knows its dtype is a Python object around one that does not.
+    Ref bytes, kind;
+    if (!is_tensor(source) && !is_storage(source)) {
+      bytes = Ref(PyObject_GetAttrString(source, "_untyped_storage"));
+      kind = Ref(bytes ? PyObject_GetAttrString(source, "dtype") : nullptr);
+      PyErr_Clear();
+      CRESSET_CHECK_TYPE(bytes && kind && is_storage(bytes.get()), "set_: expected a tensor or a storage, got ", Py_TYPE(source)->tp_name);
+      CRESSET_CHECK(kind.get() == constant(t.scalar_type()), "set_: expected a storage of dtype ", t.scalar_type(), ", or of bytes, got one of another");
+      source = bytes.get();
+    }
+    if (!size) {
+      if (is_tensor(source)) t.set_(tensor_of(source));
+      else t.set_(Storage(storage_of(source)));
+      return Ref::share(self).release();
+    }
+    const std::vector<int64_t> sizes = to_int_list(size, "size");
+    const int64_t first = is_given(offset) ? to_index(offset, "storage_offset") : 0;
+    const std::vector<int64_t> strides = is_given(stride) ? to_int_list(stride, "stride") : std::vector<int64_t>();
+    if (is_tensor(source)) t.set_(tensor_of(source), first, sizes, strides);
+    else t.set_(Storage(storage_of(source)), first, sizes, strides);
     return Ref::share(self).release();
   });
 }

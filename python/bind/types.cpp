@@ -274,15 +274,26 @@ uint64_t seed_of(PyObject* seed) {
   CRESSET_CHECK_VALUE(!failed, "manual_seed: the seed must lie within [-0x8000000000000000, 0xffffffffffffffff]");
   return wide;
 }
+// A generator that no other thread uses while this is there.
+struct LockedGenerator {
+  Generator& generator;
+  std::lock_guard<std::mutex> lock;
+};
+LockedGenerator locked(PyObject* self) {
+  Generator& generator = generator_of(self);
+  return {generator, std::lock_guard<std::mutex>(generator.mutex())};
+}
+
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&] {
-    generator_of(self).set_current_seed(seed_of(seed));
+    const uint64_t value = seed_of(seed);
+    locked(self).generator.set_current_seed(value);
     return Ref::share(self).release();
   });
 }
 PyObject* generator_get_state(PyObject* self, PyObject*) {
   return guarded([&] {
-    const std::vector<uint8_t> state = generator_of(self).get_state();
+    const std::vector<uint8_t> state = locked(self).generator.get_state();
     const FakeModeScope off(nullptr);
     const ExcludeLayers none(layer_bit(Layer::Functionalize));
     const Tensor t = empty({static_cast<int64_t>(state.size())}, kByte);
@@ -296,12 +307,12 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
     const Tensor& t = tensor_of(state);
     CRESSET_CHECK_TYPE(t.scalar_type() == kByte && t.is_cpu() && !t.lacks_data() && t.is_contiguous(), "set_state: expected a contiguous torch.ByteTensor, got ", t);
     const auto* bytes = static_cast<const uint8_t*>(t.data_ptr());
-    generator_of(self).set_state(std::vector<uint8_t>(bytes, bytes + t.numel()));
+    locked(self).generator.set_state(std::vector<uint8_t>(bytes, bytes + t.numel()));
     return Ref::share(self).release();
   });
 }
 PyObject* generator_clone(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(generator_of(self).clone()); });
+  return guarded([&] { return wrap(locked(self).generator.clone()); });
 }
 PyObject* generator_reduce(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -318,8 +329,8 @@ PyObject* generator_rebuild(PyObject*, PyObject* state) {
 }
 PyMethodDef generator_methods[] = {
     {"manual_seed", generator_manual_seed, METH_O, nullptr},
-    {"initial_seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(s).current_seed()); }, METH_NOARGS, nullptr},
-    {"seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(s).seed()); }, METH_NOARGS, nullptr},
+    {"initial_seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(locked(s).generator.current_seed()); }, METH_NOARGS, nullptr},
+    {"seed", [](PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(locked(s).generator.seed()); }, METH_NOARGS, nullptr},
     {"get_state", generator_get_state, METH_NOARGS, nullptr},
     {"set_state", generator_set_state, METH_O, nullptr},
     {"clone_state", generator_clone, METH_NOARGS, nullptr},

@@ -127,4 +127,27 @@ TEST(InferenceTensor, GetsItsGradientBesideATensorThatIsRecorded) {
   EXPECT_NE(error_of([&] { t * x; }).find("inference tensors cannot be saved"), std::string::npos);
 }
 
+TEST(AutogradMeta, TellsHowAViewCameToBe) {
+  const Tensor base = ones({2}).requires_grad_(true);
+  Tensor view;
+  {
+    NoGradGuard guard;
+    view = base.view({2, 1});
+  }
+  auto* meta = static_cast<DifferentiableViewMeta*>(view.unsafeGetTensorImpl()->autograd_meta());
+  ASSERT_TRUE(meta);
+  EXPECT_TRUE(meta->has_bw_view());
+  EXPECT_EQ(meta->get_creation_meta(), CreationMeta::NO_GRAD_MODE);
+  EXPECT_FALSE(base.unsafeGetTensorImpl()->autograd_meta()->has_bw_view());
+  EXPECT_FALSE(ones({2}).unsafeGetTensorImpl()->autograd_meta());
+}
+
+TEST(VersionCounter, IsOffForInferenceTensors) {
+  Tensor t = ones({2});
+  t.add_(1);
+  EXPECT_EQ(t.unsafeGetTensorImpl()->version_counter().current_version(), 1u);
+  InferenceMode guard;
+  EXPECT_THROW(ones({2}).unsafeGetTensorImpl()->version_counter().current_version(), Error);
+}
+
 }  // namespace

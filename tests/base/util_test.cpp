@@ -11,6 +11,7 @@
 #include "cresset/base/util/ordered_map.h"
 #include "cresset/base/util/temp_file.h"
 #include "cresset/base/util/text.h"
+#include "cresset/base/util/type_index.h"
 #include "cresset/base/warning_handler.h"
 
 namespace cresset {
@@ -82,6 +83,12 @@ TEST(TypeList, FiltersMapsAndReverses) {
   static_assert(std::is_same<take_t<drop_t<L, 1>, 1>, typelist<float&>>::value, "");
   static_assert(find_if<L, std::is_reference>::value == 1 && contains<L, char>::value, "");
   EXPECT_EQ((guts::extract_arg_by_filtered_index<std::is_integral, 1>(3, "x", 4)), 4);
+}
+
+TEST(TypeIndex, IsOneForEachPlainType) {
+  static_assert(util::get_type_index<int>() == util::get_type_index<const int&>(), "");
+  static_assert(util::get_type_index<int>() != util::get_type_index<int*>(), "");
+  EXPECT_EQ(util::crc64("123456789").checksum(), 0xe9c6d914c4b8d9cau);
 }
 
 TEST(NetworkFlow, FindsTheSmallestCut) {

@@ -1,2 +1,6 @@
 #pragma once
-#include "torch/detail/tensor.h"
+#include "ATen/CPUGeneratorImpl.h"
+namespace at {
+using cresset::Context;
+using cresset::globalContext;
+}  // namespace at

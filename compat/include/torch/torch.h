@@ -2,5 +2,5 @@
 // LibTorch's umbrella header, over Cresset.
 
 #include "torch/detail/frontend.h"
-#include "torch/detail/library.h"
+#include "torch/detail/registration.h"
 #include "torch/version.h"

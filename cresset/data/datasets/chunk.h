@@ -3,7 +3,7 @@
 // orders of two samplers.
 
 #include <deque>
-#include <functional>
+#include "cresset/base/std_function.h"
 #include <memory>
 #include <utility>
 #include <vector>

@@ -1,7 +1,9 @@
-// Kernels of one's own over tensors: TensorIterator and cpu_kernel, and parallel reductions.
+// Kernels of one's own over tensors: TensorIterator and cpu_kernel, lists of tensors held either way, parallel reductions.
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
 #include <ATen/ParallelFuture.h>
+#include <ATen/core/IListRef.h>
 #include <ATen/native/TensorIterator.h>
 #include <ATen/native/cpu/Loops.h>
 
@@ -91,6 +93,26 @@ void shapes_and_dtypes() {
   CHECK_THAT(raises([&] { at::native::cpu_kernel(raw, [](double a) { return a; }); }));
 }
 
+void lists() {
+  const std::vector<at::Tensor> tensors{at::ones(1), at::ones(2), at::ones(3)};
+  const auto is_same = [&](at::ITensorListRef list) {
+    size_t i = 0;
+    for (const at::Tensor& t : list)
+      if (!t.is_same(tensors[i++])) return false;
+    return i == list.size();
+  };
+  c10::List<at::Tensor> boxed{c10::ArrayRef<at::Tensor>(tensors)};
+  CHECK_THAT(is_same(tensors) && is_same(boxed) && is_same({tensors[0], tensors[1], tensors[2]}) &&
+             is_same({tensors.data(), tensors.size()}));
+  CHECK_THAT(at::ITensorListRef(boxed).isBoxed() && at::ITensorListRef(tensors).isUnboxed() && at::ITensorListRef().isNone());
+  CHECK_THAT(at::ITensorListRef(boxed).materialize()[1].get().is_same(tensors[1]));
+  CHECK_THAT(raises([] { (void)at::ITensorListRef().size(); }) && raises([] { (void)*at::ITensorListRefIterator(); }));
+  const c10::List<std::optional<at::Tensor>> some_missing({tensors[0], std::nullopt});
+  std::string there;
+  for (const auto t : at::IOptTensorListRef(some_missing)) there += t.has_value() ? 'y' : 'n';
+  CHECK_THAT(there == "yn");
+}
+
 void parallel() {
   const auto add_up = [](int64_t begin, int64_t end, int64_t sum) {
     for (int64_t i = begin; i < end; i++) sum += i;
@@ -101,6 +123,8 @@ void parallel() {
   int done = 0;
   at::intraop_launch_future([&] { done = 1; })->wait();
   CHECK_THAT(done == 1);
+  static_assert(std::is_same<at::opmath_type<at::Half>, float>::value && std::is_same<at::opmath_type<double>, double>::value, "");
+  CHECK_THAT(at::toOpMathType(at::kBFloat16) == at::kFloat && at::toOpMathType(at::kLong) == at::kLong);
 }
 
 }  // namespace
@@ -109,6 +133,7 @@ int main() {
   at::manual_seed(1);
   dtypes();
   shapes_and_dtypes();
+  lists();
   parallel();
   return failures;
 }

@@ -1,2 +1,3 @@
 #pragma once
 #include "torch/detail/library.h"
+#include "torch/detail/containers.h"

@@ -1,2 +1,33 @@
 #pragma once
+#include <cmath>
+#include <complex>
+#include <sstream>
+#include <tuple>
+
 #include "torch/detail/tensor.h"
+namespace c10 {
+using cresset::is_complex;
+using cresset::polar;
+namespace complex_literals = cresset::complex_literals;
+}  // namespace c10
+// LibTorch puts these into the global namespace, too.
+using std::exp;
+using std::log;
+using std::log2;
+using std::log10;
+using std::log1p;
+using std::expm1;
+using std::sqrt;
+using std::pow;
+using std::sin;
+using std::cos;
+using std::tan;
+using std::asin;
+using std::acos;
+using std::atan;
+using std::sinh;
+using std::cosh;
+using std::tanh;
+using std::asinh;
+using std::acosh;
+using std::atanh;

@@ -1,16 +1,19 @@
 #pragma once
-// Registering and calling ops: TORCH_LIBRARY(ns, m) { m.def("…", &function); }, c10::Dispatcher, stacks.
+// Calling ops by their names and stacks: c10::Dispatcher, torch::RegisterOperators, boxing of lists and dicts.
 
-#include "c10/core/CompileTimeFunctionPointer.h"
-#include "cresset/dispatch/dispatcher.h"
+#include "cresset/dispatch/object_boxing.h"
+#include "cresset/dispatch/operators.h"
 #include "cresset/dispatch/stack.h"
-#include "torch/detail/tensor.h"
+#include "torch/detail/registration.h"
 
 namespace c10 {
 using cresset::dispatch::Dispatcher;
+using cresset::dispatch::KernelFunction;
 using cresset::dispatch::OperatorHandle;
+using cresset::dispatch::OperatorKernel;
 using cresset::dispatch::OperatorName;
 using cresset::dispatch::OpRegistrationListener;
+using cresset::dispatch::RegisterOperators;
 using cresset::dispatch::Stack;
 using cresset::dispatch::toString;
 using cresset::dispatch::TypedOperatorHandle;
@@ -19,6 +22,7 @@ using AliasInfo = cresset::dispatch::SchemaAlias;
 using Argument = cresset::dispatch::SchemaArgument;
 using FunctionSchema = cresset::dispatch::OperatorSchema;
 using RegistrationHandleRAII = cresset::dispatch::RegistrationHandle;
+constexpr cresset::DispatchKey kAutograd = cresset::DispatchKey::Autograd;
 inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a, const FunctionSchema& b) {
   return cresset::dispatch::find_differences(a, b);
 }
@@ -26,7 +30,6 @@ inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a,
 
 namespace at {
 using AliasAnalysisKind = cresset::dispatch::AliasAnalysis;
-using cresset::dispatch::Tag;
 using c10::Argument;
 using c10::FunctionSchema;
 using c10::Stack;
@@ -34,9 +37,7 @@ using c10::Stack;
 
 namespace torch {
 using c10::Dispatcher;
-using cresset::dispatch::CppFunction;
-using cresset::dispatch::dispatch;
-using cresset::dispatch::Library;
+using cresset::dispatch::RegisterOperators;
 inline c10::FunctionSchema schema(const char* text, c10::AliasAnalysisKind kind, bool = false) {
   c10::FunctionSchema schema = cresset::dispatch::read_schema(text);
   schema.setAliasAnalysis(kind);
@@ -56,16 +57,10 @@ using cresset::dispatch::peek;
 using cresset::dispatch::peekSlice;
 using cresset::dispatch::pop;
 using cresset::dispatch::push;
+using cresset::dispatch::push_list_elements;
 using cresset::dispatch::push_one;
 using cresset::dispatch::Stack;
 inline c10::FunctionSchema parseSchema(const std::string& text, bool = true) { return cresset::dispatch::read_schema(text); }
 inline c10::OperatorName parseName(const std::string& text) { return cresset::dispatch::read_name(text); }
 }  // namespace jit
 }  // namespace torch
-#define TORCH_LIBRARY(ns, m) CRESSET_LIBRARY(ns, m)
-#define TORCH_LIBRARY_FRAGMENT(ns, m) CRESSET_LIBRARY_FRAGMENT(ns, m)
-#define TORCH_LIBRARY_IMPL(ns, key, m) CRESSET_LIBRARY_IMPL(ns, key, m)
-#define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::string(), __FILE__, __LINE__)
-#define MAKE_TORCH_LIBRARY_IMPL(ns, k) torch::Library(torch::Library::IMPL, #ns, std::string(#k), __FILE__, __LINE__)
-#define TORCH_SELECTIVE_NAME(name) name
-#define TORCH_SELECTIVE_SCHEMA(schema) schema

@@ -7,16 +7,20 @@
 #include <string_view>
 #include <variant>
 
+#include "cresset/base/complex_math.h"
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"
+#include "cresset/core/type_properties.h"
 #include "cresset/dispatch/value.h"
 #include "cresset/nn/enum.h"
 #include "cresset/nn/expanding_array.h"
 #include "cresset/nn/ordered_dict.h"
 #include "cresset/ops/namespaces.h"
+#include "cresset/ops/tensor_data.h"
 #include "cresset/sparse.h"
 #include "cresset/tensor.h"
+#include "torch/detail/dispatch_keys.h"
 #include "torch/detail/macros.h"
 
 namespace c10 {
@@ -56,10 +60,13 @@ IntegerRange<B> irange(A begin, B end) { return {static_cast<B>(begin), end}; }
 template <class... Parts>
 std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
 
+using cresset::Backend;
 using cresset::ExclusivelyOwned;
 using cresset::Join;
 using cresset::MaybeOwned;
-using cresset::SourceLocation;
+using cresset::backendToDeviceType;
+using cresset::backendToDispatchKey;
+using cresset::dispatchKeyToBackend;
 using cresset::warnings::warn;
 using std::get;
 using std::get_if;
@@ -72,6 +79,11 @@ namespace guts {
 using std::to_string;
 }
 }  // namespace c10
+
+namespace caffe2 {
+using cresset::TypeIdentifier;
+using cresset::TypeMeta;
+}
 
 namespace cresset::compat {
 // arange(0, 10), which the operators with and without a step would both take.
@@ -121,6 +133,7 @@ struct AutoNonVariableTypeMode : AutoDispatchBelowAutograd {
     CRESSET_WARN_ONCE("AutoNonVariableTypeMode is deprecated; use AutoDispatchBelowAutograd in kernels, and InferenceMode in programs");
   }
 };
+using AutoDispatchSkipFunctionalize = AutoDispatchBelowAutograd;
 using TensorBase = cresset::Tensor;
 using c10::MaybeOwned;
 using c10::irange;
@@ -128,15 +141,23 @@ using c10::str;
 // The operator of PyTorch's own tests of arguments that are left out.
 inline Tensor _test_ambiguous_defaults(const Tensor& dummy, int64_t a = 1, int64_t b = 1) { return dummy.new_full({}, a + b); }
 inline Tensor _test_ambiguous_defaults(const Tensor& dummy, int64_t a, std::string_view b) { return dummy.new_full({}, a + static_cast<int64_t>(b.size())); }
+using cresset::Backend;
+using cresset::CPU;
+using cresset::CUDA;
+using cresset::DeprecatedTypeProperties;
 inline bool hasCUDA() { return false; }
 inline bool hasHIP() { return false; }
 inline bool hasMPS() { return false; }
 inline bool hasXPU() { return false; }
+inline bool hasMTIA() { return false; }
 }  // namespace at
 
 namespace torch {
 using c10::str;
 using std::make_unique;
+namespace detail {
+using cresset::detail::TensorDataContainer;
+}
 #include "cresset/ops/names.inc"
 using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
@@ -159,6 +180,10 @@ Reduction::Reduction reduction_get_enum(const Choice& reduction) {
   return name == "kNone" ? Reduction::None : name == "kSum" ? Reduction::Sum : Reduction::Mean;
 }
 }  // namespace enumtype
+using c10::Backend;
+using at::AutoDispatchBelowADInplaceOrView;
+using at::AutoDispatchBelowAutograd;
+using at::AutoNonVariableTypeMode;
 #define CRESSET_USING_CHOICE(Name) using cresset::k##Name;
 CRESSET_FOR_EACH_CHOICE(CRESSET_USING_CHOICE)
 #undef CRESSET_USING_CHOICE

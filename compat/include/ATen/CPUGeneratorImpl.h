@@ -1,0 +1,13 @@
+#pragma once
+#include "cresset/core/cpu_generator.h"
+#include "torch/detail/tensor.h"
+namespace at {
+using cresset::CPUGeneratorImpl;
+using cresset::check_generator;
+using cresset::get_generator_or_default;
+using cresset::make_generator;
+namespace detail {
+using cresset::detail::createCPUGenerator;
+using cresset::detail::getDefaultCPUGenerator;
+}  // namespace detail
+}  // namespace at

@@ -1,0 +1,9 @@
+#pragma once
+#include "cresset/base/float8.h"
+#include "torch/detail/tensor.h"
+namespace c10 {
+using cresset::Float8_e4m3fn;
+}
+namespace at {
+using cresset::Float8_e4m3fn;
+}

@@ -1,0 +1,30 @@
+#pragma once
+#include "cresset/dispatch/dict.h"
+#include "cresset/dispatch/list.h"
+#include "torch/detail/tensor.h"
+namespace c10 {
+using cresset::Dict;
+using cresset::List;
+using cresset::dispatch::GenericDict;
+using cresset::dispatch::GenericList;
+namespace impl {
+using cresset::dispatch::GenericDict;
+using cresset::dispatch::GenericList;
+using cresset::toGenericDict;
+using cresset::toList;
+using cresset::toTypedDict;
+using cresset::toTypedList;
+}  // namespace impl
+namespace ivalue {
+using Tuple = cresset::dispatch::TupleObject;
+}
+}  // namespace c10
+namespace at {
+using c10::Dict;
+using c10::List;
+namespace ivalue = c10::ivalue;
+}
+namespace torch {
+using c10::Dict;
+using c10::List;
+}

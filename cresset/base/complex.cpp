@@ -1,0 +1,117 @@
+#include <complex>
+#include <istream>
+#include <ostream>
+
+#include "cresset/base/complex_math.h"
+#include "cresset/base/half.h"
+
+namespace cresset {
+
+namespace {
+
+template <class T> std::complex<T> to_std(const complex<T>& z) { return {z.real(), z.imag()}; }
+template <class T> complex<T> from_std(const std::complex<T>& z) { return {z.real(), z.imag()}; }
+
+}  // namespace
+
+template <class T> std::ostream& operator<<(std::ostream& out, const complex<T>& z) { return out << to_std(z); }
+template <class T> std::istream& operator>>(std::istream& in, complex<T>& z) {
+  std::complex<T> read;
+  in >> read;
+  z = from_std(read);
+  return in;
+}
+template <class T> complex<T> polar(const T& modulus, const T& angle) { return from_std(std::polar(modulus, angle)); }
+
+// As float computes them.
+template <>
+std::ostream& operator<<(std::ostream& out, const complex<Half>& z) { return out << std::complex<float>(z.real(), z.imag()); }
+
+#define CRESSET_INSTANTIATE(T)                                                           \
+  template CRESSET_API std::ostream& operator<<(std::ostream& out, const complex<T>& z); \
+  template CRESSET_API std::istream& operator>>(std::istream& in, complex<T>& z);        \
+  template CRESSET_API complex<T> polar(const T& modulus, const T& angle);
+CRESSET_INSTANTIATE(float)
+CRESSET_INSTANTIATE(double)
+#undef CRESSET_INSTANTIATE
+
+}  // namespace cresset
+
+namespace std {
+
+using cresset::from_std;
+using cresset::to_std;
+
+template <class T> T abs(const cresset::complex<T>& z) { return std::abs(to_std(z)); }
+template <class T> T arg(const cresset::complex<T>& z) { return std::arg(to_std(z)); }
+template <class T> bool isnan(const cresset::complex<T>& z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+template <class T> bool isinf(const cresset::complex<T>& z) { return std::isinf(z.real()) || std::isinf(z.imag()); }
+template <class T> bool isfinite(const cresset::complex<T>& z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
+#define CRESSET_COMPLEX_FUNCTION(name) \
+  template <class T> cresset::complex<T> name(const cresset::complex<T>& z) { return from_std(std::name(to_std(z))); }
+CRESSET_COMPLEX_FUNCTION(proj)
+CRESSET_COMPLEX_FUNCTION(exp)
+CRESSET_COMPLEX_FUNCTION(log)
+CRESSET_COMPLEX_FUNCTION(log10)
+CRESSET_COMPLEX_FUNCTION(sqrt)
+CRESSET_COMPLEX_FUNCTION(sin)
+CRESSET_COMPLEX_FUNCTION(cos)
+CRESSET_COMPLEX_FUNCTION(tan)
+CRESSET_COMPLEX_FUNCTION(asin)
+CRESSET_COMPLEX_FUNCTION(acos)
+CRESSET_COMPLEX_FUNCTION(atan)
+CRESSET_COMPLEX_FUNCTION(sinh)
+CRESSET_COMPLEX_FUNCTION(cosh)
+CRESSET_COMPLEX_FUNCTION(tanh)
+CRESSET_COMPLEX_FUNCTION(asinh)
+CRESSET_COMPLEX_FUNCTION(acosh)
+CRESSET_COMPLEX_FUNCTION(atanh)
+#undef CRESSET_COMPLEX_FUNCTION
+
+template <class T> cresset::complex<T> log2(const cresset::complex<T>& z) {
+  const std::complex<T> l = std::log(to_std(z));
+  constexpr T kLog2 = static_cast<T>(0.693147180559945309417232121458176568L);
+  return {l.real() / kLog2, l.imag() / kLog2};
+}
+
+// log |1 + z| without the cancellation of 1 + z for a small z.
+template <class T> cresset::complex<T> log1p(const cresset::complex<T>& z) {
+  const T x = z.real(), y = z.imag();
+  if (!(std::abs(x) < T(0.5) && std::abs(y) < T(0.5))) return from_std(std::log(to_std(z) + T(1)));
+  return {std::log1p(x * (x + T(2)) + y * y) / T(2), std::atan2(y, x + T(1))};
+}
+
+// e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y / 2)
+template <class T> cresset::complex<T> expm1(const cresset::complex<T>& z) {
+  const T half = std::sin(z.imag() / T(2));
+  return {std::expm1(z.real()) * std::cos(z.imag()) - T(2) * half * half, std::exp(z.real()) * std::sin(z.imag())};
+}
+
+template <class T> cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent) {
+  return from_std(std::pow(to_std(base), to_std(exponent)));
+}
+template <class T> cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent) {
+  return from_std(std::pow(to_std(base), exponent));
+}
+template <class T> cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent) {
+  return from_std(std::pow(base, to_std(exponent)));
+}
+
+#define CRESSET_FUNCTION(T, name) template CRESSET_API cresset::complex<T> name(const cresset::complex<T>& z);
+#define CRESSET_INSTANTIATE(T)                                                                                                 \
+  template CRESSET_API T abs(const cresset::complex<T>& z);                                                                    \
+  template CRESSET_API T arg(const cresset::complex<T>& z);                                                                    \
+  template CRESSET_API bool isnan(const cresset::complex<T>& z);                                                               \
+  template CRESSET_API bool isinf(const cresset::complex<T>& z);                                                               \
+  template CRESSET_API bool isfinite(const cresset::complex<T>& z);                                                            \
+  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent);          \
+  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);                            \
+  template CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);                            \
+  CRESSET_FUNCTION(T, proj) CRESSET_FUNCTION(T, exp) CRESSET_FUNCTION(T, log) CRESSET_FUNCTION(T, log10) CRESSET_FUNCTION(T, log2) \
+  CRESSET_FUNCTION(T, log1p) CRESSET_FUNCTION(T, expm1) CRESSET_FUNCTION(T, sqrt) CRESSET_FUNCTION(T, sin) CRESSET_FUNCTION(T, cos) \
+  CRESSET_FUNCTION(T, tan) CRESSET_FUNCTION(T, asin) CRESSET_FUNCTION(T, acos) CRESSET_FUNCTION(T, atan) CRESSET_FUNCTION(T, sinh) \
+  CRESSET_FUNCTION(T, cosh) CRESSET_FUNCTION(T, tanh) CRESSET_FUNCTION(T, asinh) CRESSET_FUNCTION(T, acosh) CRESSET_FUNCTION(T, atanh)
+CRESSET_INSTANTIATE(float)
+CRESSET_INSTANTIATE(double)
+
+}  // namespace std

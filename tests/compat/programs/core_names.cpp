@@ -1,0 +1,118 @@
+// Names of LibTorch's lower half, c10 and ATen: values of any type, containers, keys, types, warnings.
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/util/SmallVector.h>
+#include <c10/util/intrusive_ptr.h>
+#include <c10/util/tempfile.h>
+#include <torch/torch.h>
+
+#include <functional>
+#include <iostream>
+#include <sstream>
+
+namespace {
+
+int failures = 0;
+void check(bool ok, const char* what) {
+  if (ok) return;
+  failures++;
+  std::cerr << "not so: " << what << '\n';
+}
+#define CHECK_THAT(condition) check(condition, #condition)
+
+template <class T>
+std::string printed(const T& value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+struct Collected : c10::WarningHandler {
+  void process(const c10::Warning& warning) override { text += warning.msg(); }
+  std::string text;
+};
+
+void values() {
+  c10::List<int64_t> list({3, 4, 5});
+  c10::IValue held{list};
+  CHECK_THAT(list.use_count() == 2 && held.isIntList());
+  held.toIntList().push_back(6);
+  CHECK_THAT(list.size() == 4 && held.toIntVector().back() == 6);
+  const c10::IValue taken = std::move(held);
+  CHECK_THAT(held.isNone() && taken.isIntList());
+  CHECK_THAT(printed(c10::IValue(std::make_tuple(3))) == "(3,)");
+  CHECK_THAT(printed(c10::IValue(c10::complex<double>(2, -3))) == "2.-3.j");
+  CHECK_THAT(c10::IValue("a") == c10::IValue("a") && c10::IValue("2") != c10::IValue(2));
+  c10::Dict<std::string, int64_t> one, other;
+  one.insert("x", 1);
+  one.insert("y", 2);
+  other.insert("y", 2);
+  other.insert("x", 1);
+  CHECK_THAT(one == other && !one.is(other) && one.begin()->key() == "x");
+  const auto tuple = c10::ivalue::Tuple::create({c10::IValue(3.5), c10::IValue(list)});
+  CHECK_THAT(c10::IValue(tuple).toTuple()->elements()[1].isIntList());
+  const auto back = c10::IValue(std::make_tuple(int64_t{1}, torch::ones(2))).to<std::tuple<int64_t, torch::Tensor>>();
+  CHECK_THAT(std::get<0>(back) == 1 && std::get<1>(back).size(0) == 2);
+  CHECK_THAT(c10::IValue(torch::zeros(3)).equals(torch::zeros(3)).isTensor());
+}
+
+void types() {
+  const at::Tensor x = at::ones({2, 3}, at::CPU(at::kDouble));
+  CHECK_THAT(x.type() == at::CPU(at::kDouble) && x.type().toString() == "CPUDoubleType");
+  CHECK_THAT(x.dtype() == torch::kDouble && x.dtype().itemsize() == 8 && printed(x.dtype()) == "double");
+  const caffe2::TypeMeta standard = torch::get_default_dtype();
+  CHECK_THAT(c10::typeMetaToScalarType(standard) == torch::kFloat);
+  CHECK_THAT(x.key_set().has(c10::DispatchKey::CPU) && !x.is_pinned() && !at::hasCUDA());
+  CHECK_THAT(printed(c10::DispatchKeySet(c10::DispatchKey::CUDA)) == "DispatchKeySet(CUDA)");
+  CHECK_THAT(printed(torch::kCUDA) == "cuda" && torch::Device("mps").is_mps());
+  CHECK_THAT(printed(torch::indexing::Slice(1, torch::indexing::None, 2)) == "1:9223372036854775807:2");
+  CHECK_THAT(x[torch::Scalar(1)].size(0) == 3 && x.is_same_size(torch::zeros({2, 3})));
+  CHECK_THAT(x.to({torch::kCPU, 0}).is_cpu());
+  CHECK_THAT(torch::tensor(c10::complex<float>(1, 2)).scalar_type() == torch::kComplexFloat);
+  CHECK_THAT(torch::tensor({at::Half(1), at::Half(2)}).scalar_type() == torch::kHalf);
+  CHECK_THAT(std::isnan(std::sqrt(-1.0)) && c10::Join("-", std::vector<int>{1, 2}) == "1-2" && torch::str("a", 1) == "a1");
+  torch::Tensor y = torch::zeros(2);
+  y.set_(x.to(torch::kFloat));
+  CHECK_THAT(y.sizes() == torch::IntArrayRef({2, 3}));
+}
+
+void mistakes() {
+  Collected collected;
+  {
+    const c10::WarningUtils::WarningHandlerGuard guard(&collected);
+    const c10::WarningUtils::WarnAlways always(true);
+    for (int i = 0; i < 2; i++) TORCH_WARN_ONCE("again ", i, ";");
+  }
+  CHECK_THAT(collected.text == "again 0;again 1;");
+  std::string text;
+  try {
+    try {
+      TORCH_CHECK(false, "wrong");
+    } catch (c10::Error& e) {
+      TORCH_RETHROW(e, "while looking");
+    }
+  } catch (const c10::Error& e) {
+    text = e.msg();
+  }
+  CHECK_THAT(text == "wrong (while looking)");
+  for (const auto& call : std::vector<std::function<void()>>{[] { torch::ones(2).index({}); }, [] { torch::ones(2, torch::kCUDA); },
+                                                           [] { torch::ones(2).to(torch::TensorOptions().requires_grad(true)); }}) {
+    bool raised = false;
+    try {
+      call();
+    } catch (const c10::Error&) {
+      raised = true;
+    }
+    CHECK_THAT(raised);
+  }
+}
+
+}  // namespace
+
+int main() {
+  values();
+  types();
+  mistakes();
+  return failures;
+}
