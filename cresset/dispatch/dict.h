@@ -38,17 +38,18 @@ class DictIterator {
   DictIterator& operator++() { entry_.at_++; return *this; }
   DictIterator operator++(int) { DictIterator before = *this; entry_.at_++; return before; }
   friend difference_type operator-(const DictIterator& a, const DictIterator& b) {
-    return static_cast<difference_type>(a.entry_.at_) - static_cast<difference_type>(b.entry_.at_);
+    return static_cast<difference_type>(a.at()) - static_cast<difference_type>(b.at());
   }
-  friend bool operator==(const DictIterator& a, const DictIterator& b) { return a.entry_.at_ == b.entry_.at_; }
+  friend bool operator==(const DictIterator& a, const DictIterator& b) { return a.at() == b.at(); }
   friend bool operator!=(const DictIterator& a, const DictIterator& b) { return !(a == b); }
-  friend bool operator<(const DictIterator& a, const DictIterator& b) { return a.entry_.at_ < b.entry_.at_; }
+  friend bool operator<(const DictIterator& a, const DictIterator& b) { return a.at() < b.at(); }
   friend bool operator<=(const DictIterator& a, const DictIterator& b) { return !(b < a); }
   friend bool operator>(const DictIterator& a, const DictIterator& b) { return b < a; }
   friend bool operator>=(const DictIterator& a, const DictIterator& b) { return !(a < b); }
 
  private:
   template <class, class> friend class ::cresset::Dict;
+  size_t at() const { return entry_.at_; }
   DictEntry<K, V> entry_;
 };
 

@@ -171,35 +171,6 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
 
 }  // namespace functional
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,
-                                                         int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset,
-                                                         std::optional<int64_t> padding_idx) {
-  CRESSET_CHECK(mode >= 0 && mode <= 2, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got ", mode);
-  functional::EmbeddingBagFuncOptions options;
-  options.offsets(offsets).scale_grad_by_freq(scale_grad_by_freq).sparse(sparse).per_sample_weights(per_sample_weights);
-  options.include_last_offset(include_last_offset);
-  if (padding_idx) options.padding_idx(*padding_idx);
-  if (mode == 0) options.mode(kSum);
-  else if (mode == 2) options.mode(kMax);
-  Tensor result = functional::embedding_bag(indices, weight, options);
-
-  const int64_t bags = result.size(0), count = indices.numel();
-  const Tensor starts = offsets.to(kLong).narrow(0, 0, bags);
-  const Tensor bag_of = cresset::searchsorted(starts, cresset::arange(0, count, kLong), false, /*right=*/true) - 1;
-  const Tensor kept = padding_idx ? indices.ne(wrap_padding_idx("embedding_bag", padding_idx, weight.size(0))).nonzero().squeeze(1)
-                                  : cresset::arange(0, count, kLong);
-  const Tensor kept_bags = bag_of.index_select(0, kept);
-  const Tensor lengths = cresset::bincount(kept_bags, {}, bags);
-  Tensor origin = cresset::zeros(mode == 2 ? result.sizes() : lengths.sizes(), TensorOptions(indices.scalar_type()));
-  for (int64_t b = 0; mode == 2 && b < bags; b++) {
-    const Tensor places = kept.index_select(0, kept_bags.eq(b).nonzero().squeeze(1));
-    if (places.numel() == 0) continue;
-    const Tensor used = indices.index_select(0, places);
-    origin.select(0, b).copy_(used.index_select(0, weight.detach().index_select(0, used).argmax(0)));
-  }
-  return {std::move(result), bag_of, lengths, std::move(origin)};
-}
-
 // Which arguments containers may leave out.
 CRESSET_DEFINE_DEFAULT_ARGS(EmbeddingBagImpl, {1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
 

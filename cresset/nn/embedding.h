@@ -128,11 +128,4 @@ CRESSET_API Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
 
 }  // namespace functional
 
-// functional::embedding_bag with its arguments one by one. `mode` 0 sums, 1 averages, 2 takes maxima. Returns the result, the bag of each index,
-// the lengths of the bags without padding, and for maxima the index that each element of the result comes from, of the result's shape.
-CRESSET_API std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
-                                                                     bool scale_grad_by_freq = false, int64_t mode = 0, bool sparse = false,
-                                                                     const Tensor& per_sample_weights = {}, bool include_last_offset = false,
-                                                                     std::optional<int64_t> padding_idx = std::nullopt);
-
 }  // namespace cresset::nn

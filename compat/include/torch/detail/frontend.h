@@ -17,7 +17,6 @@ namespace torch {
 
 using cresset::autocast;
 using cresset::load;
-using cresset::nn::embedding_bag;
 using cresset::save;
 namespace utils {
 using namespace cresset::utils;
