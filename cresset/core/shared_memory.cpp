@@ -62,7 +62,7 @@ intrusive_ptr<SharedMemory> SharedMemory::create(size_t nbytes, const std::strin
     if (!name.empty()) shm_unlink(path.c_str());
     CRESSET_CHECK(false, "shared memory: no room for ", nbytes, " bytes: ", std::strerror(error));
   }
-  auto made = intrusive_ptr<SharedMemory>::reclaim(new SharedMemory(fd, nbytes, name));
+  auto made = intrusive_ptr<SharedMemory>::unsafe_steal_from_new(new SharedMemory(fd, nbytes, name));
   if (!name.empty()) new (made->base_) Uses(1);
   return made;
 }
@@ -72,7 +72,7 @@ intrusive_ptr<SharedMemory> SharedMemory::open(int fd, size_t nbytes) {
   const bool fits = fstat(fd, &facts) == 0 && static_cast<size_t>(facts.st_size) >= nbytes;
   if (!fits) close(fd);
   CRESSET_CHECK(fits, "shared memory: the descriptor does not stand for ", nbytes, " bytes");
-  return intrusive_ptr<SharedMemory>::reclaim(new SharedMemory(fd, nbytes, {}));
+  return intrusive_ptr<SharedMemory>::unsafe_steal_from_new(new SharedMemory(fd, nbytes, {}));
 }
 
 intrusive_ptr<SharedMemory> SharedMemory::open(const std::string& name, size_t nbytes) {
@@ -81,7 +81,7 @@ intrusive_ptr<SharedMemory> SharedMemory::open(const std::string& name, size_t n
   const bool fits = fstat(fd, &facts) == 0 && static_cast<size_t>(facts.st_size) >= nbytes + kHeader;
   if (!fits) close(fd);
   CRESSET_CHECK(fits, "shared memory: ", name, " has fewer than ", nbytes, " bytes");
-  return intrusive_ptr<SharedMemory>::reclaim(new SharedMemory(fd, nbytes, name));
+  return intrusive_ptr<SharedMemory>::unsafe_steal_from_new(new SharedMemory(fd, nbytes, name));
 }
 
 void SharedMemory::add_use() {

@@ -39,7 +39,7 @@ DispatchKeySet keys_of(const Route& route) {
 
 Route route_of(DispatchKeySet keys, const Key& arguments) {
   Route route;
-  route.awake = layers_of(keys);
+  route.awake = layers_of(keys.remove(DispatchKey::ADInplaceOrView));  // a place of its own, in `passed`
   route.autograd = SeesAutograd::no;
   if (!keys.has(DispatchKey::ADInplaceOrView)) route.passed |= Route::inplace_or_view;
   if (!keys.has(DispatchKey::BackendSelect)) route.passed |= Route::backend_select;

@@ -35,16 +35,15 @@ void check_keys(const std::vector<CppFunction>& kernels, const std::string& text
   for (size_t i = 0; i < kernels.size(); i++)
     for (size_t j = 0; j < i; j++) {
       if (kernels[i].key != kernels[j].key) continue;
-      CRESSET_CHECK(!is_composite_key(kernels[i].key), "RegisterOperators: Tried to register multiple catch-all kernels for operator schema ", text);
-      CRESSET_CHECK(false, "RegisterOperators: In operator registration: Tried to register multiple kernels with same dispatch key ", kernels[i].key,
-                    " for operator schema ", text);
+      CRESSET_CHECK(!is_composite_key(kernels[i].key), "RegisterOperators: expected one kernel for all backends of ", text, ", got several");
+      CRESSET_CHECK(false, "RegisterOperators: expected one kernel for key ", kernels[i].key, " of ", text, ", got several");
     }
 }
 
 DetailedSchema schema_of(const std::string& text, const std::vector<CppFunction>& kernels) {
-  CRESSET_CHECK(!text.empty(), "RegisterOperators: In operator registration: Tried to register an operator without specifying a schema or operator name.");
+  CRESSET_CHECK(!text.empty(), "RegisterOperators: expected the schema or the name of an operator, got none");
   if (text.find('(') != std::string::npos) return parse_detailed(text);
-  CRESSET_CHECK(!kernels.empty(), "RegisterOperators: Cannot infer operator schema in registration of operator ", text, " because there is no kernel specified.");
+  CRESSET_CHECK(!kernels.empty(), "RegisterOperators: expected a schema of ", text, " or a kernel to take it from, got neither");
   std::optional<DetailedSchema> schema;
   const CppFunction* first = nullptr;
   for (const CppFunction& k : kernels) {

@@ -184,7 +184,7 @@ TEST(OwnDistributions, TakeTheRuleOfTheMostDerivedKinds) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(kl(kLeft, kLower), 1) << "by the first kind";
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "Warning: kl_divergence: several rules fit Left and Lower; register_kl for Left and Lower decides\n");
+            "warning: kl_divergence: several rules fit Left and Lower; register_kl for Left and Lower decides\n");
   register_kl(kLeft, kLower, constant<4>);
   EXPECT_EQ(kl(kLeft, kLower), 4);
   register_kl(kLeft, kLower, constant<5>);

@@ -194,7 +194,7 @@ const std::vector<Mistake>& mistakes() {
       {"UnknownDevice", "RuntimeError", "device: unknown device type in \"gpu:0\", expected cpu, cuda, meta or a registered name",
        [] { Device("gpu:0"); }},
       {"DeviceThatIsAbsent", "RuntimeError",
-       "ones: no backend is registered for the device and layout of the arguments; the operator is registered for: "
+       "ones: no backend is registered for device cuda, this build has no CUDA; the operator is registered for: "
        "CPU, Meta, SparseCPU, SparseCsrCPU",
        [] { ones({2}, TensorOptions(Device("cuda:0"))); }},
       {"ItemOfSeveralElements", "RuntimeError",

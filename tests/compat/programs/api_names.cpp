@@ -41,13 +41,13 @@ void bags() {
   const auto ids = torch::tensor({0, 2, 1, 1}), offsets = torch::tensor({0, 3});
   const auto sums = torch::embedding_bag(weight, ids, offsets);
   check(std::get<0>(sums).equal(torch::tensor({{6.0, 12.0}, {2.0, 4.0}})), "sums");
-  check(std::get<1>(sums).equal(torch::tensor({0, 0, 0, 1})), "bag of each index");
-  check(std::get<2>(sums).equal(torch::tensor({3, 1})), "lengths");
   const auto maxima = torch::embedding_bag(weight, ids, offsets, false, 2);
   check(std::get<0>(maxima).equal(torch::tensor({{3.0, 5.0}, {2.0, 4.0}})), "maxima");
+  check(std::get<1>(maxima).equal(torch::tensor({0, 0, 0, 1})), "bag of each index");
+  check(std::get<2>(maxima).equal(torch::tensor({3, 1})), "lengths");
   check(std::get<3>(maxima).equal(torch::tensor({{2, 0}, {1, 1}})), "origin of maxima");
   const auto padded = torch::embedding_bag(weight, ids, offsets, false, 0, false, torch::Tensor(), false, 1);
-  check(std::get<0>(padded).equal(torch::tensor({{4.0, 8.0}, {0.0, 0.0}})) && std::get<2>(padded).equal(torch::tensor({2, 0})), "padding");
+  check(std::get<0>(padded).equal(torch::tensor({{4.0, 8.0}, {0.0, 0.0}})), "padding");
 }
 
 void parts() {
