@@ -5,8 +5,6 @@
 #include "cresset/data/datasets/cifar10.h"
 #include "cresset/data/datasets/map.h"
 #include "cresset/data/datasets/mnist.h"
-#include "cresset/data/datasets/shared.h"
-#include "cresset/data/datasets/stateful.h"
 #include "cresset/data/datasets/tensor.h"
 #include "cresset/data/transforms.h"
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "cresset/data/data.h"
+#include "cresset/data/datasets/shared.h"
+#include "cresset/data/datasets/stateful.h"
 
 namespace cresset::data {
 

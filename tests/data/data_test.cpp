@@ -18,6 +18,8 @@
 
 #include "cresset/cresset.h"
 #include "cresset/data/datasets/chunk.h"
+#include "cresset/data/datasets/shared.h"
+#include "cresset/data/datasets/stateful.h"
 
 namespace {
 

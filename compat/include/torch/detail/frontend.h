@@ -5,6 +5,8 @@
 #include "cresset/autograd/function_parts.h"
 #include "cresset/cresset.h"
 #include "cresset/data/datasets/chunk.h"
+#include "cresset/data/datasets/shared.h"
+#include "cresset/data/datasets/stateful.h"
 #include "cresset/data/shuttle.h"
 #include "cresset/nn/all.h"
 #include "cresset/nn/functional_detail.h"
