@@ -51,7 +51,7 @@ DetailedSchema schema_of(const std::string& text, const std::vector<CppFunction>
     DetailedSchema own = detail::inferred_schema(text, k.signature, "RegisterOperators");
     if (schema)
       CRESSET_CHECK(schema_difference(schema->parts, own.parts).empty(), "RegisterOperators: the kernel of ", text, " for ", k.key,
-                    " is mismatched with a previous kernel that had the signature of the one for ", first->key, ". ", schema_difference(schema->parts, own.parts));
+                    " takes other types than the one for ", first->key, ": ", schema_difference(schema->parts, own.parts));
     if (!schema) first = &k;
     schema = std::move(own);
   }
@@ -71,8 +71,7 @@ RegisterOperators& RegisterOperators::op(Options&& o) & {
   made_.emplace_back([op] { undefine_op(op); });
   Extension& e = extension_of(*op);
   if (o.aliases_) {
-    CRESSET_CHECK(!e.aliases_given || e.aliases == *o.aliases_, "RegisterOperators: Tried to define the schema for ", text,
-                  " with different alias analysis kinds");
+    CRESSET_CHECK(!e.aliases_given || e.aliases == *o.aliases_, "RegisterOperators: expected one kind of alias analysis for ", text, ", got two");
     e.aliases = *o.aliases_;
     e.aliases_given = true;
   }

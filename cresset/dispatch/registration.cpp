@@ -64,7 +64,7 @@ std::string signature_text(const detail::Signature& f) { return list_text(f.argu
 namespace detail {
 
 void refuse_boxed(const OpEntry& op, Stack&) {
-  CRESSET_CHECK(false, op.name, ": Tried to call KernelFunction::callBoxed() on a KernelFunction that can only be called with KernelFunction::call().");
+  CRESSET_CHECK(false, op.name, ": the kernel takes arguments that no stack holds; call it with its C++ types");
   __builtin_unreachable();
 }
 

@@ -269,7 +269,7 @@ std::string key_text(const std::string& key) { return is_composite_key(key) ? ke
 void check_signature(const OpEntry& op, Extension& e, const std::string& key, const RegisteredKernel& kernel) {
   if (op.signature || !kernel.signature) return;
   CRESSET_CHECK(!e.signature || *e.signature == *kernel.signature, "library: the C++ types of the kernel of \"", op.name, "\" for ", key, " at ", kernel.where,
-                " are mismatched with a previous kernel that had the signature of the one at ", e.first_kernel_at);
+                " differ from those of the kernel at ", e.first_kernel_at);
   if (e.signature) return;
   e.signature = kernel.signature;
   e.first_kernel_at = kernel.where;

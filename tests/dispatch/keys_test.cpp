@@ -79,7 +79,7 @@ TEST(RegisterOperators, MistakesAreNamed) {
   EXPECT_EQ(handle("disp_test::p").schema().aliasAnalysis(), AliasAnalysis::PureFunction);
   EXPECT_TRUE(handle("disp_test::f").schema().isDefaultAliasAnalysisKind());
   EXPECT_TRUE(contains(error_of([] { RegisterOperators().op("disp_test::p() -> ()", RegisterOperators::options().aliasAnalysis(AliasAnalysis::Conservative)); }),
-                       "different alias analysis kinds"));
+                       "expected one kind of alias analysis for disp_test::p"));
 }
 
 // ---- types ----
@@ -146,7 +146,7 @@ TEST(KeysTyped, OtherCppTypesThanTheKernelsAreRefused) {
   m.def("f(int a) -> ()");
   m.impl("f", DispatchKey::CPU, [](int64_t) {});
   EXPECT_TRUE(contains(error_of([] { handle("disp_test::f").typed<void(const int64_t&)>(); }), "Tried to access operator disp_test::f with a wrong signature"));
-  EXPECT_TRUE(contains(error_of([&] { m.impl("f", DispatchKey::CUDA, [](const int64_t&) {}); }), "mismatched with a previous kernel that had the signature"));
+  EXPECT_TRUE(contains(error_of([&] { m.impl("f", DispatchKey::CUDA, [](const int64_t&) {}); }), "differ from those of the kernel at"));
 }
 
 TEST(KeysTyped, RedispatchGoesByTheKeysAndNotByTheArguments) {
@@ -213,7 +213,7 @@ TEST(KernelFunction, IsCalledBoxedAndTyped) {
   const auto typed_alone = KernelFunction::makeFromUnboxedOnlyFunction(&twice);
   EXPECT_EQ((typed_alone.call<int64_t, const Tensor&, int64_t>(op, DispatchKeySet(), cresset::ones({}), 4)), 8);
   Stack stack{cresset::ones({}), 4};
-  EXPECT_TRUE(contains(error_of([&] { typed_alone.callBoxed(op, &stack); }), "can only be called with KernelFunction::call()"));
+  EXPECT_TRUE(contains(error_of([&] { typed_alone.callBoxed(op, &stack); }), "call it with its C++ types"));
   EXPECT_FALSE(KernelFunction().isValid());
   EXPECT_TRUE(KernelFunction::makeFallthrough().isFallthrough());
 }
@@ -288,23 +288,6 @@ TEST(Keys, ABackwardThatIsNotThereIsSaidWhenItIsReached) {
   const Tensor y = call("disp_test::f", x)[0].toTensor();
   EXPECT_TRUE(y.requires_grad());
   EXPECT_TRUE(contains(error_of([&] { y.backward(); }), "disp_test::f"));
-}
-
-// ---- stacks ----
-
-TEST(KeysStack, PushPopPeekDrop) {
-  Stack stack;
-  push(stack, 1, 2.5, std::string("three"));
-  EXPECT_EQ(peek(stack, 0, 3).toInt(), 1);
-  EXPECT_EQ(peek(&stack, 1, 2).toStringRef(), "three");
-  EXPECT_EQ(last(stack, 2)[0].toDouble(), 2.5);
-  EXPECT_EQ(pop(&stack).toStringRef(), "three");
-  int64_t i = 0;
-  double d = 0;
-  pop(stack, i, d);
-  EXPECT_EQ(i, 1);
-  EXPECT_EQ(d, 2.5);
-  EXPECT_TRUE(contains(error_of([&] { pop(stack); }), "stack: underflow, expected 1 values, got 0"));
 }
 
 }  // namespace
