@@ -1,7 +1,7 @@
-# kernels/cpu is compiled once per instruction set; everything else of the room once.
-file(GLOB kernel_common CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/*.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/iter/*.cpp
-     ${CMAKE_SOURCE_DIR}/cresset/kernels/common/*.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/providers/*.cpp)
-file(GLOB kernel_cpu CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/*.cpp)
+# The folders kernels/*/cpu are compiled once per instruction set; everything else of the room once.
+set(kernels ${CMAKE_SOURCE_DIR}/cresset/kernels)
+file(GLOB kernel_common CONFIGURE_DEPENDS ${kernels}/*.cpp ${kernels}/*/*.cpp)
+file(GLOB kernel_cpu CONFIGURE_DEPENDS ${kernels}/*/cpu/*.cpp)
 file(GLOB base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/base/*.cpp)
 
 add_library(cresset_kernels OBJECT ${base_sources} ${kernel_common})
@@ -35,15 +35,16 @@ if(CRESSET_SINGLE_ISA AND isa_avx2_flags)
   add_compile_definitions(CRESSET_SINGLE_ISA)
 endif()
 # Products and sums of matrix products and convolutions may fuse; everything else keeps the two roundings of the source.
-file(GLOB kernel_fused CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/gemm*.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/conv*.cpp)
+file(GLOB kernel_fused CONFIGURE_DEPENDS ${kernels}/gemm/cpu/gemm*.cpp ${kernels}/conv/cpu/conv*.cpp)
 set_source_files_properties(${kernel_fused} PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
 # Size where it costs least: products of integers are rare; conversions, comparisons, pooling and extrema wait for memory; reductions
 # and norms of columns are written out as vectors, which -O3 only repeats.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+set_source_files_properties(${kernels}/gemm/cpu/gemm_integer.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 set(is_lean $<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,cresset_kernels_baseline>>>)
-foreach(lean conv_low convert distance_rows index_rows norm_columns pointwise_bessel pointwise_compare pool_avg pool_max reduce_logic reduce_norm reduce_order reduce_sum scan_order
-             sort_rows sparse_rows)
-  set_property(SOURCE ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/${lean}.cpp APPEND PROPERTY COMPILE_OPTIONS
+foreach(lean conv/cpu/conv_low layout/cpu/convert linalg/cpu/distance_rows index/cpu/index_rows norm/cpu/norm_columns pointwise/cpu/pointwise_bessel
+             pointwise/cpu/pointwise_compare pool/cpu/pool_avg pool/cpu/pool_max reduce/cpu/reduce_logic reduce/cpu/reduce_norm reduce/cpu/reduce_order
+             reduce/cpu/reduce_sum reduce/cpu/scan_order sort/cpu/sort_rows sparse/cpu/sparse_rows)
+  set_property(SOURCE ${kernels}/${lean}.cpp APPEND PROPERTY COMPILE_OPTIONS
                "$<${is_lean}:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 endforeach()
 if(CRESSET_SANITIZE)
@@ -52,12 +53,11 @@ else()
   set(kernel_optimization $<$<CONFIG:Release>:-O3>)
 endif()
 # Special functions whose one build serves every instruction set (CRESSET_POINTWISE_BASELINE).
-file(GLOB kernel_baseline CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/pointwise_series_*.cpp)
+file(GLOB kernel_baseline CONFIGURE_DEPENDS ${kernels}/pointwise/cpu/pointwise_series_*.cpp)
 list(REMOVE_ITEM kernel_cpu ${kernel_baseline})
 # Gathers, running extrema and sparse products wait for memory or for the step before: AVX2's build serves AVX-512 (CRESSET_DECLARE_AVX2_KERNEL).
 set(kernel_cpu_avx512 ${kernel_cpu})
-list(REMOVE_ITEM kernel_cpu_avx512 ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/index_rows.cpp ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/scan_order.cpp
-     ${CMAKE_SOURCE_DIR}/cresset/kernels/cpu/sparse_rows.cpp)
+list(REMOVE_ITEM kernel_cpu_avx512 ${kernels}/index/cpu/index_rows.cpp ${kernels}/reduce/cpu/scan_order.cpp ${kernels}/sparse/cpu/sparse_rows.cpp)
 if(kernel_cpu)
   foreach(isa IN LISTS isa_names)
     if(isa STREQUAL avx512)

@@ -1,7 +1,7 @@
 // Convolutions: time and rate of forward, backward-input and backward-weight on one thread. Usage: conv_bench [part of a row's name]
 #include "bench/kernels/bench.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/conv.h"
+#include "cresset/kernels/conv/conv.h"
 
 using namespace cresset;
 using namespace cresset::bench;

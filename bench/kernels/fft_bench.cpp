@@ -5,7 +5,7 @@
 #include "bench.h"
 #include "cresset/base/parallel.h"
 #include "cresset/base/small_vector.h"
-#include "cresset/kernels/fft.h"
+#include "cresset/kernels/fft/fft.h"
 
 using namespace cresset;
 using namespace cresset::kernels;

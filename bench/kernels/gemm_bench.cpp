@@ -1,7 +1,7 @@
 // Matrix products: rate per shape on one thread. Usage: gemm_bench [part of a row's name]
 #include "bench/kernels/fma_limit.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/gemm.h"
+#include "cresset/kernels/gemm/gemm.h"
 #include "cresset/kernels/isa.h"
 
 using namespace cresset;

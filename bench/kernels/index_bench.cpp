@@ -2,7 +2,7 @@
 
 #include "bench.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/index.h"
+#include "cresset/kernels/index/index.h"
 
 using namespace cresset;
 using namespace cresset::kernels;

@@ -2,7 +2,7 @@
 
 #include "bench.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 
 using namespace cresset;
 using namespace cresset::kernels;

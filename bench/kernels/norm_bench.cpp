@@ -1,5 +1,5 @@
 // Normalisation: rate over the bytes that have to be read and written once, on one thread. Usage: norm_bench [part of a row's name]
-#include "cresset/kernels/norm.h"
+#include "cresset/kernels/norm/norm.h"
 
 #include "bench/kernels/bench.h"
 #include "cresset/base/parallel.h"

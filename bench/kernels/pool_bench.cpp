@@ -1,5 +1,5 @@
 // Pooling: time per call on one thread. Usage: pool_bench [part of a row's name]
-#include "cresset/kernels/pool.h"
+#include "cresset/kernels/pool/pool.h"
 
 #include "bench/kernels/bench.h"
 #include "cresset/base/parallel.h"

@@ -2,7 +2,7 @@
 // Without an argument of its own a run uses one thread; CRESSET_NUM_THREADS allows more (thread CPU time then flatters).
 #include "bench/kernels/bench.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/random.h"
+#include "cresset/kernels/random/random.h"
 
 using namespace cresset;
 using namespace cresset::bench;

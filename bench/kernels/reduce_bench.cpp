@@ -1,5 +1,5 @@
 // Reductions: rate over the bytes read (scans: read and written) on one thread. Usage: reduce_bench [part of a row's name]
-#include "cresset/kernels/reduce.h"
+#include "cresset/kernels/reduce/reduce.h"
 
 #include "bench/kernels/bench.h"
 #include "cresset/base/parallel.h"

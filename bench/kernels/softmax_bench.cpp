@@ -1,5 +1,5 @@
 // Softmax: rate over the bytes read and written once each on one thread. Usage: softmax_bench [part of a row's name]
-#include "cresset/kernels/softmax.h"
+#include "cresset/kernels/norm/softmax.h"
 
 #include "bench/kernels/bench.h"
 #include "cresset/base/parallel.h"

@@ -2,7 +2,7 @@
 
 #include "bench.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/sort.h"
+#include "cresset/kernels/sort/sort.h"
 
 using namespace cresset;
 using namespace cresset::kernels;

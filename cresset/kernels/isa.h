@@ -1,10 +1,10 @@
 #pragma once
-// One source, three builds: each file under kernels/cpu is compiled once per instruction set with CRESSET_ISA naming the
+// One source, three builds: each file of kernels/*/cpu is compiled once per instruction set with CRESSET_ISA naming the
 // namespace it defines its kernels in. The set to use is chosen once at start; CRESSET_ISA=baseline|avx2|avx512 in the
 // environment forces a lower one.
 //
-//   header (kernels/cpu/foo.h):   CRESSET_DECLARE_KERNEL(void, foo, (const float* x, float* y, int64_t n))
-//   source (kernels/cpu/foo.cpp): namespace cresset::kernels::CRESSET_ISA { void foo(const float* x, float* y, int64_t n) {...} }
+//   header (kernels/foo/cpu/foo.h):   CRESSET_DECLARE_KERNEL(void, foo, (const float* x, float* y, int64_t n))
+//   source (kernels/foo/cpu/foo.cpp): namespace cresset::kernels::CRESSET_ISA { void foo(const float* x, float* y, int64_t n) {...} }
 //   caller:                       kernels::call(kernels::foo_stub)(x, y, n)   or   kernels::foo_stub[active_isa()](x, y, n)
 
 #include "cresset/base/macros.h"

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "cresset/dispatch/op.h"
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_activation.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"

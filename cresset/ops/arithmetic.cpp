@@ -1,6 +1,6 @@
 // Checks and composites of ops/arithmetic.toml.
 
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_arithmetic.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"

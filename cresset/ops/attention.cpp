@@ -1,6 +1,6 @@
-// Scaled dot-product attention over kernels/attention.h, and affine maps.
+// Scaled dot-product attention over kernels/sequence/attention.h, and affine maps.
 
-#include "cresset/kernels/attention.h"
+#include "cresset/kernels/sequence/attention.h"
 
 #include <cmath>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/kernels/common/strided.h"
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_compare.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"

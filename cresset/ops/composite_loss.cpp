@@ -2,7 +2,7 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/dispatch/backend.h"
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_loss.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"

@@ -1,9 +1,9 @@
-// Convolutions: `convolution` and its backward over kernels/conv.h; conv1d...conv_transpose3d as composites.
+// Convolutions: `convolution` and its backward over kernels/conv/conv.h; conv1d...conv_transpose3d as composites.
 
 #include "cresset/ops/conv.h"
 
 #include "cresset/core/memory_format.h"
-#include "cresset/kernels/conv.h"
+#include "cresset/kernels/conv/conv.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 

@@ -8,7 +8,7 @@
 #include "cresset/base/warning.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/bodies_factory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"

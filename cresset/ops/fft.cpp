@@ -1,6 +1,6 @@
-// Fourier transforms: shape rules and bodies over kernels/fft.h, and torch.fft's functions over the three of them.
+// Fourier transforms: shape rules and bodies over kernels/fft/fft.h, and torch.fft's functions over the three of them.
 
-#include "cresset/kernels/fft.h"
+#include "cresset/kernels/fft/fft.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/dispatch/op.h"
-#include "cresset/kernels/cpu/sampled_planes.h"
+#include "cresset/kernels/pool/cpu/sampled_planes.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 

@@ -1,12 +1,12 @@
-// Indexing, joining and placing over kernels/index.h and kernels/layout.h.
+// Indexing, joining and placing over kernels/index/index.h and kernels/layout/layout.h.
 
-#include "cresset/kernels/index.h"
+#include "cresset/kernels/index/index.h"
 
 #include <algorithm>
 
 #include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/support.h"

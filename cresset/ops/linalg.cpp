@@ -8,7 +8,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/core/batched.h"
-#include "cresset/kernels/cpu/small_matrices.h"
+#include "cresset/kernels/linalg/cpu/small_matrices.h"
 #include "cresset/kernels/providers/lapack.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"

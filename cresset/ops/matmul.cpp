@@ -1,6 +1,6 @@
-// Matrix products: shape rules and bodies over kernels/gemm.h. Outputs arrive contiguous.
+// Matrix products: shape rules and bodies over kernels/gemm/gemm.h. Outputs arrive contiguous.
 
-#include "cresset/kernels/gemm.h"
+#include "cresset/kernels/gemm/gemm.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"

@@ -4,7 +4,7 @@
 
 #include "cresset/core/fake_mode.h"
 #include "cresset/kernels/common/strided.h"
-#include "cresset/kernels/copy.h"
+#include "cresset/kernels/layout/copy.h"
 #include "cresset/ops/bodies_memory.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"

@@ -1,6 +1,6 @@
-// Batch, layer, group and instance norm over kernels/norm.h.
+// Batch, layer, group and instance norm over kernels/norm/norm.h.
 
-#include "cresset/kernels/norm.h"
+#include "cresset/kernels/norm/norm.h"
 
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"

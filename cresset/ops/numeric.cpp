@@ -6,7 +6,7 @@
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/layout.h"
-#include "cresset/kernels/distance.h"
+#include "cresset/kernels/linalg/distance.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/pointwise.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cresset/core/layers.h"
-#include "cresset/kernels/optim.h"
+#include "cresset/kernels/training/optim.h"
 #include "cresset/ops/bodies_optim.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/lists.h"

@@ -1,7 +1,7 @@
 // Reading and writing by places.
 
-#include "cresset/kernels/index.h"
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/index/index.h"
+#include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"

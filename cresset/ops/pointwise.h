@@ -2,7 +2,7 @@
 // One path for every pointwise op: promotion, broadcasting, output strides, checks, and the run of a kernel.
 
 #include "cresset/core/tensor.h"
-#include "cresset/kernels/pointwise.h"
+#include "cresset/kernels/pointwise/pointwise.h"
 #include "cresset/ops/support.h"
 
 namespace cresset::ops {

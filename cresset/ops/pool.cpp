@@ -1,6 +1,6 @@
-// Pooling over kernels/pool.h. Inputs are (C, spatial...) or (N, C, spatial...); outputs arrive contiguous.
+// Pooling over kernels/pool/pool.h. Inputs are (C, spatial...) or (N, C, spatial...); outputs arrive contiguous.
 
-#include "cresset/kernels/pool.h"
+#include "cresset/kernels/pool/pool.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// Sampling over kernels/random.h: the numbers are PyTorch's for the same seed. The stream is sequential and locked per call.
+// Sampling over kernels/random/random.h: the numbers are PyTorch's for the same seed. The stream is sequential and locked per call.
 
-#include "cresset/kernels/random.h"
+#include "cresset/kernels/random/random.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/core/generator_impl.h"
-#include "cresset/kernels/random.h"
+#include "cresset/kernels/random/random.h"
 #include "cresset/ops/bodies_random.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"

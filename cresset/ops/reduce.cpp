@@ -1,9 +1,9 @@
-// Reductions and scans: shape rules and bodies over kernels/reduce.h.
+// Reductions and scans: shape rules and bodies over kernels/reduce/reduce.h.
 
 #include <cmath>
 
 #include "cresset/base/warning.h"
-#include "cresset/kernels/reduce.h"
+#include "cresset/kernels/reduce/reduce.h"
 
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"

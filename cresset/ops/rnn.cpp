@@ -1,6 +1,6 @@
-// Recurrent networks over kernels/rnn.h.
+// Recurrent networks over kernels/sequence/rnn.h.
 
-#include "cresset/kernels/rnn.h"
+#include "cresset/kernels/sequence/rnn.h"
 
 #include <algorithm>
 #include <functional>

@@ -4,7 +4,7 @@
 
 #include "cresset/core/layout.h"
 #include "cresset/kernels/common/strided.h"
-#include "cresset/kernels/sort.h"
+#include "cresset/kernels/sort/sort.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/pointwise.h"
 #include "cresset/ops/support.h"

@@ -1,7 +1,7 @@
-// Softmax, log-softmax and negative log-likelihood over kernels/softmax.h and kernels/loss.h.
+// Softmax, log-softmax and negative log-likelihood over kernels/norm/softmax.h and kernels/training/loss.h.
 
-#include "cresset/kernels/loss.h"
-#include "cresset/kernels/softmax.h"
+#include "cresset/kernels/training/loss.h"
+#include "cresset/kernels/norm/softmax.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/view_geometry.h"

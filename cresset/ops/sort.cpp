@@ -1,6 +1,6 @@
-// Sorting, selection and searching over kernels/sort.h.
+// Sorting, selection and searching over kernels/sort/sort.h.
 
-#include "cresset/kernels/sort.h"
+#include "cresset/kernels/sort/sort.h"
 
 #include <cmath>
 

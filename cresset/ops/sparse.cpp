@@ -2,7 +2,7 @@
 
 #include "cresset/ops/sparse.h"
 
-#include "cresset/kernels/sparse.h"
+#include "cresset/kernels/sparse/sparse.h"
 #include "cresset/ops/bodies_sparse.h"
 
 namespace cresset::ops {

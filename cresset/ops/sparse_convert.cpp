@@ -1,6 +1,6 @@
 // From one layout to another: ops/sparse.toml.
 
-#include "cresset/kernels/sparse.h"
+#include "cresset/kernels/sparse/sparse.h"
 #include "cresset/ops/bodies_sparse.h"
 #include "cresset/ops/refusals.h"
 #include "cresset/ops/sparse.h"

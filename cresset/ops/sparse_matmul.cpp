@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "cresset/kernels/sparse.h"
+#include "cresset/kernels/sparse/sparse.h"
 #include "cresset/ops/bodies_sparse.h"
 #include "cresset/ops/sparse_math.h"
 

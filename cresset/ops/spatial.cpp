@@ -1,6 +1,6 @@
-// Padding, resizing and unfolding over kernels/layout.h.
+// Padding, resizing and unfolding over kernels/layout/layout.h.
 
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "cresset/core/raw_bool.h"
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_pointwise.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/own.h"

@@ -2,7 +2,7 @@
 
 #include "cresset/transform/autocast_table.h"
 
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 
 namespace cresset {
 namespace amp {

@@ -1,5 +1,5 @@
 // Tiled attention against the definition in double precision: lengths around the tiles, masks, shared key heads, narrow dtypes.
-#include "cresset/kernels/attention.h"
+#include "cresset/kernels/sequence/attention.h"
 
 #include <cmath>
 #include <random>

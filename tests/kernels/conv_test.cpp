@@ -1,4 +1,4 @@
-#include "cresset/kernels/conv.h"
+#include "cresset/kernels/conv/conv.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/copy.h"
+#include "cresset/kernels/layout/copy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/fft.h"
+#include "cresset/kernels/fft/fft.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/gemm.h"
+#include "cresset/kernels/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/index.h"
+#include "cresset/kernels/index/index.h"
 
 #include <gtest/gtest.h>
 

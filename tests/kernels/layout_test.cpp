@@ -1,4 +1,4 @@
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "cresset/kernels/common/element.h"
-#include "cresset/kernels/loss.h"
+#include "cresset/kernels/training/loss.h"
 
 namespace cresset::kernels::reference {
 

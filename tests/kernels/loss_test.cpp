@@ -1,4 +1,4 @@
-#include "cresset/kernels/loss.h"
+#include "cresset/kernels/training/loss.h"
 
 #include <gtest/gtest.h>
 

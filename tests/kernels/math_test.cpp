@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 
 namespace cresset::kernels {
 namespace {

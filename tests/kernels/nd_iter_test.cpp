@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "tests/kernels/strided_array.h"
 
 namespace cresset::kernels {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cresset/kernels/common/element.h"
-#include "cresset/kernels/norm.h"
+#include "cresset/kernels/norm/norm.h"
 
 namespace cresset::kernels::reference {
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/norm.h"
+#include "cresset/kernels/norm/norm.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "cresset/kernels/layout.h"
+#include "cresset/kernels/layout/layout.h"
 #include "strided_array.h"
 
 namespace cresset::kernels {

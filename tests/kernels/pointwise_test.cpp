@@ -1,4 +1,4 @@
-#include "cresset/kernels/pointwise_kernels.h"
+#include "cresset/kernels/pointwise/pointwise_kernels.h"
 
 #include <gtest/gtest.h>
 

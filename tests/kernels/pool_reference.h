@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cresset/kernels/common/element.h"
-#include "cresset/kernels/pool.h"
+#include "cresset/kernels/pool/pool.h"
 
 namespace cresset::kernels::reference {
 

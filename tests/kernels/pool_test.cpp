@@ -1,4 +1,4 @@
-#include "cresset/kernels/pool.h"
+#include "cresset/kernels/pool/pool.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cresset/base/half.h"
-#include "cresset/kernels/random.h"
+#include "cresset/kernels/random/random.h"
 
 namespace cresset::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "cresset/kernels/random.h"
+#include "cresset/kernels/random/random.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/core/generator_impl.h"
-#include "cresset/kernels/cpu/convert.h"
+#include "cresset/kernels/layout/cpu/convert.h"
 
 namespace cresset::kernels {
 namespace {

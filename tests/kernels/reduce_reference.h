@@ -7,7 +7,7 @@
 #include "cresset/base/error.h"
 #include "cresset/base/small_vector.h"
 #include "cresset/kernels/common/element.h"
-#include "cresset/kernels/reduce.h"
+#include "cresset/kernels/reduce/reduce.h"
 
 namespace cresset::kernels::reference {
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/reduce.h"
+#include "cresset/kernels/reduce/reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cresset/base/half.h"
-#include "cresset/kernels/reduce.h"
+#include "cresset/kernels/reduce/reduce.h"
 #include "gtest/gtest.h"
 
 namespace cresset::kernels {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "cresset/kernels/common/element.h"
-#include "cresset/kernels/softmax.h"
+#include "cresset/kernels/norm/softmax.h"
 
 namespace cresset::kernels::reference {
 

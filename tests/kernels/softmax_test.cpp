@@ -1,4 +1,4 @@
-#include "cresset/kernels/softmax.h"
+#include "cresset/kernels/norm/softmax.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cresset/kernels/sort.h"
+#include "cresset/kernels/sort/sort.h"
 
 #include <gtest/gtest.h>
 

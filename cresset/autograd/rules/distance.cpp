@@ -3,7 +3,7 @@
 
 #include "cresset/autograd/rules/rules.h"
 #include "cresset/dispatch/op.h"
-#include "cresset/kernels/distance.h"
+#include "cresset/kernels/linalg/distance.h"
 
 namespace cresset::autograd::rules {
 

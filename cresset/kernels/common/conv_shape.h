@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "cresset/kernels/conv.h"
+#include "cresset/kernels/conv/conv.h"
 
 namespace cresset::kernels {
 

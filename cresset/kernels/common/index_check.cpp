@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "cresset/kernels/cpu/index_scan.h"
+#include "cresset/kernels/index/cpu/index_scan.h"
 
 namespace cresset::kernels {
 

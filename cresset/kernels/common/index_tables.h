@@ -2,7 +2,7 @@
 // The walk shared by all kernels that use one index array: tables of dense elements and the places their indices name.
 
 #include "cresset/kernels/common/strided.h"
-#include "cresset/kernels/cpu/index_rows.h"
+#include "cresset/kernels/index/cpu/index_rows.h"
 
 namespace cresset::kernels {
 

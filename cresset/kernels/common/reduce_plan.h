@@ -5,7 +5,7 @@
 
 #include "cresset/base/array_ref.h"
 #include "cresset/base/function_ref.h"
-#include "cresset/kernels/cpu/reduce_kernel.h"
+#include "cresset/kernels/reduce/cpu/reduce_kernel.h"
 
 namespace cresset::kernels {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "cresset/kernels/cpu/stream.h"
+#include "cresset/kernels/layout/cpu/stream.h"
 
 namespace cresset::kernels {
 

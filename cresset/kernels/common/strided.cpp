@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/cpu/layout_rows.h"
+#include "cresset/kernels/layout/cpu/layout_rows.h"
 
 namespace cresset::kernels {
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include "cresset/kernels/cpu/pack.h"
+#include "cresset/kernels/gemm/cpu/pack.h"
 #include "cresset/kernels/expr/common.h"
 #include "cresset/kernels/iter/blocks.h"
-#include "cresset/kernels/pointwise.h"
+#include "cresset/kernels/pointwise/pointwise.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 

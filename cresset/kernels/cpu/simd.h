@@ -1,6 +1,6 @@
 #pragma once
 // Vectors as wide as the instruction set's registers, on the compilers' vector extension; the few operations that it lacks are
-// intrinsics with a portable twin. Include it only from kernels/cpu/*.cpp.
+// intrinsics with a portable twin. Include it only from kernels/*/cpu/*.cpp.
 
 #include <cstdint>
 #include <cstring>

@@ -8,7 +8,7 @@
 #include "cresset/base/complex.h"
 #include "cresset/base/dtype.h"
 #include "cresset/base/macros.h"
-#include "cresset/kernels/wide_unsigned.h"
+#include "cresset/kernels/pointwise/wide_unsigned.h"
 
 #ifdef __CUDACC__
 #define CRESSET_EXPR __host__ __device__ __forceinline__
@@ -46,7 +46,7 @@ struct Signature {
   static constexpr Out out = out_kind;
   static constexpr Share share = Share::none;
   static constexpr bool heavy = false;       // worth packing strided data for its vectorised contiguous loop
-  template <class T> static constexpr bool simd = false;  // also takes registers of T (kernels/cpu/pack.h)
+  template <class T> static constexpr bool simd = false;  // also takes registers of T (kernels/gemm/cpu/pack.h)
   static constexpr bool has_far = false;     // far(x) tells where operator() does not apply and at_far(x) does
   static constexpr bool native_low = false;  // takes Half and BFloat16 themselves instead of float
 };

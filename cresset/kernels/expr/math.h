@@ -1,7 +1,7 @@
 #pragma once
 // Elementary and special functions, where they are our own within 2.1 units in the last place of exact (tools/ulp.py), and
 // within 4 where one is a product of others (silu, gelu, mish). Those that matter most are
-// written for F: float, double, or a register full of either (kernels/cpu/pack.h), which brings its own versions of the primitives below.
+// written for F: float, double, or a register full of either (kernels/gemm/cpu/pack.h), which brings its own versions of the primitives below.
 // All are branch-free, so that loops of the scalar versions vectorise. Polynomials are minimax fits whose leading coefficients were
 // rounded one after the other.
 

@@ -1,6 +1,6 @@
 #include "cresset/kernels/iter/blocks.h"
 
-#include "cresset/kernels/cpu/convert.h"
+#include "cresset/kernels/layout/cpu/convert.h"
 #include "cresset/kernels/isa.h"
 
 namespace cresset::kernels {

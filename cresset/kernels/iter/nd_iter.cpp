@@ -1,7 +1,7 @@
 #include "cresset/kernels/iter/nd_iter.h"
 
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/cpu/stream.h"
+#include "cresset/kernels/layout/cpu/stream.h"
 #include "cresset/kernels/iter/blocks.h"
 #include "cresset/kernels/iter/walk.h"
 

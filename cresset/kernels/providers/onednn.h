@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "cresset/base/dtype.h"
-#include "cresset/kernels/conv.h"
+#include "cresset/kernels/conv/conv.h"
 
 namespace cresset::kernels {
 

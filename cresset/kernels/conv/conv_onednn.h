@@ -1,0 +1,16 @@
+#pragma once
+// Convolutions through the oneDNN provider, cut over the batch in a way that does not depend on the number of threads.
+
+#include "cresset/kernels/conv/conv.h"
+
+namespace cresset::kernels {
+
+// Each returns false, having done nothing, where the provider or its primitive is absent. float32 and bfloat16.
+bool onednn_conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias,
+                         void* output);
+bool onednn_conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight,
+                                void* grad_input);
+bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output,
+                                 void* grad_weight, void* grad_bias);
+
+}  // namespace cresset::kernels

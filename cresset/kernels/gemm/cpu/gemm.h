@@ -1,0 +1,59 @@
+#pragma once
+// One matrix product on the calling thread, per instruction set.
+
+#include "cresset/base/scalar.h"
+#include "cresset/kernels/isa.h"
+
+namespace cresset::kernels {
+
+// The ways to compute a product, see kernels/gemm/cpu/gemm_packed.h and gemm_thin.h. Chosen for the whole product, so that cutting it for
+// threads changes no sum's order.
+enum class GemmPath : int { packed, dot_rows, dot_columns, few_rows, few_columns, small };
+
+// C = alpha * op(A) * op(B) + beta * C, then the epilogue; see kernels/gemm/gemm.h. m, n, k > 0.
+struct GemmProblem {
+  bool trans_a, trans_b;
+  int64_t m, n, k;
+  Scalar alpha, beta;
+  const void* a;
+  int64_t lda;
+  const void* b;
+  int64_t ldb;
+  void* c;
+  int64_t ldc;
+  const void* bias;
+  bool relu;
+  GemmPath path;
+};
+
+// Products whose matrices lie so many elements apart.
+struct GemmBatch {
+  int64_t count = 1, a = 0, b = 0, c = 0;
+};
+
+}  // namespace cresset::kernels
+
+// All products of a batch by GemmPath::small: the first one and where the others lie.
+CRESSET_DECLARE_KERNEL(void, gemm_small_float, (const GemmProblem& p, const GemmBatch& batch))
+CRESSET_DECLARE_KERNEL(void, gemm_small_double, (const GemmProblem& p, const GemmBatch& batch))
+CRESSET_DECLARE_KERNEL(void, gemm_float, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_double, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_half, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_bfloat16, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_complex_float, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_complex_double, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int8, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int16, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int32, (const GemmProblem& p))
+CRESSET_DECLARE_KERNEL(void, gemm_int64, (const GemmProblem& p))
+
+// Products with one op(B), k x n, packed once into gemm_columns_size elements: C = A * op(B) + beta * C for m rows of A.
+#define CRESSET_DECLARE_GEMM_COLUMNS(name, T)                                                                                                \
+  CRESSET_DECLARE_KERNEL(int64_t, gemm_columns_size_##name, (int64_t n, int64_t k))                                                          \
+  CRESSET_DECLARE_KERNEL(void, gemm_columns_pack_##name, (bool trans_b, int64_t n, int64_t k, const T* b, int64_t ldb, T* packed))           \
+  CRESSET_DECLARE_KERNEL(void, gemm_columns_##name,                                                                                          \
+                         (int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* packed, T beta, T* c, int64_t ldc))
+
+CRESSET_DECLARE_GEMM_COLUMNS(float, float)
+CRESSET_DECLARE_GEMM_COLUMNS(double, double)
+#undef CRESSET_DECLARE_GEMM_COLUMNS
