@@ -3,8 +3,8 @@ include(cmake/Opgen.cmake)
 include(cmake/Precompiled.cmake)
 
 set(library_sources)
-foreach(room core dispatch ops autograd autograd/rules transform nn nn/modules nn/functional optim data data/datasets io dist train)
-  file(GLOB room_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.cpp)
+foreach(room core dispatch ops autograd transform nn optim data io dist train)
+  file(GLOB_RECURSE room_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/${room}/*.cpp)
   list(APPEND library_sources ${room_sources})
 endforeach()
 
@@ -12,7 +12,7 @@ endforeach()
 # runs through keeps -O2.
 set(fast_sources ${CRESSET_GENERATED_SOURCES} ${library_sources})
 list(FILTER fast_sources INCLUDE REGEX
-     "/cresset/(core/|autograd/[a-z_]+\\.cpp|dispatch/op\\.|ops/(pointwise|support|view|view_geometry|operators|matmul|memory|reduce|ops_(arithmetic|view|memory|factory|activation|matmul|reduce))(_[0-9]+)?\\.)")
+     "/cresset/(core/|autograd/((saved|forward)/)?[a-z_]+\\.cpp|dispatch/op\\.|ops/([a-z]+/)?(pointwise|support|view|view_geometry|operators|matmul|memory|reduce|ops_(arithmetic|view|memory|factory|activation|matmul|reduce))(_[0-9]+)?\\.)")
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2> SKIP_PRECOMPILE_HEADERS ON)
 # Loops of its own, twice as fast so.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/cresset/io/gguf_blocks.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> SKIP_PRECOMPILE_HEADERS ON)

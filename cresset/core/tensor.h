@@ -156,7 +156,7 @@ class CRESSET_API Tensor {
   Tensor operator[](int64_t index) const;
   Tensor operator[](const Tensor& index) const;
   Tensor operator[](const Scalar& index) const;
-  // Integers, slices, None, Ellipsis, booleans and tensors, as in Python: see cresset/ops/indexing.h.
+  // Integers, slices, None, Ellipsis, booleans and tensors, as in Python: see cresset/ops/index/indexing.h.
   Tensor index(ArrayRef<indexing::TensorIndex> indices) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor& index_put_(ArrayRef<indexing::TensorIndex> indices, const Tensor& value);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cresset/base/warning.h"
-#include "cresset/ops/attention_kernels.h"
+#include "cresset/ops/sequence/attention_kernels.h"
 #include "cresset/tensor.h"
 
 namespace cresset::nn::attention {

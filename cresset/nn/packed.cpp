@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cresset/ops/indexing.h"
+#include "cresset/ops/index/indexing.h"
 
 namespace cresset::nn::utils::rnn {
 

@@ -1,6 +1,6 @@
 // Text of tensors in LibTorch's layout: columns of numbers, matrices of a larger tensor one after another, dtype and shape last.
 
-#include "cresset/ops/indexing.h"
+#include "cresset/ops/index/indexing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/pointwise.h"
+#include "cresset/ops/pointwise/pointwise.h"
 
 namespace cresset::ops {
 

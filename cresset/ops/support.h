@@ -2,7 +2,7 @@
 // What generated kernels of the derived forms share: outputs from their description, writing into given tensors, views.
 
 #include "cresset/core/tensor.h"
-#include "cresset/ops/view_geometry.h"
+#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 

@@ -6,7 +6,7 @@
 #include "cresset/core/default_dtype.h"
 #include "cresset/core/result_type.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/pointwise.h"
+#include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/support.h"
 
 namespace cresset {

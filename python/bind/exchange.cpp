@@ -5,8 +5,8 @@
 
 #include "cresset/core/raw_bool.h"
 #include "cresset/core/fake_mode.h"
-#include "cresset/ops/dlpack.h"
-#include "cresset/ops/from_data.h"
+#include "cresset/ops/layout/dlpack.h"
+#include "cresset/ops/layout/from_data.h"
 #include "python/bind/autograd.h"
 #include "python/bind/tensor.h"
 

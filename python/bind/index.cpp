@@ -1,6 +1,6 @@
 // Subscripts of tensors, read and written.
 
-#include "cresset/ops/indexing_checks.h"
+#include "cresset/ops/index/indexing_checks.h"
 #include "python/bind/autograd.h"
 #include "python/bind/override.h"
 

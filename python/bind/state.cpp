@@ -3,8 +3,8 @@
 #include <execinfo.h>
 
 #include "cresset/autograd/autograd.h"
-#include "cresset/ops/mkldnn.h"
-#include "cresset/ops/uninitialized.h"
+#include "cresset/ops/conv/mkldnn.h"
+#include "cresset/ops/layout/uninitialized.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {

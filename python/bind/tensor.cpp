@@ -4,7 +4,7 @@
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/object_hook.h"
-#include "cresset/ops/mkldnn.h"
+#include "cresset/ops/conv/mkldnn.h"
 #include "python/bind/objects.h"
 #include "python/bind/op.h"
 #include "python/bind/tensor.h"

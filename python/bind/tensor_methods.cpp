@@ -8,7 +8,7 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
-#include "cresset/ops/mkldnn.h"
+#include "cresset/ops/conv/mkldnn.h"
 #include "cresset/transform/vmap.h"
 #include "cresset/transform/vmap_layer.h"
 #include "python/bind/override.h"

@@ -10,7 +10,7 @@
 #include "cresset/cresset.h"
 #include "cresset/dispatch/backend.h"
 #include "cresset/dispatch/registration.h"
-#include "cresset/ops/from_data.h"
+#include "cresset/ops/layout/from_data.h"
 #include "cresset/transform/autocast_table.h"
 #include "error_of.h"
 

@@ -109,7 +109,7 @@ def entries_h(family: str, rows: list[Row], autograd: bool) -> str:
 def ops_cpp(family: str, rows: list[Row], autograd: bool) -> str:
     lines = [comment(rows[0]), f'#include "cresset/ops/bodies_{family}.h"', f'#include "cresset/ops/entries_{family}.h"',
              '#include "cresset/ops/functions.h"', *(['#include "cresset/ops/list_functions.h"', '#include "cresset/ops/lists.h"'] if is_apart(rows[0]) else []),
-             '#include "cresset/ops/pointwise.h"', *(f"namespace cresset::kernels {{ extern const PointwiseKernel {row.kernel['cpu']}_kernel; }}" for row in rows if row.is_pointwise),
+             '#include "cresset/ops/pointwise/pointwise.h"', *(f"namespace cresset::kernels {{ extern const PointwiseKernel {row.kernel['cpu']}_kernel; }}" for row in rows if row.is_pointwise),
              "", "namespace cresset::ops {", "namespace {"]  # fmt: skip
     for row in rows:
         emitter = RowEmitter(row)

@@ -1,5 +1,5 @@
 #pragma once
-#include "cresset/ops/scalar_ops.h"
+#include "cresset/ops/pointwise/scalar_ops.h"
 #include "torch/detail/tensor.h"
 namespace c10 {
 using cresset::scalar_to_tensor;

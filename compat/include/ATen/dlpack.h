@@ -1,3 +1,3 @@
 #pragma once
-#include "cresset/ops/dlpack.h"
+#include "cresset/ops/layout/dlpack.h"
 #include "torch/detail/tensor.h"

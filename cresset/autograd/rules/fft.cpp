@@ -2,7 +2,7 @@
 // the conjugate matrix: the transform of the other direction with the same factor. Of real sides only what is real, or half, counts.
 
 #include "cresset/autograd/rules/rules.h"
-#include "cresset/ops/view_geometry.h"
+#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::autograd::rules {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "cresset/autograd/rules/rules.h"
-#include "cresset/ops/conv.h"
+#include "cresset/ops/conv/conv.h"
 
 namespace cresset::autograd::rules {
 

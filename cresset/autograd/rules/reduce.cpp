@@ -2,7 +2,7 @@
 
 #include "cresset/autograd/rules/rules.h"
 #include "cresset/core/layers.h"
-#include "cresset/ops/view_geometry.h"
+#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::autograd::rules {
 

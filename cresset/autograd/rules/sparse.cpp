@@ -1,8 +1,8 @@
 // Gradients of sparse layouts.
 
-#include "cresset/ops/sparse.h"
+#include "cresset/ops/sparse/sparse.h"
 #include "cresset/autograd/rules/rules.h"
-#include "cresset/ops/view_geometry.h"
+#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::autograd::rules {
 

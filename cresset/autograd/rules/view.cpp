@@ -1,6 +1,6 @@
 #include "cresset/autograd/rules/rules.h"
 #include "cresset/ops/batched.h"
-#include "cresset/ops/view_geometry.h"
+#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::autograd::rules {
 

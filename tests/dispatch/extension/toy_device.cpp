@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "cresset/dispatch/registration.h"
-#include "cresset/ops/from_data.h"
+#include "cresset/ops/layout/from_data.h"
 #include "cresset/ops/functions.h"
 #include "toy_memory.h"
 

@@ -17,7 +17,7 @@
 #include "cresset/nn/expanding_array.h"
 #include "cresset/nn/ordered_dict.h"
 #include "cresset/ops/namespaces.h"
-#include "cresset/ops/tensor_data.h"
+#include "cresset/ops/layout/tensor_data.h"
 #include "cresset/sparse.h"
 #include "cresset/tensor.h"
 #include "torch/detail/dispatch_keys.h"
