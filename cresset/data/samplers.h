@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "cresset/nn/archive.h"
+#include "cresset/nn/module/archive.h"
 
 namespace cresset::data::samplers {
 

@@ -3,9 +3,9 @@
 
 #include "cresset/autograd/function.h"
 #include "cresset/dist/process_group.h"
-#include "cresset/nn/containers.h"
-#include "cresset/nn/normalization.h"
-#include "cresset/nn/tables.h"
+#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/layers/normalization.h"
+#include "cresset/nn/layers/tables.h"
 
 namespace cresset::nn {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "cresset/base/function_ref.h"
-#include "cresset/nn/module.h"
+#include "cresset/nn/module/module.h"
 
 namespace cresset::io {
 

@@ -8,7 +8,7 @@
 
 #include "cresset/io/checkpoint.h"
 #include "cresset/io/safetensors.h"
-#include "cresset/nn/archive_contents.h"
+#include "cresset/nn/module/archive_contents.h"
 
 namespace cresset::serialize {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "cresset/nn/archive.h"
-#include "cresset/nn/module.h"
-#include "cresset/nn/pimpl.h"
+#include "cresset/nn/module/archive.h"
+#include "cresset/nn/module/module.h"
+#include "cresset/nn/module/pimpl.h"
 
 namespace cresset {
 

@@ -1,13 +1,13 @@
 #pragma once
 // All of nn::functional: each function stands beside the layer that it computes.
 
-#include "cresset/nn/activation.h"
-#include "cresset/nn/conv.h"
-#include "cresset/nn/distance.h"
-#include "cresset/nn/dropout.h"
-#include "cresset/nn/embedding.h"
-#include "cresset/nn/linear.h"
-#include "cresset/nn/loss.h"
-#include "cresset/nn/normalization.h"
-#include "cresset/nn/pooling.h"
-#include "cresset/nn/vision.h"
+#include "cresset/nn/layers/activation.h"
+#include "cresset/nn/layers/conv.h"
+#include "cresset/nn/layers/distance.h"
+#include "cresset/nn/layers/dropout.h"
+#include "cresset/nn/layers/embedding.h"
+#include "cresset/nn/layers/linear.h"
+#include "cresset/nn/layers/loss.h"
+#include "cresset/nn/layers/normalization.h"
+#include "cresset/nn/layers/pooling.h"
+#include "cresset/nn/layers/vision.h"

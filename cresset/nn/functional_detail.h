@@ -1,8 +1,8 @@
 #pragma once
 // nn::functional::detail: activations and dropout with their arguments one by one, as LibTorch's programs call them.
 
-#include "cresset/nn/activation.h"
-#include "cresset/nn/dropout.h"
+#include "cresset/nn/layers/activation.h"
+#include "cresset/nn/layers/dropout.h"
 
 namespace cresset::nn::functional::detail {
 

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "cresset/nn/all.h"
-#include "cresset/nn/functional_call.h"
-#include "cresset/nn/lazy.h"
-#include "cresset/nn/linear_cross_entropy.h"
-#include "cresset/nn/parametrizations.h"
-#include "cresset/nn/prune.h"
+#include "cresset/nn/module/functional_call.h"
+#include "cresset/nn/layers/lazy.h"
+#include "cresset/nn/layers/linear_cross_entropy.h"
+#include "cresset/nn/utils/parametrizations.h"
+#include "cresset/nn/utils/prune.h"
 
 namespace cresset::nn {
 

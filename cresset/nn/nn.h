@@ -1,9 +1,9 @@
 #pragma once
 // The nn room: modules, layers, functional forms, initialisers, helpers.
 
-#include "cresset/nn/containers.h"
+#include "cresset/nn/layers/containers.h"
 #include "cresset/nn/functional.h"
-#include "cresset/nn/init.h"
-#include "cresset/nn/rnn.h"
-#include "cresset/nn/transformer.h"
-#include "cresset/nn/utils.h"
+#include "cresset/nn/utils/init.h"
+#include "cresset/nn/layers/rnn.h"
+#include "cresset/nn/layers/transformer.h"
+#include "cresset/nn/utils/utils.h"

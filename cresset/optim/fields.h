@@ -4,7 +4,7 @@
 #include <string>
 #include <tuple>
 
-#include "cresset/nn/archive.h"
+#include "cresset/nn/module/archive.h"
 
 namespace cresset::optim::detail {
 

@@ -5,7 +5,7 @@
 
 #include "cresset/base/warning.h"
 #include "cresset/core/uninitialized.h"
-#include "cresset/nn/archive_contents.h"
+#include "cresset/nn/module/archive_contents.h"
 #include "cresset/optim/step_lists.h"
 
 namespace cresset::optim {

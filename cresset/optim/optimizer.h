@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cresset/base/arg.h"
-#include "cresset/nn/archive.h"
+#include "cresset/nn/module/archive.h"
 #include "cresset/tensor.h"
 
 namespace cresset::optim {

@@ -1,6 +1,6 @@
 #include "cresset/optim/swa_utils.h"
 
-#include "cresset/nn/normalization.h"
+#include "cresset/nn/layers/normalization.h"
 
 namespace cresset::optim {
 namespace swa_utils {

@@ -3,7 +3,7 @@
 
 #include "cresset/base/std_function.h"
 
-#include "cresset/nn/module.h"
+#include "cresset/nn/module/module.h"
 
 namespace cresset::optim {
 namespace swa_utils {

@@ -8,7 +8,7 @@
 #include "cresset/autograd/accumulate_grad.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
-#include "cresset/nn/module.h"
+#include "cresset/nn/module/module.h"
 #include "cresset/tensor.h"
 #include "cresset/train/wire.h"
 

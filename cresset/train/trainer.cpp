@@ -6,7 +6,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/core/generator.h"
 #include "cresset/io/serialize.h"
-#include "cresset/nn/utils.h"
+#include "cresset/nn/utils/utils.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cresset/base/arg.h"
-#include "cresset/nn/module.h"
+#include "cresset/nn/module/module.h"
 #include "cresset/optim/grad_scaler.h"
 #include "cresset/optim/lr_scheduler.h"
 

@@ -1,12 +1,12 @@
 // Attention under kernels, masks and functions of one's choice; products in groups. The plain operator, and sums written out, are the reference.
 
-#include "cresset/nn/attention.h"
+#include "cresset/nn/layers/attention.h"
 
 #include <gtest/gtest.h>
 
 #include "cresset/cresset.h"
 #include "cresset/nn/more.h"
-#include "cresset/nn/products.h"
+#include "cresset/nn/layers/products.h"
 #include "tests/error_of.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Modules as functions of their parameters and buffers.
 
-#include "cresset/nn/functional_call.h"
+#include "cresset/nn/module/functional_call.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The loss of a linear layer's scores, in one piece and in several. The numbers are PyTorch 2.13's.
 
-#include "cresset/nn/linear_cross_entropy.h"
+#include "cresset/nn/layers/linear_cross_entropy.h"
 
 #include <gtest/gtest.h>
 

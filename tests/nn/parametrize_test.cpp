@@ -1,6 +1,6 @@
 // Tensors computed by modules. The numbers are PyTorch 2.13's, for weights sin(0.7 i) and an input (1, -2, 0.5).
 
-#include "cresset/nn/parametrize.h"
+#include "cresset/nn/utils/parametrize.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Pruned parameters. The masks and numbers are PyTorch 2.13's, for weights sin(0.3 i^2).
 
-#include "cresset/nn/prune.h"
+#include "cresset/nn/utils/prune.h"
 
 #include <gtest/gtest.h>
 

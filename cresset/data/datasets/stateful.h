@@ -2,7 +2,7 @@
 // A dataset that decides itself what comes next, and when it is over: it returns an empty batch then, until reset.
 
 #include "cresset/data/datasets/base.h"
-#include "cresset/nn/archive.h"
+#include "cresset/nn/module/archive.h"
 
 namespace cresset::data::datasets {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Questions about modules that templates over them ask at compile time.
 
-#include "cresset/nn/module.h"
+#include "cresset/nn/module/module.h"
 #include "torch/csrc/utils/variadic.h"
 
 namespace torch {

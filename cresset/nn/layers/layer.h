@@ -1,0 +1,40 @@
+#pragma once
+// What the families of layers share.
+
+#include "cresset/base/arg.h"
+#include "cresset/nn/module/cloneable.h"
+#include "cresset/nn/module/enum.h"
+#include "cresset/nn/module/expanding_array.h"
+#include "cresset/nn/module/pimpl.h"
+
+// A holder of one of our own layers, whose cloning is compiled once, in layer.cpp.
+#ifdef CRESSET_INSTANTIATE_LAYERS
+#define CRESSET_CLONES(Impl) template class Cloneable<Impl>
+#else
+#define CRESSET_CLONES(Impl) extern template class Cloneable<Impl>
+#endif
+#define CRESSET_LAYER(Name)     \
+  CRESSET_CLONES(Name##Impl);   \
+  CRESSET_MODULE(Name)
+
+namespace cresset::nn::detail {
+
+// A layer without parameters that is described by its options.
+template <class Derived, class Options>
+class CRESSET_API OptionsLayer : public Cloneable<Derived> {
+ public:
+  OptionsLayer() = default;
+  explicit OptionsLayer(const Options& o) : options(o) {}
+  void reset() override {}
+
+  Options options;
+};
+
+// A layer without parameters and options.
+template <class Derived>
+class CRESSET_API PlainLayer : public Cloneable<Derived> {
+ public:
+  void reset() override {}
+};
+
+}  // namespace cresset::nn::detail

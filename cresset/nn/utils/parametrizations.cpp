@@ -1,0 +1,169 @@
+#include "cresset/nn/utils/parametrizations.h"
+
+#include <limits>
+
+#include "cresset/nn/utils/reparametrize.h"
+#include "cresset/nn/layers/tables.h"
+#include "cresset/ops/namespaces.h"
+
+namespace cresset::nn::utils::parametrizations::detail {
+
+namespace {
+
+Tensor transposed(const Tensor& t) { return t.transpose(-2, -1); }
+Tensor diagonal_of(const Tensor& t) { return t.diagonal(0, -2, -1); }
+
+double epsilon_of(ScalarType t) {
+  switch (t) {
+    case kDouble: case kComplexDouble: return std::numeric_limits<double>::epsilon();
+    case kHalf: return 0x1p-10;
+    case kBFloat16: return 0x1p-7;
+    default: return std::numeric_limits<float>::epsilon();
+  }
+}
+
+// Whether the columns of a square matrix are orthonormal, but for rounding.
+bool is_orthogonal(const Tensor& q) {
+  const int64_t n = q.size(-2);
+  return allclose(adjoint(q).matmul(q), eye(n, q.options().requires_grad(false)), 1e-5,
+                  10.0 * static_cast<double>(n) * epsilon_of(q.scalar_type()));
+}
+
+// The Q of a QR decomposition whose R has a positive diagonal.
+Tensor orthogonalised(const Tensor& a) {
+  const auto [x, tau] = geqrf(a);
+  return linalg::householder_product(x, tau) * diagonal_of(x).sgn().unsqueeze(-2);
+}
+
+}  // namespace
+
+OrthogonalImpl::OrthogonalImpl(const Tensor& weight, Map map, bool use_trivialization)
+    : shape_(weight.sizes().vec()), map_(map), trivialized_(use_trivialization) {
+  CRESSET_CHECK_VALUE(map != Map::householder || !weight.is_complex(), "orthogonal: householder does not support complex tensors");
+  OrthogonalImpl::reset();
+}
+void OrthogonalImpl::reset() {
+  // A copy comes with the base of its source.
+  if (trivialized_) base = register_buffer("base", base.defined() ? base.clone() : Tensor());
+}
+
+Tensor OrthogonalImpl::forward(const Tensor& input) {
+  const bool wide = input.size(-2) < input.size(-1);
+  const Tensor x = wide ? transposed(input) : input;
+  const int64_t n = x.size(-2), k = x.size(-1);
+  Tensor q;
+  if (map_ == Map::householder) {
+    const Tensor a = x.tril(-1), tau = 2.0 / (1.0 + (a * a).sum(-2));
+    q = linalg::householder_product(a, tau) * diagonal_of(x).to(kInt).unsqueeze(-2);
+  } else {
+    // Of the skew-Hermitian matrix with this lower triangle.
+    Tensor a = x.tril();
+    if (n != k) {
+      std::vector<int64_t> rest = a.sizes().vec();
+      rest.back() = n - k;
+      a = cat({a, zeros(rest, a.options().requires_grad(false))}, -1);
+    }
+    a = a - adjoint(a);
+    if (map_ == Map::matrix_exp) {
+      q = linalg::matrix_exp(a);
+    } else {
+      const Tensor identity = eye(n, a.options().requires_grad(false));
+      q = linalg::solve(add(identity, a, -0.5), add(identity, a, 0.5));
+    }
+    if (n != k) q = q.narrow(-1, 0, k);
+  }
+  if (base.defined()) q = base.matmul(q);
+  return wide ? transposed(q) : q;
+}
+
+Tensor OrthogonalImpl::right_inverse(const Tensor& value) {
+  NoGradGuard guard;
+  CRESSET_CHECK_VALUE(value.sizes() == IntArrayRef(shape_), "orthogonal: expected a matrix or batch of matrices of shape ", IntArrayRef(shape_),
+                      ", got shape ", value.sizes());
+  const bool wide = value.size(-2) < value.size(-1);
+  Tensor q = wide ? transposed(value) : value;
+  const int64_t n = q.size(-2), k = q.size(-1);
+  if (!trivialized_) {
+    CRESSET_CHECK_NOT_IMPLEMENTED(map_ == Map::householder,
+                                  "orthogonal: the matrix exponential and the Cayley map cannot be assigned to without use_trivialization");
+    // The reflections that make q; the signs of R go on the diagonal, which they leave free.
+    auto [a, tau] = geqrf(q);
+    Tensor diagonal = diagonal_of(a);
+    diagonal.copy_(diagonal.sign() * where(tau.eq(0), -1.0, 1.0));
+    return wide ? transposed(a) : a;
+  }
+  if (n == k) {
+    q = is_orthogonal(q) ? q.clone() : orthogonalised(q);
+  } else {
+    // The rest of a basis is orthogonal to the columns with probability 1.
+    std::vector<int64_t> rest = q.sizes().vec();
+    rest.back() = n - k;
+    q = orthogonalised(cat({q, randn(rest, q.options().requires_grad(false))}, -1));
+  }
+  base = nn::detail::Tables::buffers(*this)["base"] = q;
+  // The lower triangle of -I makes the skew matrix 0, and no reflections of sign -1.
+  Tensor start = zeros_like(q.narrow(-1, 0, k));
+  diagonal_of(start).fill_(-1.0);
+  return wide ? transposed(start) : start;
+}
+
+Tensor WeightNormImpl::forward(const Tensor& length, const Tensor& direction) {
+  return direction * (length / utils::detail::norm_except(direction, dim_));
+}
+std::vector<Tensor> WeightNormImpl::right_inverse(const Tensor& weight) { return {utils::detail::norm_except(weight, dim_), weight}; }
+
+SpectralNormImpl::SpectralNormImpl(const Tensor& weight, int64_t n_power_iterations, int64_t dim, double eps)
+    : options_(weight.options().requires_grad(false)), n_power_iterations_(n_power_iterations), dim_(dim), eps_(eps) {
+  CRESSET_CHECK_INDEX(dim >= -weight.dim() && dim < weight.dim(), "spectral_norm: dimension ", dim, " is out of range for shape ", weight.sizes());
+  CRESSET_CHECK_VALUE(n_power_iterations > 0, "spectral_norm: n_power_iterations must be positive, got ", n_power_iterations);
+  if (dim_ < 0) dim_ += weight.dim();
+  if (weight.dim() == 1) return;
+  NoGradGuard guard;
+  const Tensor matrix = as_matrix(weight);
+  rows_ = matrix.size(0);
+  columns_ = matrix.size(1);
+  SpectralNormImpl::reset();
+  iterate(matrix, 15);
+}
+void SpectralNormImpl::reset() {
+  if (!rows_) return;
+  u = register_buffer("_u", utils::detail::normalized(empty({rows_}, options_).normal_(), eps_));
+  v = register_buffer("_v", utils::detail::normalized(empty({columns_}, options_).normal_(), eps_));
+}
+Tensor SpectralNormImpl::as_matrix(const Tensor& weight) const { return (dim_ ? weight.transpose(0, dim_) : weight).flatten(1); }
+void SpectralNormImpl::iterate(const Tensor& matrix, int64_t times) {
+  NoGradGuard guard;
+  for (int64_t i = 0; i < times; i++) {
+    u.copy_(utils::detail::normalized(matrix.mv(v), eps_));
+    v.copy_(utils::detail::normalized(matrix.t().mv(u), eps_));
+  }
+}
+Tensor SpectralNormImpl::forward(const Tensor& weight) {
+  if (!u.defined()) return utils::detail::normalized(weight, eps_);
+  const Tensor matrix = as_matrix(weight);
+  if (is_training()) iterate(matrix.detach(), n_power_iterations_);
+  return weight / u.clone().dot(matrix.mv(v.clone()));
+}
+
+const Tensor& weight_of(const char* op, Module& module, const std::string& name) {
+  const Tensor* weight = nn::detail::Tables::find(module, name);
+  CRESSET_CHECK_VALUE(weight && weight->defined(), op, ": module ", module.name(), " has no parameter or buffer '", name, "'");
+  return *weight;
+}
+
+std::shared_ptr<OrthogonalImpl> make_orthogonal(const Tensor& weight, const std::string& orthogonal_map, bool use_trivialization) {
+  CRESSET_CHECK_VALUE(weight.dim() >= 2, "orthogonal: expected matrices, got a tensor of ", weight.dim(), " dimensions");
+  using Map = OrthogonalImpl::Map;
+  Map map = weight.size(-2) == weight.size(-1) || weight.is_complex() ? Map::matrix_exp : Map::householder;
+  if (orthogonal_map == "matrix_exp") map = Map::matrix_exp;
+  else if (orthogonal_map == "cayley") map = Map::cayley;
+  else if (orthogonal_map == "householder") map = Map::householder;
+  else CRESSET_CHECK_VALUE(orthogonal_map.empty(), "orthogonal: the map has to be matrix_exp, cayley or householder, got ", orthogonal_map);
+  return std::make_shared<OrthogonalImpl>(weight, map, use_trivialization);
+}
+
+bool is_transposed_convolution(const Module& module) {
+  return module.as<ConvTranspose1dImpl>() || module.as<ConvTranspose2dImpl>() || module.as<ConvTranspose3dImpl>();
+}
+
+}  // namespace cresset::nn::utils::parametrizations::detail
