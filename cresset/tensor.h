@@ -3,7 +3,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/parallel.h"
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/core/tensor.h"
 #include "cresset/ops/layout/from_data.h"
 #include "cresset/ops/functions.h"

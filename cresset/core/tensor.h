@@ -12,7 +12,7 @@
 
 #include "cresset/base/scalar.h"
 #include "cresset/base/sym_int.h"
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/core/optional_array_ref.h"
 #include "cresset/core/tensor_impl.h"
 #include "cresset/core/tensor_options.h"

@@ -8,7 +8,7 @@
 #include "cresset/base/type_meta.h"
 #include "cresset/core/layers.h"
 #include "cresset/core/layout.h"
-#include "cresset/core/storage.h"
+#include "cresset/core/memory/storage.h"
 
 namespace cresset {
 

@@ -1,4 +1,4 @@
-#include "cresset/core/generator_scope.h"
+#include "cresset/core/random/generator_scope.h"
 #include "cresset/data/shuttle.h"
 #include "cresset/data/worker_pool.h"
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/base/error.h"
 
 namespace cresset::data {

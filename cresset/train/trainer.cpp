@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cresset/autograd/grad_mode.h"
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/io/serialize.h"
 #include "cresset/nn/utils/utils.h"
 #include "cresset/tensor.h"

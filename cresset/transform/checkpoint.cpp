@@ -2,7 +2,7 @@
 
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/function.h"
-#include "cresset/core/generator_scope.h"
+#include "cresset/core/random/generator_scope.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast.h"
 #include "cresset/transform/recorder.h"

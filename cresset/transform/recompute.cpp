@@ -6,7 +6,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
-#include "cresset/core/generator_scope.h"
+#include "cresset/core/random/generator_scope.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast.h"
 #include "cresset/transform/recorder.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "cresset/autograd/saved_variable.h"
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/transform/recompute.h"
 
 namespace cresset::utils {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 #include "cresset/cresset.h"
 #include "cresset/transform/fake.h"
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "cresset/core/object_hook.h"
-#include "cresset/core/shared_memory.h"
+#include "cresset/core/memory/shared_memory.h"
 #include "python/bind/tensor.h"
 
 #include <structmember.h>

@@ -1,6 +1,6 @@
 // The caching CPU allocator: sizes, reuse, statistics, and many threads that free each other's blocks.
 
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 
 #include <gtest/gtest.h>
 

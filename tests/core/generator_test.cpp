@@ -1,6 +1,6 @@
 // Generator state: its bytes are PyTorch's, and it is shared, copied and restored as there.
 
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 
 #include <gtest/gtest.h>
 

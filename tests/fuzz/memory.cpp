@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 
 namespace cresset {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cresset/base/parallel.h"
-#include "cresset/core/generator_impl.h"
+#include "cresset/core/random/generator_impl.h"
 #include "cresset/kernels/layout/cpu/convert.h"
 
 namespace cresset::kernels {

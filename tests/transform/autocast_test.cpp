@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 #include "cresset/cresset.h"
 #include "cresset/dispatch/backend.h"
 #include "cresset/dispatch/registration.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "cresset/core/cpu_generator.h"
+#include "cresset/core/random/cpu_generator.h"
 #include "torch/detail/tensor.h"
 namespace at {
 using cresset::CPUGeneratorImpl;

@@ -1,5 +1,5 @@
 #pragma once
-#include "cresset/core/shared_memory.h"
+#include "cresset/core/memory/shared_memory.h"
 #include "torch/detail/tensor.h"
 namespace at {
 // Moves the tensor's memory to where other processes may see it.

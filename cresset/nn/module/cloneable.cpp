@@ -1,6 +1,6 @@
 #include "cresset/nn/module/cloneable.h"
 
-#include "cresset/core/generator_scope.h"
+#include "cresset/core/random/generator_scope.h"
 
 namespace cresset::nn::detail {
 

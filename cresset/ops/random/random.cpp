@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cresset/core/batched.h"
-#include "cresset/core/generator_impl.h"
+#include "cresset/core/random/generator_impl.h"
 #include "cresset/ops/functions.h"
 #include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"

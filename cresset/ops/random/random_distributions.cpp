@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cresset/base/parallel.h"
-#include "cresset/core/generator_impl.h"
+#include "cresset/core/random/generator_impl.h"
 #include "cresset/kernels/random/random.h"
 #include "cresset/ops/bodies_random.h"
 #include "cresset/ops/functions.h"

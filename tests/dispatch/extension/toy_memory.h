@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 
 namespace toy {
 

@@ -1,12 +1,12 @@
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 
 #include <cstring>
 #include <random>
 #include <utility>
 
 #include "cresset/base/error.h"
-#include "cresset/core/generator_impl.h"
-#include "cresset/core/generator_scope.h"
+#include "cresset/core/random/generator_impl.h"
+#include "cresset/core/random/generator_scope.h"
 
 namespace cresset {
 

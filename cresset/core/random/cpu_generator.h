@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cresset/base/error.h"
-#include "cresset/core/generator_impl.h"
+#include "cresset/core/random/generator_impl.h"
 
 namespace cresset {
 

@@ -1,4 +1,4 @@
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 #pragma once
 // Replaces the default generator on this thread for a scope.
 
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 
 namespace cresset {
 

@@ -1,4 +1,4 @@
-#include "cresset/core/storage.h"
+#include "cresset/core/memory/storage.h"
 
 #include <memory>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cresset/core/storage.h"
+#include "cresset/core/memory/storage.h"
 
 namespace cresset {
 

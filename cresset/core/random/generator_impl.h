@@ -4,7 +4,7 @@
 #include "cresset/base/mutex.h"
 
 #include "cresset/base/random_state.h"
-#include "cresset/core/generator.h"
+#include "cresset/core/random/generator.h"
 
 namespace cresset {
 

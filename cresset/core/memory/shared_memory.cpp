@@ -1,4 +1,4 @@
-#include "cresset/core/shared_memory.h"
+#include "cresset/core/memory/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -10,7 +10,7 @@
 
 namespace cresset {
 
-// Holds the engine's state; defined in core/generator_impl.h, which only sampling code needs.
+// Holds the engine's state; defined in core/random/generator_impl.h, which only sampling code needs.
 class GeneratorImpl;
 
 class CRESSET_API Generator {
@@ -40,7 +40,7 @@ class CRESSET_API Generator {
   std::mutex& mutex() const;
   GeneratorImpl* impl() const { return impl_; }
   GeneratorImpl* unsafeGetGeneratorImpl() const { return impl_; }
-  // The state as the class that it is; cresset/core/generator_impl.h.
+  // The state as the class that it is; cresset/core/random/generator_impl.h.
   template <class T> T* get() const { return static_cast<T*>(impl_); }
   bool operator==(const Generator& o) const { return impl_ == o.impl_; }
 

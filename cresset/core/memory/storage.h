@@ -4,7 +4,7 @@
 #include "cresset/base/std_function.h"
 
 #include "cresset/base/intrusive_ptr.h"
-#include "cresset/core/allocator.h"
+#include "cresset/core/memory/allocator.h"
 
 namespace cresset {
 
