@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cresset/base/complex.h"
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/complex.h"
+#include "cresset/base/numbers/half.h"
 #include "cresset/base/macros.h"
 
 namespace cresset {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "cresset/base/complex_math.h"
+#include "cresset/base/numbers/complex_math.h"
 
 namespace cresset {
 

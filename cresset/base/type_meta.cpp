@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "cresset/base/error.h"
-#include "cresset/base/float8.h"
+#include "cresset/base/numbers/float8.h"
 
 namespace cresset {
 

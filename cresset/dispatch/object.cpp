@@ -5,7 +5,7 @@
 #include <ostream>
 #include <unordered_set>
 
-#include "cresset/base/complex_math.h"
+#include "cresset/base/numbers/complex_math.h"
 #include "cresset/dispatch/dict.h"
 #include "cresset/dispatch/list.h"
 #include "cresset/dispatch/registry.h"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/half.h"
 #include "cresset/io/gguf.h"
 
 namespace cresset::io {

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "cresset/base/complex_math.h"
-#include "cresset/base/float8.h"
+#include "cresset/base/numbers/complex_math.h"
+#include "cresset/base/numbers/float8.h"
 #include "cresset/base/scalar.h"
 #include "cresset/base/sym_int.h"
 #include "cresset/base/type_meta.h"

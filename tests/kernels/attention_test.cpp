@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/half.h"
 #include "cresset/base/parallel.h"
 #include "gtest/gtest.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/half.h"
 #include "cresset/kernels/random/random.h"
 
 namespace cresset::kernels {

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/half.h"
 #include "cresset/kernels/reduce/reduce.h"
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 // The type in which a kernel computes: single precision for the reduced types, else the type itself.
 
-#include "cresset/base/complex.h"
+#include "cresset/base/numbers/complex.h"
 #include "cresset/base/dtype.h"
-#include "cresset/base/float8.h"
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/float8.h"
+#include "cresset/base/numbers/half.h"
 
 namespace cresset {
 

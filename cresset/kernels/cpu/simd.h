@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "cresset/base/complex.h"
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/complex.h"
+#include "cresset/base/numbers/half.h"
 #include "cresset/base/macros.h"
 #include "cresset/kernels/isa.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "cresset/base/complex.h"
+#include "cresset/base/numbers/complex.h"
 #include "cresset/base/dtype.h"
 #include "cresset/base/macros.h"
 #include "cresset/kernels/pointwise/wide_unsigned.h"

@@ -1,6 +1,6 @@
 #include "cresset/kernels/layout/copy.h"
 
-#include "cresset/base/float8.h"
+#include "cresset/base/numbers/float8.h"
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/layout/cpu/convert.h"
 #include "cresset/kernels/layout/cpu/stream.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "cresset/base/float8.h"
+#include "cresset/base/numbers/float8.h"
 #include "torch/detail/tensor.h"
 namespace c10 {
 using cresset::Float8_e5m2fnuz;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "cresset/base/complex_math.h"
+#include "cresset/base/numbers/complex_math.h"
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"

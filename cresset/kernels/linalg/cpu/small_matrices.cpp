@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "cresset/base/complex.h"
+#include "cresset/base/numbers/complex.h"
 #include "cresset/base/macros.h"
 
 namespace cresset::kernels::CRESSET_ISA {

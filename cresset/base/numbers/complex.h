@@ -1,6 +1,6 @@
 #pragma once
 // A complex number laid out as {real, imag}; `<complex>` stays out of the public headers for their cost. The functions that std has for
-// std::complex (std::abs, std::exp, ...) are in cresset/base/complex_math.h.
+// std::complex (std::abs, std::exp, ...) are in cresset/base/numbers/complex_math.h.
 
 #include <cstdint>
 #include <iosfwd>

@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "cresset/base/float8.h"
+#include "cresset/base/numbers/float8.h"
 
 namespace cresset {
 

@@ -1,4 +1,4 @@
-#include "cresset/base/float8.h"
+#include "cresset/base/numbers/float8.h"
 
 #include <array>
 #include <cmath>

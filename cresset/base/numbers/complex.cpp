@@ -2,8 +2,8 @@
 #include <istream>
 #include <ostream>
 
-#include "cresset/base/complex_math.h"
-#include "cresset/base/half.h"
+#include "cresset/base/numbers/complex_math.h"
+#include "cresset/base/numbers/half.h"
 
 namespace cresset {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>  // std::hash
 
-#include "cresset/base/complex.h"
+#include "cresset/base/numbers/complex.h"
 
 namespace cresset {
 
