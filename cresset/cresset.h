@@ -2,7 +2,7 @@
 // All of Cresset's C++ front end.
 
 #include "cresset/autograd/autograd.h"
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/function.h"
 #include "cresset/data/data.h"
 #include "cresset/io/safetensors.h"

@@ -19,7 +19,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node.h"
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 #include "cresset/dispatch/value.h"
 
 namespace cresset {

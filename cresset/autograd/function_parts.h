@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/function.h"
 
 namespace cresset::autograd {

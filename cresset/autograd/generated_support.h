@@ -9,7 +9,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node.h"
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 #include "cresset/autograd/variable.h"
 
 namespace cresset {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cresset/autograd/engine.h"
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/tensor.h"
 

@@ -195,7 +195,7 @@ class SavedFields;
 // Base of the nodes that are generated for operators.
 struct CRESSET_API TraceableFunction : public Node {
   using Node::Node;
-  // Shows what the node keeps of its operator's arguments and results (`cresset/autograd/saved_fields.h`).
+  // Shows what the node keeps of its operator's arguments and results (`cresset/autograd/saved/saved_fields.h`).
   virtual void visit_saved(SavedFields&) {}
 };
 

@@ -2,7 +2,7 @@
 
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/batched.h"
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/variable.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/functional.h"

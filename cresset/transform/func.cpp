@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cresset/autograd/autograd.h"
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/vmap.h"
 

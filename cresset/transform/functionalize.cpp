@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cresset/autograd/batched.h"
-#include "cresset/autograd/forward_layer.h"
+#include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/core/functional.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"

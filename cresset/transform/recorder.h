@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 #include "cresset/core/random/generator.h"
 #include "cresset/transform/recompute.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "cresset/autograd/forward_layer.h"
+#include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/core/result_type.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "cresset/autograd/batched.h"
-#include "cresset/autograd/forward_layer.h"
+#include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/ops/functions.h"
 #include "cresset/transform/vmap_layer.h"
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <memory>
 
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 #include "python/bind/bind.h"
 
 namespace cresset::python {

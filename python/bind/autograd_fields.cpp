@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "cresset/autograd/saved_fields.h"
+#include "cresset/autograd/saved/saved_fields.h"
 #include "python/bind/autograd.h"
 
 namespace cresset::python {

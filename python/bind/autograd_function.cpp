@@ -2,7 +2,7 @@
 
 #include "cresset/autograd/function.h"
 
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/ops/functions.h"
 #include "cresset/core/batched.h"

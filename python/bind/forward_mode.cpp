@@ -1,6 +1,6 @@
 // Levels and duals of forward mode, and what the transforms of functions ask of the graph.
 
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 
 #include "python/bind/autograd.h"
 

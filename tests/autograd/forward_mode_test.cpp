@@ -1,6 +1,6 @@
 // Forward mode: tangents through operators, views, changes in place, levels within levels and backward over forward.
 
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 
 #include "tests/autograd/support.h"
 

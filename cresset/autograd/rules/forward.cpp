@@ -1,6 +1,6 @@
 // Formulas of forward mode, for rows that the rules of forward_layer.cpp do not serve.
 
-#include "cresset/autograd/forward_rules.h"
+#include "cresset/autograd/forward/forward_rules.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset::autograd::jvp {

@@ -1,6 +1,6 @@
 // Levels, tangents, and the layer that takes operators through forward mode; docs/records/0005-forward-mode.md has the reasons.
 
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 
 #include <map>
 #include <mutex>
@@ -8,7 +8,7 @@
 
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/batched.h"
-#include "cresset/autograd/forward_layer.h"
+#include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/core/functional.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/ops/functions.h"

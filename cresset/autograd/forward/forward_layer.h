@@ -1,8 +1,8 @@
 #pragma once
 // Inside the room: what the layer of forward mode and the bookkeeping of tangents share.
 
-#include "cresset/autograd/forward_mode.h"
-#include "cresset/autograd/forward_rules.h"
+#include "cresset/autograd/forward/forward_mode.h"
+#include "cresset/autograd/forward/forward_rules.h"
 
 namespace cresset::autograd {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cresset/autograd/saved_variable.h"
-#include "cresset/autograd/saved_arguments.h"
+#include "cresset/autograd/saved/saved_variable.h"
+#include "cresset/autograd/saved/saved_arguments.h"
 #include "cresset/base/scalar.h"
 
 namespace cresset {

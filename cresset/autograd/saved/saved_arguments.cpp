@@ -1,4 +1,4 @@
-#include "cresset/autograd/saved_arguments.h"
+#include "cresset/autograd/saved/saved_arguments.h"
 
 namespace cresset::autograd {
 

@@ -1,6 +1,6 @@
-#include "cresset/autograd/saved_variable.h"
+#include "cresset/autograd/saved/saved_variable.h"
 
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/variable.h"
 

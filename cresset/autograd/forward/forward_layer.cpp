@@ -1,12 +1,12 @@
 // The layer of forward mode: one boxed kernel for all operators, and the rules that give results their tangents.
 
-#include "cresset/autograd/forward_layer.h"
+#include "cresset/autograd/forward/forward_layer.h"
 
 #include <cstring>
 
 #include "cresset/autograd/autograd.h"
 #include "cresset/autograd/batched.h"
-#include "cresset/autograd/forward_mode.h"
+#include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"
