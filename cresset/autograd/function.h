@@ -20,7 +20,7 @@
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/autograd/node.h"
 #include "cresset/autograd/saved/saved_variable.h"
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/values/value.h"
 
 namespace cresset {
 namespace autograd {

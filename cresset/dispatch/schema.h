@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/values/value.h"
 
 namespace cresset::dispatch {
 

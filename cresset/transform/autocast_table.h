@@ -1,7 +1,7 @@
 #pragma once
 // Which operators a region of mixed precision changes. Private to the room.
 
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/values/value.h"
 
 namespace cresset {
 namespace amp {

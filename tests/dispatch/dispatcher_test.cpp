@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cresset/cresset.h"
-#include "cresset/dispatch/stack.h"
+#include "cresset/dispatch/values/stack.h"
 #include "tests/error_of.h"
 
 namespace cresset::dispatch {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "cresset/cresset.h"
-#include "cresset/dispatch/object_boxing.h"
+#include "cresset/dispatch/values/object_boxing.h"
 #include "cresset/dispatch/operators.h"
-#include "cresset/dispatch/stack.h"
+#include "cresset/dispatch/values/stack.h"
 #include "tests/error_of.h"
 
 namespace cresset::dispatch {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/values/value.h"
 #include "cresset/nn/module/archive_contents.h"
 
 namespace cresset::serialize {

@@ -1,5 +1,5 @@
 #pragma once
-#include "cresset/dispatch/tensor_list_ref.h"
+#include "cresset/dispatch/values/tensor_list_ref.h"
 #include "torch/detail/containers.h"
 namespace c10 {
 using cresset::IListRef;

@@ -1,6 +1,6 @@
 #pragma once
-#include "cresset/dispatch/dict.h"
-#include "cresset/dispatch/list.h"
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
 #include "torch/detail/tensor.h"
 namespace c10 {
 using cresset::Dict;

@@ -1,9 +1,9 @@
 #pragma once
 // Calling ops by their names and stacks: c10::Dispatcher, torch::RegisterOperators, boxing of lists and dicts.
 
-#include "cresset/dispatch/object_boxing.h"
+#include "cresset/dispatch/values/object_boxing.h"
 #include "cresset/dispatch/operators.h"
-#include "cresset/dispatch/stack.h"
+#include "cresset/dispatch/values/stack.h"
 #include "torch/detail/registration.h"
 
 namespace c10 {

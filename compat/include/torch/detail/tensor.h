@@ -12,7 +12,7 @@
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"
 #include "cresset/core/type_properties.h"
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/values/value.h"
 #include "cresset/nn/module/enum.h"
 #include "cresset/nn/module/expanding_array.h"
 #include "cresset/nn/module/ordered_dict.h"

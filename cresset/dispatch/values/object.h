@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "cresset/base/function_ref.h"
-#include "cresset/dispatch/value.h"
+#include "cresset/dispatch/values/value.h"
 
 namespace cresset::dispatch {
 

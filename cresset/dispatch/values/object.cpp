@@ -1,4 +1,4 @@
-#include "cresset/dispatch/object.h"
+#include "cresset/dispatch/values/object.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <unordered_set>
 
 #include "cresset/base/numbers/complex_math.h"
-#include "cresset/dispatch/dict.h"
-#include "cresset/dispatch/list.h"
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
 #include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {

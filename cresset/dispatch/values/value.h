@@ -9,12 +9,12 @@
 
 namespace cresset {
 
-template <class T> class List;            // cresset/dispatch/list.h
-template <class K, class V> class Dict;   // cresset/dispatch/dict.h
+template <class T> class List;            // cresset/dispatch/values/list.h
+template <class K, class V> class Dict;   // cresset/dispatch/values/dict.h
 
 namespace dispatch {
 
-// Tuples, lists and dicts that are shared, storages: cresset/dispatch/object.h.
+// Tuples, lists and dicts that are shared, storages: cresset/dispatch/values/object.h.
 class Object;
 class TupleObject;
 class Value;

@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "cresset/dispatch/list.h"
+#include "cresset/dispatch/values/list.h"
 
 namespace cresset {
 

@@ -2,9 +2,9 @@
 // Parameters and results that Values hold as lists, dicts, tuples and other objects.
 
 #include "cresset/dispatch/boxing.h"
-#include "cresset/dispatch/dict.h"
-#include "cresset/dispatch/list.h"
-#include "cresset/dispatch/object.h"
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
+#include "cresset/dispatch/values/object.h"
 #include "cresset/dispatch/schema_text.h"
 
 namespace cresset::dispatch {

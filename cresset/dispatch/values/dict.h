@@ -1,7 +1,7 @@
 #pragma once
 // A dict from keys to values of one type each, shared by its copies and in the order of insertion.
 
-#include "cresset/dispatch/object.h"
+#include "cresset/dispatch/values/object.h"
 
 namespace cresset {
 

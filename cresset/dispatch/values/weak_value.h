@@ -1,7 +1,7 @@
 #pragma once
 // A value that does not keep its tensor or object alive.
 
-#include "cresset/dispatch/object.h"
+#include "cresset/dispatch/values/object.h"
 
 namespace cresset::dispatch {
 

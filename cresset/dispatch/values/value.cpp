@@ -1,5 +1,5 @@
-#include "cresset/dispatch/dict.h"
-#include "cresset/dispatch/list.h"
+#include "cresset/dispatch/values/dict.h"
+#include "cresset/dispatch/values/list.h"
 
 namespace cresset::dispatch {
 

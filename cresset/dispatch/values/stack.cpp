@@ -1,4 +1,4 @@
-#include "cresset/dispatch/stack.h"
+#include "cresset/dispatch/values/stack.h"
 
 namespace cresset::dispatch {
 

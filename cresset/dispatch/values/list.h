@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "cresset/dispatch/object.h"
+#include "cresset/dispatch/values/object.h"
 
 namespace cresset {
 
