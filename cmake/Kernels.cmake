@@ -2,7 +2,7 @@
 set(kernels ${CMAKE_SOURCE_DIR}/cresset/kernels)
 file(GLOB kernel_common CONFIGURE_DEPENDS ${kernels}/*.cpp ${kernels}/*/*.cpp)
 file(GLOB kernel_cpu CONFIGURE_DEPENDS ${kernels}/*/cpu/*.cpp)
-file(GLOB base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/base/*.cpp)
+file(GLOB_RECURSE base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/base/*.cpp)
 
 add_library(cresset_kernels OBJECT ${base_sources} ${kernel_common})
 target_link_libraries(cresset_kernels PUBLIC cresset_flags)

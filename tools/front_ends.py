@@ -81,7 +81,7 @@ def find_in_cpp(names: list[Name], spelled: dict[str, str], modules: dict[str, s
 def cpp_names(rooms: list[str]) -> list[str]:
     """The public names of the headers of the rooms, with their namespaces below cresset: by the look of lines that begin a declaration."""
     names: dict[str, None] = {}
-    for header in sorted(p for room in rooms for p in (ROOT / "cresset" / room).glob("*.h")):
+    for header in sorted(p for room in rooms for p in (ROOT / "cresset" / room).rglob("*.h")):
         spaces: list[str] = []
         depth = 0
         for line in header.read_text().splitlines():
