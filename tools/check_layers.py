@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Fails when a room includes a room below it in the order of data flow (ARCHITECTURE.md, "Rooms"), or when a Python module imports one of a
-higher tier while it is loaded, or is part of a circle of such imports."""
+higher tier while it is loaded, or is part of a circle of such imports, or when a folder has more than 40 files."""
 
 import ast
 import re
+import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 # Top to bottom; rooms on one line may not include each other either.
@@ -26,6 +28,11 @@ TIERS = [
 
 # functional.py gives the names of the other two, whose functions use its helpers.
 KNOWN_CIRCLES = [["vision.transforms._geometry", "vision.transforms._tones", "vision.transforms.functional"]]
+
+
+MAX_FILES = 40
+# Their files are named after PyTorch's headers and modules.
+CROWDED = {"compat/include/ATen", "compat/include/c10/util", "python/cresset/distributions"}
 
 
 def edges(root: Path):
@@ -129,10 +136,17 @@ def python_violations(root: Path) -> list[str]:
     return found
 
 
+def crowded(root: Path) -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True)
+    paths = [root / line for line in listed.stdout.splitlines()] or [p for p in root.rglob("*") if "build" not in p.parts]
+    files = Counter(str(p.parent.relative_to(root)) for p in paths if p.is_file() and p.name != "README.md")
+    return [f"{folder}: {n} files, expected at most {MAX_FILES}; sort them into folders by subject" for folder, n in files.items() if n > MAX_FILES and folder not in CROWDED]
+
+
 def main() -> int:
     root = Path(__file__).resolve().parent.parent
-    found = violations(root) + python_violations(root)
-    print("\n".join(found) if found else "layers: no room includes a lower one, no module imports a higher one or itself")
+    found = violations(root) + python_violations(root) + crowded(root)
+    print("\n".join(found) if found else "layers: no room includes a lower one, no module imports a higher one or itself, no folder is crowded")
     return 1 if found else 0
 
 

@@ -22,7 +22,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHON = ("nn", "optim", "distributions", "autograd/functional.py", "func", "_func", "quasirandom.py", "_lobpcg.py", "_spellings.py")
+PYTHON = ("nn", "optim", "distributions", "autograd/functional.py", "func", "_func", "quasirandom.py", "_lobpcg.py", "_core/spellings.py")
 CPP = ("nn", "optim", "distributions", "transform/func.cpp")
 # Families of rows that compute numbers; others move, make or look at tensors.
 ARITHMETIC = ("activation", "arithmetic", "conv", "fft", "linalg", "loss", "matmul", "nn", "norm", "numeric", "pointwise", "pool", "reduce", "rnn",

@@ -396,7 +396,7 @@ PAGE = """# Backward errors of linear algebra
 
 The measure of LAPACK's testing suite: a residual over the norms that enter it, the order and the machine's epsilon, the largest over matrices of
 order 1 to 70 (and rectangular ones) of every kind in one batch: random, graded by rows and columns, close to singular, deficient, of norm
-1e-30 and 1e30 (1e-150 and 1e150 in double), zeros and ones. LAPACK holds a routine for broken above 30; `tests/python/residuals_test.py` holds all to
+1e-30 and 1e30 (1e-150 and 1e150 in double), zeros and ones. LAPACK holds a routine for broken above 30; `tests/python/ops/residuals_test.py` holds all to
 that and to 4 times what NumPy's LAPACK gets in double (it computes in double what is given in single precision). Where PyTorch's number is large it is
 wrong for one of these matrices: `lstsq` for numbers of 1e-30 or 1e30 and the complex `ldl_factor_ex` of a singular matrix. Made by
 

@@ -27,7 +27,7 @@ except ImportError:
 
 BOUND, BOUND_OF_PRODUCTS = 2.0, 4.0
 ALIKE = 1.05  # where both cancel they differ by a rounding
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "python" / "ulp_golden.txt"
+GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "python" / "ops" / "ulp_golden.txt"
 MAX, TINY = 3.4028234663852886e38, 1e-45
 PI, INF = math.pi, math.inf
 EVERY, POSITIVE = (-MAX, MAX), (TINY, MAX)
@@ -368,10 +368,10 @@ The largest error in float32 in units in the last place, against [mpmath](https:
 and where ours is largest. {points} points for each function: evenly and by their logarithms from the range where it does its work, by their bits
 from its whole domain, and beside its zeros, poles and seams. Made by
 
-    python tools/ulp.py --points {points} --table docs/accuracy.md --golden tests/python/ulp_golden.txt
+    python tools/ulp.py --points {points} --table docs/accuracy.md --golden tests/python/ops/ulp_golden.txt
 
 A function holds within 2 units, or within PyTorch's own error where that is more (activations, which are products of such functions: 4).
-`tests/python/ulp_test.py` holds the hardest points of each to that, without mpmath. "Infinite" is a finite number where infinity is right, or the reverse.
+`tests/python/ops/ulp_test.py` holds the hardest points of each to that, without mpmath. "Infinite" is a finite number where infinity is right, or the reverse.
 
 | function | ours | PyTorch | ours is largest at |
 |---|---:|---:|---|

@@ -65,8 +65,9 @@ def _operator_method(name):
     return _methods[name]
 
 
-from . import _creation, _functions, _missing, _modes, _overridable, _spellings, _symbolic, _tensor, _utils  # noqa: E402
-from . import _removed  # noqa: E402  isort: skip
+from . import _tensor, _utils  # noqa: E402
+from ._core import creation as _creation, functions as _functions, missing as _missing, modes as _modes, overridable as _overridable, spellings as _spellings, symbolic as _symbolic  # noqa: E402
+from ._core import removed as _removed  # noqa: E402  isort: skip
 
 _named = dict(vars(_functions))
 _overridable.replace(_named, __name__, but=("broadcast_shapes",))
@@ -101,12 +102,12 @@ _lazy.update(
                   *(f"{verb}_autocast_{device}_{what}" for device in ("cpu", "gpu", "ipu", "xla")
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
-_lazy.update(vmap="func", Stream="_devices", Event="_devices")
-_lazy.update({name: "_checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
+_lazy.update(vmap="func", Stream="_core.devices", Event="_core.devices")
+_lazy.update({name: "_core.checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
 _lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
 _lazy.update(quasirandom=None, __future__=None, Storage="storage")
-_lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_tag")
+_lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag")
 _lazy.update(is_anomaly_enabled="autograd.anomaly_mode", is_anomaly_check_nan_enabled="autograd.anomaly_mode")
 
 

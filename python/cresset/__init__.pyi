@@ -75,7 +75,7 @@ from . import futures as futures, hub as hub, library as library, lightning as l
 from .storage import TypedStorage as TypedStorage
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled
 from .amp import GradScaler as GradScaler, autocast as autocast
-from ._tag import Tag as Tag
+from ._core.tag import Tag as Tag
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Operand: TypeAlias = Tensor | _Number

@@ -43,7 +43,7 @@ def main():
         print(info(), end="")
         return 0
     if first == "--absent":
-        from cresset import _absent
+        from cresset._core import absent as _absent
 
         print(_absent.table(), end="")
         return 0

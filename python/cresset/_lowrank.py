@@ -2,7 +2,7 @@
 
 import cresset as torch
 
-from . import _overridable
+from ._core import overridable as _overridable
 from . import _operators as _ops
 
 

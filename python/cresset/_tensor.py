@@ -10,8 +10,9 @@ from _cresset import Tensor
 import cresset as torch
 
 from . import _operators as ops
-from . import _creation, _tensor_str, _utils
-from ._creation import _NUMPY_CODES
+from . import _tensor_str, _utils
+from ._core import creation as _creation
+from ._core.creation import _NUMPY_CODES
 
 _kind = _builtins.type
 
@@ -82,7 +83,7 @@ def cuda(self, device=None, non_blocking=False, memory_format=torch.preserve_for
     if _cresset._faking(self):
         target = torch.device("cuda") if device is None else torch.device(device) if isinstance(device, str) else device
         return self.to(device=target, non_blocking=non_blocking, memory_format=memory_format)
-    from ._devices import refuse
+    from ._core.devices import refuse
 
     refuse("CUDA")
 

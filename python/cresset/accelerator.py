@@ -6,7 +6,7 @@
 
 import collections as _collections
 
-from ._devices import NotBuiltError as _NotBuiltError
+from ._core.devices import NotBuiltError as _NotBuiltError
 
 
 def is_available():

@@ -20,7 +20,7 @@ import importlib.util
 import sys
 import threading
 
-from . import _missing
+from ._core import missing as _missing
 
 _BOUND = {"torch": __package__, "torchvision": f"{__package__}.vision", "torchdata": f"{__package__}.utils.data", "lightning": f"{__package__}.lightning", "pytorch_lightning": f"{__package__}.lightning",
           "safetensors": f"{__package__}.io.safetensors", "functorch": f"{__package__}.functorch"}  # fmt: skip

@@ -14,7 +14,8 @@ import _cresset
 
 import cresset as torch
 
-from . import _schema, ops
+from . import ops
+from ._core import schema as _schema
 from .autograd import _function_vmap
 from .utils._pytree import tree_flatten
 

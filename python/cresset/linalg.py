@@ -1,6 +1,7 @@
 """torch.linalg: operators of the rows under their linalg names."""
 
-from . import LinAlgError, _operators, _overridable  # noqa: F401
+from . import LinAlgError, _operators  # noqa: F401
+from ._core import overridable as _overridable  # noqa: F401
 
 globals().update({name.removeprefix("linalg_"): op for name, op in _operators.items() if name.startswith("linalg_") and not name.endswith("_")})
 _ops = _operators
@@ -29,6 +30,6 @@ del _overridable
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -4,7 +4,7 @@
     False
 """
 
-from ._devices import namespace as _namespace
+from ._core.devices import namespace as _namespace
 
 globals().update(_namespace(
     "MPS", __name__,
@@ -16,6 +16,6 @@ globals().update(_namespace(
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

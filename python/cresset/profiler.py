@@ -11,6 +11,6 @@ __all__ = ["record_function"]
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

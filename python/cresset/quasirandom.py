@@ -24,7 +24,7 @@ def _table():
     new-joe-kuo-6.21201. The file holds the polynomials with 19 bits each, then for k = 2 to 18 the numbers (m_k - 1) / 2 of the dimensions
     that have one with k - 1 bits each, since m_k is odd and less than 2^k.
     """
-    with open(os.path.join(os.path.dirname(__file__), "_sobol_numbers.bin"), "rb") as file:
+    with open(os.path.join(os.path.dirname(__file__), "_core", "sobol_numbers.bin"), "rb") as file:
         content = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
     bits = (content.unsqueeze(1) >> torch.arange(7, -1, -1, dtype=torch.uint8)).bitwise_and_(1).flatten().long()
     at = 0

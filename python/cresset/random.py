@@ -21,7 +21,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
         yield
         return
     for device in devices or ():
-        from ._devices import refuse
+        from ._core.devices import refuse
 
         refuse(str(device_type or "cuda").upper() if isinstance(device, int) else str(device).split(":")[0].upper())
     state = get_rng_state()

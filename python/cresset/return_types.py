@@ -6,7 +6,7 @@ True
 
 import _cresset
 
-from . import _missing
+from ._core import missing as _missing
 
 
 def _found():

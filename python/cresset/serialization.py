@@ -747,7 +747,7 @@ def _load_with_pickle(source, name, place, pickle_module, mmap, big, pickle_load
 
     options = {"encoding": "utf-8", **pickle_load_args}
     if pickle_module is pickle:
-        from cresset import _admission
+        from cresset._core import admission as _admission
 
         reader = _admission.Unpickler(io.BytesIO(content), _find_global, _allowed_names(), **options)
     else:

@@ -226,7 +226,7 @@ class TypedStorage:
 
     def hpu(self, device=None, non_blocking=False):
         """The storage on a device of the kind HPU. Raises while none is built in."""
-        from ._devices import refuse
+        from ._core.devices import refuse
 
         refuse("HPU")
 
@@ -388,13 +388,13 @@ class _OfBytes:
 
     def hpu(self, device=None, non_blocking=False):
         """The storage on a device of the kind HPU. Raises while none is built in."""
-        from ._devices import refuse
+        from ._core.devices import refuse
 
         refuse("HPU")
 
     def mps(self):
         """The storage on a device of the kind MPS. Raises while none is built in."""
-        from ._devices import refuse
+        from ._core.devices import refuse
 
         refuse("MPS")
 

@@ -148,7 +148,7 @@ bool same_rank(T a, T b) {
   return a == b || (a != a && b != b);
 }
 
-// Which of equal values they name is PyTorch's choice (tests/python/promotion_test.py), not the first in the row.
+// Which of equal values they name is PyTorch's choice (tests/python/ops/promotion_test.py), not the first in the row.
 TEST(Sort, TopkAndKthvalueAgreeWithSorting) {
   std::mt19937 rng(3);
   for_real_dtypes([&](auto tag) {

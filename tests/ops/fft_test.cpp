@@ -1,4 +1,4 @@
-// The namespace of Fourier transforms. (Values in every layout: tests/python/rows_test.py.)
+// The namespace of Fourier transforms. (Values in every layout: tests/python/ops/rows_test.py.)
 #include "cresset/ops/namespaces.h"
 
 #include "cresset/cresset.h"

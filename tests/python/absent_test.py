@@ -8,7 +8,7 @@ import unittest
 import warnings
 
 import cresset as torch
-from cresset import _absent
+from cresset._core import absent as _absent
 
 
 def names():

@@ -47,7 +47,7 @@ class Schemas(unittest.TestCase):
             self.assertRaises(ValueError, library.infer_schema, function, mutates_args=changed, tags=(tag,))
 
     def test_texts(self):
-        from cresset._schema import parse
+        from cresset._core.schema import parse
 
         schema = parse('ns::f.over(Tensor(a!) x, Tensor?[] y, int[2] n=[1, 2], str s="a,b", *, float? e=1e-3, ScalarType t=int64) -> (Tensor, Tensor)')
         self.assertEqual((schema.name, schema.overload, schema.returns), ("f", "over", ["Tensor", "Tensor"]))

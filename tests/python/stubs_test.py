@@ -15,7 +15,7 @@ from pathlib import Path
 import _cresset
 
 import cresset as torch
-from cresset import _absent, _paths
+from cresset._core import absent as _absent, paths as _paths
 
 PYTHON = Path(_cresset.__file__).parent
 PACKAGE = Path(torch.__file__).parent

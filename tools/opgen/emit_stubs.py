@@ -197,7 +197,7 @@ def stubs(rows: list[Row], package: Path) -> dict[str, str]:
             for name in python_names(op):
                 homes.setdefault(name, row.python)
     functions = {name: forms for name, forms in collect(rows, False).items() if not name.startswith("_")}
-    by_hand = written_by_hand(package, "_functions.py", "_creation.py", "_modes.py", "sparse/_make.py")
+    by_hand = written_by_hand(package, "_core/functions.py", "_core/creation.py", "_core/modes.py", "sparse/_make.py")
     torch = {name: forms for name, forms in functions.items() if homes[name] == "torch" and name not in by_hand}
 
     def module(where: str, table: dict[str, list[Signature]]) -> str:

@@ -32,7 +32,7 @@ def list_row(row: Row, schema: Schema) -> Row:
     return Row(
         file=row.file.with_name("foreach.toml"), line=row.line, schema=schema, kind="composite", each=row,
         forms=("function", *(form for form in row.forms if form == "inplace" and lists)),
-        test={"skip": "a list form: tests/python/foreach_test.py compares it with the op on each tensor"},
+        test={"skip": "a list form: tests/python/ops/foreach_test.py compares it with the op on each tensor"},
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def _cuda_isInBadFork():
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     if name == "_nn":
         from ..nn import functional

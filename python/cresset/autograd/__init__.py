@@ -7,7 +7,8 @@ import warnings as _warnings
 
 import _cresset
 
-from .. import _modes, enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
+from .. import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
+from .._core import modes as _modes  # noqa: F401
 from . import _tensor, anomaly_mode, function, grad_mode, graph  # noqa: F401
 from .grad_mode import set_multithreading_enabled
 from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
@@ -142,6 +143,6 @@ sys.modules[__name__].__class__ = _Module
 def __getattr__(name):
     if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

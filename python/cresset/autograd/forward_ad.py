@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional
 import _cresset
 from _cresset import Tensor
 
-from .._modes import _Context
+from .._core.modes import _Context
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -3,7 +3,7 @@
 import _cresset
 
 from .. import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .._modes import _Context
+from .._core.modes import _Context
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 

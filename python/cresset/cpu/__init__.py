@@ -177,6 +177,6 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(__name__ + ".amp")
-    from .. import _missing
+    from .._core import missing as _missing
 
     return _missing.found(__name__, name)

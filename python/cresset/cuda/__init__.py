@@ -7,8 +7,8 @@
 
 import collections as _collections
 
-from .._devices import refusing as _refusing
-from .._devices import refusing_class as _refusing_class
+from .._core.devices import refusing as _refusing
+from .._core.devices import refusing_class as _refusing_class
 
 has_half = has_magma = False
 default_generators = ()
@@ -248,6 +248,6 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(__name__ + ".amp")
-    from .. import _missing
+    from .._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -90,6 +90,6 @@ def __getattr__(name):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "GradBucket":
         return importlib.import_module("cresset.nn.parallel.distributed").GradBucket
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

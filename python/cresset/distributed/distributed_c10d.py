@@ -734,6 +734,6 @@ def recv_object_list(object_list, src=None, group=None, device=None, group_src=N
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -425,6 +425,6 @@ positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDef
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     raise _missing.error(__name__, name)

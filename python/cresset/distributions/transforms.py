@@ -705,6 +705,6 @@ class CumulativeDistributionTransform(Transform):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     raise _missing.error(__name__, name)

@@ -10,6 +10,6 @@ __all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

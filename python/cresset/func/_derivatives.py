@@ -10,7 +10,7 @@ import functools
 import _cresset
 from _cresset import Tensor
 
-from .._modes import enable_grad
+from .._core.modes import enable_grad
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 

@@ -33,6 +33,6 @@ def wrap(fn_or_name):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -43,6 +43,6 @@ def __getattr__(name):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "Fabric":
         return importlib.import_module(f"{__name__}.fabric").Fabric
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -1,6 +1,7 @@
 """torch.nn.functional: layers as functions. Functions without Python around them are operators of the table themselves."""
 
-from cresset import Tensor, _overridable  # noqa: F401
+from cresset import Tensor  # noqa: F401
+from cresset._core import overridable as _overridable  # noqa: F401
 
 from ._functional import activation, attention, layer, loss, products, vision
 from ._functional.attention import _canonical_mask, _none_or_dtype  # noqa: F401
@@ -19,6 +20,6 @@ def __getattr__(name):
         from . import grad
 
         return grad
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

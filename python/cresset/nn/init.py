@@ -288,6 +288,6 @@ orthogonal, sparse = map(_old_name, (orthogonal_, sparse_))
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

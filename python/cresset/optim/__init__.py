@@ -41,6 +41,6 @@ def __getattr__(name):  # needs torch.nn, which most optimizers do without
         import importlib
 
         return importlib.import_module(f"{__name__}.swa_utils")
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -892,6 +892,6 @@ class ChainedScheduler(_Composed):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -161,4 +161,4 @@ for _name, _dtype in {
     globals()[_name + "Tensor"] = _SparseType(_name + "Tensor", (), {"dtype": _dtype, "is_cuda": False, "is_sparse": True, "__module__": __name__, "__doc__": _text})
 
 
-torch._overridable.replace(globals(), __name__, but=("as_sparse_gradcheck",))
+torch._core.overridable.replace(globals(), __name__, but=("as_sparse_gradcheck",))

@@ -11,7 +11,7 @@
 import sys
 import types
 
-from cresset import _modes
+from cresset._core import modes as _modes
 
 
 class _Deterministic(types.ModuleType):

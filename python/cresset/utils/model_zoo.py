@@ -14,6 +14,6 @@ def __getattr__(name):
         from tqdm import tqdm
 
         return tqdm
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

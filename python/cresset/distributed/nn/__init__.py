@@ -7,6 +7,6 @@ __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broad
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -96,6 +96,6 @@ def grad_norm(module, norm_type, group_separator="/"):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

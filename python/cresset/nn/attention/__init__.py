@@ -175,6 +175,6 @@ def restore_flash_attention_impl(_raise_warn=True):
 def __getattr__(name):
     if name in ("bias", "flex_attention"):
         return _importlib.import_module(f"{__name__}.{name}")
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

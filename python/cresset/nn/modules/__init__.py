@@ -46,6 +46,6 @@ __all__ = sorted(_name for _name, _value in globals().items() if isinstance(_val
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

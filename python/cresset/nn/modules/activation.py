@@ -477,6 +477,6 @@ class LogSoftmax(_AlongDim):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

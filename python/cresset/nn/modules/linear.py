@@ -129,6 +129,6 @@ class LazyLinear(_LazyLayer, Linear):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

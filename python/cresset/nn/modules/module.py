@@ -838,6 +838,6 @@ def _destination(*args, **kwargs):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

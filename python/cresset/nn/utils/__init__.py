@@ -11,6 +11,6 @@ from .weight_norm import remove_weight_norm, weight_norm  # noqa: F401
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -37,6 +37,6 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "D
 def __getattr__(name):
     if name in ("nodes", "stateful_dataloader"):
         return importlib.import_module(f"{__name__}.{name}")
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -558,6 +558,6 @@ class _Workers(_Epoch):
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -18,6 +18,6 @@ __all__ = ["Weights", "WeightsEnum", "get_model", "get_model_builder", "get_mode
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -7,6 +7,6 @@ __all__ = ["Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcit
 
 
 def __getattr__(name):
-    from cresset import _missing
+    from cresset._core import missing as _missing
 
     return _missing.found(__name__, name)

@@ -13,7 +13,7 @@ A program that needs such a wing only behind an option runs without it. `python 
 import importlib
 import types
 
-from ._missing import WHERE
+from .missing import WHERE
 
 # wing -> module -> names. Names in capitals are classes, of which there are no objects; "Error" at the end: exceptions; others are
 # functions.
@@ -316,11 +316,11 @@ def _make(module, name, wing, value):
     where = f"{module}.{name}".lstrip(".")
     doc = f"torch.{where}, which is not there: Cresset has no {wing}."
     if name.endswith(("Error", "Exception")):
-        return type(name, (RuntimeError,), {"__module__": f"{__package__}.{module}".rstrip("."), "__doc__": doc})
+        return type(name, (RuntimeError,), {"__module__": f"cresset.{module}".rstrip("."), "__doc__": doc})
     if value == "()":
-        return type(name, (_Plan,), {"__module__": f"{__package__}.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
+        return type(name, (_Plan,), {"__module__": f"cresset.{module}", "__doc__": doc, "_absent": where, "_wing": wing})
     if name.lstrip("_")[0].isupper():
-        home = f"{__package__}.{module}".rstrip(".")
+        home = f"cresset.{module}".rstrip(".")
         return _Class(name, (), {"__module__": home, "__doc__": doc, "_absent": where, "_wing": wing})
 
     def function(*args, **kwargs):
@@ -333,7 +333,7 @@ def _make(module, name, wing, value):
         raise _error(where, wing)
 
     function.__name__ = function.__qualname__ = name
-    function.__module__, function.__doc__ = f"{__package__}.{module}", doc
+    function.__module__, function.__doc__ = f"cresset.{module}", doc
     function._absent = where
     return function
 
@@ -353,7 +353,7 @@ def found(module, name):
 
 class _Module(types.ModuleType):
     def __getattr__(self, name):
-        from . import _missing
+        from . import missing as _missing
 
         return _missing.found(self.__name__, name)
 

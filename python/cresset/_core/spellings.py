@@ -4,7 +4,7 @@ import _cresset as _extension
 
 import cresset as _torch
 
-from . import Tensor as _Tensor
+from .. import Tensor as _Tensor
 
 
 class AcceleratorError(RuntimeError):

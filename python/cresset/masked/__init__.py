@@ -5,7 +5,7 @@ import math
 
 import cresset as torch
 
-from ._masked_tensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+from .maskedtensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 
 __all__ = """MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum is_masked_tensor log_softmax logaddexp logsumexp masked_tensor mean median norm normalize prod softmax softmin std sum
 var""".split()

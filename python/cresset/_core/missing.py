@@ -10,7 +10,7 @@ def _tables():
     """The tables of names that live elsewhere and of absent wings. A `from . import` would ask the package's `__getattr__`, which asks here."""
     import importlib
 
-    return [importlib.import_module(f"{__package__}.{table}") for table in ("_paths", "_absent")]
+    return [importlib.import_module(f"cresset._core.{table}") for table in ("paths", "absent")]
 
 
 def found(module, name):
@@ -44,7 +44,7 @@ class _Finder:
 
     def find_spec(self, name, path=None, target=None):
         package, _, inner = name.partition(".")
-        if package != __package__ or self._table(inner) is None:
+        if package != "cresset" or self._table(inner) is None:
             return None
         from importlib.machinery import ModuleSpec
 

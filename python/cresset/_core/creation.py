@@ -128,7 +128,7 @@ def _placed(out, dtype, device):
 
 
 def _default_device():
-    from . import _modes
+    from . import modes as _modes
 
     return _modes._devices[-1] if _modes._devices else None
 
@@ -171,7 +171,7 @@ def _is_storage(data):
 def _over_storage(storage, dtype):
     """A tensor over the memory of a storage; bytes whose dtype nothing says are int64."""
     kind = getattr(storage, "dtype", None)
-    from . import empty
+    from .. import empty
 
     return empty(0, dtype=dtype or kind or int64, device=storage.device).set_(storage)
 

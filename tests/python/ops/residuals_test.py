@@ -8,7 +8,7 @@ import numpy as np
 
 import cresset as torch
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools"))
 import residuals
 
 UNREMARKABLE = 4.0  # a few roundings

@@ -4,8 +4,8 @@ import warnings as _warnings
 
 import cresset as torch
 
-from . import Tensor as _Tensor
-from . import _operators as _ops
+from .. import Tensor as _Tensor
+from .. import _operators as _ops
 
 _GONE = {
     "eig": "torch.linalg.eig, which returns complex tensors: L, V = torch.linalg.eig(A)",
@@ -154,22 +154,22 @@ def split(self, split_size, dim=0):
 
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     """The `p`-norm of the elements along `dim`, or of all; see `torch.norm`."""
-    return torch._functions.norm(self, p, dim, keepdim, dtype=dtype)
+    return torch._core.functions.norm(self, p, dim, keepdim, dtype=dtype)
 
 
 def lu(self, pivot=True, get_infos=False):
     """The LU factors and the pivots, and with `get_infos` where a factor is singular; see `torch.lu`."""
-    return torch._functions._lu(self, pivot, get_infos)
+    return torch._core.functions._lu(self, pivot, get_infos)
 
 
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements in order; see `torch.unique`."""
-    return torch._functions.unique(self, sorted, return_inverse, return_counts, dim)
+    return torch._core.functions.unique(self, sorted, return_inverse, return_counts, dim)
 
 
 def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
     """The elements without those that equal the one before; see `torch.unique_consecutive`."""
-    return torch._functions.unique_consecutive(self, return_inverse, return_counts, dim)
+    return torch._core.functions.unique_consecutive(self, return_inverse, return_counts, dim)
 
 
 def is_distributed(self):
@@ -179,7 +179,7 @@ def is_distributed(self):
 
 def _refused(name):
     def move(self, device=None, non_blocking=False, memory_format=torch.preserve_format):
-        from ._devices import refuse
+        from .devices import refuse
 
         refuse(name)
 

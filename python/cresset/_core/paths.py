@@ -62,12 +62,12 @@ def found(module, name):
     if name not in _PLACES.get(inner, ()):
         return None
     home, ours = _PLACES[inner][name]
-    return getattr(importlib.import_module(f"{__package__}.{home}" if home else __package__), ours)
+    return getattr(importlib.import_module(f"cresset.{home}" if home else "cresset"), ours)
 
 
 class _Module(types.ModuleType):
     def __getattr__(self, name):
-        from . import _missing
+        from . import missing as _missing
 
         return _missing.found(self.__name__, name)
 

@@ -4,10 +4,10 @@ import warnings as _warnings
 
 import cresset as _torch
 
-from . import Size as _Size
-from . import _modes
-from . import Tensor as _Tensor
-from . import _operators as _ops
+from .. import Size as _Size
+from . import modes as _modes
+from .. import Tensor as _Tensor
+from .. import _operators as _ops
 
 
 def _tensors(args):

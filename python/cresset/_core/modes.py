@@ -434,7 +434,7 @@ def get_device_module(device=None):
     else:
         raise RuntimeError(f"get_device_module: expected a device, a string or None, got {device!r}")
     try:
-        return importlib.import_module(f"{__package__}.{kind}")
+        return importlib.import_module(f"cresset.{kind}")
     except ModuleNotFoundError:
         raise RuntimeError(f"Device {kind!r} has no module under torch; there are cpu and cuda") from None
 
@@ -518,7 +518,7 @@ def is_storage(obj, /):
     >>> torch.is_storage(torch.ones(1).untyped_storage())
     True
     """
-    from .storage import TypedStorage
+    from ..storage import TypedStorage
 
     return isinstance(obj, (_cresset.UntypedStorage, TypedStorage))
 

@@ -6,7 +6,7 @@ import unittest
 
 import cresset as torch
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools"))
 import ulp
 
 POINTS = 60
