@@ -3,9 +3,9 @@
 
 #include "cresset/autograd/function.h"
 #include "cresset/dist/process_group.h"
-#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/normalization.h"
-#include "cresset/nn/layers/tables.h"
+#include "cresset/nn/module/tables.h"
 
 namespace cresset::nn {
 

@@ -2,7 +2,7 @@
 // The nn room with what cresset.h leaves out, so that programs without it compile faster.
 
 #include "cresset/nn/layers/adaptive.h"
-#include "cresset/nn/layers/bases.h"
+#include "cresset/nn/module/bases.h"
 #include "cresset/nn/layers/cross_map.h"
 #include "cresset/nn/layers/ctc.h"
 #include "cresset/nn/layers/fractional.h"

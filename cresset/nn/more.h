@@ -6,7 +6,7 @@
 
 #include "cresset/nn/all.h"
 #include "cresset/nn/module/functional_call.h"
-#include "cresset/nn/layers/lazy.h"
+#include "cresset/nn/module/lazy.h"
 #include "cresset/nn/layers/linear_cross_entropy.h"
 #include "cresset/nn/utils/parametrizations.h"
 #include "cresset/nn/utils/prune.h"

@@ -1,7 +1,7 @@
 #pragma once
 // The nn room: modules, layers, functional forms, initialisers, helpers.
 
-#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/functional.h"
 #include "cresset/nn/utils/init.h"
 #include "cresset/nn/layers/rnn.h"

@@ -1,6 +1,6 @@
 // Layers whose first input tells their shapes. The numbers are PyTorch 2.13's after torch.manual_seed(5).
 
-#include "cresset/nn/layers/lazy.h"
+#include "cresset/nn/module/lazy.h"
 
 #include <gtest/gtest.h>
 

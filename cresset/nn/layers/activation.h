@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "cresset/nn/module/any.h"
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 #include "cresset/nn/layers/linear.h"
 
 namespace cresset::nn {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/linear.h"
 
 namespace cresset::nn {

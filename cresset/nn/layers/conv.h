@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cresset/nn/module/any.h"
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

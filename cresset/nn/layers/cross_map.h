@@ -2,7 +2,7 @@
 // Local response normalisation across channels under its old name.
 
 #include "cresset/autograd/function.h"
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Connectionist temporal classification.
 
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

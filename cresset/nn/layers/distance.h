@@ -1,7 +1,7 @@
 #pragma once
 // Cosine similarity and pairwise distance.
 
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

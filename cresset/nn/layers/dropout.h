@@ -1,7 +1,7 @@
 #pragma once
 // The dropout family: active in training, the identity in evaluation.
 
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cresset/nn/module/any.h"
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

@@ -4,7 +4,7 @@
 #include "cresset/base/std_function.h"
 #include <optional>
 
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

@@ -7,7 +7,7 @@
 
 #include "cresset/nn/module/any.h"
 #include "cresset/nn/module/any.h"
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 

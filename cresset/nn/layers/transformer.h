@@ -6,9 +6,9 @@
 
 #include "cresset/nn/layers/activation.h"
 #include "cresset/nn/module/any.h"
-#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/dropout.h"
-#include "cresset/nn/layers/layer.h"
+#include "cresset/nn/module/layer.h"
 #include "cresset/nn/layers/linear.h"
 #include "cresset/nn/layers/normalization.h"
 

@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/normalization.h"
 #include "cresset/nn/utils/parametrize.h"
 #include "cresset/nn/layers/rnn.h"
-#include "cresset/nn/layers/tables.h"
+#include "cresset/nn/module/tables.h"
 
 namespace cresset::func {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "cresset/nn/utils/reparametrize.h"
-#include "cresset/nn/layers/tables.h"
+#include "cresset/nn/module/tables.h"
 #include "cresset/ops/namespaces.h"
 
 namespace cresset::nn::utils::parametrizations::detail {

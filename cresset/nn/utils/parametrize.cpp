@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "cresset/nn/layers/containers.h"
-#include "cresset/nn/layers/tables.h"
+#include "cresset/nn/module/containers.h"
+#include "cresset/nn/module/tables.h"
 
 namespace cresset::nn::utils::parametrize {
 

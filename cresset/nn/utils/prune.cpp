@@ -3,7 +3,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "cresset/nn/layers/tables.h"
+#include "cresset/nn/module/tables.h"
 
 namespace cresset::nn::utils::prune {
 

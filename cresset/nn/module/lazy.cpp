@@ -1,11 +1,11 @@
-#include "cresset/nn/layers/lazy.h"
+#include "cresset/nn/module/lazy.h"
 
 #include <ostream>
 #include <sstream>
 
 #include "cresset/core/uninitialized.h"
 #include "cresset/nn/module/archive_contents.h"
-#include "cresset/nn/layers/tables.h"
+#include "cresset/nn/module/tables.h"
 
 namespace cresset::nn {
 

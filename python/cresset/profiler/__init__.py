@@ -5,7 +5,7 @@
     tensor([1.])
 """
 
-from .autograd.profiler import record_function
+from ..autograd.profiler import record_function
 
 __all__ = ["record_function"]
 

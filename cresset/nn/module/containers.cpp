@@ -1,4 +1,4 @@
-#include "cresset/nn/layers/containers.h"
+#include "cresset/nn/module/containers.h"
 
 #include <ostream>
 
