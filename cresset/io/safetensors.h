@@ -6,7 +6,8 @@
 #include <unordered_map>
 
 #include "cresset/base/function_ref.h"
-#include "cresset/nn/module/module.h"
+#include "cresset/base/util/ordered_dict.h"
+#include "cresset/tensor.h"
 
 namespace cresset::io {
 
@@ -25,8 +26,6 @@ struct SafetensorsContent {
 CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata);
 // With the metadata that PyTorch's writers put into files: format = pt.
 CRESSET_API void save_safetensors(const NamedTensors& tensors, const std::string& path);
-// Parameters and buffers of a module by their full names; of one under several names the first is written, the metadata names the others.
-CRESSET_API void save_safetensors(const nn::Module& module, const std::string& path);
 // The same bytes to any sink.
 CRESSET_API void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, FunctionRef<void(const void*, size_t)> write);
 
@@ -37,8 +36,6 @@ CRESSET_API SafetensorsContent load_safetensors(const std::string& path, bool us
 CRESSET_API SafetensorsContent read_safetensors(const ByteSource& source, const std::string& name, bool use_mmap = false);
 // Of an index the file that each tensor is in. Errors: malformed JSON, files elsewhere than beside the index, names that appear twice.
 CRESSET_API std::vector<std::pair<std::string, std::string>> read_safetensors_index(const ByteSource& source, const std::string& name);
-// Copies the values into the parameters and buffers. Errors: names or shapes that differ; then the module is unchanged.
-CRESSET_API void load_safetensors(nn::Module& module, const std::string& path, bool strict = true);
 CRESSET_API SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name = "<memory>");
 
 }  // namespace cresset::io

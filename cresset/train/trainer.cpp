@@ -5,7 +5,7 @@
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/core/random/generator.h"
-#include "cresset/io/serialize.h"
+#include "cresset/nn/module/serialize.h"
 #include "cresset/nn/utils/utils.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast.h"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "cresset/cresset.h"
-#include "cresset/io/serialize.h"
+#include "cresset/nn/module/serialize.h"
 #include "tests/error_of.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cresset/nn/module/archive.h"
-#include "cresset/nn/module/ordered_dict.h"
+#include "cresset/base/util/ordered_dict.h"
 #include "cresset/tensor.h"
 
 namespace cresset {

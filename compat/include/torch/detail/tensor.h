@@ -15,7 +15,7 @@
 #include "cresset/dispatch/values/value.h"
 #include "cresset/nn/module/enum.h"
 #include "cresset/nn/module/expanding_array.h"
-#include "cresset/nn/module/ordered_dict.h"
+#include "cresset/base/util/ordered_dict.h"
 #include "cresset/ops/namespaces.h"
 #include "cresset/ops/layout/tensor_data.h"
 #include "cresset/sparse.h"

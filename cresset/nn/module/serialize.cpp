@@ -1,4 +1,4 @@
-#include "cresset/io/serialize.h"
+#include "cresset/nn/module/serialize.h"
 
 #include <algorithm>
 #include <cstdlib>
