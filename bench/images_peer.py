@@ -23,8 +23,9 @@ SHAPES = ((375, 500), (427, 640), (1200, 1600))
 
 
 def ours():
-    import cresset as torch
     from cresset.vision import io, transforms
+
+    import cresset as torch
 
     torch.set_num_threads(1)
     rest = transforms.Compose([transforms.Resize((SIZE, SIZE)), transforms.ConvertImageDtype(torch.float), transforms.Normalize(MEAN, STD)])

@@ -97,8 +97,9 @@ def main() -> None:
         import torch
     except ImportError:
         start_in_peer()
-    import cresset
     from ops_rows import rows
+
+    import cresset
 
     modules = [cresset, torch]
     for module in modules:

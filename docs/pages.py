@@ -48,7 +48,7 @@ def entry(module, name, thing):
     full = f"{module.__name__}.{name}"
     if inspect.isclass(thing):
         if thing is torch.Tensor:
-            return [f"See :doc:`Tensor <tensor>`.", ""]
+            return ["See :doc:`Tensor <tensor>`.", ""]
         return [f".. autoclass:: {full}", "   :members:", ""]
     if inspect.isfunction(thing):
         return [f".. autofunction:: {full}", ""]

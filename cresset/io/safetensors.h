@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "cresset/base/function_ref.h"
-#include "cresset/base/util/ordered_dict.h"
+#include "cresset/core/named_tensors.h"
 #include "cresset/tensor.h"
 
 namespace cresset::io {

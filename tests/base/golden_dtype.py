@@ -1,7 +1,6 @@
 """Writes golden_dtype.inc: type promotion and rounding as PyTorch does them. Usage: python golden_dtype.py > golden_dtype.inc"""
 
 import random
-import struct
 
 import torch
 

@@ -7,8 +7,9 @@ import sys
 import unittest
 import warnings
 
-import cresset as torch
 from cresset._core import absent as _absent
+
+import cresset as torch
 
 
 def names():

@@ -6,8 +6,9 @@ import sys
 import unittest
 from typing import Optional, Union
 
-import cresset as torch
 from cresset.torch_version import TorchVersion
+
+import cresset as torch
 
 
 class Annotations(unittest.TestCase):

@@ -5,8 +5,9 @@ import io
 import pickle
 import unittest
 
-import cresset as torch
 import numpy as np
+
+import cresset as torch
 
 
 class Lists(unittest.TestCase):
@@ -33,9 +34,9 @@ class Arrays(unittest.TestCase):
         self.assertEqual(np.array(torch.zeros(1, 2).expand(2, -1)).strides, (4, 8))
 
     def test_asarray_copies_arrays_without_dimensions(self):
-        for copy in (None, False):
+        for copied in (None, False):
             n = np.array(1.0)
-            torch.asarray(n, copy=copy).add_(1)
+            torch.asarray(n, copy=copied).add_(1)
             self.assertEqual(n, 1)
         with self.assertRaises(RuntimeError):
             torch.asarray(np.float64(1), copy=False)

@@ -6,8 +6,6 @@ import os
 import sys
 import unittest
 
-import cresset as torch
-from cresset import nn
 from cresset._subclasses import FakeTensorMode as SameMode
 from cresset._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -19,6 +17,9 @@ from cresset._subclasses.fake_tensor import (
     maybe_get_fake_mode,
     unset_fake_temporarily,
 )
+
+import cresset as torch
+from cresset import nn
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 

@@ -2,7 +2,6 @@
 
 import unittest
 
-import cresset as torch
 from cresset.func import (
     functional_call,
     grad,
@@ -16,6 +15,8 @@ from cresset.func import (
     stack_module_state,
     vjp,
 )
+
+import cresset as torch
 
 
 def vec(*values):

@@ -2,10 +2,10 @@
 
 import unittest
 
+import cresset.nn.functional as F
 import numpy as np
 
 import cresset as torch
-import cresset.nn.functional as F
 
 
 def close(test, tensor, expected, tolerance=1e-6):

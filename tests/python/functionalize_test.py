@@ -3,9 +3,10 @@
 import random
 import unittest
 
-import cresset as torch
 from cresset.func import functionalize, grad, jvp, vmap
 from cresset.utils._pytree import tree_leaves
+
+import cresset as torch
 
 X = torch.arange(8.0).view(4, 2)
 REMOVE = ("mutations", "mutations_and_views")

@@ -3,9 +3,10 @@
 import unittest
 import warnings
 
+from cresset.functorch.experimental import chunk_vmap
+
 import cresset as torch
 from cresset import functorch, nn
-from cresset.functorch.experimental import chunk_vmap
 
 
 class Modules(unittest.TestCase):

@@ -3,9 +3,9 @@
 import unittest
 
 import numpy
+from cresset.testing import assert_close, make_tensor
 
 import cresset as torch
-from cresset.testing import assert_close, make_tensor
 
 
 class DeviceTest(unittest.TestCase):

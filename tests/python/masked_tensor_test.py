@@ -3,8 +3,9 @@
 import copy
 import unittest
 
-import cresset as torch
 from cresset.masked import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+
+import cresset as torch
 
 DATA = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 MASK = torch.tensor([[True, False, True], [False, True, False]])

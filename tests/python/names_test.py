@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import _cresset
+
 import cresset as torch
 
 

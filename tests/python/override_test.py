@@ -6,6 +6,7 @@ import pickle
 import unittest
 
 import _cresset
+
 import cresset as torch
 
 

@@ -5,8 +5,9 @@ import signal
 import time
 import unittest
 
-import cresset as torch
 import cresset.multiprocessing as mp
+
+import cresset as torch
 
 
 def put(i, queue):

@@ -2,8 +2,9 @@
 
 import unittest
 
-import cresset as torch
 from cresset.quasirandom import SobolEngine
+
+import cresset as torch
 
 HIGH = [0, 1, 100, 5000, 21200]
 

@@ -11,8 +11,9 @@ import unittest
 import warnings
 import weakref
 
-import cresset as torch
 import cresset.multiprocessing as mp
+
+import cresset as torch
 
 
 class Mine(torch.UntypedStorage):

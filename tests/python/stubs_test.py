@@ -13,9 +13,10 @@ import unittest
 from pathlib import Path
 
 import _cresset
+from cresset._core import absent as _absent
+from cresset._core import paths as _paths
 
 import cresset as torch
-from cresset._core import absent as _absent, paths as _paths
 
 PYTHON = Path(_cresset.__file__).parent
 PACKAGE = Path(torch.__file__).parent

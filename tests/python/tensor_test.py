@@ -7,6 +7,7 @@ import unittest
 import weakref
 
 import _cresset
+
 import cresset as torch
 
 

@@ -14,7 +14,6 @@
 
 namespace cresset {
 
-template class OrderedDict<std::string, Tensor>;
 template class OrderedDict<std::string, std::shared_ptr<nn::Module>>;
 
 namespace nn {

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "cresset/nn/module/archive.h"
-#include "cresset/base/util/ordered_dict.h"
+#include "cresset/core/named_tensors.h"
 #include "cresset/tensor.h"
 
 namespace cresset {
-
-extern template class CRESSET_API OrderedDict<std::string, Tensor>;
 
 namespace nn {
 

@@ -131,7 +131,7 @@ def set_rng_state_all(new_states):
     >>> torch.cuda.set_rng_state_all([])
     """
     for state in new_states:
-        set_rng_state(state)
+        set_rng_state(state)  # noqa: F821 (made from the table below)
 
 
 def empty_cache():

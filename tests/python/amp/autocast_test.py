@@ -4,10 +4,11 @@ import threading
 import unittest
 import warnings
 
+from cresset.utils.checkpoint import checkpoint
+
 import cresset as torch
 from cresset import nn
 from cresset.nn import functional as F
-from cresset.utils.checkpoint import checkpoint
 
 BF16, HALF, SINGLE, DOUBLE = torch.bfloat16, torch.float16, torch.float32, torch.float64
 

@@ -2,8 +2,9 @@
 
 import unittest
 
-import cresset as torch
 import cresset.autograd.forward_ad as forward_ad
+
+import cresset as torch
 from cresset.autograd import gradcheck, gradgradcheck
 
 

@@ -4,8 +4,9 @@ import sys
 import unittest
 import warnings
 
-import cresset as torch
 from cresset.autograd.gradcheck import GradcheckError
+
+import cresset as torch
 
 matrices = sys.modules["cresset.autograd.gradcheck"]
 

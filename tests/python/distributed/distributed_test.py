@@ -8,8 +8,9 @@ import textwrap
 import time
 import unittest
 
-import cresset as torch
 import cresset.distributed as dist
+
+import cresset as torch
 
 HEAD = """
 import datetime, os, sys

@@ -3,8 +3,9 @@
 import datetime
 import sys
 
-import cresset as torch
 import cresset.distributed as dist
+
+import cresset as torch
 from cresset import nn
 
 

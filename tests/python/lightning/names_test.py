@@ -6,11 +6,12 @@ import sys
 import tempfile
 import unittest
 
+from cresset.utils.data import DataLoader, TensorDataset
+
 import cresset as torch
 from cresset import lightning as L
 from cresset import nn
 from cresset.nn import functional as F
-from cresset.utils.data import DataLoader, TensorDataset
 
 X = torch.linspace(-1, 1, 20).unsqueeze(1)
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}

@@ -6,12 +6,12 @@ import tempfile
 import unittest
 
 import numpy as np
+from cresset.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 import cresset as torch
 from cresset import lightning as L
 from cresset import nn, optim
 from cresset.nn import functional as F
-from cresset.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False, "num_sanity_val_steps": 0}
 

@@ -10,11 +10,12 @@ import tempfile
 import unittest
 from contextlib import redirect_stdout
 
+from cresset.utils.data import DataLoader, TensorDataset
+
 import cresset as torch
 from cresset import lightning as L
 from cresset import nn, optim
 from cresset.nn import functional as F
-from cresset.utils.data import DataLoader, TensorDataset
 
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
 X = torch.linspace(-1, 1, 20).unsqueeze(1)

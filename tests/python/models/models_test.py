@@ -9,10 +9,11 @@ import tarfile
 import unicodedata
 import unittest
 
+from cresset.vision.io import ImageReadMode, decode_jpeg, read_image
+
 import cresset as torch
 from cresset.io import load_torchscript, safetensors
 from cresset.nn import functional as F
-from cresset.vision.io import ImageReadMode, decode_jpeg, read_image
 
 from . import nets
 from .common import DATA, MODELS, needs_models, needs_torch, peer_nets, read_wav, to_peer

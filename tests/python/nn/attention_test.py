@@ -3,9 +3,11 @@
 import unittest
 import warnings
 
+from cresset.nn.attention import SDPBackend, bias, sdpa_kernel
+from cresset.nn.attention import flex_attention as flex
+
 import cresset as torch
 from cresset.nn import functional as F
-from cresset.nn.attention import SDPBackend, bias, flex_attention as flex, sdpa_kernel
 
 
 def waves(*shape):

@@ -4,10 +4,10 @@ import collections
 import unittest
 
 import numpy as np
+from cresset.func import grad, vmap
 from rows import floating, leaves, table, to_array, tree
 
 import cresset as torch
-from cresset.func import grad, vmap
 
 COUNTS = collections.Counter()
 REFUSED = {

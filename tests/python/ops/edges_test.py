@@ -4,9 +4,9 @@ import math
 import unittest
 
 import _cresset
+import cresset.nn.functional as F
 
 import cresset as torch
-import cresset.nn.functional as F
 from cresset.autograd import forward_ad
 
 nan, inf = math.nan, math.inf

@@ -3,8 +3,9 @@
 import math
 import unittest
 
-import cresset as torch
 from cresset.utils import _foreach_utils
+
+import cresset as torch
 
 UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid
            sign sin sinh sqrt tan tanh trunc""".split()

@@ -4,10 +4,11 @@ import copy
 import pickle
 import unittest
 
-import cresset as torch
 import cresset.nn.functional as F
-from cresset import nn
 from cresset.utils import mkldnn
+
+import cresset as torch
+from cresset import nn
 
 
 class Base(unittest.TestCase):

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-
 complex_number = complex  # the type, before a row of its name
 
 

@@ -15,9 +15,9 @@ import os
 
 import _cresset
 import numpy as np
+from samples import Conjugated, Format, Seed
 
 import cresset as torch
-from samples import Conjugated, Format, Seed
 
 SEED = 20
 OPTIONS = ("dtype", "layout", "device", "pin_memory")

@@ -9,12 +9,12 @@ import os
 import unittest
 
 import _cresset
+import mistakes
 import numpy as np
+from rows import SEED, Format, Seed, floating, leaves, seeded, table, to_array, to_copy, to_meta, to_tensor, tree
 
 import cresset as torch
-import mistakes
 from cresset.autograd import forward_ad
-from rows import SEED, Format, Seed, floating, leaves, seeded, table, to_array, to_copy, to_meta, to_tensor, tree
 
 try:
     import torch as peer

@@ -2,10 +2,11 @@
 
 import unittest
 
-import cresset as torch
 import cresset.nn.functional as F
 from cresset.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
 from cresset.utils._pytree import tree_leaves, tree_map
+
+import cresset as torch
 
 
 def looped(f, *batches, in_dims=None):

@@ -3,8 +3,9 @@
 import math
 import unittest
 
-import cresset as torch
 import numpy as np
+
+import cresset as torch
 
 optim = torch.optim
 STEPS = 50

@@ -6,11 +6,11 @@ import tempfile
 import unittest
 
 import _cresset
+from cresset.optim.swa_utils import SWALR
 
 import cresset as torch
 from cresset import optim
 from cresset.optim import lr_scheduler as schedules
-from cresset.optim.swa_utils import SWALR
 
 PROGRAM = os.path.join(os.path.dirname(_cresset.__file__), "..", "tests", "optim_test")  # of the same build
 

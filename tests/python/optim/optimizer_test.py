@@ -4,9 +4,10 @@ import copy
 import pickle
 import unittest
 
-import cresset as torch
 import numpy as np
 from cresset.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+import cresset as torch
 
 ALL = ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Rprop", "ASGD", "Adafactor"]
 STATE = {

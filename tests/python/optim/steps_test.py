@@ -2,8 +2,9 @@
 
 import unittest
 
-import cresset as torch
 import numpy as np
+
+import cresset as torch
 
 optim = torch.optim
 DENSE = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adadelta", "Rprop", "ASGD", "Adafactor"]

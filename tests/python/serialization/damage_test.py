@@ -7,7 +7,6 @@ import resource
 import unittest
 import warnings
 import zipfile
-from pathlib import Path
 
 import cresset as torch
 

@@ -12,10 +12,10 @@ import unittest
 import zipfile
 
 import numpy as np
-
-import cresset as torch
 from cresset.io.__main__ import main
 from cresset.io.inspect import inspect, report
+
+import cresset as torch
 
 from . import gguf_test, legacy_test
 from .checkpoint_test import DATA, replaced, written

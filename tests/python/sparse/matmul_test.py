@@ -4,8 +4,8 @@ import unittest
 
 import cresset as torch
 
-from .coo_test import A, B, Base
 from .compressed_test import LAYOUTS, pattern, to
+from .coo_test import A, B, Base
 
 
 class Products(Base):

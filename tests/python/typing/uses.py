@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from cresset.utils.data import DataLoader, Dataset, TensorDataset, nodes, random_split
+from cresset.utils.data.stateful_dataloader import StatefulDataLoader
+from cresset.utils.tensorboard import SummaryWriter
+
 import cresset as torch
 from cresset import Tensor, lightning, nn, vision
 from cresset.nn import functional as F
 from cresset.optim import lr_scheduler
-from cresset.utils.data import DataLoader, Dataset, TensorDataset, nodes, random_split
-from cresset.utils.data.stateful_dataloader import StatefulDataLoader
-from cresset.utils.tensorboard import SummaryWriter
 
 # Making tensors.
 a: Tensor = torch.ones(2, 3)

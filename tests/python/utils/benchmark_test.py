@@ -4,8 +4,9 @@ import pickle
 import random
 import unittest
 
-import cresset as torch
 from cresset.utils import benchmark as B
+
+import cresset as torch
 
 SPEC = B.TaskSpec("x + y", "x=1\ny=2", label="L", sub_label="S", description="D", env="E", num_threads=2)
 

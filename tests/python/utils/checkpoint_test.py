@@ -3,8 +3,6 @@
 import unittest
 from functools import partial
 
-import cresset as torch
-from cresset import nn
 from cresset.utils.checkpoint import (
     CheckpointError,
     CheckpointPolicy,
@@ -16,6 +14,9 @@ from cresset.utils.checkpoint import (
     set_checkpoint_early_stop,
     set_device_states,
 )
+
+import cresset as torch
+from cresset import nn
 
 
 def leaf(seed=0):

@@ -12,8 +12,9 @@ import time
 import unittest
 import warnings
 
-import cresset as torch
 import numpy as np
+
+import cresset as torch
 
 D = torch.utils.data
 POOLS = ({"multiprocessing_context": "fork"}, {"multiprocessing_context": "thread"})

@@ -8,11 +8,12 @@ import tempfile
 import unittest
 import warnings
 
-import cresset as torch
 from cresset.utils import data
 from cresset.utils.data import DataLoader, IterDataPipe, MapDataPipe, graph, graph_settings
 from cresset.utils.data.datapipes.iter import Concater, FileLister, FileOpener, IterableWrapper, Sampler, Shuffler
 from cresset.utils.data.datapipes.map import SequenceWrapper
+
+import cresset as torch
 
 
 def ten():

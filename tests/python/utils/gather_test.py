@@ -4,10 +4,11 @@ import collections
 import os
 import unittest
 
-import cresset as torch
 import numpy as np
 from cresset.utils.data._utils.gather import gatherer
 from cresset.utils.data._utils.worker import Fetcher
+
+import cresset as torch
 
 D = torch.utils.data
 WAYS = ({}, {"num_workers": 2, "multiprocessing_context": "fork"}, {"num_workers": 2, "multiprocessing_context": "thread"})

@@ -9,9 +9,10 @@ import time
 import unittest
 import warnings
 
-import cresset as torch
 from cresset.utils import data as D
 from cresset.utils.data import nodes
+
+import cresset as torch
 
 from .loader_state_test import Cursor, Walk
 

@@ -2,9 +2,10 @@
 
 import unittest
 
+from cresset.utils import summary
+
 import cresset as torch
 from cresset import nn
-from cresset.utils import summary
 
 
 class Counts(unittest.TestCase):

@@ -9,11 +9,11 @@ import unittest
 import zlib
 
 import numpy as np
+from cresset.utils.tensorboard import FileWriter, RecordWriter, SummaryWriter, summary
+from cresset.utils.tensorboard._records import crc32c
 
 import cresset as torch
 from cresset import nn
-from cresset.utils.tensorboard import FileWriter, RecordWriter, SummaryWriter, summary
-from cresset.utils.tensorboard._records import crc32c
 
 GOLDEN = {
     "scalar": "0a080a0161150000c03f",

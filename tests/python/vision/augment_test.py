@@ -3,8 +3,9 @@
 import importlib.util
 import unittest
 
-import cresset as torch
 from cresset.vision import transforms as T
+
+import cresset as torch
 
 F, B = T.functional, T.InterpolationMode.BILINEAR
 X = ((torch.arange(3 * 16 * 20) * 37) % 256).to(torch.uint8).reshape(3, 16, 20)

@@ -11,11 +11,11 @@ import unittest
 import zlib
 
 import numpy as np
+from cresset.utils.data._utils.gather import gatherer
+from cresset.vision import datasets, transforms, utils
 
 import cresset as torch
 from cresset import vision
-from cresset.utils.data._utils.gather import gatherer
-from cresset.vision import datasets, transforms, utils
 
 
 def pixels_of(data):

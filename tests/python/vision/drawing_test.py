@@ -4,8 +4,9 @@ import importlib.util
 import math
 import unittest
 
-import cresset as torch
 from cresset.vision import utils
+
+import cresset as torch
 
 
 class Drawing(unittest.TestCase):

@@ -14,10 +14,10 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-
-import cresset as torch
 from cresset.vision import io
 from cresset.vision.io import ImageReadMode
+
+import cresset as torch
 
 DATA = Path(__file__).resolve().parents[2] / "io" / "data"
 sys.path.append(str(DATA))

@@ -8,9 +8,10 @@ import sys
 import tempfile
 import unittest
 
+from cresset.vision import models
+
 import cresset as torch
 from cresset import nn
-from cresset.vision import models
 
 # Parameters, and entries of the state dict, of the files that torchvision publishes.
 PUBLISHED = {

@@ -6,9 +6,10 @@ import sys
 import unittest
 import zlib
 
-import cresset as torch
 from cresset.vision import transforms
 from cresset.vision.transforms import functional as F
+
+import cresset as torch
 
 SHAPES = (((19, 23), (7, 9)), ((19, 23), (40, 61)), ((19, 23), (19, 5)), ((19, 23), (6, 23)), ((3, 100), (3, 11)), ((1, 1), (4, 5)), ((5, 1), (2, 3)))
 # Of the results of PyTorch 2.13 for images of 1, 3, 4 and 2 channels.

@@ -3,9 +3,9 @@
 import unittest
 
 import numpy as np
+from cresset.vision import transforms as T
 
 import cresset as torch
-from cresset.vision import transforms as T
 
 F = T.functional
 X = (torch.arange(3 * 6 * 8) * 37 % 256).to(torch.uint8).reshape(3, 6, 8)
