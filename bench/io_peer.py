@@ -14,7 +14,16 @@ import os
 from peer import report
 from python_peer import Worker, interpreter
 
-ROWS = ("copy_256MiB", "save_256MiB", "load_256MiB", "load_256MiB_mmap", "load_1GiB_mmap", "load_1GiB_mmap_resident", "save_and_load_64_small", "save_and_load_64_small_in_memory")
+ROWS = (
+    "copy_256MiB",
+    "save_256MiB",
+    "load_256MiB",
+    "load_256MiB_mmap",
+    "load_1GiB_mmap",
+    "load_1GiB_mmap_resident",
+    "save_and_load_64_small",
+    "save_and_load_64_small_in_memory",
+)
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ def difference(ours: object, peers: object) -> str:
         if x.size == 0:
             continue
         if x.dtype.kind in "biu":
-            if (wrong := int((x != y).sum())):
+            if wrong := int((x != y).sum()):
                 return f"{wrong} of {x.size} whole numbers of result {i} differ"
             continue
         finite = np.isfinite(y)

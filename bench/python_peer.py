@@ -22,7 +22,9 @@ from peer import BUILD, ROOT, report, rows_of
 CALLS = ("numpy_add", "add", "linear4_grad", "mlp64_step_adamw", "lstm_b1", "lstm_b32", "lstm_b32_2layers_bidirectional")
 EXAMPLES = ("linear_regression", "mnist", "char_gpt", "vae", "names_lstm")
 # One matrix of 16, 128 and 512 rows; 1000 of 4, 200 of 16 and 32 of 64.
-LINALG = tuple(f"linalg_{op}_{shape}" for op in ("svd", "eigh", "solve", "cholesky", "qr", "inv", "det") for shape in ("16", "128", "512", "1000x4", "200x16", "32x64"))
+LINALG = tuple(
+    f"linalg_{op}_{shape}" for op in ("svd", "eigh", "solve", "cholesky", "qr", "inv", "det") for shape in ("16", "128", "512", "1000x4", "200x16", "32x64")
+)
 OPTIM = ("optim_100M_adamw_fused", "optim_100M_adamw_default",
          *(f"optim_mlp64_{kind}" for kind in ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "Adafactor", "RMSprop", "Rprop", "ASGD", "Muon", "LBFGS")))  # fmt: skip
 THREADED = (*EXAMPLES, *LINALG)

@@ -3,6 +3,6 @@
 
 #include "cresset/distributions/constraints.h"
 #include "cresset/distributions/distribution.h"
-#include "cresset/distributions/kl.h"
 #include "cresset/distributions/families.h"
+#include "cresset/distributions/kl.h"
 #include "cresset/distributions/transforms.h"

@@ -71,7 +71,14 @@ def module_page(module, seen):
     shown = module.__name__.replace("cresset", "torch", 1)
     parent, _, last = module.__name__.rpartition(".")
     hidden = parent and getattr(sys.modules[parent], last, module) is not module  # a function has taken the module's name
-    lines = [*title(shown), f".. py:module:: {module.__name__}", *(["   :no-index:"] if hidden else []), "", *restructured(inspect.cleandoc(module.__doc__ or "").split("\n")), ""]
+    lines = [
+        *title(shown),
+        f".. py:module:: {module.__name__}",
+        *(["   :no-index:"] if hidden else []),
+        "",
+        *restructured(inspect.cleandoc(module.__doc__ or "").split("\n")),
+        "",
+    ]
     for heading, wanted in (("Classes", inspect.isclass), ("Functions", lambda t: not inspect.isclass(t))):
         chosen = [(name, thing) for name, thing in own if wanted(thing)]
         if chosen:

@@ -19,7 +19,8 @@ class CommandLine {
     return add(name, placeholder, help, [&value](const char* given) { value = given; });
   }
   CommandLine& number(const char* name, long& value, long least, const char* help) {
-    return add(name, "N", help, [this, name, least, &value](const char* given) { value = static_cast<long>(checked(name, given, static_cast<double>(least))); });
+    return add(name, "N", help,
+               [this, name, least, &value](const char* given) { value = static_cast<long>(checked(name, given, static_cast<double>(least))); });
   }
   CommandLine& real(const char* name, double& value, double least, const char* help) {
     return add(name, "X", help, [this, name, least, &value](const char* given) { value = checked(name, given, least); });
@@ -33,12 +34,9 @@ class CommandLine {
       for (const Option& one : options_)
         if (one.name == given) option = &one;
       if (!option) mistake("unknown option " + given);
-      if (option->placeholder.empty())
-        option->take(nullptr);
-      else if (i + 1 == argc)
-        mistake(given + " expects a value");
-      else
-        option->take(argv[++i]);
+      if (option->placeholder.empty()) option->take(nullptr);
+      else if (i + 1 == argc) mistake(given + " expects a value");
+      else option->take(argv[++i]);
     }
   }
 

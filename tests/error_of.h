@@ -8,13 +8,10 @@
 namespace cresset {
 
 // The text of the error that `f` raises, or "no error".
-template <class E = Error, class F>
-std::string error_of(F&& f) {
+template <class E = Error, class F> std::string error_of(F&& f) {
   try {
     f();
-  } catch (const E& e) {
-    return e.what();
-  }
+  } catch (const E& e) { return e.what(); }
   return "no error";
 }
 

@@ -10,8 +10,23 @@ from collections import Counter
 from pathlib import Path
 
 # Top to bottom; rooms on one line may not include each other either.
-ROOMS = [["base"], ["core"], ["dispatch"], ["kernels"], ["ops"], ["autograd"], ["transform"], ["profile"], ["io"], ["graph"], ["quant"],
-         ["nn", "optim", "data", "distributions"], ["dist"], ["train"], ["serve", "small"]]
+ROOMS = [
+    ["base"],
+    ["core"],
+    ["dispatch"],
+    ["kernels"],
+    ["ops"],
+    ["autograd"],
+    ["transform"],
+    ["profile"],
+    ["io"],
+    ["graph"],
+    ["quant"],
+    ["nn", "optim", "data", "distributions"],
+    ["dist"],
+    ["train"],
+    ["serve", "small"],
+]
 # kernels know bytes and strides, never a tensor.
 FORBIDDEN = {"kernels": {"core", "dispatch"}}
 # optim and data may look at modules.
@@ -141,7 +156,11 @@ def crowded(root: Path) -> list[str]:
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True)
     paths = [root / line for line in listed.stdout.splitlines()] or [p for p in root.rglob("*") if "build" not in p.parts]
     files = Counter(str(p.parent.relative_to(root)) for p in paths if p.is_file() and p.name != "README.md")
-    return [f"{folder}: {n} files, expected at most {MAX_FILES}; sort them into folders by subject" for folder, n in files.items() if n > MAX_FILES and folder not in CROWDED]
+    return [
+        f"{folder}: {n} files, expected at most {MAX_FILES}; sort them into folders by subject"
+        for folder, n in files.items()
+        if n > MAX_FILES and folder not in CROWDED
+    ]
 
 
 def main() -> int:

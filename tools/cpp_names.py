@@ -71,7 +71,14 @@ for _name in ("AvgPool", "ConstantPad", "LPPool", "MaxPool", "MaxUnpool", "Refle
 for _name in ("AdaptiveAvgPool", "AdaptiveMaxPool"):
     ARGUMENTS[f"nn.{_name}Impl"] = f"<2, torch::ExpandingArrayWithOptionalElem<2>, torch::nn::{_name}2dImpl>"
     ARGUMENTS[f"nn.{_name}Options"] = "<torch::ExpandingArrayWithOptionalElem<2>>"
-for _name in ("nn.Conv", "nn.ConvTranspose", "nn.FractionalMaxPool", "nn.functional.ConvFunc", "nn.functional.ConvTransposeFunc", "nn.functional.MaxUnpoolFunc"):
+for _name in (
+    "nn.Conv",
+    "nn.ConvTranspose",
+    "nn.FractionalMaxPool",
+    "nn.functional.ConvFunc",
+    "nn.functional.ConvTransposeFunc",
+    "nn.functional.MaxUnpoolFunc",
+):
     ARGUMENTS[f"{_name}Options"] = "<2>"
 
 PREAMBLE = """#include <torch/torch.h>

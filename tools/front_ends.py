@@ -34,6 +34,7 @@ HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd
            "cresset/nn/layers/attention.h", "cresset/nn/more.h", "cresset/nn/layers/products.h", "cresset/transform/functionalize.h", "cresset/transform/recompute.h",
            "cresset/transform/vmap.h")  # fmt: skip
 
+
 class Name:
     """A public name of the package: where it stands, its C++ name (empty: none), why there is none, and a test that calls it."""
 
@@ -208,7 +209,9 @@ def main() -> int:
     find_tests(names)
     faults = [f"{n.full}: in Python only, and tools/front_ends.toml gives no reason" for n in names if not n.cpp and not n.reason]
     faults += [f"{pattern}: tools/front_ends.toml gives a reason, but no such name is in Python only" for pattern in idle]
-    faults += [f"{name}: in C++ only, and tools/front_ends.toml gives no reason" for name in in_cpp_only(names, data["rooms"], data["only_cpp"], data["modules"])]
+    faults += [
+        f"{name}: in C++ only, and tools/front_ends.toml gives no reason" for name in in_cpp_only(names, data["rooms"], data["only_cpp"], data["modules"])
+    ]
     faults += [f"{n.full}: no test calls it" for n in names if not n.test]
     known = {n.full for n in names}
     faults += [f"{name}: tools/front_ends.toml spells it, but the package has no such name" for name in data["spelled"] if name not in known]

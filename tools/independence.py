@@ -269,7 +269,11 @@ def report_texts(found, known, show):
 
 
 def write(table, found):
-    lines = ["# Today's figures above the limits of tools/independence.py, written by its --write: they may only fall.", "", "[statements]  # percent of a file"]
+    lines = [
+        "# Today's figures above the limits of tools/independence.py, written by its --write: they may only fall.",
+        "",
+        "[statements]  # percent of a file",
+    ]
     lines += [f'"{path}" = {100 * share:.1f}' for path, (share, equal, *_) in table.items() if equal > MIN_EQUAL and share > LIMIT]
     lines += ["", "[texts]  # of a file"]
     lines += [f'"{path}" = {count}' for path, count in sorted(Counter(path for path, _, _ in found).items())]

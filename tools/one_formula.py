@@ -56,7 +56,30 @@ class Rows:
                     self.arithmetic.update((name, name.rstrip("_") + "_"))
                 if path.stem != "optim":  # whose numbers may be tensors
                     self.tensors.update(re.findall(r"Tensor(?:\(\w+!?\))?\??\s(\w+)", arguments.split("->")[0]))
-        self.tensors -= {"p", "n", "size", "dim", "sizes", "steps", "step", "self", "data", "state", "lr", "q", "other", "start", "end", "min", "max", "length", "lengths", "repeats", "std", "index"}
+        self.tensors -= {
+            "p",
+            "n",
+            "size",
+            "dim",
+            "sizes",
+            "steps",
+            "step",
+            "self",
+            "data",
+            "state",
+            "lr",
+            "q",
+            "other",
+            "start",
+            "end",
+            "min",
+            "max",
+            "length",
+            "lengths",
+            "repeats",
+            "std",
+            "index",
+        }
 
 
 class Function(ast.NodeVisitor):
@@ -255,10 +278,14 @@ def check(found: dict[str, list[Found]], listed: dict) -> list[str]:
                 left.append(f)
         allowed = listed["remaining"][language]
         if len(left) > allowed:
-            wrong.append(f"{language}: {len(left)} functions compute on tensors outside of rows, {allowed} are listed; make a row of it, or give a reason in tools/one_formula.toml")
+            wrong.append(
+                f"{language}: {len(left)} functions compute on tensors outside of rows, {allowed} are listed; make a row of it, or give a reason in tools/one_formula.toml"
+            )
             wrong += [f"  {f.name}: {' '.join(f.steps)}" for f in left]
         elif len(left) < allowed:
-            wrong.append(f"{language}: {len(left)} functions are left that compute on tensors outside of rows; write that down in tools/one_formula.toml, which says {allowed}")
+            wrong.append(
+                f"{language}: {len(left)} functions are left that compute on tensors outside of rows; write that down in tools/one_formula.toml, which says {allowed}"
+            )
     return wrong + [f"tools/one_formula.toml: {pattern!r} names no function that computes on tensors" for pattern in reasons if pattern not in used]
 
 
@@ -272,7 +299,11 @@ def main() -> int:
             print(f.name, "|", " ".join(f.steps), "|", reason)
         return 0
     wrong = check(found, listed)
-    print("\n".join(wrong) if wrong else "one formula: outside of rows {cpp} functions of C++ and {python} of Python compute on tensors".format(**listed["remaining"]))
+    print(
+        "\n".join(wrong)
+        if wrong
+        else "one formula: outside of rows {cpp} functions of C++ and {python} of Python compute on tensors".format(**listed["remaining"])
+    )
     return 1 if wrong else 0
 
 

@@ -71,15 +71,15 @@ def read_fuzz(data):
         row = Check(name)
         row.passed, row.total, row.missing = counts["passed"], counts["total"], counts.get("missing", 0)
         rows.append(row)
-    failures = [(case, content["status"], content["note"]) for case, content in data["cases"].items()
-                if content["status"] in ("fail", "error", "crash", "timeout")]
+    failures = [
+        (case, content["status"], content["note"]) for case, content in data["cases"].items() if content["status"] in ("fail", "error", "crash", "timeout")
+    ]
     return rows, failures
 
 
 def read_api(data):
     rows = []
-    for name, passed, total in (("names", "found", "names"), ("members", "members_found", "members"),
-                                ("signatures", "compatible", "comparable")):
+    for name, passed, total in (("names", "found", "names"), ("members", "members_found", "members"), ("signatures", "compatible", "comparable")):
         row = Check(name)
         for space in data["namespaces"].values():
             row.passed += space[passed]
@@ -99,8 +99,7 @@ def run_tool(tool, options, folder):
     """Runs one comparison; returns its data, or exits when it does not end as it should."""
     output = folder / f"{tool}.json"
     output.unlink(missing_ok=True)
-    command = [sys.executable, str(options.suite / f"{tool}_parity.py"), "--module", "cresset", "--path", str(options.path),
-               "--json", str(output)]
+    command = [sys.executable, str(options.suite / f"{tool}_parity.py"), "--module", "cresset", "--path", str(options.path), "--json", str(output)]
     if options.full:
         command += FULL.get(tool, [])
     elif tool != "api":
@@ -124,18 +123,22 @@ def below_floors(tool, rows, floors):
     unknown = floors.keys() - reached.keys()
     if unknown:
         sys.exit(f"parity: {FLOORS.name} names {', '.join(sorted(unknown))}, which {tool}_parity.py does not report")
-    return [f"parity: {tool} {name} reaches {reached[name]:.1f} %, expected at least {floor} %"
-            for name, floor in floors.items() if reached[name] < floor]
+    return [f"parity: {tool} {name} reaches {reached[name]:.1f} %, expected at least {floor} %" for name, floor in floors.items() if reached[name] < floor]
 
 
 def markdown(results, options):
     run = "complete run" if options.full else "quick run"
-    lines = [BEGIN, "", f"PyTorch 2.13 on a CPU, {run} (`scripts/parity{' --full' if options.full else ''}`). "
-             "*Missing* cases ask for a name that is not there; the last column is without them.", "",
-             "| comparison | passed | of | % | missing | % of what is there |", "|---|--:|--:|--:|--:|--:|"]
+    lines = [
+        BEGIN,
+        "",
+        f"PyTorch 2.13 on a CPU, {run} (`scripts/parity{' --full' if options.full else ''}`). "
+        "*Missing* cases ask for a name that is not there; the last column is without them.",
+        "",
+        "| comparison | passed | of | % | missing | % of what is there |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
     for tool, (rows, _) in results.items():
-        lines += [f"| {TOOLS[tool]}: {row.name} | {row.passed} | {row.total} | {row.percent:.1f} | {row.missing} | {row.percent_of_present} |"
-                  for row in rows]
+        lines += [f"| {TOOLS[tool]}: {row.name} | {row.passed} | {row.total} | {row.percent:.1f} | {row.missing} | {row.percent_of_present} |" for row in rows]
     lines += ["", "### Names that differ", ""]
     for tool, (_, failures) in results.items():
         if not failures:
@@ -171,8 +174,11 @@ def write_report(results, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/parity", description=__doc__.split("\n")[0],
-                                     epilog="Further options go to the tools, with --tool to one of them: --list-failing, --list-missing, --op REGEX, --family NAME.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/parity",
+        description=__doc__.split("\n")[0],
+        epilog="Further options go to the tools, with --tool to one of them: --list-failing, --list-missing, --op REGEX, --family NAME.",
+    )
     parser.add_argument("--full", action="store_true", help="all samples and data types (minutes); without it a quick choice (a minute)")
     parser.add_argument("--tool", choices=TOOLS, action="append", help="only this comparison (repeatable)")
     parser.add_argument("--seed", type=int, help="another seed of the random programs")

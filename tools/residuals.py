@@ -103,24 +103,60 @@ class Tensors:
         result = f(*(self.module.from_numpy(x) for x in arrays), **options)
         return [t.resolve_conj().numpy() for t in result] if isinstance(result, tuple) else result.resolve_conj().numpy()
 
-    def cholesky(self, a, **options): return self("linalg.cholesky", a, **options)
-    def cholesky_solve(self, b, factor): return self("cholesky_solve", b, factor)
-    def lu(self, a): return self("linalg.lu", a)
-    def qr(self, a, mode): return self("linalg.qr", a, mode=mode)
-    def svd(self, a): return self("linalg.svd", a, full_matrices=True)
-    def svdvals(self, a): return self("linalg.svdvals", a)
-    def eigh(self, a, triangle): return self("linalg.eigh", a, UPLO=triangle)
-    def eigvalsh(self, a): return self("linalg.eigvalsh", a)
-    def eig(self, a): return self("linalg.eig", a)
-    def solve(self, a, b): return self("linalg.solve", a, b)
-    def inv(self, a): return self("linalg.inv", a)
-    def lstsq(self, a, b, driver="gelsy"): return self("linalg.lstsq", a, b, driver=driver)[0]
-    def pinv(self, a): return self("linalg.pinv", a)
-    def ldl(self, a, hermitian): return self("linalg.ldl_factor_ex", a, hermitian=hermitian)[:2]
-    def ldl_solve(self, factor, pivots, b, hermitian): return self("linalg.ldl_solve", factor, pivots, b, hermitian=hermitian)
-    def matrix_exp(self, a): return self("linalg.matrix_exp", a)
-    def solve_triangular(self, a, b, **options): return self("linalg.solve_triangular", a, b, **options)
-    def reflections(self, a): return self("geqrf", a)
+    def cholesky(self, a, **options):
+        return self("linalg.cholesky", a, **options)
+
+    def cholesky_solve(self, b, factor):
+        return self("cholesky_solve", b, factor)
+
+    def lu(self, a):
+        return self("linalg.lu", a)
+
+    def qr(self, a, mode):
+        return self("linalg.qr", a, mode=mode)
+
+    def svd(self, a):
+        return self("linalg.svd", a, full_matrices=True)
+
+    def svdvals(self, a):
+        return self("linalg.svdvals", a)
+
+    def eigh(self, a, triangle):
+        return self("linalg.eigh", a, UPLO=triangle)
+
+    def eigvalsh(self, a):
+        return self("linalg.eigvalsh", a)
+
+    def eig(self, a):
+        return self("linalg.eig", a)
+
+    def solve(self, a, b):
+        return self("linalg.solve", a, b)
+
+    def inv(self, a):
+        return self("linalg.inv", a)
+
+    def lstsq(self, a, b, driver="gelsy"):
+        return self("linalg.lstsq", a, b, driver=driver)[0]
+
+    def pinv(self, a):
+        return self("linalg.pinv", a)
+
+    def ldl(self, a, hermitian):
+        return self("linalg.ldl_factor_ex", a, hermitian=hermitian)[:2]
+
+    def ldl_solve(self, factor, pivots, b, hermitian):
+        return self("linalg.ldl_solve", factor, pivots, b, hermitian=hermitian)
+
+    def matrix_exp(self, a):
+        return self("linalg.matrix_exp", a)
+
+    def solve_triangular(self, a, b, **options):
+        return self("linalg.solve_triangular", a, b, **options)
+
+    def reflections(self, a):
+        return self("geqrf", a)
+
     def product(self, a, tau): return self("linalg.householder_product", a, tau)  # fmt: skip
 
 
@@ -129,16 +165,36 @@ class Arrays:
 
     name = "NumPy"
 
-    def cholesky(self, a): return np.linalg.cholesky(a)
-    def qr(self, a, mode): return each(lambda x: np.linalg.qr(x, mode), a)
-    def svd(self, a): return np.linalg.svd(a)
-    def svdvals(self, a): return np.linalg.svd(a, compute_uv=False)
-    def eigh(self, a, triangle): return np.linalg.eigh(a, triangle)
-    def eigvalsh(self, a): return np.linalg.eigvalsh(a)
-    def eig(self, a): return np.linalg.eig(a)
-    def solve(self, a, b): return np.linalg.solve(a, b)
-    def inv(self, a): return np.linalg.inv(a)
-    def pinv(self, a): return np.linalg.pinv(a, np.finfo(a.dtype).eps * max(a.shape[-2:]))
+    def cholesky(self, a):
+        return np.linalg.cholesky(a)
+
+    def qr(self, a, mode):
+        return each(lambda x: np.linalg.qr(x, mode), a)
+
+    def svd(self, a):
+        return np.linalg.svd(a)
+
+    def svdvals(self, a):
+        return np.linalg.svd(a, compute_uv=False)
+
+    def eigh(self, a, triangle):
+        return np.linalg.eigh(a, triangle)
+
+    def eigvalsh(self, a):
+        return np.linalg.eigvalsh(a)
+
+    def eig(self, a):
+        return np.linalg.eig(a)
+
+    def solve(self, a, b):
+        return np.linalg.solve(a, b)
+
+    def inv(self, a):
+        return np.linalg.inv(a)
+
+    def pinv(self, a):
+        return np.linalg.pinv(a, np.finfo(a.dtype).eps * max(a.shape[-2:]))
+
     def lstsq(self, a, b): return each(lambda x, y: np.linalg.lstsq(x, y, np.finfo(x.dtype).eps * max(x.shape))[:1], a, b)[0]  # fmt: skip
 
 

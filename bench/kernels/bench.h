@@ -19,8 +19,7 @@ inline double cpu_seconds() {
 }
 
 // Seconds per call: the minimum over groups of calls that last about 2 ms each, within `budget` seconds.
-template <class F>
-double seconds_per_call(F&& f, double budget = 0.3) {
+template <class F> double seconds_per_call(F&& f, double budget = 0.3) {
   f();
   double t = cpu_seconds();
   f();

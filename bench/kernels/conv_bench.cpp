@@ -77,10 +77,8 @@ void run(const char* prefix, ScalarType dtype, const Shape& s) {
   auto b = convert(random_floats(s.out, 4)), gx = x, gw = w, gy = y, gb = b;
   const double flops = 2.0 * static_cast<double>(outputs * s.in / s.groups * s.kernel * s.kernel);
   report(prefix, s, "fwd", flops, seconds_per_call([&] { kernels::conv_forward(dtype, p, x.data(), w.data(), b.data(), y.data()); }));
-  report(prefix, s, "bwd_input", flops,
-         seconds_per_call([&] { kernels::conv_backward_input(dtype, p, gy.data(), w.data(), nullptr, gx.data()); }));
-  report(prefix, s, "bwd_weight", flops,
-         seconds_per_call([&] { kernels::conv_backward_weight(dtype, p, x.data(), gy.data(), gw.data(), gb.data()); }));
+  report(prefix, s, "bwd_input", flops, seconds_per_call([&] { kernels::conv_backward_input(dtype, p, gy.data(), w.data(), nullptr, gx.data()); }));
+  report(prefix, s, "bwd_weight", flops, seconds_per_call([&] { kernels::conv_backward_weight(dtype, p, x.data(), gy.data(), gw.data(), gb.data()); }));
 }
 
 }  // namespace

@@ -12,12 +12,12 @@ using namespace cresset::kernels;
 
 namespace {
 
-template <class T>
-void time_rows(const char* type, int64_t rows, int64_t n, int64_t dim = 1) {
+template <class T> void time_rows(const char* type, int64_t rows, int64_t n, int64_t dim = 1) {
   constexpr ScalarType real = sizeof(T) == 4 ? kFloat : kDouble, complex = sizeof(T) == 4 ? kComplexFloat : kComplexDouble;
   std::vector<T> x(static_cast<size_t>(2 * rows * n)), y(static_cast<size_t>(2 * rows * (n + 1)));
   for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<T>(i * 7919 % 1000) / 1000 - T(0.5);
-  const DimVector sizes{rows, n}, strides = dim == 1 ? DimVector{n, 1} : DimVector{1, rows}, packed{n, 1}, half_sizes{rows, n / 2 + 1}, half_strides{n / 2 + 1, 1};
+  const DimVector sizes{rows, n}, strides = dim == 1 ? DimVector{n, 1} : DimVector{1, rows}, packed{n, 1}, half_sizes{rows, n / 2 + 1},
+                                  half_strides{n / 2 + 1, 1};
   const std::string where = std::string(type) + (dim == 1 ? " " : " columns ") + std::to_string(rows) + "x" + std::to_string(n);
   const auto time = [&](const char* op, auto f) {
     const std::string name = std::string(op) + " " + where;

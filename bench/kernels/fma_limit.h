@@ -10,8 +10,16 @@ typedef float Vec __attribute__((vector_size(64)));
 [[gnu::noinline]] inline float fma_loop(long n, Vec b, Vec c) {
   Vec a0{}, a1{}, a2{}, a3{}, a4{}, a5{}, a6{}, a7{}, a8{}, a9{};
   for (long i = 0; i < n; i++) {
-    a0 = a0 * b + c; a1 = a1 * b + c; a2 = a2 * b + c; a3 = a3 * b + c; a4 = a4 * b + c;
-    a5 = a5 * b + c; a6 = a6 * b + c; a7 = a7 * b + c; a8 = a8 * b + c; a9 = a9 * b + c;
+    a0 = a0 * b + c;
+    a1 = a1 * b + c;
+    a2 = a2 * b + c;
+    a3 = a3 * b + c;
+    a4 = a4 * b + c;
+    a5 = a5 * b + c;
+    a6 = a6 * b + c;
+    a7 = a7 * b + c;
+    a8 = a8 * b + c;
+    a9 = a9 * b + c;
     asm volatile("" : "+v"(a0), "+v"(a1), "+v"(a2), "+v"(a3), "+v"(a4), "+v"(a5), "+v"(a6), "+v"(a7), "+v"(a8), "+v"(a9));
   }
   const Vec s = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;

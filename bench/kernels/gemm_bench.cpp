@@ -55,8 +55,8 @@ void run(const char* prefix, ScalarType dtype, const Shape& s, const void* a, co
   if (!wanted(name)) return;
   const Scalar one = 1, zero = 0;
   const double t = seconds_per_call([&] {
-    kernels::gemm_batched(dtype, s.trans_a, s.trans_b, s.m, s.n, s.k, one, a, s.trans_a ? s.m : s.k, s.m * s.k, b, s.trans_b ? s.k : s.n,
-                          s.n * s.k, zero, c, s.n, s.m * s.n, s.batch);
+    kernels::gemm_batched(dtype, s.trans_a, s.trans_b, s.m, s.n, s.k, one, a, s.trans_a ? s.m : s.k, s.m * s.k, b, s.trans_b ? s.k : s.n, s.n * s.k, zero, c,
+                          s.n, s.m * s.n, s.batch);
   });
   row(name, t * 1e6, "us");
   std::strcat(name, ".flop");

@@ -16,8 +16,7 @@ std::vector<int64_t> random_index(int64_t n, int64_t size) {
   return v;
 }
 
-template <class T>
-struct Tensor {
+template <class T> struct Tensor {
   std::vector<T> values;
   DimVector sizes, strides;
   Tensor(std::initializer_list<int64_t> shape) : sizes(shape), strides(contiguous_strides(sizes)) {
@@ -35,13 +34,11 @@ Tensor<float> random_tensor(std::initializer_list<int64_t> shape) {
   return t;
 }
 
-template <class F>
-void time_ms(const char* name, F f) {
+template <class F> void time_ms(const char* name, F f) {
   if (bench::wanted(name)) bench::row(name, bench::seconds_per_call(f) * 1e3, "ms");
 }
 
-template <class F>
-void time_gbs(const char* name, double bytes, F f) {
+template <class F> void time_gbs(const char* name, double bytes, F f) {
   if (bench::wanted(name)) bench::row(name, bytes / bench::seconds_per_call(f) * 1e-9, "GB/s");
 }
 

@@ -20,8 +20,7 @@ struct Tensor {
   Strided view() const { return Strided(values.data(), kFloat, sizes, strides); }
 };
 
-template <class F>
-void time_us(const char* name, F f) {
+template <class F> void time_us(const char* name, F f) {
   if (bench::wanted(name)) bench::row(name, bench::seconds_per_call(f) * 1e6, "us");
 }
 

@@ -11,8 +11,7 @@ using namespace cresset::kernels;
 
 namespace {
 
-template <class F>
-void rate(const char* name, double bytes, F f) {
+template <class F> void rate(const char* name, double bytes, F f) {
   if (wanted(name)) row(name, bytes / seconds_per_call(f) * 1e-9, "GB/s");
 }
 
@@ -26,7 +25,8 @@ int main(int argc, char** argv) {
   const auto size = static_cast<size_t>(rows * cols);
   const std::vector<float> in = random_floats(size), grad = random_floats(size, 2), weights = random_floats(size, 3);
   std::vector<float> out(size), back(size), means(4096), roots(4096, 1), dw(4096), db(4096);
-  const char *x = reinterpret_cast<const char*>(in.data()), *dy = reinterpret_cast<const char*>(grad.data()), *w = reinterpret_cast<const char*>(weights.data());
+  const char *x = reinterpret_cast<const char*>(in.data()), *dy = reinterpret_cast<const char*>(grad.data()),
+             *w = reinterpret_cast<const char*>(weights.data());
   char *y = reinterpret_cast<char*>(out.data()), *dx = reinterpret_cast<char*>(back.data()), *m = reinterpret_cast<char*>(means.data()),
        *s = reinterpret_cast<char*>(roots.data()), *gw = reinterpret_cast<char*>(dw.data()), *gb = reinterpret_cast<char*>(db.data());
   const NormDtypes t;

@@ -24,8 +24,7 @@ PoolShape square(int64_t planes, int64_t in, int64_t kernel, int64_t stride, int
   return s;
 }
 
-template <class F>
-void time(const char* name, F f) {
+template <class F> void time(const char* name, F f) {
   if (wanted(name)) row(name, seconds_per_call(f) * 1e3, "ms");
 }
 

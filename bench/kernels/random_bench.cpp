@@ -14,8 +14,7 @@ constexpr int64_t kMany = 1 << 20;
 RandomState state(1);
 std::vector<double> out(kMany), noise(kMany), input(kMany);
 
-template <class F>
-void measure(const char* name, F&& f) {
+template <class F> void measure(const char* name, F&& f) {
   if (wanted(name)) row(name, seconds_per_call(f) * 1e3, "ms");
 }
 
@@ -57,6 +56,5 @@ int main(int argc, char** argv) {
   std::vector<int64_t> picks(1000);
   measure("multinomial_10k_1000_replacement",
           [&] { kernels::multinomial(state, picks.data(), input.data(), ScalarType::Float, 1, 10000, 10000, 1, 1000, true); });
-  measure("multinomial_10k_1",
-          [&] { kernels::multinomial(state, picks.data(), input.data(), ScalarType::Float, 1, 10000, 10000, 1, 1, false); });
+  measure("multinomial_10k_1", [&] { kernels::multinomial(state, picks.data(), input.data(), ScalarType::Float, 1, 10000, 10000, 1, 1, false); });
 }

@@ -11,8 +11,7 @@ using kernels::ReduceOp;
 
 namespace {
 
-template <class F>
-void rate(const char* name, double bytes, F f) {
+template <class F> void rate(const char* name, double bytes, F f) {
   if (wanted(name)) row(name, bytes / seconds_per_call(f) * 1e-9, "GB/s");
 }
 
@@ -66,7 +65,7 @@ int main(int argc, char** argv) {
   }
 
   const int64_t n[] = {1 << 20}, s1[] = {1}, s2[] = {2}, s4[] = {4}, s8[] = {8};
-  const auto flat = [&](const char* name, ReduceOp op, ScalarType from, ScalarType to, const int64_t (&stride)[1]) {
+  const auto flat = [&](const char* name, ReduceOp op, ScalarType from, ScalarType to, const int64_t(&stride)[1]) {
     const kernels::ReduceArgs args{p, q, from, to, n, stride, 1, s8, {}};
     rate(name, static_cast<double>(stride[0]) * (1 << 20), [&] { kernels::reduce(op, args); });
   };

@@ -9,19 +9,17 @@ using namespace cresset::kernels;
 
 namespace {
 
-template <class F>
-void time_ms(const char* name, F f) {
+template <class F> void time_ms(const char* name, F f) {
   if (bench::wanted(name)) bench::row(name, bench::seconds_per_call(f) * 1e3, "ms");
 }
 
-template <class T>
-void time_sort(const char* name, const std::vector<T>& x, std::initializer_list<int64_t> shape, int64_t dim, bool descending = false) {
+template <class T> void time_sort(const char* name, const std::vector<T>& x, std::initializer_list<int64_t> shape, int64_t dim, bool descending = false) {
   std::vector<T> values(x.size());
   std::vector<int64_t> indices(x.size());
   const DimVector sizes(shape), strides = contiguous_strides(sizes);
   time_ms(name, [&] {
-    sort(Strided(values.data(), dtype_of<T>, sizes, strides), Strided(indices.data(), kLong, sizes, strides),
-         Strided(x.data(), dtype_of<T>, sizes, strides), dim, descending);
+    sort(Strided(values.data(), dtype_of<T>, sizes, strides), Strided(indices.data(), kLong, sizes, strides), Strided(x.data(), dtype_of<T>, sizes, strides),
+         dim, descending);
   });
 }
 
@@ -73,12 +71,9 @@ int main(int argc, char** argv) {
   std::vector<int64_t> place(1), counts(kN), inverse(kN), found(kN);
   std::vector<int64_t> distinct(kN);
   const DimVector one{1}, n{kN}, hundred{100};
-  time_ms("median 1M", [&] {
-    median(Strided(value.data(), kFloat, one, one), Strided(place.data(), kLong, one, one), Strided(floats.data(), kFloat, n, one), 0, false);
-  });
-  time_ms("unique 1M int64 below 1000", [&] {
-    unique(distinct.data(), inverse.data(), counts.data(), Strided(narrow.data(), kLong, n, one));
-  });
+  time_ms("median 1M",
+          [&] { median(Strided(value.data(), kFloat, one, one), Strided(place.data(), kLong, one, one), Strided(floats.data(), kFloat, n, one), 0, false); });
+  time_ms("unique 1M int64 below 1000", [&] { unique(distinct.data(), inverse.data(), counts.data(), Strided(narrow.data(), kLong, n, one)); });
   std::vector<float> edges(100);
   for (size_t i = 0; i < 100; i++) edges[i] = static_cast<float>(i) * 0.01f - 0.5f;
   time_ms("bucketize 1M into 100", [&] {

@@ -44,7 +44,8 @@ int main(int argc, char**) {
       {"loop", [] {}},
       {"empty", [&] { torch::Tensor z = torch::empty({1}); }},
       {"add", [&] { torch::Tensor z = x + y; }},
-      {"add_inference", [&] {
+      {"add_inference",
+       [&] {
          torch::InferenceMode guard;
          torch::Tensor z = plain_x + plain_y;
        }},
@@ -60,12 +61,14 @@ int main(int argc, char**) {
       {"softmax", [&] { torch::Tensor z = torch::softmax(x, 0); }},
       {"add_grad", [&] { torch::Tensor z = leaf + y; }},
       {"add_grad_backward", [&] { (leaf + y).backward(); }},
-      {"linear4_no_grad", [&] {
+      {"linear4_no_grad",
+       [&] {
          torch::NoGradGuard guard;
          torch::Tensor z = linear->forward(row);
        }},
       {"linear4_grad", [&] { torch::Tensor z = linear->forward(row); }},
-      {"mlp64_b32_adamw_step", [&] {
+      {"mlp64_b32_adamw_step",
+       [&] {
          optimizer.zero_grad();
          mlp->forward(batch).square().mean().backward();
          optimizer.step();

@@ -15,13 +15,11 @@ double budget = 0.2;
 std::string wanted;
 
 // work: GFLOP, GB or 1 for the call itself; the row is work per second, or microseconds a call.
-template <class F>
-void rate(const std::string& name, double work, const char* unit, F&& f) {
+template <class F> void rate(const std::string& name, double work, const char* unit, F&& f) {
   if (name.find(wanted) == std::string::npos) return;
   bench::row(name.c_str(), work / bench::best_seconds(f, threads, budget), unit);
 }
-template <class F>
-void time(const std::string& name, F&& f) {
+template <class F> void time(const std::string& name, F&& f) {
   if (name.find(wanted) == std::string::npos) return;
   bench::row(name.c_str(), bench::best_seconds(f, threads, budget) * 1e6, "us");
 }
@@ -39,9 +37,12 @@ void convolutions() {
     const char* name;
     int64_t batch, in, out, size, kernel, stride, groups;
   };
-  const std::vector<Shape> shapes = {{"conv_64to64_56_k3", 1, 64, 64, 56, 3, 1, 1},    {"conv_128to128_28_k3", 1, 128, 128, 28, 3, 1, 1},
-                                     {"conv_256to256_14_k3", 1, 256, 256, 14, 3, 1, 1}, {"conv_512to512_7_k3", 1, 512, 512, 7, 3, 1, 1},
-                                     {"conv_64to256_56_k1", 1, 64, 256, 56, 1, 1, 1},   {"conv_3to64_224_k7_s2", 1, 3, 64, 224, 7, 2, 1},
+  const std::vector<Shape> shapes = {{"conv_64to64_56_k3", 1, 64, 64, 56, 3, 1, 1},
+                                     {"conv_128to128_28_k3", 1, 128, 128, 28, 3, 1, 1},
+                                     {"conv_256to256_14_k3", 1, 256, 256, 14, 3, 1, 1},
+                                     {"conv_512to512_7_k3", 1, 512, 512, 7, 3, 1, 1},
+                                     {"conv_64to256_56_k1", 1, 64, 256, 56, 1, 1, 1},
+                                     {"conv_3to64_224_k7_s2", 1, 3, 64, 224, 7, 2, 1},
                                      {"conv_depthwise128_16_b32", 32, 128, 128, 16, 3, 1, 128}};
   for (const Shape& s : shapes) {
     const torch::Tensor x = torch::randn({s.batch, s.in, s.size, s.size}), w = torch::randn({s.out, s.in / s.groups, s.kernel, s.kernel});

@@ -54,7 +54,15 @@ def rows(n: int) -> Iterator[tuple[str, Make]]:
         return make
 
     for name in UNARY:
-        data = ints if name == "bitwise_not" else unit + 1 if name == "acosh" else unit if name in ("acos asin atanh erfinv logit log log10 log2 log1p sqrt rsqrt lgamma digamma".split()) else x
+        data = (
+            ints
+            if name == "bitwise_not"
+            else unit + 1
+            if name == "acosh"
+            else unit
+            if name in ("acos asin atanh erfinv logit log log10 log2 log1p sqrt rsqrt lgamma digamma".split())
+            else x
+        )
         yield name, on(data, lambda m, t, name=name: getattr(m, name)(t))
     yield "lgamma_negative", on(x * 10, lambda m, t: m.lgamma(t))
     yield "digamma_negative", on(x * 10, lambda m, t: m.digamma(t))
@@ -311,8 +319,12 @@ def network(rng: np.random.Generator) -> Iterator[tuple[str, Make]]:
         yield from both(f"batch_norm{d}d", (array,), lambda m, t: m.nn.functional.batch_norm(t, None, None, training=True))
         c = array.shape[1]
         yield from both(f"conv{d}d", (array[:1], data(c, c, *(3,) * d)), lambda m, t, w, d=d: getattr(m.nn.functional, f"conv{d}d")(t, w, padding=1), 2)
-        yield from both(f"conv_transpose{d}d", (array[:1], data(c, c, *(3,) * d)), lambda m, t, w, d=d: getattr(m.nn.functional, f"conv_transpose{d}d")(t, w, stride=2), 2)
-        yield from both(f"conv{d}d_grouped", (array[:1], data(c, 1, *(3,) * d)), lambda m, t, w, d=d, c=c: getattr(m.nn.functional, f"conv{d}d")(t, w, groups=c), 2)
+        yield from both(
+            f"conv_transpose{d}d", (array[:1], data(c, c, *(3,) * d)), lambda m, t, w, d=d: getattr(m.nn.functional, f"conv_transpose{d}d")(t, w, stride=2), 2
+        )
+        yield from both(
+            f"conv{d}d_grouped", (array[:1], data(c, 1, *(3,) * d)), lambda m, t, w, d=d, c=c: getattr(m.nn.functional, f"conv{d}d")(t, w, groups=c), 2
+        )
     yield from both("interpolate2d_antialias", (image,), lambda m, t: m.nn.functional.interpolate(t, size=50, mode="bilinear", antialias=True))
     yield from both("interpolate2d_area", (image,), lambda m, t: m.nn.functional.interpolate(t, size=50, mode="area"))
     yield from both("layer_norm", (data(1024, 1024),), lambda m, t: m.nn.functional.layer_norm(t, (1024,)))
@@ -333,11 +345,21 @@ def network(rng: np.random.Generator) -> Iterator[tuple[str, Make]]:
     yield from both("nll_loss", (scores, labels), lambda m, t, i: m.nn.functional.nll_loss(t, i))
     for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss", "soft_margin_loss", "binary_cross_entropy_with_logits"):
         yield from both(name, (scores, scores2), lambda m, t, u, name=name: getattr(m.nn.functional, name)(t, u))
-    yield from both("binary_cross_entropy", (rng.random((1024, 1024), dtype=np.float32), rng.random((1024, 1024), dtype=np.float32)), lambda m, t, u: m.nn.functional.binary_cross_entropy(t, u))
+    yield from both(
+        "binary_cross_entropy",
+        (rng.random((1024, 1024), dtype=np.float32), rng.random((1024, 1024), dtype=np.float32)),
+        lambda m, t, u: m.nn.functional.binary_cross_entropy(t, u),
+    )
     yield from both("gaussian_nll_loss", (scores, scores2, scores * scores), lambda m, t, u, v: m.nn.functional.gaussian_nll_loss(t, u, v))
     yield from both("multi_margin_loss", (scores, labels), lambda m, t, i: m.nn.functional.multi_margin_loss(t, i))
-    yield from both("multilabel_margin_loss", (scores, np.where(np.arange(1024) < 20, rng.integers(0, 1024, (1024, 1024)), -1)), lambda m, t, i: m.nn.functional.multilabel_margin_loss(t, i))
-    yield from both("multilabel_soft_margin_loss", (scores, (scores2 > 0).astype(np.float32)), lambda m, t, u: m.nn.functional.multilabel_soft_margin_loss(t, u))
+    yield from both(
+        "multilabel_margin_loss",
+        (scores, np.where(np.arange(1024) < 20, rng.integers(0, 1024, (1024, 1024)), -1)),
+        lambda m, t, i: m.nn.functional.multilabel_margin_loss(t, i),
+    )
+    yield from both(
+        "multilabel_soft_margin_loss", (scores, (scores2 > 0).astype(np.float32)), lambda m, t, u: m.nn.functional.multilabel_soft_margin_loss(t, u)
+    )
     yield from both("hinge_embedding_loss", (scores, np.sign(scores2)), lambda m, t, u: m.nn.functional.hinge_embedding_loss(t, u))
     yield from both("margin_ranking_loss", (scores, scores2, np.sign(scores2)), lambda m, t, u, v: m.nn.functional.margin_ranking_loss(t, u, v))
     yield from both("triplet_margin_loss", (scores, scores2, scores - scores2), lambda m, t, u, v: m.nn.functional.triplet_margin_loss(t, u, v))
@@ -345,8 +367,12 @@ def network(rng: np.random.Generator) -> Iterator[tuple[str, Make]]:
     yield from both("cosine_similarity", (scores, scores2), lambda m, t, u: m.nn.functional.cosine_similarity(t, u), 2)
     yield from both("pairwise_distance", (scores, scores2), lambda m, t, u: m.nn.functional.pairwise_distance(t, u), 2)
     ctc, words = data(100, 16, 30), rng.integers(1, 30, (16, 20))
-    yield "ctc_loss", lambda m: (lambda t, i, a, b: lambda: m.nn.functional.ctc_loss(t, i, a, b))(
-        m.tensor(ctc).log_softmax(-1), m.tensor(words), m.full((16,), 100), m.full((16,), 20))
+    yield (
+        "ctc_loss",
+        lambda m: (lambda t, i, a, b: lambda: m.nn.functional.ctc_loss(t, i, a, b))(
+            m.tensor(ctc).log_softmax(-1), m.tensor(words), m.full((16,), 100), m.full((16,), 20)
+        ),
+    )
     for p in (0.0, 1.0, 2.0, 3.0, float("inf")):
         yield from both(f"cdist_{p}", (data(512, 64), data(512, 64)), lambda m, t, u, p=p: m.cdist(t, u, p), 2)
         yield from both(f"pdist_{p}", (data(512, 64),), lambda m, t, p=p: m.pdist(t, p))
@@ -358,6 +384,7 @@ def network(rng: np.random.Generator) -> Iterator[tuple[str, Make]]:
     for name in ("relu", "gelu", "silu", "sigmoid", "tanh", "softplus", "elu", "mish", "hardswish", "logsigmoid"):
         yield next(r for r in both(f"F_{name}", (scores,), lambda m, t, name=name: getattr(m.nn.functional, name)(t)) if r[0].endswith("backward"))
     for name in ("softmax", "log_softmax", "logsumexp", "cumsum", "cumprod", "prod", "amax", "median", "sort", "norm", "var"):
+
         def f(m: Any, t: Any, name: str = name) -> Any:
             out = getattr(m, name)(t, dim=1) if name not in ("softmax", "log_softmax", "logsumexp", "cumsum", "cumprod") else getattr(m, name)(t, 1)
             return out if isinstance(out, m.Tensor) else out[0]

@@ -17,8 +17,7 @@ inline double seconds(int threads) {
 }
 
 // Seconds per call: the best of groups of calls within `budget` seconds.
-template <class F>
-double best_seconds(F&& f, int threads, double budget) {
+template <class F> double best_seconds(F&& f, int threads, double budget) {
   f();
   double t = seconds(threads);
   f();

@@ -95,8 +95,7 @@ void AnomalyMode::check_nan(const Node& node, const variable_list& grads) {
   }
 }
 
-DetectAnomalyGuard::DetectAnomalyGuard(bool check_nan)
-    : enabled_(AnomalyMode::is_enabled()), check_nan_(AnomalyMode::should_check_nan()) {
+DetectAnomalyGuard::DetectAnomalyGuard(bool check_nan) : enabled_(AnomalyMode::is_enabled()), check_nan_(AnomalyMode::should_check_nan()) {
   AnomalyMode::set_enabled(true, check_nan);
 }
 

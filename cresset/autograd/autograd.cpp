@@ -22,8 +22,8 @@ variable_list root_gradients(const char* op, const variable_list& outputs, const
     if (i < given.size() && given[i].defined()) {
       const Tensor& g = given[i];
       CRESSET_CHECK(g.sizes() == out.sizes(), op, ": gradient ", i, " has shape ", g.sizes(), ", expected that of tensor ", i, ", ", out.sizes());
-      CRESSET_CHECK(g.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", g.scalar_type(), ", but tensor ", i,
-                    " has dtype ", out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
+      CRESSET_CHECK(g.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", g.scalar_type(), ", but tensor ", i, " has dtype ",
+                    out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
       grads.push_back(create_graph ? g : g.requires_grad() ? g.detach() : g);
       continue;
     }
@@ -69,8 +69,8 @@ bool any_batched(const variable_list& tensors) {
 }
 
 // The values are recorded under vmap. Gradients that come in may be batched at further levels, at which nodes then run.
-variable_list grad_of_batched(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
-                              std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
+variable_list grad_of_batched(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs, std::optional<bool> retain_graph,
+                              bool create_graph, bool allow_unused) {
   const variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);
   variable_list from, along, to;
   for (size_t i = 0; i < outputs.size(); i++) {
@@ -92,23 +92,22 @@ variable_list grad_of_batched(const variable_list& outputs, const variable_list&
 void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph, bool create_graph,
               const variable_list& inputs) {
   if (create_graph)
-    CRESSET_WARN_ONCE("backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd::grad, or reset the gradient");
+    CRESSET_WARN_ONCE(
+        "backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd::grad, or reset the gradient");
   const edge_list roots = root_edges("backward", tensors);
   variable_list grads = root_gradients("backward", tensors, grad_tensors, create_graph);
   const edge_list edges = input_edges("backward", inputs, true);
   Engine::get_default_engine().execute(roots, std::move(grads), retain_graph.value_or(create_graph), create_graph, true, edges);
 }
 
-variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
-                   std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
+variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs, std::optional<bool> retain_graph,
+                   bool create_graph, bool allow_unused) {
   CRESSET_CHECK(!inputs.empty(), "grad: `inputs` cannot be empty");
-  if (any_batched(outputs) || any_batched(inputs))
-    return grad_of_batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused);
+  if (any_batched(outputs) || any_batched(inputs)) return grad_of_batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused);
   const edge_list roots = root_edges("grad", outputs);
   variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);
   const edge_list edges = input_edges("grad", inputs, false);
-  variable_list result =
-      Engine::get_default_engine().execute(roots, std::move(grads), retain_graph.value_or(create_graph), create_graph, false, edges);
+  variable_list result = Engine::get_default_engine().execute(roots, std::move(grads), retain_graph.value_or(create_graph), create_graph, false, edges);
   if (!allow_unused)
     for (size_t i = 0; i < result.size(); i++)
       CRESSET_CHECK(result[i].defined(), "grad: input ", i, " was not used in the graph; pass allow_unused=true if that is intended");

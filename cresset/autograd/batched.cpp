@@ -33,8 +33,7 @@ Tensor with_level(const Tensor& t, uint64_t level, int64_t dim) {
 
 Tensor without_levels_of(const Tensor& t, const Tensor& like) {
   Tensor out = t;
-  for (const BatchedImpl* b = as_batched(like); b; b = as_batched(b->value()))
-    out = without_level(out, b->level(), b->batch_size(), b->batch_dim());
+  for (const BatchedImpl* b = as_batched(like); b; b = as_batched(b->value())) out = without_level(out, b->level(), b->batch_size(), b->batch_dim());
   return out;
 }
 
@@ -53,8 +52,7 @@ Tensor batched_as(const Tensor& t, const Tensor& like) {
 void check_batched_as(const char* op, const variable_list& outputs, const Tensor& input) {
   for (const Tensor& t : outputs)
     for (const BatchedImpl* b = as_batched(t); b; b = as_batched(b->value()))
-      CRESSET_CHECK(has_level(input, b->level()), op,
-                    ": an input is the same for the whole batch under vmap while a result is not; use ",
+      CRESSET_CHECK(has_level(input, b->level()), op, ": an input is the same for the whole batch under vmap while a result is not; use ",
                     "func.grad, func.vjp or func.jacrev, which differentiate for each element of the batch");
 }
 

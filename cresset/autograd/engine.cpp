@@ -36,9 +36,7 @@ FakeMode* mode_of(const variable_list& grads) {
   return nullptr;
 }
 
-std::unique_lock<std::mutex> lock_if_shared(GraphTask& task) {
-  return task.shared ? std::unique_lock<std::mutex>(task.mutex) : std::unique_lock<std::mutex>();
-}
+std::unique_lock<std::mutex> lock_if_shared(GraphTask& task) { return task.shared ? std::unique_lock<std::mutex>(task.mutex) : std::unique_lock<std::mutex>(); }
 
 // ---- What flows along an edge
 
@@ -57,15 +55,14 @@ CRESSET_NOINLINE void convert_gradient(const std::string& name, size_t i, const 
     return;
   }
   if (grad.sizes() != wanted.sizes()) {
-    CRESSET_CHECK(expands_to(wanted.sizes(), grad.sizes()), name, ": returned an invalid gradient for input ", i, ", got shape ",
-                  grad.sizes(), ", expected shape compatible with ", wanted.sizes());
+    CRESSET_CHECK(expands_to(wanted.sizes(), grad.sizes()), name, ": returned an invalid gradient for input ", i, ", got shape ", grad.sizes(),
+                  ", expected shape compatible with ", wanted.sizes());
     grad = sum_to_size(grad, wanted.sizes());
   }
   // From complex to real this keeps the real part.
   if (grad.scalar_type() != wanted.dtype()) grad = grad.to(wanted.dtype());
   if (grad.device() != wanted.device()) {
-    CRESSET_CHECK(grad.dim() == 0, name, ": returned a gradient for input ", i, " on ", grad.device(), ", expected one on ",
-                  wanted.device());
+    CRESSET_CHECK(grad.dim() == 0, name, ": returned a gradient for input ", i, " on ", grad.device(), ", expected one on ", wanted.device());
     grad = grad.to(wanted.device());
   }
 }
@@ -78,9 +75,7 @@ void validate_outputs(const std::vector<std::optional<InputMetadata>>& metadata,
     CRESSET_CHECK(grads.size() == metadata.size(), "backward: expected ", metadata.size(), " gradients, got ", grads.size());
     for (size_t i = 0; i < grads.size(); i++)
       if (grads[i].defined()) convert_gradient("backward", i, metadata[i].value_or(InputMetadata()), grads[i]);
-  } catch (const Error& error) {
-    cresset::detail::throw_error<Error>(format_error(error.what()));
-  }
+  } catch (const Error& error) { cresset::detail::throw_error<Error>(format_error(error.what())); }
 }
 
 namespace {
@@ -89,17 +84,14 @@ namespace {
 inline void fit_gradient(const Node* from, size_t i, const Edge& edge, Tensor& grad) {
   const InputMetadata& wanted = edge.function->input_metadata(edge.input_nr);
   const TensorImpl& g = *grad.impl();
-  if (CRESSET_LIKELY(wanted.defined() && g.sizes() == wanted.sizes() && g.dtype() == wanted.dtype() &&
-                     g.device() == wanted.device()))
-    return;
+  if (CRESSET_LIKELY(wanted.defined() && g.sizes() == wanted.sizes() && g.dtype() == wanted.dtype() && g.device() == wanted.device())) return;
   convert_gradient(from ? from->name() : "backward", i, wanted, grad);
 }
 
 // The tensor has no other owner: a sum may be written into it.
 bool is_exclusive(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  return impl.use_count() == 1 && impl.layers() == 0 && impl.has_storage() && impl.storage().use_count() == 1 &&
-         impl.is_non_overlapping_and_dense();
+  return impl.use_count() == 1 && impl.layers() == 0 && impl.has_storage() && impl.storage().use_count() == 1 && impl.is_non_overlapping_and_dense();
 }
 
 void add_gradient(Tensor& sum, Tensor&& more) {
@@ -160,8 +152,7 @@ CRESSET_NOINLINE void run_pre_hooks(Node& node, variable_list& grads) {
     if (!hook) continue;
     variable_list result = hook(grads);
     if (result.empty()) continue;
-    CRESSET_CHECK(result.size() == grads.size(), "pre-hook on ", node.name(), ": returned ", result.size(), " gradients, expected ",
-                  grads.size());
+    CRESSET_CHECK(result.size() == grads.size(), "pre-hook on ", node.name(), ": returned ", result.size(), " gradients, expected ", grads.size());
     for (size_t i = 0; i < grads.size(); i++) check_hook_result(grads[i], result[i], node.name());
     grads = std::move(result);
   }
@@ -173,8 +164,7 @@ CRESSET_NOINLINE void run_post_hooks(Node& node, variable_list& grad_inputs, con
     if (!hook) continue;
     variable_list result = hook(grad_inputs, grad_outputs);
     if (result.empty()) continue;
-    CRESSET_CHECK(result.size() == grad_inputs.size(), "post-hook on ", node.name(), ": returned ", result.size(),
-                  " gradients, expected ", grad_inputs.size());
+    CRESSET_CHECK(result.size() == grad_inputs.size(), "post-hook on ", node.name(), ": returned ", result.size(), " gradients, expected ", grad_inputs.size());
     for (size_t i = 0; i < grad_inputs.size(); i++) check_hook_result(grad_inputs[i], result[i], node.name());
     grad_inputs = std::move(result);
   }
@@ -271,8 +261,7 @@ void restrict_to(GraphTask& task, const edge_list& outputs, bool accumulate) {
   }
   std::vector<uint32_t> order(task.states.size());
   for (uint32_t i = 0; i < order.size(); i++) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return task.states[a].node->topological_nr() < task.states[b].node->topological_nr(); });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return task.states[a].node->topological_nr() < task.states[b].node->topological_nr(); });
   for (const uint32_t i : order)
     for (const Edge& e : task.states[i].node->next_edges()) {
       const uint32_t next = e.is_valid() ? task.index.find(e.function.get()) : NodeIndex::kNone;
@@ -326,10 +315,9 @@ void evaluate(GraphTask& task, uint32_t i) {
   if (CRESSET_UNLIKELY(outputs.size() != edges.size())) {
     // More than asked for is an error unless the rest is undefined; less is filled up.
     for (size_t k = edges.size(); k < outputs.size(); k++)
-      CRESSET_CHECK(!outputs[k].defined(), node.name(), ": returned an incorrect number of gradients, got ", outputs.size(),
-                    ", expected ", edges.size());
-    CRESSET_CHECK(outputs.size() >= edges.size() || node.is_accumulate_grad(), node.name(),
-                  ": returned an incorrect number of gradients, got ", outputs.size(), ", expected ", edges.size());
+      CRESSET_CHECK(!outputs[k].defined(), node.name(), ": returned an incorrect number of gradients, got ", outputs.size(), ", expected ", edges.size());
+    CRESSET_CHECK(outputs.size() >= edges.size() || node.is_accumulate_grad(), node.name(), ": returned an incorrect number of gradients, got ", outputs.size(),
+                  ", expected ", edges.size());
   }
   for (size_t k = 0; k < edges.size(); k++)
     if (edges[k].is_valid() && outputs[k].defined()) fit_gradient(&node, k, edges[k], outputs[k]);
@@ -450,12 +438,11 @@ void run_shared(GraphTask& task, const edge_list& roots, variable_list&& grads) 
 
 void check_hook_result(const Tensor& before, const Tensor& after, const std::string& name) {
   if (!before.defined() || !after.defined()) return;
-  CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(),
-                ", expected ", before.sizes());
-  CRESSET_CHECK(before.scalar_type() == after.scalar_type(), "hook on ", name, ": changed the dtype of the gradient, got ",
-                after.scalar_type(), ", expected ", before.scalar_type());
-  CRESSET_CHECK(before.device() == after.device(), "hook on ", name, ": changed the device of the gradient, got ", after.device(),
-                ", expected ", before.device());
+  CRESSET_CHECK(before.sizes() == after.sizes(), "hook on ", name, ": changed the shape of the gradient, got ", after.sizes(), ", expected ", before.sizes());
+  CRESSET_CHECK(before.scalar_type() == after.scalar_type(), "hook on ", name, ": changed the dtype of the gradient, got ", after.scalar_type(), ", expected ",
+                before.scalar_type());
+  CRESSET_CHECK(before.device() == after.device(), "hook on ", name, ": changed the device of the gradient, got ", after.device(), ", expected ",
+                before.device());
 }
 
 Engine& Engine::get_default_engine() {
@@ -463,8 +450,8 @@ Engine& Engine::get_default_engine() {
   return engine;
 }
 
-variable_list Engine::execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,
-                              bool accumulate_grad, const edge_list& outputs) {
+variable_list Engine::execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
+                              const edge_list& outputs) {
   if (CRESSET_UNLIKELY(t_run.depth > 0 && t_run.depth % kMaxNesting == 0 && !t_run.on_fresh_thread)) {
     return execute_on_fresh_thread(roots, std::move(grads), keep_graph, create_graph, accumulate_grad, outputs);
   }
@@ -498,8 +485,8 @@ variable_list Engine::execute(const edge_list& roots, variable_list&& grads, boo
   return std::move(task.captured);
 }
 
-variable_list Engine::execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,
-                                              bool accumulate_grad, const edge_list& outputs) {
+variable_list Engine::execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
+                                              const edge_list& outputs) {
   variable_list result;
   std::exception_ptr error;
   const RunState state = t_run;

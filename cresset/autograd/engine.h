@@ -16,8 +16,7 @@ class CRESSET_API Engine {
   // Sends `grads` into `roots` and runs every node that leads to a leaf (or to one of `outputs`, if there are any). With `outputs` it
   // returns the gradients that reached these edges; gradients of leaves are then added to `grad()` only if `accumulate_grad`.
   // A call from within a node runs at once, nested; deep nests continue on further threads.
-  variable_list execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
-                        const edge_list& outputs = {});
+  variable_list execute(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad, const edge_list& outputs = {});
 
   // Runs `callback` when the backward pass that this thread is part of has finished. Errors: called outside of a pass.
   void queue_callback(std::function<void()> callback);
@@ -30,11 +29,11 @@ class CRESSET_API Engine {
   static bool set_multithreading_enabled(bool enabled);
 
  private:
-  variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph,
-                                        bool accumulate_grad, const edge_list& outputs);
+  variable_list execute_on_fresh_thread(const edge_list& roots, variable_list&& grads, bool keep_graph, bool create_graph, bool accumulate_grad,
+                                        const edge_list& outputs);
 };
 
-// What a hook returned in place of a gradient has its shape, dtype and device; else an error that names `where`.
+// Checks a hook's replacement for a gradient, which has the gradient's shape, dtype and device; else an error that names `where`.
 CRESSET_API void check_hook_result(const Tensor& before, const Tensor& after, const std::string& where);
 
 }  // namespace autograd

@@ -47,8 +47,7 @@ using autograd::variable_list;
 bool holds_tensors(const Argument& a) { return a.type.kind == TypeKind::Tensor; }
 
 // Visits every tensor of an argument, undefined ones too, so that each has its place among the edges.
-template <class F>
-void visit_tensors(const Value& v, F&& visit) {
+template <class F> void visit_tensors(const Value& v, F&& visit) {
   if (v.is<std::vector<Tensor>>() || v.is<std::vector<Value::Optional>>()) {
     for (const auto& t : v.to_optional_tensor_list()) visit(t ? *t : Tensor());
   } else {

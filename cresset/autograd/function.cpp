@@ -14,9 +14,7 @@ namespace autograd {
 
 namespace {
 
-bool contains(const std::vector<const TensorImpl*>& list, const Tensor& t) {
-  return std::find(list.begin(), list.end(), t.impl()) != list.end();
-}
+bool contains(const std::vector<const TensorImpl*>& list, const Tensor& t) { return std::find(list.begin(), list.end(), t.impl()) != list.end(); }
 
 // An alias that is a view of `t`, to carry another history than `t` itself.
 Tensor view_of_itself(const Tensor& t) {
@@ -30,8 +28,8 @@ bool has(const variable_list& list, const TensorImpl* t) {
   return std::any_of(list.begin(), list.end(), [&](const Tensor& one) { return one.impl() == t; });
 }
 
-void give_history(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks, const variable_list& inputs,
-                  Tensor& out, size_t num_outputs) {
+void give_history(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks, const variable_list& inputs, Tensor& out,
+                  size_t num_outputs) {
   if (!out.defined()) {
     if (node) node->add_undefined_input_metadata();
     return;
@@ -41,18 +39,14 @@ void give_history(const intrusive_ptr<Node>& node, const std::string& name, cons
   const bool differentiable = node && !contains(marks.non_differentiable, out) && is_differentiable_type(out.scalar_type());
   if (!differentiable) {
     if (node) node->add_input_metadata(out);
-    if (is_input && !is_dirty)
-      out = out.requires_grad() ? out.detach() : view_of_itself(out);
-    else if (out.requires_grad() && node)
-      out = out.detach();
+    if (is_input && !is_dirty) out = out.requires_grad() ? out.detach() : view_of_itself(out);
+    else if (out.requires_grad() && node) out = out.detach();
     return;
   }
   if (is_dirty) {
-    CRESSET_CHECK(!out.requires_grad() || !out.is_leaf(), name, ": a leaf tensor that requires grad has been modified in place, ",
-                  out);
-    CRESSET_CHECK(
-        !out.is_view() || num_outputs == 1, name,
-        ": a view was modified in place by a function with several outputs, which is not supported; return one tensor only");
+    CRESSET_CHECK(!out.requires_grad() || !out.is_leaf(), name, ": a leaf tensor that requires grad has been modified in place, ", out);
+    CRESSET_CHECK(!out.is_view() || num_outputs == 1, name,
+                  ": a view was modified in place by a function with several outputs, which is not supported; return one tensor only");
     check_inplace(out, true, name.c_str());
     rebase_history(out, node);
     return;
@@ -63,12 +57,10 @@ void give_history(const intrusive_ptr<Node>& node, const std::string& name, cons
 
 }  // namespace
 
-void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks,
-                    const variable_list& inputs, variable_list& outputs) {
+void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks, const variable_list& inputs, variable_list& outputs) {
   for (const TensorImpl* t : marks.dirty) {
     CRESSET_CHECK(has(inputs, t), name, ": mark_dirty was given a tensor that is no input of forward");
-    CRESSET_CHECK(has(outputs, t), name,
-                  ": mark_dirty was given a tensor that forward does not return; inputs changed in place must be outputs");
+    CRESSET_CHECK(has(outputs, t), name, ": mark_dirty was given a tensor that forward does not return; inputs changed in place must be outputs");
     const_cast<TensorImpl*>(t)->bump_version();
   }
   for (Tensor& out : outputs) give_history(node, name, marks, inputs, out, outputs.size());
@@ -100,8 +92,7 @@ variable_list AutogradContext::get_saved_variables() const {
 }
 
 bool AutogradContext::needs_input_grad(size_t edge) const {
-  CRESSET_CHECK_INDEX(edge < node_->num_outputs(), "needs_input_grad: no tensor argument ", edge, ", there are ",
-                      node_->num_outputs());
+  CRESSET_CHECK_INDEX(edge < node_->num_outputs(), "needs_input_grad: no tensor argument ", edge, ", there are ", node_->num_outputs());
   return node_->should_compute_output(edge);
 }
 
@@ -130,8 +121,7 @@ void CustomNode::release_variables() {
 }
 
 bool CustomNode::start(const variable_list& inputs, std::vector<bool> is_tensor) {
-  for (const Tensor& t : inputs)
-    CRESSET_CHECK(!as_batched(t), "vmap: a custom autograd::Function has no rule for batches; write it with operators");
+  for (const Tensor& t : inputs) CRESSET_CHECK(!as_batched(t), "vmap: a custom autograd::Function has no rule for batches; write it with operators");
   is_tensor_ = std::move(is_tensor);
   if (!any_requires_grad(TensorList(inputs))) return false;
   autograd::set_next_edges(*this, TensorList(inputs));
@@ -152,8 +142,8 @@ variable_list CustomNode::apply(variable_list&& grads) {
   variable_list outputs = backward_(&ctx_, std::move(grads));
   const size_t expected = is_tensor_.size();
   while (outputs.size() > expected && !outputs.back().defined()) outputs.pop_back();
-  CRESSET_CHECK(outputs.size() == expected, name(), ": backward returned an incorrect number of gradients, got ", outputs.size(),
-                ", expected ", expected, ", one for each argument of forward");
+  CRESSET_CHECK(outputs.size() == expected, name(), ": backward returned an incorrect number of gradients, got ", outputs.size(), ", expected ", expected,
+                ", one for each argument of forward");
   variable_list kept;
   kept.reserve(num_outputs());
   for (size_t i = 0; i < expected; i++) {
@@ -161,8 +151,7 @@ variable_list CustomNode::apply(variable_list&& grads) {
       kept.push_back(std::move(outputs[i]));
       continue;
     }
-    CRESSET_CHECK(!outputs[i].defined(), name(), ": backward returned a gradient for argument ", i,
-                  " of forward, which is not a tensor");
+    CRESSET_CHECK(!outputs[i].defined(), name(), ": backward returned a gradient for argument ", i, " of forward, which is not a tensor");
   }
   return kept;
 }

@@ -27,20 +27,20 @@ namespace autograd {
 
 struct CustomNode;
 
-// What the forward of a custom function has said of its inputs and outputs.
+// Marks that the forward of a custom function set on its inputs and outputs.
 struct ForwardMarks {
   std::vector<const TensorImpl*> dirty, non_differentiable;
 };
 // Gives the outputs of the forward of a custom function their history, in place: `node` is theirs, or null where nothing is
 // recorded. An output that is an input, not changed in place, becomes a view of it. Errors: mark_dirty of a tensor that is no input
 // or not returned; a leaf that requires grad, or a view beside other outputs, changed in place.
-CRESSET_API void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks,
-                                const variable_list& inputs, variable_list& outputs);
+CRESSET_API void finish_forward(const intrusive_ptr<Node>& node, const std::string& name, const ForwardMarks& marks, const variable_list& inputs,
+                                variable_list& outputs);
 
 // Counts edges [first, second).
 using IndexRange = std::pair<size_t, size_t>;
 
-// What forward leaves for backward.
+// The values that forward leaves for backward.
 struct CRESSET_API AutogradContext {
   AutogradContext();
   ~AutogradContext();
@@ -58,7 +58,7 @@ struct CRESSET_API AutogradContext {
   void mark_non_differentiable(const variable_list& outputs);
   // Whether backward sees zeros instead of undefined gradients; true unless told otherwise.
   void set_materialize_grads(bool value) { materialize_grads_ = value; }
-  // What was marked so; the first moves the versions of those tensors.
+  // The tensors marked so; the first moves the versions of those tensors.
   std::vector<const TensorImpl*> get_and_bump_dirty() const;
   const std::vector<const TensorImpl*>& get_non_differentiable() const { return marks_.non_differentiable; }
 
@@ -124,43 +124,30 @@ inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor
 inline void collect_argument(variable_list& inputs, std::vector<bool>& is_tensor, const variable_list& list) {
   collect_argument(inputs, is_tensor, TensorList(list));
 }
-template <class T>
-struct is_tensor_like : std::false_type {};
-template <>
-struct is_tensor_like<Tensor> : std::true_type {};
-template <>
-struct is_tensor_like<std::optional<Tensor>> : std::true_type {};
-template <>
-struct is_tensor_like<TensorList> : std::true_type {};
-template <>
-struct is_tensor_like<variable_list> : std::true_type {};
+template <class T> struct is_tensor_like : std::false_type {};
+template <> struct is_tensor_like<Tensor> : std::true_type {};
+template <> struct is_tensor_like<std::optional<Tensor>> : std::true_type {};
+template <> struct is_tensor_like<TensorList> : std::true_type {};
+template <> struct is_tensor_like<variable_list> : std::true_type {};
 
-template <class T>
-void collect(variable_list& inputs, std::vector<bool>& is_tensor, const T& argument) {
-  if constexpr (is_tensor_like<T>::value)
-    collect_argument(inputs, is_tensor, argument);
-  else
-    is_tensor.push_back(false);
+template <class T> void collect(variable_list& inputs, std::vector<bool>& is_tensor, const T& argument) {
+  if constexpr (is_tensor_like<T>::value) collect_argument(inputs, is_tensor, argument);
+  else is_tensor.push_back(false);
 }
 
 inline variable_list to_list(Tensor&& t) { return {std::move(t)}; }
 inline variable_list to_list(variable_list&& list) { return std::move(list); }
-template <class R>
-R from_list(variable_list&& list) {
-  if constexpr (std::is_same<R, Tensor>::value)
-    return std::move(list[0]);
-  else
-    return std::move(list);
+template <class R> R from_list(variable_list&& list) {
+  if constexpr (std::is_same<R, Tensor>::value) return std::move(list[0]);
+  else return std::move(list);
 }
 
 }  // namespace detail
 
-template <class T>
-struct Function {
+template <class T> struct Function {
   static constexpr bool is_traceable = false;
   // Runs T::forward without recording and records T::backward as its gradient.
-  template <class X = T, class... Args>
-  static auto apply(Args&&... args) {
+  template <class X = T, class... Args> static auto apply(Args&&... args) {
     using Result = std::decay_t<decltype(X::forward(static_cast<AutogradContext*>(nullptr), std::forward<Args>(args)...))>;
     auto node = make_intrusive<CustomNode>(&run_backward<X>, typeid(T).name());
     variable_list inputs;
@@ -177,8 +164,7 @@ struct Function {
   }
 
  private:
-  template <class X>
-  static variable_list run_backward(AutogradContext* ctx, variable_list grads) {
+  template <class X> static variable_list run_backward(AutogradContext* ctx, variable_list grads) {
     return detail::to_list(X::backward(ctx, std::move(grads)));
   }
 };

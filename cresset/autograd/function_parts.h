@@ -15,20 +15,16 @@
 namespace cresset::autograd {
 
 using optional_variable_list = std::vector<std::optional<Tensor>>;
-// What forward of X returns for arguments of these types.
-template <class X, class... Args>
-using forward_t = decltype(X::forward(nullptr, std::declval<Args>()...));
+// The type that forward of X returns for arguments of these types.
+template <class X, class... Args> using forward_t = decltype(X::forward(nullptr, std::declval<Args>()...));
 // The node that T::apply makes.
-template <class T>
-using CppNode = CustomNode;
+template <class T> using CppNode = CustomNode;
 
 // Appends the tensors among the arguments to a list, and for each argument whether it is a tensor.
 struct ExtractVariables {
   ExtractVariables(std::vector<bool>& is_var, variable_list& list) : is_var_(is_var), list_(list) {}
-  template <class T>
-  void operator()(const T& argument) { detail::collect<std::decay_t<T>>(list_, is_var_, argument); }
-  template <class... Args>
-  ExtractVariables& apply(const Args&... args) {
+  template <class T> void operator()(const T& argument) { detail::collect<std::decay_t<T>>(list_, is_var_, argument); }
+  template <class... Args> ExtractVariables& apply(const Args&... args) {
     ((*this)(args), ...);
     return *this;
   }
@@ -36,14 +32,14 @@ struct ExtractVariables {
   std::vector<bool>& is_var_;
   variable_list& list_;
 };
-template <class... Args>
-void extract_vars(std::vector<bool>& is_var, variable_list& list, const Args&... args) { ExtractVariables(is_var, list).apply(args...); }
+template <class... Args> void extract_vars(std::vector<bool>& is_var, variable_list& list, const Args&... args) {
+  ExtractVariables(is_var, list).apply(args...);
+}
 
 inline optional_variable_list to_optional(const Tensor& output) { return {output}; }
 inline optional_variable_list to_optional(const variable_list& output) { return {output.begin(), output.end()}; }
 // The outputs as forward returned them: one tensor, or a list.
-template <class T>
-T to_output_type(optional_variable_list& outputs) {
+template <class T> T to_output_type(optional_variable_list& outputs) {
   variable_list list;
   for (auto& output : outputs) list.push_back(output ? std::move(*output) : Tensor());
   return detail::from_list<T>(std::move(list));

@@ -37,17 +37,13 @@ void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
       return meta ? meta->grad_fn_ : none;
     }();
     switch (t.view_creation()) {
-      case ViewCreation::Default:
-        break;
+      case ViewCreation::Default: break;
       case ViewCreation::NoGrad:
         // A history can only have come from outside.
-        CRESSET_CHECK(
-            !node, op, ": output ", self.output_nr(), " of ", node ? node->name() : std::string(),
-            " is a view that was created inside a ",
-            "custom function, or because an input was returned as it is; modified in place it would bypass the function's own ",
-            "gradient, so clone() the output first");
-        CRESSET_CHECK(false, op,
-                      ": a view that was created without recording gradients is being modified in place with gradients on; ",
+        CRESSET_CHECK(!node, op, ": output ", self.output_nr(), " of ", node ? node->name() : std::string(), " is a view that was created inside a ",
+                      "custom function, or because an input was returned as it is; modified in place it would bypass the function's own ",
+                      "gradient, so clone() the output first");
+        CRESSET_CHECK(false, op, ": a view that was created without recording gradients is being modified in place with gradients on; ",
                       "do both inside the NoGradGuard, or both outside of it");
         break;
       case ViewCreation::Inference:
@@ -55,16 +51,13 @@ void check_inplace(const Tensor& self, bool requires_grad, const char* op) {
                       "do both inside the InferenceMode, or both outside of it");
         break;
       case ViewCreation::MultiOutput:
-        CRESSET_CHECK(
-            false, op, ": output ", self.output_nr(), " of ", node ? node->name() : std::string("an operator"),
-            " is one of several views made by one operator, which cannot be modified in place; use an out-of-place operator");
+        CRESSET_CHECK(false, op, ": output ", self.output_nr(), " of ", node ? node->name() : std::string("an operator"),
+                      " is one of several views made by one operator, which cannot be modified in place; use an out-of-place operator");
         break;
     }
-    CRESSET_CHECK(!self.requires_grad() || !self._base().is_leaf(), op,
-                  ": a view of a leaf tensor that requires grad is being modified in place, ", self);
+    CRESSET_CHECK(!self.requires_grad() || !self._base().is_leaf(), op, ": a view of a leaf tensor that requires grad is being modified in place, ", self);
   }
-  CRESSET_CHECK(!self.requires_grad() || !self.is_leaf(), op, ": a leaf tensor that requires grad is being modified in place, ",
-                self);
+  CRESSET_CHECK(!self.requires_grad() || !self.is_leaf(), op, ": a leaf tensor that requires grad is being modified in place, ", self);
 }
 
 void check_inplace(TensorList self, bool requires_grad, const char* op) {
@@ -73,10 +66,8 @@ void check_inplace(TensorList self, bool requires_grad, const char* op) {
 
 void check_no_grad_for_out(const Tensor& out, bool args_require_grad, const char* op) {
   if (!GradMode::is_enabled()) return;
-  CRESSET_CHECK(!args_require_grad, op,
-                ": functions with out= arguments do not support differentiation, but an argument requires grad");
-  CRESSET_CHECK(!detail::one_requires_grad(out), op,
-                ": functions with out= arguments do not support differentiation, but out requires grad");
+  CRESSET_CHECK(!args_require_grad, op, ": functions with out= arguments do not support differentiation, but an argument requires grad");
+  CRESSET_CHECK(!detail::one_requires_grad(out), op, ": functions with out= arguments do not support differentiation, but out requires grad");
 }
 
 void rebase_history(const Tensor& self, const intrusive_ptr<Node>& node) {
@@ -105,9 +96,7 @@ void rebase_history(TensorList self, const intrusive_ptr<Node>& node) {
 void set_view_history(const Tensor& view, const intrusive_ptr<Node>& node) { set_history(view, node); }
 void set_view_history(TensorList views, const intrusive_ptr<Node>& node) { set_history(views, node); }
 
-Tensor grad_or_zeros(const Node& node, const variable_list& grads, size_t i) {
-  return has_grad(grads, i) ? grads[i] : node.input_metadata(i).zeros_like();
-}
+Tensor grad_or_zeros(const Node& node, const variable_list& grads, size_t i) { return has_grad(grads, i) ? grads[i] : node.input_metadata(i).zeros_like(); }
 
 bool any_defined(const variable_list& grads) {
   for (const Tensor& g : grads)

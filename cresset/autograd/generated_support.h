@@ -1,5 +1,5 @@
 #pragma once
-// What the generated nodes and wrappers of operators are made of.
+// Parts of the generated nodes and wrappers of operators.
 //
 // A functional wrapper: any_requires_grad -> make_node -> set_next_edges -> save inputs -> BelowAutograd + call -> set_history -> save outputs.
 // An in-place wrapper: any_requires_grad -> check_inplace -> (save inputs, self as self.clone()) -> call -> rebase_history.
@@ -49,21 +49,14 @@ inline void push_edge(Node& node, ArrayRef<std::optional<Tensor>> list) {
 }  // namespace detail
 
 // Whether the call must be recorded: gradients are on and an argument requires them. Takes Tensor, optional<Tensor> and lists of both.
-template <class... Args>
-inline bool any_requires_grad(const Args&... args) {
-  return GradMode::is_enabled() && (detail::one_requires_grad(args) || ...);
-}
+template <class... Args> inline bool any_requires_grad(const Args&... args) { return GradMode::is_enabled() && (detail::one_requires_grad(args) || ...); }
 
-template <class N, class... Args>
-inline intrusive_ptr<N> make_node(Args&&... args) {
+template <class N, class... Args> inline intrusive_ptr<N> make_node(Args&&... args) {
   return intrusive_ptr<N>::unsafe_steal_from_new(new N(std::forward<Args>(args)...));
 }
 
 // One edge for each differentiable argument in order, as many as a list has elements; invalid where none requires grad.
-template <class... Args>
-inline void set_next_edges(Node& node, const Args&... args) {
-  (detail::push_edge(node, args), ...);
-}
+template <class... Args> inline void set_next_edges(Node& node, const Args&... args) { (detail::push_edge(node, args), ...); }
 
 // Makes `node` the history of a fresh result. Undefined results and dtypes without gradients only get their place counted.
 CRESSET_API void set_history(const Tensor& out, const intrusive_ptr<Node>& node);

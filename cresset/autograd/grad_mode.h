@@ -32,8 +32,7 @@ class CRESSET_API NoGradGuard : public AutoGradMode {
 // a recorded computation. InferenceMode(false) switches back to normal mode for a scope.
 class CRESSET_API InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true)
-      : grad_mode_(layer_state().grad_mode), inference_mode_(layer_state().inference_mode) {
+  explicit InferenceMode(bool enabled = true) : grad_mode_(layer_state().grad_mode), inference_mode_(layer_state().inference_mode) {
     layer_state().set_inference_mode(enabled, !enabled);
   }
   ~InferenceMode() { layer_state().set_inference_mode(inference_mode_, grad_mode_); }

@@ -74,8 +74,8 @@ struct Jacobian {
 };
 
 // One Jacobian for each output.
-std::vector<Jacobian> numerical_jacobians(const CheckedFunction& fn, const variable_list& inputs, const Tensor& input,
-                                          const variable_list& outputs, double eps) {
+std::vector<Jacobian> numerical_jacobians(const CheckedFunction& fn, const variable_list& inputs, const Tensor& input, const variable_list& outputs,
+                                          double eps) {
   std::vector<Jacobian> result;
   for (const Tensor& out : outputs) result.emplace_back(out.defined() ? count_of(out) : 0, count_of(input));
   auto run = [&] {
@@ -92,8 +92,7 @@ std::vector<Jacobian> numerical_jacobians(const CheckedFunction& fn, const varia
     const auto below = run();
     *place = original;
     for (size_t k = 0; k < outputs.size(); k++)
-      for (int64_t r = 0; r < result[k].rows; r++)
-        result[k](r, c) = (above[k][static_cast<size_t>(r)] - below[k][static_cast<size_t>(r)]) / (2 * eps);
+      for (int64_t r = 0; r < result[k].rows; r++) result[k](r, c) = (above[k][static_cast<size_t>(r)] - below[k][static_cast<size_t>(r)]) / (2 * eps);
   }
   return result;
 }
@@ -124,8 +123,8 @@ void compare(const Jacobian& analytical, const Jacobian& numerical, size_t outpu
       const double a = analytical(r, c), n = numerical(r, c);
       // Written so that NaN fails, unless both are NaN or the same infinity.
       if (std::fabs(a - n) <= options.atol + options.rtol * std::fabs(n) || a == n || (std::isnan(a) && std::isnan(n))) continue;
-      throw Mismatch(str("gradcheck: the Jacobian of output ", output, " with respect to input ", input, " is wrong at [", r, ", ", c,
-                         "]: analytical ", a, ", numerical ", n, "\nanalytical: ", analytical.str(), "\nnumerical: ", numerical.str()));
+      throw Mismatch(str("gradcheck: the Jacobian of output ", output, " with respect to input ", input, " is wrong at [", r, ", ", c, "]: analytical ", a,
+                         ", numerical ", n, "\nanalytical: ", analytical.str(), "\nnumerical: ", numerical.str()));
     }
 }
 
@@ -154,8 +153,7 @@ void run_gradcheck(const CheckedFunction& fn, const variable_list& inputs, const
     const Tensor& out = outputs[k];
     if (!out.defined() || !is_differentiable_type(out.scalar_type())) continue;
     if (!out.requires_grad()) {
-      for (size_t i = 0; i < checked.size(); i++)
-        compare(Jacobian(count_of(out), count_of(checked[i])), numerical[i][k], k, positions[i], options);
+      for (size_t i = 0; i < checked.size(); i++) compare(Jacobian(count_of(out), count_of(checked[i])), numerical[i][k], k, positions[i], options);
       continue;
     }
     any = true;
@@ -193,9 +191,7 @@ bool gradcheck(const CheckedFunction& fn, const variable_list& inputs, const Gra
   }
   try {
     run_gradcheck(fn, inputs, options);
-  } catch (const Error&) {
-    return false;
-  }
+  } catch (const Error&) { return false; }
   return true;
 }
 

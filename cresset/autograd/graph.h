@@ -1,5 +1,5 @@
 #pragma once
-// What Python's torch.autograd.graph has and LibTorch lacks: the graph's names, contexts for what it saves, hooks on several gradients.
+// The part of Python's torch.autograd.graph that LibTorch lacks: the graph's names, contexts for what it saves, hooks on several gradients.
 // Include it by name: <cresset/autograd/graph.h>.
 
 #include <algorithm>

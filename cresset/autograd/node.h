@@ -1,10 +1,10 @@
 #pragma once
 // A step of the recorded graph: takes gradients of its outputs, gives gradients of its inputs.
 
-#include "cresset/base/std_function.h"
 #include <memory>
 #include <string>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/autograd/edge.h"
 #include "cresset/core/tensor.h"
@@ -15,13 +15,12 @@ namespace autograd {
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
 
-// What the engine must know of an output that a node has seen: the gradient for it is brought to this shape and dtype.
+// Facts about an output that a node has seen, for the engine: the gradient for it is brought to this shape and dtype.
 class CRESSET_API InputMetadata {
  public:
   InputMetadata() = default;
   explicit InputMetadata(const Tensor& t) : InputMetadata(*t.impl()) {}
-  explicit InputMetadata(const TensorImpl& t)
-      : sizes_(t.sizes()), dtype_(t.dtype()), device_(t.device()), layout_(t.layout()), defined_(true) {}
+  explicit InputMetadata(const TensorImpl& t) : sizes_(t.sizes()), dtype_(t.dtype()), device_(t.device()), layout_(t.layout()), defined_(true) {}
   bool defined() const { return defined_; }
   IntArrayRef sizes() const { return sizes_; }
   ScalarType dtype() const { return dtype_; }
@@ -100,7 +99,7 @@ struct CRESSET_API Node : public RefCounted {
 
   // As LibTorch prints it: "MulBackward1", "torch::autograd::AccumulateGrad".
   virtual std::string name() const;
-  // Drops the saved tensors: their memory is free although somebody may still hold the graph.
+  // Drops the saved tensors: their memory is free although a caller may still hold the graph.
   virtual void release_variables() {}
 
   // The edges go to whoever made the inputs of the operator; an invalid edge stands for an input that needs no gradient.
@@ -134,9 +133,7 @@ struct CRESSET_API Node : public RefCounted {
   uint64_t topological_nr() const { return topological_nr_; }
 
   // Whether the gradient for next_edge(i) is wanted: `apply` may leave out the others.
-  bool should_compute_output(size_t i) const {
-    return next_edges_[i].is_valid() && (CRESSET_LIKELY(!is_restricted()) || restricted_should_compute(i));
-  }
+  bool should_compute_output(size_t i) const { return next_edges_[i].is_valid() && (CRESSET_LIKELY(!is_restricted()) || restricted_should_compute(i)); }
   bool task_should_compute_output(size_t i) const { return should_compute_output(i); }
   // Whether any of `count` edges from `first` on is wanted.
   bool should_compute_any(size_t first, size_t count) const {

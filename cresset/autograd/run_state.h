@@ -1,5 +1,5 @@
 #pragma once
-// What a thread knows of the backward pass it is in. Private to the autograd room.
+// A thread's state of the backward pass that it is in. Private to the autograd room.
 
 #include "cresset/autograd/node.h"
 

@@ -56,13 +56,12 @@ const Tensor& Tensor::requires_grad_(bool on) const {
     return *this;
   }
   if (!on) {
-    CRESSET_CHECK(is_leaf(), "requires_grad_: only leaf tensors can be told not to require gradients, got the result of ", get_autograd_meta(t)->grad_fn_->name(),
-                  "; use detach()");
+    CRESSET_CHECK(is_leaf(), "requires_grad_: only leaf tensors can be told not to require gradients, got the result of ",
+                  get_autograd_meta(t)->grad_fn_->name(), "; use detach()");
     if (t.autograd()) get_autograd_meta(t)->requires_grad_ = false;
     return *this;
   }
-  CRESSET_CHECK(is_differentiable_type(t.dtype()), "requires_grad_: expected a floating or complex dtype, got ",
-                t.dtype());
+  CRESSET_CHECK(is_differentiable_type(t.dtype()), "requires_grad_: expected a floating or complex dtype, got ", t.dtype());
   CRESSET_CHECK(!t.is_inference() || layer_state().inference_mode,
                 "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");
   if (is_leaf()) materialize_autograd_meta(t).requires_grad_ = true;

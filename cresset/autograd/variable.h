@@ -19,9 +19,7 @@ inline AutogradMeta& materialize_autograd_meta(const Tensor& t) { return materia
 
 // Whether operators on `t` are recorded. Those on inference tensors that require grad are not, but beside a tensor that is they get their edge.
 CRESSET_API bool requires_grad_slow(const TensorImpl& t);
-inline bool requires_grad(const TensorImpl& t) {
-  return CRESSET_UNLIKELY(t.layers() & kAutogradLayer) && requires_grad_slow(t);
-}
+inline bool requires_grad(const TensorImpl& t) { return CRESSET_UNLIKELY(t.layers() & kAutogradLayer) && requires_grad_slow(t); }
 
 // The operator that made `t`, or null. A view whose base has changed since gets its history anew.
 CRESSET_API const intrusive_ptr<Node>& grad_fn(TensorImpl& t);

@@ -17,8 +17,7 @@ namespace detail {
 [[noreturn]] CRESSET_API void throw_out_of_range(const char* what, size_t index, size_t size);
 }
 
-template <class T>
-class ArrayRef {
+template <class T> class ArrayRef {
  public:
   using value_type = T;
   using iterator = const T*;
@@ -30,15 +29,12 @@ class ArrayRef {
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
   constexpr ArrayRef(const T* begin, const T* end) : data_(begin), size_(static_cast<size_t>(end - begin)) {}
-  template <class A>
-  ArrayRef(const std::vector<T, A>& v) : data_(v.data()), size_(v.size()) {
+  template <class A> ArrayRef(const std::vector<T, A>& v) : data_(v.data()), size_(v.size()) {
     static_assert(!std::is_same<T, bool>::value, "std::vector<bool> has no elements to refer to");
   }
   ArrayRef(const SmallVectorImpl<T>& v) : data_(v.data()), size_(v.size()) {}
-  template <size_t N>
-  constexpr ArrayRef(const std::array<T, N>& a) : data_(a.data()), size_(N) {}
-  template <size_t N>
-  constexpr ArrayRef(const T (&a)[N]) : data_(a), size_(N) {}
+  template <size_t N> constexpr ArrayRef(const std::array<T, N>& a) : data_(a.data()), size_(N) {}
+  template <size_t N> constexpr ArrayRef(const T (&a)[N]) : data_(a), size_(N) {}
 #pragma GCC diagnostic push
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"

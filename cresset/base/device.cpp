@@ -12,8 +12,8 @@ constexpr int kSlots = static_cast<int>(DeviceType::MaxRegistered) + 1;
 constexpr int kFirst = static_cast<int>(DeviceType::FirstRegistered);
 
 constexpr int kPrivate = static_cast<int>(DeviceType::PrivateUse1);
-constexpr const char* kBuiltIn[kPrivate] = {"cpu", "cuda", "meta", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia",
-                                            "xla", "vulkan", "metal", "xpu", "mps", "hpu", "ve", "lazy", "ipu", "mtia"};
+constexpr const char* kBuiltIn[kPrivate] = {"cpu", "cuda",   "meta",  "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia",
+                                            "xla", "vulkan", "metal", "xpu",    "mps",    "hpu",    "ve",    "lazy", "ipu",  "mtia"};
 
 struct Names {
   std::mutex mutex;
@@ -70,8 +70,8 @@ void register_privateuse1_backend(const std::string& name) {
   std::lock_guard<std::mutex> lock(all.mutex);
   const int found = find_type(all, name);
   CRESSET_CHECK(found < 0 || found == kPrivate, "register_privateuse1_backend: \"", name, "\" is the name of another device type");
-  CRESSET_CHECK(!all.private_use_named || all.private_use == name, "register_privateuse1_backend: got \"", name,
-                "\", but the backend is already called \"", all.private_use, "\"");
+  CRESSET_CHECK(!all.private_use_named || all.private_use == name, "register_privateuse1_backend: got \"", name, "\", but the backend is already called \"",
+                all.private_use, "\"");
   all.private_use = name;
   all.private_use_named = true;
 }

@@ -12,8 +12,30 @@ using DeviceIndex = int8_t;
 
 // The types that PyTorch names. CPU and Meta are served by the library, the others by backends that register.
 enum class DeviceType : int8_t {
-  CPU, CUDA, Meta, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA, Vulkan, Metal, XPU, MPS, HPU, VE, Lazy, IPU, MTIA, PrivateUse1,
-  FirstRegistered, COMPILE_TIME_MAX_DEVICE_TYPES = FirstRegistered, MaxRegistered = 63,
+  CPU,
+  CUDA,
+  Meta,
+  MKLDNN,
+  OPENGL,
+  OPENCL,
+  IDEEP,
+  HIP,
+  FPGA,
+  MAIA,
+  XLA,
+  Vulkan,
+  Metal,
+  XPU,
+  MPS,
+  HPU,
+  VE,
+  Lazy,
+  IPU,
+  MTIA,
+  PrivateUse1,
+  FirstRegistered,
+  COMPILE_TIME_MAX_DEVICE_TYPES = FirstRegistered,
+  MaxRegistered = 63,
 };
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kMeta = DeviceType::Meta;
 

@@ -17,8 +17,7 @@ bool Dimname::isValidName(const std::string& name) {
 Dimname Dimname::fromSymbol(Symbol name) {
   CRESSET_CHECK(name.is_dimname(), "Dimname: expected a symbol made by Symbol::dimname, got ", name.toQualString());
   if (name == Symbol::dimname("*")) return wildcard();
-  CRESSET_CHECK(isValidName(name.toUnqualString()), "Dimname: expected letters, digits and underscores and no digit first, got '",
-                name.toUnqualString(), "'");
+  CRESSET_CHECK(isValidName(name.toUnqualString()), "Dimname: expected letters, digits and underscores and no digit first, got '", name.toUnqualString(), "'");
   return Dimname(name);
 }
 Dimname Dimname::wildcard() { return Dimname(Symbol::dimname("*"), NameType::WILDCARD); }

@@ -6,9 +6,7 @@ namespace cresset {
 
 namespace detail {
 
-void throw_unclaimed() {
-  throw Error("intrusive_ptr: the object was not made by make_intrusive, so that no reference to it can be taken over");
-}
+void throw_unclaimed() { throw Error("intrusive_ptr: the object was not made by make_intrusive, so that no reference to it can be taken over"); }
 
 void throw_out_of_range(const char* what, size_t index, size_t size) {
   throw Error(str(what, ": index ", index, " is out of range, expected one below ", size));

@@ -40,8 +40,11 @@ class CRESSET_API Error : public std::exception {
   bool in_module_ = false;
 };
 
-#define CRESSET_DEFINE_ERROR(Name) \
-  class CRESSET_API Name : public Error { public: using Error::Error; };
+#define CRESSET_DEFINE_ERROR(Name)        \
+  class CRESSET_API Name : public Error { \
+   public:                                \
+    using Error::Error;                   \
+  };
 CRESSET_DEFINE_ERROR(IndexError)
 CRESSET_DEFINE_ERROR(ValueError)
 CRESSET_DEFINE_ERROR(TypeError)
@@ -73,16 +76,15 @@ template <class E> [[noreturn]] CRESSET_COLD void throw_error(std::string messag
 }  // namespace detail
 
 // The parts one after another: text, numbers, dtypes, shapes as [2, 3], and types with an `append_part` of their own.
-template <class... Parts>
-CRESSET_COLD std::string str(const Parts&... parts) {
+template <class... Parts> CRESSET_COLD std::string str(const Parts&... parts) {
   std::string s;
   using detail::append_part;
   (append_part(s, parts), ...);
   return s;
 }
 
-#define CRESSET_CHECK_AS(ErrorType, cond, ...) \
-  do {                                         \
+#define CRESSET_CHECK_AS(ErrorType, cond, ...)                                                             \
+  do {                                                                                                     \
     if (CRESSET_UNLIKELY(!(cond))) ::cresset::detail::throw_error<ErrorType>(::cresset::str(__VA_ARGS__)); \
   } while (false)
 #define CRESSET_CHECK(cond, ...) CRESSET_CHECK_AS(::cresset::Error, cond, __VA_ARGS__)
@@ -92,7 +94,6 @@ CRESSET_COLD std::string str(const Parts&... parts) {
 #define CRESSET_CHECK_NOT_IMPLEMENTED(cond, ...) CRESSET_CHECK_AS(::cresset::NotImplementedError, cond, __VA_ARGS__)
 
 // A broken invariant of ours, not a mistake of the caller.
-#define CRESSET_INTERNAL_ASSERT(cond) \
-  CRESSET_CHECK(cond, "internal error: `" #cond "` does not hold at " __FILE__ "; please report it")
+#define CRESSET_INTERNAL_ASSERT(cond) CRESSET_CHECK(cond, "internal error: `" #cond "` does not hold at " __FILE__ "; please report it")
 
 }  // namespace cresset

@@ -9,14 +9,11 @@ namespace cresset {
 
 template <class Signature> class FunctionRef;
 
-template <class R, class... Args>
-class FunctionRef<R(Args...)> {
+template <class R, class... Args> class FunctionRef<R(Args...)> {
  public:
-  template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, FunctionRef>::value>>
-  FunctionRef(F&& f)
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* o, Args... args) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(o))(std::forward<Args>(args)...);
-        }) {}
+  template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, FunctionRef>::value>> FunctionRef(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* o, Args... args) -> R { return (*static_cast<std::remove_reference_t<F>*>(o))(std::forward<Args>(args)...); }) {}
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
 
  private:

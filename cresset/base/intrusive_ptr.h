@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include "cresset/base/std_function.h"
 #include <iosfwd>
 #include <utility>
+#include "cresset/base/std_function.h"
 
 #include "cresset/base/macros.h"
 
@@ -21,7 +21,7 @@ class CRESSET_API RefCounted {
 
   void retain() const { strong_.fetch_add(1, std::memory_order_relaxed); }
   void release() const {
-    // Nobody else can reach the object: no atomic change is needed. With a weak reference about, one may be made strong meanwhile.
+    // No other thread can reach the object: no atomic change is needed. With a weak reference about, one may be made strong meanwhile.
     const bool sole = strong_.load(std::memory_order_acquire) == 1 && weak_.load(std::memory_order_acquire) == 1;
     if (sole || strong_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
@@ -53,7 +53,7 @@ class CRESSET_API RefCounted {
   static constexpr uint32_t kUnclaimed = 1u << 31;
 
   void destroy() const {
-    // With no weak reference outside nobody else can reach the object any more.
+    // With no weak reference outside, nothing else can reach the object any more.
     if (weak_.load(std::memory_order_acquire) == 1) {
       delete this;
       return;
@@ -69,8 +69,7 @@ class CRESSET_API RefCounted {
 
 namespace detail {
 // The pointer that stands for "no object".
-template <class T>
-struct NullTarget {
+template <class T> struct NullTarget {
   static constexpr T* singleton() noexcept { return nullptr; }
 };
 [[noreturn]] CRESSET_API void throw_unclaimed();
@@ -82,31 +81,41 @@ inline void check_claimed([[maybe_unused]] const RefCounted* object) {
 }
 }  // namespace detail
 
-template <class T, class Null = detail::NullTarget<T>>
-class intrusive_ptr {
+template <class T, class Null = detail::NullTarget<T>> class intrusive_ptr {
  public:
   using element_type = T;
   constexpr intrusive_ptr() noexcept = default;
   constexpr intrusive_ptr(std::nullptr_t) noexcept {}
   intrusive_ptr(const intrusive_ptr& o) : p_(o.p_) { retain(); }
   intrusive_ptr(intrusive_ptr&& o) noexcept : p_(std::exchange(o.p_, Null::singleton())) {}
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  intrusive_ptr(const intrusive_ptr<U, N>& o) : p_(o.defined() ? o.get() : Null::singleton()) { retain(); }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  intrusive_ptr(intrusive_ptr<U, N>&& o) noexcept : p_(o.defined() ? o.release() : Null::singleton()) {}
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> intrusive_ptr(const intrusive_ptr<U, N>& o)
+      : p_(o.defined() ? o.get() : Null::singleton()) {
+    retain();
+  }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> intrusive_ptr(intrusive_ptr<U, N>&& o) noexcept
+      : p_(o.defined() ? o.release() : Null::singleton()) {}
   // Takes over what a std::unique_ptr owns.
   template <class P, class = std::enable_if_t<std::is_convertible<typename P::pointer, T*>::value>, class = typename P::deleter_type>
   explicit intrusive_ptr(P&& unique) : intrusive_ptr(unsafe_steal_from_new(unique.release())) {}
   ~intrusive_ptr() { drop(); }
-  intrusive_ptr& operator=(const intrusive_ptr& o) & { intrusive_ptr(o).swap(*this); return *this; }
-  intrusive_ptr& operator=(intrusive_ptr&& o) & noexcept { intrusive_ptr(std::move(o)).swap(*this); return *this; }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  intrusive_ptr& operator=(const intrusive_ptr<U, N>& o) & { intrusive_ptr(o).swap(*this); return *this; }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  intrusive_ptr& operator=(intrusive_ptr<U, N>&& o) & noexcept { intrusive_ptr(std::move(o)).swap(*this); return *this; }
+  intrusive_ptr& operator=(const intrusive_ptr& o) & {
+    intrusive_ptr(o).swap(*this);
+    return *this;
+  }
+  intrusive_ptr& operator=(intrusive_ptr&& o) & noexcept {
+    intrusive_ptr(std::move(o)).swap(*this);
+    return *this;
+  }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> intrusive_ptr& operator=(const intrusive_ptr<U, N>& o) & {
+    intrusive_ptr(o).swap(*this);
+    return *this;
+  }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> intrusive_ptr& operator=(intrusive_ptr<U, N>&& o) & noexcept {
+    intrusive_ptr(std::move(o)).swap(*this);
+    return *this;
+  }
 
-  template <class... Args>
-  static intrusive_ptr make(Args&&... args) { return unsafe_steal_from_new(new T(std::forward<Args>(args)...)); }
+  template <class... Args> static intrusive_ptr make(Args&&... args) { return unsafe_steal_from_new(new T(std::forward<Args>(args)...)); }
   // Owns an object that `new` has just made.
   static intrusive_ptr unsafe_steal_from_new(T* p) {
     if (p) p->claim();
@@ -144,39 +153,62 @@ class intrusive_ptr {
   bool is_uniquely_owned() const noexcept { return unique(); }
 
  private:
-  static intrusive_ptr adopt(T* p) { intrusive_ptr r; r.p_ = p; return r; }
-  void retain() const { if (defined()) p_->retain(); }
-  void drop() const { if (defined()) p_->release(); }
+  static intrusive_ptr adopt(T* p) {
+    intrusive_ptr r;
+    r.p_ = p;
+    return r;
+  }
+  void retain() const {
+    if (defined()) p_->retain();
+  }
+  void drop() const {
+    if (defined()) p_->release();
+  }
 
   T* p_ = Null::singleton();
 };
 
-template <class T, class Null = detail::NullTarget<T>, class... Args>
-intrusive_ptr<T, Null> make_intrusive(Args&&... args) {
+template <class T, class Null = detail::NullTarget<T>, class... Args> intrusive_ptr<T, Null> make_intrusive(Args&&... args) {
   return intrusive_ptr<T, Null>::make(std::forward<Args>(args)...);
 }
 
-template <class T, class Null = detail::NullTarget<T>>
-class weak_intrusive_ptr {
+template <class T, class Null = detail::NullTarget<T>> class weak_intrusive_ptr {
  public:
   using element_type = T;
   weak_intrusive_ptr() = default;
   weak_intrusive_ptr(const intrusive_ptr<T, Null>& o) : p_(o.get()) { retain(); }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  weak_intrusive_ptr(const intrusive_ptr<U, N>& o) : p_(o.defined() ? o.get() : Null::singleton()) { retain(); }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> weak_intrusive_ptr(const intrusive_ptr<U, N>& o)
+      : p_(o.defined() ? o.get() : Null::singleton()) {
+    retain();
+  }
   weak_intrusive_ptr(const weak_intrusive_ptr& o) : p_(o.p_) { retain(); }
   weak_intrusive_ptr(weak_intrusive_ptr&& o) noexcept : p_(std::exchange(o.p_, Null::singleton())) {}
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> weak_intrusive_ptr(const weak_intrusive_ptr<U, N>& o)
+      : p_(o.defined() ? o.unsafe_get() : Null::singleton()) {
+    retain();
+  }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> weak_intrusive_ptr(weak_intrusive_ptr<U, N>&& o) noexcept
+      : p_(o.defined() ? o.release() : Null::singleton()) {}
+  ~weak_intrusive_ptr() {
+    if (defined()) p_->release_weak();
+  }
+  weak_intrusive_ptr& operator=(const weak_intrusive_ptr& o) & {
+    weak_intrusive_ptr(o).swap(*this);
+    return *this;
+  }
+  weak_intrusive_ptr& operator=(weak_intrusive_ptr&& o) & noexcept {
+    weak_intrusive_ptr(std::move(o)).swap(*this);
+    return *this;
+  }
+  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>> weak_intrusive_ptr& operator=(const weak_intrusive_ptr<U, N>& o) & {
+    weak_intrusive_ptr(o).swap(*this);
+    return *this;
+  }
   template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  weak_intrusive_ptr(const weak_intrusive_ptr<U, N>& o) : p_(o.defined() ? o.unsafe_get() : Null::singleton()) { retain(); }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  weak_intrusive_ptr(weak_intrusive_ptr<U, N>&& o) noexcept : p_(o.defined() ? o.release() : Null::singleton()) {}
-  ~weak_intrusive_ptr() { if (defined()) p_->release_weak(); }
-  weak_intrusive_ptr& operator=(const weak_intrusive_ptr& o) & { weak_intrusive_ptr(o).swap(*this); return *this; }
-  weak_intrusive_ptr& operator=(weak_intrusive_ptr&& o) & noexcept { weak_intrusive_ptr(std::move(o)).swap(*this); return *this; }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  weak_intrusive_ptr& operator=(const weak_intrusive_ptr<U, N>& o) & { weak_intrusive_ptr(o).swap(*this); return *this; }
-  template <class U, class N, class = std::enable_if_t<std::is_convertible<U*, T*>::value>>
-  weak_intrusive_ptr& operator=(weak_intrusive_ptr<U, N>&& o) & noexcept { weak_intrusive_ptr(std::move(o)).swap(*this); return *this; }
+  weak_intrusive_ptr& operator=(weak_intrusive_ptr<U, N>&& o) & noexcept {
+    weak_intrusive_ptr(std::move(o)).swap(*this);
+    return *this;
+  }
 
   // Takes over a weak reference that the caller owns, as `release` gave it.
   static weak_intrusive_ptr reclaim(T* p) {
@@ -196,9 +228,7 @@ class weak_intrusive_ptr {
   void reset() noexcept { weak_intrusive_ptr().swap(*this); }
   void swap(weak_intrusive_ptr& o) noexcept { std::swap(p_, o.p_); }
 
-  intrusive_ptr<T, Null> lock() const noexcept {
-    return defined() && p_->try_retain() ? intrusive_ptr<T, Null>::reclaim(p_) : intrusive_ptr<T, Null>();
-  }
+  intrusive_ptr<T, Null> lock() const noexcept { return defined() && p_->try_retain() ? intrusive_ptr<T, Null>::reclaim(p_) : intrusive_ptr<T, Null>(); }
   bool defined() const noexcept { return p_ != Null::singleton(); }
   uint32_t use_count() const noexcept { return defined() ? p_->use_count() : 0; }
   uint32_t weak_use_count() const noexcept { return defined() ? p_->weak_use_count() : 0; }
@@ -207,36 +237,39 @@ class weak_intrusive_ptr {
   T* _unsafe_get_target() const noexcept { return p_; }
 
  private:
-  void retain() const { if (defined()) p_->retain_weak(); }
+  void retain() const {
+    if (defined()) p_->retain_weak();
+  }
 
   T* p_ = Null::singleton();
 };
 
-template <class T, class N>
-void swap(intrusive_ptr<T, N>& a, intrusive_ptr<T, N>& b) noexcept { a.swap(b); }
-template <class T, class N>
-void swap(weak_intrusive_ptr<T, N>& a, weak_intrusive_ptr<T, N>& b) noexcept { a.swap(b); }
+template <class T, class N> void swap(intrusive_ptr<T, N>& a, intrusive_ptr<T, N>& b) noexcept { a.swap(b); }
+template <class T, class N> void swap(weak_intrusive_ptr<T, N>& a, weak_intrusive_ptr<T, N>& b) noexcept { a.swap(b); }
 
-template <class T, class N, class U, class M>
-bool operator==(const intrusive_ptr<T, N>& a, const intrusive_ptr<U, M>& b) noexcept { return a.get() == b.get(); }
-template <class T, class N, class U, class M>
-bool operator!=(const intrusive_ptr<T, N>& a, const intrusive_ptr<U, M>& b) noexcept { return a.get() != b.get(); }
-template <class T, class N, class U, class M>
-bool operator<(const intrusive_ptr<T, N>& a, const intrusive_ptr<U, M>& b) noexcept { return a.get() < b.get(); }
+template <class T, class N, class U, class M> bool operator==(const intrusive_ptr<T, N>& a, const intrusive_ptr<U, M>& b) noexcept {
+  return a.get() == b.get();
+}
+template <class T, class N, class U, class M> bool operator!=(const intrusive_ptr<T, N>& a, const intrusive_ptr<U, M>& b) noexcept {
+  return a.get() != b.get();
+}
+template <class T, class N, class U, class M> bool operator<(const intrusive_ptr<T, N>& a, const intrusive_ptr<U, M>& b) noexcept { return a.get() < b.get(); }
 template <class T, class N> bool operator==(const intrusive_ptr<T, N>& a, std::nullptr_t) noexcept { return a.get() == nullptr; }
 template <class T, class N> bool operator==(std::nullptr_t, const intrusive_ptr<T, N>& a) noexcept { return a.get() == nullptr; }
 template <class T, class N> bool operator!=(const intrusive_ptr<T, N>& a, std::nullptr_t) noexcept { return a.get() != nullptr; }
 template <class T, class N> bool operator!=(std::nullptr_t, const intrusive_ptr<T, N>& a) noexcept { return a.get() != nullptr; }
-template <class T, class N, class U, class M>
-bool operator==(const weak_intrusive_ptr<T, N>& a, const weak_intrusive_ptr<U, M>& b) noexcept { return a.unsafe_get() == b.unsafe_get(); }
-template <class T, class N, class U, class M>
-bool operator!=(const weak_intrusive_ptr<T, N>& a, const weak_intrusive_ptr<U, M>& b) noexcept { return a.unsafe_get() != b.unsafe_get(); }
-template <class T, class N, class U, class M>
-bool operator<(const weak_intrusive_ptr<T, N>& a, const weak_intrusive_ptr<U, M>& b) noexcept { return a.unsafe_get() < b.unsafe_get(); }
+template <class T, class N, class U, class M> bool operator==(const weak_intrusive_ptr<T, N>& a, const weak_intrusive_ptr<U, M>& b) noexcept {
+  return a.unsafe_get() == b.unsafe_get();
+}
+template <class T, class N, class U, class M> bool operator!=(const weak_intrusive_ptr<T, N>& a, const weak_intrusive_ptr<U, M>& b) noexcept {
+  return a.unsafe_get() != b.unsafe_get();
+}
+template <class T, class N, class U, class M> bool operator<(const weak_intrusive_ptr<T, N>& a, const weak_intrusive_ptr<U, M>& b) noexcept {
+  return a.unsafe_get() < b.unsafe_get();
+}
 
 // The address.
-template <class T, class N>
-std::ostream& operator<<(std::ostream& out, const intrusive_ptr<T, N>& p) { return out << p.get(); }
+template <class T, class N> std::ostream& operator<<(std::ostream& out, const intrusive_ptr<T, N>& p) { return out << p.get(); }
 
 }  // namespace cresset
 

@@ -38,11 +38,7 @@ bool& fatal_checks() {
 Line::~Line() {
   static const char* const kNames[] = {"I", "W", "E", "F"};
   if (severity_ >= minimum_severity())
-    std::fprintf(stderr, "[%s %s:%d] %s\n",
-                 kNames[severity_ < 0       ? 0
-                        : severity_ > FATAL ? FATAL
-                                            : severity_],
-                 file_, line_, text_.str().c_str());
+    std::fprintf(stderr, "[%s %s:%d] %s\n", kNames[severity_ < 0 ? 0 : severity_ > FATAL ? FATAL : severity_], file_, line_, text_.str().c_str());
   if (severity_ == FATAL) std::abort();
 }
 

@@ -11,9 +11,7 @@ void Mt19937::seed(uint64_t seed) {
 }
 
 void Mt19937::refill() {
-  const auto twist = [](uint32_t u, uint32_t v) {
-    return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ ((0u - (v & 1u)) & 0x9908b0dfu);
-  };
+  const auto twist = [](uint32_t u, uint32_t v) { return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ ((0u - (v & 1u)) & 0x9908b0dfu); };
   uint32_t* const s = words_;
   for (int i = 0; i < kWords - kShift; i++) s[i] = s[i + kShift] ^ twist(s[i], s[i + 1]);
   for (int i = kWords - kShift; i < kWords - 1; i++) s[i] = s[i + kShift - kWords] ^ twist(s[i], s[i + 1]);

@@ -58,8 +58,7 @@ class Pool {
       std::lock_guard<std::mutex> lock(mutex_);
       job_ = nullptr;
     }
-    for (int spins = 0; job.inside.load(std::memory_order_acquire) > 0; spins++)
-      spins < 4096 ? cpu_pause() : std::this_thread::yield();
+    for (int spins = 0; job.inside.load(std::memory_order_acquire) > 0; spins++) spins < 4096 ? cpu_pause() : std::this_thread::yield();
     if (job.error) std::rethrow_exception(job.error);
   }
 

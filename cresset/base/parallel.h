@@ -22,8 +22,7 @@ CRESSET_API extern int g_num_threads;
 // Calls body(b, e) on disjoint chunks that cover [begin, end). A chunk holds at least `grain` items, except the last one.
 // The first exception thrown by a chunk is rethrown on the calling thread after all chunks have ended.
 // Results must not depend on how the range is cut: reductions across chunks use a fixed tree of their own.
-template <class F>
-inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& body) {
+template <class F> inline void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& body) {
   if (begin >= end) return;
   if (end - begin <= grain || detail::g_num_threads == 1) {
     body(begin, end);

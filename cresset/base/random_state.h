@@ -1,5 +1,5 @@
 #pragma once
-// What a CPU generator remembers: the engine, and the second halves of normal pairs not yet handed out.
+// The state of a CPU generator: the engine, and the second halves of normal pairs not yet handed out.
 
 #include "cresset/base/mt19937.h"
 

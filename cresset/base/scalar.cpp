@@ -20,8 +20,9 @@ bool fits(double v, ScalarType t) {
     case ScalarType::UInt32: return v > -4294967296.0 && v < 4294967296.0;
     case ScalarType::UInt64: return v > -18446744073709551616.0 && v < 18446744073709551616.0;
     case ScalarType::Half: return !std::isfinite(v) || std::fabs(v) < 65520;
-    case ScalarType::BFloat16: case ScalarType::Float: case ScalarType::ComplexFloat:
-      return !std::isfinite(v) || std::fabs(v) <= 3.4028235677973366e38;
+    case ScalarType::BFloat16:
+    case ScalarType::Float:
+    case ScalarType::ComplexFloat: return !std::isfinite(v) || std::fabs(v) <= 3.4028235677973366e38;
     default: return true;
   }
 }

@@ -14,7 +14,10 @@ class Scalar {
 
   Scalar() : Scalar(int64_t{0}) {}
   Scalar(bool v) : tag_(Tag::Bool) { value_.i = v; }
-  Scalar(double v) : tag_(Tag::Double) { value_.d[0] = v; value_.d[1] = 0; }
+  Scalar(double v) : tag_(Tag::Double) {
+    value_.d[0] = v;
+    value_.d[1] = 0;
+  }
   Scalar(float v) : Scalar(static_cast<double>(v)) {}
   Scalar(Half v) : Scalar(static_cast<float>(v)) {}
   Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
@@ -27,11 +30,13 @@ class Scalar {
   Scalar(uint16_t v) : Scalar(static_cast<int64_t>(v)) {}
   Scalar(uint32_t v) : Scalar(static_cast<int64_t>(v)) {}
   Scalar(uint64_t v) : tag_(v > static_cast<uint64_t>(INT64_MAX) ? Tag::UInt64 : Tag::Int) { value_.u = v; }
-  Scalar(complex<double> v) : tag_(Tag::Complex) { value_.d[0] = v.real(); value_.d[1] = v.imag(); }
+  Scalar(complex<double> v) : tag_(Tag::Complex) {
+    value_.d[0] = v.real();
+    value_.d[1] = v.imag();
+  }
   Scalar(complex<float> v) : Scalar(complex<double>(v)) {}
   Scalar(complex<Half> v) : Scalar(complex<double>(static_cast<float>(v.real()), static_cast<float>(v.imag()))) {}
-  template <class C, class V = typename detail::StdComplexValue<C>::type>
-  Scalar(const C& v) : Scalar(complex<double>(v.real(), v.imag())) {}
+  template <class C, class V = typename detail::StdComplexValue<C>::type> Scalar(const C& v) : Scalar(complex<double>(v.real(), v.imag())) {}
 
   Tag tag() const { return tag_; }
   bool isFloatingPoint() const { return tag_ == Tag::Double; }
@@ -91,16 +96,14 @@ class Scalar {
   Scalar conj() const { return tag_ == Tag::Complex ? Scalar(complex<double>(value_.d[0], -value_.d[1])) : *this; }
   Scalar log() const;
   // Whether the number equals v exactly.
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  bool equal(T v) const {
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> bool equal(T v) const {
     if (tag_ == Tag::Complex && value_.d[1] != 0) return false;
     if (tag_ == Tag::Complex || tag_ == Tag::Double) return value_.d[0] == static_cast<double>(v);
     if constexpr (std::is_floating_point<T>::value) return as<double>() == static_cast<double>(v);
     else if (v < T(0)) return tag_ != Tag::UInt64 && value_.i == static_cast<int64_t>(v);
     else return (tag_ == Tag::UInt64 || value_.i >= 0) && value_.u == static_cast<uint64_t>(v);
   }
-  template <class T>
-  bool equal(const complex<T>& v) const {
+  template <class T> bool equal(const complex<T>& v) const {
     const auto z = as<complex<double>>();
     return z.real() == static_cast<double>(v.real()) && z.imag() == static_cast<double>(v.imag());
   }
@@ -115,7 +118,8 @@ class Scalar {
   }
   template <class T> T convert(std::false_type, std::false_type) const {
     switch (tag_) {
-      case Tag::Double: case Tag::Complex: return cast<T>(value_.d[0]);
+      case Tag::Double:
+      case Tag::Complex: return cast<T>(value_.d[0]);
       case Tag::UInt64: return static_cast<T>(value_.u);
       default: return static_cast<T>(value_.i);
     }
@@ -124,8 +128,7 @@ class Scalar {
   template <class T> static T cast(double v) {
     if constexpr (std::is_integral<T>::value && !std::is_same<T, uint64_t>::value && !std::is_same<T, int64_t>::value)
       return static_cast<T>(static_cast<int64_t>(v));
-    else
-      return static_cast<T>(v);
+    else return static_cast<T>(v);
   }
   CRESSET_API void check_fits(ScalarType t) const;
   float to_reduced(ScalarType t) const {
@@ -133,7 +136,11 @@ class Scalar {
     return as<float>();
   }
 
-  union { double d[2]; int64_t i; uint64_t u; } value_;
+  union {
+    double d[2];
+    int64_t i;
+    uint64_t u;
+  } value_;
   Tag tag_;
 };
 

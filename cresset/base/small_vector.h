@@ -11,14 +11,12 @@
 namespace cresset {
 
 namespace detail {
-template <class It>
-using IfInputIterator =
+template <class It> using IfInputIterator =
     std::enable_if_t<std::is_convertible<typename std::iterator_traits<It>::iterator_category, std::input_iterator_tag>::value>;
 [[noreturn]] CRESSET_API void throw_out_of_range(const char* what, size_t index, size_t size);
 }  // namespace detail
 
-template <class T>
-class SmallVectorImpl {
+template <class T> class SmallVectorImpl {
  public:
   using value_type = T;
   using size_type = size_t;
@@ -42,8 +40,11 @@ class SmallVectorImpl {
     if (!o.is_inline()) {
       destroy(0);
       release();
-      data_ = o.data_; size_ = o.size_; capacity_ = o.capacity_;
-      o.data_ = o.inline_data(); o.size_ = o.capacity_ = 0;
+      data_ = o.data_;
+      size_ = o.size_;
+      capacity_ = o.capacity_;
+      o.data_ = o.inline_data();
+      o.size_ = o.capacity_ = 0;
       return *this;
     }
     destroy(0);
@@ -73,8 +74,14 @@ class SmallVectorImpl {
   bool empty() const { return size_ == 0; }
   T& operator[](size_t i) { return data_[i]; }
   const T& operator[](size_t i) const { return data_[i]; }
-  T& at(size_t i) { check(i); return data_[i]; }
-  const T& at(size_t i) const { check(i); return data_[i]; }
+  T& at(size_t i) {
+    check(i);
+    return data_[i];
+  }
+  const T& at(size_t i) const {
+    check(i);
+    return data_[i];
+  }
   T& front() { return data_[0]; }
   const T& front() const { return data_[0]; }
   T& back() { return data_[size_ - 1]; }
@@ -83,8 +90,7 @@ class SmallVectorImpl {
   // Arguments may be elements of this vector, here and below.
   void push_back(const T& value) { emplace_back(value); }
   void push_back(T&& value) { emplace_back(std::move(value)); }
-  template <class... Args>
-  T& emplace_back(Args&&... args) {
+  template <class... Args> T& emplace_back(Args&&... args) {
     if (CRESSET_UNLIKELY(size_ == capacity_)) return grow_with(std::forward<Args>(args)...);
     return *new (data_ + size_++) T(std::forward<Args>(args)...);
   }
@@ -97,7 +103,9 @@ class SmallVectorImpl {
   }
   void clear() { destroy(0); }
   void truncate(size_t n) { destroy(n); }
-  void reserve(size_t n) { if (n > capacity_) grow(n); }
+  void reserve(size_t n) {
+    if (n > capacity_) grow(n);
+  }
   void resize(size_t n) {
     destroy(n);
     reserve(n);
@@ -128,8 +136,7 @@ class SmallVectorImpl {
     for (; size_ < n; size_++) new (data_ + size_) T(value);
     destroy(n);
   }
-  template <class It, class = detail::IfInputIterator<It>>
-  void assign(It first, It last) {
+  template <class It, class = detail::IfInputIterator<It>> void assign(It first, It last) {
     clear();
     append(first, last);
   }
@@ -140,8 +147,7 @@ class SmallVectorImpl {
     const T* from = room_for(n, &value);
     for (size_t i = 0; i < n; i++) new (data_ + size_++) T(*from);
   }
-  template <class It, class = detail::IfInputIterator<It>>
-  void append(It first, It last) {
+  template <class It, class = detail::IfInputIterator<It>> void append(It first, It last) {
     if constexpr (std::is_convertible<It, const T*>::value) {
       append_copies(first, static_cast<size_t>(last - first));
     } else {
@@ -155,8 +161,7 @@ class SmallVectorImpl {
 
   T* insert(const T* where, const T& value) { return insert_one(where, value); }
   T* insert(const T* where, T&& value) { return insert_one(where, std::move(value)); }
-  template <class... Args>
-  T* emplace(const T* where, Args&&... args) { return insert_one(where, T(std::forward<Args>(args)...)); }
+  template <class... Args> T* emplace(const T* where, Args&&... args) { return insert_one(where, T(std::forward<Args>(args)...)); }
   T* insert(const T* where, size_t n, const T& value) {
     const size_t at = static_cast<size_t>(where - data_);
     if (at == size_) {
@@ -173,8 +178,7 @@ class SmallVectorImpl {
     }
     return data_ + at;
   }
-  template <class It, class = detail::IfInputIterator<It>>
-  T* insert(const T* where, It first, It last) {
+  template <class It, class = detail::IfInputIterator<It>> T* insert(const T* where, It first, It last) {
     const size_t at = static_cast<size_t>(where - data_), n = static_cast<size_t>(std::distance(first, last));
     if (at == size_) {
       append(first, last);
@@ -223,9 +227,7 @@ class SmallVectorImpl {
 
   friend bool operator==(const SmallVectorImpl& a, const SmallVectorImpl& b) { return ArrayRef<T>(a).equals(b); }
   friend bool operator!=(const SmallVectorImpl& a, const SmallVectorImpl& b) { return !(a == b); }
-  friend bool operator<(const SmallVectorImpl& a, const SmallVectorImpl& b) {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-  }
+  friend bool operator<(const SmallVectorImpl& a, const SmallVectorImpl& b) { return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end()); }
   friend bool operator>(const SmallVectorImpl& a, const SmallVectorImpl& b) { return b < a; }
   friend bool operator<=(const SmallVectorImpl& a, const SmallVectorImpl& b) { return !(b < a); }
   friend bool operator>=(const SmallVectorImpl& a, const SmallVectorImpl& b) { return !(a < b); }
@@ -245,8 +247,7 @@ class SmallVectorImpl {
   }
   bool is_inline() const { return data_ == inline_data(); }
   static T* allocate(size_t n) {
-    if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
-      return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(alignof(T))));
+    if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(alignof(T))));
     else return static_cast<T*>(::operator new(n * sizeof(T)));
   }
   void release() {
@@ -260,7 +261,10 @@ class SmallVectorImpl {
   size_t larger(size_t n) const { return n > 2 * size_t{capacity_} + 1 ? n : 2 * size_t{capacity_} + 1; }
   // Moves the elements to `fresh` and owns that memory from now on.
   void adopt(T* fresh, size_t n) {
-    for (size_t i = 0; i < size_; i++) { new (fresh + i) T(std::move(data_[i])); data_[i].~T(); }
+    for (size_t i = 0; i < size_; i++) {
+      new (fresh + i) T(std::move(data_[i]));
+      data_[i].~T();
+    }
     release();
     data_ = fresh;
     capacity_ = static_cast<uint32_t>(n);
@@ -270,8 +274,7 @@ class SmallVectorImpl {
     adopt(allocate(n), n);
   }
   // The new element is made before the others move: an argument may be one of them.
-  template <class... Args>
-  CRESSET_NOINLINE T& grow_with(Args&&... args) {
+  template <class... Args> CRESSET_NOINLINE T& grow_with(Args&&... args) {
     const size_t n = larger(size_ + size_t{1});
     T* fresh = allocate(n);
     new (fresh + size_) T(std::forward<Args>(args)...);
@@ -304,8 +307,7 @@ class SmallVectorImpl {
     for (; size_ < n; size_++) new (data_ + size_) T(from[size_]);
     destroy(n);
   }
-  template <class V>
-  T* insert_one(const T* where, V&& value) {
+  template <class V> T* insert_one(const T* where, V&& value) {
     const size_t at = static_cast<size_t>(where - data_);
     if (at == size_) {
       emplace_back(std::forward<V>(value));
@@ -349,21 +351,13 @@ class SmallVectorImpl {
 };
 
 namespace detail {
-template <class T, unsigned N>
-struct SmallVectorStorage {
-  alignas(T) unsigned char bytes[N * sizeof(T)];
-};
-template <class T>
-struct SmallVectorStorage<T, 0> {};
+template <class T, unsigned N> struct SmallVectorStorage { alignas(T) unsigned char bytes[N * sizeof(T)]; };
+template <class T> struct SmallVectorStorage<T, 0> {};
 // As many elements as keep the object within 64 bytes, but one at least.
-template <class T>
-constexpr unsigned default_inline_elements() {
-  return sizeof(T) > 48 ? 1 : static_cast<unsigned>(48 / sizeof(T));
-}
+template <class T> constexpr unsigned default_inline_elements() { return sizeof(T) > 48 ? 1 : static_cast<unsigned>(48 / sizeof(T)); }
 }  // namespace detail
 
-template <class T, unsigned N = detail::default_inline_elements<T>()>
-class SmallVector : public SmallVectorImpl<T>, private detail::SmallVectorStorage<T, N> {
+template <class T, unsigned N = detail::default_inline_elements<T>()> class SmallVector : public SmallVectorImpl<T>, private detail::SmallVectorStorage<T, N> {
   using Base = SmallVectorImpl<T>;
 
  public:
@@ -372,17 +366,31 @@ class SmallVector : public SmallVectorImpl<T>, private detail::SmallVectorStorag
   SmallVector(size_t n, const T& value) : Base(N) { this->append(n, value); }
   SmallVector(std::initializer_list<T> list) : Base(N) { this->append(list); }
   SmallVector(ArrayRef<T> list) : Base(N) { this->append(list.begin(), list.end()); }
-  template <class It, class = detail::IfInputIterator<It>>
-  SmallVector(It first, It last) : Base(N) { this->append(first, last); }
+  template <class It, class = detail::IfInputIterator<It>> SmallVector(It first, It last) : Base(N) { this->append(first, last); }
   SmallVector(const SmallVector& o) : Base(N) { this->append(o); }
   SmallVector(SmallVector&& o) noexcept(std::is_nothrow_move_constructible<T>::value) : Base(N) { Base::operator=(std::move(o)); }
   SmallVector(const Base& o) : Base(N) { this->append(o); }
   SmallVector(Base&& o) : Base(N) { Base::operator=(std::move(o)); }
-  SmallVector& operator=(const SmallVector& o) { Base::operator=(o); return *this; }
-  SmallVector& operator=(SmallVector&& o) noexcept(std::is_nothrow_move_constructible<T>::value) { Base::operator=(std::move(o)); return *this; }
-  SmallVector& operator=(const Base& o) { Base::operator=(o); return *this; }
-  SmallVector& operator=(Base&& o) { Base::operator=(std::move(o)); return *this; }
-  SmallVector& operator=(std::initializer_list<T> list) { this->assign(list); return *this; }
+  SmallVector& operator=(const SmallVector& o) {
+    Base::operator=(o);
+    return *this;
+  }
+  SmallVector& operator=(SmallVector&& o) noexcept(std::is_nothrow_move_constructible<T>::value) {
+    Base::operator=(std::move(o));
+    return *this;
+  }
+  SmallVector& operator=(const Base& o) {
+    Base::operator=(o);
+    return *this;
+  }
+  SmallVector& operator=(Base&& o) {
+    Base::operator=(std::move(o));
+    return *this;
+  }
+  SmallVector& operator=(std::initializer_list<T> list) {
+    this->assign(list);
+    return *this;
+  }
   SmallVector& operator=(ArrayRef<T> list) {
     SmallVector copy(list);
     return *this = std::move(copy);
@@ -394,8 +402,6 @@ using DimVector = SmallVector<int64_t, 5>;
 }  // namespace cresset
 
 namespace std {
-template <class T>
-void swap(cresset::SmallVectorImpl<T>& a, cresset::SmallVectorImpl<T>& b) { a.swap(b); }
-template <class T, unsigned N>
-void swap(cresset::SmallVector<T, N>& a, cresset::SmallVector<T, N>& b) { a.swap(b); }
+template <class T> void swap(cresset::SmallVectorImpl<T>& a, cresset::SmallVectorImpl<T>& b) { a.swap(b); }
+template <class T, unsigned N> void swap(cresset::SmallVector<T, N>& a, cresset::SmallVector<T, N>& b) { a.swap(b); }
 }  // namespace std

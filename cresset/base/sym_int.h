@@ -38,18 +38,21 @@ class SymInt {
   SymInt& operator+=(const SymInt& o) { return *this = *this + o; }
   SymInt& operator-=(const SymInt& o) { return *this = *this - o; }
   SymInt& operator*=(const SymInt& o) { return *this = *this * o; }
-  SymInt& operator/=(const SymInt& o) { value_ /= o.value_; return *this; }
+  SymInt& operator/=(const SymInt& o) {
+    value_ /= o.value_;
+    return *this;
+  }
   // Overflow wraps, as it does in tensors of integers.
   friend SymInt operator-(const SymInt& a) { return wrapped(0 - static_cast<uint64_t>(a.value_)); }
   friend SymInt operator+(const SymInt& a, const SymInt& b) { return wrapped(static_cast<uint64_t>(a.value_) + static_cast<uint64_t>(b.value_)); }
   friend SymInt operator-(const SymInt& a, const SymInt& b) { return wrapped(static_cast<uint64_t>(a.value_) - static_cast<uint64_t>(b.value_)); }
   friend SymInt operator*(const SymInt& a, const SymInt& b) { return wrapped(static_cast<uint64_t>(a.value_) * static_cast<uint64_t>(b.value_)); }
-#define CRESSET_SYM_INT_WITH(T)                                                 \
-  friend SymInt operator+(const SymInt& a, T b) { return a + SymInt(b); }       \
-  friend SymInt operator+(T a, const SymInt& b) { return SymInt(a) + b; }       \
-  friend SymInt operator-(const SymInt& a, T b) { return a - SymInt(b); }       \
-  friend SymInt operator-(T a, const SymInt& b) { return SymInt(a) - b; }       \
-  friend SymInt operator*(const SymInt& a, T b) { return a * SymInt(b); }       \
+#define CRESSET_SYM_INT_WITH(T)                                           \
+  friend SymInt operator+(const SymInt& a, T b) { return a + SymInt(b); } \
+  friend SymInt operator+(T a, const SymInt& b) { return SymInt(a) + b; } \
+  friend SymInt operator-(const SymInt& a, T b) { return a - SymInt(b); } \
+  friend SymInt operator-(T a, const SymInt& b) { return SymInt(a) - b; } \
+  friend SymInt operator*(const SymInt& a, T b) { return a * SymInt(b); } \
   friend SymInt operator*(T a, const SymInt& b) { return SymInt(a) * b; }
   CRESSET_SYM_INT_WITH(int)
   CRESSET_SYM_INT_WITH(int64_t)

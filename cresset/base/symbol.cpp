@@ -37,8 +37,7 @@ const Name& name_of(uint32_t value) {
 
 Symbol Symbol::fromQualString(const std::string& name) {
   const size_t colons = name.find("::");
-  CRESSET_CHECK(colons != std::string::npos && colons > 0 && colons + 2 < name.size(),
-                "Symbol: expected a name like \"aten::add\", got \"", name, "\"");
+  CRESSET_CHECK(colons != std::string::npos && colons > 0 && colons + 2 < name.size(), "Symbol: expected a name like \"aten::add\", got \"", name, "\"");
   Table& t = table();
   const std::lock_guard<std::mutex> lock(t.mutex);
   const auto [at, is_new] = t.numbers.emplace(name, static_cast<uint32_t>(t.names.size()));

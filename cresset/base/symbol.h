@@ -57,8 +57,7 @@ inline bool operator!=(Symbol a, Symbol b) { return !(a == b); }
 }  // namespace cresset
 
 namespace std {
-template <>
-struct hash<cresset::Symbol> {
+template <> struct hash<cresset::Symbol> {
   size_t operator()(cresset::Symbol s) const noexcept { return static_cast<uint32_t>(s); }
 };
 }  // namespace std

@@ -35,8 +35,7 @@ std::string StripBasename(const std::string& path) {
 
 std::string ExcludeFileExtension(const std::string& name) { return name.substr(0, name.rfind('.')); }
 
-template <>
-std::optional<int64_t> tryToNumber<int64_t>(const char* text) {
+template <> std::optional<int64_t> tryToNumber<int64_t>(const char* text) {
   if (!text || !*text) return std::nullopt;
   char* end = nullptr;
   errno = 0;
@@ -45,8 +44,7 @@ std::optional<int64_t> tryToNumber<int64_t>(const char* text) {
   return v;
 }
 
-template <>
-std::optional<double> tryToNumber<double>(const char* text) {
+template <> std::optional<double> tryToNumber<double>(const char* text) {
   if (!text || !*text) return std::nullopt;
   char* end = nullptr;
   errno = 0;

@@ -18,10 +18,15 @@ TypeFacts g_types[kMostTypes];
 std::atomic<int> g_count{0};
 std::mutex g_mutex;
 
-template <class T>
-TypeFacts number(const char* name) {
-  return {sizeof(T), [] { return static_cast<void*>(new T); }, nullptr, nullptr, nullptr,
-          [](void* object) { delete static_cast<T*>(object); }, TypeIdentifier::Get<T>(), name};
+template <class T> TypeFacts number(const char* name) {
+  return {sizeof(T),
+          [] { return static_cast<void*>(new T); },
+          nullptr,
+          nullptr,
+          nullptr,
+          [](void* object) { delete static_cast<T*>(object); },
+          TypeIdentifier::Get<T>(),
+          name};
 }
 
 int count_with_dtypes() {

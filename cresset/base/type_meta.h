@@ -38,8 +38,7 @@ CRESSET_API uint16_t register_type(const TypeFacts& facts);
 [[noreturn]] CRESSET_API void throw_cannot(const char* what, std::string_view type);
 
 // The type's name as the compiler writes it.
-template <class T>
-constexpr std::string_view type_name() {
+template <class T> constexpr std::string_view type_name() {
 #if defined(__clang__)
   constexpr std::string_view text = __PRETTY_FUNCTION__, before = "T = ";
   const size_t from = text.find(before) + before.size(), to = text.rfind(']');
@@ -62,8 +61,7 @@ template <class T, class = void> struct HasDtype : std::false_type {};
 template <class T> struct HasDtype<T, std::void_t<decltype(CppTypeToScalarType<T>::value)>> : std::true_type {};
 
 // LibTorch's name for the copy function of types that have none.
-template <class T>
-void _CopyNotAllowed(const void*, void*, size_t) { throw_cannot("cannot be assigned", type_name<T>()); }
+template <class T> void _CopyNotAllowed(const void*, void*, size_t) { throw_cannot("cannot be assigned", type_name<T>()); }
 
 // The name that a program gave the type.
 template <class T> struct KnownTypeName {
@@ -72,16 +70,14 @@ template <class T> struct KnownTypeName {
 
 }  // namespace detail
 
-template <class T>
-TypeIdentifier TypeIdentifier::Get() { return {detail::hash_of(detail::type_name<T>())}; }
+template <class T> TypeIdentifier TypeIdentifier::Get() { return {detail::hash_of(detail::type_name<T>())}; }
 
 class CRESSET_API TypeMeta {
  public:
   constexpr TypeMeta() = default;
   static constexpr TypeMeta fromScalarType(ScalarType t) { return TypeMeta(static_cast<uint16_t>(t)); }
   // The type of T's objects; another T is registered when it is met for the first time.
-  template <class T>
-  static TypeMeta Make() {
+  template <class T> static TypeMeta Make() {
     if constexpr (detail::HasDtype<T>::value) return fromScalarType(CppTypeToScalarType<T>::value);
     else return TypeMeta(registered<T>());
   }
@@ -120,26 +116,28 @@ class CRESSET_API TypeMeta {
   explicit constexpr TypeMeta(uint16_t index) : index_(index) {}
   [[noreturn]] void throw_no_dtype() const;
 
-  template <class T>
-  static uint16_t registered() {
+  template <class T> static uint16_t registered() {
     static const uint16_t index = detail::register_type(facts<T>());
     return index;
   }
-  template <class T>
-  static detail::TypeFacts facts() {
+  template <class T> static detail::TypeFacts facts() {
     detail::TypeFacts f{sizeof(T), nullptr, nullptr, nullptr, nullptr, nullptr, TypeIdentifier::Get<T>(), detail::KnownTypeName<T>::name()};
     if constexpr (std::is_default_constructible<T>::value) f.make = [] { return static_cast<void*>(new T); };
-    else f.make = [] () -> void* { detail::throw_cannot("is not default-constructible", detail::type_name<T>()); };
+    else f.make = []() -> void* { detail::throw_cannot("is not default-constructible", detail::type_name<T>()); };
     if constexpr (!std::is_fundamental<T>::value && !std::is_pointer<T>::value) {
       if constexpr (std::is_default_constructible<T>::value)
-        f.construct = [](void* at, size_t n) { for (size_t i = 0; i < n; i++) new (static_cast<T*>(at) + i) T; };
+        f.construct = [](void* at, size_t n) {
+          for (size_t i = 0; i < n; i++) new (static_cast<T*>(at) + i) T;
+        };
       else f.construct = [](void*, size_t) { detail::throw_cannot("is not default-constructible", detail::type_name<T>()); };
       if constexpr (std::is_copy_assignable<T>::value)
         f.copy = [](const void* from, void* to, size_t n) {
           for (size_t i = 0; i < n; i++) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i];
         };
       else f.copy = detail::_CopyNotAllowed<T>;
-      f.destruct = [](void* at, size_t n) { for (size_t i = 0; i < n; i++) static_cast<T*>(at)[i].~T(); };
+      f.destruct = [](void* at, size_t n) {
+        for (size_t i = 0; i < n; i++) static_cast<T*>(at)[i].~T();
+      };
     }
     f.destroy = [](void* object) { delete static_cast<T*>(object); };
     return f;

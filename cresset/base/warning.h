@@ -25,8 +25,8 @@ CRESSET_API void set_warns_always(bool always);
 }  // namespace cresset
 
 // Gives a warning once for each process and place.
-#define CRESSET_WARN_ONCE(text)                                            \
-  do {                                                                     \
-    static std::atomic<bool> warned{false};                                \
+#define CRESSET_WARN_ONCE(text)                                                     \
+  do {                                                                              \
+    static std::atomic<bool> warned{false};                                         \
     if (!warned.exchange(true) || ::cresset::warns_always()) ::cresset::warn(text); \
   } while (false)

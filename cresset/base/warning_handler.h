@@ -9,8 +9,12 @@ namespace cresset::warnings {
 class CRESSET_API Warning {
  public:
   // Kinds as LibTorch names them: types that stand for a value.
-  struct UserWarning { constexpr operator WarningKind() const { return WarningKind::user; } };
-  struct DeprecationWarning { constexpr operator WarningKind() const { return WarningKind::deprecation; } };
+  struct UserWarning {
+    constexpr operator WarningKind() const { return WarningKind::user; }
+  };
+  struct DeprecationWarning {
+    constexpr operator WarningKind() const { return WarningKind::deprecation; }
+  };
 
   Warning(WarningKind kind, SourceLocation source, std::string message, bool verbatim = false)
       : kind_(kind), source_(source), message_(std::move(message)), verbatim_(verbatim) {}

@@ -54,8 +54,6 @@ Tensor make_batched(Tensor value, int64_t batch_dim, uint64_t level) {
   return Tensor(make_intrusive<BatchedImpl>(std::move(value), batch_dim, level));
 }
 
-void check_has_memory(const Tensor& t) {
-  CRESSET_CHECK(!as_batched(t) && !as_functional(t), "data_ptr: the tensor has no storage to point to");
-}
+void check_has_memory(const Tensor& t) { CRESSET_CHECK(!as_batched(t) && !as_functional(t), "data_ptr: the tensor has no storage to point to"); }
 
 }  // namespace cresset

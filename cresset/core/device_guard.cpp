@@ -17,13 +17,9 @@ bool is_single(DeviceType type) { return type == DeviceType::CPU || type == Devi
 
 DeviceGuardImplInterface::~DeviceGuardImplInterface() = default;
 
-void register_device_guard(DeviceType type, const DeviceGuardImplInterface* impl) {
-  g_guards[static_cast<int>(type)].store(impl, std::memory_order_release);
-}
+void register_device_guard(DeviceType type, const DeviceGuardImplInterface* impl) { g_guards[static_cast<int>(type)].store(impl, std::memory_order_release); }
 
-bool has_device_guard(DeviceType type) {
-  return is_single(type) || g_guards[static_cast<int>(type)].load(std::memory_order_acquire);
-}
+bool has_device_guard(DeviceType type) { return is_single(type) || g_guards[static_cast<int>(type)].load(std::memory_order_acquire); }
 
 const DeviceGuardImplInterface& device_guard_of(DeviceType type) {
   if (const auto* impl = g_guards[static_cast<int>(type)].load(std::memory_order_acquire)) return *impl;
@@ -32,8 +28,6 @@ const DeviceGuardImplInterface& device_guard_of(DeviceType type) {
   return type == DeviceType::CPU ? cpu : meta;
 }
 
-std::ostream& operator<<(std::ostream& out, const Stream& s) {
-  return out << "stream " << s.id() << " on device " << s.device().str();
-}
+std::ostream& operator<<(std::ostream& out, const Stream& s) { return out << "stream " << s.id() << " on device " << s.device().str(); }
 
 }  // namespace cresset

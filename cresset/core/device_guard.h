@@ -72,17 +72,15 @@ class VirtualGuardImpl {
 };
 
 // A guard of one implementation, which is made of a type of devices or, where its class stands for one, of nothing.
-template <class Impl>
-class InlineDeviceGuard {
+template <class Impl> class InlineDeviceGuard {
   static constexpr bool kVirtual = std::is_same<Impl, VirtualGuardImpl>::value;
 
  public:
   explicit InlineDeviceGuard(Device device) : InlineDeviceGuard(device, Impl(device.type())) {}
-  template <class U = Impl, class = std::enable_if_t<!std::is_same<U, VirtualGuardImpl>::value>>
-  explicit InlineDeviceGuard(DeviceIndex index) : InlineDeviceGuard(Device(U::static_type, index)) {}
+  template <class U = Impl, class = std::enable_if_t<!std::is_same<U, VirtualGuardImpl>::value>> explicit InlineDeviceGuard(DeviceIndex index)
+      : InlineDeviceGuard(Device(U::static_type, index)) {}
   template <class U = Impl, class = std::enable_if_t<std::is_same<U, VirtualGuardImpl>::value>>
-  explicit InlineDeviceGuard(Device device, const DeviceGuardImplInterface* impl)
-      : InlineDeviceGuard(device, impl ? Impl(impl) : Impl(device.type())) {}
+  explicit InlineDeviceGuard(Device device, const DeviceGuardImplInterface* impl) : InlineDeviceGuard(device, impl ? Impl(impl) : Impl(device.type())) {}
   InlineDeviceGuard(const InlineDeviceGuard&) = delete;
   InlineDeviceGuard& operator=(const InlineDeviceGuard&) = delete;
   InlineDeviceGuard(InlineDeviceGuard&&) = delete;
@@ -91,8 +89,8 @@ class InlineDeviceGuard {
 
   // Errors: a device of another type.
   void set_device(Device device) {
-    CRESSET_CHECK((kVirtual && device.type() == original_.type()) || device.type() == impl_.type(),
-                  "DeviceGuard: expected a device of type ", impl_.type(), ", got ", device);
+    CRESSET_CHECK((kVirtual && device.type() == original_.type()) || device.type() == impl_.type(), "DeviceGuard: expected a device of type ", impl_.type(),
+                  ", got ", device);
     const Device wanted = device.index() == -1 ? original_ : device;
     impl_.setDevice(wanted);
     current_ = wanted;
@@ -116,17 +114,14 @@ class InlineDeviceGuard {
 
  private:
   explicit InlineDeviceGuard(Device device, Impl impl)
-      : impl_(impl),
-        original_(device.index() == -1 ? impl_.getDevice() : impl_.exchangeDevice(device)),
-        current_(device.index() == -1 ? original_ : device) {}
+      : impl_(impl), original_(device.index() == -1 ? impl_.getDevice() : impl_.exchangeDevice(device)), current_(device.index() == -1 ? original_ : device) {}
 
   Impl impl_;
   Device original_, current_;
 };
 
 // A guard that may guard nothing yet.
-template <class Impl>
-class InlineOptionalDeviceGuard {
+template <class Impl> class InlineOptionalDeviceGuard {
  public:
   InlineOptionalDeviceGuard() = default;
   explicit InlineOptionalDeviceGuard(std::optional<Device> device) {
@@ -137,12 +132,9 @@ class InlineOptionalDeviceGuard {
 
   void set_device(Device device) { guard_ ? guard_->set_device(device) : void(guard_.emplace(device)); }
   void reset_device(Device device, const DeviceGuardImplInterface* impl = nullptr) {
-    if (guard_)
-      guard_->reset_device(device, impl);
-    else if constexpr (std::is_same<Impl, VirtualGuardImpl>::value)
-      guard_.emplace(device, impl);
-    else
-      guard_.emplace(device);
+    if (guard_) guard_->reset_device(device, impl);
+    else if constexpr (std::is_same<Impl, VirtualGuardImpl>::value) guard_.emplace(device, impl);
+    else guard_.emplace(device);
   }
   void set_index(DeviceIndex index) { guard_ ? guard_->set_index(index) : void(guard_.emplace(index)); }
   void reset() { guard_.reset(); }
@@ -154,8 +146,7 @@ class InlineOptionalDeviceGuard {
 };
 
 // Makes the stream current, and its device.
-template <class Impl>
-class InlineStreamGuard : private InlineDeviceGuard<Impl> {
+template <class Impl> class InlineStreamGuard : private InlineDeviceGuard<Impl> {
  public:
   explicit InlineStreamGuard(Stream stream)
       : InlineDeviceGuard<Impl>(stream.device()),
@@ -191,8 +182,7 @@ class InlineStreamGuard : private InlineDeviceGuard<Impl> {
   Stream on_original_, on_current_, current_;
 };
 
-template <class Impl>
-class InlineOptionalStreamGuard {
+template <class Impl> class InlineOptionalStreamGuard {
  public:
   InlineOptionalStreamGuard() = default;
   explicit InlineOptionalStreamGuard(std::optional<Stream> stream) {
@@ -211,15 +201,14 @@ class InlineOptionalStreamGuard {
 };
 
 // Streams of several devices of one type at once.
-template <class Impl>
-class InlineMultiStreamGuard {
+template <class Impl> class InlineMultiStreamGuard {
  public:
   explicit InlineMultiStreamGuard(const std::vector<Stream>& streams) {
     if (streams.empty()) return;
     impl_.emplace(streams[0].device_type());
     for (const Stream& s : streams) {
-      CRESSET_CHECK(s.device_type() == impl_->type(), "MultiStreamGuard: expected streams of one type of devices, got ",
-                    impl_->type(), " and ", s.device_type());
+      CRESSET_CHECK(s.device_type() == impl_->type(), "MultiStreamGuard: expected streams of one type of devices, got ", impl_->type(), " and ",
+                    s.device_type());
       originals_.push_back(impl_->exchangeStream(s));
     }
   }
@@ -241,16 +230,13 @@ using OptionalStreamGuard = InlineOptionalStreamGuard<VirtualGuardImpl>;
 using MultiStreamGuard = InlineMultiStreamGuard<VirtualGuardImpl>;
 
 // A type of devices that only counts: a thread's current device and streams are plain numbers. For tests of guards.
-template <DeviceType T>
-struct FakeGuardImpl final : DeviceGuardImplInterface {
+template <DeviceType T> struct FakeGuardImpl final : DeviceGuardImplInterface {
   static constexpr DeviceType static_type = T;
   static constexpr size_t kFakeGuardImplMaxDevices = 8;
 
   FakeGuardImpl() = default;
   // Errors: another type.
-  explicit FakeGuardImpl(DeviceType type) {
-    CRESSET_CHECK(type == T, "FakeGuardImpl: expected devices of type ", T, ", got ", type);
-  }
+  explicit FakeGuardImpl(DeviceType type) { CRESSET_CHECK(type == T, "FakeGuardImpl: expected devices of type ", T, ", got ", type); }
   DeviceType type() const override { return T; }
   Device exchangeDevice(Device d) const override {
     const Device before = getDevice();
@@ -259,8 +245,7 @@ struct FakeGuardImpl final : DeviceGuardImplInterface {
   }
   Device getDevice() const override { return Device(T, current_); }
   void setDevice(Device d) const override {
-    CRESSET_CHECK(d.type() == T && d.index() >= 0 && static_cast<size_t>(d.index()) < kFakeGuardImplMaxDevices,
-                  "FakeGuardImpl: there is no device ", d);
+    CRESSET_CHECK(d.type() == T && d.index() >= 0 && static_cast<size_t>(d.index()) < kFakeGuardImplMaxDevices, "FakeGuardImpl: there is no device ", d);
     current_ = static_cast<DeviceIndex>(d.index());
   }
   void uncheckedSetDevice(Device d) const noexcept override { current_ = static_cast<DeviceIndex>(d.index()); }

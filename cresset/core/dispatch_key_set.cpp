@@ -17,35 +17,38 @@ struct Named {
   const char* name;
 };
 #define CRESSET_NAME(n) {DispatchKey::n, #n},
-#define CRESSET_NAMES(n)                                                                                             \
-  {DispatchKey::n, #n}, {DispatchKey::Quantized##n, "Quantized" #n}, {DispatchKey::Sparse##n, "Sparse" #n},          \
-      {DispatchKey::SparseCsr##n, "SparseCsr" #n}, {DispatchKey::NestedTensor##n, "NestedTensor" #n}, {DispatchKey::Autograd##n, "Autograd" #n},
+#define CRESSET_NAMES(n)                                                                                                                                 \
+  {DispatchKey::n, #n}, {DispatchKey::Quantized##n, "Quantized" #n}, {DispatchKey::Sparse##n, "Sparse" #n}, {DispatchKey::SparseCsr##n, "SparseCsr" #n}, \
+      {DispatchKey::NestedTensor##n, "NestedTensor" #n}, {DispatchKey::Autograd##n, "Autograd" #n},
 constexpr Named kNames[] = {
-    CRESSET_NAME(Undefined) CRESSET_NAME(Dense) CRESSET_NAME(FPGA) CRESSET_NAME(MAIA) CRESSET_NAME(Vulkan) CRESSET_NAME(Metal)
-    CRESSET_NAME(Quantized) CRESSET_NAME(CustomRNGKeyId) CRESSET_NAME(MkldnnCPU) CRESSET_NAME(Sparse) CRESSET_NAME(SparseCsr)
-    CRESSET_NAME(NestedTensor) CRESSET_NAME(BackendSelect) CRESSET_NAME(Python) CRESSET_NAME(Fake)
-    CRESSET_NAME(FuncTorchDynamicLayerBackMode) CRESSET_NAME(Functionalize) CRESSET_NAME(Named) CRESSET_NAME(Conjugate)
-    CRESSET_NAME(Negative) CRESSET_NAME(ZeroTensor) CRESSET_NAME(ADInplaceOrView) CRESSET_NAME(AutogradOther)
-    CRESSET_NAME(AutogradFunctionality) CRESSET_NAME(AutogradNestedTensor) CRESSET_NAME(Tracer) CRESSET_NAME(AutocastCPU)
-    CRESSET_NAME(AutocastMTIA) CRESSET_NAME(AutocastXPU) CRESSET_NAME(AutocastIPU) CRESSET_NAME(AutocastHPU) CRESSET_NAME(AutocastXLA)
-    CRESSET_NAME(AutocastMPS) CRESSET_NAME(AutocastCUDA) CRESSET_NAME(AutocastPrivateUse1) CRESSET_NAME(FuncTorchBatched)
-    CRESSET_NAME(BatchedNestedTensor) CRESSET_NAME(FuncTorchVmapMode) CRESSET_NAME(Batched) CRESSET_NAME(VmapMode)
-    CRESSET_NAME(FuncTorchGradWrapper) CRESSET_NAME(DeferredInit) CRESSET_NAME(PythonTLSSnapshot)
-    CRESSET_NAME(FuncTorchDynamicLayerFrontMode) CRESSET_NAME(TESTING_ONLY_GenericWrapper) CRESSET_NAME(TESTING_ONLY_GenericMode)
-    CRESSET_NAME(PreDispatch) CRESSET_NAME(PythonDispatcher) CRESSET_FOR_EACH_BACKEND(CRESSET_NAMES) CRESSET_NAME(Autograd)
-    CRESSET_NAME(CompositeImplicitAutograd) CRESSET_NAME(FuncTorchBatchedDecomposition)
-    CRESSET_NAME(CompositeImplicitAutogradNestedTensor) CRESSET_NAME(CompositeExplicitAutograd)
-    CRESSET_NAME(CompositeExplicitAutogradNonFunctional)
+    CRESSET_NAME(Undefined) CRESSET_NAME(Dense) CRESSET_NAME(FPGA) CRESSET_NAME(MAIA) CRESSET_NAME(Vulkan) CRESSET_NAME(Metal) CRESSET_NAME(Quantized)
+        CRESSET_NAME(CustomRNGKeyId) CRESSET_NAME(MkldnnCPU) CRESSET_NAME(Sparse) CRESSET_NAME(SparseCsr) CRESSET_NAME(NestedTensor) CRESSET_NAME(BackendSelect)
+            CRESSET_NAME(Python) CRESSET_NAME(Fake) CRESSET_NAME(FuncTorchDynamicLayerBackMode) CRESSET_NAME(Functionalize) CRESSET_NAME(Named)
+                CRESSET_NAME(Conjugate) CRESSET_NAME(Negative) CRESSET_NAME(ZeroTensor) CRESSET_NAME(ADInplaceOrView) CRESSET_NAME(AutogradOther)
+                    CRESSET_NAME(AutogradFunctionality) CRESSET_NAME(AutogradNestedTensor) CRESSET_NAME(Tracer) CRESSET_NAME(AutocastCPU)
+                        CRESSET_NAME(AutocastMTIA) CRESSET_NAME(AutocastXPU) CRESSET_NAME(AutocastIPU) CRESSET_NAME(AutocastHPU) CRESSET_NAME(AutocastXLA)
+                            CRESSET_NAME(AutocastMPS) CRESSET_NAME(AutocastCUDA) CRESSET_NAME(AutocastPrivateUse1) CRESSET_NAME(FuncTorchBatched)
+                                CRESSET_NAME(BatchedNestedTensor) CRESSET_NAME(FuncTorchVmapMode) CRESSET_NAME(Batched) CRESSET_NAME(VmapMode)
+                                    CRESSET_NAME(FuncTorchGradWrapper) CRESSET_NAME(DeferredInit) CRESSET_NAME(PythonTLSSnapshot)
+                                        CRESSET_NAME(FuncTorchDynamicLayerFrontMode) CRESSET_NAME(TESTING_ONLY_GenericWrapper)
+                                            CRESSET_NAME(TESTING_ONLY_GenericMode) CRESSET_NAME(PreDispatch) CRESSET_NAME(PythonDispatcher)
+                                                CRESSET_FOR_EACH_BACKEND(CRESSET_NAMES) CRESSET_NAME(Autograd) CRESSET_NAME(CompositeImplicitAutograd)
+                                                    CRESSET_NAME(FuncTorchBatchedDecomposition) CRESSET_NAME(CompositeImplicitAutogradNestedTensor)
+                                                        CRESSET_NAME(CompositeExplicitAutograd) CRESSET_NAME(CompositeExplicitAutogradNonFunctional)
     // Further names.
-    {DispatchKey::Undefined, "CatchAll"}, {DispatchKey::CPU, "CPUTensorId"}, {DispatchKey::CUDA, "CUDATensorId"},
-    {DispatchKey::AutocastCUDA, "Autocast"}, {DispatchKey::CompositeExplicitAutograd, "DefaultBackend"}};
+    {DispatchKey::Undefined, "CatchAll"},
+    {DispatchKey::CPU, "CPUTensorId"},
+    {DispatchKey::CUDA, "CUDATensorId"},
+    {DispatchKey::AutocastCUDA, "Autocast"},
+    {DispatchKey::CompositeExplicitAutograd, "DefaultBackend"}};
 #undef CRESSET_NAME
 #undef CRESSET_NAMES
 
 constexpr DispatchKeySet all_backends() { return {DispatchKeySet::RAW, (uint64_t{1} << num_backends) - 1}; }
-const DispatchKeySet kBackendSet = DispatchKeySet{DispatchKey::Dense, DispatchKey::FPGA, DispatchKey::MAIA, DispatchKey::Vulkan, DispatchKey::Metal,
-                                                  DispatchKey::Quantized, DispatchKey::CustomRNGKeyId, DispatchKey::MkldnnCPU,
-                                                  DispatchKey::Sparse, DispatchKey::SparseCsr} | all_backends();
+const DispatchKeySet kBackendSet =
+    DispatchKeySet{DispatchKey::Dense,     DispatchKey::FPGA,           DispatchKey::MAIA,      DispatchKey::Vulkan, DispatchKey::Metal,
+                   DispatchKey::Quantized, DispatchKey::CustomRNGKeyId, DispatchKey::MkldnnCPU, DispatchKey::Sparse, DispatchKey::SparseCsr} |
+    all_backends();
 const DispatchKeySet kAutogradSet = autograd_dispatch_keyset | all_backends();
 const DispatchKeySet kMathSet = kBackendSet | kAutogradSet | DispatchKeySet(DispatchKey::NestedTensor);
 
@@ -153,8 +156,8 @@ DispatchKeySet getBackendKeySetFromAutograd(DispatchKey k) {
   if (toFunctionalityKey(k) == DispatchKey::AutogradFunctionality) return DispatchKeySet(toBackendComponent(k));
   if (k == DispatchKey::AutogradNestedTensor) return DispatchKeySet(DispatchKey::NestedTensor) | all_backends();
   if (k == DispatchKey::AutogradOther)
-    return {DispatchKey::FPGA, DispatchKey::MAIA, DispatchKey::Vulkan, DispatchKey::Metal, DispatchKey::CustomRNGKeyId, DispatchKey::MkldnnCPU,
-            DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::Quantized};
+    return {DispatchKey::FPGA,      DispatchKey::MAIA,   DispatchKey::Vulkan,    DispatchKey::Metal,    DispatchKey::CustomRNGKeyId,
+            DispatchKey::MkldnnCPU, DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::Quantized};
   return {};
 }
 
@@ -185,8 +188,9 @@ DispatchKeySet getAutocastRelatedKeySetFromBackend(BackendComponent b) {
 
 DispatchKey legacyExtractDispatchKey(DispatchKeySet set) {
   return (set - autograd_dispatch_keyset_with_ADInplaceOrView - autocast_dispatch_keyset -
-          DispatchKeySet{DispatchKey::Functionalize, DispatchKey::PythonTLSSnapshot, DispatchKey::FuncTorchGradWrapper,
-                         DispatchKey::FuncTorchVmapMode, DispatchKey::FuncTorchBatched, DispatchKey::Python}).highestPriorityTypeId();
+          DispatchKeySet{DispatchKey::Functionalize, DispatchKey::PythonTLSSnapshot, DispatchKey::FuncTorchGradWrapper, DispatchKey::FuncTorchVmapMode,
+                         DispatchKey::FuncTorchBatched, DispatchKey::Python})
+      .highestPriorityTypeId();
 }
 
 DispatchKey computeDispatchKey(std::optional<ScalarType>, std::optional<Layout> layout, std::optional<Device> device) {
@@ -203,7 +207,9 @@ DispatchKey computeDispatchKey(std::optional<ScalarType>, std::optional<Layout> 
 
 uint8_t layers_of(DispatchKeySet set) {
   uint8_t layers = 0;
-  const auto put = [&](Layer l, DispatchKeySet keys) { if (set.has_any({DispatchKeySet::RAW, keys.raw_repr() >> num_backends << num_backends})) layers |= layer_bit(l); };
+  const auto put = [&](Layer l, DispatchKeySet keys) {
+    if (set.has_any({DispatchKeySet::RAW, keys.raw_repr() >> num_backends << num_backends})) layers |= layer_bit(l);
+  };
   put(Layer::Autograd, autograd_dispatch_keyset_with_ADInplaceOrView);
   put(Layer::Autocast, autocast_dispatch_keyset);
   put(Layer::Functionalize, DispatchKeySet(DispatchKey::Functionalize));

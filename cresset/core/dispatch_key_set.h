@@ -20,12 +20,55 @@ enum class BackendComponent : uint8_t { InvalidBit, CRESSET_FOR_EACH_BACKEND(CRE
 
 // Functionalities in rising priority; then one key for each backend of those that have their own kernels; then aliases for several keys.
 enum class DispatchKey : uint16_t {
-  Undefined, CatchAll = Undefined,
-  Dense, FPGA, MAIA, Vulkan, Metal, Quantized, CustomRNGKeyId, MkldnnCPU, Sparse, SparseCsr, NestedTensor, BackendSelect, Python, Fake,
-  FuncTorchDynamicLayerBackMode, Functionalize, Named, Conjugate, Negative, ZeroTensor, ADInplaceOrView, AutogradOther, AutogradFunctionality,
-  AutogradNestedTensor, Tracer, AutocastCPU, AutocastMTIA, AutocastXPU, AutocastIPU, AutocastHPU, AutocastXLA, AutocastMPS, AutocastCUDA,
-  AutocastPrivateUse1, FuncTorchBatched, BatchedNestedTensor, FuncTorchVmapMode, Batched, VmapMode, FuncTorchGradWrapper, DeferredInit,
-  PythonTLSSnapshot, FuncTorchDynamicLayerFrontMode, TESTING_ONLY_GenericWrapper, TESTING_ONLY_GenericMode, PreDispatch, PythonDispatcher,
+  Undefined,
+  CatchAll = Undefined,
+  Dense,
+  FPGA,
+  MAIA,
+  Vulkan,
+  Metal,
+  Quantized,
+  CustomRNGKeyId,
+  MkldnnCPU,
+  Sparse,
+  SparseCsr,
+  NestedTensor,
+  BackendSelect,
+  Python,
+  Fake,
+  FuncTorchDynamicLayerBackMode,
+  Functionalize,
+  Named,
+  Conjugate,
+  Negative,
+  ZeroTensor,
+  ADInplaceOrView,
+  AutogradOther,
+  AutogradFunctionality,
+  AutogradNestedTensor,
+  Tracer,
+  AutocastCPU,
+  AutocastMTIA,
+  AutocastXPU,
+  AutocastIPU,
+  AutocastHPU,
+  AutocastXLA,
+  AutocastMPS,
+  AutocastCUDA,
+  AutocastPrivateUse1,
+  FuncTorchBatched,
+  BatchedNestedTensor,
+  FuncTorchVmapMode,
+  Batched,
+  VmapMode,
+  FuncTorchGradWrapper,
+  DeferredInit,
+  PythonTLSSnapshot,
+  FuncTorchDynamicLayerFrontMode,
+  TESTING_ONLY_GenericWrapper,
+  TESTING_ONLY_GenericMode,
+  PreDispatch,
+  PythonDispatcher,
   EndOfFunctionalityKeys,
 #define CRESSET_KEY(n) n,
 #define CRESSET_QUANTIZED(n) Quantized##n,
@@ -34,23 +77,17 @@ enum class DispatchKey : uint16_t {
 #define CRESSET_NESTED(n) NestedTensor##n,
 #define CRESSET_AUTOGRAD(n) Autograd##n,
   StartOfDenseBackends,
-  CRESSET_FOR_EACH_BACKEND(CRESSET_KEY)
-  EndOfDenseBackends = Meta,
+  CRESSET_FOR_EACH_BACKEND(CRESSET_KEY) EndOfDenseBackends = Meta,
   StartOfQuantizedBackends,
-  CRESSET_FOR_EACH_BACKEND(CRESSET_QUANTIZED)
-  EndOfQuantizedBackends = QuantizedMeta,
+  CRESSET_FOR_EACH_BACKEND(CRESSET_QUANTIZED) EndOfQuantizedBackends = QuantizedMeta,
   StartOfSparseBackends,
-  CRESSET_FOR_EACH_BACKEND(CRESSET_SPARSE)
-  EndOfSparseBackends = SparseMeta,
+  CRESSET_FOR_EACH_BACKEND(CRESSET_SPARSE) EndOfSparseBackends = SparseMeta,
   StartOfSparseCsrBackends,
-  CRESSET_FOR_EACH_BACKEND(CRESSET_SPARSE_CSR)
-  EndOfSparseCsrBackends = SparseCsrMeta,
+  CRESSET_FOR_EACH_BACKEND(CRESSET_SPARSE_CSR) EndOfSparseCsrBackends = SparseCsrMeta,
   StartOfNestedTensorBackends,
-  CRESSET_FOR_EACH_BACKEND(CRESSET_NESTED)
-  EndOfNestedTensorBackends = NestedTensorMeta,
+  CRESSET_FOR_EACH_BACKEND(CRESSET_NESTED) EndOfNestedTensorBackends = NestedTensorMeta,
   StartOfAutogradFunctionalityBackends,
-  CRESSET_FOR_EACH_BACKEND(CRESSET_AUTOGRAD)
-  EndOfAutogradFunctionalityBackends = AutogradMeta,
+  CRESSET_FOR_EACH_BACKEND(CRESSET_AUTOGRAD) EndOfAutogradFunctionalityBackends = AutogradMeta,
   EndOfRuntimeBackendKeys = EndOfAutogradFunctionalityBackends,
 #undef CRESSET_KEY
 #undef CRESSET_QUANTIZED
@@ -58,11 +95,21 @@ enum class DispatchKey : uint16_t {
 #undef CRESSET_SPARSE_CSR
 #undef CRESSET_NESTED
 #undef CRESSET_AUTOGRAD
-  Autograd, CompositeImplicitAutograd, FuncTorchBatchedDecomposition, CompositeImplicitAutogradNestedTensor, CompositeExplicitAutograd,
+  Autograd,
+  CompositeImplicitAutograd,
+  FuncTorchBatchedDecomposition,
+  CompositeImplicitAutogradNestedTensor,
+  CompositeExplicitAutograd,
   CompositeExplicitAutogradNonFunctional,
-  StartOfAliasKeys = Autograd, EndOfAliasKeys = CompositeExplicitAutogradNonFunctional,
-  CPUTensorId = CPU, CUDATensorId = CUDA, DefaultBackend = CompositeExplicitAutograd, PrivateUse1_PreAutograd = AutogradPrivateUse1,
-  PrivateUse2_PreAutograd = AutogradPrivateUse2, PrivateUse3_PreAutograd = AutogradPrivateUse3, Autocast = AutocastCUDA,
+  StartOfAliasKeys = Autograd,
+  EndOfAliasKeys = CompositeExplicitAutogradNonFunctional,
+  CPUTensorId = CPU,
+  CUDATensorId = CUDA,
+  DefaultBackend = CompositeExplicitAutograd,
+  PrivateUse1_PreAutograd = AutogradPrivateUse1,
+  PrivateUse2_PreAutograd = AutogradPrivateUse2,
+  PrivateUse3_PreAutograd = AutogradPrivateUse3,
+  Autocast = AutocastCUDA,
 };
 
 constexpr uint8_t num_functionality_keys = static_cast<uint8_t>(DispatchKey::EndOfFunctionalityKeys);
@@ -74,8 +121,8 @@ static_assert(num_backends + num_functionality_keys <= 64, "a set is one word of
 constexpr bool isAliasDispatchKey(DispatchKey k) { return k >= DispatchKey::StartOfAliasKeys && k <= DispatchKey::EndOfAliasKeys; }
 // Dense, Quantized, Sparse, SparseCsr, NestedTensor and AutogradFunctionality have one kernel for each backend.
 constexpr bool isPerBackendFunctionalityKey(DispatchKey k) {
-  return k == DispatchKey::Dense || k == DispatchKey::Quantized || k == DispatchKey::Sparse || k == DispatchKey::SparseCsr ||
-         k == DispatchKey::NestedTensor || k == DispatchKey::AutogradFunctionality;
+  return k == DispatchKey::Dense || k == DispatchKey::Quantized || k == DispatchKey::Sparse || k == DispatchKey::SparseCsr || k == DispatchKey::NestedTensor ||
+         k == DispatchKey::AutogradFunctionality;
 }
 namespace detail {
 constexpr bool within(DispatchKey k, DispatchKey start, DispatchKey end) { return k > start && k <= end; }
@@ -90,14 +137,14 @@ constexpr DispatchKey start_of(DispatchKey functionality) {
 }  // namespace detail
 
 constexpr DispatchKey toFunctionalityKey(DispatchKey k) {
-  return k <= DispatchKey::EndOfFunctionalityKeys                ? k
-         : k <= DispatchKey::EndOfDenseBackends                  ? DispatchKey::Dense
-         : k <= DispatchKey::EndOfQuantizedBackends              ? DispatchKey::Quantized
-         : k <= DispatchKey::EndOfSparseBackends                 ? DispatchKey::Sparse
-         : k <= DispatchKey::EndOfSparseCsrBackends              ? DispatchKey::SparseCsr
-         : k <= DispatchKey::EndOfNestedTensorBackends           ? DispatchKey::NestedTensor
-         : k <= DispatchKey::EndOfAutogradFunctionalityBackends  ? DispatchKey::AutogradFunctionality
-                                                                 : DispatchKey::Undefined;
+  return k <= DispatchKey::EndOfFunctionalityKeys               ? k
+         : k <= DispatchKey::EndOfDenseBackends                 ? DispatchKey::Dense
+         : k <= DispatchKey::EndOfQuantizedBackends             ? DispatchKey::Quantized
+         : k <= DispatchKey::EndOfSparseBackends                ? DispatchKey::Sparse
+         : k <= DispatchKey::EndOfSparseCsrBackends             ? DispatchKey::SparseCsr
+         : k <= DispatchKey::EndOfNestedTensorBackends          ? DispatchKey::NestedTensor
+         : k <= DispatchKey::EndOfAutogradFunctionalityBackends ? DispatchKey::AutogradFunctionality
+                                                                : DispatchKey::Undefined;
 }
 constexpr BackendComponent toBackendComponent(DispatchKey k) {
   for (const DispatchKey f : {DispatchKey::Dense, DispatchKey::Quantized, DispatchKey::Sparse, DispatchKey::SparseCsr, DispatchKey::NestedTensor,
@@ -131,21 +178,23 @@ class CRESSET_API DispatchKeySet {
   constexpr DispatchKeySet() = default;
   constexpr DispatchKeySet(Full) : bits_((uint64_t{1} << (num_backends + num_functionality_keys - 1)) - 1) {}
   // All of lower priority than `k`.
-  constexpr DispatchKeySet(FullAfter, DispatchKey k)
-      : bits_((uint64_t{1} << (num_backends + static_cast<uint8_t>(toFunctionalityKey(k)) - 1)) - 1) {
+  constexpr DispatchKeySet(FullAfter, DispatchKey k) : bits_((uint64_t{1} << (num_backends + static_cast<uint8_t>(toFunctionalityKey(k)) - 1)) - 1) {
     bits_ &= ~bit_of(DispatchKey::PythonDispatcher);
   }
   constexpr DispatchKeySet(Raw, uint64_t bits) : bits_(bits) {}
-  constexpr explicit DispatchKeySet(BackendComponent b)
-      : bits_(b == BackendComponent::InvalidBit ? 0 : uint64_t{1} << (static_cast<uint8_t>(b) - 1)) {}
+  constexpr explicit DispatchKeySet(BackendComponent b) : bits_(b == BackendComponent::InvalidBit ? 0 : uint64_t{1} << (static_cast<uint8_t>(b) - 1)) {}
   constexpr explicit DispatchKeySet(DispatchKey k) {
     if (k == DispatchKey::Undefined || isAliasDispatchKey(k)) return;
     const DispatchKey functionality = toFunctionalityKey(k);
     bits_ = functionality < DispatchKey::EndOfFunctionalityKeys ? bit_of(functionality) : 0;
     if (k > DispatchKey::EndOfFunctionalityKeys) bits_ |= DispatchKeySet(toBackendComponent(k)).bits_;
   }
-  constexpr DispatchKeySet(std::initializer_list<DispatchKey> keys) { for (const DispatchKey k : keys) bits_ |= DispatchKeySet(k).bits_; }
-  constexpr DispatchKeySet(std::initializer_list<BackendComponent> backends) { for (const BackendComponent b : backends) bits_ |= DispatchKeySet(b).bits_; }
+  constexpr DispatchKeySet(std::initializer_list<DispatchKey> keys) {
+    for (const DispatchKey k : keys) bits_ |= DispatchKeySet(k).bits_;
+  }
+  constexpr DispatchKeySet(std::initializer_list<BackendComponent> backends) {
+    for (const BackendComponent b : backends) bits_ |= DispatchKeySet(b).bits_;
+  }
 
   constexpr bool has(DispatchKey k) const { return has_all(DispatchKeySet(k)); }
   constexpr bool has_backend(BackendComponent b) const { return has_all(DispatchKeySet(b)); }
@@ -189,7 +238,11 @@ class CRESSET_API DispatchKeySet {
     static constexpr uint8_t end_iter_mask_val = num_backends + num_functionality_keys, end_iter_key_val = num_functionality_keys;
     explicit iterator(const uint64_t* bits, uint8_t functionality = num_backends, uint8_t backend = 0);
     iterator& operator++();
-    iterator operator++(int) { iterator before = *this; ++*this; return before; }
+    iterator operator++(int) {
+      iterator before = *this;
+      ++*this;
+      return before;
+    }
     DispatchKey operator*() const;
     bool operator==(const iterator& o) const { return functionality_ == o.functionality_ && backend_ == o.backend_; }
     bool operator!=(const iterator& o) const { return !(*this == o); }
@@ -205,9 +258,7 @@ class CRESSET_API DispatchKeySet {
 
  private:
   static constexpr uint64_t kBackendMask = (uint64_t{1} << num_backends) - 1;
-  static constexpr uint64_t bit_of(DispatchKey functionality) {
-    return uint64_t{1} << (num_backends + static_cast<uint8_t>(functionality) - 1);
-  }
+  static constexpr uint64_t bit_of(DispatchKey functionality) { return uint64_t{1} << (num_backends + static_cast<uint8_t>(functionality) - 1); }
   // Counted from 1; 0 of none.
   static constexpr int top_bit(uint64_t bits) {
     int n = 0;
@@ -221,8 +272,8 @@ CRESSET_API std::string toString(DispatchKeySet set);
 CRESSET_API std::ostream& operator<<(std::ostream& out, DispatchKeySet set);
 
 constexpr DispatchKeySet autograd_dispatch_keyset{DispatchKey::AutogradFunctionality, DispatchKey::AutogradOther, DispatchKey::AutogradNestedTensor};
-constexpr DispatchKeySet autocast_dispatch_keyset{DispatchKey::AutocastCPU, DispatchKey::AutocastMPS, DispatchKey::AutocastCUDA,
-                                                  DispatchKey::AutocastXPU, DispatchKey::AutocastIPU, DispatchKey::AutocastHPU,
+constexpr DispatchKeySet autocast_dispatch_keyset{DispatchKey::AutocastCPU, DispatchKey::AutocastMPS,         DispatchKey::AutocastCUDA,
+                                                  DispatchKey::AutocastXPU, DispatchKey::AutocastIPU,         DispatchKey::AutocastHPU,
                                                   DispatchKey::AutocastXLA, DispatchKey::AutocastPrivateUse1, DispatchKey::AutocastMTIA};
 constexpr DispatchKeySet default_included_set{DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView};
 constexpr DispatchKeySet default_excluded_set = autocast_dispatch_keyset;

@@ -12,14 +12,12 @@ int64_t rounded(int64_t bytes) { return bytes < 0 ? -rounded(-bytes) : (bytes + 
 
 }  // namespace
 
-template <class T>
-intrusive_ptr<T> FakeMode::Memo<T>::find(const T* real) const {
+template <class T> intrusive_ptr<T> FakeMode::Memo<T>::find(const T* real) const {
   const auto found = pairs.find(real);
   return found == pairs.end() || found->second.real.expired() ? intrusive_ptr<T>() : found->second.fake.lock();
 }
 
-template <class T>
-void FakeMode::Memo<T>::put(const intrusive_ptr<T>& real, const intrusive_ptr<T>& fake) {
+template <class T> void FakeMode::Memo<T>::put(const intrusive_ptr<T>& real, const intrusive_ptr<T>& fake) {
   if (pairs.size() >= limit) {
     for (auto it = pairs.begin(); it != pairs.end();) it = it->second.real.expired() || it->second.fake.expired() ? pairs.erase(it) : std::next(it);
     limit = std::max<size_t>(64, 2 * pairs.size());

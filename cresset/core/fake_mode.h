@@ -1,15 +1,15 @@
 #pragma once
 // Fake tensors: shape, strides, dtype and device without data. docs/records/0008-fake-tensors.md says how they run.
 
-#include "cresset/base/mutex.h"
 #include <unordered_map>
+#include "cresset/base/mutex.h"
 
 #include "cresset/base/error.h"
 #include "cresset/core/tensor_impl.h"
 
 namespace cresset {
 
-// What a fake tensor cannot answer because it has no data; `op` is the operator that was asked.
+// A question that a fake tensor cannot answer, having no data; `op` is the operator that was asked.
 class CRESSET_API UnsupportedFakeTensorError : public Error {
  public:
   UnsupportedFakeTensorError(std::string op, const std::string& message) : Error(message), op_(std::move(op)) {}
@@ -19,14 +19,22 @@ class CRESSET_API UnsupportedFakeTensorError : public Error {
   std::string op_;
 };
 // The result is a number that depends on data: item, equal.
-class CRESSET_API DataDependentOutputError : public UnsupportedFakeTensorError { using UnsupportedFakeTensorError::UnsupportedFakeTensorError; };
+class CRESSET_API DataDependentOutputError : public UnsupportedFakeTensorError {
+  using UnsupportedFakeTensorError::UnsupportedFakeTensorError;
+};
 // The shape of the result depends on data: nonzero, unique.
-class CRESSET_API DynamicOutputShapeError : public UnsupportedFakeTensorError { using UnsupportedFakeTensorError::UnsupportedFakeTensorError; };
-class CRESSET_API FakeDeviceMismatchError : public Error { using Error::Error; };
+class CRESSET_API DynamicOutputShapeError : public UnsupportedFakeTensorError {
+  using UnsupportedFakeTensorError::UnsupportedFakeTensorError;
+};
+class CRESSET_API FakeDeviceMismatchError : public Error {
+  using Error::Error;
+};
 // A real tensor, or one of another mode, beside a fake one.
-class CRESSET_API MixedFakeError : public Error { using Error::Error; };
+class CRESSET_API MixedFakeError : public Error {
+  using Error::Error;
+};
 
-// What fake tensors belong to. It counts the bytes that they would take on each device.
+// The mode that fake tensors belong to. It counts the bytes that they would take on each device.
 class CRESSET_API FakeMode final : public RefCounted {
  public:
   explicit FakeMode(bool allow_non_fake_inputs = false) : allow_non_fake_inputs_(allow_non_fake_inputs) {}
@@ -38,7 +46,7 @@ class CRESSET_API FakeMode final : public RefCounted {
     int64_t allocated_bytes = 0;
     int64_t peak_allocated_bytes = 0;
   };
-  // What the storages of this mode would take, rounded up to 64 bytes each, as the allocators do.
+  // Bytes that the storages of this mode would take, rounded up to 64 bytes each, as the allocators do.
   Memory memory(Device device) const;
   void reset_peak(Device device);
   void count(Device device, int64_t bytes);
@@ -52,7 +60,9 @@ class CRESSET_API FakeMode final : public RefCounted {
 
  private:
   template <class T> struct Memo {
-    struct Pair { weak_intrusive_ptr<T> real, fake; };
+    struct Pair {
+      weak_intrusive_ptr<T> real, fake;
+    };
     std::unordered_map<const T*, Pair> pairs;
     size_t limit = 64;
     intrusive_ptr<T> find(const T* real) const;

@@ -5,7 +5,7 @@
 
 namespace cresset {
 
-// What a wrapper and its views share. Views know how they come from the base, and look again when it has changed.
+// State that a wrapper and its views share. Views know how they come from the base, and look again when it has changed.
 struct CRESSET_API FunctionalBase final : RefCounted {
   explicit FunctionalBase(Tensor v) : value(std::move(v)) {}
   Tensor value;
@@ -46,8 +46,7 @@ class CRESSET_API FunctionalImpl final : public TensorImpl {
 CRESSET_API FunctionalImpl* as_functional_slow(const TensorImpl& t);
 // The wrapper that `t` is, or null.
 inline FunctionalImpl* as_functional(const Tensor& t) {
-  return CRESSET_UNLIKELY(t.defined() && (t.impl()->layers() & layer_bit(Layer::Functionalize))) ? as_functional_slow(*t.impl())
-                                                                                                 : nullptr;
+  return CRESSET_UNLIKELY(t.defined() && (t.impl()->layers() & layer_bit(Layer::Functionalize))) ? as_functional_slow(*t.impl()) : nullptr;
 }
 
 }  // namespace cresset

@@ -29,9 +29,18 @@ struct LayerState {
   FakeMode* fake_mode = nullptr;  // what makes tensors fake here, with the lazy layer included
 
   void refresh() { excluded = static_cast<uint8_t>(hidden | (grad_mode && !inference_mode ? 0 : kAutogradLayer)); }
-  void set_hidden(uint8_t bits) { hidden = bits; refresh(); }
-  void set_grad_mode(bool on) { grad_mode = on; refresh(); }
-  void set_inference_mode(bool inference, bool grad) { inference_mode = inference; set_grad_mode(grad); }
+  void set_hidden(uint8_t bits) {
+    hidden = bits;
+    refresh();
+  }
+  void set_grad_mode(bool on) {
+    grad_mode = on;
+    refresh();
+  }
+  void set_inference_mode(bool inference, bool grad) {
+    inference_mode = inference;
+    set_grad_mode(grad);
+  }
 };
 
 // Local to the library, where it costs one load; others go through the call.
@@ -45,7 +54,9 @@ inline LayerState& layer_state() { return layer_state_of_thread(); }
 
 class CRESSET_API NoDataScope {
  public:
-  explicit NoDataScope(NoData n) : saved_(layer_state().no_data) { if (CRESSET_UNLIKELY(n != NoData::None)) layer_state().no_data = n; }
+  explicit NoDataScope(NoData n) : saved_(layer_state().no_data) {
+    if (CRESSET_UNLIKELY(n != NoData::None)) layer_state().no_data = n;
+  }
   ~NoDataScope() { layer_state().no_data = saved_; }
   NoDataScope(const NoDataScope&) = delete;
   NoDataScope& operator=(const NoDataScope&) = delete;

@@ -39,13 +39,15 @@ DimVector strides_for(IntArrayRef sizes, MemoryFormat format) {
   if (format == MemoryFormat::Contiguous) return contiguous_strides(sizes);
   const size_t wanted = format == MemoryFormat::ChannelsLast ? 4 : 5;
   CRESSET_CHECK(format != MemoryFormat::Preserve, "memory format: preserve_format names no strides of its own");
-  CRESSET_CHECK(sizes.size() == wanted, "memory format ", memory_format_name(format), " needs a tensor of ", wanted,
-                " dimensions, got shape ", sizes);
+  CRESSET_CHECK(sizes.size() == wanted, "memory format ", memory_format_name(format), " needs a tensor of ", wanted, " dimensions, got shape ", sizes);
   // Channels innermost, then the spatial dimensions from last to first, then the batch.
   DimVector strides(sizes.size());
   strides[1] = 1;
   size_t inner = 1;
-  auto place = [&](size_t d) { strides[d] = step_over(strides[inner], sizes, inner); inner = d; };
+  auto place = [&](size_t d) {
+    strides[d] = step_over(strides[inner], sizes, inner);
+    inner = d;
+  };
   for (size_t d = sizes.size() - 1; d >= 2; d--) place(d);
   place(0);
   return strides;

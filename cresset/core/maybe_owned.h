@@ -8,8 +8,7 @@
 namespace cresset {
 
 // How a T is looked at without a reference of its own.
-template <class T>
-struct MaybeOwnedTraits {
+template <class T> struct MaybeOwnedTraits {
   using owned_type = T;
   using borrow_type = const T*;
   static borrow_type createBorrow(const T& from) { return &from; }
@@ -20,8 +19,7 @@ struct MaybeOwnedTraits {
   static bool debugBorrowIsValid(const borrow_type& b) { return b != nullptr; }
 };
 
-template <class T>
-class MaybeOwned {
+template <class T> class MaybeOwned {
   using Traits = MaybeOwnedTraits<T>;
 
  public:
@@ -29,8 +27,7 @@ class MaybeOwned {
   MaybeOwned() = default;
   static MaybeOwned borrowed(const T& from) { return MaybeOwned(Traits::createBorrow(from)); }
   static MaybeOwned owned(T&& value) noexcept(std::is_nothrow_move_constructible<T>::value) { return MaybeOwned(std::move(value), 0); }
-  template <class... Args>
-  static MaybeOwned owned(std::in_place_t, Args&&... args) { return MaybeOwned(T(std::forward<Args>(args)...), 0); }
+  template <class... Args> static MaybeOwned owned(std::in_place_t, Args&&... args) { return MaybeOwned(T(std::forward<Args>(args)...), 0); }
   MaybeOwned(const MaybeOwned& o) = default;
   MaybeOwned(MaybeOwned&& o) noexcept : borrow_(std::exchange(o.borrow_, nullptr)), own_(std::move(o.own_)) { o.own_.reset(); }
   MaybeOwned& operator=(const MaybeOwned& o) = default;
@@ -59,14 +56,12 @@ class MaybeOwned {
   std::optional<T> own_;
 };
 
-// Owns a tensor that no one else may hold. Undefined once it has been released.
-template <class T>
-class ExclusivelyOwned {
+// Owns a tensor that nothing else may hold. Undefined once it has been released.
+template <class T> class ExclusivelyOwned {
  public:
   ExclusivelyOwned() = default;
   explicit ExclusivelyOwned(T&& value) : value_(std::move(value)) {}
-  template <class... Args>
-  explicit ExclusivelyOwned(std::in_place_t, Args&&... args) : value_(std::forward<Args>(args)...) {}
+  template <class... Args> explicit ExclusivelyOwned(std::in_place_t, Args&&... args) : value_(std::forward<Args>(args)...) {}
   ExclusivelyOwned(const ExclusivelyOwned&) = delete;
   ExclusivelyOwned(ExclusivelyOwned&&) noexcept = default;
   ExclusivelyOwned& operator=(const ExclusivelyOwned&) = delete;

@@ -18,7 +18,9 @@ class OptionalIntArrayRef {
   OptionalIntArrayRef(const DimVector& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(int64_t one) : one_(one), kind_(Kind::one) {}
   OptionalIntArrayRef(int one) : OptionalIntArrayRef(static_cast<int64_t>(one)) {}
-  OptionalIntArrayRef(const std::optional<IntArrayRef>& list) { if (list) *this = OptionalIntArrayRef(*list); }
+  OptionalIntArrayRef(const std::optional<IntArrayRef>& list) {
+    if (list) *this = OptionalIntArrayRef(*list);
+  }
 
   bool has_value() const { return kind_ != Kind::none; }
   explicit operator bool() const { return has_value(); }

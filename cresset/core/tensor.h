@@ -1,7 +1,6 @@
 #pragma once
 // Tensor: one pointer to a TensorImpl. Operators are declared by the op rows; what is written here inspects, shares and differentiates.
 
-#include "cresset/base/std_function.h"
 #include <initializer_list>
 #include <iosfwd>
 #include <optional>
@@ -9,11 +8,12 @@
 #include <string_view>
 #include <tuple>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/base/scalar.h"
 #include "cresset/base/sym_int.h"
-#include "cresset/core/random/generator.h"
 #include "cresset/core/optional_array_ref.h"
+#include "cresset/core/random/generator.h"
 #include "cresset/core/tensor_impl.h"
 #include "cresset/core/tensor_options.h"
 
@@ -21,8 +21,12 @@ namespace cresset {
 
 class Tensor;
 using TensorList = ArrayRef<Tensor>;
-namespace autograd { struct Node; }
-namespace indexing { struct TensorIndex; }
+namespace autograd {
+struct Node;
+}
+namespace indexing {
+struct TensorIndex;
+}
 // Each in a header of its own below this one.
 class DispatchKeySet;
 class DeprecatedTypeProperties;
@@ -90,7 +94,10 @@ class CRESSET_API Tensor {
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
   // Fake and meta tensors, which have a shape and no memory.
-  bool lacks_data() const { const uint8_t b = checked().backend(); return b == kMetaBackend || b == kFakeBackend; }
+  bool lacks_data() const {
+    const uint8_t b = checked().backend();
+    return b == kMetaBackend || b == kFakeBackend;
+  }
   bool is_sparse() const { return layout() == Layout::Sparse; }
   bool is_sparse_csr() const { return layout() == Layout::SparseCsr; }
   bool is_floating_point() const { return is_floating_type(scalar_type()); }
@@ -132,7 +139,10 @@ class CRESSET_API Tensor {
   template <class T> T* mutable_data_ptr() const { return data_ptr<T>(); }
   // Element access for loops in user code. Errors: wrong dtype or number of dimensions, not on the CPU.
   template <class T, size_t N> class Accessor;
-  template <class T, size_t N> Accessor<T, N> accessor() const { check_accessor(dtype_of<T>, N); return {data_ptr<T>(), sizes().data(), strides().data()}; }
+  template <class T, size_t N> Accessor<T, N> accessor() const {
+    check_accessor(dtype_of<T>, N);
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
 
   // The same in an object that keeps sizes and strides itself; cresset/core/packed_accessor.h.
   template <class T, size_t N, template <class> class Pointer> PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
@@ -257,8 +267,7 @@ class CRESSET_API Tensor {
   intrusive_ptr<TensorImpl> impl_;
 };
 
-template <class T, size_t N>
-class Tensor::Accessor {
+template <class T, size_t N> class Tensor::Accessor {
  public:
   Accessor(T* data, const int64_t* sizes, const int64_t* strides) : data_(data), sizes_(sizes), strides_(strides) {}
   decltype(auto) operator[](int64_t i) const {
@@ -276,15 +285,16 @@ class Tensor::Accessor {
 };
 template <class T, size_t N> using TensorAccessor = Tensor::Accessor<T, N>;
 
-template <class Hook>
-unsigned Tensor::register_hook(Hook&& hook) const {
+template <class Hook> unsigned Tensor::register_hook(Hook&& hook) const {
   if constexpr (std::is_void<decltype(hook(std::declval<Tensor>()))>::value)
-    return register_hook_function([f = std::forward<Hook>(hook)](const Tensor& g) mutable { f(g); return Tensor(); });
-  else
-    return register_hook_function(std::forward<Hook>(hook));
+    return register_hook_function([f = std::forward<Hook>(hook)](const Tensor& g) mutable {
+      f(g);
+      return Tensor();
+    });
+  else return register_hook_function(std::forward<Hook>(hook));
 }
 
-#define CRESSET_DECLARE_OPERATOR(op)                           \
+#define CRESSET_DECLARE_OPERATOR(op)                                \
   CRESSET_API Tensor operator op(const Tensor& a, const Tensor& b); \
   CRESSET_API Tensor operator op(const Tensor& a, const Scalar& b); \
   CRESSET_API Tensor operator op(const Scalar& a, const Tensor& b);

@@ -32,8 +32,8 @@ int64_t checked_numel(IntArrayRef sizes) {
 
 size_t checked_bytes(int64_t numel, ScalarType dtype, IntArrayRef sizes) {
   int64_t bytes;
-  CRESSET_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(element_size(dtype)), &bytes), "tensor: the bytes of shape ", sizes,
-                " and dtype ", dtype, " do not fit in 64 bits");
+  CRESSET_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(element_size(dtype)), &bytes), "tensor: the bytes of shape ", sizes, " and dtype ", dtype,
+                " do not fit in 64 bits");
   return static_cast<size_t>(bytes);
 }
 
@@ -48,7 +48,8 @@ uint8_t backend_of(DeviceType type, Layout layout) {
     if (type == DeviceType::CPU) return kCpuBackend;
     if (type == DeviceType::Meta) return kMetaBackend;
   }
-  if ((type == DeviceType::CPU || type == DeviceType::Meta) && layout != Layout::Mkldnn && layout != Layout::Strided) return layout == Layout::Sparse ? kSparseBackend : kSparseCompressedBackend;
+  if ((type == DeviceType::CPU || type == DeviceType::Meta) && layout != Layout::Mkldnn && layout != Layout::Strided)
+    return layout == Layout::Sparse ? kSparseBackend : kSparseCompressedBackend;
   const uint8_t stored = g_backends[static_cast<int>(type)][static_cast<int>(layout)].load(std::memory_order_acquire);
   if (stored) return static_cast<uint8_t>(stored - 1);
   t_missing = {type, layout};
@@ -127,7 +128,10 @@ void TensorImpl::refresh() {
   int64_t step = 1;
   for (size_t i = s.size(); i-- > 0;) {
     if (s[i] == 1) continue;
-    if (t[i] != step) { contiguous_ = false; return; }
+    if (t[i] != step) {
+      contiguous_ = false;
+      return;
+    }
     step *= s[i];
   }
 }

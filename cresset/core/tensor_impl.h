@@ -12,7 +12,9 @@
 
 namespace cresset {
 
-namespace autograd { enum class CreationMeta : uint8_t; }
+namespace autograd {
+enum class CreationMeta : uint8_t;
+}
 
 // Autograd's per-tensor data, opaque here: the only hook by which a lower room is reached.
 struct CRESSET_API AutogradMetaInterface {
@@ -32,7 +34,9 @@ class SizesAndStrides {
     if (this != &o) assign(o.sizes(), o.strides());
     return *this;
   }
-  ~SizesAndStrides() { if (dim_ > kInline) delete[] heap_; }
+  ~SizesAndStrides() {
+    if (dim_ > kInline) delete[] heap_;
+  }
   int64_t dim() const { return dim_; }
   const int64_t* data() const { return dim_ > kInline ? heap_ : inline_; }
   int64_t* data() { return dim_ > kInline ? heap_ : inline_; }
@@ -50,19 +54,28 @@ class SizesAndStrides {
     const size_t n = sizes.size();
     if (n <= kInline && dim_ <= kInline) {
       int64_t copy[2 * kInline];
-      for (size_t i = 0; i < n; i++) { copy[i] = sizes[i]; copy[n + i] = strides[i]; }
+      for (size_t i = 0; i < n; i++) {
+        copy[i] = sizes[i];
+        copy[n + i] = strides[i];
+      }
       dim_ = static_cast<uint32_t>(n);
       for (size_t i = 0; i < 2 * n; i++) inline_[i] = copy[i];
       return;
     }
     const DimVector s(sizes), t(strides);
     set_dim(n);
-    for (size_t i = 0; i < n; i++) { data()[i] = s[i]; data()[n + i] = t[i]; }
+    for (size_t i = 0; i < n; i++) {
+      data()[i] = s[i];
+      data()[n + i] = t[i];
+    }
   }
 
  private:
   static constexpr uint32_t kInline = 5;
-  union { int64_t inline_[2 * kInline]; int64_t* heap_; };
+  union {
+    int64_t inline_[2 * kInline];
+    int64_t* heap_;
+  };
   uint32_t dim_ = 0;
 };
 
@@ -149,9 +162,7 @@ class CRESSET_API TensorImpl : public RefCounted {
   void check_writable() const {
     if (CRESSET_UNLIKELY(is_inference_ && !layer_state().inference_mode)) throw_inference_write();
   }
-  void share_version_of(const TensorImpl& o) {
-    own_version_ = o.own_version_;
-  }
+  void share_version_of(const TensorImpl& o) { own_version_ = o.own_version_; }
   void set_own_version() { own_version_ = make_intrusive<VersionCounter>(); }
 
   uint8_t layers() const { return layers_; }
@@ -165,8 +176,10 @@ class CRESSET_API TensorImpl : public RefCounted {
   void set_view_of(TensorImpl& base, bool multi_output = false) {
     if (base.is_inference_) return;
     const LayerState& state = layer_state();
-    view_creation_ = multi_output ? ViewCreation::MultiOutput : state.inference_mode ? ViewCreation::Inference
-                     : state.grad_mode ? ViewCreation::Default : ViewCreation::NoGrad;
+    view_creation_ = multi_output           ? ViewCreation::MultiOutput
+                     : state.inference_mode ? ViewCreation::Inference
+                     : state.grad_mode      ? ViewCreation::Default
+                                            : ViewCreation::NoGrad;
     if (view_creation_ == ViewCreation::Default) view_creation_ = base.view_creation_;
     view_base_ = base.view_base_ ? base.view_base_ : intrusive_ptr<TensorImpl>::share(&base);
     view_version_ = version();
@@ -179,7 +192,10 @@ class CRESSET_API TensorImpl : public RefCounted {
   // The version at which the history of this view was last brought up to date.
   uint32_t view_version() const { return view_version_; }
   void set_view_version(uint32_t v) { view_version_ = v; }
-  void clear_view() { view_base_.reset(); view_creation_ = ViewCreation::Default; }
+  void clear_view() {
+    view_base_.reset();
+    view_creation_ = ViewCreation::Default;
+  }
 
   AutogradMetaInterface* autograd() const { return autograd_; }
   // Differentiation's part of the tensor as LibTorch's programs see it (autograd::DifferentiableViewMeta): it is this impl. nullptr without any.
@@ -187,15 +203,24 @@ class CRESSET_API TensorImpl : public RefCounted {
   bool has_bw_view() const { return is_view(); }
   autograd::CreationMeta get_creation_meta() const;
   // Takes ownership; nullptr clears.
-  void set_autograd(AutogradMetaInterface* meta) { delete autograd_; autograd_ = meta; }
+  void set_autograd(AutogradMetaInterface* meta) {
+    delete autograd_;
+    autograd_ = meta;
+  }
   bool is_inference() const { return is_inference_; }
   void set_inference(bool on) { is_inference_ = on; }
   void remove_autograd_key() { set_inference(true); }
   bool is_conj() const { return is_conj_; }
   // The elements are the conjugates, or the negatives, of what the memory holds.
-  void set_conj(bool on) { is_conj_ = on; set_lazy_layer(); }
+  void set_conj(bool on) {
+    is_conj_ = on;
+    set_lazy_layer();
+  }
   bool is_neg() const { return is_neg_; }
-  void set_neg(bool on) { is_neg_ = on; set_lazy_layer(); }
+  void set_neg(bool on) {
+    is_neg_ = on;
+    set_lazy_layer();
+  }
   // The memory is not what kernels compute on: lazily conjugated or negated, or of a dtype that is only stored.
   bool is_lazy() const { return (layers_ & kLazyMathLayer) != 0; }
   // A Python or C++ number turned into a tensor: takes part in promotion as a scalar.

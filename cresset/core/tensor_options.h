@@ -22,16 +22,50 @@ class TensorOptions {
   TensorOptions(const char* d) : TensorOptions(Device(d)) {}
   TensorOptions(MemoryFormat f) : memory_format_(f), has_memory_format_(true) {}
 
-  TensorOptions dtype(std::optional<ScalarType> t) const { auto o = *this; o.has_dtype_ = t.has_value(); if (t) o.dtype_ = *t; return o; }
-  template <class T> TensorOptions& dtype() { dtype_ = dtype_of<T>; has_dtype_ = true; return *this; }
-  TensorOptions layout(std::optional<Layout> l) const { auto o = *this; o.has_layout_ = l.has_value(); if (l) o.layout_ = *l; return o; }
-  TensorOptions device(std::optional<Device> d) const { auto o = *this; o.has_device_ = d.has_value(); if (d) o.device_ = *d; return o; }
+  TensorOptions dtype(std::optional<ScalarType> t) const {
+    auto o = *this;
+    o.has_dtype_ = t.has_value();
+    if (t) o.dtype_ = *t;
+    return o;
+  }
+  template <class T> TensorOptions& dtype() {
+    dtype_ = dtype_of<T>;
+    has_dtype_ = true;
+    return *this;
+  }
+  TensorOptions layout(std::optional<Layout> l) const {
+    auto o = *this;
+    o.has_layout_ = l.has_value();
+    if (l) o.layout_ = *l;
+    return o;
+  }
+  TensorOptions device(std::optional<Device> d) const {
+    auto o = *this;
+    o.has_device_ = d.has_value();
+    if (d) o.device_ = *d;
+    return o;
+  }
   TensorOptions device(DeviceType type, DeviceIndex index = -1) const { return device(std::optional<Device>(Device(type, index))); }
   // A CUDA device, as the index alone has come to mean.
   TensorOptions device_index(DeviceIndex index) const { return device(DeviceType::CUDA, index); }
-  TensorOptions requires_grad(std::optional<bool> r) const { auto o = *this; o.has_requires_grad_ = r.has_value(); o.requires_grad_ = r.value_or(false); return o; }
-  TensorOptions pinned_memory(std::optional<bool> p) const { auto o = *this; o.has_pinned_ = p.has_value(); o.pinned_ = p.value_or(false); return o; }
-  TensorOptions memory_format(std::optional<MemoryFormat> f) const { auto o = *this; o.has_memory_format_ = f.has_value(); if (f) o.memory_format_ = *f; return o; }
+  TensorOptions requires_grad(std::optional<bool> r) const {
+    auto o = *this;
+    o.has_requires_grad_ = r.has_value();
+    o.requires_grad_ = r.value_or(false);
+    return o;
+  }
+  TensorOptions pinned_memory(std::optional<bool> p) const {
+    auto o = *this;
+    o.has_pinned_ = p.has_value();
+    o.pinned_ = p.value_or(false);
+    return o;
+  }
+  TensorOptions memory_format(std::optional<MemoryFormat> f) const {
+    auto o = *this;
+    o.has_memory_format_ = f.has_value();
+    if (f) o.memory_format_ = *f;
+    return o;
+  }
 
   TypeMeta dtype() const { return TypeMeta::fromScalarType(has_dtype_ ? dtype_ : get_default_dtype()); }
   Layout layout() const { return layout_; }

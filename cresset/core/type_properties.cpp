@@ -1,5 +1,5 @@
-#include "cresset/base/dimname.h"
 #include "cresset/core/type_properties.h"
+#include "cresset/base/dimname.h"
 
 #include <mutex>
 #include <ostream>
@@ -13,11 +13,43 @@ Tensor Tensor::refine_names(ArrayRef<Dimname> names) const {
 
 namespace {
 
-constexpr const char* kNames[] = {
-    "CPU", "CUDA", "HIP", "VE", "FPGA", "IPU", "XPU", "SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "SparseCsrMPS", "SparseMPS",
-    "SparseHIP", "SparseVE", "SparseXPU", "SparsePrivateUse1", "SparseCsrHIP", "SparseCsrVE", "SparseCsrXPU", "SparseCsrPrivateUse1", "MAIA", "XLA",
-    "Vulkan", "Metal", "Meta", "QuantizedCPU", "QuantizedCUDA", "QuantizedXPU", "QuantizedPrivateUse1", "Undefined", "MkldnnCPU", "MPS", "HPU",
-    "Lazy", "MTIA", "PrivateUse1"};
+constexpr const char* kNames[] = {"CPU",
+                                  "CUDA",
+                                  "HIP",
+                                  "VE",
+                                  "FPGA",
+                                  "IPU",
+                                  "XPU",
+                                  "SparseCPU",
+                                  "SparseCUDA",
+                                  "SparseCsrCPU",
+                                  "SparseCsrCUDA",
+                                  "SparseCsrMPS",
+                                  "SparseMPS",
+                                  "SparseHIP",
+                                  "SparseVE",
+                                  "SparseXPU",
+                                  "SparsePrivateUse1",
+                                  "SparseCsrHIP",
+                                  "SparseCsrVE",
+                                  "SparseCsrXPU",
+                                  "SparseCsrPrivateUse1",
+                                  "MAIA",
+                                  "XLA",
+                                  "Vulkan",
+                                  "Metal",
+                                  "Meta",
+                                  "QuantizedCPU",
+                                  "QuantizedCUDA",
+                                  "QuantizedXPU",
+                                  "QuantizedPrivateUse1",
+                                  "Undefined",
+                                  "MkldnnCPU",
+                                  "MPS",
+                                  "HPU",
+                                  "Lazy",
+                                  "MTIA",
+                                  "PrivateUse1"};
 static_assert(std::size(kNames) == static_cast<size_t>(Backend::NumOptions));
 
 bool begins_with(Backend b, std::string_view text) { return std::string_view(toString(b)).substr(0, text.size()) == text; }

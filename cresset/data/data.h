@@ -10,8 +10,7 @@
 
 namespace cresset::data {
 // LibTorch has these names here too.
-template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>>
-using BatchDataset = datasets::BatchDataset<Self, Batch, BatchRequest>;
-template <class Self, class SingleExample = Example<>>
-using Dataset = datasets::Dataset<Self, SingleExample>;
+template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>> using BatchDataset =
+    datasets::BatchDataset<Self, Batch, BatchRequest>;
+template <class Self, class SingleExample = Example<>> using Dataset = datasets::Dataset<Self, SingleExample>;
 }  // namespace cresset::data

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/base/arg.h"
 #include "cresset/data/datasets/base.h"
 #include "cresset/data/samplers.h"
 #include "cresset/data/worker_pool.h"
-#include "cresset/base/arg.h"
 
 namespace cresset::data {
 
@@ -35,8 +35,12 @@ struct DataLoaderOptions {
 
 struct FullDataLoaderOptions {
   explicit FullDataLoaderOptions(const DataLoaderOptions& o)
-      : batch_size(o.batch_size()), workers(o.workers()), max_jobs(o.max_jobs().value_or(2 * workers)), timeout(o.timeout()),
-        enforce_ordering(o.enforce_ordering()), drop_last(o.drop_last()) {
+      : batch_size(o.batch_size()),
+        workers(o.workers()),
+        max_jobs(o.max_jobs().value_or(2 * workers)),
+        timeout(o.timeout()),
+        enforce_ordering(o.enforce_ordering()),
+        drop_last(o.drop_last()) {
     CRESSET_CHECK_VALUE(batch_size > 0, "data loader: batch_size must be positive");
     CRESSET_CHECK_VALUE(workers == 0 || max_jobs > 0, "data loader: max_jobs must be positive");
   }
@@ -46,8 +50,7 @@ struct FullDataLoaderOptions {
 };
 
 // Goes once through the batches of a loader.
-template <class Batch>
-class Iterator {
+template <class Batch> class Iterator {
  public:
   using difference_type = std::ptrdiff_t;
   using value_type = Batch;
@@ -96,8 +99,7 @@ class Iterator {
   std::shared_ptr<State> state_;
 };
 
-template <class Dataset, class Batch, class BatchRequest>
-class DataLoaderBase {
+template <class Dataset, class Batch, class BatchRequest> class DataLoaderBase {
  public:
   using BatchType = Batch;
   using BatchRequestType = BatchRequest;
@@ -137,12 +139,10 @@ class DataLoaderBase {
     batch_number_ = 0;
     seed_ = detail::current_default_seed();
     if (!pool_) return;
-    for (size_t i = 0; i < options_.max_jobs && prefetch(); i++) {
-    }
+    for (size_t i = 0; i < options_.max_jobs && prefetch(); i++) {}
   }
   // Called from the constructors of derived classes when all they need is there.
-  template <class DatasetOf>
-  void start_workers(DatasetOf dataset_of) {
+  template <class DatasetOf> void start_workers(DatasetOf dataset_of) {
     dataset_of_ = std::move(dataset_of);
     pool_ = std::make_unique<detail::WorkerPool>(options_.workers);
   }
@@ -197,8 +197,8 @@ class DataLoaderBase {
 };
 
 // Batches of examples that a sampler picks; every worker has a copy of the dataset.
-template <class Dataset, class Sampler>
-class StatelessDataLoader : public DataLoaderBase<Dataset, typename Dataset::BatchType, typename Sampler::BatchRequestType> {
+template <class Dataset, class Sampler> class StatelessDataLoader
+    : public DataLoaderBase<Dataset, typename Dataset::BatchType, typename Sampler::BatchRequestType> {
  public:
   using super = DataLoaderBase<Dataset, typename Dataset::BatchType, typename Sampler::BatchRequestType>;
   using typename super::BatchRequestType;
@@ -229,8 +229,8 @@ class StatelessDataLoader : public DataLoaderBase<Dataset, typename Dataset::Bat
 };
 
 // Batches of a dataset that keeps its own place; the workers share it.
-template <class Dataset>
-class StatefulDataLoader : public DataLoaderBase<Dataset, typename Dataset::BatchType::value_type, typename Dataset::BatchRequestType> {
+template <class Dataset> class StatefulDataLoader
+    : public DataLoaderBase<Dataset, typename Dataset::BatchType::value_type, typename Dataset::BatchRequestType> {
  public:
   using super = DataLoaderBase<Dataset, typename Dataset::BatchType::value_type, typename Dataset::BatchRequestType>;
   using typename super::BatchRequestType;
@@ -251,7 +251,7 @@ class StatefulDataLoader : public DataLoaderBase<Dataset, typename Dataset::Batc
 // A loader of a dataset without state. The default sampler is random.
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<StatelessDataLoader<Dataset, Sampler>>> make_data_loader(Dataset dataset, Sampler sampler,
-                                                                                                            DataLoaderOptions options) {
+                                                                                                                 DataLoaderOptions options) {
   return std::make_unique<StatelessDataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), std::move(options));
 }
 

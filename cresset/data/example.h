@@ -11,8 +11,7 @@ namespace example {
 struct NoTarget {};
 }  // namespace example
 
-template <class Data = Tensor, class Target = Tensor>
-struct Example {
+template <class Data = Tensor, class Target = Tensor> struct Example {
   using DataType = Data;
   using TargetType = Target;
   Example() = default;
@@ -22,8 +21,7 @@ struct Example {
   Target target;
 };
 
-template <class Data>
-struct Example<Data, example::NoTarget> {
+template <class Data> struct Example<Data, example::NoTarget> {
   using DataType = Data;
   using TargetType = example::NoTarget;
   Example() = default;

@@ -1,5 +1,5 @@
 #pragma once
-// What Python's torch.utils.data has and LibTorch lacks: parts, sums and tuples of datasets, samplers of a subset and by weight.
+// The part of Python's torch.utils.data that LibTorch lacks: parts, sums and tuples of datasets, samplers of a subset and by weight.
 // Include it by name: <cresset/data/more.h>.
 
 #include <algorithm>
@@ -21,24 +21,16 @@ namespace cresset::data {
 namespace transforms {
 
 // The item with arrays of numbers in it as tensors: in examples, tuples, pairs, maps and vectors. Everything else stays as it is.
-template <class T>
-const T& default_convert(const T& item) { return item; }
-template <class T>
-auto default_convert(const std::vector<T>& item);
-template <class T, size_t N>
-auto default_convert(const std::array<T, N>& item) { return default_convert(std::vector<T>(item.begin(), item.end())); }
-template <class K, class V>
-auto default_convert(const std::map<K, V>& item);
-template <class... T>
-auto default_convert(const std::tuple<T...>& item);
-template <class A, class B>
-auto default_convert(const std::pair<A, B>& item);
-template <class Data, class Target>
-auto default_convert(const Example<Data, Target>& item);
+template <class T> const T& default_convert(const T& item) { return item; }
+template <class T> auto default_convert(const std::vector<T>& item);
+template <class T, size_t N> auto default_convert(const std::array<T, N>& item) { return default_convert(std::vector<T>(item.begin(), item.end())); }
+template <class K, class V> auto default_convert(const std::map<K, V>& item);
+template <class... T> auto default_convert(const std::tuple<T...>& item);
+template <class A, class B> auto default_convert(const std::pair<A, B>& item);
+template <class Data, class Target> auto default_convert(const Example<Data, Target>& item);
 inline const TensorExample& default_convert(const TensorExample& item) { return item; }
 
-template <class T>
-auto default_convert(const std::vector<T>& item) {
+template <class T> auto default_convert(const std::vector<T>& item) {
   if constexpr (std::is_arithmetic_v<T>) {
     return tensor(item);
   } else {
@@ -47,22 +39,20 @@ auto default_convert(const std::vector<T>& item) {
     return converted;
   }
 }
-template <class K, class V>
-auto default_convert(const std::map<K, V>& item) {
+template <class K, class V> auto default_convert(const std::map<K, V>& item) {
   std::map<K, std::decay_t<decltype(default_convert(item.begin()->second))>> converted;
   for (const auto& [key, value] : item) converted.emplace(key, default_convert(value));
   return converted;
 }
-template <class... T>
-auto default_convert(const std::tuple<T...>& item) {
+template <class... T> auto default_convert(const std::tuple<T...>& item) {
   return std::apply([](const T&... elements) { return std::make_tuple(default_convert(elements)...); }, item);
 }
-template <class A, class B>
-auto default_convert(const std::pair<A, B>& item) { return std::make_pair(default_convert(item.first), default_convert(item.second)); }
-template <class Data, class Target>
-auto default_convert(const Example<Data, Target>& item) {
+template <class A, class B> auto default_convert(const std::pair<A, B>& item) {
+  return std::make_pair(default_convert(item.first), default_convert(item.second));
+}
+template <class Data, class Target> auto default_convert(const Example<Data, Target>& item) {
   return Example<std::decay_t<decltype(default_convert(item.data))>, std::decay_t<decltype(default_convert(item.target))>>(default_convert(item.data),
-                                                                                                                         default_convert(item.target));
+                                                                                                                           default_convert(item.target));
 }
 
 }  // namespace transforms
@@ -70,8 +60,7 @@ auto default_convert(const Example<Data, Target>& item) {
 namespace datasets {
 
 // The examples of a dataset at some of its places. Copies share the dataset.
-template <class Underlying>
-class Subset : public Dataset<Subset<Underlying>, typename Underlying::ExampleType> {
+template <class Underlying> class Subset : public Dataset<Subset<Underlying>, typename Underlying::ExampleType> {
  public:
   Subset(std::shared_ptr<Underlying> dataset, std::vector<size_t> indices) : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
   typename Underlying::ExampleType get(size_t index) override { return dataset_->get(indices_.at(index)); }
@@ -84,8 +73,7 @@ class Subset : public Dataset<Subset<Underlying>, typename Underlying::ExampleTy
 };
 
 // Datasets one after the other. Errors: none at all, or one that does not know its size.
-template <class Underlying>
-class ConcatDataset : public Dataset<ConcatDataset<Underlying>, typename Underlying::ExampleType> {
+template <class Underlying> class ConcatDataset : public Dataset<ConcatDataset<Underlying>, typename Underlying::ExampleType> {
  public:
   explicit ConcatDataset(std::vector<std::shared_ptr<Underlying>> datasets) : datasets_(std::move(datasets)) {
     CRESSET_CHECK_VALUE(!datasets_.empty(), "ConcatDataset: datasets must not be empty");
@@ -105,8 +93,7 @@ class ConcatDataset : public Dataset<ConcatDataset<Underlying>, typename Underly
 };
 
 // Datasets of one length side by side: examples are tuples of theirs. Errors: lengths that differ or are not known.
-template <class... Datasets>
-class StackDataset : public Dataset<StackDataset<Datasets...>, std::tuple<typename Datasets::ExampleType...>> {
+template <class... Datasets> class StackDataset : public Dataset<StackDataset<Datasets...>, std::tuple<typename Datasets::ExampleType...>> {
  public:
   explicit StackDataset(std::shared_ptr<Datasets>... datasets) : datasets_(std::move(datasets)...) {
     static_assert(sizeof...(Datasets) > 0, "StackDataset: at least one dataset should be passed");
@@ -126,8 +113,7 @@ class StackDataset : public Dataset<StackDataset<Datasets...>, std::tuple<typena
 };
 
 // Stateful datasets one after the other; a batch may end one and begin the next. Copies share the datasets and the place in them.
-template <class Underlying>
-class ChainDataset : public StatefulDataset<ChainDataset<Underlying>, typename Underlying::BatchType::value_type> {
+template <class Underlying> class ChainDataset : public StatefulDataset<ChainDataset<Underlying>, typename Underlying::BatchType::value_type> {
  public:
   using Batch = typename Underlying::BatchType::value_type;
 
@@ -186,8 +172,7 @@ class ChainDataset : public StatefulDataset<ChainDataset<Underlying>, typename U
 };
 
 // Parts of these lengths, drawn as randperm. Errors: lengths that do not add up to the dataset's.
-template <class Underlying>
-std::vector<Subset<Underlying>> random_split(std::shared_ptr<Underlying> dataset, const std::vector<size_t>& lengths) {
+template <class Underlying> std::vector<Subset<Underlying>> random_split(std::shared_ptr<Underlying> dataset, const std::vector<size_t>& lengths) {
   size_t sum = 0, at = 0;
   for (size_t length : lengths) sum += length;
   CRESSET_CHECK_VALUE(sum == dataset->size().value(), "random_split: lengths must add up to ", dataset->size().value(), ", got ", sum);

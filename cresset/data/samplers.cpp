@@ -8,9 +8,7 @@ namespace cresset::data::samplers {
 
 namespace {
 
-void write_count(serialize::OutputArchive& archive, const char* key, size_t value) {
-  archive.write(key, serialize::ArchiveValue(static_cast<int64_t>(value)));
-}
+void write_count(serialize::OutputArchive& archive, const char* key, size_t value) { archive.write(key, serialize::ArchiveValue(static_cast<int64_t>(value))); }
 size_t read_count(serialize::InputArchive& archive, const char* key) {
   serialize::ArchiveValue value;
   archive.read(key, value);

@@ -8,8 +8,7 @@
 
 namespace cresset::data::samplers {
 
-template <class BatchRequest = std::vector<size_t>>
-class Sampler {
+template <class BatchRequest = std::vector<size_t>> class Sampler {
  public:
   using BatchRequestType = BatchRequest;
   virtual ~Sampler() = default;
@@ -86,8 +85,7 @@ class CRESSET_API StreamSampler : public Sampler<BatchSize> {
 };
 
 // One rank's share of the examples.
-template <class BatchRequest = std::vector<size_t>>
-class DistributedSampler : public Sampler<BatchRequest> {
+template <class BatchRequest = std::vector<size_t>> class DistributedSampler : public Sampler<BatchRequest> {
  public:
   DistributedSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true)
       : size_(size), num_replicas_(num_replicas), rank_(rank), allow_duplicates_(allow_duplicates) {
@@ -147,13 +145,11 @@ class CRESSET_API DistributedSequentialSampler : public DistributedIndexSampler 
   DistributedSequentialSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
 };
 
-template <class BatchRequest>
-serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const Sampler<BatchRequest>& sampler) {
+template <class BatchRequest> serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const Sampler<BatchRequest>& sampler) {
   sampler.save(archive);
   return archive;
 }
-template <class BatchRequest>
-serialize::InputArchive& operator>>(serialize::InputArchive& archive, Sampler<BatchRequest>& sampler) {
+template <class BatchRequest> serialize::InputArchive& operator>>(serialize::InputArchive& archive, Sampler<BatchRequest>& sampler) {
   sampler.load(archive);
   return archive;
 }

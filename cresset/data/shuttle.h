@@ -14,8 +14,7 @@ namespace cresset::data::detail {
 [[noreturn]] CRESSET_API void throw_queue_timeout(int64_t milliseconds);
 
 // First in, first out; any number of threads at both ends.
-template <class T>
-class Queue {
+template <class T> class Queue {
  public:
   void push(T value) {
     DataLock lock(mutex_);
@@ -44,8 +43,7 @@ class Queue {
 };
 
 // Jobs one way, results the other; counts the jobs whose results have not been fetched.
-template <class Job, class Result>
-class DataShuttle {
+template <class Job, class Result> class DataShuttle {
  public:
   void push_job(Job job) {
     jobs_.push(std::move(job));
@@ -76,23 +74,20 @@ class DataShuttle {
 namespace sequencers {
 
 // In which order results are given out.
-template <class Result>
-struct Sequencer {
+template <class Result> struct Sequencer {
   using ResultProducer = std::function<std::optional<Result>()>;
   virtual ~Sequencer() = default;
   virtual std::optional<Result> next(ResultProducer next_result) = 0;
 };
 
 // As they come.
-template <class Result>
-struct NoSequencer final : Sequencer<Result> {
+template <class Result> struct NoSequencer final : Sequencer<Result> {
   using typename Sequencer<Result>::ResultProducer;
   std::optional<Result> next(ResultProducer next_result) override { return next_result(); }
 };
 
 // By their sequence_number, from 0 on; at most max_jobs results wait for an earlier one.
-template <class Result>
-struct OrderedSequencer final : Sequencer<Result> {
+template <class Result> struct OrderedSequencer final : Sequencer<Result> {
   using typename Sequencer<Result>::ResultProducer;
   explicit OrderedSequencer(size_t max_jobs) : buffer_(max_jobs) {}
 

@@ -1,16 +1,15 @@
 #pragma once
 // Transforms of batches and of single examples.
 
-#include "cresset/base/std_function.h"
 #include <utility>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/data/example.h"
 
 namespace cresset::data::transforms {
 
-template <class InputBatch, class OutputBatch>
-class BatchTransform {
+template <class InputBatch, class OutputBatch> class BatchTransform {
  public:
   using InputBatchType = InputBatch;
   using OutputBatchType = OutputBatch;
@@ -18,8 +17,7 @@ class BatchTransform {
   virtual OutputBatch apply_batch(InputBatch input_batch) = 0;
 };
 
-template <class Input, class Output>
-class Transform : public BatchTransform<std::vector<Input>, std::vector<Output>> {
+template <class Input, class Output> class Transform : public BatchTransform<std::vector<Input>, std::vector<Output>> {
  public:
   using InputType = Input;
   using OutputType = Output;
@@ -32,8 +30,7 @@ class Transform : public BatchTransform<std::vector<Input>, std::vector<Output>>
   }
 };
 
-template <class Input, class Output = Input>
-class BatchLambda : public BatchTransform<Input, Output> {
+template <class Input, class Output = Input> class BatchLambda : public BatchTransform<Input, Output> {
  public:
   using InputBatchType = Input;
   using OutputBatchType = Output;
@@ -45,8 +42,7 @@ class BatchLambda : public BatchTransform<Input, Output> {
   FunctionType function_;
 };
 
-template <class Input, class Output = Input>
-class Lambda : public Transform<Input, Output> {
+template <class Input, class Output = Input> class Lambda : public Transform<Input, Output> {
  public:
   using InputType = Input;
   using OutputType = Output;
@@ -59,14 +55,11 @@ class Lambda : public Transform<Input, Output> {
 };
 
 // Many examples to one batch.
-template <class T, class BatchType = std::vector<T>>
-using Collation = BatchTransform<BatchType, T>;
-template <class T, class BatchType = std::vector<T>>
-using Collate = BatchLambda<BatchType, T>;
+template <class T, class BatchType = std::vector<T>> using Collation = BatchTransform<BatchType, T>;
+template <class T, class BatchType = std::vector<T>> using Collate = BatchLambda<BatchType, T>;
 
 // Changes the data of each example.
-template <class Target = Tensor>
-class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor, Target>> {
+template <class Target = Tensor> class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor, Target>> {
  public:
   using E = Example<Tensor, Target>;
   using typename Transform<E, E>::InputType;
@@ -78,8 +71,7 @@ class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor
   }
 };
 
-template <class Target = Tensor>
-class TensorLambda : public TensorTransform<Target> {
+template <class Target = Tensor> class TensorLambda : public TensorTransform<Target> {
  public:
   using FunctionType = std::function<Tensor(Tensor)>;
   explicit TensorLambda(FunctionType function) : function_(std::move(function)) {}
@@ -97,8 +89,7 @@ CRESSET_API Tensor stack(const std::vector<Tensor>& tensors);
 }  // namespace detail
 
 // (input - mean) / stddev, channel by channel.
-template <class Target = Tensor>
-struct Normalize : public TensorTransform<Target> {
+template <class Target = Tensor> struct Normalize : public TensorTransform<Target> {
   Normalize(ArrayRef<double> mean, ArrayRef<double> stddev) : mean(detail::per_channel(mean)), stddev(detail::per_channel(stddev)) {}
   Tensor operator()(Tensor input) override { return detail::normalize(input, mean, stddev); }
 
@@ -106,11 +97,9 @@ struct Normalize : public TensorTransform<Target> {
 };
 
 // Stacks tensors of many examples along a new first dimension.
-template <class T = Example<>>
-struct Stack;
+template <class T = Example<>> struct Stack;
 
-template <>
-struct Stack<Example<>> : public Collation<Example<>> {
+template <> struct Stack<Example<>> : public Collation<Example<>> {
   Example<> apply_batch(std::vector<Example<>> examples) override {
     std::vector<Tensor> data, targets;
     data.reserve(examples.size());
@@ -123,8 +112,7 @@ struct Stack<Example<>> : public Collation<Example<>> {
   }
 };
 
-template <>
-struct Stack<TensorExample> : public Collation<TensorExample> {
+template <> struct Stack<TensorExample> : public Collation<TensorExample> {
   TensorExample apply_batch(std::vector<TensorExample> examples) override {
     std::vector<Tensor> data;
     data.reserve(examples.size());

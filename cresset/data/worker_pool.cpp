@@ -1,6 +1,6 @@
+#include "cresset/data/worker_pool.h"
 #include "cresset/core/random/generator_scope.h"
 #include "cresset/data/shuttle.h"
-#include "cresset/data/worker_pool.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "cresset/core/random/generator.h"
 #include "cresset/base/error.h"
+#include "cresset/core/random/generator.h"
 
 namespace cresset::data {
 
@@ -22,9 +22,7 @@ thread_local const WorkerInfo* t_worker = nullptr;
 std::string describe(const std::exception_ptr& original) {
   try {
     std::rethrow_exception(original);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
+  } catch (const std::exception& e) { return e.what(); } catch (...) {
     return "an exception of unknown type";
   }
 }
@@ -68,9 +66,7 @@ struct WorkerPool::State {
       Result result;
       try {
         result.value = job(worker);
-      } catch (...) {
-        result.error = std::current_exception();
-      }
+      } catch (...) { result.error = std::current_exception(); }
       job = nullptr;
       lock.lock();
       results.emplace(number, std::move(result));
@@ -156,8 +152,7 @@ uint64_t mix(uint64_t x) {
 }
 }  // namespace
 
-BatchRandomScope::BatchRandomScope(uint64_t seed, uint64_t epoch, uint64_t batch)
-    : state_(std::make_unique<State>(mix(mix(mix(seed) + epoch) + batch))) {}
+BatchRandomScope::BatchRandomScope(uint64_t seed, uint64_t epoch, uint64_t batch) : state_(std::make_unique<State>(mix(mix(mix(seed) + epoch) + batch))) {}
 BatchRandomScope::~BatchRandomScope() = default;
 
 struct DataMutex::State {
@@ -186,7 +181,8 @@ uint64_t current_default_seed() { return default_generator().current_seed(); }
 
 void throw_iterator_stale() { cresset::detail::throw_error<Error>("data loader: the iterator belongs to an epoch that another begin() has ended"); }
 void throw_epoch_in_flight() {
-  cresset::detail::throw_error<Error>("data loader: begin() while another iterator is not yet exhausted; go through all of its batches, or make another loader");
+  cresset::detail::throw_error<Error>(
+      "data loader: begin() while another iterator is not yet exhausted; go through all of its batches, or make another loader");
 }
 void throw_iterator_end() { cresset::detail::throw_error<Error>("data loader: the iterator is past the end"); }
 

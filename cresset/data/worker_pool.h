@@ -3,16 +3,16 @@
 
 #include <cstdint>
 #include <exception>
-#include "cresset/base/std_function.h"
 #include <memory>
 #include <optional>
 #include <string>
+#include "cresset/base/std_function.h"
 
 #include "cresset/base/macros.h"
 
 namespace cresset::data {
 
-// What the caller gets when a job threw in a worker thread.
+// The error that the caller gets when a job threw in a worker thread.
 struct CRESSET_API WorkerException : public std::exception {
   explicit WorkerException(std::exception_ptr original);
   const char* what() const noexcept override { return message.c_str(); }
@@ -21,7 +21,7 @@ struct CRESSET_API WorkerException : public std::exception {
   std::exception_ptr original_exception;
 };
 
-// What a worker thread knows about itself. Its random numbers are those of the batch that it makes, whichever worker that is.
+// A worker thread's facts about itself. Its random numbers are those of the batch that it makes, whichever worker that is.
 struct WorkerInfo {
   size_t id, num_workers;
 };
@@ -33,8 +33,8 @@ namespace detail {
 // A time span in milliseconds from any std::chrono duration.
 struct Milliseconds {
   Milliseconds(int64_t n) : count(n) {}
-  template <class Duration, class Period = typename Duration::period>
-  Milliseconds(Duration d) : count(static_cast<int64_t>(static_cast<double>(d.count()) * 1000.0 * Period::num / Period::den)) {}
+  template <class Duration, class Period = typename Duration::period> Milliseconds(Duration d)
+      : count(static_cast<int64_t>(static_cast<double>(d.count()) * 1000.0 * Period::num / Period::den)) {}
   int64_t count;
 };
 

@@ -14,9 +14,9 @@ CRESSET_API std::string backend_name(uint8_t backend);
 
 // Whether a registered backend has a kernel for the op, or a fallback: what a composite asks before it calls a fused op.
 CRESSET_API bool can_run(uint8_t backend, const OpEntry& op);
-// What runs for an op that the backend has no kernel for (nor a decomposition). Errors: a fallback is already set.
+// The function that runs for an op that the backend has no kernel for (nor a decomposition). Errors: a fallback is already set.
 CRESSET_API void set_backend_fallback(uint8_t backend, BoxedFn fallback);
-// What runs for every op whose arguments wake the layer and that has no kernel of its own for it.
+// The function that runs for every op whose arguments wake the layer and that has no kernel of its own for it.
 CRESSET_API void set_layer_fallback(Layer layer, BoxedFn fallback);
 // A layer's own table: the function for an op, or null where the layer leaves it to those below. Asked before the fallback.
 using LayerRules = const BoxedFn* (*)(const OpEntry& op);

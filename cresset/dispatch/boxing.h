@@ -17,13 +17,16 @@ using BoxedFn = std::function<void(const OpEntry&, Stack&)>;
 template <class T> struct Unbox;
 
 // Templates throughout, so that only what a signature needs is compiled.
-template <class T, class H, TypeKind Kind, auto Read>
-struct UnboxOne {
+template <class T, class H, TypeKind Kind, auto Read> struct UnboxOne {
   using Holder = H;
   static constexpr size_t values = 1;
   static H hold(Value* v) { return (v->*Read)(); }
   static T get(H& h) { return static_cast<T>(h); }
-  static Type type() { Type t; t.kind = Kind; return t; }
+  static Type type() {
+    Type t;
+    t.kind = Kind;
+    return t;
+  }
 };
 template <> struct Unbox<int64_t> : UnboxOne<int64_t, int64_t, TypeKind::Int, &Value::to_int> {};
 template <> struct Unbox<double> : UnboxOne<double, double, TypeKind::Float, &Value::to_double> {};
@@ -37,18 +40,26 @@ template <> struct Unbox<std::string> : UnboxOne<std::string, std::string, TypeK
 template <> struct Unbox<Scalar> : UnboxOne<Scalar, Scalar, TypeKind::Scalar, &Value::to_scalar> {};
 template <> struct Unbox<Generator> : UnboxOne<Generator, Generator, TypeKind::Generator, &Value::to_generator> {};
 
-template <class T>
-struct Unbox<std::optional<T>> {
+template <class T> struct Unbox<std::optional<T>> {
   using Holder = std::optional<typename Unbox<T>::Holder>;
   static constexpr size_t values = 1;
-  static Holder hold(Value* v) { if (v->is_none()) return std::nullopt; return Unbox<T>::hold(v); }
-  static std::optional<T> get(Holder& h) { if (!h) return std::nullopt; return Unbox<T>::get(*h); }
-  static Type type() { Type t = Unbox<T>::type(); t.optional = true; return t; }
+  static Holder hold(Value* v) {
+    if (v->is_none()) return std::nullopt;
+    return Unbox<T>::hold(v);
+  }
+  static std::optional<T> get(Holder& h) {
+    if (!h) return std::nullopt;
+    return Unbox<T>::get(*h);
+  }
+  static Type type() {
+    Type t = Unbox<T>::type();
+    t.optional = true;
+    return t;
+  }
 };
 
 // Parameters by const reference read as by value, and the holder outlives the call.
-template <class T>
-struct Unbox<const T&> {
+template <class T> struct Unbox<const T&> {
   struct Holder {
     typename Unbox<T>::Holder held;
     std::optional<T> value;
@@ -80,23 +91,30 @@ template <> struct Unbox<std::optional<Tensor>> {
   static constexpr size_t values = 1;
   CRESSET_API static Holder hold(Value* v);
   static std::optional<Tensor> get(Holder& h) { return h; }
-  static Type type() { Type t; t.optional = true; return t; }
+  static Type type() {
+    Type t;
+    t.optional = true;
+    return t;
+  }
 };
 
-template <class T, TypeKind Kind, auto Read>
-struct UnboxList {
+template <class T, TypeKind Kind, auto Read> struct UnboxList {
   using Holder = std::vector<T>;
   static constexpr size_t values = 1;
   static Holder hold(Value* v) { return (v->*Read)(); }
   static ArrayRef<T> get(Holder& h) { return h; }
-  static Type type() { Type t; t.kind = Kind; t.list = true; return t; }
+  static Type type() {
+    Type t;
+    t.kind = Kind;
+    t.list = true;
+    return t;
+  }
 };
 template <> struct Unbox<IntArrayRef> : UnboxList<int64_t, TypeKind::Int, &Value::to_int_list> {};
 template <> struct Unbox<ArrayRef<double>> : UnboxList<double, TypeKind::Float, &Value::to_double_list> {};
 template <> struct Unbox<ArrayRef<Scalar>> : UnboxList<Scalar, TypeKind::Scalar, &Value::to_scalar_list> {};
 template <> struct Unbox<TensorList> : UnboxList<Tensor, TypeKind::Tensor, &Value::to_tensor_list> {};
-template <class T>
-struct Unbox<std::vector<T>> : Unbox<ArrayRef<T>> {
+template <class T> struct Unbox<std::vector<T>> : Unbox<ArrayRef<T>> {
   static const std::vector<T>& get(std::vector<T>& h) { return h; }
 };
 
@@ -109,21 +127,34 @@ template <> struct Unbox<ArrayRef<bool>> {
   static constexpr size_t values = 1;
   CRESSET_API static Holder hold(Value* v);
   static ArrayRef<bool> get(Holder& h) { return ArrayRef<bool>(h.data.get(), h.size); }
-  static Type type() { Type t; t.kind = TypeKind::Bool; t.list = true; return t; }
+  static Type type() {
+    Type t;
+    t.kind = TypeKind::Bool;
+    t.list = true;
+    return t;
+  }
 };
 template <> struct Unbox<ArrayRef<std::optional<Tensor>>> {
   using Holder = std::vector<std::optional<Tensor>>;
   static constexpr size_t values = 1;
   CRESSET_API static Holder hold(Value* v);
   static ArrayRef<std::optional<Tensor>> get(Holder& h) { return h; }
-  static Type type() { Type t; t.list = t.element_optional = true; return t; }
+  static Type type() {
+    Type t;
+    t.list = t.element_optional = true;
+    return t;
+  }
 };
 template <> struct Unbox<OptionalIntArrayRef> {
   using Holder = std::optional<std::vector<int64_t>>;
   static constexpr size_t values = 1;
   CRESSET_API static Holder hold(Value* v);
   static OptionalIntArrayRef get(Holder& h) { return h ? OptionalIntArrayRef(*h) : OptionalIntArrayRef(); }
-  static Type type() { Type t = Unbox<IntArrayRef>::type(); t.optional = true; return t; }
+  static Type type() {
+    Type t = Unbox<IntArrayRef>::type();
+    t.optional = true;
+    return t;
+  }
 };
 // dtype, layout, device and pin_memory of a schema are one parameter in C++.
 template <> struct Unbox<TensorOptions> {
@@ -131,7 +162,12 @@ template <> struct Unbox<TensorOptions> {
   static constexpr size_t values = 4;
   CRESSET_API static Holder hold(Value* v);
   static TensorOptions get(Holder& h) { return h; }
-  static Type type() { Type t; t.kind = TypeKind::DType; t.optional = true; return t; }
+  static Type type() {
+    Type t;
+    t.kind = TypeKind::DType;
+    t.optional = true;
+    return t;
+  }
 };
 
 // Typed to boxed.
@@ -150,17 +186,13 @@ CRESSET_API void push_value(Stack& stack, const TensorOptions& o);
 template <class T> struct IsTuple : std::false_type {};
 template <class... T> struct IsTuple<std::tuple<T...>> : std::true_type {};
 
-template <class R>
-void push_result(Stack& stack, R&& result) {
-  if constexpr (IsTuple<std::decay_t<R>>::value)
-    std::apply([&](const auto&... each) { (push_value(stack, each), ...); }, result);
-  else
-    push_value(stack, result);
+template <class R> void push_result(Stack& stack, R&& result) {
+  if constexpr (IsTuple<std::decay_t<R>>::value) std::apply([&](const auto&... each) { (push_value(stack, each), ...); }, result);
+  else push_value(stack, result);
 }
 
 // Calls anything that takes A... and returns R with the values on top of the stack, and puts its results there.
-template <class R, class... A, class F, size_t... I>
-void call_with_values(F& kernel, Stack& stack, std::index_sequence<I...>) {
+template <class R, class... A, class F, size_t... I> void call_with_values(F& kernel, Stack& stack, std::index_sequence<I...>) {
   constexpr size_t counts[] = {Unbox<A>::values..., 0};
   size_t offsets[sizeof...(A) + 1] = {};
   for (size_t i = 0; i < sizeof...(A); i++) offsets[i + 1] = offsets[i] + counts[i];
@@ -175,8 +207,7 @@ void call_with_values(F& kernel, Stack& stack, std::index_sequence<I...>) {
   for (Value& v : results) stack.push_back(std::move(v));
 }
 
-template <class R, class... A>
-void call_typed_from_stack(AnyFn kernel, Stack& stack) {
+template <class R, class... A> void call_typed_from_stack(AnyFn kernel, Stack& stack) {
   const auto typed = reinterpret_cast<R (*)(A...)>(kernel);
   call_with_values<R, A...>(typed, stack, std::index_sequence_for<A...>{});
 }
@@ -206,8 +237,7 @@ template <class... T, class Written> struct Results<std::tuple<T...>, Written> {
   static std::tuple<T...> take(Stack& stack, Written& written) { return take(stack, written, std::index_sequence_for<T...>{}); }
 };
 
-template <class R, class... A>
-R call_boxed_kernel(const BoxedFn& kernel, const OpEntry& op, A... args) {
+template <class R, class... A> R call_boxed_kernel(const BoxedFn& kernel, const OpEntry& op, A... args) {
   Stack stack;
   stack.reserve(sizeof...(A) + 3);
   SmallVector<Tensor*, 4> written;
@@ -223,8 +253,7 @@ R call_boxed_kernel(const BoxedFn& kernel, const OpEntry& op, A... args) {
 
 // The schema types of a C++ signature.
 template <class Fn> struct SignatureOf;
-template <class R, class... A>
-struct SignatureOf<R(A...)> {
+template <class R, class... A> struct SignatureOf<R(A...)> {
   static std::vector<Type> types() {
     std::vector<Type> list;
     auto add = [&](Type type, size_t values) {

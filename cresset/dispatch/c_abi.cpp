@@ -37,19 +37,18 @@ cresset_status fail(cresset_status status, const char* message) {
 }
 
 // Runs `f`; what it throws becomes a status and a message.
-template <class F>
-cresset_status guarded(F&& f) noexcept {
+template <class F> cresset_status guarded(F&& f) noexcept {
   try {
     f();
     return CRESSET_OK;
-  } catch (const IndexError& e) { return fail(CRESSET_INDEX_ERROR, e.what());
-  } catch (const ValueError& e) { return fail(CRESSET_VALUE_ERROR, e.what());
-  } catch (const TypeError& e) { return fail(CRESSET_TYPE_ERROR, e.what());
-  } catch (const NotImplementedError& e) { return fail(CRESSET_NOT_IMPLEMENTED, e.what());
-  } catch (const OutOfMemoryError& e) { return fail(CRESSET_OUT_OF_MEMORY, e.what());
-  } catch (const LinAlgError& e) { return fail(CRESSET_LINALG_ERROR, e.what());
-  } catch (const std::bad_alloc&) { return fail(CRESSET_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& e) { return fail(CRESSET_ERROR, e.what());
+  } catch (const IndexError& e) { return fail(CRESSET_INDEX_ERROR, e.what()); } catch (const ValueError& e) {
+    return fail(CRESSET_VALUE_ERROR, e.what());
+  } catch (const TypeError& e) { return fail(CRESSET_TYPE_ERROR, e.what()); } catch (const NotImplementedError& e) {
+    return fail(CRESSET_NOT_IMPLEMENTED, e.what());
+  } catch (const OutOfMemoryError& e) { return fail(CRESSET_OUT_OF_MEMORY, e.what()); } catch (const LinAlgError& e) {
+    return fail(CRESSET_LINALG_ERROR, e.what());
+  } catch (const std::bad_alloc&) { return fail(CRESSET_OUT_OF_MEMORY, "out of memory"); } catch (const std::exception& e) {
+    return fail(CRESSET_ERROR, e.what());
   } catch (...) { return fail(CRESSET_ERROR, "an exception of an unknown type"); }
 }
 
@@ -350,8 +349,8 @@ cresset_status push_tensor_list(cresset_values values, const cresset_tensor* lis
 cresset_status tensor_empty(const int64_t* sizes, size_t dim, cresset_dtype dtype, const char* device, int index, cresset_tensor* out) {
   return guarded([&] { *out = give(Tensor(make_dense(IntArrayRef(sizes, dim), dtype_from(dtype), device_from(device, index)))); });
 }
-cresset_status tensor_from_memory(void* data, const int64_t* sizes, const int64_t* strides, size_t dim, cresset_dtype dtype,
-                                  void (*deleter)(void*, void*), void* context, cresset_tensor* out) {
+cresset_status tensor_from_memory(void* data, const int64_t* sizes, const int64_t* strides, size_t dim, cresset_dtype dtype, void (*deleter)(void*, void*),
+                                  void* context, cresset_tensor* out) {
   return guarded([&] {
     const ScalarType t = dtype_from(dtype);
     const IntArrayRef shape(sizes, dim);
@@ -388,14 +387,69 @@ int tensor_requires_grad(cresset_tensor t) { return tensor_of(t).requires_grad()
 void* tensor_data(cresset_tensor t) { return impl_of(t)->data(); }
 
 constexpr cresset_api kApi = {
-    CRESSET_C_ABI_VERSION, sizeof(cresset_api), [] { return t_message.c_str(); }, set_error,
-    library_open, library_close, define, implement, gradient, fallback, c_register_backend, c_set_allocator,
-    c_find_op, op_name, op_schema, call, call_below_autograd, c_cpu_fallback,
-    values_new, values_free, values_clear, values_size, values_kind, get_tensor, get_int, get_float, get_bool, get_complex, get_string, get_dtype,
-    get_device, get_list_size, get_int_list, get_float_list, get_bool_list, get_tensor_list, push_value, push_none, push_tensor, push_int, push_float,
-    push_bool, push_complex, push_string, push_dtype, push_device, push_int_list, push_float_list, push_bool_list, push_tensor_list,
-    tensor_empty, tensor_from_memory, tensor_copy, tensor_free, tensor_dim, tensor_sizes, tensor_strides, tensor_numel, tensor_dtype, tensor_device,
-    tensor_is_contiguous, tensor_requires_grad, tensor_data,
+    CRESSET_C_ABI_VERSION,
+    sizeof(cresset_api),
+    [] { return t_message.c_str(); },
+    set_error,
+    library_open,
+    library_close,
+    define,
+    implement,
+    gradient,
+    fallback,
+    c_register_backend,
+    c_set_allocator,
+    c_find_op,
+    op_name,
+    op_schema,
+    call,
+    call_below_autograd,
+    c_cpu_fallback,
+    values_new,
+    values_free,
+    values_clear,
+    values_size,
+    values_kind,
+    get_tensor,
+    get_int,
+    get_float,
+    get_bool,
+    get_complex,
+    get_string,
+    get_dtype,
+    get_device,
+    get_list_size,
+    get_int_list,
+    get_float_list,
+    get_bool_list,
+    get_tensor_list,
+    push_value,
+    push_none,
+    push_tensor,
+    push_int,
+    push_float,
+    push_bool,
+    push_complex,
+    push_string,
+    push_dtype,
+    push_device,
+    push_int_list,
+    push_float_list,
+    push_bool_list,
+    push_tensor_list,
+    tensor_empty,
+    tensor_from_memory,
+    tensor_copy,
+    tensor_free,
+    tensor_dim,
+    tensor_sizes,
+    tensor_strides,
+    tensor_numel,
+    tensor_dtype,
+    tensor_device,
+    tensor_is_contiguous,
+    tensor_requires_grad,
+    tensor_data,
 };
 static_assert(static_cast<int>(ScalarType::Byte) == CRESSET_UINT8 && static_cast<int>(ScalarType::Float) == CRESSET_FLOAT32 &&
               static_cast<int>(ScalarType::ComplexDouble) == CRESSET_COMPLEX128 && static_cast<int>(ScalarType::Bool) == CRESSET_BOOL &&
@@ -404,7 +458,10 @@ static_assert(static_cast<int>(ScalarType::Byte) == CRESSET_UINT8 && static_cast
 // Open extensions by dlopen's handle.
 struct Extensions {
   std::mutex mutex;
-  struct Open { std::unique_ptr<cresset_library_s> library; int times = 0; };
+  struct Open {
+    std::unique_ptr<cresset_library_s> library;
+    int times = 0;
+  };
   std::map<void*, Open> open;
 };
 Extensions& extensions() {

@@ -63,7 +63,8 @@ const OperatorName& OperatorHandle::operator_name() const {
   auto& place = s.names[&entry()];
   if (!place) {
     const std::string full = entry().name, plain = full.substr(0, full.find('.'));
-    place = std::make_unique<const OperatorName>(plain.find("::") == std::string::npos ? "aten::" + plain : plain, plain.size() == full.size() ? "" : full.substr(plain.size() + 1));
+    place = std::make_unique<const OperatorName>(plain.find("::") == std::string::npos ? "aten::" + plain : plain,
+                                                 plain.size() == full.size() ? "" : full.substr(plain.size() + 1));
   }
   return *place;
 }
@@ -71,8 +72,8 @@ const OperatorName& OperatorHandle::operator_name() const {
 void OperatorHandle::check_types(const std::type_info& fn, const std::vector<Type>& types) const {
   const Extension* e = entry().extension.load(std::memory_order_acquire);
   const std::type_info* known = entry().signature ? nullptr : e ? e->signature : nullptr;
-  CRESSET_CHECK(!known || *known == fn, entry().name, ": Tried to access operator ", entry().name, " with a wrong signature: the C++ types are those of the kernel at ",
-                e->first_kernel_at, ", ", entry().schema);
+  CRESSET_CHECK(!known || *known == fn, entry().name, ": Tried to access operator ", entry().name,
+                " with a wrong signature: the C++ types are those of the kernel at ", e->first_kernel_at, ", ", entry().schema);
   const std::vector<Argument>& declared = entry().function_schema().arguments;
   bool fits = types.size() == declared.size();
   for (size_t i = 0; fits && i < types.size(); i++) {
@@ -92,9 +93,7 @@ void OperatorHandle::redispatchBoxed(DispatchKeySet keys, Stack* stack) const {
   else (*target.boxed)(entry(), *stack);
 }
 
-bool OperatorHandle::hasKernelForDispatchKey(DispatchKey key) const {
-  return registered_kernel(entry(), key_name(key)) || has_builtin(entry(), key_name(key));
-}
+bool OperatorHandle::hasKernelForDispatchKey(DispatchKey key) const { return registered_kernel(entry(), key_name(key)) || has_builtin(entry(), key_name(key)); }
 bool OperatorHandle::hasKernelForAnyDispatchKey(DispatchKeySet keys) const {
   for (const DispatchKey key : keys)
     if (hasKernelForDispatchKey(key)) return true;
@@ -234,12 +233,15 @@ Tensor tensor_with_keys(DispatchKeySet keys, ScalarType dtype) {
     if (keys.highestBackendKey() != BackendComponent::InvalidBit && toBackendComponent(static_cast<DeviceType>(t)) == keys.highestBackendKey())
       device = Device(static_cast<DeviceType>(t));
   // Where the device is not there the memory is the CPU's, which no kernel of its own will see.
-  auto impl = make_intrusive<TensorImpl>(device.is_meta() ? intrusive_ptr<StorageImpl>() : make_dense(IntArrayRef(1), dtype, kCPU)->storage(), dtype, device, layout);
+  auto impl =
+      make_intrusive<TensorImpl>(device.is_meta() ? intrusive_ptr<StorageImpl>() : make_dense(IntArrayRef(1), dtype, kCPU)->storage(), dtype, device, layout);
   impl->set_geometry(IntArrayRef(1), IntArrayRef(1), 0);
-  const std::string name = key_name(keys.highestBackendKey() == BackendComponent::InvalidBit
-                                        ? DispatchKey::CPU
-                                        : toRuntimePerBackendFunctionalityKey(sparse ? DispatchKey::Sparse : csr ? DispatchKey::SparseCsr : DispatchKey::Dense,
-                                                                              keys.highestBackendKey()));
+  const std::string name =
+      key_name(keys.highestBackendKey() == BackendComponent::InvalidBit ? DispatchKey::CPU
+                                                                        : toRuntimePerBackendFunctionalityKey(sparse ? DispatchKey::Sparse
+                                                                                                              : csr  ? DispatchKey::SparseCsr
+                                                                                                                     : DispatchKey::Dense,
+                                                                                                              keys.highestBackendKey()));
   if (const int b = mkldnn ? -1 : backend_of_key(name); b >= 0) impl->set_backend(static_cast<uint8_t>(b));
   for (const Layer l : {Layer::PythonModes, Layer::Functionalize, Layer::Vmap})
     if (layers_of(keys) & layer_bit(l)) impl->set_layer(l, true);

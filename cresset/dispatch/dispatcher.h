@@ -62,8 +62,11 @@ struct ArgumentKey : Key {
   template <class T> void see_any(const T& v) {
     if constexpr (std::is_same_v<T, Tensor>) see(v);
     else if constexpr (std::is_same_v<T, TensorOptions>) add(v);
-    else if constexpr (AddsToKey<T>::value) { Stack one; push_value(one, v); for_each_tensor(one[0], [&](const Tensor& t) { see(t); }); }
-    else if constexpr (std::is_constructible_v<Value, const T&> && !std::is_arithmetic_v<T>) for_each_tensor(Value(v), [&](const Tensor& t) { see(t); });
+    else if constexpr (AddsToKey<T>::value) {
+      Stack one;
+      push_value(one, v);
+      for_each_tensor(one[0], [&](const Tensor& t) { see(t); });
+    } else if constexpr (std::is_constructible_v<Value, const T&> && !std::is_arithmetic_v<T>) for_each_tensor(Value(v), [&](const Tensor& t) { see(t); });
   }
 };
 template <class... T> ArgumentKey key_of_values(const T&... values) {
@@ -72,8 +75,7 @@ template <class... T> ArgumentKey key_of_values(const T&... values) {
   return key;
 }
 
-template <class R, class... A>
-R run_target(const RoutedTarget& target, const OpEntry& op, A... args) {
+template <class R, class... A> R run_target(const RoutedTarget& target, const OpEntry& op, A... args) {
   const NoDataScope scope(target.no_data);
   WrittenVersions versions;
   if constexpr ((std::is_same_v<A, Tensor&> || ...))
@@ -86,8 +88,7 @@ R run_target(const RoutedTarget& target, const OpEntry& op, A... args) {
 
 }  // namespace detail
 
-template <class R, class... A>
-class TypedOperatorHandle<R(A...)> : public OperatorHandle {
+template <class R, class... A> class TypedOperatorHandle<R(A...)> : public OperatorHandle {
  public:
   explicit TypedOperatorHandle(const OpEntry* op) : OperatorHandle(op) {}
   R call(A... args) const {
@@ -117,7 +118,9 @@ class CRESSET_API KernelFunction {
   explicit KernelFunction(CppFunction f) : function_(std::move(f)) {}
 
   template <auto* F> static KernelFunction makeFromBoxedFunction() { return KernelFunction(CppFunction::makeFromBoxedFunction<F>()); }
-  template <class F> static KernelFunction makeFromBoxedFunctor(std::unique_ptr<F> f) { return KernelFunction(CppFunction::makeFromBoxedFunctor(std::move(f))); }
+  template <class F> static KernelFunction makeFromBoxedFunctor(std::unique_ptr<F> f) {
+    return KernelFunction(CppFunction::makeFromBoxedFunctor(std::move(f)));
+  }
   template <bool = false, class F = void> static KernelFunction makeFromUnboxedFunctor(std::unique_ptr<OperatorKernel> f) {
     return of(detail::make_kernel(shared<F>(std::move(f))), detail::signature_of<F>());
   }
@@ -145,9 +148,7 @@ class CRESSET_API KernelFunction {
   const CppFunction& function() const { return *function_; }
 
  private:
-  template <class F> static std::shared_ptr<F> shared(std::unique_ptr<OperatorKernel> f) {
-    return std::shared_ptr<F>(static_cast<F*>(f.release()));
-  }
+  template <class F> static std::shared_ptr<F> shared(std::unique_ptr<OperatorKernel> f) { return std::shared_ptr<F>(static_cast<F*>(f.release())); }
   static KernelFunction of(RegisteredKernel kernel, detail::Signature signature) {
     KernelFunction made(CppFunction::makeFallthrough());
     made.function_->kernel = std::move(kernel);

@@ -50,8 +50,8 @@ Value made_fake(const OpEntry& op, const Call& call, const Value& argument, bool
     if (is_fake(*t.impl())) return t;
     const bool number = t.impl()->is_wrapped_number();
     CRESSET_CHECK_AS(MixedFakeError, number || (call.mode->allow_non_fake_inputs() && !writes),
-                     "fake tensors: got a tensor with data, expected fake ones only, or a mode with allow_non_fake_inputs=True; in ",
-                     torch_name(op), writes ? ", which writes " : ": ", described(t));
+                     "fake tensors: got a tensor with data, expected fake ones only, or a mode with allow_non_fake_inputs=True; in ", torch_name(op),
+                     writes ? ", which writes " : ": ", described(t));
     Tensor fake(call.mode->fake_of(*t.impl()));
     if (number) fake.impl()->storage()->set_constant(t.impl()->storage());
     return fake;
@@ -71,8 +71,8 @@ void check_devices(const OpEntry& op, const Value* arguments, size_t n) {
   for (size_t i = 0; i < n; i++) {
     for_each_tensor(arguments[i], [&](const Tensor& t) {
       if (t.dim() == 0 && t.is_cpu()) return;
-      CRESSET_CHECK_AS(FakeDeviceMismatchError, !first || first->device() == t.device(), op.name,
-                       ": expected tensors of one device, got ", first->device().str(), " and ", t.device().str(), "!");
+      CRESSET_CHECK_AS(FakeDeviceMismatchError, !first || first->device() == t.device(), op.name, ": expected tensors of one device, got ",
+                       first->device().str(), " and ", t.device().str(), "!");
       if (!first) first = &t;
     });
   }
@@ -91,7 +91,8 @@ void compute_known(const OpEntry& op, Stack& inputs, const Stack& results) {
   for (size_t i = 0; i < results.size() && i < inputs.size(); i++) {
     if (!results[i].is_tensor() || !inputs[i].is_tensor() || !inputs[i].to_tensor().defined()) continue;
     const Tensor &fake = results[i].to_tensor(), &real = inputs[i].to_tensor();
-    if (real.is_contiguous() && real.storage_offset() == 0 && fake.storage_offset() == 0 && !real.impl()->is_lazy()) fake.impl()->storage()->set_constant(real.impl()->storage());
+    if (real.is_contiguous() && real.storage_offset() == 0 && fake.storage_offset() == 0 && !real.impl()->is_lazy())
+      fake.impl()->storage()->set_constant(real.impl()->storage());
   }
 }
 
@@ -143,7 +144,9 @@ void run_fake(const OpEntry& op, Stack& stack) {
   if (writes && !follow) {
     for (size_t i = 0; i < n; i++) {
       if (!schema.arguments[i].writes) continue;
-      for_each_tensor(arguments[i], [](const Tensor& t) { if (t.impl()->has_storage()) t.impl()->storage()->set_constant({}); });
+      for_each_tensor(arguments[i], [](const Tensor& t) {
+        if (t.impl()->has_storage()) t.impl()->storage()->set_constant({});
+      });
     }
   }
   const size_t below = stack.size() - n;

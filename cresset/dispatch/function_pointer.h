@@ -6,8 +6,7 @@
 namespace cresset::dispatch {
 
 template <class Fn, Fn* f> struct CompileTimeFunctionPointer;
-template <class R, class... A, R (*f)(A...)>
-struct CompileTimeFunctionPointer<R(A...), f> {
+template <class R, class... A, R (*f)(A...)> struct CompileTimeFunctionPointer<R(A...), f> {
   using FuncType = R(A...);
   static constexpr FuncType* func_ptr() { return f; }
   R operator()(A... args) const { return (*f)(static_cast<A&&>(args)...); }

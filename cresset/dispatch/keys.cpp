@@ -26,7 +26,8 @@ DispatchKeySet backend_keys(uint8_t backend) { return DispatchKeySet(key_of_back
 DispatchKeySet keys_of(const Route& route) {
   DispatchKeySet keys = backend_keys(route.backend);
   const BackendComponent b = keys.highestBackendKey();
-  if (awake(route, Layer::Autograd)) keys = keys | (b == BackendComponent::InvalidBit ? DispatchKeySet(DispatchKey::AutogradOther) : DispatchKeySet(getAutogradKeyFromBackend(b)));
+  if (awake(route, Layer::Autograd))
+    keys = keys | (b == BackendComponent::InvalidBit ? DispatchKeySet(DispatchKey::AutogradOther) : DispatchKeySet(getAutogradKeyFromBackend(b)));
   if (awake(route, Layer::Autocast)) keys = keys | getAutocastRelatedKeySetFromBackend(b);
   if (awake(route, Layer::Functionalize)) keys = keys.add(DispatchKey::Functionalize);
   if (awake(route, Layer::Vmap)) keys = keys.add(DispatchKey::FuncTorchBatched);
@@ -45,9 +46,10 @@ Route route_of(DispatchKeySet keys, const Key& arguments) {
   if (!keys.has(DispatchKey::BackendSelect)) route.passed |= Route::backend_select;
   route.backend = arguments.backend;
   // The lowest functionalities are the kernels of backends.
-  constexpr DispatchKeySet kKernels{DispatchKey::Dense, DispatchKey::Quantized, DispatchKey::MkldnnCPU, DispatchKey::Sparse, DispatchKey::SparseCsr,
-                                    DispatchKey::NestedTensor, DispatchKey::FPGA, DispatchKey::Vulkan, DispatchKey::Metal};
-  const DispatchKeySet wanted(DispatchKeySet::RAW, keys.raw_repr() & (kKernels.raw_repr() | (DispatchKeySet(DispatchKeySet::FULL).raw_repr() & ((uint64_t{1} << num_backends) - 1))));
+  constexpr DispatchKeySet kKernels{DispatchKey::Dense,        DispatchKey::Quantized, DispatchKey::MkldnnCPU, DispatchKey::Sparse, DispatchKey::SparseCsr,
+                                    DispatchKey::NestedTensor, DispatchKey::FPGA,      DispatchKey::Vulkan,    DispatchKey::Metal};
+  const DispatchKeySet wanted(
+      DispatchKeySet::RAW, keys.raw_repr() & (kKernels.raw_repr() | (DispatchKeySet(DispatchKeySet::FULL).raw_repr() & ((uint64_t{1} << num_backends) - 1))));
   const DispatchKey key = wanted.highestPriorityTypeId();
   if (key == DispatchKey::Undefined || key == key_of_backend(arguments.backend)) return route;
   if (const int b = backend_of_key(toString(key)); b >= 0) route.backend = static_cast<uint8_t>(b);

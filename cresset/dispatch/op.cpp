@@ -149,8 +149,8 @@ RoutedTarget layer_target(const OpEntry& op, const Extension* extension, const s
   CRESSET_CHECK_VALUE(backend != kUninitializedBackend, op.name, ": got an uninitialized tensor; call the module once, or materialize() the tensor");
   if (backend == kNoBackend) {
     const auto [device, layout] = last_missing_backend();
-    CRESSET_CHECK(device != DeviceType::CUDA, op.name, ": no backend is registered for device cuda, this build has no CUDA; the operator is registered for: ",
-                  registered_backends(op));
+    CRESSET_CHECK(device != DeviceType::CUDA, op.name,
+                  ": no backend is registered for device cuda, this build has no CUDA; the operator is registered for: ", registered_backends(op));
     CRESSET_CHECK(false, op.name, ": no backend is registered for device ", device, " and layout ", layout,
                   "; the operator is registered for: ", registered_backends(op));
   }
@@ -199,8 +199,7 @@ RoutedTarget resolve(const OpEntry& op, const std::type_info* signature, const R
   const Extension* extension = op.extension.load(std::memory_order_acquire);
   const LayerState& state = layer_state();
   const bool registered_autograd = extension && route.autograd != SeesAutograd::no && extension->autograd_always.load(std::memory_order_acquire) &&
-                                   !(state.hidden & kAutogradLayer) && !state.inference_mode &&
-                                   (route.autograd == SeesAutograd::yes || takes_tensors(op));
+                                   !(state.hidden & kAutogradLayer) && !state.inference_mode && (route.autograd == SeesAutograd::yes || takes_tensors(op));
   const RoutedTarget layer = layer_target(op, extension, signature, route, registered_autograd);
   if (layer.typed || layer.boxed) return layer;
   if (route.backend == kFakeBackend) return {{nullptr, &kFake, false}, nullptr};
@@ -213,8 +212,7 @@ RoutedTarget resolve(const OpEntry& op, const std::type_info* signature, const R
     if (select) return target_of(*select, signature, false);
     t_route.passed |= Route::backend_select;
   }
-  return backend_target(op, extension, signature, route.backend,
-                        route.backend == kMetaBackend && !(op.flags & kCompositeOp) ? NoData::Meta : NoData::None);
+  return backend_target(op, extension, signature, route.backend, route.backend == kMetaBackend && !(op.flags & kCompositeOp) ? NoData::Meta : NoData::None);
 }
 
 namespace {
@@ -279,12 +277,12 @@ std::string table_of(const OpEntry& op) {
   const Extension* e = op.extension.load(std::memory_order_acquire);
   for (int l = kNumLayers - 1; l >= 0; l--) {
     const Layer layer = static_cast<Layer>(l);
-    const char* what = e && e->layers[l].load(std::memory_order_acquire) ? "registered at run time"
+    const char* what = e && e->layers[l].load(std::memory_order_acquire)                              ? "registered at run time"
                        : layer == Layer::Autograd && e && e->autograd.load(std::memory_order_acquire) ? "registered at run time for backends"
-                       : layer == Layer::Autograd && op.slot(OpEntry::autograd_slot) ? "built in"
+                       : layer == Layer::Autograd && op.slot(OpEntry::autograd_slot)                  ? "built in"
                        : layer == Layer::LazyMath ? needs_computed_values(op) ? "computes conjugates and negatives" : "passes through"
-                       : layer_function(l, op)                          ? "boxed function"
-                                                                        : "passes through";
+                       : layer_function(l, op)    ? "boxed function"
+                                                  : "passes through";
     s += std::string("  layer ") + layer_name(layer) + ": " + what + "\n";
   }
   auto line = [&](const std::string& backend, const char* what) { s += "  backend " + backend + ": " + what + "\n"; };
@@ -293,8 +291,14 @@ std::string table_of(const OpEntry& op) {
     const std::string backend = backend_name(number);
     if (backend == "none") break;
     if (is_sparse_backend(number)) {
-      if (sparse_kernel(op, number)) { line(backend, "built in"); continue; }
-      if (op.flags & kAnyLayoutOp) { line(backend, "built in for every layout"); continue; }
+      if (sparse_kernel(op, number)) {
+        line(backend, "built in");
+        continue;
+      }
+      if (op.flags & kAnyLayoutOp) {
+        line(backend, "built in for every layout");
+        continue;
+      }
     }
     if (backend_kernel(op, number)) line(backend, "registered at run time");
     else if (b < 2 && builtin_of(op, b == 0 ? OpEntry::cpu_slot : OpEntry::meta_slot)) line(backend, op.flags & kCompositeOp ? "composite" : "built in");

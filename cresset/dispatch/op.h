@@ -2,9 +2,9 @@
 // One entry per operator: its schema, its kernels, and the way from a call to the kernel that runs.
 // In-tree entries are constant-initialised by generated code; what registers at run time hangs off `extension`.
 
-#include "cresset/base/std_function.h"
 #include <tuple>
 #include <typeinfo>
+#include "cresset/base/std_function.h"
 
 #include "cresset/dispatch/boxing.h"
 #include "cresset/dispatch/schema.h"
@@ -34,11 +34,11 @@ enum OpFlags : uint8_t {
 };
 
 struct CRESSET_API OpEntry {
-  const char* name;    // "add.Tensor"
-  const char* schema;  // the whole text
-  const std::type_info* signature;            // of the typed kernels; null for an op known by its schema alone
-  void (*call_typed)(AnyFn kernel, Stack&);   // unpacks the stack for a typed kernel
-  const OpEntry* functional;                  // of in-place and out= forms, else null
+  const char* name;                          // "add.Tensor"
+  const char* schema;                        // the whole text
+  const std::type_info* signature;           // of the typed kernels; null for an op known by its schema alone
+  void (*call_typed)(AnyFn kernel, Stack&);  // unpacks the stack for a typed kernel
+  const OpEntry* functional;                 // of in-place and out= forms, else null
   uint8_t flags;
   mutable std::atomic<Extension*> extension{nullptr};
   mutable std::atomic<const FunctionSchema*> parsed{nullptr};
@@ -54,22 +54,23 @@ struct CRESSET_API OpEntry {
 };
 
 template <class Fn> struct Op;
-template <class R, class... A>
-struct Op<R(A...)> : OpEntry {
+template <class R, class... A> struct Op<R(A...)> : OpEntry {
   using Fn = R(A...);
   Fn* cpu;
   Fn* meta;
   Fn* decomposition;  // a body over other ops, for backends without a kernel
   Fn* autograd;
 
-  constexpr Op(const char* name, const char* schema, uint8_t flags, const OpEntry* functional, Fn* cpu_fn, Fn* meta_fn, Fn* decomposition_fn,
-               Fn* autograd_fn)
-      : OpEntry(name, schema, &typeid(Fn), &call_typed_from_stack<R, A...>, functional, flags), cpu(cpu_fn), meta(meta_fn),
-        decomposition(decomposition_fn), autograd(autograd_fn) {}
+  constexpr Op(const char* name, const char* schema, uint8_t flags, const OpEntry* functional, Fn* cpu_fn, Fn* meta_fn, Fn* decomposition_fn, Fn* autograd_fn)
+      : OpEntry(name, schema, &typeid(Fn), &call_typed_from_stack<R, A...>, functional, flags),
+        cpu(cpu_fn),
+        meta(meta_fn),
+        decomposition(decomposition_fn),
+        autograd(autograd_fn) {}
 };
 static_assert(sizeof(Op<void()>) == sizeof(OpEntry) + 4 * sizeof(void*));
 
-// What the arguments of a call ask for: the union of their layers and the backend to run on (0: plain CPU).
+// The needs of a call's arguments: the union of their layers and the backend to run on (0: plain CPU).
 struct Key {
   uint8_t layers = 0, backend = 0;
 
@@ -78,9 +79,15 @@ struct Key {
     layers |= t.impl()->layers();
     backend = std::max(backend, t.impl()->backend());
   }
-  void add(const std::optional<Tensor>& t) { if (t) add(*t); }
-  void add(TensorList list) { for (const Tensor& t : list) add(t); }
-  void add(ArrayRef<std::optional<Tensor>> list) { for (const auto& t : list) add(t); }
+  void add(const std::optional<Tensor>& t) {
+    if (t) add(*t);
+  }
+  void add(TensorList list) {
+    for (const Tensor& t : list) add(t);
+  }
+  void add(ArrayRef<std::optional<Tensor>> list) {
+    for (const auto& t : list) add(t);
+  }
   void add(const TensorOptions& o) {
     if (CRESSET_UNLIKELY(!o.device().is_cpu() || o.layout() != Layout::Strided)) backend = std::max(backend, backend_of(o.device().type(), o.layout()));
   }
@@ -90,18 +97,17 @@ template <class T> struct AddsToKey<T, std::void_t<decltype(std::declval<Key&>()
 template <class T> struct TypeIdentityOf { using type = T; };
 template <class T> using TypeIdentity = typename TypeIdentityOf<T>::type;
 
-template <class... T>
-CRESSET_ALWAYS_INLINE Key key_of(const T&... args) {
+template <class... T> CRESSET_ALWAYS_INLINE Key key_of(const T&... args) {
   Key key;
   (key.add(args), ...);
   return key;
 }
 
-// What a call leads to: a typed kernel of the entry's signature, or a boxed one.
+// The target of a call: a typed kernel of the entry's signature, or a boxed one.
 struct Target {
   AnyFn typed = nullptr;
   const BoxedFn* boxed = nullptr;
-  bool registered = false;  // at run time, for a backend
+  bool registered = false;        // at run time, for a backend
   NoData no_data = NoData::None;  // whether it is one of a backend without data
 };
 // The kernel for the topmost awake layer, or for the backend. Errors: none, naming op, backend and the registered ones.
@@ -114,16 +120,20 @@ class CRESSET_API WrittenVersions {
   WrittenVersions(const WrittenVersions&) = delete;
   WrittenVersions& operator=(const WrittenVersions&) = delete;
   ~WrittenVersions();
-  void add(Tensor& t) { if (t.defined()) written_.push_back({t, t.impl()->version()}); }
+  void add(Tensor& t) {
+    if (t.defined()) written_.push_back({t, t.impl()->version()});
+  }
   template <class T> void add(const T&) {}
 
  private:
-  struct Written { Tensor tensor; uint32_t version; };
+  struct Written {
+    Tensor tensor;
+    uint32_t version;
+  };
   SmallVector<Written, 2> written_;
 };
 
-template <class R, class... A>
-CRESSET_NOINLINE R call_resolved(const OpEntry& op, uint8_t awake, uint8_t backend, A... args) {
+template <class R, class... A> CRESSET_NOINLINE R call_resolved(const OpEntry& op, uint8_t awake, uint8_t backend, A... args) {
   const Target target = resolve(op, &typeid(R(A...)), awake, backend);
   const NoDataScope scope(target.no_data);
   if constexpr ((std::is_same_v<A, Tensor&> || ...)) {
@@ -137,18 +147,17 @@ CRESSET_NOINLINE R call_resolved(const OpEntry& op, uint8_t awake, uint8_t backe
 }
 
 // The path of every call: one load and one indirect call when no layer is awake and all arguments are plain CPU tensors.
-template <class R, class... A>
-CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
+template <class R, class... A> CRESSET_ALWAYS_INLINE R call(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
   const LayerState& state = layer_state();
   const uint8_t awake = static_cast<uint8_t>((key.layers | state.included) & ~state.excluded);
   if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
-  if (awake == kAutogradLayer && key.backend != kFakeBackend && op.autograd && !op.extension.load(std::memory_order_relaxed)) return op.autograd(static_cast<A>(args)...);
+  if (awake == kAutogradLayer && key.backend != kFakeBackend && op.autograd && !op.extension.load(std::memory_order_relaxed))
+    return op.autograd(static_cast<A>(args)...);
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
 }
 
-// What the autograd layer calls: the layer below it if that is awake, else the backend's kernel.
-template <class R, class... A>
-CRESSET_ALWAYS_INLINE R call_below_autograd(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
+// The target of the autograd layer: the layer below it if that is awake, else the backend's kernel.
+template <class R, class... A> CRESSET_ALWAYS_INLINE R call_below_autograd(const Op<R(A...)>& op, Key key, TypeIdentity<A>... args) {
   const uint8_t awake = (key.layers | layer_state().included) & kLazyMathLayer;
   if (CRESSET_LIKELY((awake | key.backend) == 0)) return __atomic_load_n(&op.cpu, __ATOMIC_RELAXED)(static_cast<A>(args)...);
   return call_resolved<R, A...>(op, awake, key.backend, static_cast<A>(args)...);
@@ -159,8 +168,7 @@ CRESSET_API void call_boxed(const OpEntry& op, Stack& stack);
 
 // A typed door to an op found by name: find_op("myops::foo").typed<Tensor(const Tensor&, double)>().call(x, 2.0).
 template <class Fn> class TypedHandle;
-template <class R, class... A>
-class TypedHandle<R(A...)> {
+template <class R, class... A> class TypedHandle<R(A...)> {
  public:
   explicit TypedHandle(const OpEntry& op) : op_(&op) {}
   R call(A... args) const {

@@ -7,9 +7,7 @@ namespace cresset::dispatch {
 
 namespace {
 
-std::string public_name(const FunctionSchema& s) {
-  return s.ns.empty() ? s.name : (s.ns == "cresset" ? "aten" : s.ns) + "::" + s.name;
-}
+std::string public_name(const FunctionSchema& s) { return s.ns.empty() ? s.name : (s.ns == "cresset" ? "aten" : s.ns) + "::" + s.name; }
 
 // Whether a value may stand for an argument of the type.
 bool holds(const Type& t, const Value& v) {
@@ -84,8 +82,8 @@ OperatorSchema OperatorSchema::cloneWithName(std::string name, std::string overl
 }
 
 void OperatorSchema::checkAndNormalizeInputs(Stack& inputs, const std::vector<std::pair<std::string, Value>>& named) const {
-  CRESSET_CHECK(inputs.size() <= arguments_.size() || is_vararg(), name(), "() expected at most ", arguments_.size(), " argument(s) but received ", inputs.size(),
-                " argument(s). Declaration: ", toString(*this));
+  CRESSET_CHECK(inputs.size() <= arguments_.size() || is_vararg(), name(), "() expected at most ", arguments_.size(), " argument(s) but received ",
+                inputs.size(), " argument(s). Declaration: ", toString(*this));
   size_t used = 0;
   for (size_t i = 0; i < arguments_.size(); i++) {
     const SchemaArgument& a = arguments_[i];
@@ -95,8 +93,8 @@ void OperatorSchema::checkAndNormalizeInputs(Stack& inputs, const std::vector<st
       used += at != named.end();
       inputs.push_back(at != named.end() ? at->second : *a.default_value());
     }
-    CRESSET_CHECK(holds(a.parts().type, inputs[i]), name(), "() Expected a value of type '", a.type()->str(), "' for argument '", a.name(), "' but instead found ",
-                  inputs[i].kind(), ". Position: ", i, ". Declaration: ", toString(*this));
+    CRESSET_CHECK(holds(a.parts().type, inputs[i]), name(), "() Expected a value of type '", a.type()->str(), "' for argument '", a.name(),
+                  "' but instead found ", inputs[i].kind(), ". Position: ", i, ". Declaration: ", toString(*this));
   }
   CRESSET_CHECK(used == named.size(), name(), "() got an argument by a name that it does not have, or twice. Declaration: ", toString(*this));
 }

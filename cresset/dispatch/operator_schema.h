@@ -43,7 +43,8 @@ using SchemaTypePtr = std::shared_ptr<const SchemaType>;
 class SchemaArgument {
  public:
   SchemaArgument(Argument a, const ArgumentText& text)
-      : a_(std::move(a)), type_(std::make_shared<const SchemaType>(a_.type, text.base + text.suffix)),
+      : a_(std::move(a)),
+        type_(std::make_shared<const SchemaType>(a_.type, text.base + text.suffix)),
         default_(a_.has_default ? std::optional<Value>(a_.default_value) : std::nullopt),
         alias_(text.alias.empty() ? std::nullopt : std::optional<SchemaAlias>(SchemaAlias(text.alias))) {}
   const std::string& name() const { return a_.name; }
@@ -97,7 +98,10 @@ class CRESSET_API OperatorSchema {
   std::optional<int> argumentIndexWithName(std::string_view name) const;
   AliasAnalysis aliasAnalysis() const { return aliases_given_ ? aliases_ : AliasAnalysis::Conservative; }
   bool isDefaultAliasAnalysisKind() const { return !aliases_given_; }
-  void setAliasAnalysis(AliasAnalysis kind) { aliases_ = kind; aliases_given_ = true; }
+  void setAliasAnalysis(AliasAnalysis kind) {
+    aliases_ = kind;
+    aliases_given_ = true;
+  }
   bool hasAnyAliasInfo() const;
   OperatorSchema cloneWithName(std::string name, std::string overload) const;
   // Fills in defaults and checks the values of a call. Errors: a value that does not fit, a missing or unknown argument.
@@ -130,8 +134,6 @@ CRESSET_API std::optional<std::string> find_differences(const OperatorSchema& a,
 
 namespace std {
 template <> struct hash<cresset::dispatch::OperatorName> {
-  size_t operator()(const cresset::dispatch::OperatorName& n) const noexcept {
-    return hash<string>()(n.name) ^ (hash<string>()(n.overload_name) * 31);
-  }
+  size_t operator()(const cresset::dispatch::OperatorName& n) const noexcept { return hash<string>()(n.name) ^ (hash<string>()(n.overload_name) * 31); }
 };
 }  // namespace std

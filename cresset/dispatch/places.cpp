@@ -13,14 +13,41 @@ namespace {
 constexpr const char* kImplicit[] = {"Composite", "CompositeImplicitAutograd", "CatchAll"};
 constexpr const char* kExplicit[] = {"CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"};
 // LibTorch's names of a device's kernels, beside CPU and Meta.
-constexpr const char* kDevices[] = {"CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA", "PrivateUse1", "PrivateUse2", "PrivateUse3",
-                                    "Vulkan", "Metal", "FPGA"};
+constexpr const char* kDevices[] = {"CUDA", "HIP",  "XLA",         "MPS",         "IPU",         "XPU",    "HPU",   "VE",  "Lazy",
+                                    "MTIA", "MAIA", "PrivateUse1", "PrivateUse2", "PrivateUse3", "Vulkan", "Metal", "FPGA"};
 // Keys of LibTorch's that stand for nothing here: kernels for them are kept and not called.
-constexpr const char* kUncalled[] = {
-    "Undefined", "MKLDNN", "OpenGL", "OpenCL", "IDEEP", "CustomRNGKeyId", "Fake", "FuncTorchDynamicLayerBackMode", "FuncTorchDynamicLayerFrontMode", "Named", "ZeroTensor",
-    "AutogradNestedTensor", "Tracer", "BatchedNestedTensor", "FuncTorchVmapMode", "VmapMode", "FuncTorchGradWrapper", "DeferredInit", "PythonTLSSnapshot",
-    "PreDispatch", "PythonDispatcher", "FuncTorchBatchedDecomposition", "CompositeImplicitAutogradNestedTensor", "NestedTensor", "Quantized", "Sparse", "SparseCsr", "Dense",
-    "NestedTensorCPU", "NestedTensorCUDA", "NestedTensorMeta", "AutocastFunctionality"};
+constexpr const char* kUncalled[] = {"Undefined",
+                                     "MKLDNN",
+                                     "OpenGL",
+                                     "OpenCL",
+                                     "IDEEP",
+                                     "CustomRNGKeyId",
+                                     "Fake",
+                                     "FuncTorchDynamicLayerBackMode",
+                                     "FuncTorchDynamicLayerFrontMode",
+                                     "Named",
+                                     "ZeroTensor",
+                                     "AutogradNestedTensor",
+                                     "Tracer",
+                                     "BatchedNestedTensor",
+                                     "FuncTorchVmapMode",
+                                     "VmapMode",
+                                     "FuncTorchGradWrapper",
+                                     "DeferredInit",
+                                     "PythonTLSSnapshot",
+                                     "PreDispatch",
+                                     "PythonDispatcher",
+                                     "FuncTorchBatchedDecomposition",
+                                     "CompositeImplicitAutogradNestedTensor",
+                                     "NestedTensor",
+                                     "Quantized",
+                                     "Sparse",
+                                     "SparseCsr",
+                                     "Dense",
+                                     "NestedTensorCPU",
+                                     "NestedTensorCUDA",
+                                     "NestedTensorMeta",
+                                     "AutocastFunctionality"};
 
 template <size_t N> bool is_one_of(const std::string& key, const char* const (&names)[N]) {
   for (const char* n : names)
@@ -64,7 +91,8 @@ int backend_of_key(const std::string& key) {
   if (is_one_of(key, kDevices)) return made_backend(key, device_name(key), Layout::Strided);
   if (key == "SparseCsrMeta") return kSparseCompressedBackend;
   if (key == "SparseMeta") return kSparseBackend;
-  if (starts(key, "SparseCsr") && is_one_of(without(key, "SparseCsr"), kDevices)) return made_backend(key, device_name(without(key, "SparseCsr")), Layout::SparseCsr);
+  if (starts(key, "SparseCsr") && is_one_of(without(key, "SparseCsr"), kDevices))
+    return made_backend(key, device_name(without(key, "SparseCsr")), Layout::SparseCsr);
   if (starts(key, "Sparse") && is_one_of(without(key, "Sparse"), kDevices)) return made_backend(key, device_name(without(key, "Sparse")), Layout::Sparse);
   if (key == "MkldnnCPU") return made_backend(key, "cpu", Layout::Mkldnn);
   return -1;
@@ -72,7 +100,8 @@ int backend_of_key(const std::string& key) {
 
 bool is_known_key(const std::string& key) {
   return is_composite_key(key) || key == "BackendSelect" || key == "ADInplaceOrView" || find_layer(key) >= 0 || is_one_of(key, kUncalled) ||
-         key == "AutogradOther" || starts(key, "Quantized") || backend_of_key(key) >= 0 || backend_below(key, "Autograd") >= 0 || backend_below(key, "Autocast") >= 0;
+         key == "AutogradOther" || starts(key, "Quantized") || backend_of_key(key) >= 0 || backend_below(key, "Autograd") >= 0 ||
+         backend_below(key, "Autocast") >= 0;
 }
 
 std::string key_name(DispatchKey key) { return key == DispatchKey::Undefined ? "CompositeImplicitAutograd" : toString(key); }

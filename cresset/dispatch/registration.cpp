@@ -35,9 +35,7 @@ std::vector<Argument> arguments_of(const std::vector<Type>& types, const char* p
   return list;
 }
 
-bool fits_optionally(const Type& declared, const Type& t) {
-  return t == declared || (declared.kind == TypeKind::Tensor && declared.optional && t == Type{});
-}
+bool fits_optionally(const Type& declared, const Type& t) { return t == declared || (declared.kind == TypeKind::Tensor && declared.optional && t == Type{}); }
 
 // In words; empty: the function fits.
 std::string misfit(const FunctionSchema& s, const detail::Signature& f) {
@@ -70,8 +68,8 @@ void refuse_boxed(const OpEntry& op, Stack&) {
 
 DetailedSchema inferred_schema(const std::string& name, const Signature& f, const std::string& where) {
   FunctionSchema schema = parse_name(name);
-  CRESSET_CHECK(f.typed, "library: a boxed kernel says nothing of its arguments: ", name, " at ", where,
-                ": give the schema in full, as in \"", name, "(Tensor x) -> Tensor\"");
+  CRESSET_CHECK(f.typed, "library: a boxed kernel says nothing of its arguments: ", name, " at ", where, ": give the schema in full, as in \"", name,
+                "(Tensor x) -> Tensor\"");
   schema.arguments = arguments_of(f.arguments, "_");
   schema.returns = arguments_of(f.results, "");
   return DetailedSchema(std::move(schema));
@@ -102,8 +100,7 @@ struct Library::Made {
 };
 
 Library::Library(Kind kind, std::string ns, std::string key, const char* file, int line)
-    : kind_(kind), ns_(ns == "aten" ? "cresset" : std::move(ns)), key_(std::move(key)), file_(file ? file : ""), line_(line),
-      made_(std::make_unique<Made>()) {
+    : kind_(kind), ns_(ns == "aten" ? "cresset" : std::move(ns)), key_(std::move(key)), file_(file ? file : ""), line_(line), made_(std::make_unique<Made>()) {
   if (key_ == "CatchAll") key_ = "CompositeImplicitAutograd";
   CRESSET_CHECK(key_.empty() || is_known_key(key_), "library: \"", key_, "\" at ", where(), " is neither a layer nor a registered backend");
   if (kind != definitions) return;
@@ -152,7 +149,8 @@ void Library::define(const std::string& text, CppFunction* function, const std::
 }
 
 void Library::define(DetailedSchema schema, CppFunction* function, const std::vector<Tag>& tags) {
-  CRESSET_CHECK(schema.parts.ns == ns_, "library: \"", schema_text(schema), "\" names the namespace ", schema.parts.ns, " inside CRESSET_LIBRARY(", ns_, ") at ", where());
+  CRESSET_CHECK(schema.parts.ns == ns_, "library: \"", schema_text(schema), "\" names the namespace ", schema.parts.ns, " inside CRESSET_LIBRARY(", ns_,
+                ") at ", where());
   if (function) detail::check_fits(schema.parts, schema_text(schema), function->signature, where());
   const OpEntry* op = define_op(schema.parts, schema_text(schema), where());
   made_->ops.push_back(op);
@@ -178,7 +176,8 @@ Library& Library::def(const OperatorSchema& schema, const std::vector<Tag>& tags
 void Library::implement(const std::string& name, CppFunction function) {
   FunctionSchema parts = parse_name(name);
   const bool names_namespace = name.find("::") != std::string::npos;
-  CRESSET_CHECK(!names_namespace || parts.ns == ns_, "library: impl(\"", name, "\") names the namespace ", parts.ns, " inside a block of ", ns_, " at ", where());
+  CRESSET_CHECK(!names_namespace || parts.ns == ns_, "library: impl(\"", name, "\") names the namespace ", parts.ns, " inside a block of ", ns_, " at ",
+                where());
   parts.ns = ns_;
   const OpEntry& op = declared_op(parts.full_name());
   const std::string key = !function.key.empty() ? function.key : !key_.empty() ? key_ : "CompositeImplicitAutograd";

@@ -52,8 +52,7 @@ template <class R, class... A> struct FunctionTraits<R (*)(A...)> : FunctionTrai
 template <class C, class R, class... A> struct FunctionTraits<R (C::*)(A...) const> : FunctionTraits<R(A...)> {};
 template <class C, class R, class... A> struct FunctionTraits<R (C::*)(A...)> : FunctionTraits<R(A...)> {};
 
-template <class F>
-void set_typed(RegisteredKernel& k, const std::shared_ptr<F>& f) {
+template <class F> void set_typed(RegisteredKernel& k, const std::shared_ptr<F>& f) {
   using Traits = FunctionTraits<F>;
   k.signature = &typeid(typename Traits::Fn);
   if constexpr (std::is_pointer_v<F> && !Traits::takes_keys) {
@@ -66,8 +65,7 @@ void set_typed(RegisteredKernel& k, const std::shared_ptr<F>& f) {
   }
 }
 
-template <class F>
-RegisteredKernel make_kernel(std::shared_ptr<F> f) {
+template <class F> RegisteredKernel make_kernel(std::shared_ptr<F> f) {
   RegisteredKernel k;
   set_typed(k, f);
   k.boxed = [f](const OpEntry&, Stack& stack) { FunctionTraits<F>::call(*f, stack); };
@@ -75,8 +73,7 @@ RegisteredKernel make_kernel(std::shared_ptr<F> f) {
 }
 // Callable with C++ types alone, which may be such that no value holds them.
 [[noreturn]] CRESSET_API void refuse_boxed(const OpEntry& op, Stack& stack);
-template <class F>
-RegisteredKernel make_unboxed_kernel(std::shared_ptr<F> f) {
+template <class F> RegisteredKernel make_unboxed_kernel(std::shared_ptr<F> f) {
   RegisteredKernel k;
   set_typed(k, f);
   k.boxed = &refuse_boxed;
@@ -189,7 +186,10 @@ class CRESSET_API Library {
   void reset();
 
   // Declares an op. Errors: a malformed schema, another namespace, an op of the same name.
-  Library& def(const std::string& schema, const std::vector<Tag>& tags = {}) { define(schema, nullptr, tags); return *this; }
+  Library& def(const std::string& schema, const std::vector<Tag>& tags = {}) {
+    define(schema, nullptr, tags);
+    return *this;
+  }
   Library& def(const char* schema, const std::vector<Tag>& tags = {}) { return def(std::string(schema), tags); }
   Library& def(const OperatorSchema& schema, const std::vector<Tag>& tags = {});
   // ... whose body is made of other ops, or runs on any backend. A name alone gets its schema from the function's types.
@@ -236,7 +236,7 @@ class CRESSET_API Library {
   std::unique_ptr<Made> made_;
 };
 
-// What the macros below make. An error in the block undoes it and reaches the caller of load_library (cresset/dispatch/backend.h);
+// The object behind the macros below. An error in the block undoes it and reaches the caller of load_library (cresset/dispatch/backend.h);
 // in a program's own blocks it is kept, and reaches whoever next looks for an op or calls one of the block's.
 class CRESSET_API LibraryBlock {
  public:
@@ -249,11 +249,11 @@ class CRESSET_API LibraryBlock {
 
 }  // namespace cresset::dispatch
 
-#define CRESSET_LIBRARY_BLOCK(kind, ns, key, m, id)                                                                      \
-  static void CRESSET_CONCAT(cresset_library_init_, id)(::cresset::dispatch::Library&);                                  \
-  static const ::cresset::dispatch::LibraryBlock CRESSET_CONCAT(cresset_library_, id)(                                   \
-      ::cresset::dispatch::Library::kind, #ns, key, __FILE__, __LINE__, &CRESSET_CONCAT(cresset_library_init_, id));     \
-  static void CRESSET_CONCAT(cresset_library_init_, id)([[maybe_unused]] ::cresset::dispatch::Library& m)
+#define CRESSET_LIBRARY_BLOCK(kind, ns, key, m, id)                                                                                                     \
+  static void CRESSET_CONCAT(cresset_library_init_, id)(::cresset::dispatch::Library&);                                                                 \
+  static const ::cresset::dispatch::LibraryBlock CRESSET_CONCAT(cresset_library_, id)(::cresset::dispatch::Library::kind, #ns, key, __FILE__, __LINE__, \
+                                                                                      &CRESSET_CONCAT(cresset_library_init_, id));                      \
+  static void CRESSET_CONCAT(cresset_library_init_, id)([[maybe_unused]] ::cresset::dispatch::Library & m)
 #define CRESSET_LIBRARY(ns, m) CRESSET_LIBRARY_BLOCK(definitions, ns, "", m, __COUNTER__)
 #define CRESSET_LIBRARY_FRAGMENT(ns, m) CRESSET_LIBRARY_BLOCK(fragment, ns, "", m, __COUNTER__)
 #define CRESSET_LIBRARY_IMPL(ns, key, m) CRESSET_LIBRARY_BLOCK(implementations, ns, #key, m, __COUNTER__)

@@ -19,8 +19,8 @@ namespace {
 struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::unique_ptr<DynamicOp>> ops;
-  std::vector<std::unique_ptr<DynamicOp>> retired;  // a call may still be running them
-  std::vector<const OpTable*> tables;                // of libraries beside this one
+  std::vector<std::unique_ptr<DynamicOp>> retired;               // a call may still be running them
+  std::vector<const OpTable*> tables;                            // of libraries beside this one
   std::vector<std::unique_ptr<const RegisteredKernel>> kernels;  // all that ever were
   std::vector<std::unique_ptr<const BoxedFn>> fallbacks;
   std::vector<std::shared_ptr<RegistrationListener>> listeners;
@@ -187,8 +187,9 @@ const OpEntry* define_op(const FunctionSchema& schema, const std::string& text, 
     const std::string difference = again ? schema_difference(op.function_schema(), schema) : "";
     CRESSET_CHECK(again, "library: the operator \"", name, "\" is defined twice, at ", e.defined_at, " and at ", where,
                   " (Tried to register an operator with the same name and the same overload name multiple times)");
-    CRESSET_CHECK(difference.empty(), "library: Tried to register multiple operators with the same name and the same overload name but different schemas: ",
-                  op.schema, " at ", e.defined_at, " and ", text, " at ", where, ". ", difference);
+    CRESSET_CHECK(difference.empty(),
+                  "library: Tried to register multiple operators with the same name and the same overload name but different schemas: ", op.schema, " at ",
+                  e.defined_at, " and ", text, " at ", where, ". ", difference);
     e.definitions++;
     return &op;
   }
@@ -295,8 +296,10 @@ Registration add_kernel(const OpEntry& op, const std::string& key, RegisteredKer
     if (const auto at = e.stacks.find(place); at != e.stacks.end() && !at->second.empty()) before = at->second.back()->where;
   }
   if (!before.empty())
-    warn(str("library: the kernel of ", op.name, " for ", key_text(key), " at ", kernel.where, " overwrote a previously registered kernel with the same dispatch key "
-             "for the same operator, from ", before, "; it comes back when this one is taken away"));
+    warn(str("library: the kernel of ", op.name, " for ", key_text(key), " at ", kernel.where,
+             " overwrote a previously registered kernel with the same dispatch key "
+             "for the same operator, from ",
+             before, "; it comes back when this one is taken away"));
   std::unique_lock lock(r.mutex);
   auto& stack = e.stacks[place];
   r.kernels.push_back(std::make_unique<const RegisteredKernel>(std::move(kernel)));
@@ -364,10 +367,18 @@ std::string backend_name(uint8_t backend) {
 namespace {
 
 // The layers by LibTorch's names for what they do.
-struct OtherName { std::string_view name; Layer layer; };
-constexpr OtherName kOtherNames[] = {{"FuncTorchBatched", Layer::Vmap}, {"Batched", Layer::Vmap}, {"Conjugate", Layer::LazyMath}, {"Negative", Layer::LazyMath},
-                                     {"Python", Layer::PythonModes}, {"TESTING_ONLY_GenericWrapper", Layer::PythonModes},
-                                     {"TESTING_ONLY_GenericMode", Layer::PythonModes}, {"AutogradFunctionality", Layer::Autograd}};
+struct OtherName {
+  std::string_view name;
+  Layer layer;
+};
+constexpr OtherName kOtherNames[] = {{"FuncTorchBatched", Layer::Vmap},
+                                     {"Batched", Layer::Vmap},
+                                     {"Conjugate", Layer::LazyMath},
+                                     {"Negative", Layer::LazyMath},
+                                     {"Python", Layer::PythonModes},
+                                     {"TESTING_ONLY_GenericWrapper", Layer::PythonModes},
+                                     {"TESTING_ONLY_GenericMode", Layer::PythonModes},
+                                     {"AutogradFunctionality", Layer::Autograd}};
 
 }  // namespace
 

@@ -15,7 +15,9 @@ constexpr int kMaxBackends = 256;
 
 // Kernels are published with release stores, read without a lock and never freed, since a call may be running them.
 using Place = std::atomic<const RegisteredKernel*>;
-struct BackendPlaces { Place at[kMaxBackends] = {}; };
+struct BackendPlaces {
+  Place at[kMaxBackends] = {};
+};
 struct Extension {
   Place layers[kNumLayers] = {};
   Place composite{nullptr};           // a body over other ops: gradients go through it
@@ -23,11 +25,11 @@ struct Extension {
   Place backend_select{nullptr}, inplace_or_view{nullptr};
   Place backends[kMaxBackends] = {};
   std::atomic<BackendPlaces*> autograd{nullptr}, autocast{nullptr};  // of one backend; they go before those of the layer
-  std::atomic<bool> autograd_always{false};  // a kernel of the autograd layer sees calls without gradients too
-  std::atomic<void (*)()> replaced{nullptr};  // the built-in CPU kernel, while a registered one is in its slot
+  std::atomic<bool> autograd_always{false};                          // a kernel of the autograd layer sees calls without gradients too
+  std::atomic<void (*)()> replaced{nullptr};                         // the built-in CPU kernel, while a registered one is in its slot
 
   // Under the registry's lock, all below.
-  std::map<std::string, Place> others;                  // keys that no call of ours asks
+  std::map<std::string, Place> others;                            // keys that no call of ours asks
   std::map<Place*, std::vector<const RegisteredKernel*>> stacks;  // the last one is in use
   std::string defined_at, first_kernel_at;
   const std::type_info* signature = nullptr;  // of the typed kernels of an out-of-tree op
@@ -40,8 +42,7 @@ struct Extension {
 
 // An op defined at run time: it owns its text and has no typed slots.
 struct DynamicOp : Op<void()> {
-  explicit DynamicOp(std::string full_name)
-      : Op<void()>("", "", 0, nullptr, nullptr, nullptr, nullptr, nullptr), full_name_(std::move(full_name)) {
+  explicit DynamicOp(std::string full_name) : Op<void()>("", "", 0, nullptr, nullptr, nullptr, nullptr, nullptr), full_name_(std::move(full_name)) {
     name = full_name_.c_str();
     signature = nullptr;
     call_typed = nullptr;
@@ -63,7 +64,7 @@ extern const OpEntry* const kBuiltinOps[];
 extern const size_t kNumBuiltinOps;
 
 Extension& extension_of(const OpEntry& op);
-// What the layer does for an op without a kernel for it; null: nothing.
+// The layer's function for an op without a kernel for it; null: none.
 const BoxedFn* layer_function(int layer, const OpEntry& op);
 const BoxedFn* backend_fallback(uint8_t backend);
 const BoxedFn* autograd_fallback(uint8_t backend);

@@ -29,7 +29,7 @@ struct RoutedTarget : Target {
 CRESSET_API RoutedTarget resolve(const OpEntry& op, const std::type_info* signature, const Route& route);
 // The route of the registered kernel that this thread called last: for its first lines.
 CRESSET_API const Route& route_of_kernel();
-// What the thread's guards exclude of Route::passed.
+// The layers of Route::passed that the thread's guards exclude.
 CRESSET_API uint8_t& passed_of_thread();
 
 }  // namespace cresset::dispatch

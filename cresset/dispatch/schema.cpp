@@ -14,15 +14,27 @@ namespace cresset::dispatch {
 
 namespace {
 
-struct KindName { std::string_view name; TypeKind kind; };
-constexpr KindName kKinds[] = {{"Tensor", TypeKind::Tensor}, {"int", TypeKind::Int}, {"float", TypeKind::Float}, {"bool", TypeKind::Bool},
-                               {"Scalar", TypeKind::Scalar}, {"number", TypeKind::Scalar}, {"str", TypeKind::String},
-                               {"ScalarType", TypeKind::DType}, {"Device", TypeKind::Device}, {"Layout", TypeKind::Layout},
-                               {"MemoryFormat", TypeKind::MemoryFormat}, {"Generator", TypeKind::Generator}, {"complex", kComplexType},
+struct KindName {
+  std::string_view name;
+  TypeKind kind;
+};
+constexpr KindName kKinds[] = {{"Tensor", TypeKind::Tensor},
+                               {"int", TypeKind::Int},
+                               {"float", TypeKind::Float},
+                               {"bool", TypeKind::Bool},
+                               {"Scalar", TypeKind::Scalar},
+                               {"number", TypeKind::Scalar},
+                               {"str", TypeKind::String},
+                               {"ScalarType", TypeKind::DType},
+                               {"Device", TypeKind::Device},
+                               {"Layout", TypeKind::Layout},
+                               {"MemoryFormat", TypeKind::MemoryFormat},
+                               {"Generator", TypeKind::Generator},
+                               {"complex", kComplexType},
                                {"SymInt", TypeKind::Int}};
 // Types that are known by their names alone.
-constexpr std::string_view kPlainNames[] = {"Any", "AnyClassType", "AnyEnumType", "Dimname", "NoneType", "None", "QScheme", "Storage", "Stream", "SymBool", "SymFloat",
-                                            "DeviceObjType", "Capsule", "list", "tuple"};
+constexpr std::string_view kPlainNames[] = {"Any",    "AnyClassType", "AnyEnumType", "Dimname",       "NoneType", "None", "QScheme", "Storage",
+                                            "Stream", "SymBool",      "SymFloat",    "DeviceObjType", "Capsule",  "list", "tuple"};
 constexpr std::string_view kWrappers[] = {"Future", "RRef", "Await"};
 
 // A cursor over the text; every error quotes the schema and the column.
@@ -82,16 +94,26 @@ class Parser {
   }
 
  private:
-  bool done() { skip(); return position_ == text_.size(); }
-  void skip() { while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_]))) position_++; }
-  bool at(char c) { skip(); return position_ < text_.size() && text_[position_] == c; }
+  bool done() {
+    skip();
+    return position_ == text_.size();
+  }
+  void skip() {
+    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_]))) position_++;
+  }
+  bool at(char c) {
+    skip();
+    return position_ < text_.size() && text_[position_] == c;
+  }
   bool take(std::string_view token) {
     skip();
     if (text_.substr(position_, token.size()) != token) return false;
     position_ += token.size();
     return true;
   }
-  void expect(std::string_view token) { if (!take(token)) fail("expected `" + std::string(token) + "`"); }
+  void expect(std::string_view token) {
+    if (!take(token)) fail("expected `" + std::string(token) + "`");
+  }
   [[noreturn]] void fail(const std::string& what) {
     const std::string text(text_);
     CRESSET_CHECK_VALUE(false, "schema: ", what, " at column ", position_ + 1, " of \"", text, "\"\n  ", text, "\n  ", std::string(position_, ' '), "^");
@@ -158,8 +180,10 @@ class Parser {
       if (take("->")) text.alias += " -> ";
       else if (take("|")) text.alias += "|";
       else if (take("*")) text.alias += "*";
-      else if (take("!")) { a.writes = true; text.alias += "!"; }
-      else text.alias += identifier("an alias letter");
+      else if (take("!")) {
+        a.writes = true;
+        text.alias += "!";
+      } else text.alias += identifier("an alias letter");
     }
   }
 
@@ -237,7 +261,9 @@ class Parser {
       return std::vector<int64_t>(numbers.begin(), numbers.end());
     }
     skip();
-    if (position_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[position_])) && text_.substr(position_, 3) != "inf" && text_.substr(position_, 3) != "nan") return named(identifier("a value"));
+    if (position_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[position_])) && text_.substr(position_, 3) != "inf" &&
+        text_.substr(position_, 3) != "nan")
+      return named(identifier("a value"));
     const size_t start = position_;
     const double v = number();
     const bool integral = text_.substr(start, position_ - start).find_first_of(".efn") == std::string_view::npos;

@@ -15,9 +15,7 @@ struct Type {
   bool list = false;              // T[]
   bool element_optional = false;  // T?[]
   int list_size = 0;              // T[2]; 0: any
-  bool operator==(const Type& o) const {
-    return kind == o.kind && optional == o.optional && list == o.list && element_optional == o.element_optional;
-  }
+  bool operator==(const Type& o) const { return kind == o.kind && optional == o.optional && list == o.list && element_optional == o.element_optional; }
 };
 
 struct Argument {

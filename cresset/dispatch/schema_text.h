@@ -12,7 +12,7 @@ struct ArgumentText {
 
 struct CRESSET_API DetailedSchema {
   FunctionSchema parts;
-  std::vector<ArgumentText> arguments, returns;  // as many as in `parts`
+  std::vector<ArgumentText> arguments, returns;       // as many as in `parts`
   bool more_arguments = false, more_returns = false;  // "..."
 
   DetailedSchema() = default;

@@ -21,8 +21,7 @@ struct Introduction {
 };
 
 // A head and a body on their way.
-template <class Byte>
-struct Transfer {
+template <class Byte> struct Transfer {
   const Socket* socket;
   Byte* parts[2];
   size_t bytes[2];
@@ -30,8 +29,7 @@ struct Transfer {
   int part = 0;
 
   bool ended() const { return !socket || part == 2; }
-  template <class Move>
-  bool advance(Move&& move) {
+  template <class Move> bool advance(Move&& move) {
     if (ended()) return false;
     const size_t moved = bytes[part] > at ? move(*socket, parts[part] + at, bytes[part] - at) : 0;
     at += moved;
@@ -45,8 +43,7 @@ struct Transfer {
 }  // namespace
 
 const char* collective_name(Collective c) {
-  static constexpr const char* kNames[] = {"all_reduce", "reduce",         "broadcast",  "all_gather", "gather",
-                                           "scatter",    "reduce_scatter", "all_to_all", "barrier"};
+  static constexpr const char* kNames[] = {"all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all", "barrier"};
   const auto i = static_cast<size_t>(c);
   return i < std::size(kNames) ? kNames[i] : "an unknown operation";
 }
@@ -89,23 +86,20 @@ void Mesh::begin(Collective what, ScalarType dtype, Deadline deadline) {
 
 void Mesh::check(const Head& got, int from) const {
   auto describe = [](const Head& h) {
-    return str(collective_name(static_cast<Collective>(h.what)), " of ", static_cast<ScalarType>(h.dtype), " with ", h.bytes,
-               " bytes (call ", h.sequence, ")");
+    return str(collective_name(static_cast<Collective>(h.what)), " of ", static_cast<ScalarType>(h.dtype), " with ", h.bytes, " bytes (call ", h.sequence, ")");
   };
-  CRESSET_CHECK(std::memcmp(&got, &current_, sizeof got) == 0, "dist: the ranks do not call the same: rank ", rank_, " is at ",
-                describe(current_), ", rank ", from, " at ", describe(got));
+  CRESSET_CHECK(std::memcmp(&got, &current_, sizeof got) == 0, "dist: the ranks do not call the same: rank ", rank_, " is at ", describe(current_), ", rank ",
+                from, " at ", describe(got));
 }
 
 void Mesh::exchange(int to, const void* out, size_t out_bytes, int from, void* in, size_t in_bytes) {
   Head sent = current_, got{};
   sent.bytes = out_bytes;
   current_.bytes = in_bytes;
-  Transfer<const char> going{to < 0 ? nullptr : &sockets_[static_cast<size_t>(to)],
-                             {reinterpret_cast<const char*>(&sent), static_cast<const char*>(out)},
-                             {sizeof sent, out_bytes}};
-  Transfer<char> coming{from < 0 ? nullptr : &sockets_[static_cast<size_t>(from)],
-                        {reinterpret_cast<char*>(&got), static_cast<char*>(in)},
-                        {sizeof got, in_bytes}};
+  Transfer<const char> going{
+      to < 0 ? nullptr : &sockets_[static_cast<size_t>(to)], {reinterpret_cast<const char*>(&sent), static_cast<const char*>(out)}, {sizeof sent, out_bytes}};
+  Transfer<char> coming{
+      from < 0 ? nullptr : &sockets_[static_cast<size_t>(from)], {reinterpret_cast<char*>(&got), static_cast<char*>(in)}, {sizeof got, in_bytes}};
   for (int idle = 0; !going.ended() || !coming.ended();) {
     bool moved = going.advance([](const Socket& s, const char* data, size_t n) { return s.try_send(data, n); });
     const int part = coming.part;
@@ -124,8 +118,8 @@ void Mesh::exchange(int to, const void* out, size_t out_bytes, int from, void* i
     if (!going.ended()) waiting[n++] = {going.socket->fd(), POLLOUT, 0};
     if (!coming.ended()) waiting[n++] = {coming.socket->fd(), POLLIN, 0};
     const int ready = poll(waiting, n, poll_time(deadline_));
-    CRESSET_CHECK(ready != 0, "dist: ", collective_name(static_cast<Collective>(current_.what)),
-                  ": the time is up while waiting for ", !coming.ended() ? coming.socket->peer() : going.socket->peer());
+    CRESSET_CHECK(ready != 0, "dist: ", collective_name(static_cast<Collective>(current_.what)), ": the time is up while waiting for ",
+                  !coming.ended() ? coming.socket->peer() : going.socket->peer());
   }
 }
 
@@ -156,10 +150,8 @@ void Mailbox::send(int to, int64_t tag, const void* data, size_t bytes, Deadline
 
 void Mailbox::fill(Receive& r, int from, const void* data, size_t bytes) {
   r.source = from;
-  if (r.bytes == bytes)
-    std::memcpy(r.data, data, bytes);
-  else
-    r.error = str("recv: expected ", r.bytes, " bytes from rank ", from, " with tag ", r.tag, ", got ", bytes);
+  if (r.bytes == bytes) std::memcpy(r.data, data, bytes);
+  else r.error = str("recv: expected ", r.bytes, " bytes from rank ", from, " with tag ", r.tag, ", got ", bytes);
   r.done = true;
 }
 

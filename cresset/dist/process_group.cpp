@@ -22,27 +22,13 @@ int64_t bytes_of(const Tensor& t) { return t.numel() * static_cast<int64_t>(t.el
 void combine(ReduceOp op, Tensor into, const Tensor& from) {
   switch (op) {
     case ReduceOp::Sum:
-    case ReduceOp::Avg:
-      into.add_(from);
-      break;
-    case ReduceOp::Product:
-      into.mul_(from);
-      break;
-    case ReduceOp::Min:
-      cresset::minimum_out(into, into, from);
-      break;
-    case ReduceOp::Max:
-      cresset::maximum_out(into, into, from);
-      break;
-    case ReduceOp::Band:
-      into.bitwise_and_(from);
-      break;
-    case ReduceOp::Bor:
-      into.bitwise_or_(from);
-      break;
-    case ReduceOp::Bxor:
-      into.bitwise_xor_(from);
-      break;
+    case ReduceOp::Avg: into.add_(from); break;
+    case ReduceOp::Product: into.mul_(from); break;
+    case ReduceOp::Min: cresset::minimum_out(into, into, from); break;
+    case ReduceOp::Max: cresset::maximum_out(into, into, from); break;
+    case ReduceOp::Band: into.bitwise_and_(from); break;
+    case ReduceOp::Bor: into.bitwise_or_(from); break;
+    case ReduceOp::Bxor: into.bitwise_xor_(from); break;
   }
 }
 
@@ -76,10 +62,8 @@ struct Task : Work {
   void wait(milliseconds timeout) override {
     std::unique_lock<std::mutex> lock(mutex);
     auto is_done = [&] { return done; };
-    if (timeout.count() > 0)
-      CRESSET_CHECK(ended.wait_for(lock, timeout, is_done), "dist: the operation has not ended after ", timeout.count(), " ms");
-    else
-      ended.wait(lock, is_done);
+    if (timeout.count() > 0) CRESSET_CHECK(ended.wait_for(lock, timeout, is_done), "dist: the operation has not ended after ", timeout.count(), " ms");
+    else ended.wait(lock, is_done);
     if (error) std::rethrow_exception(error);
   }
 };
@@ -174,27 +158,22 @@ struct ProcessGroup::State {
   }
   static void check_tensor(const char* name, const Tensor& t) {
     CRESSET_CHECK_TYPE(t.defined(), name, ": expected a tensor, got an undefined one");
-    CRESSET_CHECK(t.device().is_cpu() && t.layout() == Layout::Strided, name, ": expected a dense tensor on the CPU, got layout ",
-                  t.layout(), " on ", t.device());
+    CRESSET_CHECK(t.device().is_cpu() && t.layout() == Layout::Strided, name, ": expected a dense tensor on the CPU, got layout ", t.layout(), " on ",
+                  t.device());
   }
   // `like` gives dtype and shape; where `any_size` the dtype alone.
-  void check_list(const char* name, const char* what, const std::vector<Tensor>& list, const Tensor& like,
-                  bool any_size = false) const {
-    CRESSET_CHECK_VALUE(static_cast<int>(list.size()) == size(), name, ": expected ", size(), " ", what,
-                        " tensors, one for each rank, got ", list.size());
+  void check_list(const char* name, const char* what, const std::vector<Tensor>& list, const Tensor& like, bool any_size = false) const {
+    CRESSET_CHECK_VALUE(static_cast<int>(list.size()) == size(), name, ": expected ", size(), " ", what, " tensors, one for each rank, got ", list.size());
     for (const Tensor& t : list) {
       check_tensor(name, t);
-      CRESSET_CHECK_TYPE(t.scalar_type() == like.scalar_type(), name, ": expected ", what, " tensors of dtype ", like.scalar_type(),
-                         ", got ", t.scalar_type());
-      CRESSET_CHECK_VALUE(any_size || t.numel() == like.numel(), name, ": expected ", what, " tensors of ", like.numel(),
-                          " elements, got ", t.sizes());
+      CRESSET_CHECK_TYPE(t.scalar_type() == like.scalar_type(), name, ": expected ", what, " tensors of dtype ", like.scalar_type(), ", got ", t.scalar_type());
+      CRESSET_CHECK_VALUE(any_size || t.numel() == like.numel(), name, ": expected ", what, " tensors of ", like.numel(), " elements, got ", t.sizes());
     }
   }
   static void check_reduction(const char* name, ReduceOp op, ScalarType t) {
     const bool bits = op == ReduceOp::Band || op == ReduceOp::Bor || op == ReduceOp::Bxor;
     CRESSET_CHECK(!bits || is_integral_type(t, true), name, ": bitwise reductions want an integer dtype, got ", t);
-    CRESSET_CHECK((op != ReduceOp::Min && op != ReduceOp::Max) || !is_complex_type(t), name,
-                  ": complex numbers have no order, got ", t);
+    CRESSET_CHECK((op != ReduceOp::Min && op != ReduceOp::Max) || !is_complex_type(t), name, ": complex numbers have no order, got ", t);
     CRESSET_CHECK(op != ReduceOp::Avg || !is_integral_type(t, true), name, ": an average wants a floating-point dtype, got ", t);
   }
 
@@ -206,11 +185,9 @@ struct ProcessGroup::State {
     const auto element = static_cast<int64_t>(in_out.element_size());
     const int64_t step = kSliceBytes / element;
     for (int64_t at = 0; at < std::max(out.numel(), in_out.numel()); at += step) {
-      const int64_t going = std::clamp<int64_t>(out.numel() - at, 0, step),
-                    coming = std::clamp<int64_t>(in_out.numel() - at, 0, step);
+      const int64_t going = std::clamp<int64_t>(out.numel() - at, 0, step), coming = std::clamp<int64_t>(in_out.numel() - at, 0, step);
       const char* const source = static_cast<const char*>(out.data_ptr()) + (going ? at * element : 0);
-      mesh->exchange(next(), source, static_cast<size_t>(going * element), previous(), buffer.data_ptr(),
-                     static_cast<size_t>(coming * element));
+      mesh->exchange(next(), source, static_cast<size_t>(going * element), previous(), buffer.data_ptr(), static_cast<size_t>(coming * element));
       if (coming) combine(op, in_out.narrow(0, at, coming), buffer.narrow(0, 0, coming));
     }
   }
@@ -232,8 +209,7 @@ struct ProcessGroup::State {
     auto chunk = [&](int i) { return chunks[static_cast<size_t>(((i % n) + n) % n)]; };
     for (int s = 0; s < n - 1; s++) {
       const Tensor out = chunk(rank() - s), in = chunk(rank() - s - 1);
-      mesh->exchange(next(), out.data_ptr(), static_cast<size_t>(bytes_of(out)), previous(), in.data_ptr(),
-                     static_cast<size_t>(bytes_of(in)));
+      mesh->exchange(next(), out.data_ptr(), static_cast<size_t>(bytes_of(out)), previous(), in.data_ptr(), static_cast<size_t>(bytes_of(in)));
     }
   }
 
@@ -261,8 +237,7 @@ struct ProcessGroup::State {
   }
 };
 
-ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, int64_t rank, int64_t size, milliseconds timeout)
-    : state_(std::make_unique<State>()) {
+ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, int64_t rank, int64_t size, milliseconds timeout) : state_(std::make_unique<State>()) {
   CRESSET_CHECK_VALUE(store, "ProcessGroup: expected a store, got none");
   CRESSET_CHECK_VALUE(size > 0 && size <= 1 << 16, "ProcessGroup: expected a positive number of ranks, got ", size);
   CRESSET_CHECK_VALUE(rank >= 0 && rank < size, "ProcessGroup: expected a rank in [0, ", size, "), got ", rank);
@@ -348,20 +323,17 @@ ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensor> outputs, Tensor i
   const bool receives = state_->rank() == root;
   CRESSET_CHECK_VALUE(receives || outputs.empty(), "gather: only rank ", root, " takes a list of outputs");
   if (receives) state_->check_list("gather", "output", outputs, input);
-  return state_->run(async, Collective::Gather, input.scalar_type(),
-                     [s = state_.get(), outputs = std::move(outputs), input, root, receives] {
-                       const Flat flat(input);
-                       const auto bytes = static_cast<size_t>(bytes_of(flat.row));
-                       if (!receives) return s->mesh->send(static_cast<int>(root), flat.row.data_ptr(), bytes);
-                       for (int from = 0; from < s->size(); from++) {
-                         Flat out(outputs[static_cast<size_t>(from)]);
-                         if (from == root)
-                           out.row.copy_(flat.row);
-                         else
-                           s->mesh->receive(from, out.row.data_ptr(), bytes);
-                         out.finish();
-                       }
-                     });
+  return state_->run(async, Collective::Gather, input.scalar_type(), [s = state_.get(), outputs = std::move(outputs), input, root, receives] {
+    const Flat flat(input);
+    const auto bytes = static_cast<size_t>(bytes_of(flat.row));
+    if (!receives) return s->mesh->send(static_cast<int>(root), flat.row.data_ptr(), bytes);
+    for (int from = 0; from < s->size(); from++) {
+      Flat out(outputs[static_cast<size_t>(from)]);
+      if (from == root) out.row.copy_(flat.row);
+      else s->mesh->receive(from, out.row.data_ptr(), bytes);
+      out.finish();
+    }
+  });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::scatter(Tensor output, std::vector<Tensor> inputs, int64_t root, bool async) {
@@ -370,35 +342,31 @@ ProcessGroup::WorkPtr ProcessGroup::scatter(Tensor output, std::vector<Tensor> i
   const bool sends = state_->rank() == root;
   CRESSET_CHECK_VALUE(sends || inputs.empty(), "scatter: only rank ", root, " gives a list of inputs");
   if (sends) state_->check_list("scatter", "input", inputs, output);
-  return state_->run(async, Collective::Scatter, output.scalar_type(),
-                     [s = state_.get(), output, inputs = std::move(inputs), root, sends] {
-                       Flat flat(output);
-                       const auto bytes = static_cast<size_t>(bytes_of(flat.row));
-                       if (!sends) s->mesh->receive(static_cast<int>(root), flat.row.data_ptr(), bytes);
-                       for (int to = 0; sends && to < s->size(); to++) {
-                         const Flat in(inputs[static_cast<size_t>(to)]);
-                         if (to == root)
-                           flat.row.copy_(in.row);
-                         else
-                           s->mesh->send(to, in.row.data_ptr(), bytes);
-                       }
-                       flat.finish();
-                     });
+  return state_->run(async, Collective::Scatter, output.scalar_type(), [s = state_.get(), output, inputs = std::move(inputs), root, sends] {
+    Flat flat(output);
+    const auto bytes = static_cast<size_t>(bytes_of(flat.row));
+    if (!sends) s->mesh->receive(static_cast<int>(root), flat.row.data_ptr(), bytes);
+    for (int to = 0; sends && to < s->size(); to++) {
+      const Flat in(inputs[static_cast<size_t>(to)]);
+      if (to == root) flat.row.copy_(in.row);
+      else s->mesh->send(to, in.row.data_ptr(), bytes);
+    }
+    flat.finish();
+  });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op, bool async) {
   State::check_tensor("reduce_scatter", output);
   State::check_reduction("reduce_scatter", op, output.scalar_type());
   state_->check_list("reduce_scatter", "input", inputs, output);
-  return state_->run(async, Collective::ReduceScatter, output.scalar_type(),
-                     [s = state_.get(), output, inputs = std::move(inputs), op] {
-                       std::vector<Tensor> rows;
-                       for (const Tensor& t : inputs) rows.push_back(t.reshape({-1}).clone());
-                       s->reduce_chunks(rows, op);
-                       Flat flat(output);
-                       flat.row.copy_(rows[static_cast<size_t>(s->rank())]);
-                       flat.finish();
-                     });
+  return state_->run(async, Collective::ReduceScatter, output.scalar_type(), [s = state_.get(), output, inputs = std::move(inputs), op] {
+    std::vector<Tensor> rows;
+    for (const Tensor& t : inputs) rows.push_back(t.reshape({-1}).clone());
+    s->reduce_chunks(rows, op);
+    Flat flat(output);
+    flat.row.copy_(rows[static_cast<size_t>(s->rank())]);
+    flat.finish();
+  });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, bool async) {
@@ -407,29 +375,24 @@ ProcessGroup::WorkPtr ProcessGroup::all_to_all(std::vector<Tensor> outputs, std:
   state_->check_list("all_to_all", "input", inputs, inputs[0], true);
   state_->check_list("all_to_all", "output", outputs, inputs[0], true);
   const ScalarType dtype = inputs[0].scalar_type();
-  return state_->run(async, Collective::AllToAll, dtype,
-                     [s = state_.get(), outputs = std::move(outputs), inputs = std::move(inputs)] {
-                       const int n = s->size();
-                       for (int d = 0; d < n; d++) {
-                         const int to = (s->rank() + d) % n, from = (s->rank() - d + n) % n;
-                         const Flat in(inputs[static_cast<size_t>(to)]);
-                         Flat out(outputs[static_cast<size_t>(from)]);
-                         if (d == 0)
-                           out.row.copy_(in.row);
-                         else
-                           s->mesh->exchange(to, in.row.data_ptr(), static_cast<size_t>(bytes_of(in.row)), from, out.row.data_ptr(),
-                                             static_cast<size_t>(bytes_of(out.row)));
-                         out.finish();
-                       }
-                     });
+  return state_->run(async, Collective::AllToAll, dtype, [s = state_.get(), outputs = std::move(outputs), inputs = std::move(inputs)] {
+    const int n = s->size();
+    for (int d = 0; d < n; d++) {
+      const int to = (s->rank() + d) % n, from = (s->rank() - d + n) % n;
+      const Flat in(inputs[static_cast<size_t>(to)]);
+      Flat out(outputs[static_cast<size_t>(from)]);
+      if (d == 0) out.row.copy_(in.row);
+      else s->mesh->exchange(to, in.row.data_ptr(), static_cast<size_t>(bytes_of(in.row)), from, out.row.data_ptr(), static_cast<size_t>(bytes_of(out.row)));
+      out.finish();
+    }
+  });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::barrier(bool async) {
   return state_->run(async, Collective::Barrier, kByte, [s = state_.get()] {
     // After the k-th step a rank has heard, through others, of 2^k ranks.
     const int n = s->size();
-    for (int step = 1; step < n; step *= 2)
-      s->mesh->exchange((s->rank() + step) % n, nullptr, 0, (s->rank() - step + n) % n, nullptr, 0);
+    for (int step = 1; step < n; step *= 2) s->mesh->exchange((s->rank() + step) % n, nullptr, 0, (s->rank() - step + n) % n, nullptr, 0);
   });
 }
 
@@ -467,15 +430,13 @@ ProcessGroup::WorkPtr ProcessGroup::receive(Tensor tensor, int64_t from, int64_t
     int64_t source_rank() const override { return posted->source; }
     void wait(milliseconds time) override {
       const milliseconds limit = time.count() > 0 ? time : timeout;
-      CRESSET_CHECK(mailbox->wait(*posted, after(limit)), "recv: no message with tag ", posted->tag, " came in ", limit.count(),
-                    " ms");
+      CRESSET_CHECK(mailbox->wait(*posted, after(limit)), "recv: no message with tag ", posted->tag, " came in ", limit.count(), " ms");
       CRESSET_CHECK(posted->error.empty(), posted->error);
       if (!std::exchange(written, true)) flat.finish();
     }
   };
   auto work = std::make_shared<Receiving>(state_->mailbox.get(), tensor, timeout());
-  work->posted =
-      state_->mailbox->post(static_cast<int>(from), tag, work->flat.row.data_ptr(), static_cast<size_t>(bytes_of(work->flat.row)));
+  work->posted = state_->mailbox->post(static_cast<int>(from), tag, work->flat.row.data_ptr(), static_cast<size_t>(bytes_of(work->flat.row)));
   return work;
 }
 

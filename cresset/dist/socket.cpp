@@ -137,15 +137,13 @@ Socket Socket::accept(Deadline deadline) const {
 
 uint16_t Socket::local_port() const {
   const sockaddr_storage name = local_name(fd_);
-  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
-                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
+  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port : reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
 
 std::string Socket::local_host() const {
   const sockaddr_storage name = local_name(fd_);
   char text[NI_MAXHOST];
-  const int failed =
-      getnameinfo(reinterpret_cast<const sockaddr*>(&name), sizeof name, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&name), sizeof name, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
   CRESSET_CHECK(!failed, "dist: the own address is unknown: ", gai_strerror(failed));
   return text;
 }

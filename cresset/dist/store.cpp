@@ -54,8 +54,7 @@ class HashStore : public Store {
   }
 
  private:
-  template <class F>
-  auto change(F&& f) -> decltype(f()) {
+  template <class F> auto change(F&& f) -> decltype(f()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     changed_.notify_all();
     return f();
@@ -69,8 +68,7 @@ class HashStore : public Store {
 // The file holds keys and values, each after its length as eight bytes. Whoever holds the lock reads all and may write all.
 class FileStore : public Store {
  public:
-  FileStore(std::string path, int64_t world_size, Timeout timeout)
-      : Store(timeout), path_(std::move(path)), world_size_(world_size) {
+  FileStore(std::string path, int64_t world_size, Timeout timeout) : Store(timeout), path_(std::move(path)), world_size_(world_size) {
     with_table([&](Table& t) { return t.add(kUsers, 1) > 0; });
   }
   ~FileStore() override {
@@ -169,8 +167,7 @@ class FileStore : public Store {
     struct stat s {};
     CRESSET_CHECK(fstat(fd, &s) == 0, "store: cannot read the file '", path_, "': ", std::strerror(errno));
     std::string bytes(static_cast<size_t>(s.st_size), '\0');
-    CRESSET_CHECK(pread(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "store: cannot read the file '",
-                  path_, "'");
+    CRESSET_CHECK(pread(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "store: cannot read the file '", path_, "'");
     size_t at = 0;
     auto text = [&] {
       uint64_t size = 0;
@@ -196,8 +193,8 @@ class FileStore : public Store {
         bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
         bytes += *part;
       }
-    const bool written = pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) &&
-                         ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
+    const bool written =
+        pwrite(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) && ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
     CRESSET_CHECK(written, "store: cannot write the file '", path_, "': ", std::strerror(errno));
   }
 
@@ -207,8 +204,7 @@ class FileStore : public Store {
 
 class PrefixStore : public Store {
  public:
-  PrefixStore(const std::string& prefix, std::shared_ptr<Store> store)
-      : Store(store->timeout()), prefix_(prefix + "/"), store_(std::move(store)) {}
+  PrefixStore(const std::string& prefix, std::shared_ptr<Store> store) : Store(store->timeout()), prefix_(prefix + "/"), store_(std::move(store)) {}
   void set(const std::string& key, const std::string& value) override { store_->set(prefix_ + key, value); }
   std::string get(const std::string& key) override { return store_->get(prefix_ + key); }
   int64_t add(const std::string& key, int64_t amount) override { return store_->add(prefix_ + key, amount); }

@@ -48,8 +48,7 @@ class CRESSET_API Store {
 CRESSET_API std::shared_ptr<Store> make_hash_store(Store::Timeout timeout = Store::kDefaultTimeout);
 // In a file that all processes reach. A negative `world_size` is unknown; the last of `world_size` stores to close removes the
 // file.
-CRESSET_API std::shared_ptr<Store> make_file_store(const std::string& path, int64_t world_size,
-                                                   Store::Timeout timeout = Store::kDefaultTimeout);
+CRESSET_API std::shared_ptr<Store> make_file_store(const std::string& path, int64_t world_size, Store::Timeout timeout = Store::kDefaultTimeout);
 // Another store whose keys all begin with `prefix` and a slash.
 CRESSET_API std::shared_ptr<Store> make_prefix_store(const std::string& prefix, std::shared_ptr<Store> store);
 

@@ -3,8 +3,8 @@
 
 #include "cresset/autograd/function.h"
 #include "cresset/dist/process_group.h"
-#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/normalization.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/module/tables.h"
 
 namespace cresset::nn {
@@ -51,7 +51,8 @@ class SyncBatchNormImpl : public BatchNorm2dImpl {
 
   // The module with every BatchNorm in it replaced by a SyncBatchNorm that has its parameters, buffers and options: itself, or what stands
   // for a BatchNorm. Errors, before anything is replaced: a BatchNorm that a module of your own keeps in a member; make it a SyncBatchNorm there.
-  static std::shared_ptr<Module> convert_sync_batchnorm(std::shared_ptr<Module> module, const std::shared_ptr<distributed::ProcessGroup>& process_group = nullptr);
+  static std::shared_ptr<Module> convert_sync_batchnorm(std::shared_ptr<Module> module,
+                                                        const std::shared_ptr<distributed::ProcessGroup>& process_group = nullptr);
 
   std::shared_ptr<distributed::ProcessGroup> process_group;
 
@@ -63,8 +64,7 @@ CRESSET_MODULE(SyncBatchNorm);
 
 namespace detail {
 
-template <class Norm>
-std::shared_ptr<SyncBatchNormImpl> made_of(Module& module, const GroupPtr& group) {
+template <class Norm> std::shared_ptr<SyncBatchNormImpl> made_of(Module& module, const GroupPtr& group) {
   auto* norm = module.as<Norm>();
   if (!norm) return nullptr;
   auto sync = std::make_shared<SyncBatchNormImpl>(norm->options, group);

@@ -24,8 +24,7 @@ struct Table {
     try {
       number = value.empty() ? 0 : std::stoll(value, &read);
     } catch (const std::exception&) {}
-    CRESSET_CHECK_VALUE(read == value.size(), "store: add: expected a number in the key '", key, "', it holds ", value.size(),
-                        " bytes that are none");
+    CRESSET_CHECK_VALUE(read == value.size(), "store: add: expected a number in the key '", key, "', it holds ", value.size(), " bytes that are none");
     value = std::to_string(number + amount);
     return number + amount;
   }

@@ -112,8 +112,7 @@ class Server {
   void serve() {
     for (;;) {
       std::vector<pollfd> polled = {{wake_[0], POLLIN, 0}, {listening_.fd(), POLLIN, 0}};
-      for (const auto& c : clients_)
-        polled.push_back({c->socket.fd(), static_cast<short>(c->out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+      for (const auto& c : clients_) polled.push_back({c->socket.fd(), static_cast<short>(c->out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
       if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
       if (polled[0].revents) return;
       const size_t old = clients_.size();
@@ -152,25 +151,15 @@ class Server {
     const size_t wanted[] = {2, 1, 1, 3, t.size(), 1, 0, 0};
     CRESSET_CHECK(t.size() == wanted[static_cast<size_t>(r.command)], "store: not a request");
     switch (r.command) {
-      case Command::Set:
-        table_.values[t[0]] = t[1];
-        return {};
-      case Command::Get:
-        return {0, table_.values[t[0]], false};
-      case Command::Add:
-        try {
-          return {table_.add(t[0], r.number), {}, false};
+      case Command::Set: table_.values[t[0]] = t[1]; return {};
+      case Command::Get: return {0, table_.values[t[0]], false};
+      case Command::Add: try { return {table_.add(t[0], r.number), {}, false};
         } catch (const ValueError& e) { return {0, e.message(), true}; }
-      case Command::CompareSet:
-        return {0, table_.compare_set(t[0], t[1], t[2]), false};
-      case Command::Check:
-        return {table_.has(t), {}, false};
-      case Command::DeleteKey:
-        return {static_cast<int64_t>(table_.values.erase(t[0])), {}, false};
-      case Command::NumKeys:
-        return {static_cast<int64_t>(table_.values.size()), {}, false};
-      case Command::Hello:
-        return {++greeted_, {}, false};
+      case Command::CompareSet: return {0, table_.compare_set(t[0], t[1], t[2]), false};
+      case Command::Check: return {table_.has(t), {}, false};
+      case Command::DeleteKey: return {static_cast<int64_t>(table_.values.erase(t[0])), {}, false};
+      case Command::NumKeys: return {static_cast<int64_t>(table_.values.size()), {}, false};
+      case Command::Hello: return {++greeted_, {}, false};
     }
     return {};
   }
@@ -238,9 +227,7 @@ std::string TCPStore::get(const std::string& key) {
   wait({key}, timeout_);
   return state_->ask({Command::Get, 0, {key}}, timeout_).text;
 }
-int64_t TCPStore::add(const std::string& key, int64_t amount) {
-  return state_->ask({Command::Add, amount, {key}}, timeout_).number;
-}
+int64_t TCPStore::add(const std::string& key, int64_t amount) { return state_->ask({Command::Add, amount, {key}}, timeout_).number; }
 std::string TCPStore::compare_set(const std::string& key, const std::string& expected, const std::string& desired) {
   return state_->ask({Command::CompareSet, 0, {key, expected, desired}}, timeout_).text;
 }

@@ -77,13 +77,10 @@ struct CategoricalImpl final : ImplOf<CategoricalImpl, Categorical> {
   CategoricalImpl(const Tensor& probs, const Tensor& logits) {
     check_one(probs.defined(), logits.defined());
     const Tensor& given = probs.defined() ? probs : logits;
-    CRESSET_CHECK_VALUE(given.dim() >= 1, "Categorical: expected ", probs.defined() ? "probs" : "logits",
-                        " with at least one dimension, got a number");
+    CRESSET_CHECK_VALUE(given.dim() >= 1, "Categorical: expected ", probs.defined() ? "probs" : "logits", " with at least one dimension, got a number");
     slots_ = {Tensor(), Tensor()};
-    if (probs.defined())
-      slots_[0] = probs / probs.sum(-1, true);
-    else
-      slots_[1] = logits - logits.logsumexp({-1}, true);
+    if (probs.defined()) slots_[0] = probs / probs.sum(-1, true);
+    else slots_[1] = logits - logits.logsumexp({-1}, true);
     batch_shape_ = but_last(given.sizes(), 1).vec();
     num_events = given.size(-1);
   }
@@ -166,18 +163,15 @@ const Kind OneHotCategoricalStraightThrough::kKind{"OneHotCategoricalStraightThr
 const Kind Multinomial::kKind{"Multinomial", &Distribution::kKind, false, false, &multinomial_formulas};
 const Kind ExpRelaxedCategorical::kKind{"ExpRelaxedCategorical", &Distribution::kKind, true, false, &exprelaxedcategorical_formulas};
 
-Categorical::Categorical(const Tensor& probs, const Tensor& logits, Validate validate_args)
-    : Distribution(new CategoricalImpl(probs, logits), validate_args) {}
+Categorical::Categorical(const Tensor& probs, const Tensor& logits, Validate validate_args) : Distribution(new CategoricalImpl(probs, logits), validate_args) {}
 OneHotCategorical::OneHotCategorical(const Tensor& probs, const Tensor& logits, Validate validate_args)
     : Distribution(new OneHotImpl(probs, logits), validate_args) {}
-OneHotCategoricalStraightThrough::OneHotCategoricalStraightThrough(const Tensor& probs, const Tensor& logits,
-                                                                   Validate validate_args)
+OneHotCategoricalStraightThrough::OneHotCategoricalStraightThrough(const Tensor& probs, const Tensor& logits, Validate validate_args)
     : OneHotCategorical(new StraightThroughImpl(probs, logits), validate_args) {}
 Multinomial::Multinomial(int64_t total_count, const Tensor& probs, const Tensor& logits, Validate validate_args)
     : Distribution(new MultinomialImpl(total_count, probs, logits), validate_args) {}
 int64_t Multinomial::total_count() const { return static_cast<const MultinomialImpl&>(impl()).total_count; }
-ExpRelaxedCategorical::ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits,
-                                             Validate validate_args)
+ExpRelaxedCategorical::ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits, Validate validate_args)
     : Distribution(new ExpRelaxedImpl(temperature, probs, logits), validate_args) {}
 
 }  // namespace cresset::distributions

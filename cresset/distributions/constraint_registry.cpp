@@ -29,9 +29,7 @@ std::string name_of(const Constraint& constraint) {
 
 bool is_number(const TensorOrNumber& v, double wanted) { return v.is_number() && v.number().as<double>() == wanted; }
 
-Transform after_exp(const TensorOrNumber& loc, int64_t scale) {
-  return ComposeTransform({ExpTransform(), AffineTransform(loc, scale)});
-}
+Transform after_exp(const TensorOrNumber& loc, int64_t scale) { return ComposeTransform({ExpTransform(), AffineTransform(loc, scale)}); }
 
 TensorOrNumber difference(const TensorOrNumber& a, const TensorOrNumber& b) {
   if (a.is_number() && b.is_number()) return a.number().as<double>() - b.number().as<double>();
@@ -65,22 +63,17 @@ Transform ConstraintRegistry::operator()(const Constraint& constraint) const {
   {
     const std::lock_guard<std::mutex> lock(rules_mutex);
     for (const OwnRule& rule : own_rules())
-      if (rule.bijective == bijective_ && rule.region == constraint.region() &&
-          (rule.region != Region::own || rule.name == name_of(constraint)))
+      if (rule.bijective == bijective_ && rule.region == constraint.region() && (rule.region != Region::own || rule.name == name_of(constraint)))
         own = rule.factory;
   }
   if (own) return own(constraint);
   const ConstraintImpl& c = constraint.impl();
   switch (c.region) {
-    case Region::real:
-      return identity_transform();
-    case Region::independent:
-      return IndependentTransform((*this)(c.parts[0]), c.dim);
+    case Region::real: return identity_transform();
+    case Region::independent: return IndependentTransform((*this)(c.parts[0]), c.dim);
     case Region::greater_than:
-    case Region::greater_than_eq:
-      return after_exp(c.lower, 1);
-    case Region::less_than:
-      return after_exp(c.upper, -1);
+    case Region::greater_than_eq: return after_exp(c.lower, 1);
+    case Region::less_than: return after_exp(c.upper, -1);
     case Region::interval:
     case Region::half_open_interval:
       if (is_number(c.lower, 0) && is_number(c.upper, 1)) return SigmoidTransform();
@@ -88,12 +81,9 @@ Transform ConstraintRegistry::operator()(const Constraint& constraint) const {
     case Region::simplex:
       if (bijective_) return StickBreakingTransform();
       return SoftmaxTransform();
-    case Region::corr_cholesky:
-      return CorrCholeskyTransform();
-    case Region::cat:
-      return CatTransform(each(*this, c.parts), c.dim, c.lengths);
-    case Region::stack:
-      return StackTransform(each(*this, c.parts), c.dim);
+    case Region::corr_cholesky: return CorrCholeskyTransform();
+    case Region::cat: return CatTransform(each(*this, c.parts), c.dim, c.lengths);
+    case Region::stack: return StackTransform(each(*this, c.parts), c.dim);
     case Region::lower_cholesky:
       if (!bijective_) return LowerCholeskyTransform();
       break;
@@ -101,12 +91,10 @@ Transform ConstraintRegistry::operator()(const Constraint& constraint) const {
     case Region::positive_semidefinite:
       if (!bijective_) return PositiveDefiniteTransform();
       break;
-    default:
-      break;
+    default: break;
   }
   throw NotImplementedError("no transform leads into a constraint of class " +
-                            std::string(c.region == Region::mixture_same_family || c.region == Region::own ? "" : "_") +
-                            name_of(constraint));
+                            std::string(c.region == Region::mixture_same_family || c.region == Region::own ? "" : "_") + name_of(constraint));
 }
 
 }  // namespace cresset::distributions

@@ -9,18 +9,10 @@ namespace cresset::distributions {
 namespace {
 
 // Python's comparisons: a number on either side.
-Tensor at_least(const Tensor& value, const TensorOrNumber& bound) {
-  return bound.is_tensor() ? value >= bound.tensor() : value >= bound.number();
-}
-Tensor above(const Tensor& value, const TensorOrNumber& bound) {
-  return bound.is_tensor() ? value > bound.tensor() : value > bound.number();
-}
-Tensor at_most(const Tensor& value, const TensorOrNumber& bound) {
-  return bound.is_tensor() ? value <= bound.tensor() : value <= bound.number();
-}
-Tensor under(const Tensor& value, const TensorOrNumber& bound) {
-  return bound.is_tensor() ? value < bound.tensor() : value < bound.number();
-}
+Tensor at_least(const Tensor& value, const TensorOrNumber& bound) { return bound.is_tensor() ? value >= bound.tensor() : value >= bound.number(); }
+Tensor above(const Tensor& value, const TensorOrNumber& bound) { return bound.is_tensor() ? value > bound.tensor() : value > bound.number(); }
+Tensor at_most(const Tensor& value, const TensorOrNumber& bound) { return bound.is_tensor() ? value <= bound.tensor() : value <= bound.number(); }
+Tensor under(const Tensor& value, const TensorOrNumber& bound) { return bound.is_tensor() ? value < bound.tensor() : value < bound.number(); }
 Tensor whole(const Tensor& value) { return value % 1 == 0; }
 Tensor zero_or_one(const Tensor& value) { return (value == 0) | (value == 1); }
 Tensor is_lower(const Tensor& value) { return (value.tril() == value).flatten(-2).all(-1); }
@@ -40,8 +32,7 @@ Tensor is_symmetric(const Tensor& value) {
 }
 
 void check_dim(const char* name, int64_t dim, const Tensor& value) {
-  CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), name, ": dim is out of range, got ", dim, " for a value of ", value.dim(),
-                " dimensions");
+  CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), name, ": dim is out of range, got ", dim, " for a value of ", value.dim(), " dimensions");
 }
 
 const char* const kNames[] = {"Dependent",
@@ -82,46 +73,28 @@ std::shared_ptr<ConstraintImpl> fresh(Region region, TensorOrNumber lower = {}, 
 
 Tensor ConstraintImpl::check(const Tensor& value) const {
   switch (region) {
-    case Region::boolean:
-      return zero_or_one(value);
-    case Region::one_hot:
-      return zero_or_one(value).all(-1) & (value.sum(-1) == 1);
-    case Region::integer_interval:
-      return whole(value) & at_least(value, lower) & at_most(value, upper);
-    case Region::integer_less_than:
-      return whole(value) & at_most(value, upper);
-    case Region::integer_greater_than:
-      return whole(value) & at_least(value, lower);
-    case Region::real:
-      return value == value;  // false for NaN alone
-    case Region::greater_than:
-      return above(value, lower);
-    case Region::greater_than_eq:
-      return at_least(value, lower);
-    case Region::less_than:
-      return under(value, upper);
-    case Region::interval:
-      return at_least(value, lower) & at_most(value, upper);
-    case Region::half_open_interval:
-      return at_least(value, lower) & under(value, upper);
-    case Region::simplex:
-      return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6);
-    case Region::multinomial:
-      return (value >= 0).all(-1) & at_most(value.sum(-1), upper);
-    case Region::lower_triangular:
-      return is_lower(value);
-    case Region::lower_cholesky:
-      return is_cholesky(value);
+    case Region::boolean: return zero_or_one(value);
+    case Region::one_hot: return zero_or_one(value).all(-1) & (value.sum(-1) == 1);
+    case Region::integer_interval: return whole(value) & at_least(value, lower) & at_most(value, upper);
+    case Region::integer_less_than: return whole(value) & at_most(value, upper);
+    case Region::integer_greater_than: return whole(value) & at_least(value, lower);
+    case Region::real: return value == value;  // false for NaN alone
+    case Region::greater_than: return above(value, lower);
+    case Region::greater_than_eq: return at_least(value, lower);
+    case Region::less_than: return under(value, upper);
+    case Region::interval: return at_least(value, lower) & at_most(value, upper);
+    case Region::half_open_interval: return at_least(value, lower) & under(value, upper);
+    case Region::simplex: return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6);
+    case Region::multinomial: return (value >= 0).all(-1) & at_most(value.sum(-1), upper);
+    case Region::lower_triangular: return is_lower(value);
+    case Region::lower_cholesky: return is_cholesky(value);
     case Region::corr_cholesky: {
-      const double tolerance =
-          finfo(value.scalar_type()).eps * static_cast<double>(value.size(-1)) * 10;  // as wide as PyTorch takes it
+      const double tolerance = finfo(value.scalar_type()).eps * static_cast<double>(value.size(-1)) * 10;  // as wide as PyTorch takes it
       const Tensor unit = ((value.square().sum(-1).sqrt() - 1).abs() < tolerance).all(-1);
       return unit & is_cholesky(value);
     }
-    case Region::square:
-      return is_square(value);
-    case Region::symmetric:
-      return is_symmetric(value);
+    case Region::square: return is_square(value);
+    case Region::symmetric: return is_symmetric(value);
     case Region::positive_semidefinite:
     case Region::positive_definite: {
       const Tensor symmetric = is_symmetric(value);
@@ -143,8 +116,7 @@ Tensor ConstraintImpl::check(const Tensor& value) const {
       check_dim("Cat", dim, value);
       std::vector<Tensor> pieces;
       int64_t start = 0;
-      for (size_t i = 0; i < parts.size(); start += lengths[i++])
-        pieces.push_back(parts[i].check(value.narrow(dim, start, lengths[i])));
+      for (size_t i = 0; i < parts.size(); start += lengths[i++]) pieces.push_back(parts[i].check(value.narrow(dim, start, lengths[i])));
       return cresset::cat(pieces, dim);
     }
     case Region::stack: {
@@ -154,8 +126,7 @@ Tensor ConstraintImpl::check(const Tensor& value) const {
       for (size_t i = 0; i < count; i++) slices.push_back(parts[i].check(value.select(dim, static_cast<int64_t>(i))));
       return cresset::stack(slices, dim);
     }
-    default:
-      break;
+    default: break;
   }
   CRESSET_CHECK_VALUE(region != Region::dependent, "a dependent constraint cannot be checked: it depends on other values");
   throw NotImplementedError("constraint: a region of one's own must define check");
@@ -168,13 +139,11 @@ bool ConstraintImpl::is_discrete() const {
     case Region::integer_interval:
     case Region::integer_less_than:
     case Region::integer_greater_than:
-    case Region::multinomial:
-      return true;
+    case Region::multinomial: return true;
     case Region::dependent:
       CRESSET_CHECK_NOT_IMPLEMENTED(known_discrete, "is_discrete of a dependent constraint is not known before there is a value");
       return *known_discrete;
-    default:
-      return std::any_of(parts.begin(), parts.end(), [](const Constraint& c) { return c.is_discrete(); });
+    default: return std::any_of(parts.begin(), parts.end(), [](const Constraint& c) { return c.is_discrete(); });
   }
 }
 
@@ -182,18 +151,15 @@ int64_t ConstraintImpl::event_dim() const {
   switch (region) {
     case Region::one_hot:
     case Region::simplex:
-    case Region::multinomial:
-      return 1;
+    case Region::multinomial: return 1;
     case Region::lower_triangular:
     case Region::lower_cholesky:
     case Region::corr_cholesky:
     case Region::square:
     case Region::symmetric:
     case Region::positive_semidefinite:
-    case Region::positive_definite:
-      return 2;
-    case Region::independent:
-      return parts[0].event_dim() + dim;
+    case Region::positive_definite: return 2;
+    case Region::independent: return parts[0].event_dim() + dim;
     case Region::dependent:
       CRESSET_CHECK_NOT_IMPLEMENTED(known_event_dim, "event_dim of a dependent constraint is not known before there is a value");
       return *known_event_dim;
@@ -216,8 +182,7 @@ std::string ConstraintImpl::str() const {
 }
 
 const Constraint& Constraint::base_constraint() const {
-  CRESSET_CHECK_TYPE(region() == Region::independent || region() == Region::mixture_same_family, "base_constraint: ", str(),
-                     " has none");
+  CRESSET_CHECK_TYPE(region() == Region::independent || region() == Region::mixture_same_family, "base_constraint: ", str(), " has none");
   return impl_->parts[0];
 }
 
@@ -231,8 +196,7 @@ Constraint dependent(std::optional<bool> is_discrete, std::optional<int64_t> eve
 }
 
 Constraint independent(const Constraint& base_constraint, int64_t reinterpreted_batch_ndims) {
-  CRESSET_CHECK(reinterpreted_batch_ndims >= 0, "IndependentConstraint: expected reinterpreted_batch_ndims of at least 0, got ",
-                reinterpreted_batch_ndims);
+  CRESSET_CHECK(reinterpreted_batch_ndims >= 0, "IndependentConstraint: expected reinterpreted_batch_ndims of at least 0, got ", reinterpreted_batch_ndims);
   auto impl = fresh(Region::independent);
   impl->parts = {base_constraint};
   impl->dim = reinterpreted_batch_ndims;
@@ -262,9 +226,7 @@ Constraint greater_than(TensorOrNumber lower) { return Constraint(fresh(Region::
 Constraint greater_than_eq(TensorOrNumber lower) { return Constraint(fresh(Region::greater_than_eq, std::move(lower))); }
 Constraint less_than(TensorOrNumber upper) { return Constraint(fresh(Region::less_than, {}, std::move(upper))); }
 Constraint unit_interval() { return interval(0.0, 1.0); }
-Constraint interval(TensorOrNumber lower, TensorOrNumber upper) {
-  return Constraint(fresh(Region::interval, std::move(lower), std::move(upper)));
-}
+Constraint interval(TensorOrNumber lower, TensorOrNumber upper) { return Constraint(fresh(Region::interval, std::move(lower), std::move(upper))); }
 Constraint half_open_interval(TensorOrNumber lower, TensorOrNumber upper) {
   return Constraint(fresh(Region::half_open_interval, std::move(lower), std::move(upper)));
 }

@@ -38,7 +38,7 @@ enum class Region : uint8_t {
   own
 };
 
-// What stands behind a Constraint. A region of one's own derives from it, says Region::own, and overrides all four functions.
+// The object behind a Constraint. A region of one's own derives from it, says Region::own, and overrides all four functions.
 struct CRESSET_API ConstraintImpl {
   explicit ConstraintImpl(Region r) : region(r) {}
   virtual ~ConstraintImpl() = default;

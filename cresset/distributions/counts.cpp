@@ -11,8 +11,7 @@ namespace {
 
 // Where formulas of a ContinuousBernoulli hold, and probs with those of the unstable region moved to its border.
 struct Cut {
-  Cut(const Tensor& probs, double low, double high)
-      : stable((probs <= low) | (probs > high)), probs(where(stable, probs, low * ones_like(probs))) {}
+  Cut(const Tensor& probs, double low, double high) : stable((probs <= low) | (probs > high)), probs(where(stable, probs, low * ones_like(probs))) {}
   Tensor stable, probs;
 };
 
@@ -140,8 +139,7 @@ struct BernoulliImpl final : ImplOf<BernoulliImpl, Bernoulli, BinaryImpl<FamilyI
 };
 
 struct ContinuousBernoulliImpl final : ImplOf<ContinuousBernoulliImpl, ContinuousBernoulli, BinaryImpl<FamilyImpl>> {
-  ContinuousBernoulliImpl(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims,
-                          bool check_probs)
+  ContinuousBernoulliImpl(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims, bool check_probs)
       : ImplOf(probs, logits), low(lims.first), high(lims.second) {
     if (!probs.is_given()) return;
     CRESSET_CHECK_VALUE(!check_probs || all_true(constraints::unit_interval().check(kept(0))),
@@ -159,13 +157,11 @@ struct ContinuousBernoulliImpl final : ImplOf<ContinuousBernoulliImpl, Continuou
   double low, high;
 };
 
-constexpr Argument kBinomial[] = {{"total_count", 2, constraints::nonnegative_integer},
-                                  {"probs", 0, constraints::unit_interval},
-                                  {"logits", 1, constraints::real}};
+constexpr Argument kBinomial[] = {
+    {"total_count", 2, constraints::nonnegative_integer}, {"probs", 0, constraints::unit_interval}, {"logits", 1, constraints::real}};
 
 struct BinomialImpl final : ImplOf<BinomialImpl, Binomial, BinaryImpl<DistributionImpl>> {
-  BinomialImpl(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits)
-      : ImplOf(probs, logits, count) {
+  BinomialImpl(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits) : ImplOf(probs, logits, count) {
     slots_[2] = slots_[2].type_as(param());
   }
   const Tensor& total_count() const { return kept(2); }
@@ -183,9 +179,7 @@ struct BinomialImpl final : ImplOf<BinomialImpl, Binomial, BinaryImpl<Distributi
     const Tensor log_prob = this->log_prob(enumerate_support(false));
     return -(exp(log_prob) * log_prob).sum(0);
   }
-  Tensor enumerate_support(bool expand) const override {
-    return along_batch(arange(1 + count("enumerate_support"), param().options()), batch_shape_, expand);
-  }
+  Tensor enumerate_support(bool expand) const override { return along_batch(arange(1 + count("enumerate_support"), param().options()), batch_shape_, expand); }
 };
 
 struct GeometricImpl final : ImplOf<GeometricImpl, Geometric, BinaryImpl<DistributionImpl>> {
@@ -198,8 +192,7 @@ struct GeometricImpl final : ImplOf<GeometricImpl, Geometric, BinaryImpl<Distrib
     if (!given) return;
     const Tensor positive = kept(0) > 0;
     if (all_true(positive)) return;
-    throw ValueError(outside_text(*this, "parameter probs", kept(0)) + "expected positive numbers, got\n" +
-                     format_text(kept(0).detach().index({~positive})));
+    throw ValueError(outside_text(*this, "parameter probs", kept(0)) + "expected positive numbers, got\n" + format_text(kept(0).detach().index({~positive})));
   }
 };
 
@@ -208,8 +201,7 @@ Constraint below_one() { return constraints::half_open_interval(0.0, 1.0); }
 constexpr Argument kNegativeBinomial[] = {{"total_count", 2, from_zero}, {"probs", 0, below_one}, {"logits", 1, constraints::real}};
 
 struct NegativeBinomialImpl final : ImplOf<NegativeBinomialImpl, NegativeBinomial, BinaryImpl<DistributionImpl>> {
-  NegativeBinomialImpl(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits)
-      : ImplOf(probs, logits, count) {
+  NegativeBinomialImpl(const TensorOrNumber& count, const TensorOrNumber& probs, const TensorOrNumber& logits) : ImplOf(probs, logits, count) {
     slots_[2] = slots_[2].type_as(param());
   }
   ArrayRef<Argument> arguments() const override { return kNegativeBinomial; }
@@ -230,20 +222,17 @@ const Kind Poisson::kKind{"Poisson", &ExponentialFamily::kKind, false, false, &p
 
 Bernoulli::Bernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : ExponentialFamily(new BernoulliImpl(probs, logits), validate_args) {}
-ContinuousBernoulli::ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims,
-                                         Validate validate_args)
+ContinuousBernoulli::ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits, std::pair<double, double> lims, Validate validate_args)
     : ExponentialFamily(new ContinuousBernoulliImpl(probs, logits, lims, validate_args.has_value()), validate_args) {}
 Tensor continuous_bernoulli_log_norm(const Distribution& distribution) {
   const auto& impl = static_cast<const ContinuousBernoulliImpl&>(distribution.impl());
   return _continuousbernoulli_cont_bern_log_norm(impl.probs(), impl.low, impl.high);
 }
-Binomial::Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits,
-                   Validate validate_args)
+Binomial::Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : Distribution(new BinomialImpl(total_count, probs, logits), validate_args) {}
 Geometric::Geometric(const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : Distribution(new GeometricImpl(probs, logits), validate_args) {}
-NegativeBinomial::NegativeBinomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits,
-                                   Validate validate_args)
+NegativeBinomial::NegativeBinomial(const TensorOrNumber& total_count, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : Distribution(new NegativeBinomialImpl(total_count, probs, logits), validate_args) {}
 Poisson::Poisson(const TensorOrNumber& rate, Validate validate_args) : ExponentialFamily(new PoissonImpl{rate}, validate_args) {}
 

@@ -22,9 +22,7 @@ const Kind ExponentialFamily::kKind{"ExponentialFamily", &Distribution::kKind};
 
 DistributionImpl::~DistributionImpl() = default;
 
-void DistributionImpl::missing(const char* what) const {
-  throw NotImplementedError(std::string(kind().name) + " does not implement " + what);
-}
+void DistributionImpl::missing(const char* what) const { throw NotImplementedError(std::string(kind().name) + " does not implement " + what); }
 
 Constraint DistributionImpl::support() const { missing("support"); }
 Tensor DistributionImpl::enumerate_support(bool) const { missing("enumerate_support"); }
@@ -56,8 +54,7 @@ const Distribution& DistributionImpl::part(size_t i) const { return parts_[i]; }
 void DistributionImpl::expand_to(IntArrayRef batch_shape) {
   const ArrayRef<int8_t> dims = slot_dims();
   for (size_t i = 0; i < slots_.size(); i++)
-    if (slots_[i].defined() && dims[i] != kKeep)
-      slots_[i] = slots_[i].expand(join(batch_shape, last(slots_[i].sizes(), static_cast<size_t>(dims[i]))));
+    if (slots_[i].defined() && dims[i] != kKeep) slots_[i] = slots_[i].expand(join(batch_shape, last(slots_[i].sizes(), static_cast<size_t>(dims[i]))));
   for (Distribution& part : parts_) part = part.expand(batch_shape);
 }
 
@@ -80,8 +77,7 @@ void DistributionImpl::check_arguments() const {
     if (constraints::is_dependent(wanted)) continue;
     const Tensor value = parameter(a);
     if (all_true(wanted.check(value))) continue;
-    throw ValueError(outside_text(*this, std::string("parameter ") + a.name, value) + "expected " + wanted.str() + ", got\n" +
-                     format_text(value));
+    throw ValueError(outside_text(*this, std::string("parameter ") + a.name, value) + "expected " + wanted.str() + ", got\n" + format_text(value));
   }
 }
 
@@ -90,19 +86,17 @@ void DistributionImpl::check_value(const Tensor& value) const {
   const IntArrayRef shape = value.sizes();
   // As Python slices: a value with too few dimensions is compared as a whole, from as far back as it goes.
   const size_t dims = event_shape_.size();
-  const IntArrayRef end =
-      shape.size() >= dims ? last(shape, dims) : shape.slice(shape.size() - std::min(shape.size(), dims - shape.size()));
-  CRESSET_CHECK_VALUE(end == event_shape(), kind().name, ": value does not end in an event, got shape ", size_text(shape),
-                      ", expected ", size_text(event_shape_), " at its end");
+  const IntArrayRef end = shape.size() >= dims ? last(shape, dims) : shape.slice(shape.size() - std::min(shape.size(), dims - shape.size()));
+  CRESSET_CHECK_VALUE(end == event_shape(), kind().name, ": value does not end in an event, got shape ", size_text(shape), ", expected ",
+                      size_text(event_shape_), " at its end");
   const Shape expected = join(batch_shape_, event_shape_);
-  CRESSET_CHECK_VALUE(fit(shape, expected), kind().name, ": value does not broadcast against the batch, got shape ", size_text(shape),
-                      ", expected ", size_text(expected));
+  CRESSET_CHECK_VALUE(fit(shape, expected), kind().name, ": value does not broadcast against the batch, got shape ", size_text(shape), ", expected ",
+                      size_text(expected));
   std::optional<Constraint> found;
   try {
     found = support();
   } catch (const NotImplementedError&) {
-    return warn(std::string(kind().name) + " says nothing of its support: values are not checked; define support, or pass " +
-                "validate_args=False");
+    return warn(std::string(kind().name) + " says nothing of its support: values are not checked; define support, or pass " + "validate_args=False");
   }
   const Constraint& wanted = *found;
   if (all_true(wanted.check(value))) return;
@@ -110,8 +104,7 @@ void DistributionImpl::check_value(const Tensor& value) const {
 }
 
 std::string outside_text(const DistributionImpl& distribution, const std::string& what, const Tensor& value) {
-  return std::string(distribution.kind().name) + ": " + what + ", a Tensor of shape " + tuple_text(value.sizes()) +
-         ", is outside its constraint, ";
+  return std::string(distribution.kind().name) + ": " + what + ", a Tensor of shape " + tuple_text(value.sizes()) + ", is outside its constraint, ";
 }
 
 Distribution::Distribution(Fresh fresh, std::optional<bool> validate_args) {
@@ -152,9 +145,7 @@ Tensor Distribution::argument(size_t i) const { return impl().parameter(impl().a
 
 void Distribution::throw_empty() { throw Error("distributions: this handle is empty: make a distribution, or assign one, first"); }
 
-void Distribution::check_is(const Kind& wanted) const {
-  CRESSET_CHECK_TYPE(kind().is(wanted), "distributions: a ", kind().name, " is not a ", wanted.name);
-}
+void Distribution::check_is(const Kind& wanted) const { CRESSET_CHECK_TYPE(kind().is(wanted), "distributions: a ", kind().name, " is not a ", wanted.name); }
 
 double ExponentialFamilyImpl::mean_carrier_measure() const { missing("entropy"); }
 
@@ -174,8 +165,7 @@ Tensor ExponentialFamilyImpl::entropy() const {
   const double carrier = mean_carrier_measure();
   std::vector<Tensor> parameters, gradients;
   Tensor result = normalizer_with_gradients(parameters, gradients) + -carrier;
-  for (size_t i = 0; i < parameters.size(); i++)
-    result = result - (parameters[i] * gradients[i]).reshape(join(batch_shape_, {-1})).sum(-1);
+  for (size_t i = 0; i < parameters.size(); i++) result = result - (parameters[i] * gradients[i]).reshape(join(batch_shape_, {-1})).sum(-1);
   return result;
 }
 

@@ -13,7 +13,7 @@ namespace cresset::distributions {
 class Distribution;
 struct Formulas;
 
-// What a class of distributions is called, which one it derives from, and what its objects can do unless they say otherwise.
+// The name of a class of distributions, which one it derives from, and what its objects can do unless they say otherwise.
 struct Kind {
   const char* name;
   const Kind* base;  // null for Distribution
@@ -35,7 +35,7 @@ struct Argument {
   Constraint (*constraint)();
 };
 
-// What stands behind a Distribution. Objects do not change once they are made, but for what is computed at its first use.
+// The object behind a Distribution. Objects do not change once they are made, but for what is computed at its first use.
 class CRESSET_API DistributionImpl {
  public:
   static constexpr int8_t kKeep = -1;  // in slot_dims: not expanded
@@ -76,7 +76,7 @@ class CRESSET_API DistributionImpl {
   const Tensor& kept(int i) const { return slots_[static_cast<size_t>(i)]; }
   // The value of an argument.
   Tensor parameter(const Argument& argument) const { return argument.slot >= 0 ? slot(argument.slot) : derived(argument); }
-  // What a row calls `name`: an argument, or `mean`, `variance`, `entropy`. Errors: there is no such thing.
+  // The value that a row calls `name`: an argument, or `mean`, `variance`, `entropy`. Errors: there is no such thing.
   virtual Tensor named(std::string_view name) const;
   const Distribution& part(size_t i) const;
   // Errors: ValueError for what cannot be a value of this distribution. Nothing is looked at unless the distribution validates.
@@ -99,7 +99,7 @@ class CRESSET_API DistributionImpl {
   // sample_shape + batch_shape + event_shape.
   Shape extended(IntArrayRef sample_shape) const;
   [[noreturn]] void missing(const char* what) const;
-  // What the row behind a method gives. Errors: NotImplementedError where there is none.
+  // The result of the row behind a method. Errors: NotImplementedError where there is none.
   Tensor from_row(const dispatch::OpEntry* Formulas::*method, const char* name, std::initializer_list<dispatch::Value> given) const;
 
   Shape batch_shape_, event_shape_;
@@ -115,8 +115,7 @@ class CRESSET_API Distribution {
   static const Kind kKind;
 
   Distribution() = default;
-  template <class Impl>
-  explicit Distribution(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  template <class Impl> explicit Distribution(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
   // Whether parameters and values of distributions made from now on are checked, where they do not say so themselves; on at first.
   static void set_default_validate_args(bool value);
@@ -135,7 +134,7 @@ class CRESSET_API Distribution {
   Tensor stddev() const { return impl().stddev(); }
   // Values without gradients.
   Tensor sample(IntArrayRef sample_shape = {}) const;
-  // As `sample`, with gradients by the parameters.
+  // As `sample`, with gradients with respect to the parameters.
   Tensor rsample(IntArrayRef sample_shape = {}) const { return impl().rsample(sample_shape); }
   // Of each event in `value`. Errors: a value outside the support, where arguments are validated.
   Tensor log_prob(const Tensor& value) const { return impl().log_prob(value); }
@@ -151,13 +150,9 @@ class CRESSET_API Distribution {
   std::string str() const { return impl().str(); }
 
   const Kind& kind() const { return impl().kind(); }
-  template <class Family>
-  bool is() const {
-    return kind().is(Family::kKind);
-  }
+  template <class Family> bool is() const { return kind().is(Family::kKind); }
   // The handle of a more derived class. Errors: TypeError where this is not one.
-  template <class Family>
-  Family as() const {
+  template <class Family> Family as() const {
     check_is(Family::kKind);
     return Family(impl_);
   }
@@ -171,8 +166,7 @@ class CRESSET_API Distribution {
  protected:
   // A pointer to a distribution, which the number 0 is not.
   struct Fresh {
-    template <class Impl>
-    Fresh(Impl* fresh) : impl(fresh) {}
+    template <class Impl> Fresh(Impl* fresh) : impl(fresh) {}
     DistributionImpl* impl;
   };
   // Takes a distribution fresh from `new` over and checks its arguments, where asked for.

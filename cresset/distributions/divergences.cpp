@@ -27,30 +27,25 @@ Tensor norm_of_gamma(const Tensor& concentration, const Tensor& rate) { return c
 Tensor mean_log(const Tensor& low, const Tensor& high, const Tensor& width) { return (x_log_x(high) - x_log_x(low) - width) / width; }
 
 // Terms of discrete divergences: infinite where q excludes what p allows, none where p excludes it.
-Tensor discrete(const Tensor& term, const Tensor& q_excludes, const Tensor& p_excludes) {
-  return where(p_excludes, 0.0, where(q_excludes, kInfinity, term));
-}
+Tensor discrete(const Tensor& term, const Tensor& q_excludes, const Tensor& p_excludes) { return where(p_excludes, 0.0, where(q_excludes, kInfinity, term)); }
 
 // tr(x x').
 Tensor trace_of_square(const Tensor& x) { return x.pow(2).sum({-2, -1}); }
 
 Tensor broadcast_solve(const Tensor& factor, const Tensor& matrix) {
   const Shape batch = broadcast_shapes({but_last(factor.sizes(), 2), but_last(matrix.sizes(), 2)});
-  return linalg_solve_triangular(factor.expand(join(batch, last(factor.sizes(), 2))),
-                                 matrix.expand(join(batch, last(matrix.sizes(), 2))), false);
+  return linalg_solve_triangular(factor.expand(join(batch, last(factor.sizes(), 2))), matrix.expand(join(batch, last(matrix.sizes(), 2))), false);
 }
 
 // The length of the vectors of both.
 int64_t common_size(const Tensor& p_loc, const Tensor& q_loc) {
-  CRESSET_CHECK_VALUE(p_loc.size(-1) == q_loc.size(-1), "kl_divergence: expected vectors of one length, got ", p_loc.size(-1), " and ",
-                      q_loc.size(-1));
+  CRESSET_CHECK_VALUE(p_loc.size(-1) == q_loc.size(-1), "kl_divergence: expected vectors of one length, got ", p_loc.size(-1), " and ", q_loc.size(-1));
   return p_loc.size(-1);
 }
 
 }  // namespace
 
-Tensor _kl_any_continuousbernoulli(const Tensor& p_entropy, const Tensor& p_mean, const Tensor& q_probs, const Tensor& q_logits,
-                                   double q_low, double q_high) {
+Tensor _kl_any_continuousbernoulli(const Tensor& p_entropy, const Tensor& p_mean, const Tensor& q_probs, const Tensor& q_logits, double q_low, double q_high) {
   const Tensor start = -p_entropy - p_mean * q_logits - log1p(-q_probs);
   return start - composite::_continuousbernoulli_cont_bern_log_norm(q_probs, q_low, q_high);
 }
@@ -67,14 +62,13 @@ Tensor _kl_beta_beta(const Tensor& p1, const Tensor& p0, const Tensor& q1, const
   return norm_q - norm_p + (p1 - q1) * digamma(p1) + (p0 - q0) * digamma(p0) + (sum_q - sum_p) * digamma(sum_p);
 }
 
-Tensor _kl_beta_gamma(const Tensor& p_entropy, const Tensor& p_mean, const Tensor& p1, const Tensor& p0, const Tensor& q_concentration,
-                      const Tensor& q_rate) {
+Tensor _kl_beta_gamma(const Tensor& p_entropy, const Tensor& p_mean, const Tensor& p1, const Tensor& p0, const Tensor& q_concentration, const Tensor& q_rate) {
   const Tensor log_x = p1.digamma() - (p1 + p0).digamma();
   return -p_entropy + norm_of_gamma(q_concentration, q_rate) - (q_concentration - 1) * log_x + q_rate * p_mean;
 }
 
-Tensor _kl_binomial_binomial(const Tensor& p_total_count, const Tensor& p_probs, const Tensor& p_logits, const Tensor& q_total_count,
-                             const Tensor& q_probs, const Tensor& q_logits) {
+Tensor _kl_binomial_binomial(const Tensor& p_total_count, const Tensor& p_probs, const Tensor& p_logits, const Tensor& q_total_count, const Tensor& q_probs,
+                             const Tensor& q_logits) {
   CRESSET_CHECK_NOT_IMPLEMENTED(!(p_total_count < q_total_count).any().item<bool>(),
                                 "kl_divergence: Binomial: expected p.total_count of at least q.total_count, got less");
   const Tensor kl = p_total_count * (p_probs * (p_logits - q_logits) + (-p_probs).log1p() - (-q_probs).log1p());
@@ -85,9 +79,8 @@ Tensor _kl_categorical_categorical(const Tensor& p_probs, const Tensor& p_logits
   return discrete(p_probs * (p_logits - q_logits), q_probs == 0, p_probs == 0).sum(-1);
 }
 
-Tensor _kl_continuousbernoulli_continuousbernoulli(const Tensor& p_mean, const Tensor& p_probs, const Tensor& p_logits, double p_low,
-                                                   double p_high, const Tensor& q_probs, const Tensor& q_logits, double q_low,
-                                                   double q_high) {
+Tensor _kl_continuousbernoulli_continuousbernoulli(const Tensor& p_mean, const Tensor& p_probs, const Tensor& p_logits, double p_low, double p_high,
+                                                   const Tensor& q_probs, const Tensor& q_logits, double q_low, double q_high) {
   const Tensor norm_p = composite::_continuousbernoulli_cont_bern_log_norm(p_probs, p_low, p_high);
   const Tensor norm_q = composite::_continuousbernoulli_cont_bern_log_norm(q_probs, q_low, q_high);
   return p_mean * (p_logits - q_logits) + (norm_p + log1p(-p_probs) - norm_q - log1p(-q_probs));
@@ -132,8 +125,8 @@ Tensor _kl_laplace_laplace(const Tensor& p_loc, const Tensor& p_scale, const Ten
   return -ratio.log() + away / q_scale + ratio * exp(-away / p_scale) - 1;
 }
 
-Tensor _kl_lowrank_lowrank(const Tensor& p_loc, const Tensor& Wp, const Tensor& Dp, const Tensor& p_capacitance, const Tensor& q_loc,
-                           const Tensor& Wq, const Tensor& Dq, const Tensor& q_capacitance) {
+Tensor _kl_lowrank_lowrank(const Tensor& p_loc, const Tensor& Wp, const Tensor& Dp, const Tensor& p_capacitance, const Tensor& q_loc, const Tensor& Wq,
+                           const Tensor& Dq, const Tensor& q_capacitance) {
   const int64_t n = common_size(p_loc, q_loc);
   const Tensor log_dets = lowrank_logdet(Dq, q_capacitance) - lowrank_logdet(Dp, p_capacitance);
   const Tensor distance = lowrank_mahalanobis(Wq, Dq, q_loc - p_loc, q_capacitance);
@@ -144,8 +137,7 @@ Tensor _kl_lowrank_lowrank(const Tensor& p_loc, const Tensor& Wp, const Tensor& 
   return 0.5 * (log_dets + trace + distance - n);
 }
 
-Tensor _kl_multivariate_lowrank(const Tensor& p_loc, const Tensor& L, const Tensor& q_loc, const Tensor& Wq, const Tensor& Dq,
-                                const Tensor& q_capacitance) {
+Tensor _kl_multivariate_lowrank(const Tensor& p_loc, const Tensor& L, const Tensor& q_loc, const Tensor& Wq, const Tensor& Dq, const Tensor& q_capacitance) {
   const int64_t n = common_size(p_loc, q_loc);
   const Tensor log_dets = lowrank_logdet(Dq, q_capacitance) - 2 * half_log_det(L);
   const Tensor distance = lowrank_mahalanobis(Wq, Dq, q_loc - p_loc, q_capacitance);
@@ -154,8 +146,7 @@ Tensor _kl_multivariate_lowrank(const Tensor& p_loc, const Tensor& L, const Tens
   return 0.5 * (log_dets + trace + distance - n);
 }
 
-Tensor _kl_lowrank_multivariate(const Tensor& p_loc, const Tensor& Wp, const Tensor& Dp, const Tensor& p_capacitance,
-                                const Tensor& q_loc, const Tensor& L) {
+Tensor _kl_lowrank_multivariate(const Tensor& p_loc, const Tensor& Wp, const Tensor& Dp, const Tensor& p_capacitance, const Tensor& q_loc, const Tensor& L) {
   const int64_t n = common_size(p_loc, q_loc);
   const Tensor log_dets = 2 * half_log_det(L) - lowrank_logdet(Dp, p_capacitance);
   const Tensor trace = trace_of_square(broadcast_solve(L, Wp)) + trace_of_square(broadcast_solve(L, diag_embed(Dp.sqrt())));
@@ -197,8 +188,7 @@ Tensor _kl_pareto_gamma(const Tensor& p_scale, const Tensor& a, const Tensor& q_
   return where(a <= 1, kInfinity, result);
 }
 
-Tensor _kl_pareto_normal(const Tensor& p_scale, const Tensor& a, const Tensor& p_mean, const Tensor& p_variance, const Tensor& q_loc,
-                         const Tensor& q_scale) {
+Tensor _kl_pareto_normal(const Tensor& p_scale, const Tensor& a, const Tensor& p_mean, const Tensor& p_variance, const Tensor& q_loc, const Tensor& q_scale) {
   const Tensor cross = cross_normal(p_mean, p_variance, q_loc, q_scale);
   return where(a <= 2, kInfinity, a.log() - p_scale.log() - a.reciprocal() - 1 + cross);
 }
@@ -217,8 +207,8 @@ Tensor _kl_uniform_beta(const Tensor& low, const Tensor& high, const Tensor& q1,
   return where((high > 1.0) | (low < 0.0), kInfinity, result);
 }
 
-Tensor _kl_uniform_continuousbernoulli(const Tensor& low, const Tensor& high, const Tensor& p_entropy, const Tensor& p_mean,
-                                       const Tensor& q_probs, const Tensor& q_logits, double q_low, double q_high) {
+Tensor _kl_uniform_continuousbernoulli(const Tensor& low, const Tensor& high, const Tensor& p_entropy, const Tensor& p_mean, const Tensor& q_probs,
+                                       const Tensor& q_logits, double q_low, double q_high) {
   const Tensor inside = composite::_kl_any_continuousbernoulli(p_entropy, p_mean, q_probs, q_logits, q_low, q_high);
   return where(cresset::max(high.ge(1.0), low.le(0.0)), kInfinity, inside);
 }

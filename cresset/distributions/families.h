@@ -42,8 +42,7 @@ class CRESSET_API StudentT : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit StudentT(const TensorOrNumber& df, const TensorOrNumber& loc = 0.0, const TensorOrNumber& scale = 1.0,
-                    Validate validate_args = {});
+  explicit StudentT(const TensorOrNumber& df, const TensorOrNumber& loc = 0.0, const TensorOrNumber& scale = 1.0, Validate validate_args = {});
   Tensor df() const { return slot(0); }
   Tensor loc() const { return slot(1); }
   Tensor scale() const { return slot(2); }
@@ -74,8 +73,7 @@ class CRESSET_API GeneralizedPareto : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration,
-                    Validate validate_args = {});
+  GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration, Validate validate_args = {});
   Tensor loc() const { return slot(0); }
   Tensor scale() const { return slot(1); }
   Tensor concentration() const { return slot(2); }
@@ -158,8 +156,8 @@ class CRESSET_API ContinuousBernoulli : public ExponentialFamily {
  public:
   static const Kind kKind;
   using ExponentialFamily::ExponentialFamily;
-  explicit ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {},
-                               std::pair<double, double> lims = {0.499, 0.501}, Validate validate_args = {});
+  explicit ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {}, std::pair<double, double> lims = {0.499, 0.501},
+                               Validate validate_args = {});
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
   Shape param_shape() const { return probs().sizes().vec(); }
@@ -170,8 +168,7 @@ class CRESSET_API Binomial : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {},
-                    Validate validate_args = {});
+  explicit Binomial(const TensorOrNumber& total_count, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {}, Validate validate_args = {});
   Tensor total_count() const { return slot(2); }
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
@@ -259,8 +256,8 @@ class CRESSET_API MultivariateNormal : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit MultivariateNormal(const Tensor& loc, const Tensor& covariance_matrix = {}, const Tensor& precision_matrix = {},
-                              const Tensor& scale_tril = {}, Validate validate_args = {});
+  explicit MultivariateNormal(const Tensor& loc, const Tensor& covariance_matrix = {}, const Tensor& precision_matrix = {}, const Tensor& scale_tril = {},
+                              Validate validate_args = {});
   Tensor loc() const { return slot(0); }
   Tensor covariance_matrix() const { return slot(1); }
   Tensor precision_matrix() const { return slot(2); }
@@ -287,8 +284,8 @@ class CRESSET_API Wishart : public ExponentialFamily {
  public:
   static const Kind kKind;
   using ExponentialFamily::ExponentialFamily;
-  explicit Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix = {}, const Tensor& precision_matrix = {},
-                   const Tensor& scale_tril = {}, Validate validate_args = {});
+  explicit Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix = {}, const Tensor& precision_matrix = {}, const Tensor& scale_tril = {},
+                   Validate validate_args = {});
   Tensor df() const { return slot(0); }
   Tensor covariance_matrix() const { return slot(1); }
   Tensor precision_matrix() const { return slot(2); }
@@ -322,8 +319,7 @@ class CRESSET_API MixtureSameFamily : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution,
-                    Validate validate_args = {});
+  MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution, Validate validate_args = {});
   Categorical mixture_distribution() const;
   Distribution component_distribution() const { return impl().part(1); }
 };
@@ -334,8 +330,7 @@ class CRESSET_API TransformedDistribution : public Distribution {
   static const Kind kKind;
   using Distribution::Distribution;
   TransformedDistribution(const Distribution& base_distribution, const Transform& transform, Validate validate_args = {});
-  TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms,
-                          Validate validate_args = {});
+  TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms, Validate validate_args = {});
   Distribution base_dist() const { return impl().part(0); }
   std::vector<Transform> transforms() const;
 };
@@ -434,21 +429,19 @@ class CRESSET_API LogitRelaxedBernoulli : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit LogitRelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {},
-                                 Validate validate_args = {});
+  explicit LogitRelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {}, Validate validate_args = {});
   Tensor temperature() const { return slot(2); }
   Tensor probs() const { return slot(0); }
   Tensor logits() const { return slot(1); }
   Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// A distribution on (0, 1) that tends to Bernoulli(probs, logits) as `temperature` falls, and has gradients by its samples.
+// A distribution on (0, 1) that tends to Bernoulli(probs, logits) as `temperature` falls, and has gradients with respect to its samples.
 class CRESSET_API RelaxedBernoulli : public TransformedDistribution {
  public:
   static const Kind kKind;
   using TransformedDistribution::TransformedDistribution;
-  explicit RelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {},
-                            Validate validate_args = {});
+  explicit RelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs = {}, const TensorOrNumber& logits = {}, Validate validate_args = {});
   Tensor temperature() const { return impl().part(0).impl().slot(2); }
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }
@@ -459,21 +452,19 @@ class CRESSET_API ExpRelaxedCategorical : public Distribution {
  public:
   static const Kind kKind;
   using Distribution::Distribution;
-  explicit ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {},
-                                 Validate validate_args = {});
+  explicit ExpRelaxedCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {}, Validate validate_args = {});
   Tensor temperature() const { return slot(0); }
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }
   Shape param_shape() const { return probs().sizes().vec(); }
 };
 
-// A distribution on the simplex that tends to OneHotCategorical(probs, logits) as `temperature` falls, and has gradients by its samples.
+// A distribution on the simplex that tends to OneHotCategorical(probs, logits) as `temperature` falls, and has gradients with respect to its samples.
 class CRESSET_API RelaxedOneHotCategorical : public TransformedDistribution {
  public:
   static const Kind kKind;
   using TransformedDistribution::TransformedDistribution;
-  explicit RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {},
-                                    Validate validate_args = {});
+  explicit RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs = {}, const Tensor& logits = {}, Validate validate_args = {});
   Tensor temperature() const { return impl().part(0).impl().slot(0); }
   Tensor probs() const { return argument(0); }
   Tensor logits() const { return argument(1); }

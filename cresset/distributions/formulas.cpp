@@ -46,7 +46,9 @@ dispatch::Stack call_row(const dispatch::OpEntry& row, Lookup lookup, std::initi
 }
 
 Tensor call_row(Entry row, const DistributionImpl& self, std::initializer_list<dispatch::Value> given) {
-  return call_row(*row, [&](std::string_view name) { return self.named(name); }, given)[0].to_tensor();
+  return call_row(
+             *row, [&](std::string_view name) { return self.named(name); }, given)[0]
+      .to_tensor();
 }
 
 Tensor DistributionImpl::named(std::string_view name) const {
@@ -67,16 +69,12 @@ Tensor DistributionImpl::from_row(Method method, const char* name, std::initiali
 Tensor DistributionImpl::mean() const { return from_row(&Formulas::mean, "mean", {}); }
 Tensor DistributionImpl::mode() const { return from_row(&Formulas::mode, "mode", {}); }
 Tensor DistributionImpl::variance() const { return from_row(&Formulas::variance, "variance", {}); }
-Tensor DistributionImpl::stddev() const {
-  return formula_of(kind(), &Formulas::stddev) ? from_row(&Formulas::stddev, "stddev", {}) : variance().sqrt();
-}
+Tensor DistributionImpl::stddev() const { return formula_of(kind(), &Formulas::stddev) ? from_row(&Formulas::stddev, "stddev", {}) : variance().sqrt(); }
 Tensor DistributionImpl::sample(IntArrayRef sample_shape) const {
   if (!formula_of(kind(), &Formulas::sample)) return rsample(sample_shape);
   return from_row(&Formulas::sample, "sample", {extended(sample_shape)});
 }
-Tensor DistributionImpl::rsample(IntArrayRef sample_shape) const {
-  return from_row(&Formulas::rsample, "rsample", {extended(sample_shape)});
-}
+Tensor DistributionImpl::rsample(IntArrayRef sample_shape) const { return from_row(&Formulas::rsample, "rsample", {extended(sample_shape)}); }
 Tensor DistributionImpl::log_prob(const Tensor& value) const {
   if (formula_of(kind(), &Formulas::log_prob)) check(value);
   return from_row(&Formulas::log_prob, "log_prob", {value});

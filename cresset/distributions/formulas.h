@@ -1,5 +1,5 @@
 #pragma once
-// What the rows of ops/distributions/*.toml are written with, and how methods find them; not for users.
+// Vocabulary of the rows of ops/distributions/*.toml, and how methods find them; not for users.
 
 #include <cmath>
 

@@ -21,38 +21,52 @@ struct Rule {
 
 // The Bregman divergence of the log normalizer.
 Tensor family_family(const Distribution& p, const Distribution& q) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(&p.kind() == &q.kind(), "kl_divergence: no rule for the families ", p.kind().name, " and ",
-                                q.kind().name, ", expected two of one kind");
+  CRESSET_CHECK_NOT_IMPLEMENTED(&p.kind() == &q.kind(), "kl_divergence: no rule for the families ", p.kind().name, " and ", q.kind().name,
+                                ", expected two of one kind");
   const auto &own = static_cast<const ExponentialFamilyImpl&>(p.impl()), &other = static_cast<const ExponentialFamilyImpl&>(q.impl());
   std::vector<Tensor> mine, gradients;
   const Tensor normalizer = own.normalizer_with_gradients(mine, gradients);
   const std::vector<Tensor> theirs = other.natural_params();
   Tensor result = other.log_normalizer(theirs) - normalizer;
-  for (size_t i = 0; i < mine.size(); i++)
-    result = result - sum_rightmost((theirs[i] - mine[i]) * gradients[i], static_cast<int64_t>(q.event_shape().size()));
+  for (size_t i = 0; i < mine.size(); i++) result = result - sum_rightmost((theirs[i] - mine[i]) * gradients[i], static_cast<int64_t>(q.event_shape().size()));
   return result;
 }
 
 Tensor transformed_transformed(const Distribution& first, const Distribution& second) {
   const auto p = first.as<TransformedDistribution>(), q = second.as<TransformedDistribution>();
-  CRESSET_CHECK_NOT_IMPLEMENTED(p.transforms() == q.transforms() && p.event_shape() == q.event_shape(), "kl_divergence: ",
-                                p.kind().name, " and ", q.kind().name, " differ in their transforms or event shapes");
+  CRESSET_CHECK_NOT_IMPLEMENTED(p.transforms() == q.transforms() && p.event_shape() == q.event_shape(), "kl_divergence: ", p.kind().name, " and ",
+                                q.kind().name, " differ in their transforms or event shapes");
   return kl_divergence(p.base_dist(), q.base_dist());
 }
 
 Tensor independent_independent(const Distribution& first, const Distribution& second) {
   const auto p = first.as<Independent>(), q = second.as<Independent>();
   CRESSET_CHECK_NOT_IMPLEMENTED(p.reinterpreted_batch_ndims() == q.reinterpreted_batch_ndims(),
-                                "kl_divergence: Independent: expected one reinterpreted_batch_ndims, got ",
-                                p.reinterpreted_batch_ndims(), " and ", q.reinterpreted_batch_ndims());
+                                "kl_divergence: Independent: expected one reinterpreted_batch_ndims, got ", p.reinterpreted_batch_ndims(), " and ",
+                                q.reinterpreted_batch_ndims());
   return sum_rightmost(kl_divergence(p.base_dist(), q.base_dist()), p.reinterpreted_batch_ndims());
 }
 
 constexpr const Kind* kKinds[] = {
-    &Bernoulli::kKind,   &Beta::kKind,        &Binomial::kKind,  &Categorical::kKind, &Cauchy::kKind,
-    &Dirichlet::kKind,   &Exponential::kKind, &Gamma::kKind,     &Geometric::kKind,   &ContinuousBernoulli::kKind,
-    &Gumbel::kKind,      &HalfNormal::kKind,  &Laplace::kKind,   &Normal::kKind,      &LowRankMultivariateNormal::kKind,
-    &Pareto::kKind,      &Poisson::kKind,     &Uniform::kKind,   &MultivariateNormal::kKind,
+    &Bernoulli::kKind,
+    &Beta::kKind,
+    &Binomial::kKind,
+    &Categorical::kKind,
+    &Cauchy::kKind,
+    &Dirichlet::kKind,
+    &Exponential::kKind,
+    &Gamma::kKind,
+    &Geometric::kKind,
+    &ContinuousBernoulli::kKind,
+    &Gumbel::kKind,
+    &HalfNormal::kKind,
+    &Laplace::kKind,
+    &Normal::kKind,
+    &LowRankMultivariateNormal::kKind,
+    &Pareto::kKind,
+    &Poisson::kKind,
+    &Uniform::kKind,
+    &MultivariateNormal::kKind,
     &OneHotCategorical::kKind,
 };
 
@@ -132,8 +146,8 @@ Tensor kl_divergence(const Distribution& p, const Distribution& q) {
   }
   CRESSET_CHECK_NOT_IMPLEMENTED(left, "kl_divergence: no rule for ", p.kind().name, " and ", q.kind().name);
   if (left != right)
-    warn(std::string("kl_divergence: several rules fit ") + p.kind().name + " and " + q.kind().name + "; register_kl for " +
-         left->p->name + " and " + right->q->name + " decides");
+    warn(std::string("kl_divergence: several rules fit ") + p.kind().name + " and " + q.kind().name + "; register_kl for " + left->p->name + " and " +
+         right->q->name + " decides");
   return apply(*left, p, q);
 }
 

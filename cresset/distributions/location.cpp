@@ -67,9 +67,7 @@ Tensor log_modified_bessel(const Tensor& x, int order) {
 }  // namespace
 
 // The circular variance.
-Tensor _vonmises_variance(const Tensor& concentration) {
-  return 1 - (log_modified_bessel(concentration, 1) - log_modified_bessel(concentration, 0)).exp();
-}
+Tensor _vonmises_variance(const Tensor& concentration) { return 1 - (log_modified_bessel(concentration, 1) - log_modified_bessel(concentration, 0)).exp(); }
 
 // Rejection from a wrapped Cauchy distribution (Best and Fisher, "Efficient simulation of the von Mises distribution", 1979), in float64.
 Tensor _vonmises_sample(IntArrayRef shape, const Tensor& loc, const Tensor& concentration) {
@@ -119,8 +117,7 @@ Tensor _generalizedpareto_log_prob(const Tensor& value, const Tensor& loc, const
   return -scale.log() - where(tail.flat, z, (1 / tail.c + 1.0) * log1p(tail.c * z));
 }
 
-Tensor _generalizedpareto_log_survival_function(const Tensor& value, const Tensor& loc, const Tensor& scale,
-                                                const Tensor& concentration) {
+Tensor _generalizedpareto_log_survival_function(const Tensor& value, const Tensor& loc, const Tensor& scale, const Tensor& concentration) {
   const Tensor z = (value - loc) / scale;
   const Tail tail(concentration);
   return where(tail.flat, -z, -log1p(tail.c * z) / tail.c);
@@ -143,8 +140,7 @@ using NormalImpl = Plain<Normal, kLocScale, constraints::real, FamilyImpl>;
 using CauchyImpl = Plain<Cauchy, kLocScale, constraints::real>;
 using LaplaceImpl = Plain<Laplace, kLocScale, constraints::real>;
 
-constexpr Argument kStudentT[] = {
-    {"df", 0, constraints::positive}, {"loc", 1, constraints::real}, {"scale", 2, constraints::positive}};
+constexpr Argument kStudentT[] = {{"df", 0, constraints::positive}, {"loc", 1, constraints::real}, {"scale", 2, constraints::positive}};
 using StudentTImpl = Plain<StudentT, kStudentT, constraints::real>;
 
 constexpr Argument kVonMises[] = {{"loc", 0, constraints::real}, {"concentration", 1, constraints::positive}};
@@ -155,14 +151,11 @@ constexpr Argument kUniform[] = {{"low", 0, nullptr}, {"high", 1, nullptr}};
 struct UniformImpl final : Plain<Uniform, kUniform, nullptr> {
   using Plain::Plain;
   DistributionImpl* copy() const override { return new UniformImpl(*this); }
-  Constraint constraint_of(const Argument& a) const override {
-    return a.slot == 0 ? constraints::less_than(kept(1)) : constraints::greater_than(kept(0));
-  }
+  Constraint constraint_of(const Argument& a) const override { return a.slot == 0 ? constraints::less_than(kept(1)) : constraints::greater_than(kept(0)); }
   Constraint support() const override { return constraints::interval(kept(0), kept(1)); }
 };
 
-constexpr Argument kGeneralizedPareto[] = {
-    {"loc", 0, constraints::real}, {"scale", 1, constraints::positive}, {"concentration", 2, constraints::real}};
+constexpr Argument kGeneralizedPareto[] = {{"loc", 0, constraints::real}, {"scale", 1, constraints::positive}, {"concentration", 2, constraints::real}};
 
 struct GeneralizedParetoImpl final : Plain<GeneralizedPareto, kGeneralizedPareto, nullptr> {
   using Plain::Plain;
@@ -183,20 +176,15 @@ const Kind VonMises::kKind{"VonMises", &Distribution::kKind, false, false, &vonm
 const Kind Uniform::kKind{"Uniform", &Distribution::kKind, true, false, &uniform_formulas};
 const Kind GeneralizedPareto::kKind{"GeneralizedPareto", &Distribution::kKind, true, false, &generalizedpareto_formulas};
 
-Normal::Normal(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args)
-    : ExponentialFamily(new NormalImpl{loc, scale}, validate_args) {}
-Cauchy::Cauchy(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args)
-    : Distribution(new CauchyImpl{loc, scale}, validate_args) {}
-Laplace::Laplace(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args)
-    : Distribution(new LaplaceImpl{loc, scale}, validate_args) {}
+Normal::Normal(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args) : ExponentialFamily(new NormalImpl{loc, scale}, validate_args) {}
+Cauchy::Cauchy(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args) : Distribution(new CauchyImpl{loc, scale}, validate_args) {}
+Laplace::Laplace(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args) : Distribution(new LaplaceImpl{loc, scale}, validate_args) {}
 StudentT::StudentT(const TensorOrNumber& df, const TensorOrNumber& loc, const TensorOrNumber& scale, Validate validate_args)
     : Distribution(new StudentTImpl{df, loc, scale}, validate_args) {}
 VonMises::VonMises(const TensorOrNumber& loc, const TensorOrNumber& concentration, Validate validate_args)
     : Distribution(new VonMisesImpl{loc, concentration}, validate_args) {}
-Uniform::Uniform(const TensorOrNumber& low, const TensorOrNumber& high, Validate validate_args)
-    : Distribution(new UniformImpl{low, high}, validate_args) {}
-GeneralizedPareto::GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration,
-                                     Validate validate_args)
+Uniform::Uniform(const TensorOrNumber& low, const TensorOrNumber& high, Validate validate_args) : Distribution(new UniformImpl{low, high}, validate_args) {}
+GeneralizedPareto::GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration, Validate validate_args)
     : Distribution(new GeneralizedParetoImpl{loc, scale, concentration}, validate_args) {}
 Tensor GeneralizedPareto::log_survival_function(const Tensor& value) const {
   impl().check(value);

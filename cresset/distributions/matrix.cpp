@@ -55,8 +55,7 @@ Tensor _lowrankmultivariatenormal_rsample(IntArrayRef shape, const Tensor& loc, 
   return loc + batch_mv(W, for_factor) + D.sqrt() * for_diag;
 }
 
-Tensor _lowrankmultivariatenormal_log_prob(const Tensor& value, const Tensor& loc, const Tensor& W, const Tensor& D,
-                                           const Tensor& core) {
+Tensor _lowrankmultivariatenormal_log_prob(const Tensor& value, const Tensor& loc, const Tensor& W, const Tensor& D, const Tensor& core) {
   const Tensor distance = lowrank_mahalanobis(W, D, value - loc, core);
   const Tensor log_det = lowrank_logdet(D, core);
   return -0.5 * (static_cast<double>(loc.size(-1)) * std::log(2 * kPi) + log_det + distance);
@@ -168,9 +167,7 @@ namespace cresset::distributions {
 
 namespace {
 
-Tensor factor_of(const Tensor& given, int slot) {
-  return slot == 3 ? given : slot == 1 ? linalg_cholesky(given) : _factor_of_precision(given);
-}
+Tensor factor_of(const Tensor& given, int slot) { return slot == 3 ? given : slot == 1 ? linalg_cholesky(given) : _factor_of_precision(given); }
 
 // Slots 1, 2 and 3 are a covariance, its inverse and its Cholesky factor, one given; slot 4 is the factor before it was broadcast.
 constexpr int kFactor = 4;
@@ -178,8 +175,7 @@ constexpr int8_t kCovariance[] = {1, 2, 2, 2, DistributionImpl::kKeep};
 constexpr const char* kOneOf = ": expected exactly one of covariance_matrix, precision_matrix and scale_tril, got ";
 constexpr const char* kSlotNames[] = {"loc", "covariance_matrix", "precision_matrix", "scale_tril"};
 
-template <class Base>
-struct CovarianceImpl : Base {
+template <class Base> struct CovarianceImpl : Base {
   // The one that is given, and its slot; 0 where none is, -1 where several are.
   static std::pair<Tensor, int> given_one(const Tensor& covariance, const Tensor& precision, const Tensor& tril) {
     const Tensor* all[] = {&covariance, &precision, &tril};
@@ -198,9 +194,7 @@ struct CovarianceImpl : Base {
   }
   void finish() override { this->slots_[kFactor] = factor_of(this->slots_[kFactor], place_); }
   const Tensor& factor() const { return this->kept(kFactor); }
-  Tensor named(std::string_view name) const override {
-    return name == "unbroadcasted_scale_tril" ? factor() : Base::named(name);
-  }
+  Tensor named(std::string_view name) const override { return name == "unbroadcasted_scale_tril" ? factor() : Base::named(name); }
   ArrayRef<int8_t> slot_dims() const override { return kCovariance; }
   Tensor lazy(int slot) const override {
     const int64_t n = factor().size(-1);
@@ -222,8 +216,7 @@ struct MultivariateNormalImpl final : ImplOf<MultivariateNormalImpl, Multivariat
     CRESSET_CHECK_VALUE(loc.dim() >= 1, "MultivariateNormal: expected loc with at least one dimension, got a number");
     const auto [given, place] = given_one(covariance, precision, tril);
     CRESSET_CHECK_VALUE(place > 0, "MultivariateNormal", kOneOf, place ? "several" : "none");
-    CRESSET_CHECK_VALUE(given.dim() >= 2, "MultivariateNormal: expected ", kSlotNames[place], " with at least two dimensions, got ",
-                        given.dim());
+    CRESSET_CHECK_VALUE(given.dim() >= 2, "MultivariateNormal: expected ", kSlotNames[place], " with at least two dimensions, got ", given.dim());
     batch_shape_ = broadcast_shapes({but_last(given.sizes(), 2), but_last(loc.sizes(), 1)});
     slots_.resize(5);
     slots_[static_cast<size_t>(place)] = given.expand(join(batch_shape_, {-1, -1}));
@@ -247,8 +240,8 @@ struct LowRankImpl final : ImplOf<LowRankImpl, LowRankMultivariateNormal> {
   LowRankImpl(const Tensor& loc, const Tensor& factor, const Tensor& diag) {
     const bool vectors = loc.dim() >= 1 && diag.dim() >= 1 && factor.dim() >= 2;
     CRESSET_CHECK_VALUE(vectors && factor.size(-2) == loc.size(-1) && diag.size(-1) == loc.size(-1),
-                        "LowRankMultivariateNormal: expected loc and cov_diag of one length n and a cov_factor of n rows, got shapes ",
-                        size_text(loc.sizes()), ", ", size_text(diag.sizes()), " and ", size_text(factor.sizes()));
+                        "LowRankMultivariateNormal: expected loc and cov_diag of one length n and a cov_factor of n rows, got shapes ", size_text(loc.sizes()),
+                        ", ", size_text(diag.sizes()), " and ", size_text(factor.sizes()));
     try {
       batch_shape_ = broadcast_shapes({but_last(loc.sizes(), 1), but_last(factor.sizes(), 2), but_last(diag.sizes(), 1)});
     } catch (const Error&) {
@@ -256,12 +249,7 @@ struct LowRankImpl final : ImplOf<LowRankImpl, LowRankMultivariateNormal> {
                        size_text(factor.sizes()) + ", cov_diag " + size_text(diag.sizes()));
     }
     event_shape_ = {loc.size(-1)};
-    slots_ = {loc.expand(extended({})),
-              factor.expand(join(batch_shape_, last(factor.sizes(), 2))),
-              diag.expand(extended({})),
-              factor,
-              diag,
-              Tensor()};
+    slots_ = {loc.expand(extended({})), factor.expand(join(batch_shape_, last(factor.sizes(), 2))), diag.expand(extended({})), factor, diag, Tensor()};
   }
   void finish() override { slots_[5] = _lowrankmultivariatenormal_core(kept(3), kept(4)); }
   Tensor named(std::string_view name) const override {
@@ -303,9 +291,7 @@ struct WishartImpl final : ImplOf<WishartImpl, Wishart, CovarianceImpl<FamilyImp
   int64_t p() const { return event_shape_.back(); }
   ArrayRef<int8_t> slot_dims() const override { return kWishartDims; }
   ArrayRef<Argument> arguments() const override { return kWishart; }
-  Constraint constraint_of(const Argument& a) const override {
-    return a.slot == 0 ? constraints::greater_than(p() - 1) : a.constraint();
-  }
+  Constraint constraint_of(const Argument& a) const override { return a.slot == 0 ? constraints::greater_than(p() - 1) : a.constraint(); }
   Constraint support() const override { return constraints::positive_definite(); }
   // Of each draw: whether a matrix of its batch is singular.
   Tensor is_singular(const Tensor& sample, int64_t sample_dims) const {
@@ -349,16 +335,14 @@ const LowRankImpl& lowrank(const Distribution& distribution) { return static_cas
 }  // namespace
 
 const Kind MultivariateNormal::kKind{"MultivariateNormal", &Distribution::kKind, true, false, &multivariatenormal_formulas};
-const Kind LowRankMultivariateNormal::kKind{"LowRankMultivariateNormal", &Distribution::kKind, true, false,
-                                            &lowrankmultivariatenormal_formulas};
+const Kind LowRankMultivariateNormal::kKind{"LowRankMultivariateNormal", &Distribution::kKind, true, false, &lowrankmultivariatenormal_formulas};
 const Kind Wishart::kKind{"Wishart", &ExponentialFamily::kKind, true, false, &wishart_formulas};
 const Kind LKJCholesky::kKind{"LKJCholesky", &Distribution::kKind, false, false, &lkjcholesky_formulas};
 
-MultivariateNormal::MultivariateNormal(const Tensor& loc, const Tensor& covariance_matrix, const Tensor& precision_matrix,
-                                       const Tensor& scale_tril, Validate validate_args)
+MultivariateNormal::MultivariateNormal(const Tensor& loc, const Tensor& covariance_matrix, const Tensor& precision_matrix, const Tensor& scale_tril,
+                                       Validate validate_args)
     : Distribution(new MultivariateNormalImpl(loc, covariance_matrix, precision_matrix, scale_tril), validate_args) {}
-LowRankMultivariateNormal::LowRankMultivariateNormal(const Tensor& loc, const Tensor& cov_factor, const Tensor& cov_diag,
-                                                     Validate validate_args)
+LowRankMultivariateNormal::LowRankMultivariateNormal(const Tensor& loc, const Tensor& cov_factor, const Tensor& cov_diag, Validate validate_args)
     : Distribution(new LowRankImpl(loc, cov_factor, cov_diag), validate_args) {}
 Tensor LowRankMultivariateNormal::covariance_matrix() const {
   const LowRankImpl& d = lowrank(*this);
@@ -372,8 +356,7 @@ Tensor LowRankMultivariateNormal::scale_tril() const {
   const LowRankImpl& d = lowrank(*this);
   return d.square(_lowrankmultivariatenormal_to_scale_tril(d.kept(3), d.kept(4)));
 }
-Wishart::Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix, const Tensor& precision_matrix,
-                 const Tensor& scale_tril, Validate validate_args)
+Wishart::Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix, const Tensor& precision_matrix, const Tensor& scale_tril, Validate validate_args)
     : ExponentialFamily(new WishartImpl(df, covariance_matrix, precision_matrix, scale_tril), validate_args) {}
 Tensor Wishart::rsample(IntArrayRef sample_shape, std::optional<int64_t> max_try_correction) const {
   return static_cast<const WishartImpl&>(impl()).rsample(sample_shape, max_try_correction.value_or(10));

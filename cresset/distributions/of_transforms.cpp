@@ -20,9 +20,7 @@ namespace cresset::ops::composite {
 
 using namespace distributions;
 
-Tensor _inversegamma_variance(const Tensor& c, const Tensor& rate) {
-  return where(c > 2, rate.square() / ((c - 1).square() * (c - 2)), kInfinity);
-}
+Tensor _inversegamma_variance(const Tensor& c, const Tensor& rate) { return where(c > 2, rate.square() / ((c - 1).square() * (c - 2)), kInfinity); }
 
 Tensor _inversegamma_entropy(const Tensor& c, const Tensor& rate) {
   const Tensor start = c + rate.log(), norm = start + c.lgamma(), more = 1 + c;
@@ -35,9 +33,7 @@ Tensor _kumaraswamy_mode(const Tensor& a, const Tensor& b) {
   return log_mode.exp().masked_fill((a < 1) | (b < 1), kNan);
 }
 
-Tensor _kumaraswamy_variance(const Tensor& a, const Tensor& b) {
-  return kumaraswamy_moment(a, b, 2) - kumaraswamy_moment(a, b, 1).pow(2);
-}
+Tensor _kumaraswamy_variance(const Tensor& a, const Tensor& b) { return kumaraswamy_moment(a, b, 2) - kumaraswamy_moment(a, b, 1).pow(2); }
 
 Tensor _kumaraswamy_entropy(const Tensor& a, const Tensor& b) {
   const Tensor harmonic = digamma(b + 1) + kEuler;
@@ -54,9 +50,7 @@ Tensor _pareto_variance(const Tensor& scale, const Tensor& alpha) {
   return scale.pow(2) * a / ((a - 1).pow(2) * (a - 2));
 }
 
-Tensor _weibull_variance(const Tensor& scale, const Tensor& r) {
-  return scale.pow(2) * (exp(lgamma(1 + 2 * r)) - exp(2 * lgamma(1 + r)));
-}
+Tensor _weibull_variance(const Tensor& scale, const Tensor& r) { return scale.pow(2) * (exp(lgamma(1 + 2 * r)) - exp(2 * lgamma(1 + r))); }
 
 Tensor _logitrelaxedbernoulli_rsample(IntArrayRef shape, const Tensor& given, const Tensor& temperature) {
   const Tensor probs = clamp_probs(given.expand(shape));
@@ -89,16 +83,14 @@ struct OfBase : TransformedImpl {
 
 // With slots of its own, of one number for each place of the batch.
 struct WithSlots : TransformedImpl {
-  WithSlots(const std::vector<Tensor>& slots, Distribution base, std::vector<Transform> steps)
-      : TransformedImpl(std::move(base), std::move(steps)) {
+  WithSlots(const std::vector<Tensor>& slots, Distribution base, std::vector<Transform> steps) : TransformedImpl(std::move(base), std::move(steps)) {
     slots_ = slots;
   }
   ArrayRef<int8_t> slot_dims() const override { return {kScalars, slots_.size()}; }
 };
 
 struct LogNormalImpl final : ImplOf<LogNormalImpl, LogNormal, OfBase> {
-  LogNormalImpl(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate v)
-      : ImplOf(Normal(loc, scale, v), std::vector<Transform>{ExpTransform()}) {}
+  LogNormalImpl(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate v) : ImplOf(Normal(loc, scale, v), std::vector<Transform>{ExpTransform()}) {}
   ArrayRef<Argument> arguments() const override { return kBaseLocScale; }
   Constraint support() const override { return constraints::positive(); }
 };
@@ -119,15 +111,15 @@ struct HalfCauchyImpl final : ImplOf<HalfCauchyImpl, HalfCauchy, HalfImpl> {
   using ImplOf::ImplOf;
 };
 
-Distribution at_least_one_place(const Normal& distribution) { return distribution.batch_shape().empty() ? distribution.expand({1}) : Distribution(distribution); }
+Distribution at_least_one_place(const Normal& distribution) {
+  return distribution.batch_shape().empty() ? distribution.expand({1}) : Distribution(distribution);
+}
 
 struct LogisticNormalImpl final : ImplOf<LogisticNormalImpl, LogisticNormal, OfBase> {
   LogisticNormalImpl(const TensorOrNumber& loc, const TensorOrNumber& scale, Validate v)
       : ImplOf(at_least_one_place(Normal(loc, scale, v)), std::vector<Transform>{StickBreakingTransform()}) {}
   ArrayRef<Argument> arguments() const override { return kBaseLocScale; }
-  Tensor derived(const Argument& a) const override {
-    return (base().is<Independent>() ? base().impl().part(0) : base()).impl().slot(-1 - a.slot);
-  }
+  Tensor derived(const Argument& a) const override { return (base().is<Independent>() ? base().impl().part(0) : base()).impl().slot(-1 - a.slot); }
   Constraint support() const override { return constraints::simplex(); }
 };
 
@@ -147,8 +139,7 @@ struct GumbelImpl final : ImplOf<GumbelImpl, Gumbel, WithSlots> {
 constexpr Argument kInverseGamma[] = {{"concentration", -1, constraints::positive}, {"rate", -2, constraints::positive}};
 
 struct InverseGammaImpl final : ImplOf<InverseGammaImpl, InverseGamma, OfBase> {
-  explicit InverseGammaImpl(const Gamma& gamma)
-      : ImplOf(gamma, std::vector<Transform>{PowerTransform(-ones({}, gamma.rate().options()))}) {}
+  explicit InverseGammaImpl(const Gamma& gamma) : ImplOf(gamma, std::vector<Transform>{PowerTransform(-ones({}, gamma.rate().options()))}) {}
   ArrayRef<Argument> arguments() const override { return kInverseGamma; }
   Constraint support() const override { return constraints::positive(); }
 };
@@ -159,8 +150,7 @@ struct KumaraswamyImpl final : ImplOf<KumaraswamyImpl, Kumaraswamy, WithSlots> {
   static std::vector<Transform> steps(const std::vector<Tensor>& p) {
     return {PowerTransform(p[1].reciprocal()), AffineTransform(1.0, -1.0), PowerTransform(p[0].reciprocal())};
   }
-  KumaraswamyImpl(const std::vector<Tensor>& p, Validate v)
-      : ImplOf(p, Uniform(full_like(p[1], 0), full_like(p[1], 1), v), steps(p)) {}
+  KumaraswamyImpl(const std::vector<Tensor>& p, Validate v) : ImplOf(p, Uniform(full_like(p[1], 0), full_like(p[1], 1), v), steps(p)) {}
   void remake_transforms() override { transforms = steps(slots_); }
   ArrayRef<Argument> arguments() const override { return kKumaraswamy; }
   Constraint support() const override { return constraints::unit_interval(); }
@@ -184,9 +174,7 @@ struct WeibullImpl final : ImplOf<WeibullImpl, Weibull, WithSlots> {
   void remake_transforms() override { transforms = steps(slots_); }
   ArrayRef<Argument> arguments() const override { return kWeibull; }
   Constraint support() const override { return constraints::positive(); }
-  Tensor named(std::string_view name) const override {
-    return name == "concentration_reciprocal" ? kept(2) : WithSlots::named(name);
-  }
+  Tensor named(std::string_view name) const override { return name == "concentration_reciprocal" ? kept(2) : WithSlots::named(name); }
 };
 
 constexpr Argument kProbsLogits[] = {{"probs", 0, constraints::unit_interval}, {"logits", 1, constraints::real}};
@@ -194,9 +182,7 @@ constexpr Argument kBaseProbsLogits[] = {{"probs", -1, constraints::unit_interva
 constexpr int8_t kRelaxedDims[] = {0, 0, DistributionImpl::kKeep};
 
 struct LogitRelaxedImpl final : ImplOf<LogitRelaxedImpl, LogitRelaxedBernoulli, BinaryImpl<DistributionImpl>> {
-  LogitRelaxedImpl(const Tensor& t, const TensorOrNumber& probs, const TensorOrNumber& logits) : ImplOf(probs, logits) {
-    slots_.push_back(t);
-  }
+  LogitRelaxedImpl(const Tensor& t, const TensorOrNumber& probs, const TensorOrNumber& logits) : ImplOf(probs, logits) { slots_.push_back(t); }
   ArrayRef<int8_t> slot_dims() const override { return kRelaxedDims; }
   ArrayRef<Argument> arguments() const override { return kProbsLogits; }
   Constraint support() const override { return constraints::real(); }
@@ -226,7 +212,8 @@ std::vector<Tensor> with_reciprocal(std::vector<Tensor> p) {
 
 }  // namespace
 
-#define CRESSET_KIND(Class, formulas) const Kind Class::kKind{#Class, &TransformedDistribution::kKind, true, false, formulas}
+#define CRESSET_KIND(Class, formulas) \
+  const Kind Class::kKind { #Class, &TransformedDistribution::kKind, true, false, formulas }
 CRESSET_KIND(LogNormal, &lognormal_formulas);
 CRESSET_KIND(HalfNormal, &halfnormal_formulas);
 CRESSET_KIND(HalfCauchy, &halfcauchy_formulas);
@@ -258,17 +245,12 @@ Kumaraswamy::Kumaraswamy(const TensorOrNumber& concentration1, const TensorOrNum
 Pareto::Pareto(const TensorOrNumber& scale, const TensorOrNumber& alpha, Validate validate_args)
     : TransformedDistribution(new ParetoImpl(broadcast_all({scale, alpha}), validate_args), validate_args) {}
 Weibull::Weibull(const TensorOrNumber& scale, const TensorOrNumber& concentration, Validate validate_args)
-    : TransformedDistribution(new WeibullImpl(with_reciprocal(broadcast_all({scale, concentration})), validate_args),
-                              validate_args) {}
-LogitRelaxedBernoulli::LogitRelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits,
-                                             Validate validate_args)
+    : TransformedDistribution(new WeibullImpl(with_reciprocal(broadcast_all({scale, concentration})), validate_args), validate_args) {}
+LogitRelaxedBernoulli::LogitRelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : Distribution(new LogitRelaxedImpl(temperature, probs, logits), validate_args) {}
-RelaxedBernoulli::RelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits,
-                                   Validate validate_args)
+RelaxedBernoulli::RelaxedBernoulli(const Tensor& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits, Validate validate_args)
     : TransformedDistribution(new RelaxedBernoulliImpl(LogitRelaxedBernoulli(temperature, probs, logits)), validate_args) {}
-RelaxedOneHotCategorical::RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits,
-                                                   Validate validate_args)
-    : TransformedDistribution(new RelaxedOneHotImpl(ExpRelaxedCategorical(temperature, probs, logits, validate_args)),
-                              validate_args) {}
+RelaxedOneHotCategorical::RelaxedOneHotCategorical(const Tensor& temperature, const Tensor& probs, const Tensor& logits, Validate validate_args)
+    : TransformedDistribution(new RelaxedOneHotImpl(ExpRelaxedCategorical(temperature, probs, logits, validate_args)), validate_args) {}
 
 }  // namespace cresset::distributions

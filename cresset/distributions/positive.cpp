@@ -87,9 +87,7 @@ Tensor _dirichlet_variance(const Tensor& concentration) {
   return c * (total - c) / (total.pow(2) * (total + 1));
 }
 
-Tensor _dirichlet_rsample(IntArrayRef shape, const Tensor& concentration) {
-  return SampleDirichlet::apply(concentration.expand(shape));
-}
+Tensor _dirichlet_rsample(IntArrayRef shape, const Tensor& concentration) { return SampleDirichlet::apply(concentration.expand(shape)); }
 
 Tensor _dirichlet_log_prob(const Tensor& value, const Tensor& concentration) {
   const Tensor& c = concentration;
@@ -127,9 +125,7 @@ struct Chi2Impl final : ImplOf<Chi2Impl, Chi2, GammaImpl> {
   using ImplOf::ImplOf;
   ArrayRef<Argument> arguments() const override { return kDf; }
   Tensor derived(const Argument&) const override { return kept(0) * 2; }
-  Tensor named(std::string_view name) const override {
-    return name == "concentration" ? kept(0) : name == "rate" ? kept(1) : GammaImpl::named(name);
-  }
+  Tensor named(std::string_view name) const override { return name == "concentration" ? kept(0) : name == "rate" ? kept(1) : GammaImpl::named(name); }
 };
 
 TensorOrNumber half(const TensorOrNumber& v) {
@@ -180,15 +176,13 @@ const Kind FisherSnedecor::kKind{"FisherSnedecor", &Distribution::kKind, true, f
 const Kind Dirichlet::kKind{"Dirichlet", &ExponentialFamily::kKind, true, false, &dirichlet_formulas};
 const Kind Beta::kKind{"Beta", &ExponentialFamily::kKind, true, false, &beta_formulas};
 
-Exponential::Exponential(const TensorOrNumber& rate, Validate validate_args)
-    : ExponentialFamily(new ExponentialImpl{rate}, validate_args) {}
+Exponential::Exponential(const TensorOrNumber& rate, Validate validate_args) : ExponentialFamily(new ExponentialImpl{rate}, validate_args) {}
 Gamma::Gamma(const TensorOrNumber& concentration, const TensorOrNumber& rate, Validate validate_args)
     : ExponentialFamily(new GammaImpl{concentration, rate}, validate_args) {}
 Chi2::Chi2(const TensorOrNumber& df, Validate validate_args) : Gamma(new Chi2Impl{half(df), 0.5}, validate_args) {}
 FisherSnedecor::FisherSnedecor(const TensorOrNumber& df1, const TensorOrNumber& df2, Validate validate_args)
     : Distribution(new FisherSnedecorImpl{df1, df2}, validate_args) {}
-Dirichlet::Dirichlet(const Tensor& concentration, Validate validate_args)
-    : ExponentialFamily(new DirichletImpl(concentration), validate_args) {}
+Dirichlet::Dirichlet(const Tensor& concentration, Validate validate_args) : ExponentialFamily(new DirichletImpl(concentration), validate_args) {}
 Beta::Beta(const TensorOrNumber& concentration1, const TensorOrNumber& concentration0, Validate validate_args)
     : ExponentialFamily(new BetaImpl(concentration1, concentration0, validate_args), validate_args) {}
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the distributions share; not for users.
+// Shared by the distributions; not for users.
 
 #include "cresset/distributions/distribution.h"
 
@@ -12,12 +12,8 @@ Finfo finfo(ScalarType t);
 
 Shape join(IntArrayRef a, IntArrayRef b);
 // The last `count` entries, and all before them; as Python slices, no more than there are.
-inline IntArrayRef last(IntArrayRef shape, size_t count) {
-  return count < shape.size() ? shape.slice(shape.size() - count) : shape;
-}
-inline IntArrayRef but_last(IntArrayRef shape, size_t count) {
-  return shape.slice(0, count < shape.size() ? shape.size() - count : 0);
-}
+inline IntArrayRef last(IntArrayRef shape, size_t count) { return count < shape.size() ? shape.slice(shape.size() - count) : shape; }
+inline IntArrayRef but_last(IntArrayRef shape, size_t count) { return shape.slice(0, count < shape.size() ? shape.size() - count : 0); }
 Shape broadcast_shapes(std::initializer_list<IntArrayRef> shapes);
 // Whether both broadcast against each other, from the back, as far as both go.
 bool fit(IntArrayRef a, IntArrayRef b);

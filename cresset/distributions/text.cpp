@@ -22,8 +22,7 @@ std::string float_text(double v) {
   char text[40];
   const double size = std::fabs(v);
   const bool exponent = size != 0 && (size < 1e-4 || size >= 1e16);
-  const auto end =
-      std::to_chars(text, text + sizeof text, v, exponent ? std::chars_format::scientific : std::chars_format::fixed).ptr;
+  const auto end = std::to_chars(text, text + sizeof text, v, exponent ? std::chars_format::scientific : std::chars_format::fixed).ptr;
   std::string s(text, end);
   if (!exponent && s.find('.') == std::string::npos) s += ".0";
   return s;
@@ -80,8 +79,7 @@ struct Printer {
     return s + "]";
   }
   // Calls f with each number that is shown.
-  template <class F>
-  void each(IntArrayRef shape, IntArrayRef strides, int64_t offset, const F& f) const {
+  template <class F> void each(IntArrayRef shape, IntArrayRef strides, int64_t offset, const F& f) const {
     if (shape.empty()) return f(values[offset]);
     for (int64_t i = 0; i < shape[0]; i++) {
       if (cut(shape[0]) && i == kEdge) i = shape[0] - kEdge;
@@ -131,12 +129,9 @@ std::string tensor_text(const Tensor& tensor) {
   const ScalarType t = tensor.scalar_type();
   if (t != get_default_dtype() && (tensor.numel() == 0 || tensor.lacks_data() || (t != ScalarType::Long && t != ScalarType::Bool)))
     suffixes.push_back(std::string("dtype=torch.") + dtype_name(t));
-  if (tensor.grad_fn().defined())
-    suffixes.push_back("grad_fn=<" + tensor.grad_fn()->name() + ">");
-  else if (tensor.requires_grad())
-    suffixes.push_back("requires_grad=True");
-  size_t length =
-      s.size() - (s.rfind('\n') == std::string::npos ? 0 : s.rfind('\n')) + (s.rfind('\n') == std::string::npos ? 1 : 0);
+  if (tensor.grad_fn().defined()) suffixes.push_back("grad_fn=<" + tensor.grad_fn()->name() + ">");
+  else if (tensor.requires_grad()) suffixes.push_back("requires_grad=True");
+  size_t length = s.size() - (s.rfind('\n') == std::string::npos ? 0 : s.rfind('\n')) + (s.rfind('\n') == std::string::npos ? 1 : 0);
   for (const std::string& suffix : suffixes) {
     const bool own_line = length + suffix.size() + 2 > kLine;
     s += (own_line ? ",\n       " : ", ") + suffix;

@@ -1,13 +1,12 @@
 #pragma once
-// What the transforms share; not for users.
+// Shared by the transforms; not for users.
 
 #include "cresset/distributions/support.h"
 #include "cresset/distributions/transforms.h"
 
 namespace cresset::distributions {
 
-template <class Self>
-struct TransformOf : TransformImpl {
+template <class Self> struct TransformOf : TransformImpl {
   TransformImpl* copy(int64_t) const override { return new Self(static_cast<const Self&>(*this)); }
 };
 
@@ -23,8 +22,7 @@ struct PlainSpec {
   Tensor (*log_abs_det_jacobian)(const Tensor& x, const Tensor& y);  // of bijective ones
 };
 
-template <const PlainSpec& spec>
-struct PlainTransform : TransformOf<PlainTransform<spec>> {
+template <const PlainSpec& spec> struct PlainTransform : TransformOf<PlainTransform<spec>> {
   const char* name() const override { return spec.name; }
   Constraint domain() const override { return spec.domain(); }
   Constraint codomain() const override { return spec.codomain(); }
@@ -39,10 +37,7 @@ struct PlainTransform : TransformOf<PlainTransform<spec>> {
 };
 
 // One row of x as a function of both sides.
-template <Tensor (*row)(const Tensor&)>
-Tensor of_x(const Tensor& x, const Tensor&) {
-  return row(x);
-}
+template <Tensor (*row)(const Tensor&)> Tensor of_x(const Tensor& x, const Tensor&) { return row(x); }
 
 // The parts of a composition; null for other transforms.
 const std::vector<Transform>* parts_of_composition(const TransformImpl& impl);

@@ -9,8 +9,7 @@ namespace cresset::distributions {
 TransformedImpl::TransformedImpl(Distribution base, std::vector<Transform> given) : transforms(std::move(given)) {
   const ComposeTransform transform(transforms);
   const Shape shape = join(base.batch_shape(), base.event_shape());
-  const int64_t base_dim = static_cast<int64_t>(base.event_shape().size()), in = transform.domain().event_dim(),
-                out = transform.codomain().event_dim();
+  const int64_t base_dim = static_cast<int64_t>(base.event_shape().size()), in = transform.domain().event_dim(), out = transform.codomain().event_dim();
   CRESSET_CHECK_VALUE(static_cast<int64_t>(shape.size()) >= in, "TransformedDistribution: the transforms take events of ", in,
                       " dimensions, got a base of shape ", size_text(shape));
   const Shape forward = transform.forward_shape(shape), wide = transform.inverse_shape(forward);
@@ -18,8 +17,7 @@ TransformedImpl::TransformedImpl(Distribution base, std::vector<Transform> given
   if (in > base_dim) base = Independent(base, in - base_dim);
   parts_ = {base};
   const size_t event_dim = static_cast<size_t>(out + std::max<int64_t>(base_dim - in, 0));
-  CRESSET_CHECK(forward.size() >= event_dim, "TransformedDistribution: forward_shape gives ", forward.size(), " dimensions, expected ",
-                event_dim, " or more");
+  CRESSET_CHECK(forward.size() >= event_dim, "TransformedDistribution: forward_shape gives ", forward.size(), " dimensions, expected ", event_dim, " or more");
   batch_shape_ = but_last(forward, event_dim).vec();
   event_shape_ = last(forward, event_dim).vec();
 }
@@ -71,12 +69,9 @@ Tensor TransformedImpl::monotonize(const Tensor& value) const {
   Tensor signs;
   for (const Transform& t : transforms) {
     const TensorOrNumber s = t.sign();
-    if (s.is_number() && !signs.defined())
-      sign *= s.number().as<double>();
-    else if (!signs.defined())
-      signs = sign * s.tensor();
-    else
-      signs = s.is_number() ? signs * s.number() : signs * s.tensor();
+    if (s.is_number() && !signs.defined()) sign *= s.number().as<double>();
+    else if (!signs.defined()) signs = sign * s.tensor();
+    else signs = s.is_number() ? signs * s.number() : signs * s.tensor();
   }
   if (!signs.defined()) return sign == 1 ? value : sign * (value - 0.5) + 0.5;
   return signs * (value - 0.5) + 0.5;
@@ -111,9 +106,7 @@ struct IndependentImpl final : ImplOf<IndependentImpl, Independent> {
     event_shape_ = all.slice(dims - static_cast<size_t>(n)).vec();
     parts_ = {base};
   }
-  void expand_to(IntArrayRef batch_shape) override {
-    parts_[0] = parts_[0].expand(join(batch_shape, event_shape().slice(0, static_cast<size_t>(ndims))));
-  }
+  void expand_to(IntArrayRef batch_shape) override { parts_[0] = parts_[0].expand(join(batch_shape, event_shape().slice(0, static_cast<size_t>(ndims)))); }
   bool has_rsample() const override { return parts_[0].has_rsample(); }
   bool has_enumerate_support() const override { return ndims > 0 ? false : parts_[0].has_enumerate_support(); }
   Constraint support() const override { return ndims ? constraints::independent(parts_[0].support(), ndims) : parts_[0].support(); }
@@ -134,23 +127,20 @@ struct IndependentImpl final : ImplOf<IndependentImpl, Independent> {
 
 struct MixtureImpl final : ImplOf<MixtureImpl, MixtureSameFamily> {
   MixtureImpl(const Distribution& mixture, const Distribution& components) {
-    CRESSET_CHECK_VALUE(mixture.defined() && mixture.is<Categorical>(),
-                        "MixtureSameFamily: expected a Categorical as mixture_distribution, got ",
+    CRESSET_CHECK_VALUE(mixture.defined() && mixture.is<Categorical>(), "MixtureSameFamily: expected a Categorical as mixture_distribution, got ",
                         mixture.defined() ? mixture.kind().name : "none");
     CRESSET_CHECK_VALUE(components.defined(), "MixtureSameFamily: expected a distribution as component_distribution, got none");
     const IntArrayRef batch = mixture.batch_shape(), all = components.batch_shape();
     const IntArrayRef wanted = all.slice(0, all.empty() ? 0 : all.size() - 1);
     CRESSET_CHECK_VALUE(!all.empty(), "MixtureSameFamily: expected a component_distribution with a batch, got one without");
     count = mixture.as<Categorical>().logits().size(-1);
-    CRESSET_CHECK_VALUE(fit(batch, wanted) && count == all.back(), "MixtureSameFamily: expected a component batch of ",
-                        size_text(batch), " and then ", count, ", got ", size_text(all));
+    CRESSET_CHECK_VALUE(fit(batch, wanted) && count == all.back(), "MixtureSameFamily: expected a component batch of ", size_text(batch), " and then ", count,
+                        ", got ", size_text(all));
     parts_ = {mixture, components};
     batch_shape_ = wanted.vec();
     event_shape_ = components.event_shape().vec();
   }
-  void expand_to(IntArrayRef batch_shape) override {
-    parts_ = {parts_[0].expand(batch_shape), components().expand(join(batch_shape, {count}))};
-  }
+  void expand_to(IntArrayRef batch_shape) override { parts_ = {parts_[0].expand(batch_shape), components().expand(join(batch_shape, {count}))}; }
   Categorical mixture() const { return parts_[0].as<Categorical>(); }
   const Distribution& components() const { return parts_[1]; }
   int64_t event_dims() const { return static_cast<int64_t>(event_shape_.size()); }
@@ -159,8 +149,7 @@ struct MixtureImpl final : ImplOf<MixtureImpl, MixtureSameFamily> {
   Tensor padded_probs() const {
     const Tensor x = mixture().probs();
     const size_t more = parts_[0].batch_shape().empty() ? batch_shape_.size() : 0;
-    const Shape front = join(but_last(x.sizes(), 1), Shape(more, 1)),
-                back = join(last(x.sizes(), 1), Shape(event_shape_.size(), 1));
+    const Shape front = join(but_last(x.sizes(), 1), Shape(more, 1)), back = join(last(x.sizes(), 1), Shape(event_shape_.size(), 1));
     return x.reshape(join(front, back));
   }
   Constraint support() const override { return constraints::MixtureSameFamilyConstraint(components().support()); }
@@ -192,20 +181,15 @@ const Kind TransformedDistribution::kKind{"TransformedDistribution", &Distributi
 const Kind Independent::kKind{"Independent", &Distribution::kKind};
 const Kind MixtureSameFamily::kKind{"MixtureSameFamily", &Distribution::kKind};
 
-TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const Transform& transform,
-                                                 Validate validate_args)
+TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const Transform& transform, Validate validate_args)
     : Distribution(new PlainTransformed(base_distribution, {transform}), validate_args) {}
-TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms,
-                                                 Validate validate_args)
+TransformedDistribution::TransformedDistribution(const Distribution& base_distribution, const std::vector<Transform>& transforms, Validate validate_args)
     : Distribution(new PlainTransformed(base_distribution, transforms), validate_args) {}
-std::vector<Transform> TransformedDistribution::transforms() const {
-  return static_cast<const TransformedImpl&>(impl()).transforms;
-}
+std::vector<Transform> TransformedDistribution::transforms() const { return static_cast<const TransformedImpl&>(impl()).transforms; }
 Independent::Independent(const Distribution& base_distribution, int64_t reinterpreted_batch_ndims, Validate validate_args)
     : Distribution(new IndependentImpl(base_distribution, reinterpreted_batch_ndims), validate_args) {}
 int64_t Independent::reinterpreted_batch_ndims() const { return static_cast<const IndependentImpl&>(impl()).ndims; }
-MixtureSameFamily::MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution,
-                                     Validate validate_args)
+MixtureSameFamily::MixtureSameFamily(const Distribution& mixture_distribution, const Distribution& component_distribution, Validate validate_args)
     : Distribution(new MixtureImpl(mixture_distribution, component_distribution), validate_args) {}
 Categorical MixtureSameFamily::mixture_distribution() const { return impl().part(0).as<Categorical>(); }
 

@@ -20,9 +20,7 @@ std::mutex cache_mutex;
 
 TransformImpl::~TransformImpl() = default;
 
-void TransformImpl::missing(const char* what) const {
-  throw NotImplementedError(std::string(name()) + " does not implement " + what);
-}
+void TransformImpl::missing(const char* what) const { throw NotImplementedError(std::string(name()) + " does not implement " + what); }
 
 TensorOrNumber TransformImpl::sign() const { missing("sign"); }
 Tensor TransformImpl::call(const Tensor&) const { missing("call"); }
@@ -79,30 +77,38 @@ Transform Transform::with_cache(int64_t cache_size) const {
 }
 
 bool Transform::operator==(const Transform& other) const {
-  return inverted_ == other.inverted_ &&
-         (impl_ == other.impl_ || (std::strcmp(impl_->name(), other.impl_->name()) == 0 && impl_->equals(*other.impl_)));
+  return inverted_ == other.inverted_ && (impl_ == other.impl_ || (std::strcmp(impl_->name(), other.impl_->name()) == 0 && impl_->equals(*other.impl_)));
 }
 
 std::string Transform::str() const { return inverted_ ? "_InverseTransform(" + impl_->str() + ")" : impl_->str(); }
 
 namespace {
 
-Constraint real_events(int64_t dims) {
-  return dims == 0 ? constraints::real() : constraints::independent(constraints::real(), dims);
-}
+Constraint real_events(int64_t dims) { return dims == 0 ? constraints::real() : constraints::independent(constraints::real(), dims); }
 
 Constraint minus_one_to_one() { return constraints::interval(-1.0, 1.0); }
 
-constexpr PlainSpec kExp{"ExpTransform", constraints::real, constraints::positive, true, 1, _exptransform_call, _exptransform_inverse,
-                     of_x<_exptransform_log_abs_det_jacobian>};
-constexpr PlainSpec kSigmoid{"SigmoidTransform", constraints::real, constraints::unit_interval, true, 1, _sigmoidtransform_call,
-                         _sigmoidtransform_inverse, of_x<_sigmoidtransform_log_abs_det_jacobian>};
-constexpr PlainSpec kSoftplus{"SoftplusTransform", constraints::real, constraints::positive, true, 1, _softplustransform_call,
-                          _softplustransform_inverse, of_x<_softplustransform_log_abs_det_jacobian>};
-constexpr PlainSpec kTanh{"TanhTransform", constraints::real, minus_one_to_one, true, 1, _tanhtransform_call, _tanhtransform_inverse,
-                      of_x<_tanhtransform_log_abs_det_jacobian>};
-constexpr PlainSpec kAbs{"AbsTransform", constraints::real, constraints::positive, false, 0, _abstransform_call, _abstransform_inverse,
-                     nullptr};
+constexpr PlainSpec kExp{
+    "ExpTransform", constraints::real, constraints::positive, true, 1, _exptransform_call, _exptransform_inverse, of_x<_exptransform_log_abs_det_jacobian>};
+constexpr PlainSpec kSigmoid{"SigmoidTransform",
+                             constraints::real,
+                             constraints::unit_interval,
+                             true,
+                             1,
+                             _sigmoidtransform_call,
+                             _sigmoidtransform_inverse,
+                             of_x<_sigmoidtransform_log_abs_det_jacobian>};
+constexpr PlainSpec kSoftplus{"SoftplusTransform",
+                              constraints::real,
+                              constraints::positive,
+                              true,
+                              1,
+                              _softplustransform_call,
+                              _softplustransform_inverse,
+                              of_x<_softplustransform_log_abs_det_jacobian>};
+constexpr PlainSpec kTanh{
+    "TanhTransform", constraints::real, minus_one_to_one, true, 1, _tanhtransform_call, _tanhtransform_inverse, of_x<_tanhtransform_log_abs_det_jacobian>};
+constexpr PlainSpec kAbs{"AbsTransform", constraints::real, constraints::positive, false, 0, _abstransform_call, _abstransform_inverse, nullptr};
 
 struct Power final : TransformOf<Power> {
   explicit Power(Tensor e) : exponent(std::move(e)) {}
@@ -110,14 +116,10 @@ struct Power final : TransformOf<Power> {
   Constraint domain() const override { return constraints::positive(); }
   Constraint codomain() const override { return constraints::positive(); }
   TensorOrNumber sign() const override { return exponent.sign(); }
-  bool equals(const TransformImpl& other) const override {
-    return all_true(exponent.eq(static_cast<const Power&>(other).exponent));
-  }
+  bool equals(const TransformImpl& other) const override { return all_true(exponent.eq(static_cast<const Power&>(other).exponent)); }
   Tensor call(const Tensor& x) const override { return _powertransform_call(x, exponent); }
   Tensor inverse(const Tensor& y) const override { return _powertransform_inverse(y, exponent); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
-    return _powertransform_log_abs_det_jacobian(x, y, exponent);
-  }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override { return _powertransform_log_abs_det_jacobian(x, y, exponent); }
   Shape forward_shape(IntArrayRef shape) const override { return broadcast_shapes({shape, exponent.sizes()}); }
   Shape inverse_shape(IntArrayRef shape) const override { return forward_shape(shape); }
   Tensor exponent;
@@ -180,8 +182,7 @@ struct Cumulative final : TransformOf<Cumulative> {
 }  // namespace
 
 ExpTransform::ExpTransform(int64_t cache_size) : Transform(new PlainTransform<kExp>, cache_size) {}
-PowerTransform::PowerTransform(const TensorOrNumber& exponent, int64_t cache_size)
-    : Transform(new Power(broadcast_all({exponent})[0]), cache_size) {}
+PowerTransform::PowerTransform(const TensorOrNumber& exponent, int64_t cache_size) : Transform(new Power(broadcast_all({exponent})[0]), cache_size) {}
 SigmoidTransform::SigmoidTransform(int64_t cache_size) : Transform(new PlainTransform<kSigmoid>, cache_size) {}
 SoftplusTransform::SoftplusTransform(int64_t cache_size) : Transform(new PlainTransform<kSoftplus>, cache_size) {}
 TanhTransform::TanhTransform(int64_t cache_size) : Transform(new PlainTransform<kTanh>, cache_size) {}

@@ -10,7 +10,7 @@ namespace cresset::distributions {
 
 class Transform;
 
-// What stands behind a Transform. One's own derives from it and defines `name`, `domain`, `codomain`, `copy`, and of `call`,
+// The object behind a Transform. One's own derives from it and defines `name`, `domain`, `codomain`, `copy`, and of `call`,
 // `inverse` and `log_abs_det_jacobian` what there is.
 class CRESSET_API TransformImpl {
  public:
@@ -55,8 +55,7 @@ class CRESSET_API TransformImpl {
 // last pair of argument and result is remembered, so that the inverse of a result is the very argument.
 class CRESSET_API Transform {
  public:
-  explicit Transform(std::shared_ptr<const TransformImpl> impl, bool inverted = false)
-      : impl_(std::move(impl)), inverted_(inverted) {}
+  explicit Transform(std::shared_ptr<const TransformImpl> impl, bool inverted = false) : impl_(std::move(impl)), inverted_(inverted) {}
 
   Tensor operator()(const Tensor& x) const { return impl_->cached_call(x, inverted_); }
   Transform inv() const;

@@ -81,8 +81,8 @@ void check_dims(IntArrayRef shape, size_t least) {
   CRESSET_CHECK_VALUE(shape.size() >= least, "Transform: expected at least ", least, " dimensions, got shape ", size_text(shape));
 }
 
-constexpr PlainSpec kSoftmax{"SoftmaxTransform", constraints::real_vector, constraints::simplex, false, 0, _softmaxtransform_call,
-                         _softmaxtransform_inverse, nullptr};
+constexpr PlainSpec kSoftmax{
+    "SoftmaxTransform", constraints::real_vector, constraints::simplex, false, 0, _softmaxtransform_call, _softmaxtransform_inverse, nullptr};
 struct Softmax final : PlainTransform<kSoftmax> {
   TransformImpl* copy(int64_t) const override { return new Softmax(*this); }
   Shape forward_shape(IntArrayRef shape) const override {
@@ -92,9 +92,14 @@ struct Softmax final : PlainTransform<kSoftmax> {
   Shape inverse_shape(IntArrayRef shape) const override { return forward_shape(shape); }
 };
 
-constexpr PlainSpec kStickBreaking{"StickBreakingTransform", constraints::real_vector, constraints::simplex, true, 0,
-                               _stickbreakingtransform_call, _stickbreakingtransform_inverse,
-                               _stickbreakingtransform_log_abs_det_jacobian};
+constexpr PlainSpec kStickBreaking{"StickBreakingTransform",
+                                   constraints::real_vector,
+                                   constraints::simplex,
+                                   true,
+                                   0,
+                                   _stickbreakingtransform_call,
+                                   _stickbreakingtransform_inverse,
+                                   _stickbreakingtransform_log_abs_det_jacobian};
 struct StickBreaking final : PlainTransform<kStickBreaking> {
   TransformImpl* copy(int64_t) const override { return new StickBreaking(*this); }
   static Shape resized(IntArrayRef shape, int64_t more) {
@@ -105,9 +110,14 @@ struct StickBreaking final : PlainTransform<kStickBreaking> {
   Shape inverse_shape(IntArrayRef shape) const override { return resized(shape, -1); }
 };
 
-constexpr PlainSpec kCorrCholesky{"CorrCholeskyTransform", constraints::real_vector, constraints::corr_cholesky, true, 0,
-                              _corrcholeskytransform_call, _corrcholeskytransform_inverse,
-                              _corrcholeskytransform_log_abs_det_jacobian};
+constexpr PlainSpec kCorrCholesky{"CorrCholeskyTransform",
+                                  constraints::real_vector,
+                                  constraints::corr_cholesky,
+                                  true,
+                                  0,
+                                  _corrcholeskytransform_call,
+                                  _corrcholeskytransform_inverse,
+                                  _corrcholeskytransform_log_abs_det_jacobian};
 struct CorrCholesky final : PlainTransform<kCorrCholesky> {
   TransformImpl* copy(int64_t) const override { return new CorrCholesky(*this); }
   bool equals(const TransformImpl& other) const override { return this == &other; }
@@ -121,35 +131,29 @@ struct CorrCholesky final : PlainTransform<kCorrCholesky> {
   Shape inverse_shape(IntArrayRef shape) const override {
     check_dims(shape, 2);
     const int64_t size = shape.back();
-    CRESSET_CHECK_VALUE(shape[shape.size() - 2] == size, "CorrCholeskyTransform: expected square matrices, got shape ",
-                        size_text(shape));
+    CRESSET_CHECK_VALUE(shape[shape.size() - 2] == size, "CorrCholeskyTransform: expected square matrices, got shape ", size_text(shape));
     return join(but_last(shape, 2), {size * (size - 1) / 2});
   }
 };
 
 Constraint real_matrix() { return constraints::independent(constraints::real(), 2); }
-constexpr PlainSpec kLowerCholesky{"LowerCholeskyTransform", real_matrix, constraints::lower_cholesky, false, 0,
-                               _lowercholeskytransform_call, _lowercholeskytransform_inverse, nullptr};
-constexpr PlainSpec kPositiveDefinite{"PositiveDefiniteTransform", real_matrix, constraints::positive_definite, false, 0,
-                                  _positivedefinitetransform_call, _positivedefinitetransform_inverse, nullptr};
+constexpr PlainSpec kLowerCholesky{"LowerCholeskyTransform",        real_matrix, constraints::lower_cholesky, false, 0, _lowercholeskytransform_call,
+                                   _lowercholeskytransform_inverse, nullptr};
+constexpr PlainSpec kPositiveDefinite{
+    "PositiveDefiniteTransform",        real_matrix, constraints::positive_definite, false, 0, _positivedefinitetransform_call,
+    _positivedefinitetransform_inverse, nullptr};
 
 struct Reshape final : TransformOf<Reshape> {
   Reshape(IntArrayRef in, IntArrayRef out) : in_shape(in.vec()), out_shape(out.vec()) {
-    CRESSET_CHECK_VALUE(product(in) == product(out), "ReshapeTransform: in_shape and out_shape differ in their number of elements, got ",
-                        size_text(in), " and ", size_text(out));
+    CRESSET_CHECK_VALUE(product(in) == product(out), "ReshapeTransform: in_shape and out_shape differ in their number of elements, got ", size_text(in),
+                        " and ", size_text(out));
   }
   const char* name() const override { return "ReshapeTransform"; }
-  Constraint domain() const override {
-    return constraints::independent(constraints::real(), static_cast<int64_t>(in_shape.size()));
-  }
-  Constraint codomain() const override {
-    return constraints::independent(constraints::real(), static_cast<int64_t>(out_shape.size()));
-  }
+  Constraint domain() const override { return constraints::independent(constraints::real(), static_cast<int64_t>(in_shape.size())); }
+  Constraint codomain() const override { return constraints::independent(constraints::real(), static_cast<int64_t>(out_shape.size())); }
   Tensor call(const Tensor& x) const override { return x.reshape(join(but_last(x.sizes(), in_shape.size()), out_shape)); }
   Tensor inverse(const Tensor& y) const override { return y.reshape(join(but_last(y.sizes(), out_shape.size()), in_shape)); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override {
-    return x.new_zeros(but_last(x.sizes(), in_shape.size()));
-  }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor&) const override { return x.new_zeros(but_last(x.sizes(), in_shape.size())); }
   // `shape` with its end `from` replaced by `to`.
   static Shape replaced(IntArrayRef shape, IntArrayRef from, IntArrayRef to) {
     check_dims(shape, from.size());
@@ -272,9 +276,7 @@ struct Reinterpreted final : TransformOf<Reinterpreted> {
     check_dims(y.sizes(), static_cast<size_t>(codomain().event_dim()));
     return base.inv()(y);
   }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
-    return sum_rightmost(base.log_abs_det_jacobian(x, y), ndims);
-  }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override { return sum_rightmost(base.log_abs_det_jacobian(x, y), ndims); }
   Shape forward_shape(IntArrayRef shape) const override { return base.forward_shape(shape); }
   Shape inverse_shape(IntArrayRef shape) const override { return base.inverse_shape(shape); }
   std::string str() const override { return "IndependentTransform(" + base.str() + ", " + std::to_string(ndims) + ")"; }
@@ -284,16 +286,12 @@ struct Reinterpreted final : TransformOf<Reinterpreted> {
 
 // Pieces along a dimension, each with a transform of its own: of the lengths `lengths`, or (stacked) single slices.
 struct Pieces final : TransformOf<Pieces> {
-  Pieces(std::vector<Transform> t, int64_t d, std::vector<int64_t> l, bool stacked)
-      : parts(std::move(t)), lengths(std::move(l)), dim(d), stacked(stacked) {
+  Pieces(std::vector<Transform> t, int64_t d, std::vector<int64_t> l, bool stacked) : parts(std::move(t)), lengths(std::move(l)), dim(d), stacked(stacked) {
     if (stacked) return;
     if (lengths.empty()) lengths.assign(parts.size(), 1);
-    CRESSET_CHECK(lengths.size() == parts.size(), "CatTransform: expected a length for each of ", parts.size(), " transforms, got ",
-                  lengths.size());
+    CRESSET_CHECK(lengths.size() == parts.size(), "CatTransform: expected a length for each of ", parts.size(), " transforms, got ", lengths.size());
   }
-  TransformImpl* copy(int64_t cache_size) const override {
-    return new Pieces(with_caches(parts, cache_size), dim, lengths, stacked);
-  }
+  TransformImpl* copy(int64_t cache_size) const override { return new Pieces(with_caches(parts, cache_size), dim, lengths, stacked); }
   const char* name() const override { return stacked ? "StackTransform" : "CatTransform"; }
   Constraint side(Constraint (Transform::*which)() const) const {
     return stacked ? constraints::stack(sides(parts, which), dim) : constraints::cat(sides(parts, which), dim, lengths);
@@ -308,8 +306,7 @@ struct Pieces final : TransformOf<Pieces> {
     return most;
   }
   std::vector<Tensor> pieces_of(const Tensor& value, const char* what) const {
-    CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), name(), ": dim is out of range, got ", dim, " for ", what, " of ",
-                  value.dim(), " dimensions");
+    CRESSET_CHECK(-value.dim() <= dim && dim < value.dim(), name(), ": dim is out of range, got ", dim, " for ", what, " of ", value.dim(), " dimensions");
     int64_t length = static_cast<int64_t>(parts.size());
     if (!stacked) {
       length = 0;
@@ -318,9 +315,7 @@ struct Pieces final : TransformOf<Pieces> {
     CRESSET_CHECK(value.size(dim) == length, name(), ": expected size ", length, " at dim ", dim, " of ", what, ", got ", value.size(dim));
     return stacked ? value.unbind(dim) : value.split_with_sizes(lengths, dim);
   }
-  Tensor together(const std::vector<Tensor>& pieces) const {
-    return stacked ? cresset::stack(pieces, dim) : cresset::cat(pieces, dim);
-  }
+  Tensor together(const std::vector<Tensor>& pieces) const { return stacked ? cresset::stack(pieces, dim) : cresset::cat(pieces, dim); }
   Tensor call(const Tensor& x) const override {
     std::vector<Tensor> pieces = pieces_of(x, "x");
     for (size_t i = 0; i < parts.size(); i++) pieces[i] = parts[i](pieces[i]);
@@ -363,8 +358,7 @@ StickBreakingTransform::StickBreakingTransform(int64_t cache_size) : Transform(n
 CorrCholeskyTransform::CorrCholeskyTransform(int64_t cache_size) : Transform(new CorrCholesky, cache_size) {}
 LowerCholeskyTransform::LowerCholeskyTransform(int64_t cache_size) : Transform(new PlainTransform<kLowerCholesky>, cache_size) {}
 PositiveDefiniteTransform::PositiveDefiniteTransform(int64_t cache_size) : Transform(new PlainTransform<kPositiveDefinite>, cache_size) {}
-ReshapeTransform::ReshapeTransform(IntArrayRef in_shape, IntArrayRef out_shape, int64_t cache_size)
-    : Transform(new Reshape(in_shape, out_shape), cache_size) {}
+ReshapeTransform::ReshapeTransform(IntArrayRef in_shape, IntArrayRef out_shape, int64_t cache_size) : Transform(new Reshape(in_shape, out_shape), cache_size) {}
 ComposeTransform::ComposeTransform(std::vector<Transform> parts, int64_t cache_size)
     : Transform(new Compose(with_caches(std::move(parts), cache_size)), cache_size) {}
 IndependentTransform::IndependentTransform(const Transform& base_transform, int64_t reinterpreted_batch_ndims, int64_t cache_size)

@@ -9,12 +9,9 @@ namespace cresset::distributions {
 
 Finfo finfo(ScalarType t) {
   switch (t) {
-    case ScalarType::Double:
-      return {0x1p-52, 0x1p-1022, std::numeric_limits<double>::lowest()};
-    case ScalarType::Half:
-      return {0x1p-10, 0x1p-14, -65504.0};
-    case ScalarType::BFloat16:
-      return {0x1p-7, 0x1p-126, -0x1.fep127};
+    case ScalarType::Double: return {0x1p-52, 0x1p-1022, std::numeric_limits<double>::lowest()};
+    case ScalarType::Half: return {0x1p-10, 0x1p-14, -65504.0};
+    case ScalarType::BFloat16: return {0x1p-7, 0x1p-126, -0x1.fep127};
     default:
       CRESSET_CHECK_TYPE(t == ScalarType::Float, "distributions: expected floating-point parameters and values, got ", t);
       return {0x1p-23, 0x1p-126, -0x1.fffffep127};
@@ -29,8 +26,7 @@ Shape join(IntArrayRef a, IntArrayRef b) {
 
 Shape broadcast_shapes(std::initializer_list<IntArrayRef> shapes) {
   std::vector<Tensor> metas;
-  for (const IntArrayRef shape : shapes)
-    metas.push_back(empty_strided(shape, Shape(shape.size(), 0), TensorOptions().device(DeviceType::Meta)));
+  for (const IntArrayRef shape : shapes) metas.push_back(empty_strided(shape, Shape(shape.size(), 0), TensorOptions().device(DeviceType::Meta)));
   return cresset::broadcast_tensors(metas)[0].sizes().vec();
 }
 
@@ -53,19 +49,13 @@ Tensor sum_rightmost(const Tensor& value, int64_t dims) {
   return value.reshape(join(but_last(value.sizes(), static_cast<size_t>(dims)), {-1})).sum(-1);
 }
 
-Tensor all_rightmost(const Tensor& inside, int64_t dims) {
-  return inside.reshape(join(but_last(inside.sizes(), static_cast<size_t>(dims)), {-1})).all(-1);
-}
+Tensor all_rightmost(const Tensor& inside, int64_t dims) { return inside.reshape(join(but_last(inside.sizes(), static_cast<size_t>(dims)), {-1})).all(-1); }
 
 bool all_true(const Tensor& t) { return t.all().item<bool>(); }
 
-Tensor standard_normal(IntArrayRef shape, const TensorOptions& options) {
-  return cresset::normal(zeros(shape, options), ones(shape, options));
-}
+Tensor standard_normal(IntArrayRef shape, const TensorOptions& options) { return cresset::normal(zeros(shape, options), ones(shape, options)); }
 
-Tensor uniform_tensor(IntArrayRef shape, const TensorOptions& options, double from, double to) {
-  return empty(shape, options).uniform_(from, to);
-}
+Tensor uniform_tensor(IntArrayRef shape, const TensorOptions& options, double from, double to) { return empty(shape, options).uniform_(from, to); }
 
 Tensor number_tensor(const TensorOrNumber& value, const TensorOptions& options) {
   return value.is_tensor() ? value.tensor() : scalar_tensor(value.number(), options);
@@ -113,11 +103,10 @@ Tensor tril_matrix_to_vec(const Tensor& matrix, int64_t diag) {
 
 Tensor vec_to_tril_matrix(const Tensor& vec, int64_t diag) {
   const int64_t count = vec.size(-1), b = 1 + 2 * diag;
-  const double n =
-      (-static_cast<double>(b) + std::sqrt(static_cast<double>(b * b + 8 * count + 4 * std::abs(diag) * (diag + 1)))) / 2;
+  const double n = (-static_cast<double>(b) + std::sqrt(static_cast<double>(b * b + 8 * count + 4 * std::abs(diag) * (diag + 1)))) / 2;
   const int64_t size = std::lrint(n);
-  CRESSET_CHECK_VALUE(std::fabs(n - static_cast<double>(size)) <= finfo(get_default_dtype()).eps,
-                      "vec_to_tril_matrix: no square matrix has ", count, " numbers in its lower triangle with diag ", diag);
+  CRESSET_CHECK_VALUE(std::fabs(n - static_cast<double>(size)) <= finfo(get_default_dtype()).eps, "vec_to_tril_matrix: no square matrix has ", count,
+                      " numbers in its lower triangle with diag ", diag);
   Tensor matrix = vec.new_zeros(join(but_last(vec.sizes(), 1), {size, size}));
   matrix.index_put_({indexing::Ellipsis, below(size, diag, vec.options())}, vec);
   return matrix;
@@ -128,8 +117,6 @@ Tensor along_batch(const Tensor& values, IntArrayRef batch_shape, bool expand) {
   return expand ? column.expand(join({-1}, batch_shape)) : column;
 }
 
-Tensor binary_entropy(const Tensor& logits, const Tensor& target) {
-  return binary_cross_entropy_with_logits(logits, target, {}, {}, 0);
-}
+Tensor binary_entropy(const Tensor& logits, const Tensor& target) { return binary_cross_entropy_with_logits(logits, target, {}, {}, 0); }
 
 }  // namespace cresset::distributions

@@ -1,5 +1,5 @@
 #pragma once
-// What distributions, constraints and transforms take as parameters: a tensor or a number.
+// The parameter type of distributions, constraints and transforms: a tensor or a number.
 
 #include <optional>
 #include <string>
@@ -18,8 +18,7 @@ class TensorOrNumber {
   TensorOrNumber(std::nullopt_t) {}
   TensorOrNumber(Tensor tensor) : tensor_(std::move(tensor)) {}
   TensorOrNumber(const Scalar& number) : number_(number), is_number_(true) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  TensorOrNumber(T number) : TensorOrNumber(Scalar(number)) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> TensorOrNumber(T number) : TensorOrNumber(Scalar(number)) {}
 
   bool is_number() const { return is_number_; }
   bool is_tensor() const { return tensor_.defined(); }

@@ -31,7 +31,8 @@ Checkpoint::Checkpoint(std::shared_ptr<const ByteSource> source, CheckpointOptio
 void Checkpoint::locate(size_t index, uint64_t offset, uint64_t size) {
   StorageRecord& s = document_.storages[index];
   // Bytes that do not make up a whole element may follow.
-  CRESSET_CHECK(size >= s.nbytes && size - s.nbytes < s.class_bytes, "load: storage '", std::string(s.key), "' in '", options_.file, "' has ", size, " bytes, expected ", s.nbytes);
+  CRESSET_CHECK(size >= s.nbytes && size - s.nbytes < s.class_bytes, "load: storage '", std::string(s.key), "' in '", options_.file, "' has ", size,
+                " bytes, expected ", s.nbytes);
   s.offset = offset;
 }
 
@@ -41,7 +42,8 @@ void Checkpoint::read_zip() {
   CRESSET_CHECK(pickle, "load: '", options_.file, "' is a zip archive, but no checkpoint: it has no data.pkl");
   CRESSET_CHECK(options_.script || !zip.find("constants.pkl"), "load: '", options_.file,
                 "' is a TorchScript archive, which holds code beside its data; in Python torch.io.load_torchscript gives its tensors, for load_state_dict");
-  CRESSET_CHECK(pickle->size <= kMaxPickleBytes, "load: the pickle in '", options_.file, "' has ", pickle->size, " bytes, at most ", kMaxPickleBytes, " are allowed");
+  CRESSET_CHECK(pickle->size <= kMaxPickleBytes, "load: the pickle in '", options_.file, "' has ", pickle->size, " bytes, at most ", kMaxPickleBytes,
+                " are allowed");
   bool big = options_.big_endian;
   if (const ZipEntry* order = zip.find("byteorder")) {
     const std::string text = order->size <= 16 ? zip.read(*order) : "";
@@ -152,10 +154,10 @@ void CheckpointWriter::storage(const intrusive_ptr<StorageImpl>& storage, Scalar
 
 void CheckpointWriter::tensor_function(const Tensor& t) {
   CRESSET_CHECK(t.defined(), "save: the tensor is undefined");
-  pickler_.global("torch._utils", t.layout() != kStrided ? "_rebuild_sparse_tensor"
-                                  : t.is_meta()                        ? "_rebuild_meta_tensor_no_storage"
+  pickler_.global("torch._utils", t.layout() != kStrided           ? "_rebuild_sparse_tensor"
+                                  : t.is_meta()                    ? "_rebuild_meta_tensor_no_storage"
                                   : storage_class(t.scalar_type()) ? "_rebuild_tensor_v2"
-                                                                     : "_rebuild_tensor_v3");
+                                                                   : "_rebuild_tensor_v3");
 }
 
 void CheckpointWriter::tensor_arguments(const Tensor& t) {

@@ -31,7 +31,7 @@ class CRESSET_API Checkpoint {
   NodeId root() const { return root_; }
   // The bytes of the object's pickle.
   const std::string& pickle() const { return pickle_; }
-  // What the numbers in the pickle of a tar archive refer to: storages and tensors.
+  // The objects that numbers in the pickle of a tar archive refer to: storages and tensors.
   const std::unordered_map<std::string, NodeId>& references() const { return references_; }
   size_t num_storages() const { return document_.storages.size(); }
   // The bytes in memory of their own, or mapped.

@@ -49,10 +49,10 @@ void Checkpoint::read_legacy() {
   source_->read(0, start, static_cast<size_t>(std::min<uint64_t>(source_->size(), sizeof start)));
   if (std::string_view(start + 4, kLegacyMagic.size()) != kLegacyMagic && std::string_view(start + 2, kLegacyMagic.size()) != kLegacyMagic) {
     const std::string_view front(start, sizeof start);
-    const char* other = front.substr(0, 4) == "GGUF"        ? "; it is a GGUF file, which torch.io.load_gguf reads"
-                        : front.substr(1, 5) == "NUMPY"     ? "; it is a .npy file, which torch.io.load_npy reads"
-                        : front.substr(8, 2) == "{\""       ? "; it is a safetensors file, which torch.io.safetensors.load_file reads"
-                                                            : "";
+    const char* other = front.substr(0, 4) == "GGUF"    ? "; it is a GGUF file, which torch.io.load_gguf reads"
+                        : front.substr(1, 5) == "NUMPY" ? "; it is a .npy file, which torch.io.load_npy reads"
+                        : front.substr(8, 2) == "{\""   ? "; it is a safetensors file, which torch.io.safetensors.load_file reads"
+                                                        : "";
     cresset::detail::throw_error<UnpicklingError>(
         cresset::str("load: '", options_.file, "' is not a checkpoint: it starts neither like a zip archive nor like the formats before it", other));
   }
@@ -122,7 +122,8 @@ void Checkpoint::read_tar() {
     if (block[0] == 0) break;
     const int64_t size = octal(block + 124, 12);
     at += kTarBlock;
-    CRESSET_CHECK(is_tar_header(block) && size >= 0 && static_cast<uint64_t>(size) <= source_->size() - at, "load: '", options_.file, "' is a damaged tar archive");
+    CRESSET_CHECK(is_tar_header(block) && size >= 0 && static_cast<uint64_t>(size) <= source_->size() - at, "load: '", options_.file,
+                  "' is a damaged tar archive");
     const std::string name(block, strnlen(block, 100));
     const bool fresh = parts.emplace(name, Part{at, at + static_cast<uint64_t>(size)}).second;
     CRESSET_CHECK(fresh, "load: '", options_.file, "' is a damaged tar archive: '", name, "' appears twice");
@@ -135,7 +136,9 @@ void Checkpoint::read_tar() {
   };
   UnpickleOptions plain = options_;
   plain.tensor_classes = true;
-  plain.reference = [&](NodeId) -> NodeId { cresset::detail::throw_error<UnpicklingError>(cresset::str("load: '", options_.file, "' refers to a tensor in its tables")); };
+  plain.reference = [&](NodeId) -> NodeId {
+    cresset::detail::throw_error<UnpicklingError>(cresset::str("load: '", options_.file, "' refers to a tensor in its tables"));
+  };
   // One pickle from where a part stands. How far it reaches is only known by reading it.
   auto next_pickle = [&](Part& p, const UnpickleOptions& options) {
     for (uint64_t window = 256;; window *= 8) {
@@ -152,7 +155,9 @@ void Checkpoint::read_tar() {
       }
     }
   };
-  auto fail = [&](const char* what) { cresset::detail::throw_error<UnpicklingError>(cresset::str("load: '", options_.file, "' is a damaged tar archive: ", what)); };
+  auto fail = [&](const char* what) {
+    cresset::detail::throw_error<UnpicklingError>(cresset::str("load: '", options_.file, "' is a damaged tar archive: ", what));
+  };
   auto need = [&](bool holds, const char* what) {
     if (!holds) fail(what);
   };

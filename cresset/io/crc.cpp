@@ -31,8 +31,7 @@ CRESSET_CLMUL inline __m128i block(const char* p, size_t i) { return _mm_loadu_s
 CRESSET_CLMUL inline __m128i fold(__m128i x, __m128i by, __m128i next) {
   return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11)), next);
 }
-template <int Bits>
-CRESSET_CLMUL inline __m128i factor() {
+template <int Bits> CRESSET_CLMUL inline __m128i factor() {
   constexpr uint64_t low = power(Bits + 32), high = power(Bits - 32);
   return _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
 }
@@ -57,7 +56,8 @@ CRESSET_WIDE_CLMUL inline __m512i fold4(__m512i x, __m512i by, __m512i next) {
 }
 
 CRESSET_WIDE_CLMUL uint32_t crc_by_512(uint32_t crc, const char* p, size_t size) {
-  __m512i a = _mm512_xor_si512(block4(p, 0), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(~crc)))), b = block4(p, 1), c = block4(p, 2), d = block4(p, 3);
+  __m512i a = _mm512_xor_si512(block4(p, 0), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(~crc)))), b = block4(p, 1), c = block4(p, 2),
+          d = block4(p, 3);
   const __m512i by = _mm512_maskz_broadcast_i32x4(0xffff, factor<2048>()), one = _mm512_maskz_broadcast_i32x4(0xffff, factor<512>());
   for (p += 256, size -= 256; size >= 256; p += 256, size -= 256) {
     a = fold4(a, by, block4(p, 0));

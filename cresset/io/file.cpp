@@ -33,7 +33,8 @@ class TemporaryFile {
     } else {
       char to[4096];
       const ssize_t n = readlink(target.c_str(), to, sizeof to);
-      if (n > 0 && n < static_cast<ssize_t>(sizeof to)) target_ = (to[0] == '/' ? "" : target.substr(0, target.rfind('/') + 1)) + std::string(to, static_cast<size_t>(n));
+      if (n > 0 && n < static_cast<ssize_t>(sizeof to))
+        target_ = (to[0] == '/' ? "" : target.substr(0, target.rfind('/') + 1)) + std::string(to, static_cast<size_t>(n));
     }
     const std::string pattern = target_ + ".XXXXXX";
     name_.assign(pattern.begin(), pattern.end());

@@ -14,21 +14,21 @@ namespace cresset::io {
 namespace {
 
 constexpr GgufType kTypes[] = {
-    {0, "F32", 1, 4},        {1, "F16", 1, 2},       {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},     {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},
-    {8, "Q8_0", 32, 34},     {9, "Q8_1", 32, 36},    {10, "Q2_K", 256, 84},  {11, "Q3_K", 256, 110},  {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176},
-    {14, "Q6_K", 256, 210},  {15, "Q8_K", 256, 292}, {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-    {20, "IQ4_NL", 32, 18},  {21, "IQ3_S", 256, 110}, {22, "IQ2_S", 256, 82}, {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},       {25, "I16", 1, 2},
-    {26, "I32", 1, 4},       {27, "I64", 1, 8},      {28, "F64", 1, 8},      {29, "IQ1_M", 256, 56},  {30, "BF16", 1, 2},     {34, "TQ1_0", 256, 54},
-    {35, "TQ2_0", 256, 66},  {39, "MXFP4", 32, 17},
+    {0, "F32", 1, 4},       {1, "F16", 1, 2},        {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},    {9, "Q8_1", 32, 36},     {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210}, {15, "Q8_K", 256, 292},  {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+    {20, "IQ4_NL", 32, 18}, {21, "IQ3_S", 256, 110}, {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+    {26, "I32", 1, 4},      {27, "I64", 1, 8},       {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+    {35, "TQ2_0", 256, 66}, {39, "MXFP4", 32, 17},
 };
 constexpr std::pair<int, ScalarType> kPlain[] = {{0, kFloat}, {1, kHalf}, {24, kChar}, {25, kShort}, {26, kInt}, {27, kLong}, {28, kDouble}, {30, kBFloat16}};
 // Of facts: unsigned and signed numbers, floats, truth, text, a list, wide numbers.
-constexpr ScalarType kScalars[] = {kByte, kChar, kUInt16, kShort, kUInt32, kInt, kFloat, kBool, ScalarType::Undefined, ScalarType::Undefined, kUInt64, kLong, kDouble};
+constexpr ScalarType kScalars[] = {kByte,   kChar, kUInt16, kShort, kUInt32, kInt, kFloat, kBool, ScalarType::Undefined, ScalarType::Undefined,
+                                   kUInt64, kLong, kDouble};
 constexpr uint32_t kText = 8, kList = 9;
 constexpr size_t kMaxDims = 8, kWindow = size_t{1} << 16;
 
-template <class... Parts>
-[[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
+template <class... Parts> [[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
   cresset::detail::throw_error<Error>(cresset::str("load_gguf: '", file, "' is malformed: ", parts...));
 }
 
@@ -53,8 +53,7 @@ class Reader {
     }
     at_ += size;
   }
-  template <class T>
-  T number() {
+  template <class T> T number() {
     T v;
     bytes(&v, sizeof v);
     return v;
@@ -108,7 +107,7 @@ GgufValue read_value(Reader& r, const std::string& file, uint32_t type) {
   const Tensor t = cresset::empty({static_cast<int64_t>(n)}, TensorOptions(kScalars[each]));
   if (n > 0) r.bytes(t.data_ptr(), static_cast<size_t>(t.nbytes()));
   if (each == 7)
-    for (auto* p = static_cast<unsigned char*>(t.data_ptr()), *stop = p + n; p < stop; p++) *p = *p != 0;
+    for (auto *p = static_cast<unsigned char*>(t.data_ptr()), *stop = p + n; p < stop; p++) *p = *p != 0;
   return t;
 }
 
@@ -176,9 +175,11 @@ GgufFile::GgufFile(std::shared_ptr<const ByteSource> source, const std::string& 
     t.offset += start;
     order.push_back(&t);
   }
-  std::sort(order.begin(), order.end(), [](const GgufTensor* a, const GgufTensor* b) { return a->offset != b->offset ? a->offset < b->offset : a->nbytes < b->nbytes; });
+  std::sort(order.begin(), order.end(),
+            [](const GgufTensor* a, const GgufTensor* b) { return a->offset != b->offset ? a->offset < b->offset : a->nbytes < b->nbytes; });
   for (size_t i = 0; i + 1 < order.size(); i++)
-    if (order[i]->offset + order[i]->nbytes > order[i + 1]->offset) malformed(name_, "'", order[i]->name, "' and '", order[i + 1]->name, "' lie over each other");
+    if (order[i]->offset + order[i]->nbytes > order[i + 1]->offset)
+      malformed(name_, "'", order[i]->name, "' and '", order[i + 1]->name, "' lie over each other");
 }
 
 Tensor GgufFile::read(const GgufTensor& t, bool use_mmap) const {
@@ -187,7 +188,9 @@ Tensor GgufFile::read(const GgufTensor& t, bool use_mmap) const {
     if (t.type->id != id) continue;
     if (use_mmap && t.nbytes > 0 && t.offset % element_size(dtype) == 0) {
       if (!mapped_) mapped_ = source_->map();
-      if (mapped_) return cresset::from_blob(mapped_.get() + t.offset, t.shape, [keep = mapped_](void*) {}, TensorOptions(dtype));
+      if (mapped_)
+        return cresset::from_blob(
+            mapped_.get() + t.offset, t.shape, [keep = mapped_](void*) {}, TensorOptions(dtype));
     }
     const Tensor out = cresset::empty(t.shape, TensorOptions(dtype));
     if (t.nbytes > 0) source_->read(t.offset, out.data_ptr(), static_cast<size_t>(t.nbytes));

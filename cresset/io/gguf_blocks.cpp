@@ -47,8 +47,7 @@ void q8_k(const Byte* p, float* to) {
 // Blocks of 256 in groups of 16 or 32 that have scales, and minima, of their own.
 
 // Sixteen groups of 16. Two bits of an element: 32 bytes hold two groups in each of their pairs of bits.
-template <class Group>
-void by_sixteens(const Byte* quants, Group each) {
+template <class Group> void by_sixteens(const Byte* quants, Group each) {
   for (int group = 0; group < 16; group++) each(group, quants + group / 8 * 32 + group % 2 * 16, group % 8 / 2 * 2);
 }
 
@@ -86,8 +85,7 @@ void scale_and_minimum(const Byte* p, int group, int& scale, int& minimum) {
   minimum = p[group + 4] >> 4 | p[group] >> 6 << 4;
 }
 
-template <bool Fifth>
-void q45_k(const Byte* p, float* to) {
+template <bool Fifth> void q45_k(const Byte* p, float* to) {
   const float scale = half_at(p), minimum = half_at(p + 2);
   const Byte *fifth = p + 16, *low = p + (Fifth ? 48 : 16);
   for (int group = 0; group < 8; group++) {

@@ -13,7 +13,8 @@ namespace {
 
 const kernels::ImageTable& codecs() {
   const kernels::ImageTable* table = kernels::image();
-  CRESSET_CHECK(table, "image: this build has no codecs; install libjpeg62-turbo and libpng16-16 where it runs, and libjpeg-dev and libpng-dev before building; ",
+  CRESSET_CHECK(table,
+                "image: this build has no codecs; install libjpeg62-turbo and libpng16-16 where it runs, and libjpeg-dev and libpng-dev before building; ",
                 "CRESSET_IMAGE=0 in the environment turns them off");
   return *table;
 }
@@ -55,7 +56,8 @@ void encode(const char* op, Encode by, const Tensor& image, int64_t setting, ker
   CRESSET_CHECK(image.size(0) == 1 || image.size(0) == 3, op, ": the number of channels should be 1 or 3, got: ", image.size(0));
   const Tensor pixels = image.permute({1, 2, 0}).contiguous();
   std::string error;
-  const bool done = by(pixels.const_data_ptr<uint8_t>(), pixels.size(0), pixels.size(1), static_cast<int>(pixels.size(2)), static_cast<int>(setting), take, error);
+  const bool done =
+      by(pixels.const_data_ptr<uint8_t>(), pixels.size(0), pixels.size(1), static_cast<int>(pixels.size(2)), static_cast<int>(setting), take, error);
   CRESSET_CHECK(done, op, ": ", error);
 }
 
@@ -82,10 +84,10 @@ Tensor decode_image(const void* data, size_t size, ImageFormat format, const Ima
   const char* op = format == ImageFormat::jpeg ? "decode_jpeg" : format == ImageFormat::png ? "decode_png" : "decode_image";
   const unsigned char* bytes = static_cast<const unsigned char*>(data);
   const ImageFormat found = format_of(bytes, size);
-  CRESSET_CHECK(found != ImageFormat::any && (format == ImageFormat::any || format == found), op, ": ", name, " is no ", name_of(format), " (",
-                size, " bytes)");
-  const kernels::DecodeRequest request{bytes, size, static_cast<int>(options.mode), options.max_pixels, options.least_height, options.least_width,
-                                       options.apply_exif_orientation};
+  CRESSET_CHECK(found != ImageFormat::any && (format == ImageFormat::any || format == found), op, ": ", name, " is no ", name_of(format), " (", size,
+                " bytes)");
+  const kernels::DecodeRequest request{
+      bytes, size, static_cast<int>(options.mode), options.max_pixels, options.least_height, options.least_width, options.apply_exif_orientation};
   Tensor pixels;
   int orientation = 1;
   const auto place = [&](const kernels::ImageFacts& facts) {

@@ -13,8 +13,7 @@ enum class ImageReadMode : int { UNCHANGED = 0, GRAY = 1, GRAY_ALPHA = 2, RGB = 
 enum class ImageFormat : int { any, jpeg, png };
 
 struct ImageReadOptions {
-  ImageReadOptions(ImageReadMode read_mode = ImageReadMode::UNCHANGED, bool turn_upright = false)
-      : mode(read_mode), apply_exif_orientation(turn_upright) {}
+  ImageReadOptions(ImageReadMode read_mode = ImageReadMode::UNCHANGED, bool turn_upright = false) : mode(read_mode), apply_exif_orientation(turn_upright) {}
 
   // The channels that come out. A JPEG has no alpha.
   ImageReadMode mode;

@@ -18,11 +18,11 @@ struct Descr {
   const char* name;
   ScalarType type;
 };
-constexpr Descr kDescrs[] = {{"b1", kBool}, {"u1", kByte}, {"i1", kChar}, {"i2", kShort}, {"i4", kInt}, {"i8", kLong}, {"f2", kHalf}, {"f4", kFloat},
-                             {"f8", kDouble}, {"c8", kComplexFloat}, {"c16", kComplexDouble}, {"u2", kUInt16}, {"u4", kUInt32}, {"u8", kUInt64}};
+constexpr Descr kDescrs[] = {{"b1", kBool},           {"u1", kByte},   {"i1", kChar},   {"i2", kShort},  {"i4", kInt},
+                             {"i8", kLong},           {"f2", kHalf},   {"f4", kFloat},  {"f8", kDouble}, {"c8", kComplexFloat},
+                             {"c16", kComplexDouble}, {"u2", kUInt16}, {"u4", kUInt32}, {"u8", kUInt64}};
 
-template <class... Parts>
-[[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
+template <class... Parts> [[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
   cresset::detail::throw_error<Error>(cresset::str("load_npy: '", file, "' is malformed: ", parts...));
 }
 
@@ -214,7 +214,8 @@ Tensor read_npy(const ByteSource& source, const std::string& name, bool use_mmap
   Tensor t;
   const std::shared_ptr<char> mapped = use_mmap && !h.swap && h.nbytes > 0 && h.data_at % element_size(h.dtype) == 0 ? source.map() : nullptr;
   if (mapped) {
-    t = cresset::from_blob(mapped.get() + h.data_at, shape, [mapped](void*) {}, TensorOptions(h.dtype));
+    t = cresset::from_blob(
+        mapped.get() + h.data_at, shape, [mapped](void*) {}, TensorOptions(h.dtype));
   } else {
     t = cresset::empty(shape, TensorOptions(h.dtype));
     if (h.nbytes > 0) source.read(h.data_at, t.data_ptr(), static_cast<size_t>(h.nbytes));

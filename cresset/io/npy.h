@@ -22,7 +22,7 @@ CRESSET_API Tensor read_npy(const ByteSource& source, const std::string& name, b
 CRESSET_API NamedTensors load_npz(const std::string& path);
 CRESSET_API NamedTensors read_npz(const ByteSource& source, const std::string& name);
 
-// What the front of an array says.
+// The header of an array.
 struct NpyInfo {
   std::string name;  // of an array in an archive
   ScalarType dtype;

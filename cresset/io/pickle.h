@@ -26,32 +26,86 @@ using NodeId = uint32_t;
 constexpr NodeId kNoNode = 0xffffffff;
 
 enum class Kind : uint8_t {
-  None, Bool, Int, BigInt, Float, Complex, Text, Bytes, ByteArray,
-  List, Tuple, Dict, OrderedDict, DefaultDict, Counter, Set, FrozenSet, Size,
-  DType, Device, Layout, Global, Storage, Tensor, Object,
+  None,
+  Bool,
+  Int,
+  BigInt,
+  Float,
+  Complex,
+  Text,
+  Bytes,
+  ByteArray,
+  List,
+  Tuple,
+  Dict,
+  OrderedDict,
+  DefaultDict,
+  Counter,
+  Set,
+  FrozenSet,
+  Size,
+  DType,
+  Device,
+  Layout,
+  Global,
+  Storage,
+  Tensor,
+  Object,
 };
 
-// What a name of the fixed list means.
+// The meaning of a name of the fixed list.
 enum class Known : uint8_t {
-  Unknown, RebuildTensor, RebuildTensorV2, RebuildTensorV3, RebuildParameter, RebuildParameterWithState, RebuildSparse, RebuildMeta, RebuildFromType, GetLayout,
-  Size, Device, TensorClass, ParameterClass, DType, StorageClass, OrderedDict, DefaultDict, Counter, Encode, Set, FrozenSet, List, Dict, Tuple, Int,
-  Float, Complex, Bool, Text, Bytes, ByteArray, Identity, RestoreTag, Script,
+  Unknown,
+  RebuildTensor,
+  RebuildTensorV2,
+  RebuildTensorV3,
+  RebuildParameter,
+  RebuildParameterWithState,
+  RebuildSparse,
+  RebuildMeta,
+  RebuildFromType,
+  GetLayout,
+  Size,
+  Device,
+  TensorClass,
+  ParameterClass,
+  DType,
+  StorageClass,
+  OrderedDict,
+  DefaultDict,
+  Counter,
+  Encode,
+  Set,
+  FrozenSet,
+  List,
+  Dict,
+  Tuple,
+  Int,
+  Float,
+  Complex,
+  Bool,
+  Text,
+  Bytes,
+  ByteArray,
+  Identity,
+  RestoreTag,
+  Script,
 };
 
 struct Node {
   Kind kind = Kind::None;
-  Known known = Known::Unknown;               // of a Global
-  ScalarType dtype = ScalarType::Undefined;   // of a DType, of a Storage or its class; undefined for untyped bytes
+  Known known = Known::Unknown;              // of a Global
+  ScalarType dtype = ScalarType::Undefined;  // of a DType, of a Storage or its class; undefined for untyped bytes
   // Containers: their place in `lists`. Device: the node of its index. DefaultDict: the node of its factory. Storage, Tensor: the place in their table.
   uint32_t place = 0;
   union {
     bool flag;
-    int64_t integer;    // of an Int; of a Storage that is part of another the element that it starts at
+    int64_t integer;  // of an Int; of a Storage that is part of another the element that it starts at
     double real;
     NodeId attributes;  // of an OrderedDict; kNoNode without
   };
-  double imaginary = 0;     // of a Complex
-  std::string_view text;    // Text, Bytes, BigInt (little-endian two's complement), Device's type, Layout's name, Global's "module\nname"
+  double imaginary = 0;   // of a Complex
+  std::string_view text;  // Text, Bytes, BigInt (little-endian two's complement), Device's type, Layout's name, Global's "module\nname"
   Node() : integer(0) {}
 };
 
@@ -91,7 +145,7 @@ struct CRESSET_API Document {
   std::vector<int64_t> integers(NodeId id) const;
 };
 
-// What happened to an Object after it was made: in its list each is followed by the node that it takes.
+// Changes to an Object after it was made: in its list each is followed by the node that it takes.
 enum class Change : uint32_t { Build, Append, SetItem };
 
 struct UnpickleOptions {
@@ -103,7 +157,7 @@ struct UnpickleOptions {
   bool script = false;
   // So are the classes of tensors that files of 2016 name.
   bool tensor_classes = false;
-  // What a persistent id stands for, where not for a storage.
+  // The object behind a persistent id, where that is no storage.
   std::function<NodeId(NodeId)> reference;
   std::string file = "<memory>";
 };

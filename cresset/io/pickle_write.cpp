@@ -6,8 +6,9 @@
 namespace cresset::io {
 
 namespace {
-constexpr const char* kStorageClasses[] = {"ByteStorage",   "CharStorage",        "ShortStorage",         "IntStorage",  "LongStorage",     "HalfStorage", "FloatStorage",
-                                           "DoubleStorage", nullptr,              "ComplexFloatStorage",  "ComplexDoubleStorage", "BoolStorage", "BFloat16Storage"};
+constexpr const char* kStorageClasses[] = {"ByteStorage",          "CharStorage",  "ShortStorage",   "IntStorage", "LongStorage",
+                                           "HalfStorage",          "FloatStorage", "DoubleStorage",  nullptr,      "ComplexFloatStorage",
+                                           "ComplexDoubleStorage", "BoolStorage",  "BFloat16Storage"};
 }
 
 const char* storage_class(ScalarType t) {

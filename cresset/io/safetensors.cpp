@@ -29,10 +29,9 @@ struct FormatDtype {
   ScalarType type;
 };
 constexpr FormatDtype kDtypes[] = {
-    {"BOOL", ScalarType::Bool},      {"U8", ScalarType::Byte},     {"I8", ScalarType::Char},   {"I16", ScalarType::Short},
-    {"U16", ScalarType::UInt16},     {"F16", ScalarType::Half},    {"BF16", ScalarType::BFloat16}, {"I32", ScalarType::Int},
-    {"U32", ScalarType::UInt32},     {"F32", ScalarType::Float},   {"I64", ScalarType::Long},  {"U64", ScalarType::UInt64},
-    {"F64", ScalarType::Double},     {"C64", ScalarType::ComplexFloat},
+    {"BOOL", ScalarType::Bool}, {"U8", ScalarType::Byte},       {"I8", ScalarType::Char},    {"I16", ScalarType::Short},        {"U16", ScalarType::UInt16},
+    {"F16", ScalarType::Half},  {"BF16", ScalarType::BFloat16}, {"I32", ScalarType::Int},    {"U32", ScalarType::UInt32},       {"F32", ScalarType::Float},
+    {"I64", ScalarType::Long},  {"U64", ScalarType::UInt64},    {"F64", ScalarType::Double}, {"C64", ScalarType::ComplexFloat},
 };
 
 struct Entry {
@@ -53,8 +52,7 @@ const char* format_name(ScalarType type, const std::string& tensor) {
   cresset::detail::throw_error<TypeError>(cresset::str("save_safetensors: the format has no dtype for ", type, ", of tensor '", tensor, "'"));
 }
 
-template <class... Parts>
-[[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
+template <class... Parts> [[noreturn]] void malformed(const std::string& file, const Parts&... parts) {
   cresset::detail::throw_error<Error>(cresset::str("load_safetensors: '", file, "' is malformed: ", parts...));
 }
 
@@ -82,8 +80,7 @@ Entry parse_entry(const std::string& file, const std::string& name, const Json& 
     bytes *= n;
     entry.shape.push_back(static_cast<int64_t>(n));
   }
-  if (bytes != entry.end - entry.begin)
-    malformed(file, "'", name, "' has ", entry.end - entry.begin, " bytes, its dtype and shape need ", bytes);
+  if (bytes != entry.end - entry.begin) malformed(file, "'", name, "' has ", entry.end - entry.begin, " bytes, its dtype and shape need ", bytes);
   return entry;
 }
 
@@ -100,9 +97,7 @@ Json parse_json(const std::string& file, const char* text, size_t size) {
   Json json;
   try {
     json = Json::parse(text, text + size, note_keys);
-  } catch (const Json::parse_error& e) {
-    malformed(file, "the header is not JSON, the first error is at byte ", e.byte);
-  } catch (const Json::exception&) {
+  } catch (const Json::parse_error& e) { malformed(file, "the header is not JSON, the first error is at byte ", e.byte); } catch (const Json::exception&) {
     malformed(file, "the header is not JSON");
   }
   if (!json.is_object()) malformed(file, "the header is not a JSON object");
@@ -125,9 +120,8 @@ Header parse_header(const std::string& file, const char* text, size_t size, uint
     }
   }
   // In the order of the data there are no gaps, no overlaps, and nothing is left over.
-  std::stable_sort(header.entries.begin(), header.entries.end(), [](const Entry& a, const Entry& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  });
+  std::stable_sort(header.entries.begin(), header.entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
   uint64_t at = 0;
   for (const Entry& e : header.entries) {
     if (e.begin != at) malformed(file, "the data of '", e.name, "' starts at ", e.begin, ", expected ", at);
@@ -176,9 +170,7 @@ void write_safetensors(const NamedTensors& tensors, const Metadata& metadata, Fu
   std::string text;
   try {
     text = header.dump();
-  } catch (const Json::exception& e) {
-    CRESSET_CHECK_VALUE(false, "save_safetensors: names and metadata must be UTF-8: ", e.what());
-  }
+  } catch (const Json::exception& e) { CRESSET_CHECK_VALUE(false, "save_safetensors: names and metadata must be UTF-8: ", e.what()); }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
   write(&length, sizeof length);
@@ -211,7 +203,8 @@ SafetensorsContent read_safetensors(const ByteSource& source, const std::string&
   for (const Entry& e : header.entries) {
     char* there = mapped ? mapped.get() + data_at + e.begin : nullptr;
     if (mapped && e.end > e.begin && aligned(there, e.dtype)) {
-      content.tensors.insert(e.name, cresset::from_blob(there, e.shape, [mapped](void*) {}, TensorOptions(e.dtype)));
+      content.tensors.insert(e.name, cresset::from_blob(
+                                         there, e.shape, [mapped](void*) {}, TensorOptions(e.dtype)));
       continue;
     }
     const Tensor t = cresset::empty(e.shape, TensorOptions(e.dtype));
@@ -221,9 +214,7 @@ SafetensorsContent read_safetensors(const ByteSource& source, const std::string&
   return content;
 }
 
-SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name) {
-  return read_safetensors(MemorySource(data, size), name, false);
-}
+SafetensorsContent parse_safetensors(const void* data, size_t size, const std::string& name) { return read_safetensors(MemorySource(data, size), name, false); }
 
 std::vector<std::pair<std::string, std::string>> read_safetensors_index(const ByteSource& source, const std::string& name) {
   if (source.size() > kMaxHeader) malformed(name, "an index of ", source.size(), " bytes is too large");

@@ -13,20 +13,42 @@ struct Name {
 };
 // "builtins" stands for "__builtin__" too.
 constexpr Name kNames[] = {
-    {"torch._utils", "_rebuild_tensor_v2", Known::RebuildTensorV2}, {"collections", "OrderedDict", Known::OrderedDict},
-    {"torch._utils", "_rebuild_parameter", Known::RebuildParameter}, {"torch._utils", "_rebuild_tensor_v3", Known::RebuildTensorV3},
-    {"torch._utils", "_rebuild_tensor", Known::RebuildTensor}, {"torch._utils", "_rebuild_parameter_with_state", Known::RebuildParameterWithState},
-    {"torch._utils", "_rebuild_sparse_tensor", Known::RebuildSparse}, {"torch._utils", "_rebuild_meta_tensor_no_storage", Known::RebuildMeta}, {"torch._tensor", "_rebuild_from_type_v2", Known::RebuildFromType},
-    {"torch.serialization", "_get_layout", Known::GetLayout}, {"torch", "Size", Known::Size}, {"torch", "device", Known::Device},
-    {"torch", "Tensor", Known::TensorClass}, {"torch.nn.parameter", "Parameter", Known::ParameterClass},
-    {"collections", "defaultdict", Known::DefaultDict}, {"collections", "Counter", Known::Counter}, {"_codecs", "encode", Known::Encode},
-    {"builtins", "set", Known::Set}, {"builtins", "frozenset", Known::FrozenSet}, {"builtins", "list", Known::List},
-    {"builtins", "dict", Known::Dict}, {"builtins", "tuple", Known::Tuple}, {"builtins", "int", Known::Int}, {"builtins", "long", Known::Int},
-    {"builtins", "float", Known::Float}, {"builtins", "complex", Known::Complex}, {"builtins", "bool", Known::Bool},
-    {"builtins", "str", Known::Text}, {"builtins", "unicode", Known::Text}, {"builtins", "bytes", Known::Bytes},
-    {"builtins", "bytearray", Known::ByteArray}, {"torch.jit._pickle", "build_tensorlist", Known::Identity},
-    {"torch.jit._pickle", "build_intlist", Known::Identity}, {"torch.jit._pickle", "build_doublelist", Known::Identity},
-    {"torch.jit._pickle", "build_boollist", Known::Identity}, {"torch.jit._pickle", "restore_type_tag", Known::RestoreTag},
+    {"torch._utils", "_rebuild_tensor_v2", Known::RebuildTensorV2},
+    {"collections", "OrderedDict", Known::OrderedDict},
+    {"torch._utils", "_rebuild_parameter", Known::RebuildParameter},
+    {"torch._utils", "_rebuild_tensor_v3", Known::RebuildTensorV3},
+    {"torch._utils", "_rebuild_tensor", Known::RebuildTensor},
+    {"torch._utils", "_rebuild_parameter_with_state", Known::RebuildParameterWithState},
+    {"torch._utils", "_rebuild_sparse_tensor", Known::RebuildSparse},
+    {"torch._utils", "_rebuild_meta_tensor_no_storage", Known::RebuildMeta},
+    {"torch._tensor", "_rebuild_from_type_v2", Known::RebuildFromType},
+    {"torch.serialization", "_get_layout", Known::GetLayout},
+    {"torch", "Size", Known::Size},
+    {"torch", "device", Known::Device},
+    {"torch", "Tensor", Known::TensorClass},
+    {"torch.nn.parameter", "Parameter", Known::ParameterClass},
+    {"collections", "defaultdict", Known::DefaultDict},
+    {"collections", "Counter", Known::Counter},
+    {"_codecs", "encode", Known::Encode},
+    {"builtins", "set", Known::Set},
+    {"builtins", "frozenset", Known::FrozenSet},
+    {"builtins", "list", Known::List},
+    {"builtins", "dict", Known::Dict},
+    {"builtins", "tuple", Known::Tuple},
+    {"builtins", "int", Known::Int},
+    {"builtins", "long", Known::Int},
+    {"builtins", "float", Known::Float},
+    {"builtins", "complex", Known::Complex},
+    {"builtins", "bool", Known::Bool},
+    {"builtins", "str", Known::Text},
+    {"builtins", "unicode", Known::Text},
+    {"builtins", "bytes", Known::Bytes},
+    {"builtins", "bytearray", Known::ByteArray},
+    {"torch.jit._pickle", "build_tensorlist", Known::Identity},
+    {"torch.jit._pickle", "build_intlist", Known::Identity},
+    {"torch.jit._pickle", "build_doublelist", Known::Identity},
+    {"torch.jit._pickle", "build_boollist", Known::Identity},
+    {"torch.jit._pickle", "restore_type_tag", Known::RestoreTag},
 };
 
 constexpr size_t kMaxDims = 64;
@@ -51,7 +73,8 @@ bool is_layout(std::string_view name) {
 
 class Machine {
  public:
-  Machine(Document& document, std::string_view bytes, const UnpickleOptions& options) : d_(document), options_(options), at_(bytes.data()), end_(at_ + bytes.size()) {
+  Machine(Document& document, std::string_view bytes, const UnpickleOptions& options)
+      : d_(document), options_(options), at_(bytes.data()), end_(at_ + bytes.size()) {
     // Copies that the pickle asks for may take up so much in all; a small file cannot fill the memory with them.
     budget_ = 64 * bytes.size() + 4096;
     start_ = at_;
@@ -68,13 +91,11 @@ class Machine {
   size_t consumed() const { return static_cast<size_t>(at_ - start_); }
 
  private:
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    cresset::detail::throw_error<UnpicklingError>(cresset::str("load: the pickle in '", options_.file, "' cannot be read, at byte ",
-                                                               static_cast<uint64_t>(at_ - start_), ": ", parts...));
+  template <class... Parts> [[noreturn]] void fail(const Parts&... parts) const {
+    cresset::detail::throw_error<UnpicklingError>(
+        cresset::str("load: the pickle in '", options_.file, "' cannot be read, at byte ", static_cast<uint64_t>(at_ - start_), ": ", parts...));
   }
-  template <class T>
-  T take() {
+  template <class T> T take() {
     if (static_cast<size_t>(end_ - at_) < sizeof(T)) fail("it ends in the middle of an operation");
     T v;
     std::memcpy(&v, at_, sizeof v);
@@ -411,9 +432,7 @@ NodeId Machine::reduce(NodeId callable, NodeId arguments) {
   if (!options_.any) return reduce_known(callable, arguments);
   try {
     return reduce_known(callable, arguments);
-  } catch (const UnpicklingError&) {
-    return add_container(Kind::Object, {callable, arguments});
-  }
+  } catch (const UnpicklingError&) { return add_container(Kind::Object, {callable, arguments}); }
 }
 
 NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
@@ -459,9 +478,7 @@ NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
       t.attributes = a[3];
       return made;
     }
-    case Known::GetLayout:
-      need(a.size() == 1 && is(a[0], Kind::Text) && is_layout(node(a[0]).text), what);
-      return add_text(Kind::Layout, node(a[0]).text);
+    case Known::GetLayout: need(a.size() == 1 && is(a[0], Kind::Text) && is_layout(node(a[0]).text), what); return add_text(Kind::Layout, node(a[0]).text);
     case Known::Device: {
       need((a.size() == 1 || a.size() == 2) && is(a[0], Kind::Text) && (a.size() == 1 || is(a[1], Kind::Int)), what);
       const NodeId id = add_text(Kind::Device, node(a[0]).text);
@@ -508,9 +525,7 @@ NodeId Machine::reduce_known(NodeId callable, NodeId arguments) {
       return id;
     }
     case Known::Identity:
-    case Known::RestoreTag:
-      need(a.size() == (known == Known::Identity ? 1u : 2u), what);
-      return a[0];
+    case Known::RestoreTag: need(a.size() == (known == Known::Identity ? 1u : 2u), what); return a[0];
     case Known::Unknown:
     case Known::Script: return add_container(Kind::Object, {callable, arguments});
     default: fail("`", printable(full), "` is not something that data may call");

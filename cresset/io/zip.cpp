@@ -27,12 +27,8 @@ constexpr size_t kAlignment = 64;
 // A part is summed and then written, so that it is still in the cache.
 constexpr size_t kPart = size_t{1} << 19;
 
-template <class... Fields>
-void append(std::string& to, Fields... fields) {
-  (to.append(reinterpret_cast<const char*>(&fields), sizeof fields), ...);
-}
-template <class T>
-T field(const char* at) {
+template <class... Fields> void append(std::string& to, Fields... fields) { (to.append(reinterpret_cast<const char*>(&fields), sizeof fields), ...); }
+template <class T> T field(const char* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
@@ -114,8 +110,7 @@ void ZipWriter::finish() {
 }
 
 namespace {
-template <class... Parts>
-[[noreturn]] void damaged(const std::string& file, const Parts&... parts) {
+template <class... Parts> [[noreturn]] void damaged(const std::string& file, const Parts&... parts) {
   cresset::detail::throw_error<Error>(
       cresset::str("load: '", file, "' is a damaged zip archive: ", parts..., "; it may have been written or copied only in part"));
 }

@@ -11,7 +11,7 @@
 
 namespace cresset::io {
 
-// Bytes at random positions: a file, or memory of somebody who keeps it alive.
+// Bytes at random positions: a file, or memory that the caller keeps alive.
 class CRESSET_API ByteSource {
  public:
   virtual ~ByteSource() = default;

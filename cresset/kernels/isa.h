@@ -25,31 +25,42 @@ const char* isa_name();
 
 // A build without the extra instruction sets (ARM, say) defines CRESSET_SINGLE_ISA and every slot holds the baseline.
 #ifdef CRESSET_SINGLE_ISA
-#define CRESSET_DECLARE_KERNEL(R, name, args)                   \
-  namespace cresset::kernels {                                  \
-  namespace isa_baseline { R name args; }                       \
+#define CRESSET_DECLARE_KERNEL(R, name, args)                                                              \
+  namespace cresset::kernels {                                                                             \
+  namespace isa_baseline {                                                                                 \
+  R name args;                                                                                             \
+  }                                                                                                        \
   inline constexpr R(*name##_stub[3]) args = {isa_baseline::name, isa_baseline::name, isa_baseline::name}; \
   }
 #define CRESSET_DECLARE_AVX2_KERNEL(R, name, args) CRESSET_DECLARE_KERNEL(R, name, args)
 #else
-#define CRESSET_DECLARE_KERNEL(R, name, args)                   \
-  namespace cresset::kernels {                                  \
-  namespace isa_baseline { R name args; }                       \
-  namespace isa_avx2 { R name args; }                           \
-  namespace isa_avx512 { R name args; }                         \
+#define CRESSET_DECLARE_KERNEL(R, name, args)                                                        \
+  namespace cresset::kernels {                                                                       \
+  namespace isa_baseline {                                                                           \
+  R name args;                                                                                       \
+  }                                                                                                  \
+  namespace isa_avx2 {                                                                               \
+  R name args;                                                                                       \
+  }                                                                                                  \
+  namespace isa_avx512 {                                                                             \
+  R name args;                                                                                       \
+  }                                                                                                  \
   inline constexpr R(*name##_stub[3]) args = {isa_baseline::name, isa_avx2::name, isa_avx512::name}; \
   }
 // Of a source that wider vectors do not help and that is not compiled for AVX-512 (cmake/Kernels.cmake).
-#define CRESSET_DECLARE_AVX2_KERNEL(R, name, args)              \
-  namespace cresset::kernels {                                  \
-  namespace isa_baseline { R name args; }                       \
-  namespace isa_avx2 { R name args; }                           \
+#define CRESSET_DECLARE_AVX2_KERNEL(R, name, args)                                                 \
+  namespace cresset::kernels {                                                                     \
+  namespace isa_baseline {                                                                         \
+  R name args;                                                                                     \
+  }                                                                                                \
+  namespace isa_avx2 {                                                                             \
+  R name args;                                                                                     \
+  }                                                                                                \
   inline constexpr R(*name##_stub[3]) args = {isa_baseline::name, isa_avx2::name, isa_avx2::name}; \
   }
 #endif
 
 namespace cresset::kernels {
 // The build of a kernel that fits this CPU.
-template <class Fn>
-CRESSET_ALWAYS_INLINE Fn call(Fn const (&stub)[3]) { return stub[active_isa()]; }
+template <class Fn> CRESSET_ALWAYS_INLINE Fn call(Fn const (&stub)[3]) { return stub[active_isa()]; }
 }  // namespace cresset::kernels

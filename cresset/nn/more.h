@@ -1,13 +1,13 @@
 #pragma once
-// What Python's torch.nn has and LibTorch lacks, put together from what is there. Include it by name: <cresset/nn/more.h>.
+// The part of Python's torch.nn that LibTorch lacks, put together from what is there. Include it by name: <cresset/nn/more.h>.
 
 #include <cmath>
 #include <utility>
 
 #include "cresset/nn/all.h"
+#include "cresset/nn/layers/linear_cross_entropy.h"
 #include "cresset/nn/module/functional_call.h"
 #include "cresset/nn/module/lazy.h"
-#include "cresset/nn/layers/linear_cross_entropy.h"
 #include "cresset/nn/utils/parametrizations.h"
 #include "cresset/nn/utils/prune.h"
 
@@ -38,9 +38,7 @@ inline Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = tru
   return feature_dropout(input.unsqueeze(0), p, training).squeeze(0);
 }
 // A convolution over time: (T, N, C_in) with a weight (K, C_in, C_out).
-inline Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad = 0) {
-  return cresset::conv_tbc(input, weight, bias, pad);
-}
+inline Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad = 0) { return cresset::conv_tbc(input, weight, bias, pad); }
 // In place, as their names say.
 inline Tensor rrelu_(Tensor input, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false) {
   return cresset::rrelu_(input, lower, upper, training);
@@ -54,7 +52,8 @@ inline Tensor hardtanh_(Tensor input, double min_val = -1.0, double max_val = 1.
 inline Tensor threshold_(Tensor input, double threshold, double value) { return cresset::threshold_(input, threshold, value); }
 
 // (log var + (input - target)^2 / var) / 2, var at least eps. Errors: a negative variance, or one that does not fit.
-inline Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false, double eps = 1e-6, Reduction_t reduction = kMean) {
+inline Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full = false, double eps = 1e-6,
+                                Reduction_t reduction = kMean) {
   return cresset::_gaussian_nll_loss(input, target, var, full, eps, reduction == kMean ? 1 : reduction == kSum ? 2 : 0);
 }
 
@@ -90,21 +89,21 @@ class RMSNormImpl : public Cloneable<RMSNormImpl> {
 CRESSET_MODULE(RMSNorm);
 
 // Layers without parameters, made with `Argument`.
-#define CRESSET_SIMPLE_LAYER(Name, Argument, expression)             \
-  class Name##Impl : public Cloneable<Name##Impl> {                  \
-   public:                                                           \
-    explicit Name##Impl(Argument a) : argument(std::move(a)) {}      \
-    void reset() override {}                                         \
-    Tensor forward(const Tensor& input) { return expression; }       \
-    Argument argument;                                               \
-  };                                                                 \
+#define CRESSET_SIMPLE_LAYER(Name, Argument, expression)        \
+  class Name##Impl : public Cloneable<Name##Impl> {             \
+   public:                                                      \
+    explicit Name##Impl(Argument a) : argument(std::move(a)) {} \
+    void reset() override {}                                    \
+    Tensor forward(const Tensor& input) { return expression; }  \
+    Argument argument;                                          \
+  };                                                            \
   CRESSET_MODULE(Name)
-#define CRESSET_BARE_LAYER(Name, expression)                         \
-  class Name##Impl : public Cloneable<Name##Impl> {                  \
-   public:                                                           \
-    void reset() override {}                                         \
-    Tensor forward(const Tensor& input) { return expression; }       \
-  };                                                                 \
+#define CRESSET_BARE_LAYER(Name, expression)                   \
+  class Name##Impl : public Cloneable<Name##Impl> {            \
+   public:                                                     \
+    void reset() override {}                                   \
+    Tensor forward(const Tensor& input) { return expression; } \
+  };                                                           \
   CRESSET_MODULE(Name)
 CRESSET_SIMPLE_LAYER(ChannelShuffle, int64_t, functional::channel_shuffle(input, argument));
 CRESSET_SIMPLE_LAYER(Dropout1d, double, functional::dropout1d(input, argument, is_training()));
@@ -191,19 +190,18 @@ inline std::pair<Tensor, Tensor> fuse_linear_bn_weights(const Tensor& weight, co
   return fuse_conv_bn_weights(weight, bias, mean, var, eps, bn_weight, bn_bias);
 }
 // A layer that does what `layer` and then `bn` do, both in evaluation. Errors: in training; no running statistics; a layer without a bias.
-template <class Layer, class Norm>
-Layer fuse_conv_bn_eval(const Layer& layer, const Norm& bn, bool transpose = false) {
+template <class Layer, class Norm> Layer fuse_conv_bn_eval(const Layer& layer, const Norm& bn, bool transpose = false) {
   CRESSET_CHECK(!layer->is_training() && !bn->is_training(), "fuse: call eval() on both modules first");
   CRESSET_CHECK(bn->running_mean.defined() && layer->bias.defined(), "fuse: running statistics and a bias are needed");
   Layer fused(std::dynamic_pointer_cast<typename Layer::ContainedType>(layer->clone()));
   NoGradGuard guard;
-  const auto [weight, bias] = fuse_conv_bn_weights(layer->weight, layer->bias, bn->running_mean, bn->running_var, bn->options.eps(), bn->weight, bn->bias, transpose);
+  const auto [weight, bias] =
+      fuse_conv_bn_weights(layer->weight, layer->bias, bn->running_mean, bn->running_var, bn->options.eps(), bn->weight, bn->bias, transpose);
   fused->weight.set_data(weight);
   fused->bias.set_data(bias);
   return fused;
 }
-template <class Norm>
-Linear fuse_linear_bn_eval(const Linear& layer, const Norm& bn) { return fuse_conv_bn_eval(layer, bn); }
+template <class Norm> Linear fuse_linear_bn_eval(const Linear& layer, const Norm& bn) { return fuse_conv_bn_eval(layer, bn); }
 
 namespace detail {
 inline void convert_conv_weights(Module& module, MemoryFormat format, int64_t dim) {

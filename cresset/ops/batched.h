@@ -1,5 +1,5 @@
 #pragma once
-// What composites need to work on elements of a batch.
+// Helpers of composites that work on elements of a batch.
 
 #include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What was built, and what of it this machine uses.
+// The parts that were built, and those that this machine uses.
 
 #include "cresset/base/macros.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What LibTorch accepts beyond the schemas; included by the generated namespaces.h.
+// Overloads that LibTorch accepts beyond the schemas; included by the generated namespaces.h.
 
 #include "cresset/ops/functions.h"
 

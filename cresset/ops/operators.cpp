@@ -10,9 +10,9 @@ namespace cresset {
 
 // A number on the left becomes a wrapped 0-d tensor, or the op that swaps its arguments. LibTorch's `1 - x` is recorded as a difference of
 // tensors, where Python's is the op with swapped arguments; its `1 / x` is one division, where Python's multiplies by the reciprocal.
-#define CRESSET_DEFINE_OPERATOR(op, name, left)                                             \
-  Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); }               \
-  Tensor operator op(const Tensor& a, const Scalar& b) { return name(a, b); }               \
+#define CRESSET_DEFINE_OPERATOR(op, name, left)                               \
+  Tensor operator op(const Tensor& a, const Tensor& b) { return name(a, b); } \
+  Tensor operator op(const Tensor& a, const Scalar& b) { return name(a, b); } \
   Tensor operator op(const Scalar& a, const Tensor& b) { return left; }
 CRESSET_DEFINE_OPERATOR(+, add, add(b, a))
 CRESSET_DEFINE_OPERATOR(-, sub, b.requires_grad() ? sub(wrapped_scalar_tensor(a, b.device()), b) : rsub(b, a))
@@ -64,8 +64,7 @@ Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
 
 Scalar Tensor::item() const {
   if (FunctionalImpl* f = as_functional(*this)) return f->value().item();
-  CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ",
-                "compute with the tensor instead");
+  CRESSET_CHECK(!as_batched(*this), "vmap: item() cannot give one number for all elements of a batch; ", "compute with the tensor instead");
   CRESSET_CHECK(numel() == 1, "item: a tensor with ", numel(), " elements cannot be converted to a number, expected exactly one");
   if (CRESSET_UNLIKELY(is_fake(*impl()))) {
     const Tensor known(known_values(*impl()));

@@ -35,8 +35,11 @@ Format choose_format(const std::vector<double>& values) {
   const int least = digits(low), most = digits(high);
   Format f;
   if (integral) {
-    if (most > 9) { f.width = 11; f.precision = 4; f.scientific = true; }
-    else f.width = most + 1;
+    if (most > 9) {
+      f.width = 11;
+      f.precision = 4;
+      f.scientific = true;
+    } else f.width = most + 1;
     return f;
   }
   f.precision = 4;
@@ -194,9 +197,8 @@ std::ostream& operator<<(std::ostream& out, const TensorOptions& o) {
   const auto defaulted = [](bool given) { return given ? "" : " (default)"; };
   const auto truth = [](bool b) { return b ? "true" : "false"; };
   out << "TensorOptions(dtype=" << dtype_name(o.dtype()) << defaulted(o.has_dtype()) << ", device=" << o.device() << defaulted(o.has_device())
-      << ", layout=" << o.layout() << defaulted(o.has_layout()) << ", requires_grad=" << truth(o.requires_grad())
-      << defaulted(o.has_requires_grad()) << ", pinned_memory=" << truth(o.pinned_memory()) << defaulted(o.has_pinned_memory())
-      << ", memory_format=";
+      << ", layout=" << o.layout() << defaulted(o.has_layout()) << ", requires_grad=" << truth(o.requires_grad()) << defaulted(o.has_requires_grad())
+      << ", pinned_memory=" << truth(o.pinned_memory()) << defaulted(o.has_pinned_memory()) << ", memory_format=";
   if (o.has_memory_format()) return out << *o.memory_format_opt() << ')';
   return out << "(nullopt))";
 }

@@ -74,7 +74,7 @@ void resize_output(const Tensor& out, IntArrayRef sizes, IntArrayRef strides) {
 void warn_of_resize(const char* op, const Tensor& out, IntArrayRef sizes) {
   if (out.numel() == 0 || out.sizes() == sizes) return;
   warn(str(op, ": out had shape ", out.sizes(), " and elements, and was resized to the result's shape ", sizes,
-                       ", which is deprecated; pass a tensor of that shape, or out.resize_(0) to reuse its memory"));
+           ", which is deprecated; pass a tensor of that shape, or out.resize_(0) to reuse its memory"));
 }
 
 // Whether several elements of a tensor are one, as after expand().
@@ -86,8 +86,8 @@ static bool is_expanded(const Tensor& t) {
 
 void check_no_internal_overlap(const char* op, const Tensor& out) {
   if (CRESSET_UNLIKELY(out.layout() != Layout::Strided)) return;
-  CRESSET_CHECK(!is_expanded(out), op, ": expected an out whose elements have memory of their own, got shape ",
-                out.sizes(), " and strides ", out.strides(), "; write to a clone() of it");
+  CRESSET_CHECK(!is_expanded(out), op, ": expected an out whose elements have memory of their own, got shape ", out.sizes(), " and strides ", out.strides(),
+                "; write to a clone() of it");
 }
 
 void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDtype rule) {
@@ -104,8 +104,7 @@ void check_out_dtype(const char* op, ScalarType result, const Tensor& out, OutDt
 
 namespace {
 
-constexpr const char* kSharesMemory =
-    ": expected an out that shares no memory with an input; write to a clone() of it";
+constexpr const char* kSharesMemory = ": expected an out that shares no memory with an input; write to a clone() of it";
 
 // Whether two tensors share memory; tensors with gaps count as apart.
 enum class Overlap : uint8_t { none, partial, full };
@@ -157,9 +156,7 @@ Written written_out(const char* op, const Tensor& out, const OutSpec& spec, cons
   CRESSET_CHECK(out.device() == spec.device, op, ": expected out to be on ", spec.device, ", got ", out.device());
   check_out_dtype(op, spec.dtype, out, rule.dtype);
   out.impl()->check_writable();
-  if (rule.memory != OutMemory::any) {
-    check_no_internal_overlap(op, out);
-  }
+  if (rule.memory != OutMemory::any) { check_no_internal_overlap(op, out); }
   // A resized tensor is checked afterwards; it is never an input.
   const bool nothing = out.numel() == 0, resized = out.sizes() != IntArrayRef(spec.sizes);
   const bool apart = rule.memory == OutMemory::apart || rule.memory == OutMemory::apart_before, early = !resized || rule.memory == OutMemory::apart_before;

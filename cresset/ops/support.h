@@ -1,5 +1,5 @@
 #pragma once
-// What generated kernels of the derived forms share: outputs from their description, writing into given tensors, views.
+// Shared by generated kernels of the derived forms: outputs from their description, writing into given tensors, views.
 
 #include "cresset/core/tensor.h"
 #include "cresset/ops/layout/view_geometry.h"
@@ -25,7 +25,7 @@ inline bool runs(const Tensor& out) { return CRESSET_LIKELY(layer_state().no_dat
 Tensor allocate(const OutSpec& spec);
 // Copies without counting a change: for bodies, whose callers count it.
 void overwrite(const Tensor& out, const Tensor& source);
-// A tensor that nobody has seen yet, at version 0: filling it was not a change.
+// A tensor not yet handed out, at version 0: filling it was not a change.
 Tensor fresh(Tensor t);
 
 // A view of `self` with the geometry of `spec`; the dtype stays.
@@ -42,9 +42,13 @@ DimVector preserved_strides(const Tensor& like);
 // A new output as a body wants it that writes contiguous memory only: a temporary where the output's strides are others.
 class Dense {
  public:
-  explicit Dense(const Tensor& out) : out_(out) { if (CRESSET_UNLIKELY(!out.is_contiguous())) temporary_ = allocate({DimVector(out.sizes()), out.scalar_type(), out.device()}); }
+  explicit Dense(const Tensor& out) : out_(out) {
+    if (CRESSET_UNLIKELY(!out.is_contiguous())) temporary_ = allocate({DimVector(out.sizes()), out.scalar_type(), out.device()});
+  }
   const Tensor& tensor() const { return temporary_.defined() ? temporary_ : out_; }
-  void finish() const { if (temporary_.defined()) overwrite(out_, temporary_); }
+  void finish() const {
+    if (temporary_.defined()) overwrite(out_, temporary_);
+  }
 
  private:
   const Tensor& out_;
@@ -53,12 +57,19 @@ class Dense {
 
 // The tensors among the arguments of a call, to be checked against what it writes.
 using Inputs = SmallVector<const Tensor*, 6>;
-inline void add_input(Inputs& list, const Tensor& t) { if (t.defined()) list.push_back(&t); }
-inline void add_input(Inputs& list, const std::optional<Tensor>& t) { if (t) add_input(list, *t); }
-inline void add_input(Inputs& list, TensorList tensors) { for (const Tensor& t : tensors) add_input(list, t); }
-inline void add_input(Inputs& list, ArrayRef<std::optional<Tensor>> tensors) { for (const auto& t : tensors) add_input(list, t); }
-template <class... T>
-Inputs inputs_of(const T&... args) {
+inline void add_input(Inputs& list, const Tensor& t) {
+  if (t.defined()) list.push_back(&t);
+}
+inline void add_input(Inputs& list, const std::optional<Tensor>& t) {
+  if (t) add_input(list, *t);
+}
+inline void add_input(Inputs& list, TensorList tensors) {
+  for (const Tensor& t : tensors) add_input(list, t);
+}
+inline void add_input(Inputs& list, ArrayRef<std::optional<Tensor>> tensors) {
+  for (const auto& t : tensors) add_input(list, t);
+}
+template <class... T> Inputs inputs_of(const T&... args) {
   Inputs list;
   (add_input(list, args), ...);
   return list;
@@ -77,7 +88,7 @@ class Written {
   const Tensor* target_;
   Tensor direct_;
 };
-// What a row asks of `out`: a contiguous one for the body, the result's dtype itself, memory apart from that of all inputs.
+// A row's demands on `out`: a contiguous one for the body, the result's dtype itself, memory apart from that of all inputs.
 enum class OutDtype : uint8_t {
   cast,     // any that the result may be cast to
   convert,  // the same, a TypeError otherwise
@@ -87,7 +98,11 @@ enum class OutDtype : uint8_t {
 // same: an input may be the very memory that is written; apart: no input shares memory with what is written, after it was resized;
 // apart_before: or before.
 enum class OutMemory : uint8_t { same, apart, apart_before, any };
-struct OutRule { bool contiguous; OutDtype dtype; OutMemory memory; };
+struct OutRule {
+  bool contiguous;
+  OutDtype dtype;
+  OutMemory memory;
+};
 // Resizes `out` to the result's shape. Errors: another device, a dtype that the result cannot be cast to or that is not the result's,
 // elements that share memory with each other or with an input.
 Written written_out(const char* op, const Tensor& out, const OutSpec& spec, const Inputs& inputs, OutRule rule);

@@ -41,8 +41,7 @@ TensorIterator TensorIteratorConfig::build() {
     CRESSET_CHECK(g.output || g.tensor.defined(), "TensorIterator: an input is undefined");
     if (!g.tensor.defined()) continue;
     if (!g.output) promoted.add(*g.tensor.impl());
-    if (!static_shape_ && (!g.output || !resize_))
-      shape = shape ? ops::broadcast_shapes(*shape, g.tensor.sizes()) : DimVector(g.tensor.sizes());
+    if (!static_shape_ && (!g.output || !resize_)) shape = shape ? ops::broadcast_shapes(*shape, g.tensor.sizes()) : DimVector(g.tensor.sizes());
     if (!device || (!g.output && g.tensor.dim() > 0)) device = g.tensor.device();
   }
   if (!shape && given_[0].tensor.defined()) shape = DimVector(given_[0].tensor.sizes());
@@ -62,20 +61,17 @@ TensorIterator TensorIteratorConfig::build() {
       SmallVector<DimVector, 6> inputs;
       for (const Given& input : given_)
         if (!input.output) inputs.push_back(strides_over(input.tensor, *shape));
-      original =
-          empty_strided(*shape, ops::dense_strides(*shape, inputs), TensorOptions(*device).dtype(static_dtype_.value_or(common)));
+      original = empty_strided(*shape, ops::dense_strides(*shape, inputs), TensorOptions(*device).dtype(static_dtype_.value_or(common)));
     } else if (g.output && resize_ && !original.sizes().equals(*shape)) {
       ops::resize_output(original, *shape);
     } else if (g.output) {
-      CRESSET_CHECK(original.sizes().equals(*shape), "TensorIterator: an output of shape ", original.sizes(),
-                    " does not hold the common shape ", *shape);
+      CRESSET_CHECK(original.sizes().equals(*shape), "TensorIterator: an output of shape ", original.sizes(), " does not hold the common shape ", *shape);
     }
-    CRESSET_CHECK(!same_device_ || original.device() == *device || (!g.output && original.dim() == 0),
-                  "TensorIterator: expected all tensors on ", *device, ", got one on ", original.device());
+    CRESSET_CHECK(!same_device_ || original.device() == *device || (!g.output && original.dim() == 0), "TensorIterator: expected all tensors on ", *device,
+                  ", got one on ", original.device());
     Tensor own = original;
     if (same_dtype_ && !promote_) {
-      CRESSET_CHECK(original.scalar_type() == common, "TensorIterator: expected all tensors of dtype ", common, ", got ",
-                    original.scalar_type());
+      CRESSET_CHECK(original.scalar_type() == common, "TensorIterator: expected all tensors of dtype ", common, ", got ", original.scalar_type());
     } else if (!g.output && promote_ && original.scalar_type() != common) {
       own = original.to(common);
     } else if (g.output && cast_outputs_ && original.scalar_type() != common) {
@@ -97,12 +93,7 @@ TensorIterator TensorIteratorConfig::build() {
 TensorIterator::~TensorIterator() = default;
 
 TensorIterator TensorIterator::unary_op(Tensor& out, const Tensor& a) {
-  return TensorIteratorConfig()
-      .add_output(out)
-      .add_input(a)
-      .promote_inputs_to_common_dtype(true)
-      .cast_common_dtype_to_outputs(true)
-      .build();
+  return TensorIteratorConfig().add_output(out).add_input(a).promote_inputs_to_common_dtype(true).cast_common_dtype_to_outputs(true).build();
 }
 TensorIterator TensorIterator::unary_float_op(Tensor& out, const Tensor& a) {
   return TensorIteratorConfig()
@@ -113,17 +104,9 @@ TensorIterator TensorIterator::unary_float_op(Tensor& out, const Tensor& a) {
       .cast_common_dtype_to_outputs(true)
       .build();
 }
-TensorIterator TensorIterator::nullary_op(Tensor& out) {
-  return TensorIteratorConfig().add_output(out).resize_outputs(false).build();
-}
+TensorIterator TensorIterator::nullary_op(Tensor& out) { return TensorIteratorConfig().add_output(out).resize_outputs(false).build(); }
 TensorIterator TensorIterator::borrowing_binary_op(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return TensorIteratorConfig()
-      .add_output(out)
-      .add_input(a)
-      .add_input(b)
-      .promote_inputs_to_common_dtype(true)
-      .cast_common_dtype_to_outputs(true)
-      .build();
+  return TensorIteratorConfig().add_output(out).add_input(a).add_input(b).promote_inputs_to_common_dtype(true).cast_common_dtype_to_outputs(true).build();
 }
 TensorIterator TensorIterator::binary_op(Tensor& out, const Tensor& a, const Tensor& b) { return borrowing_binary_op(out, a, b); }
 TensorIterator TensorIterator::binary_float_op(Tensor& out, const Tensor& a, const Tensor& b) {
@@ -147,8 +130,7 @@ int64_t TensorIterator::numel() const {
   return n;
 }
 bool TensorIterator::is_contiguous() const {
-  return std::all_of(operands_.begin(), operands_.end(),
-                     [&](const Operand& o) { return o.tensor.sizes().equals(shape_) && o.tensor.is_contiguous(); });
+  return std::all_of(operands_.begin(), operands_.end(), [&](const Operand& o) { return o.tensor.sizes().equals(shape_) && o.tensor.is_contiguous(); });
 }
 ScalarType TensorIterator::common_dtype() const {
   CRESSET_CHECK(common_ != ScalarType::Undefined, "TensorIterator: no common dtype was asked for");

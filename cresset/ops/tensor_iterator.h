@@ -103,8 +103,8 @@ class CRESSET_API TensorIteratorConfig {
   TensorIteratorConfig& add(const Tensor& t, bool output);
 
   std::vector<Given> given_;
-  bool check_overlap_ = true, same_dtype_ = true, same_device_ = true, promote_ = false, promote_to_float_ = false,
-       cast_outputs_ = false, safe_casting_ = false, resize_ = true;
+  bool check_overlap_ = true, same_dtype_ = true, same_device_ = true, promote_ = false, promote_to_float_ = false, cast_outputs_ = false,
+       safe_casting_ = false, resize_ = true;
   std::optional<ScalarType> static_dtype_;
   std::optional<Device> static_device_;
   std::optional<DimVector> static_shape_;
@@ -157,12 +157,9 @@ class CRESSET_API TensorIterator {
   bool is_cpu_scalar(int i) const { return is_scalar(i) && device(i).is_cpu(); }
 
   // Calls `loop`, a Loop or a Loop2d, for every element, on several threads where there are more than `grain`; serial: on this one.
-  template <class F>
-  void for_each(F&& loop, int64_t grain = 32768) const {
-    if constexpr (std::is_invocable<F&, char**, const int64_t*, int64_t, int64_t>::value)
-      run_2d(loop, grain);
-    else
-      run(loop, grain);
+  template <class F> void for_each(F&& loop, int64_t grain = 32768) const {
+    if constexpr (std::is_invocable<F&, char**, const int64_t*, int64_t, int64_t>::value) run_2d(loop, grain);
+    else run(loop, grain);
   }
   void serial_for_each(Loop loop) const;
   // Converts what was written in the common dtype.

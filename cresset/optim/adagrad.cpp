@@ -70,7 +70,8 @@ Tensor Adagrad::step(LossClosure closure) {
       state.step()++;
       l.add(p, &state);
     }
-    cresset::_fused_adagrad_(l.params, l.grads, l.list([](auto& s) { return s.sum(); }), l.steps(), o.lr(), o.lr_decay(), o.weight_decay(), o.eps(), o.maximize());
+    cresset::_fused_adagrad_(l.params, l.grads, l.list([](auto& s) { return s.sum(); }), l.steps(), o.lr(), o.lr_decay(), o.weight_decay(), o.eps(),
+                             o.maximize());
   }
   return loss;
 }

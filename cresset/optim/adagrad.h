@@ -34,8 +34,7 @@ class CRESSET_API Adagrad : public Optimizer {
  public:
   // Gradients may be sparse, with weight_decay 0. Errors: negative rates.
   explicit Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOptions defaults = {});
-  explicit Adagrad(std::vector<Tensor> params, AdagradOptions defaults = {})
-      : Adagrad({OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+  explicit Adagrad(std::vector<Tensor> params, AdagradOptions defaults = {}) : Adagrad({OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
   Tensor step(LossClosure closure = nullptr) override;
 
  protected:

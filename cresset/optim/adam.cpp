@@ -7,8 +7,7 @@ namespace cresset::optim {
 
 namespace {
 
-template <class Options>
-void write_options(const Options& o, serialize::OutputArchive& archive) {
+template <class Options> void write_options(const Options& o, serialize::OutputArchive& archive) {
   detail::write(archive, "lr", o.lr());
   detail::write(archive, "beta1", std::get<0>(o.betas()));
   detail::write(archive, "beta2", std::get<1>(o.betas()));
@@ -18,8 +17,7 @@ void write_options(const Options& o, serialize::OutputArchive& archive) {
   detail::write_choice(archive, "maximize", o.maximize());
 }
 
-template <class Options>
-void read_options(Options& o, serialize::InputArchive& archive) {
+template <class Options> void read_options(Options& o, serialize::InputArchive& archive) {
   detail::read(archive, "lr", o.lr());
   detail::read(archive, "beta1", std::get<0>(o.betas()));
   detail::read(archive, "beta2", std::get<1>(o.betas()));
@@ -29,8 +27,7 @@ void read_options(Options& o, serialize::InputArchive& archive) {
   detail::read_choice(archive, "maximize", o.maximize());
 }
 
-template <class Options>
-void check_options(const char* name, const Options& o) {
+template <class Options> void check_options(const char* name, const Options& o) {
   const auto [beta1, beta2] = o.betas();
   CRESSET_CHECK_VALUE(o.lr() >= 0, name, ": invalid learning rate ", o.lr());
   CRESSET_CHECK_VALUE(o.eps() >= 0, name, ": invalid epsilon value ", o.eps());
@@ -40,8 +37,7 @@ void check_options(const char* name, const Options& o) {
 }
 
 // One call of `rule` for each group.
-template <class Options, class StateOf, class Rule>
-void step_groups(std::vector<OptimizerParamGroup>& groups, StateOf state_of, Rule rule) {
+template <class Options, class StateOf, class Rule> void step_groups(std::vector<OptimizerParamGroup>& groups, StateOf state_of, Rule rule) {
   for (auto& group : groups) {
     const auto& o = static_cast<const Options&>(group.options());
     detail::StepLists<AdamParamState> l;
@@ -82,12 +78,10 @@ void AdamParamState::serialize(serialize::InputArchive& archive) {
   detail::read(archive, "max_exp_avg_sq", max_exp_avg_sq());
 }
 
-Adam::Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults)
-    : Optimizer(param_groups, std::make_unique<AdamOptions>(defaults)) {
+Adam::Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults) : Optimizer(param_groups, std::make_unique<AdamOptions>(defaults)) {
   check_options("Adam", defaults);
 }
-AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults)
-    : Optimizer(param_groups, std::make_unique<AdamWOptions>(defaults)) {
+AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults) : Optimizer(param_groups, std::make_unique<AdamWOptions>(defaults)) {
   check_options("AdamW", defaults);
 }
 
@@ -98,8 +92,9 @@ Tensor Adam::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
   detail::check_dense(param_groups_, "Adam");
-  step_groups<AdamOptions>(param_groups_, [&](const Tensor& p) -> AdamParamState& { return state_of<AdamParamState>(p); },
-                          [](const auto&... given) { cresset::_fused_adam_(given...); });
+  step_groups<AdamOptions>(
+      param_groups_, [&](const Tensor& p) -> AdamParamState& { return state_of<AdamParamState>(p); },
+      [](const auto&... given) { cresset::_fused_adam_(given...); });
   return loss;
 }
 
@@ -107,8 +102,9 @@ Tensor AdamW::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
   detail::check_dense(param_groups_, "AdamW");
-  step_groups<AdamWOptions>(param_groups_, [&](const Tensor& p) -> AdamWParamState& { return state_of<AdamWParamState>(p); },
-                          [](const auto&... given) { cresset::_fused_adamw_(given...); });
+  step_groups<AdamWOptions>(
+      param_groups_, [&](const Tensor& p) -> AdamWParamState& { return state_of<AdamWParamState>(p); },
+      [](const auto&... given) { cresset::_fused_adamw_(given...); });
   return loss;
 }
 

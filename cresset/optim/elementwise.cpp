@@ -35,8 +35,8 @@ static void check(const AdamaxOptions& o, const Params&) {
 static void start(const Tensor& p, AdamaxParamState& s, const AdamaxOptions&) { s.exp_avg(zeros_beside(p)).exp_inf(zeros_beside(p)); }
 static void move(const detail::StepLists<AdamaxParamState>& l, const AdamaxOptions& o) {
   const auto [beta1, beta2] = o.betas();
-  cresset::_fused_adamax_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_inf(); }),
-    l.steps(), o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.maximize());
+  cresset::_fused_adamax_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_inf(); }), l.steps(), o.lr(), beta1,
+                          beta2, o.eps(), o.weight_decay(), o.maximize());
 }
 
 // ---- NAdam and RAdam ----------------------------------------------------------------------------------------------------
@@ -92,15 +92,15 @@ template <class State> static void start(const Tensor& p, State& s, const RAdamO
 static void move(const detail::StepLists<NAdamParamState>& l, const NAdamOptions& o) {
   const auto [beta1, beta2] = o.betas();
   const auto products = l.list([](auto& s) { return cresset::full({}, s.mu_product(), kFloat); });
-  cresset::_fused_nadam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }), products,
-    l.steps(), o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(), o.maximize());
+  cresset::_fused_nadam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }), products, l.steps(),
+                         o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(), o.maximize());
   for (size_t i = 0; i < products.size(); i++) l.states[i]->mu_product(products[i].item<double>());
 }
 
 static void move(const detail::StepLists<RAdamParamState>& l, const RAdamOptions& o) {
   const auto [beta1, beta2] = o.betas();
-  cresset::_fused_radam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }),
-    l.steps(), o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize());
+  cresset::_fused_radam_(l.params, l.grads, l.list([](auto& s) { return s.exp_avg(); }), l.list([](auto& s) { return s.exp_avg_sq(); }), l.steps(), o.lr(),
+                         beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize());
 }
 
 // ---- Adadelta -----------------------------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ static void check(const AdadeltaOptions& o, const Params&) {
 }
 static void start(const Tensor& p, AdadeltaParamState& s, const AdadeltaOptions&) { s.square_avg(zeros_beside(p)).acc_delta(zeros_beside(p)); }
 static void move(const detail::StepLists<AdadeltaParamState>& l, const AdadeltaOptions& o) {
-  cresset::_fused_adadelta_(l.params, l.grads, l.list([](auto& s) { return s.square_avg(); }), l.list([](auto& s) { return s.acc_delta(); }),
-    o.lr(), o.rho(), o.eps(), o.weight_decay(), o.maximize());
+  cresset::_fused_adadelta_(l.params, l.grads, l.list([](auto& s) { return s.square_avg(); }), l.list([](auto& s) { return s.acc_delta(); }), o.lr(), o.rho(),
+                            o.eps(), o.weight_decay(), o.maximize());
 }
 
 // ---- Rprop --------------------------------------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ static void start(const Tensor& p, RpropParamState& s, const RpropOptions& o) {
 static void move(const detail::StepLists<RpropParamState>& l, const RpropOptions& o) {
   const auto [shrink, grow] = o.etas();
   const auto [smallest, largest] = o.step_sizes();
-  cresset::_fused_rprop_(l.params, l.grads, l.list([](auto& s) { return s.prev(); }), l.list([](auto& s) { return s.step_size(); }),
-    shrink, grow, smallest, largest, o.maximize());
+  cresset::_fused_rprop_(l.params, l.grads, l.list([](auto& s) { return s.prev(); }), l.list([](auto& s) { return s.step_size(); }), shrink, grow, smallest,
+                         largest, o.maximize());
 }
 
 // ---- ASGD ---------------------------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ static void start(const Tensor& p, ASGDParamState& s, const ASGDOptions& o) { s.
 static void move(const detail::StepLists<ASGDParamState>& l, const ASGDOptions& o) {
   const auto mus = l.list([](auto& s) { return cresset::full({}, s.mu(), kFloat); });
   const auto etas = l.list([](auto& s) { return cresset::full({}, s.eta(), kFloat); });
-  cresset::_fused_asgd_(l.params, l.grads, l.list([](auto& s) { return s.ax(); }), mus, etas,
-    l.steps(), o.lr(), o.lambd(), o.alpha(), o.t0(), o.weight_decay(), o.maximize(), false);
+  cresset::_fused_asgd_(l.params, l.grads, l.list([](auto& s) { return s.ax(); }), mus, etas, l.steps(), o.lr(), o.lambd(), o.alpha(), o.t0(), o.weight_decay(),
+                        o.maximize(), false);
   for (size_t i = 0; i < mus.size(); i++) l.states[i]->mu(mus[i].item<double>()).eta(etas[i].item<double>());
 }
 

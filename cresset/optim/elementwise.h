@@ -8,8 +8,7 @@
 
 namespace cresset::optim {
 
-template <class Derived>
-class CRESSET_API OptionsWithRate : public OptimizerCloneableOptions<Derived> {
+template <class Derived> class CRESSET_API OptionsWithRate : public OptimizerCloneableOptions<Derived> {
  public:
   void serialize(serialize::InputArchive& archive) override;
   void serialize(serialize::OutputArchive& archive) const override;
@@ -17,16 +16,14 @@ class CRESSET_API OptionsWithRate : public OptimizerCloneableOptions<Derived> {
   void set_lr(double lr) override { static_cast<Derived&>(*this).lr(lr); }
 };
 
-template <class Derived>
-class CRESSET_API ElementwiseParamState : public OptimizerCloneableParamState<Derived> {
+template <class Derived> class CRESSET_API ElementwiseParamState : public OptimizerCloneableParamState<Derived> {
  public:
   void serialize(serialize::InputArchive& archive) override;
   void serialize(serialize::OutputArchive& archive) const override;
 };
 
 // The frame of a step: for each parameter with a gradient `start` makes a state where there is none, and `update` moves it.
-template <class Options, class ParamState>
-class CRESSET_API ElementwiseOptimizer : public Optimizer {
+template <class Options, class ParamState> class CRESSET_API ElementwiseOptimizer : public Optimizer {
  public:
   // Errors: ValueError for options out of range, and for parameters that the method cannot move.
   explicit ElementwiseOptimizer(const std::vector<OptimizerParamGroup>& param_groups, Options defaults = {});

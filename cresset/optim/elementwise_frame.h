@@ -17,9 +17,7 @@ inline void check_betas(const char* name, const std::tuple<double, double>& beta
   CRESSET_CHECK_VALUE(beta1 >= 0 && beta1 < 1, name, ": invalid beta parameter at index 0, got ", beta1);
   CRESSET_CHECK_VALUE(beta2 >= 0 && beta2 < 1, name, ": invalid beta parameter at index 1, got ", beta2);
 }
-inline void check_not_negative(const char* name, const char* what, double value) {
-  CRESSET_CHECK_VALUE(value >= 0, name, ": invalid ", what, " ", value);
-}
+inline void check_not_negative(const char* name, const char* what, double value) { CRESSET_CHECK_VALUE(value >= 0, name, ": invalid ", what, " ", value); }
 
 }  // namespace detail
 
@@ -43,13 +41,11 @@ ElementwiseOptimizer<Options, ParamState>::ElementwiseOptimizer(const std::vecto
   check(defaults, {});
 }
 
-template <class Options, class ParamState>
-std::unique_ptr<OptimizerParamState> ElementwiseOptimizer<Options, ParamState>::make_state() const {
+template <class Options, class ParamState> std::unique_ptr<OptimizerParamState> ElementwiseOptimizer<Options, ParamState>::make_state() const {
   return std::make_unique<ParamState>();
 }
 
-template <class Options, class ParamState>
-Tensor ElementwiseOptimizer<Options, ParamState>::step(LossClosure closure) {
+template <class Options, class ParamState> Tensor ElementwiseOptimizer<Options, ParamState>::step(LossClosure closure) {
   NoGradGuard guard;
   const Tensor loss = call(closure);
   detail::check_dense(param_groups_, "optimizer");
@@ -77,8 +73,8 @@ Tensor ElementwiseOptimizer<Options, ParamState>::step(LossClosure closure) {
 }
 
 // Makes the bodies of one optimizer.
-#define CRESSET_ELEMENTWISE_OPTIMIZER(Name)             \
-  template class OptionsWithRate<Name##Options>; \
+#define CRESSET_ELEMENTWISE_OPTIMIZER(Name)               \
+  template class OptionsWithRate<Name##Options>;          \
   template class ElementwiseParamState<Name##ParamState>; \
   template class ElementwiseOptimizer<Name##Options, Name##ParamState>;
 

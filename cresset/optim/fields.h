@@ -11,10 +11,7 @@ namespace cresset::optim::detail {
 inline void write(serialize::OutputArchive& archive, const std::string& key, const Tensor& tensor) {
   if (tensor.defined()) archive.write(key, tensor);
 }
-template <class T>
-void write(serialize::OutputArchive& archive, const std::string& key, const T& value) {
-  archive.write(key, serialize::ArchiveValue(value));
-}
+template <class T> void write(serialize::OutputArchive& archive, const std::string& key, const T& value) { archive.write(key, serialize::ArchiveValue(value)); }
 
 inline void read(serialize::InputArchive& archive, const std::string& key, Tensor& tensor) {
   Tensor stored;

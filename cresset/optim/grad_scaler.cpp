@@ -10,7 +10,10 @@ using optim::detail::read;
 using optim::detail::write;
 
 GradScaler::GradScaler(double init_scale, double growth_factor, double backoff_factor, int64_t growth_interval, bool enabled)
-    : enabled_(enabled), scale_(static_cast<float>(init_scale)), growth_factor_(growth_factor), backoff_factor_(backoff_factor),
+    : enabled_(enabled),
+      scale_(static_cast<float>(init_scale)),
+      growth_factor_(growth_factor),
+      backoff_factor_(backoff_factor),
       growth_interval_(growth_interval) {
   CRESSET_CHECK_VALUE(!enabled || growth_factor > 1, "GradScaler: the growth factor must be > 1.0, got ", growth_factor);
   CRESSET_CHECK_VALUE(!enabled || backoff_factor < 1, "GradScaler: the backoff factor must be < 1.0, got ", backoff_factor);

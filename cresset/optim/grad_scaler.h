@@ -27,7 +27,7 @@ class CRESSET_API GradScaler {
   std::vector<Tensor> scale(TensorList outputs);
   // Once for an optimizer between updates. Errors: a second time, after step; float16 gradients. Nothing is changed then.
   void unscale_(optim::Optimizer& optimizer);
-  // What the optimizer's step returns, or an undefined tensor where it was left out. Errors: a second time; no parameter has a gradient.
+  // The result of the optimizer's step, or an undefined tensor where it was left out. Errors: a second time; no parameter has a gradient.
   Tensor step(optim::Optimizer& optimizer);
   // Moves the scale by what was found, or sets it. Errors: nothing was unscaled since the last update.
   void update(std::optional<double> new_scale = std::nullopt);

@@ -80,8 +80,7 @@ void LBFGSParamState::serialize(serialize::InputArchive& archive) {
   read_list(archive, "ro", ro());
 }
 
-LBFGS::LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions defaults)
-    : Optimizer(param_groups, std::make_unique<LBFGSOptions>(defaults)) {
+LBFGS::LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions defaults) : Optimizer(param_groups, std::make_unique<LBFGSOptions>(defaults)) {
   CRESSET_CHECK_VALUE(param_groups_.size() == 1, "LBFGS: one parameter group is supported, got ", param_groups_.size());
 }
 

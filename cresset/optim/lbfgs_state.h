@@ -1,5 +1,5 @@
 #pragma once
-// What L-BFGS remembers between steps, for programs that look at it.
+// The state of L-BFGS between steps, for programs that look at it.
 
 #include <deque>
 #include <optional>

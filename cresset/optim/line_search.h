@@ -13,20 +13,20 @@ struct StepNumber {
   double value;
   bool single;
 };
-#define CRESSET_STEP_OPERATOR(op)                                                          \
-  inline StepNumber operator op(StepNumber a, StepNumber b) {                              \
-    if (!a.single && !b.single) return a.value op b.value;                                 \
-    return {static_cast<float>(a.value) op static_cast<float>(b.value), true};             \
+#define CRESSET_STEP_OPERATOR(op)                                              \
+  inline StepNumber operator op(StepNumber a, StepNumber b) {                  \
+    if (!a.single && !b.single) return a.value op b.value;                     \
+    return {static_cast<float>(a.value) op static_cast<float>(b.value), true}; \
   }
 CRESSET_STEP_OPERATOR(+)
 CRESSET_STEP_OPERATOR(-)
 CRESSET_STEP_OPERATOR(*)
 CRESSET_STEP_OPERATOR(/)
 #undef CRESSET_STEP_OPERATOR
-#define CRESSET_STEP_COMPARISON(op)                                                        \
-  inline bool operator op(StepNumber a, StepNumber b) {                                    \
-    if (!a.single && !b.single) return a.value op b.value;                                 \
-    return static_cast<float>(a.value) op static_cast<float>(b.value);                     \
+#define CRESSET_STEP_COMPARISON(op)                                    \
+  inline bool operator op(StepNumber a, StepNumber b) {                \
+    if (!a.single && !b.single) return a.value op b.value;             \
+    return static_cast<float>(a.value) op static_cast<float>(b.value); \
   }
 CRESSET_STEP_COMPARISON(<)
 CRESSET_STEP_COMPARISON(>)

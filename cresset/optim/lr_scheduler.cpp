@@ -92,7 +92,8 @@ void EpochScheduler::restart() {
 std::vector<double> EpochScheduler::one_per_group(const char* name, const std::vector<double>& values) const {
   const size_t groups = base_lrs_.size();
   if (values.size() == 1) return std::vector<double>(groups, values[0]);
-  CRESSET_CHECK_VALUE(values.size() == groups, name, " must have the same length as the optimizer's parameter groups, got ", values.size(), ", expected ", groups);
+  CRESSET_CHECK_VALUE(values.size() == groups, name, " must have the same length as the optimizer's parameter groups, got ", values.size(), ", expected ",
+                      groups);
   return values;
 }
 
@@ -182,7 +183,9 @@ double ExponentialLR::rate(size_t, double now) { return is_initial() || last_epo
 
 double ExponentialLR::first_rate(size_t group, double) { return base(group); }
 
-PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power) : EpochScheduler(optimizer), total_iters_(total_iters), power_(power) { begin(); }
+PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power) : EpochScheduler(optimizer), total_iters_(total_iters), power_(power) {
+  begin();
+}
 double PolynomialLR::rate(size_t, double now) {
   if (is_initial() || last_epoch_ == 0 || last_epoch_ > total_iters_) return now;
   const double all = static_cast<double>(total_iters_), epoch = static_cast<double>(last_epoch_);
@@ -193,7 +196,9 @@ double PolynomialLR::first_rate(size_t group, double) { return base(group); }
 
 // ---- cosines ------------------------------------------------------------------------------------------------------------
 
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min) : EpochScheduler(optimizer), period_(T_max), eta_min_(eta_min) { begin(); }
+CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min) : EpochScheduler(optimizer), period_(T_max), eta_min_(eta_min) {
+  begin();
+}
 double CosineAnnealingLR::rate(size_t group, double now) {
   if (is_initial() || last_epoch_ == 0) return now;
   const double period = static_cast<double>(period_), epoch = static_cast<double>(last_epoch_);
@@ -212,9 +217,7 @@ CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, i
   CRESSET_CHECK_VALUE(T_mult >= 1, "CosineAnnealingWarmRestarts: expected integer T_mult >= 1, but got ", T_mult);
   begin();
 }
-double CosineAnnealingWarmRestarts::rate(size_t group, double) {
-  return eta_min_ + (base(group) - eta_min_) * ((1 + std::cos(kPi * since_ / period_)) / 2);
-}
+double CosineAnnealingWarmRestarts::rate(size_t group, double) { return eta_min_ + (base(group) - eta_min_) * ((1 + std::cos(kPi * since_ / period_)) / 2); }
 void CosineAnnealingWarmRestarts::enter(int64_t epoch) {
   if (epoch <= 0) {
     move_to(static_cast<double>(std::max<int64_t>(epoch, 0)));
@@ -334,8 +337,16 @@ double OneCycleLR::rate(size_t group, double) {
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, Mode mode, double factor, int64_t patience, double threshold, ThresholdMode threshold_mode,
                                      int64_t cooldown, std::vector<double> min_lr, double eps)
-    : optimizer_(optimizer), mode_(mode), factor_(factor), patience_(patience), threshold_(threshold), threshold_mode_(threshold_mode),
-      cooldown_(cooldown), min_lrs_(std::move(min_lr)), eps_(eps), best_((mode == min ? 1 : -1) * std::numeric_limits<double>::infinity()) {
+    : optimizer_(optimizer),
+      mode_(mode),
+      factor_(factor),
+      patience_(patience),
+      threshold_(threshold),
+      threshold_mode_(threshold_mode),
+      cooldown_(cooldown),
+      min_lrs_(std::move(min_lr)),
+      eps_(eps),
+      best_((mode == min ? 1 : -1) * std::numeric_limits<double>::infinity()) {
   CRESSET_CHECK_VALUE(factor < 1, "ReduceLROnPlateau: factor should be < 1.0, got ", factor);
   const size_t groups = optimizer.param_groups().size();
   if (min_lrs_.size() == 1) min_lrs_.assign(groups, min_lrs_.front());
@@ -406,8 +417,8 @@ double SWALR::rate(size_t group, double now) {
 SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<EpochScheduler>> schedulers, std::vector<int64_t> milestones)
     : EpochScheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
   check_common("SequentialLR", optimizer, schedulers_);
-  CRESSET_CHECK_VALUE(milestones_.size() == schedulers_.size() - 1, "SequentialLR: expects one milestone less than schedulers, got ", milestones_.size(), " and ",
-                      schedulers_.size());
+  CRESSET_CHECK_VALUE(milestones_.size() == schedulers_.size() - 1, "SequentialLR: expects one milestone less than schedulers, got ", milestones_.size(),
+                      " and ", schedulers_.size());
   last_epoch_ = 0;
   // Making the schedulers stepped each of them: back to the beginning, and only the first one goes.
   for (auto& group : optimizer.param_groups()) group.options().set_lr(*group.initial_lr());

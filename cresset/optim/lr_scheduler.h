@@ -3,8 +3,8 @@
 // and those of the next epoch with every step(), which follows the optimizer's. (optim::StepLR and optim::ReduceLROnPlateauScheduler are
 // LibTorch's: the first begins a step later, the second computes in single precision.)
 
-#include "cresset/base/std_function.h"
 #include <string>
+#include "cresset/base/std_function.h"
 
 #include "cresset/optim/schedulers.h"
 
@@ -243,7 +243,7 @@ class CRESSET_API ReduceLROnPlateau {
   double best() const { return best_; }
   int64_t num_bad_epochs() const { return bad_epochs_; }
   bool in_cooldown() const { return cooldown_left_ > 0; }
-  // What changes while it runs.
+  // The part that changes while it runs.
   void save(serialize::OutputArchive& archive) const;
   void load(serialize::InputArchive& archive);
 

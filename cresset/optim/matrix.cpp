@@ -83,8 +83,8 @@ static void check(const MuonOptions& o, const Params& params) {
   CRESSET_CHECK_VALUE(o.lr() >= 0, "Muon: learning rate should be >= 0 but is: ", o.lr());
   CRESSET_CHECK_VALUE(o.momentum() >= 0, "Muon: momentum should be >= 0 but is: ", o.momentum());
   CRESSET_CHECK_VALUE(o.weight_decay() >= 0, "Muon: expected weight_decay of at least 0, got ", o.weight_decay());
-  CRESSET_CHECK_VALUE(o.adjust_lr_fn() == "original" || o.adjust_lr_fn() == "match_rms_adamw", "Muon: adjust learning rate function \"",
-                      o.adjust_lr_fn(), "\" is not supported, expected \"original\" or \"match_rms_adamw\"");
+  CRESSET_CHECK_VALUE(o.adjust_lr_fn() == "original" || o.adjust_lr_fn() == "match_rms_adamw", "Muon: adjust learning rate function \"", o.adjust_lr_fn(),
+                      "\" is not supported, expected \"original\" or \"match_rms_adamw\"");
   CRESSET_CHECK_VALUE(o.ns_steps() < 100, "Muon: number of steps must be less than 100, got ", o.ns_steps());
   for (const Tensor& p : params) CRESSET_CHECK_VALUE(p.dim() == 2, "Muon: only supports 2D parameters, got one of shape ", p.sizes());
 }
@@ -96,8 +96,8 @@ static void start(const Tensor& p, MuonParamState& s, const MuonOptions&) {
 static void move(const detail::StepLists<MuonParamState>& l, const MuonOptions& o) {
   const auto [a, b, c] = o.ns_coefficients();
   const double coefficients[] = {a, b, c};
-  cresset::_fused_muon_(l.params, l.grads, l.list([](auto& s) { return s.momentum_buffer(); }), o.lr(), o.weight_decay(), o.momentum(), o.nesterov(), coefficients,
-                        o.eps(), o.ns_steps(), o.adjust_lr_fn(), o.maximize());
+  cresset::_fused_muon_(l.params, l.grads, l.list([](auto& s) { return s.momentum_buffer(); }), o.lr(), o.weight_decay(), o.momentum(), o.nesterov(),
+                        coefficients, o.eps(), o.ns_steps(), o.adjust_lr_fn(), o.maximize());
 }
 
 CRESSET_ELEMENTWISE_OPTIMIZER(Adafactor)

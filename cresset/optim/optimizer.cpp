@@ -32,8 +32,7 @@ namespace detail {
 
 namespace {
 
-template <class Entries>
-bool same(const Entries& a, const Entries& b) {
+template <class Entries> bool same(const Entries& a, const Entries& b) {
   serialize::OutputArchive in_a, in_b;
   a.serialize(in_a);
   b.serialize(in_b);
@@ -58,8 +57,7 @@ OptimizerOptions& OptimizerParamGroup::options() {
 }
 const OptimizerOptions& OptimizerParamGroup::options() const { return const_cast<OptimizerParamGroup*>(this)->options(); }
 
-Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
-    : defaults_(std::move(defaults)) {
+Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults) : defaults_(std::move(defaults)) {
   for (const auto& group : param_groups) add_param_group(group);
 }
 Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults) : defaults_(std::move(defaults)) {
@@ -170,15 +168,15 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
 namespace {
 
 // Entries that have the shape of their parameter, whichever optimizer keeps them.
-constexpr const char* kLikeParameter[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "exp_inf", "momentum_buffer", "square_avg", "grad_avg",
-                                          "acc_delta", "sum", "prev", "step_size", "ax", "variance"};
+constexpr const char* kLikeParameter[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "exp_inf", "momentum_buffer", "square_avg", "grad_avg", "acc_delta",
+                                          "sum",     "prev",       "step_size",      "ax",      "variance"};
 
 // Errors: the state of another model's parameter.
 void check_shapes(const serialize::InputArchive& state, const Tensor& p, int64_t number) {
   for (const auto& [name, value] : state.tensors())
     for (const char* like : kLikeParameter)
-      CRESSET_CHECK_VALUE(name != like || !value.defined() || value.sizes() == p.sizes(), "optimizer: the file is not the state of these parameters: ",
-                          name, " of parameter ", number, " is ", value.sizes(), ", expected ", p.sizes());
+      CRESSET_CHECK_VALUE(name != like || !value.defined() || value.sizes() == p.sizes(), "optimizer: the file is not the state of these parameters: ", name,
+                          " of parameter ", number, " is ", value.sizes(), ", expected ", p.sizes());
 }
 
 }  // namespace
@@ -190,9 +188,14 @@ struct List {
   const char* in_file;
   const char* entry;
 };
-constexpr List kLists[] = {{"step_buffers", "step"}, {"momentum_buffers", "momentum_buffer"}, {"sum_buffers", "sum"}, {"exp_average_buffers", "exp_avg"},
-                           {"exp_average_sq_buffers", "exp_avg_sq"}, {"max_exp_average_sq_buffers", "max_exp_avg_sq"},
-                           {"square_average_buffers", "square_avg"}, {"grad_average_buffers", "grad_avg"}};
+constexpr List kLists[] = {{"step_buffers", "step"},
+                           {"momentum_buffers", "momentum_buffer"},
+                           {"sum_buffers", "sum"},
+                           {"exp_average_buffers", "exp_avg"},
+                           {"exp_average_sq_buffers", "exp_avg_sq"},
+                           {"max_exp_average_sq_buffers", "max_exp_avg_sq"},
+                           {"square_average_buffers", "square_avg"},
+                           {"grad_average_buffers", "grad_avg"}};
 
 std::optional<std::vector<Tensor>> read_list(serialize::InputArchive& archive, const std::string& name) {
   Tensor size;
@@ -278,8 +281,8 @@ void Optimizer::load(serialize::InputArchive& archive) {
     groups.read(std::to_string(g), group);
     serialize::ArchiveValue size;
     group.read("size", size);
-    CRESSET_CHECK_VALUE(size.to_int() == static_cast<int64_t>(param_groups_[g].params().size()), "optimizer: size of parameter group ", g,
-                        " in the file, got ", size.to_int(), ", expected ", param_groups_[g].params().size());
+    CRESSET_CHECK_VALUE(size.to_int() == static_cast<int64_t>(param_groups_[g].params().size()), "optimizer: size of parameter group ", g, " in the file, got ",
+                        size.to_int(), ", expected ", param_groups_[g].params().size());
     options.push_back(param_groups_[g].options().clone());
     options.back()->serialize(group);
     for (const Tensor& p : param_groups_[g].params()) {

@@ -1,11 +1,11 @@
 #pragma once
 // Optimizer: groups of parameters with options, and a state per parameter.
 
-#include "cresset/base/std_function.h"
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/base/arg.h"
 #include "cresset/nn/module/archive.h"
@@ -13,7 +13,7 @@
 
 namespace cresset::optim {
 
-// What an optimizer remembers about one parameter.
+// An optimizer's state for one parameter.
 class CRESSET_API OptimizerParamState {
  public:
   OptimizerParamState() = default;
@@ -33,17 +33,14 @@ CRESSET_API bool same_entries(const OptimizerParamState& a, const OptimizerParam
 CRESSET_API bool same_entries(const OptimizerOptions& a, const OptimizerOptions& b);
 }  // namespace detail
 
-template <class Derived>
-class OptimizerCloneableParamState : public OptimizerParamState {
+template <class Derived> class OptimizerCloneableParamState : public OptimizerParamState {
  public:
-  std::unique_ptr<OptimizerParamState> clone() const override {
-    return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
-  }
+  std::unique_ptr<OptimizerParamState> clone() const override { return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this))); }
 };
-template <class Derived>
-bool operator==(const OptimizerCloneableParamState<Derived>& a, const OptimizerCloneableParamState<Derived>& b) { return detail::same_entries(a, b); }
-template <class Derived>
-bool operator!=(const OptimizerCloneableParamState<Derived>& a, const OptimizerCloneableParamState<Derived>& b) { return !(a == b); }
+template <class Derived> bool operator==(const OptimizerCloneableParamState<Derived>& a, const OptimizerCloneableParamState<Derived>& b) {
+  return detail::same_entries(a, b);
+}
+template <class Derived> bool operator!=(const OptimizerCloneableParamState<Derived>& a, const OptimizerCloneableParamState<Derived>& b) { return !(a == b); }
 
 class CRESSET_API OptimizerOptions {
  public:
@@ -58,27 +55,24 @@ class CRESSET_API OptimizerOptions {
   virtual void set_lr(double lr);
 };
 
-template <class Derived>
-class OptimizerCloneableOptions : public OptimizerOptions {
+template <class Derived> class OptimizerCloneableOptions : public OptimizerOptions {
  public:
   std::unique_ptr<OptimizerOptions> clone() const override { return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this))); }
 };
-template <class Derived>
-bool operator==(const OptimizerCloneableOptions<Derived>& a, const OptimizerCloneableOptions<Derived>& b) { return detail::same_entries(a, b); }
-template <class Derived>
-bool operator!=(const OptimizerCloneableOptions<Derived>& a, const OptimizerCloneableOptions<Derived>& b) { return !(a == b); }
+template <class Derived> bool operator==(const OptimizerCloneableOptions<Derived>& a, const OptimizerCloneableOptions<Derived>& b) {
+  return detail::same_entries(a, b);
+}
+template <class Derived> bool operator!=(const OptimizerCloneableOptions<Derived>& a, const OptimizerCloneableOptions<Derived>& b) { return !(a == b); }
 
 // Parameters that share options; without options of its own a group takes the optimizer's defaults.
 class CRESSET_API OptimizerParamGroup {
  public:
-  OptimizerParamGroup(const OptimizerParamGroup& o)
-      : params_(o.params_), options_(o.options_ ? o.options_->clone() : nullptr), initial_lr_(o.initial_lr_) {}
+  OptimizerParamGroup(const OptimizerParamGroup& o) : params_(o.params_), options_(o.options_ ? o.options_->clone() : nullptr), initial_lr_(o.initial_lr_) {}
   OptimizerParamGroup(OptimizerParamGroup&&) noexcept = default;
   OptimizerParamGroup& operator=(const OptimizerParamGroup& o) { return *this = OptimizerParamGroup(o); }
   OptimizerParamGroup& operator=(OptimizerParamGroup&&) noexcept = default;
   OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
-  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
-      : params_(std::move(params)), options_(std::move(options)) {}
+  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options) : params_(std::move(params)), options_(std::move(options)) {}
 
   bool has_options() const { return options_ != nullptr; }
   // Errors of both: no options.
@@ -138,8 +132,7 @@ class CRESSET_API Optimizer {
   virtual std::unique_ptr<OptimizerParamState> make_state() const;
   static Tensor call(const LossClosure& closure);
   // The state of a parameter, made on first use.
-  template <class ParamState>
-  ParamState& state_of(const Tensor& parameter) {
+  template <class ParamState> ParamState& state_of(const Tensor& parameter) {
     auto& slot = state_[parameter.unsafeGetTensorImpl()];
     if (!slot) slot = std::make_unique<ParamState>();
     return static_cast<ParamState&>(*slot);

@@ -38,8 +38,7 @@ class CRESSET_API RMSprop : public Optimizer {
  public:
   // Errors: negative rates.
   explicit RMSprop(const std::vector<OptimizerParamGroup>& param_groups, RMSpropOptions defaults = {});
-  explicit RMSprop(std::vector<Tensor> params, RMSpropOptions defaults = {})
-      : RMSprop({OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+  explicit RMSprop(std::vector<Tensor> params, RMSpropOptions defaults = {}) : RMSprop({OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
   Tensor step(LossClosure closure = nullptr) override;
 
  protected:

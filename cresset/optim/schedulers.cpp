@@ -43,10 +43,17 @@ std::vector<double> StepLR::get_lrs() {
 }
 
 ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode, float factor, int patience, double threshold,
-                                                       ThresholdMode threshold_mode, int cooldown, const std::vector<float>& min_lr, double eps,
-                                                       bool verbose)
-    : optimizer_(optimizer), mode_(mode), factor_(factor), patience_(patience), threshold_(threshold), threshold_mode_(threshold_mode),
-      cooldown_(cooldown), min_lrs_(min_lr), eps_(eps), verbose_(verbose),
+                                                       ThresholdMode threshold_mode, int cooldown, const std::vector<float>& min_lr, double eps, bool verbose)
+    : optimizer_(optimizer),
+      mode_(mode),
+      factor_(factor),
+      patience_(patience),
+      threshold_(threshold),
+      threshold_mode_(threshold_mode),
+      cooldown_(cooldown),
+      min_lrs_(min_lr),
+      eps_(eps),
+      verbose_(verbose),
       best_(mode == min ? std::numeric_limits<float>::max() : -std::numeric_limits<float>::max()) {
   CRESSET_CHECK_VALUE(factor < 1, "ReduceLROnPlateau: factor must be below 1, got ", factor);
   const size_t groups = optimizer.param_groups().size();
@@ -57,9 +64,7 @@ ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, Sch
 ReduceLROnPlateauScheduler::~ReduceLROnPlateauScheduler() = default;
 
 bool ReduceLROnPlateauScheduler::is_better(float metric) const {
-  if (threshold_mode_ == rel) {
-    return mode_ == min ? metric < best_ * (1.0 - threshold_) : metric > best_ * (1.0 + threshold_);
-  }
+  if (threshold_mode_ == rel) { return mode_ == min ? metric < best_ * (1.0 - threshold_) : metric > best_ * (1.0 + threshold_); }
   return mode_ == min ? metric < best_ - threshold_ : metric > best_ + threshold_;
 }
 

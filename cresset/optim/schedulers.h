@@ -13,7 +13,7 @@ class CRESSET_API LRScheduler {
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
   virtual ~LRScheduler();
   void step();
-  // What changes while it runs; the optimizer's rates are in the optimizer's own archive.
+  // The part that changes while it runs; the optimizer's rates are in the optimizer's own archive.
   virtual void save(serialize::OutputArchive& archive) const;
   virtual void load(serialize::InputArchive& archive);
 
@@ -47,11 +47,11 @@ class CRESSET_API ReduceLROnPlateauScheduler {
   enum ThresholdMode { rel, abs };
   // Errors: factor >= 1; a number of minimal rates that is neither 1 nor that of groups.
   ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode = min, float factor = 0.1, int patience = 10, double threshold = 1e-4,
-                             ThresholdMode threshold_mode = rel, int cooldown = 0, const std::vector<float>& min_lr = std::vector<float>(),
-                             double eps = 1e-8, bool verbose = false);
+                             ThresholdMode threshold_mode = rel, int cooldown = 0, const std::vector<float>& min_lr = std::vector<float>(), double eps = 1e-8,
+                             bool verbose = false);
   virtual ~ReduceLROnPlateauScheduler();
   void step(float metric);
-  // What changes while it runs.
+  // The part that changes while it runs.
   void save(serialize::OutputArchive& archive) const;
   void load(serialize::InputArchive& archive);
 

@@ -25,8 +25,7 @@ void SGDOptions::serialize(serialize::InputArchive& archive) {
 void SGDParamState::serialize(serialize::OutputArchive& archive) const { detail::write(archive, "momentum_buffer", momentum_buffer()); }
 void SGDParamState::serialize(serialize::InputArchive& archive) { detail::read(archive, "momentum_buffer", momentum_buffer()); }
 
-SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults)
-    : Optimizer(param_groups, std::make_unique<SGDOptions>(defaults)) {
+SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults) : Optimizer(param_groups, std::make_unique<SGDOptions>(defaults)) {
   CRESSET_CHECK_VALUE(defaults.lr() >= 0, "SGD: invalid learning rate ", defaults.lr());
   CRESSET_CHECK_VALUE(defaults.momentum() >= 0, "SGD: invalid momentum value ", defaults.momentum());
   CRESSET_CHECK_VALUE(defaults.weight_decay() >= 0, "SGD: invalid weight_decay value ", defaults.weight_decay());

@@ -35,8 +35,7 @@ Tensor SparseAdam::step(LossClosure closure) {
   const Tensor loss = call(closure);
   for (const auto& group : param_groups_)
     for (const Tensor& p : group.params())
-      CRESSET_CHECK(!p.grad().defined() || p.grad().layout() == Layout::Sparse,
-                    "SparseAdam: dense gradients are not supported, please consider Adam instead");
+      CRESSET_CHECK(!p.grad().defined() || p.grad().layout() == Layout::Sparse, "SparseAdam: dense gradients are not supported, please consider Adam instead");
   for (auto& group : param_groups_) {
     const auto& o = static_cast<const SparseAdamOptions&>(group.options());
     const auto [beta1, beta2] = o.betas();

@@ -10,8 +10,7 @@
 
 namespace cresset::optim::detail {
 
-template <class ParamState>
-struct StepLists {
+template <class ParamState> struct StepLists {
   std::vector<Tensor> params, grads;
   std::vector<ParamState*> states;
 
@@ -20,9 +19,8 @@ struct StepLists {
     grads.push_back(p.grad());
     states.push_back(state);
   }
-  // What `entry` gives of each state.
-  template <class F>
-  std::vector<Tensor> list(F&& entry) const {
+  // The tensors that `entry` gives of each state.
+  template <class F> std::vector<Tensor> list(F&& entry) const {
     std::vector<Tensor> tensors;
     tensors.reserve(states.size());
     for (ParamState* state : states) tensors.push_back(entry(*state));

@@ -7,9 +7,7 @@ namespace swa_utils {
 
 namespace {
 
-void check_decay(double decay) {
-  CRESSET_CHECK_VALUE(decay >= 0 && decay <= 1, "get_ema_avg_fn: invalid decay value ", decay, ", expected one in [0, 1]");
-}
+void check_decay(double decay) { CRESSET_CHECK_VALUE(decay >= 0 && decay <= 1, "get_ema_avg_fn: invalid decay value ", decay, ", expected one in [0, 1]"); }
 
 template <class Weight> MultiAverageFn in_place(Weight weight_of, AverageFn general) {
   return [=](TensorList averages, TensorList values, const Tensor& count) {
@@ -61,7 +59,11 @@ AveragedModel::AveragedModel(const std::shared_ptr<nn::Module>& model, MultiAver
     : AveragedModel(model, std::nullopt, nullptr, std::move(multi_avg_fn), use_buffers) {}
 AveragedModel::AveragedModel(const std::shared_ptr<nn::Module>& model, const std::optional<Device>& device, AverageFn avg_fn, MultiAverageFn multi_avg_fn,
                              bool use_buffers)
-    : nn::Module("AveragedModel"), module_(model->clone(device)), avg_fn_(std::move(avg_fn)), multi_avg_fn_(std::move(multi_avg_fn)), use_buffers_(use_buffers) {
+    : nn::Module("AveragedModel"),
+      module_(model->clone(device)),
+      avg_fn_(std::move(avg_fn)),
+      multi_avg_fn_(std::move(multi_avg_fn)),
+      use_buffers_(use_buffers) {
   register_module("module", module_);
   n_averaged_ = register_buffer("n_averaged", cresset::zeros({}, TensorOptions().dtype(kLong).device(device.value_or(Device(kCPU)))));
 }

@@ -69,8 +69,7 @@ class CRESSET_API BatchNormStatistics {
 };
 
 // Batches are tensors, or have the input as `data`.
-template <class Loader, class Model>
-void update_bn(Loader&& loader, Model& model) {
+template <class Loader, class Model> void update_bn(Loader&& loader, Model& model) {
   NoGradGuard guard;
   const BatchNormStatistics statistics(*model);
   if (!statistics.any()) return;

@@ -35,8 +35,7 @@ void write_text(const std::string& path, const std::string& text) {
   io::write_file_atomically(path, [&](const io::WriteBytes& write) { write(text.data(), text.size()); });
 }
 
-template <class T>
-T read(serialize::InputArchive& archive, const std::string& key) {
+template <class T> T read(serialize::InputArchive& archive, const std::string& key) {
   serialize::ArchiveValue value{T{}};
   archive.read(key, value);
   if constexpr (std::is_same_v<T, int64_t>) return value.to_int();

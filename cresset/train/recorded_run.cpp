@@ -56,7 +56,8 @@ std::string attribute(const std::string& name, const std::string& message) { ret
 // Names of nodes and what is written of them.
 class Drawing {
  public:
-  std::string add(const std::string& wanted, const std::string& op, const std::vector<std::string>& inputs, const std::vector<autograd::InputMetadata>& outputs) {
+  std::string add(const std::string& wanted, const std::string& op, const std::vector<std::string>& inputs,
+                  const std::vector<autograd::InputMetadata>& outputs) {
     const int count = seen_[wanted]++;
     const std::string name = count ? wanted + "_" + std::to_string(count) : wanted;
     std::string node = wire::data(1, name) + wire::data(2, op), shapes;

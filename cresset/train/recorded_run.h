@@ -22,11 +22,11 @@ class CRESSET_API RecordedRun {
   RecordedRun(const RecordedRun&) = delete;
   RecordedRun& operator=(const RecordedRun&) = delete;
 
-  // What the model is given: a tensor as a leaf of the graph, where its dtype has gradients.
+  // An input of the model: a tensor as a leaf of the graph, where its dtype has gradients.
   Tensor input(const Tensor& tensor);
   template <class T> const T& input(const T& other) { return other; }
 
-  // What the model gave.
+  // The outputs of the model.
   void output(const Tensor& tensor);
   void output(const std::vector<Tensor>& tensors) {
     for (const Tensor& t : tensors) output(t);

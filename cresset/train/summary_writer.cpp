@@ -126,8 +126,7 @@ std::string shape_of(std::initializer_list<int64_t> sizes) {
   return out;
 }
 
-template <class T>
-std::string packed(int field, const std::vector<T>& values) {
+template <class T> std::string packed(int field, const std::vector<T>& values) {
   std::string out;
   for (const T v : values) wire::raw(out, v);
   return wire::data(field, out);
@@ -174,23 +173,21 @@ std::string histogram(const std::string& tag, const std::vector<double>& values)
                                          wire::real(5, squares) + packed(6, limits) + packed(7, kept)));
 }
 
-Tensor bytes_of(const Tensor& image) {
-  return image.scalar_type() == kByte ? image : (image.detach().to(kFloat) * 255).clamp(0, 255).to(kByte);
-}
+Tensor bytes_of(const Tensor& image) { return image.scalar_type() == kByte ? image : (image.detach().to(kFloat) * 255).clamp(0, 255).to(kByte); }
 
 // (N, C, H, W) as one picture.
 Tensor side_by_side(const Tensor& images, int64_t columns) {
   const int64_t count = images.size(0), rows = (count + columns - 1) / columns, height = images.size(2), width = images.size(3);
   const Tensor whole = cresset::zeros({images.size(1), rows * height, std::min(count, columns) * width}, kByte);
-  for (int64_t i = 0; i < count; i++)
-    whole.narrow(1, i / columns * height, height).narrow(2, i % columns * width, width).copy_(images[i]);
+  for (int64_t i = 0; i < count; i++) whole.narrow(1, i / columns * height, height).narrow(2, i % columns * width, width).copy_(images[i]);
   return whole;
 }
 
 std::string picture(const std::string& tag, const Tensor& image) {
   const Tensor file = vision::encode_png(image);
   const std::string_view content(static_cast<const char*>(file.const_data_ptr()), static_cast<size_t>(file.numel()));
-  return value_of(tag, wire::data(4, wire::integer(1, image.size(1)) + wire::integer(2, image.size(2)) + wire::integer(3, image.size(0)) + wire::data(4, content)));
+  return value_of(tag,
+                  wire::data(4, wire::integer(1, image.size(1)) + wire::integer(2, image.size(2)) + wire::integer(3, image.size(0)) + wire::data(4, content)));
 }
 
 void write_text_file(const std::string& path, const std::string& text) {
@@ -201,10 +198,12 @@ void write_text_file(const std::string& path, const std::string& text) {
 
 std::string plain(const HyperParameter& value) {
   if (const std::string* text = std::get_if<std::string>(&value)) return wire::data(3, *text);
-  return wire::real(2, std::visit([](const auto& v) -> double {
-    if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) return 0;
-    else return static_cast<double>(v);
-  }, value));
+  return wire::real(2, std::visit(
+                           [](const auto& v) -> double {
+                             if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) return 0;
+                             else return static_cast<double>(v);
+                           },
+                           value));
 }
 
 }  // namespace
@@ -276,8 +275,10 @@ void SummaryWriter::add_text(const std::string& tag, const std::string& text, in
 void SummaryWriter::add_embedding(const Tensor& points, const std::vector<std::string>& labels, const Tensor& pictures, int64_t step, const std::string& tag) {
   CRESSET_CHECK(points.dim() == 2, "add_embedding: expected points (N, D), got shape ", points.sizes());
   const int64_t count = points.size(0), dims = points.size(1);
-  CRESSET_CHECK(labels.empty() || static_cast<int64_t>(labels.size()) == count, "add_embedding: expected as many labels as points, got ", labels.size(), " and ", count);
-  CRESSET_CHECK(!pictures.defined() || (pictures.dim() == 4 && pictures.size(0) == count), "add_embedding: expected pictures (N, C, H, W) of ", count, " points");
+  CRESSET_CHECK(labels.empty() || static_cast<int64_t>(labels.size()) == count, "add_embedding: expected as many labels as points, got ", labels.size(),
+                " and ", count);
+  CRESSET_CHECK(!pictures.defined() || (pictures.dim() == 4 && pictures.size(0) == count), "add_embedding: expected pictures (N, C, H, W) of ", count,
+                " points");
   char number[32];
   std::snprintf(number, sizeof number, "%05lld", static_cast<long long>(step));
   const std::string place = std::string(number) + "/" + tag, folder = impl_->folder + "/" + place;

@@ -1,5 +1,5 @@
 #pragma once
-// What training gives, written as TensorBoard reads it: the SummaryWriter of torch.utils.tensorboard. Not included by cresset/cresset.h.
+// Writes the figures of training as TensorBoard reads them: the SummaryWriter of torch.utils.tensorboard. Not included by cresset/cresset.h.
 
 #include <cstdint>
 #include <map>
@@ -48,8 +48,7 @@ class CRESSET_API SummaryWriter {
 
   // The operators of a run of the model (a holder of a module, or a pointer to one) in evaluation mode, as their gradients recorded them: what has
   // none, numbers and indices among it, is not shown. An operator stands in the module whose parameters it takes.
-  template <class Model, class... Inputs>
-  void add_graph(Model& model, const Inputs&... inputs) {
+  template <class Model, class... Inputs> void add_graph(Model& model, const Inputs&... inputs) {
     RecordedRun run(*model);
     run.output(model->forward(run.input(inputs)...));
     add_recorded(run);

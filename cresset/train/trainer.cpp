@@ -78,8 +78,8 @@ TrainerBase::TrainerBase(std::shared_ptr<nn::Module> module, optim::Optimizer& o
   CRESSET_CHECK_VALUE(options_.check_val_every_n_epoch() >= 1 && options_.log_every_n_steps() >= 1,
                       "Trainer: check_val_every_n_epoch and log_every_n_steps are at least 1, got ", options_.check_val_every_n_epoch(), " and ",
                       options_.log_every_n_steps());
-  CRESSET_CHECK_VALUE(options_.max_epochs() >= 0 || options_.max_steps() >= 0 || options_.max_epochs() == -1, "Trainer: max_epochs is -1 or a number from 0, got ",
-                      options_.max_epochs());
+  CRESSET_CHECK_VALUE(options_.max_epochs() >= 0 || options_.max_steps() >= 0 || options_.max_epochs() == -1,
+                      "Trainer: max_epochs is -1 or a number from 0, got ", options_.max_epochs());
   if (options_.precision() == Precision::half_mixed) scaler_ = std::make_unique<amp::GradScaler>();
 }
 
@@ -192,7 +192,8 @@ void TrainerBase::epoch(const Source& training, const Source* validation, bool r
     validate_if_due();
   }
   if (stage_ != Stage::ending) {
-    while (!(should_stop_ && batches_ > 0) && !(options_.max_steps() >= 0 && step_ >= options_.max_steps()) && (limit < 0 || batches_ < limit) && training.next()) {
+    while (!(should_stop_ && batches_ > 0) && !(options_.max_steps() >= 0 && step_ >= options_.max_steps()) && (limit < 0 || batches_ < limit) &&
+           training.next()) {
       batch(training);
       validate_if_due();
     }

@@ -69,7 +69,7 @@ struct TrainerOptions {
   CRESSET_ARG(int64_t, log_every_n_steps) = 50;
 };
 
-// What does not depend on the types of module and batches.
+// The part that does not depend on the types of module and batches.
 class CRESSET_API TrainerBase {
  public:
   using Metrics = std::map<std::string, double>;
@@ -82,10 +82,12 @@ class CRESSET_API TrainerBase {
   // Steps it after every `frequency` epochs or optimizer steps. Its state goes into checkpoints.
   void add(std::shared_ptr<optim::LRScheduler> scheduler, Interval interval = Interval::epoch, int64_t frequency = 1);
   // The same with the newest value of a logged number. Errors, when it is stepped: the number was not logged by then.
-  void add(std::shared_ptr<optim::lr_scheduler::ReduceLROnPlateau> scheduler, const std::string& monitor, Interval interval = Interval::epoch, int64_t frequency = 1) {
+  void add(std::shared_ptr<optim::lr_scheduler::ReduceLROnPlateau> scheduler, const std::string& monitor, Interval interval = Interval::epoch,
+           int64_t frequency = 1) {
     add_monitoring(std::move(scheduler), monitor, interval, frequency);
   }
-  void add(std::shared_ptr<optim::ReduceLROnPlateauScheduler> scheduler, const std::string& monitor, Interval interval = Interval::epoch, int64_t frequency = 1) {
+  void add(std::shared_ptr<optim::ReduceLROnPlateauScheduler> scheduler, const std::string& monitor, Interval interval = Interval::epoch,
+           int64_t frequency = 1) {
     add_monitoring(std::move(scheduler), monitor, interval, frequency);
   }
   // The next fit goes on from a checkpoint, to the bit, given loaders that were not used before. Errors: a file that is none, or of another module, optimizer or number of schedulers.
@@ -163,18 +165,14 @@ class CRESSET_API TrainerBase {
 };
 
 // Model: a holder of a module (`Net` of CRESSET_MODULE(Net)), or a shared pointer to one.
-template <class Model>
-class Trainer : public TrainerBase {
+template <class Model> class Trainer : public TrainerBase {
  public:
   // The optimizer must outlive the trainer.
   Trainer(Model model, optim::Optimizer& optimizer, TrainerOptions options = {})
       : TrainerBase(pointer_of(model), optimizer, std::move(options)), model_(std::move(model)) {}
 
   // loss_of(model, batch): the loss. evaluate(model, batch): logs what is to be known; it runs without gradients, in the mode of evaluation.
-  template <class Loader, class LossOf>
-  void fit(Loader& loader, LossOf&& loss_of) {
-    run(source(loader, loss_of), nullptr);
-  }
+  template <class Loader, class LossOf> void fit(Loader& loader, LossOf&& loss_of) { run(source(loader, loss_of), nullptr); }
   template <class Loader, class LossOf, class ValLoader, class Evaluate>
   void fit(Loader& loader, LossOf&& loss_of, ValLoader& val_loader, Evaluate&& evaluate) {
     const Source validation = source(val_loader, [&evaluate](Model& model, auto& batch) {
@@ -192,8 +190,7 @@ class Trainer : public TrainerBase {
     else return model.ptr();
   }
 
-  template <class Loader, class Function>
-  Source source(Loader& loader, Function function) {
+  template <class Loader, class Function> Source source(Loader& loader, Function function) {
     using It = decltype(loader.begin());
     struct Place {
       It at, end;
@@ -215,8 +212,7 @@ class Trainer : public TrainerBase {
   Model model_;
 };
 
-template <class Model>
-Trainer<Model> make_trainer(Model model, optim::Optimizer& optimizer, TrainerOptions options = {}) {
+template <class Model> Trainer<Model> make_trainer(Model model, optim::Optimizer& optimizer, TrainerOptions options = {}) {
   return Trainer<Model>(std::move(model), optimizer, std::move(options));
 }
 

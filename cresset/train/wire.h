@@ -12,8 +12,7 @@ inline void varint(std::string& out, uint64_t value) {
   for (; value > 0x7F; value >>= 7) out += static_cast<char>((value & 0x7F) | 0x80);
   out += static_cast<char>(value);
 }
-template <class T>
-void raw(std::string& out, T value) {
+template <class T> void raw(std::string& out, T value) {
   char bytes[sizeof value];
   std::memcpy(bytes, &value, sizeof value);
   out.append(bytes, sizeof value);

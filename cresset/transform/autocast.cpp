@@ -89,15 +89,13 @@ void run(const CastRow& row, const OpEntry& op, Stack& stack) {
   ScalarType to = lower;
   switch (policy) {
     case CastPolicy::absent:
-    case CastPolicy::none:
-      return dispatch::call_boxed(op, stack);
+    case CastPolicy::none: return dispatch::call_boxed(op, stack);
     case CastPolicy::refuse:
       CRESSET_CHECK(false, op.name, ": cannot be computed safely in mixed precision, since its inputs close to 0 and 1 round to them; ",
                     "leave out the sigmoid before it and call binary_cross_entropy_with_logits (BCEWithLogitsLoss) instead, ",
                     "or call it in float32 inside a region with enabled=False");
       break;
-    case CastPolicy::lower:
-      break;
+    case CastPolicy::lower: break;
     case CastPolicy::single:
       // A dtype that the caller asks for is what the result has.
       if (typed) return dispatch::call_boxed(op, stack);
@@ -107,8 +105,7 @@ void run(const CastRow& row, const OpEntry& op, Stack& stack) {
       for (size_t i = first; i < stack.size(); i++) dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { to = widest(to, t, device, lower); });
       break;
   }
-  for (size_t i = first; i < stack.size(); i++)
-    stack[i] = dispatch::map_tensors(stack[i], [&](const Tensor& t) { return cached_cast(to, t, device); });
+  for (size_t i = first; i < stack.size(); i++) stack[i] = dispatch::map_tensors(stack[i], [&](const Tensor& t) { return cached_cast(to, t, device); });
   dispatch::call_boxed(op, stack);
 }
 
@@ -181,7 +178,8 @@ int decrement_nesting() { return --state().nesting; }
 Tensor cached_cast(ScalarType to, const Tensor& t, DeviceType device) {
   if (!casts_float(t, device) || t.scalar_type() == to) return t;
   State& s = state();
-  const bool kept = s.cache_enabled && to == s.dtypes[static_cast<size_t>(device)] && t.scalar_type() == kFloat && t.requires_grad() && t.is_leaf() && !t.is_view();
+  const bool kept =
+      s.cache_enabled && to == s.dtypes[static_cast<size_t>(device)] && t.scalar_type() == kFloat && t.requires_grad() && t.is_leaf() && !t.is_view();
   if (!kept) return t.to(to);
   const auto at = s.casts.find(t.impl());
   if (at != s.casts.end() && at->second.result.scalar_type() == to && serves(at->second, t)) return at->second.result;
@@ -200,12 +198,16 @@ std::optional<Tensor> cached_cast(ScalarType to, const std::optional<Tensor>& t,
   return t ? std::optional<Tensor>(cached_cast(to, *t, device)) : t;
 }
 
-ScalarType prioritize(ScalarType current, const Tensor& t, DeviceType device) { return widest(current, t, device, state().dtypes[static_cast<size_t>(device)]); }
+ScalarType prioritize(ScalarType current, const Tensor& t, DeviceType device) {
+  return widest(current, t, device, state().dtypes[static_cast<size_t>(device)]);
+}
 
 }  // namespace amp
 
 autocast::autocast(DeviceType device, std::optional<ScalarType> dtype, bool enabled, std::optional<bool> cache_enabled)
-    : device_(device), dtype_before_(amp::get_autocast_dtype(device)), enabled_before_(amp::is_autocast_enabled(device)),
+    : device_(device),
+      dtype_before_(amp::get_autocast_dtype(device)),
+      enabled_before_(amp::is_autocast_enabled(device)),
       cache_before_(amp::is_autocast_cache_enabled()) {
   const ScalarType to = dtype.value_or(dtype_before_);
   CRESSET_CHECK(!enabled || to == kBFloat16 || to == kHalf, "autocast: expected the dtype bfloat16 or float16, got ", to);

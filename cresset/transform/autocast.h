@@ -40,8 +40,7 @@ CRESSET_API ScalarType prioritize(ScalarType current, const Tensor& t, DeviceTyp
 class CRESSET_API autocast {
  public:
   // Errors: a device without mixed precision; a dtype that is neither bfloat16 nor float16.
-  explicit autocast(DeviceType device, std::optional<ScalarType> dtype = std::nullopt, bool enabled = true,
-                    std::optional<bool> cache_enabled = std::nullopt);
+  explicit autocast(DeviceType device, std::optional<ScalarType> dtype = std::nullopt, bool enabled = true, std::optional<bool> cache_enabled = std::nullopt);
   ~autocast();
   autocast(const autocast&) = delete;
   autocast& operator=(const autocast&) = delete;

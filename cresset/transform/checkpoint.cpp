@@ -16,7 +16,10 @@ using ListFunction = std::function<variable_list(const variable_list&)>;
 
 struct CheckpointNode final : autograd::CustomNode {
   CheckpointNode(ListFunction f, bool preserve_rng_state)
-      : CustomNode(nullptr, "Checkpoint"), function(std::move(f)), has_random(preserve_rng_state), in_autocast(amp::is_autocast_enabled(kCPU)),
+      : CustomNode(nullptr, "Checkpoint"),
+        function(std::move(f)),
+        has_random(preserve_rng_state),
+        in_autocast(amp::is_autocast_enabled(kCPU)),
         dtype(amp::get_autocast_dtype(kCPU)) {
     if (has_random) random = copy_of_default_generator();
   }
@@ -42,8 +45,8 @@ struct CheckpointNode final : autograd::CustomNode {
       if (has_random) scope.emplace(random.clone());
       outputs = function(inputs);
     }
-    CRESSET_CHECK(outputs.size() == grads.size(), "checkpoint: the function returned ", outputs.size(), " tensors when it was called again, and ",
-                  grads.size(), " the first time");
+    CRESSET_CHECK(outputs.size() == grads.size(), "checkpoint: the function returned ", outputs.size(), " tensors when it was called again, and ", grads.size(),
+                  " the first time");
     variable_list ends, end_grads;
     for (size_t i = 0; i < grads.size(); i++) {
       if (!grads[i].defined() || !outputs[i].requires_grad()) continue;
@@ -97,10 +100,8 @@ Tensor in_segments(const std::vector<std::function<Tensor(const Tensor&)>>& func
   return run((segments - 1) * size, functions.size())(input);
 }
 
-Tensor checkpoint_sequential(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input,
-                             bool preserve_rng_state) {
-  return in_segments(functions, segments, std::move(input),
-                     [&](auto part, const Tensor& x) { return checkpoint(std::move(part), x, preserve_rng_state); });
+Tensor checkpoint_sequential(const std::vector<std::function<Tensor(const Tensor&)>>& functions, size_t segments, Tensor input, bool preserve_rng_state) {
+  return in_segments(functions, segments, std::move(input), [&](auto part, const Tensor& x) { return checkpoint(std::move(part), x, preserve_rng_state); });
 }
 
 }  // namespace cresset::utils

@@ -63,8 +63,8 @@ bool any_requires_grad(const Tensors& tensors) {
 void check_like(const char* op, const char* what, const Tensors& vectors, const Tensors& like) {
   CRESSET_CHECK(vectors.size() == like.size(), op, ": expected ", like.size(), " ", what, ", got ", vectors.size());
   for (size_t i = 0; i < like.size(); i++)
-    CRESSET_CHECK(vectors[i].sizes() == like[i].sizes(), op, ": expected entry ", i, " of the ", what, " to have shape ",
-                  like[i].sizes(), ", got ", vectors[i].sizes());
+    CRESSET_CHECK(vectors[i].sizes() == like[i].sizes(), op, ": expected entry ", i, " of the ", what, " to have shape ", like[i].sizes(), ", got ",
+                  vectors[i].sizes());
 }
 
 const Tensor& only(const char* op, const Tensors& results) {
@@ -114,9 +114,7 @@ GradientAndValue grad_and_value(const Function& f, const Tensors& primals) {
   const Watch watch(primals);
   const Tensors outputs = run_recorded(f, watch.leaves);
   const Tensor& value = only("grad_and_value", outputs);
-  CRESSET_CHECK(value.dim() == 0,
-                "grad_and_value: expected the function to return a tensor of one number without dimensions, got shape ",
-                value.sizes());
+  CRESSET_CHECK(value.dim() == 0, "grad_and_value: expected the function to return a tensor of one number without dimensions, got shape ", value.sizes());
   return {watch.settled(watch.pull(outputs, {Tensor()}, watch.depends_on_others(outputs))), watch.settled(outputs)[0]};
 }
 
@@ -140,9 +138,7 @@ ValueAndDerivative linearize(const Function& f, const Tensors& primals) {
                 linear.push_back(gradients[i]);
                 along.push_back(tangents[i]);
               }
-            if (!linear.empty())
-              result = autograd::grad(linear, incoming, along, true, any_requires_grad(along) || watch->depends_on_others(outputs),
-                                      true);
+            if (!linear.empty()) result = autograd::grad(linear, incoming, along, true, any_requires_grad(along) || watch->depends_on_others(outputs), true);
             for (size_t i = 0; i < result.size(); i++)
               if (!result[i].defined()) result[i] = zeros_of(outputs[i]);
             return watch->settled(std::move(result));
@@ -158,10 +154,8 @@ Tensors jacrev(const Function& f, const Tensors& primals, int64_t chunk_size) {
   if (out.numel() > 0) blocks = vmap(at.pullback, options)({basis(out)});
   for (size_t p = 0; p < primals.size(); p++) {
     const DimVector sizes = joined(out.sizes(), primals[p].sizes());
-    if (out.numel() > 0)
-      blocks[p] = blocks[p].reshape(sizes);
-    else
-      blocks.push_back(cresset::zeros(sizes, out.options()));
+    if (out.numel() > 0) blocks[p] = blocks[p].reshape(sizes);
+    else blocks.push_back(cresset::zeros(sizes, out.options()));
   }
   return blocks;
 }
@@ -194,8 +188,7 @@ Tensors jacfwd(const Function& f, const Tensors& primals, int64_t chunk_size) {
 
 std::vector<Tensors> hessian(const Function& f, const Tensors& primals) {
   std::vector<Tensors> rows;
-  for (size_t i = 0; i < primals.size(); i++)
-    rows.push_back(jacfwd([&, i](const Tensors& values) { return Tensors{func::grad(f, values)[i]}; }, primals));
+  for (size_t i = 0; i < primals.size(); i++) rows.push_back(jacfwd([&, i](const Tensors& values) { return Tensors{func::grad(f, values)[i]}; }, primals));
   return rows;
 }
 

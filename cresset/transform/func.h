@@ -1,11 +1,11 @@
 #pragma once
 // Transforms of functions of tensors: derivatives of a function, as values and as functions again. They nest in any order.
 //
-// What reverse mode returns keeps a history only if it reaches something else that is being differentiated: an argument that
+// The results of reverse mode keep a history only if it reaches something else that is being differentiated: an argument that
 // requires grad, a parameter, or what another transform around this one watches.
 
-#include "cresset/base/std_function.h"
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/core/tensor.h"
 
@@ -18,7 +18,7 @@ using Function = std::function<Tensors(const Tensors&)>;
 struct CRESSET_API ValueAndTangent {
   Tensors value, tangent;
 };
-// What `f` gives for `primals`, and its derivative along `tangents`, zeros where a result does not depend on the primals.
+// The value of `f` at `primals`, and its derivative along `tangents`, zeros where a result does not depend on the primals.
 // Errors: as many tangents as primals are expected, of their shapes.
 CRESSET_API ValueAndTangent jvp(const Function& f, const Tensors& primals, const Tensors& tangents);
 

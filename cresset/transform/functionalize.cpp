@@ -97,8 +97,7 @@ Stack make_views(const OpEntry& op, const Stack& arguments) {
 Tensor changed_value(const OpEntry& op, const Stack& arguments) {
   Stack values = unwrapped(arguments);
   Tensor copy = values[0].to_tensor();
-  for (size_t i = 1; i < values.size(); i++)
-    for_each_tensor(values[i], [&](const Tensor& t) { copy = autograd::batched_as(copy, t); });
+  for (size_t i = 1; i < values.size(); i++) for_each_tensor(values[i], [&](const Tensor& t) { copy = autograd::batched_as(copy, t); });
   values[0] = copy.clone();
   dispatch::call_boxed(op, values);
   return values[0].to_tensor();
@@ -177,8 +176,8 @@ Function functionalize(Function f, Remove remove) {
     {
       const FunctionalScope scope(remove);
       for (size_t i = 0; i < arguments.size(); i++) {
-        const auto same = std::find_if(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(i),
-                                       [&](const Tensor& t) { return t.is_same(arguments[i]); });
+        const auto same =
+            std::find_if(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(i), [&](const Tensor& t) { return t.is_same(arguments[i]); });
         const size_t at = static_cast<size_t>(same - arguments.begin());
         wrappers.push_back(at < i ? wrappers[at] : to_functional(arguments[i]));
       }

@@ -12,7 +12,7 @@ enum class Remove : uint8_t { Mutations, MutationsAndViews };
 // MutationsAndViews its views are copies, too.
 CRESSET_API Function functionalize(Function f, Remove remove = Remove::Mutations);
 
-// What functionalize is made of: in its scope tensors that operators make are wrappers.
+// The scope behind functionalize: in it tensors that operators make are wrappers.
 class CRESSET_API FunctionalScope {
  public:
   explicit FunctionalScope(Remove remove);

@@ -123,8 +123,7 @@ void CheckpointRecorder::recompute() {
         [](const PackedTensor& packed) { return *static_cast<const Tensor*>(packed.get()); });
     try {
       call();
-    } catch (const Done&) {
-    }
+    } catch (const Done&) {}
   }
   compare();
 }
@@ -132,8 +131,8 @@ void CheckpointRecorder::recompute() {
 void CheckpointRecorder::compare() const {
   std::string problem;
   if (again_.size() != saved_.size()) {
-    problem = str("the recomputation saved another number of tensors than the forward pass.\nSaved by the forward pass: ",
-                  saved_.size(), "\nSaved by the recomputation: ", again_.size());
+    problem = str("the recomputation saved another number of tensors than the forward pass.\nSaved by the forward pass: ", saved_.size(),
+                  "\nSaved by the recomputation: ", again_.size());
   } else if (check) {
     for (size_t i = 0; i < saved_.size(); i++) {
       const auto &before = saved_[i], &now = again_[i];

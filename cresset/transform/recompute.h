@@ -18,7 +18,10 @@ namespace cresset {
 namespace utils {
 
 // The recomputation did not save what the forward pass saved.
-class CRESSET_API CheckpointError : public Error { public: using Error::Error; };
+class CRESSET_API CheckpointError : public Error {
+ public:
+  using Error::Error;
+};
 
 // Begins a context; it ends when the last copy of the result does.
 using CheckpointContext = std::function<std::shared_ptr<void>()>;
@@ -116,7 +119,7 @@ CRESSET_API void set_device_states(const std::vector<Device>& devices, const std
 // Results of an operator are kept (SAVE), kept on the CPU, or computed again; MUST forbids a compiler to decide otherwise.
 enum class CheckpointPolicy : uint8_t { MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD, PREFER_CPU_OFFLOAD };
 
-// What a policy is told: whether the function runs again, and, the first time, the operator's results.
+// The facts that a policy is told: whether the function runs again, and, the first time, the operator's results.
 struct SelectiveCheckpointContext {
   bool is_recompute;
   const dispatch::Stack* op_output;

@@ -1,5 +1,5 @@
 #pragma once
-// What stands for the tensors that a checkpointed call saved. Private to the room.
+// Stand-ins for the tensors that a checkpointed call saved. Private to the room.
 
 #include <map>
 #include <mutex>

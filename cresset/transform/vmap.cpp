@@ -21,29 +21,24 @@ void wake_layer(bool on) {
 }
 
 int64_t wrapped_dim(const char* what, int64_t dim, int64_t rank) {
-  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " is out of range (expected within [", -rank, ", ",
-                      rank - 1, "], but got ", dim, ")");
+  CRESSET_CHECK_INDEX(dim >= -rank && dim < rank, "vmap: ", what, " is out of range (expected within [", -rank, ", ", rank - 1, "], but got ", dim, ")");
   return dim < 0 ? dim + rank : dim;
 }
 
-std::optional<int64_t> dim_of(const std::vector<std::optional<int64_t>>& dims, size_t i) {
-  return dims.empty() ? 0 : dims.size() == 1 ? dims[0] : dims[i];
-}
+std::optional<int64_t> dim_of(const std::vector<std::optional<int64_t>>& dims, size_t i) { return dims.empty() ? 0 : dims.size() == 1 ? dims[0] : dims[i]; }
 
 int64_t batch_size_of(const Tensors& arguments, const VmapOptions& options) {
-  CRESSET_CHECK_VALUE(options.in_dims.size() <= 1 || options.in_dims.size() == arguments.size(), "vmap: got in_dims for ",
-                      options.in_dims.size(), " arguments, but ", arguments.size(), " arguments");
+  CRESSET_CHECK_VALUE(options.in_dims.size() <= 1 || options.in_dims.size() == arguments.size(), "vmap: got in_dims for ", options.in_dims.size(),
+                      " arguments, but ", arguments.size(), " arguments");
   int64_t size = -1;
   for (size_t i = 0; i < arguments.size(); i++) {
     const auto dim = dim_of(options.in_dims, i);
     if (!dim) continue;
     const Tensor& t = arguments[i];
-    CRESSET_CHECK_VALUE(*dim >= -t.dim() && *dim < t.dim(), "vmap: Got in_dim=", *dim, " for argument ", i,
-                        ", but it is a Tensor of ", "dimensionality ", t.dim(), " so expected in_dim to satisfy -", t.dim(),
-                        " <= in_dim < ", t.dim());
-    CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim),
-                        "vmap: the mapped dimensions differ in size, got ", "sizes ", size, " and ",
-                        t.size(*dim), " for the mapped dimension");
+    CRESSET_CHECK_VALUE(*dim >= -t.dim() && *dim < t.dim(), "vmap: Got in_dim=", *dim, " for argument ", i, ", but it is a Tensor of ", "dimensionality ",
+                        t.dim(), " so expected in_dim to satisfy -", t.dim(), " <= in_dim < ", t.dim());
+    CRESSET_CHECK_VALUE(size < 0 || size == t.size(*dim), "vmap: the mapped dimensions differ in size, got ", "sizes ", size, " and ", t.size(*dim),
+                        " for the mapped dimension");
     size = t.size(*dim);
   }
   CRESSET_CHECK_VALUE(size >= 0, "vmap: got no tensor to map over");
@@ -58,15 +53,14 @@ Tensors run(const Function& f, const Tensors& arguments, int64_t size, const Vma
     elements.push_back(dim ? level.wrap(arguments[i], *dim) : arguments[i]);
   }
   Tensors results = f(elements);
-  CRESSET_CHECK_VALUE(options.out_dims.size() <= 1 || options.out_dims.size() == results.size(), "vmap: got out_dims for ",
-                      options.out_dims.size(), " results, but the function returned ", results.size());
+  CRESSET_CHECK_VALUE(options.out_dims.size() <= 1 || options.out_dims.size() == results.size(), "vmap: got out_dims for ", options.out_dims.size(),
+                      " results, but the function returned ", results.size());
   for (size_t i = 0; i < results.size(); i++) {
     const auto dim = dim_of(options.out_dims, i);
     if (dim) {
       results[i] = level.unwrap(results[i], *dim);
     } else {
-      CRESSET_CHECK_VALUE(!autograd::has_level(results[i], level.number()), "vmap: result ", i,
-                          " is batched, but its out_dim is none");
+      CRESSET_CHECK_VALUE(!autograd::has_level(results[i], level.number()), "vmap: result ", i, " is batched, but its out_dim is none");
     }
   }
   return results;
@@ -74,8 +68,7 @@ Tensors run(const Function& f, const Tensors& arguments, int64_t size, const Vma
 
 }  // namespace
 
-VmapLevel::VmapLevel(int64_t batch_size, Randomness randomness)
-    : batch_size_(batch_size), randomness_(randomness), outer_(t_current) {
+VmapLevel::VmapLevel(int64_t batch_size, Randomness randomness) : batch_size_(batch_size), randomness_(randomness), outer_(t_current) {
   static std::atomic<uint64_t> last{0};
   static const bool registered = (autograd::set_batching_layer(batching_layer), true);
   (void)registered;
@@ -90,9 +83,8 @@ VmapLevel::~VmapLevel() {
 
 Tensor VmapLevel::wrap(const Tensor& t, int64_t dim) const {
   const int64_t place = wrapped_dim("dimension", dim, t.dim());
-  CRESSET_CHECK_VALUE(t.size(place) == batch_size_,
-                      "vmap: the mapped dimensions differ in size, got ", batch_size_, " and ",
-                      t.size(place), " for the mapped dimension");
+  CRESSET_CHECK_VALUE(t.size(place) == batch_size_, "vmap: the mapped dimensions differ in size, got ", batch_size_, " and ", t.size(place),
+                      " for the mapped dimension");
   return autograd::with_level(t, number_, place);
 }
 

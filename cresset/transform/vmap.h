@@ -9,7 +9,7 @@
 namespace cresset {
 namespace func {
 
-// What random operators inside of the function do: refuse, draw numbers for each element, or the same numbers for all.
+// The behaviour of random operators inside of the function: refuse, draw numbers for each element, or the same numbers for all.
 enum class Randomness : uint8_t { Error, Different, Same };
 
 struct VmapOptions {
@@ -57,7 +57,7 @@ CRESSET_API const VmapLevel* set_current_vmap(const VmapLevel* level);
 // `t` repeated for each level of this thread at which it is not batched: so that a derivative by it is that of one element.
 CRESSET_API Tensor batched_at_all_levels(const Tensor& t);
 
-// What lies under an element of a batch: the whole batch below all levels, or below one. For looking at only.
+// The tensor under an element of a batch: the whole batch below all levels, or below one. For looking at only.
 inline Tensor debug_unwrap(const Tensor& t, bool recurse = true) {
   const BatchedImpl* element = as_batched(t);
   return !element ? t : recurse ? physical(t) : element->value();

@@ -26,8 +26,7 @@ void along_dim(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   Stack values;
   for (const Value& v : c.arguments)
-    values.push_back(
-        dispatch::map_tensors(v, [&](const Tensor& t) { return t.dim() == 0 ? c.spread(t).unsqueeze(1) : c.spread(t); }));
+    values.push_back(dispatch::map_tensors(v, [&](const Tensor& t) { return t.dim() == 0 ? c.spread(t).unsqueeze(1) : c.spread(t); }));
   values[1] = BatchCall::shifted(c.arguments[1].to_int(), rank);
   const Tensor found = c.run(std::move(values))[0].to_tensor();
   const bool number = (c.schema.name == "gather" ? c.tensor(2).dim() : rank) == 0;
@@ -57,8 +56,7 @@ void index_select(BatchCall& c) {
     return c.give(self.dim() == 0 ? found.squeeze(1) : found);
   }
   const Tensor at = flat_index(c, index);
-  if (!c.batched(self) && self.dim() > 0)
-    return c.give(cresset::index_select(self, dim - 1, at.flatten()).unflatten(dim - 1, {c.size, at.size(1)}), dim - 1);
+  if (!c.batched(self) && self.dim() > 0) return c.give(cresset::index_select(self, dim - 1, at.flatten()).unflatten(dim - 1, {c.size, at.size(1)}), dim - 1);
   const Tensor all = self.dim() == 0 ? c.spread(self).unsqueeze(1) : c.spread(self);
   const Tensor found = cresset::gather(all, dim, index_like(at, all.sizes(), dim));
   c.give(self.dim() == 0 ? found.squeeze(1) : found);
@@ -80,8 +78,7 @@ void index_change(BatchCall& c) {
     return c.give(c.run(std::move(values)));
   }
   if (c.schema.name != "index_add") return run_by_element(c);
-  const Tensor source = c.spread(c.tensor(3)),
-               alpha = c.arguments[4].to_scalar().equal(1) ? source : source * c.arguments[4].to_scalar();
+  const Tensor source = c.spread(c.tensor(3)), alpha = c.arguments[4].to_scalar().equal(1) ? source : source * c.arguments[4].to_scalar();
   c.give(cresset::scatter_add(c.spread(self), dim, index_like(flat_index(c, c.tensor(2)), source.sizes(), dim), alpha));
 }
 
@@ -119,9 +116,7 @@ Indices read_indices(const BatchCall& c, const std::vector<std::optional<Tensor>
       found.at.emplace_back(i);
       continue;
     }
-    CRESSET_CHECK(!c.batched(*i),
-                  "vmap: the shape of the result would depend on data, which batching does not allow, in ",
-                  "indexing with a boolean mask.");
+    CRESSET_CHECK(!c.batched(*i), "vmap: the shape of the result would depend on data, which batching does not allow, in ", "indexing with a boolean mask.");
     if (i->dim() == 0) {
       found.at.clear();
       return found;
@@ -213,8 +208,8 @@ void index_put(BatchCall& c) {
   const Indices indices = read_indices(c, given);
   if (indices.taken == 0) return run_by_element(c);
   DimVector shape = indexed_shape(self, indices);
-  CRESSET_CHECK(value.dim() <= static_cast<int64_t>(shape.size()), "index_put: shape mismatch: value tensor of shape ",
-                value.sizes(), " does not broadcast to the indexed places of shape ", IntArrayRef(shape));
+  CRESSET_CHECK(value.dim() <= static_cast<int64_t>(shape.size()), "index_put: shape mismatch: value tensor of shape ", value.sizes(),
+                " does not broadcast to the indexed places of shape ", IntArrayRef(shape));
   shape.insert(shape.begin(), c.size);
   Tensor put = c.padded_spread(value, static_cast<int64_t>(shape.size()) - 1).expand(shape);
   std::vector<int64_t> from, to;

@@ -15,8 +15,7 @@ namespace cresset::func {
 using dispatch::for_each_tensor;
 using dispatch::map_tensors;
 
-BatchCall::BatchCall(const OpEntry& entry, Stack values, uint64_t at)
-    : op(entry), schema(entry.function_schema()), arguments(std::move(values)), level(at) {
+BatchCall::BatchCall(const OpEntry& entry, Stack values, uint64_t at) : op(entry), schema(entry.function_schema()), arguments(std::move(values)), level(at) {
   for (const Value& v : arguments)
     for_each_tensor(v, [&](const Tensor& t) {
       if (batched(t)) size = as_batched(t)->batch_size();
@@ -25,8 +24,7 @@ BatchCall::BatchCall(const OpEntry& entry, Stack values, uint64_t at)
 
 bool BatchCall::any_batched(size_t first) const {
   bool any = false;
-  for (size_t i = first; i < arguments.size(); i++)
-    for_each_tensor(arguments[i], [&](const Tensor& t) { any = any || batched(t); });
+  for (size_t i = first; i < arguments.size(); i++) for_each_tensor(arguments[i], [&](const Tensor& t) { any = any || batched(t); });
   return any;
 }
 
@@ -59,8 +57,7 @@ Tensor BatchCall::padded_spread(const Tensor& t, int64_t rank) const { return wi
 
 int64_t BatchCall::shifted(int64_t d, int64_t rank) {
   const int64_t n = std::max<int64_t>(rank, 1);
-  CRESSET_CHECK_INDEX(d >= -n && d < n, "dim is out of range (expected within [", -n, ", ", n - 1, "], but got ", d,
-                      ")");
+  CRESSET_CHECK_INDEX(d >= -n && d < n, "dim is out of range (expected within [", -n, ", ", n - 1, "], but got ", d, ")");
   return (d < 0 ? d + n : d) + 1;
 }
 
@@ -72,8 +69,7 @@ void check_self_batched(const BatchCall& call) {
   if (call.batched(0)) return;
   const bool arithmetic = !(call.op.flags & dispatch::kViewOp) && call.schema.name != "fill_";
   const std::string name = arithmetic ? "inplace arithmetic" : call.schema.name;
-  CRESSET_CHECK(
-      !call.any_batched(1), "vmap: ", name, " would write a batch into a tensor that is not batched; use the form that returns a new tensor");
+  CRESSET_CHECK(!call.any_batched(1), "vmap: ", name, " would write a batch into a tensor that is not batched; use the form that returns a new tensor");
 }
 
 // ---- the fallback -------------------------------------------------------------------------------------------------------
@@ -82,20 +78,15 @@ namespace {
 
 void check_no_data_dependence(const BatchCall& call) {
   for (const char* name : {"nonzero", "_unique2", "unique_consecutive", "_masked_select"})
-    CRESSET_CHECK(call.schema.name != name,
-                  "vmap: the shape of the result would depend on data (a dynamic shape), in ",
-                  call.schema.name);
+    CRESSET_CHECK(call.schema.name != name, "vmap: the shape of the result would depend on data (a dynamic shape), in ", call.schema.name);
   for (const auto& r : call.schema.returns)
-    CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor,
-                  "vmap: a batch has no single value to branch on; ",
-                  call.schema.name, " gives one value for all elements of the batch");
+    CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor, "vmap: a batch has no single value to branch on; ", call.schema.name,
+                  " gives one value for all elements of the batch");
 }
 
 Tensor joined(const BatchCall& call, const std::vector<Tensor>& parts) {
   for (const Tensor& t : parts)
-    CRESSET_CHECK(t.sizes() == parts[0].sizes(),
-                  "vmap: the shape of the result would depend on data (a dynamic shape), in ",
-                  call.schema.name);
+    CRESSET_CHECK(t.sizes() == parts[0].sizes(), "vmap: the shape of the result would depend on data (a dynamic shape), in ", call.schema.name);
   return cresset::stack(parts);
 }
 
@@ -128,8 +119,7 @@ void run_by_element(BatchCall& call) {
       continue;
     }
     std::vector<Tensor> list;
-    for (size_t k = 0; k < each[0][r].to_tensor_list().size(); k++)
-      list.push_back(column([&](const Value& v) { return v.to_tensor_list()[k]; }));
+    for (size_t k = 0; k < each[0][r].to_tensor_list().size(); k++) list.push_back(column([&](const Value& v) { return v.to_tensor_list()[k]; }));
     call.give_plain(std::move(list));
   }
 }
@@ -160,10 +150,8 @@ void run_pointwise(BatchCall& call) {
     for (size_t i = in_place ? 1 : 0; i < values.size(); i++)
       values[i] = map_tensors(values[i], [&](const Tensor& t) { return t.scalar_type() == kBool ? t : t.to(wanted); });
   const Stack found = call.run(std::move(values));
-  if (in_place)
-    call.give_plain(call.arguments[0]);
-  else
-    call.give(found);
+  if (in_place) call.give_plain(call.arguments[0]);
+  else call.give(found);
 }
 
 // ---- the layer ----------------------------------------------------------------------------------------------------------
@@ -236,10 +224,9 @@ void change_in_place(BatchCall& call) {
   if (geometry) {
     as_batched(self)->adopt(as_batched(result)->value(), as_batched(result)->batch_dim());
   } else {
-    CRESSET_CHECK(result.sizes() == self.sizes(), call.op.name, ": output with shape ", self.sizes(),
-                  " doesn't match the broadcast shape ", result.sizes());
-    CRESSET_CHECK(can_cast(result.scalar_type(), self.scalar_type()), call.op.name, ": result type ", result.scalar_type(),
-                  " does not fit the output's dtype ", self.scalar_type());
+    CRESSET_CHECK(result.sizes() == self.sizes(), call.op.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", result.sizes());
+    CRESSET_CHECK(can_cast(result.scalar_type(), self.scalar_type()), call.op.name, ": result type ", result.scalar_type(), " does not fit the output's dtype ",
+                  self.scalar_type());
     Tensor(self).copy_(result);
   }
   call.give_plain(self);

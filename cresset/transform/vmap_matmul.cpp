@@ -8,23 +8,21 @@ namespace cresset::func {
 namespace {
 
 void check_ranks(const BatchCall& c, int64_t first, int64_t second) {
-  CRESSET_CHECK(c.tensor(0).dim() == first && c.tensor(1).dim() == second, c.schema.name, ": expected tensors of ", first, " and ",
-                second, " dimensions, got ", c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
+  CRESSET_CHECK(c.tensor(0).dim() == first && c.tensor(1).dim() == second, c.schema.name, ": expected tensors of ", first, " and ", second, " dimensions, got ",
+                c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
 }
 
 void mm(BatchCall& c) {
   check_ranks(c, 2, 2);
   const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
-  CRESSET_CHECK(a.size(-1) == b.size(-2), "mm: mat1 and mat2 shapes cannot be multiplied, got ", c.tensor(0).sizes(), " and ",
-                c.tensor(1).sizes());
+  CRESSET_CHECK(a.size(-1) == b.size(-2), "mm: mat1 and mat2 shapes cannot be multiplied, got ", c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
   c.give(cresset::matmul(a, b));
 }
 
 void bmm(BatchCall& c) {
   check_ranks(c, 3, 3);
   CRESSET_CHECK(c.tensor(0).size(0) == c.tensor(1).size(0) && c.tensor(0).size(2) == c.tensor(1).size(1),
-                "bmm: expected batches of matrices that can be multiplied, got ", c.tensor(0).sizes(), " and ",
-                c.tensor(1).sizes());
+                "bmm: expected batches of matrices that can be multiplied, got ", c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
   if (!c.batched(0) || !c.batched(1)) return c.give(cresset::matmul(c.front(c.tensor(0)), c.front(c.tensor(1))));
   const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
   const Tensor all = cresset::bmm(a.flatten(0, 1), b.flatten(0, 1));
@@ -43,18 +41,15 @@ void mv(BatchCall& c) {
 void dot(BatchCall& c) {
   check_ranks(c, 1, 1);
   const Tensor a = c.front(c.tensor(0)), b = c.front(c.tensor(1));
-  CRESSET_CHECK(a.size(-1) == b.size(-1), "dot: inconsistent tensor size, expected the same number of elements, got ", a.size(-1),
-                " and ", b.size(-1));
-  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), "dot: the vectors differ in dtype, got ", a.scalar_type(),
-                " and ", b.scalar_type());
+  CRESSET_CHECK(a.size(-1) == b.size(-1), "dot: inconsistent tensor size, expected the same number of elements, got ", a.size(-1), " and ", b.size(-1));
+  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), "dot: the vectors differ in dtype, got ", a.scalar_type(), " and ", b.scalar_type());
   if (!c.batched(1)) return c.give(cresset::mv(a, b));
   if (!c.batched(0)) return c.give(cresset::mv(b, a));
   c.give(cresset::bmm(a.unsqueeze(1), b.unsqueeze(2)).flatten());
 }
 
 // beta * self + alpha * product, on elements.
-template <Tensor (*Product)(const Tensor&, const Tensor&)>
-void add_product(BatchCall& c) {
+template <Tensor (*Product)(const Tensor&, const Tensor&)> void add_product(BatchCall& c) {
   const Scalar beta = c.arguments[3].to_scalar(), alpha = c.arguments[4].to_scalar();
   Tensor sum = Product(c.tensor(1), c.tensor(2));
   if (!alpha.equal(1)) sum = sum * alpha;
@@ -81,8 +76,7 @@ void leading_all(BatchCall& c) {
   for (const Value& v : c.arguments)
     if (v.is_tensor() && v.to_tensor().dim() < rank) return run_by_element(c);
   Stack values;
-  for (const Value& v : c.arguments)
-    values.push_back(dispatch::map_tensors(v, [&](const Tensor& t) { return c.spread(t).contiguous(); }));
+  for (const Value& v : c.arguments) values.push_back(dispatch::map_tensors(v, [&](const Tensor& t) { return c.spread(t).contiguous(); }));
   c.give(c.run(std::move(values)));
 }
 

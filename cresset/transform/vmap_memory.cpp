@@ -10,8 +10,8 @@ namespace {
 void copy_in_place(BatchCall& c) {
   check_self_batched(c);
   const Tensor &self = c.tensor(0), &source = c.tensor(1);
-  CRESSET_CHECK(source.dim() <= self.dim() || source.numel() == 1, "copy_: output with shape ", self.sizes(),
-                " doesn't match the broadcast shape ", source.sizes());
+  CRESSET_CHECK(source.dim() <= self.dim() || source.numel() == 1, "copy_: output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+                source.sizes());
   Tensor from = c.padded(source, self.dim());
   while (from.dim() > self.dim() + 1) from = from.squeeze(1);
   c.front(self).copy_(from, c.arguments[2].to_bool());

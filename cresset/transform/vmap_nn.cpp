@@ -10,17 +10,14 @@ namespace {
 
 using OptionalTensor = std::optional<Tensor>;
 
-OptionalTensor optional_of(const Value& v) {
-  return v.is_none() || !v.to_tensor().defined() ? OptionalTensor() : OptionalTensor(v.to_tensor());
-}
+OptionalTensor optional_of(const Value& v) { return v.is_none() || !v.to_tensor().defined() ? OptionalTensor() : OptionalTensor(v.to_tensor()); }
 
 // (batch, n, ...) as (batch * n, ...).
 Tensor folded(const Tensor& all) { return all.flatten(0, 1); }
 Tensor unfolded(const BatchCall& c, const Tensor& t, int64_t dim, int64_t n) { return t.unflatten(dim, {c.size, n}); }
 
 // The first tensors among the arguments have `Rank` dimensions with one for examples, or one fewer without.
-template <size_t Tensors, int64_t Spatial>
-void fold_examples(BatchCall& c) {
+template <size_t Tensors, int64_t Spatial> void fold_examples(BatchCall& c) {
   const bool has_examples = c.tensor(0).dim() == Spatial + 2;
   if (c.size == 0 || (has_examples && c.tensor(0).size(0) == 0)) return run_by_element(c);
   Stack values = c.arguments;
@@ -35,31 +32,21 @@ void fold_examples(BatchCall& c) {
 }
 
 // The number of spatial dimensions is that of the list at argument `List`.
-template <size_t Tensors, size_t List>
-void fold_by_list(BatchCall& c) {
+template <size_t Tensors, size_t List> void fold_by_list(BatchCall& c) {
   switch (c.arguments[List].to_int_list().size()) {
-    case 1:
-      return fold_examples<Tensors, 1>(c);
-    case 2:
-      return fold_examples<Tensors, 2>(c);
-    case 3:
-      return fold_examples<Tensors, 3>(c);
-    default:
-      run_by_element(c);
+    case 1: return fold_examples<Tensors, 1>(c);
+    case 2: return fold_examples<Tensors, 2>(c);
+    case 3: return fold_examples<Tensors, 3>(c);
+    default: run_by_element(c);
   }
 }
 // ... or argument `Number`.
-template <size_t Tensors, size_t Number>
-void fold_by_number(BatchCall& c) {
+template <size_t Tensors, size_t Number> void fold_by_number(BatchCall& c) {
   switch (c.arguments[Number].to_int()) {
-    case 1:
-      return fold_examples<Tensors, 1>(c);
-    case 2:
-      return fold_examples<Tensors, 2>(c);
-    case 3:
-      return fold_examples<Tensors, 3>(c);
-    default:
-      run_by_element(c);
+    case 1: return fold_examples<Tensors, 1>(c);
+    case 2: return fold_examples<Tensors, 2>(c);
+    case 3: return fold_examples<Tensors, 3>(c);
+    default: run_by_element(c);
   }
 }
 
@@ -78,9 +65,7 @@ struct Conv {
   bool transposed;
   int64_t groups;
 };
-Conv conv_of(const BatchCall& c, size_t transposed) {
-  return {c.arguments[transposed].to_bool(), c.arguments[transposed + 2].to_int()};
-}
+Conv conv_of(const BatchCall& c, size_t transposed) { return {c.arguments[transposed].to_bool(), c.arguments[transposed + 2].to_int()}; }
 
 // (batch, n, channels, ...) as (n, batch * channels, ...): groups of each element beside those of the others.
 Tensor batch_in_channels(const Tensor& all) { return all.transpose(0, 1).flatten(1, 2); }
@@ -108,10 +93,8 @@ void convolution(BatchCall& c) {
   } else if (!c.batched(input)) {
     // More output channels of each group.
     const Tensor all = c.front(weight);
-    if (transposed)
-      values[1] = all.movedim(0, 1).flatten(1, 2);
-    else
-      values[1] = all.unflatten(1, {groups, weight.size(0) / groups}).movedim(0, 1).flatten(0, 2);
+    if (transposed) values[1] = all.movedim(0, 1).flatten(1, 2);
+    else values[1] = all.unflatten(1, {groups, weight.size(0) / groups}).movedim(0, 1).flatten(0, 2);
     found = c.run(std::move(values))[0].to_tensor();
     const int64_t out = found.size(1) / c.size;
     found = found.unflatten(1, {groups, c.size, out / groups}).movedim(2, 1).flatten(2, 3);
@@ -226,10 +209,9 @@ void batch_norm(BatchCall& c) {
   bool shared = true;
   for (size_t i = 1; i < 5; i++) shared = shared && !is_batched(c, optional_of(c.arguments[i]));
   const OptionalTensor mean = optional_of(c.arguments[3]), var = optional_of(c.arguments[4]);
-  CRESSET_CHECK(
-      !training || ((!mean || c.batched(*mean)) && (!var || c.batched(*var))),
-      "vmap: a batch norm in training would write statistics of a batch into running_mean or running_var, which are not batched;\n"
-      "use track_running_stats=False or replace_all_batch_norm_modules_");
+  CRESSET_CHECK(!training || ((!mean || c.batched(*mean)) && (!var || c.batched(*var))),
+                "vmap: a batch norm in training would write statistics of a batch into running_mean or running_var, which are not batched;\n"
+                "use track_running_stats=False or replace_all_batch_norm_modules_");
   Stack values = c.arguments;
   if (!training && shared) {
     values[0] = folded(c.front(input));
@@ -250,10 +232,8 @@ void batch_norm(BatchCall& c) {
   c.give(channels_apart(c, found[0].to_tensor()), 1);
   for (size_t i = 1; i < found.size(); i++) {
     const Tensor& t = found[i].to_tensor();
-    if (t.numel() == 0)
-      c.give_plain(t);
-    else
-      c.give(unfolded(c, t, 0, t.size(0) / c.size));
+    if (t.numel() == 0) c.give_plain(t);
+    else c.give(unfolded(c, t, 0, t.size(0) / c.size));
   }
 }
 
@@ -275,16 +255,14 @@ void class_loss(BatchCall& c) {
   const Tensor at = c.spread(target);
   Tensor out = found[0].to_tensor().view(at.sizes());
   const Tensor counted = at != ignored;
-  const Tensor each = weight
-                          ? weight->index_select(0, at.clamp(0, weight->size(0) - 1).flatten().to(kLong)).view(at.sizes()) * counted
-                          : counted.to(self.scalar_type());
+  const Tensor each =
+      weight ? weight->index_select(0, at.clamp(0, weight->size(0) - 1).flatten().to(kLong)).view(at.sizes()) * counted : counted.to(self.scalar_type());
   const Tensor total = each.reshape({c.size, -1}).sum(1);
   if (reduction != kNone) out = out.reshape({c.size, -1}).sum(1);
   if (reduction == kMean) out = out / total;
   c.give(out);
   reduction == kNone ? c.give_plain(found[1]) : c.give(total);
-  for (size_t i = 2; i < found.size(); i++)
-    c.give(has_examples ? unfolded(c, found[i].to_tensor(), 0, self.size(0)) : found[i].to_tensor());
+  for (size_t i = 2; i < found.size(); i++) c.give(has_examples ? unfolded(c, found[i].to_tensor(), 0, self.size(0)) : found[i].to_tensor());
 }
 
 const BatchRow kRows[] = {{"convolution", convolution},

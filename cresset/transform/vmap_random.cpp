@@ -127,8 +127,7 @@ Stack drop_same(const Drawing& d) {
 Stack draw_in_place(const Drawing& d, bool same) {
   const Tensor& self = d.arguments[0].to_tensor();
   if (!d.at_level(self)) {
-    CRESSET_CHECK(same && !d.batched,
-                  "vmap: different random numbers cannot be written into one tensor that is not batched");
+    CRESSET_CHECK(same && !d.batched, "vmap: different random numbers cannot be written into one tensor that is not batched");
     return d.run(d.arguments);
   }
   if (!same) {
@@ -139,10 +138,7 @@ Stack draw_in_place(const Drawing& d, bool same) {
   const Tensor one = cresset::empty(self.sizes(), self.options());
   values[0] = one;
   for (size_t i = 1; i < values.size(); i++)
-    for_each_tensor(values[i], [&](const Tensor& t) {
-      CRESSET_CHECK(!d.at_level(t),
-                    "vmap: randomness='same' takes no batched input");
-    });
+    for_each_tensor(values[i], [&](const Tensor& t) { CRESSET_CHECK(!d.at_level(t), "vmap: randomness='same' takes no batched input"); });
   d.run(std::move(values));
   Tensor(self).copy_(one);
   return {self};
@@ -160,12 +156,10 @@ bool run_random(const OpEntry& op, Stack& stack) {
   if (schema.name == "_dropout_noise" && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
   if (row->draw == Draw::composite) {
     bool batched = level.randomness() != Randomness::Different;
-    for (size_t i = first; i < stack.size(); i++)
-      for_each_tensor(stack[i], [&](const Tensor& t) { batched = batched || as_batched(t); });
+    for (size_t i = first; i < stack.size(); i++) for_each_tensor(stack[i], [&](const Tensor& t) { batched = batched || as_batched(t); });
     if (batched) return false;
   }
-  CRESSET_CHECK(level.randomness() != Randomness::Error,
-                "vmap: got a random op under randomness='error'; call vmap with ",
+  CRESSET_CHECK(level.randomness() != Randomness::Error, "vmap: got a random op under randomness='error'; call vmap with ",
                 "randomness='same' or 'different', or draw the numbers outside of it");
   const bool same = level.randomness() == Randomness::Same;
   Drawing d{op, schema, level, autograd::take_arguments(stack, schema.arguments.size())};

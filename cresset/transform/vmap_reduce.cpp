@@ -27,8 +27,7 @@ std::vector<int64_t> all_dims(int64_t rank) {
 }
 
 // Argument At lists dimensions: none, and where EmptyIsAll an empty list, stand for all of them.
-template <size_t At, bool EmptyIsAll = true>
-void dims_at(BatchCall& c) {
+template <size_t At, bool EmptyIsAll = true> void dims_at(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   const Value& given = c.arguments[At];
   std::vector<int64_t> dims;
@@ -45,8 +44,7 @@ void dims_at(BatchCall& c) {
 }
 
 // Argument At is one dimension; the first Tensors arguments are tensors of one shape.
-template <size_t At, size_t Tensors = 1>
-void dim_at(BatchCall& c) {
+template <size_t At, size_t Tensors = 1> void dim_at(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   Stack values = c.arguments;
   for (size_t i = 0; i < Tensors; i++) values[i] = with_a_dim(c, c.tensor(i));
@@ -100,9 +98,8 @@ void triangle(BatchCall& c) {
 void repeat(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> times = c.arguments[1].to_int_list();
-  CRESSET_CHECK(static_cast<int64_t>(times.size()) >= self.dim(),
-                "repeat: expected at least a number for each dimension, got ",
-                times.size(), " and ", self.dim());
+  CRESSET_CHECK(static_cast<int64_t>(times.size()) >= self.dim(), "repeat: expected at least a number for each dimension, got ", times.size(), " and ",
+                self.dim());
   const Tensor all = c.padded(self, static_cast<int64_t>(times.size()));
   times.insert(times.begin(), 1);
   c.give(all.repeat(times));

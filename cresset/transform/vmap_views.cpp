@@ -21,8 +21,7 @@ void batch_first(BatchCall& c) {
 }
 
 // Argument `At`, and `And`, name dimensions.
-template <size_t At, size_t And = 0>
-void dim_at(BatchCall& c) {
+template <size_t At, size_t And = 0> void dim_at(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   CRESSET_CHECK_INDEX(rank > 0, c.schema.name, ": a 0-dim tensor has no dimension to choose from");
   Stack values = c.arguments;
@@ -37,10 +36,8 @@ void view(BatchCall& c) {
   std::vector<int64_t> size = c.arguments[1].to_int_list();
   int64_t known = 1, open = -1;
   for (size_t d = 0; d < size.size(); d++) {
-    if (size[d] == -1)
-      open = static_cast<int64_t>(d);
-    else
-      known *= size[d];
+    if (size[d] == -1) open = static_cast<int64_t>(d);
+    else known *= size[d];
   }
   if (open >= 0 && known > 0) {
     CRESSET_CHECK(self.numel() % known == 0, "view: shape '", IntArrayRef(size), "' is invalid for input of size ", self.numel());
@@ -53,8 +50,8 @@ void view(BatchCall& c) {
 void view_dtype(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   const ScalarType type = c.arguments[1].to_dtype();
-  CRESSET_CHECK(self.dim() > 0 || element_size(type) == self.element_size(), "view: a 0-d tensor of dtype ", self.scalar_type(),
-                " cannot be viewed as ", type, ", the element sizes differ");
+  CRESSET_CHECK(self.dim() > 0 || element_size(type) == self.element_size(), "view: a 0-d tensor of dtype ", self.scalar_type(), " cannot be viewed as ", type,
+                ", the element sizes differ");
   batch_first(c);
 }
 
@@ -70,8 +67,7 @@ void as_strided(BatchCall& c) {
 void permute(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> dims = c.arguments[1].to_int_list();
-  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(), "permute: got ", dims.size(), " dimensions for a tensor of ",
-                self.dim());
+  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(), "permute: got ", dims.size(), " dimensions for a tensor of ", self.dim());
   for (int64_t& d : dims) d = BatchCall::shifted(d, self.dim());
   dims.insert(dims.begin(), 0);
   c.give(c.front(self).permute(dims));
@@ -106,15 +102,13 @@ void squeeze(BatchCall& c) {
 }
 void squeeze_at(BatchCall& c) { squeeze_dims(c, c.arguments[1].to_int_list()); }
 
-void unsqueeze(BatchCall& c) {
-  c.give(c.front(c.tensor(0)).unsqueeze(BatchCall::shifted(c.arguments[1].to_int(), c.tensor(0).dim() + 1)));
-}
+void unsqueeze(BatchCall& c) { c.give(c.front(c.tensor(0)).unsqueeze(BatchCall::shifted(c.arguments[1].to_int(), c.tensor(0).dim() + 1))); }
 
 void expand(BatchCall& c) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> size = c.arguments[1].to_int_list();
-  CRESSET_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand: got fewer sizes (", size.size(),
-                ") than the tensor has dimensions (", self.dim(), ")");
+  CRESSET_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand: got fewer sizes (", size.size(), ") than the tensor has dimensions (", self.dim(),
+                ")");
   const Tensor from = c.padded(self, static_cast<int64_t>(size.size()));
   size.insert(size.begin(), c.size);
   c.give(from.expand(size, c.arguments[2].to_bool()));

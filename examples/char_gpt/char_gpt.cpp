@@ -30,8 +30,7 @@ struct BlockImpl : nn::Module {
 
   Tensor forward(Tensor x) {
     const int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
-    const auto parts =
-        qkv->forward(norm1->forward(x)).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
+    const auto parts = qkv->forward(norm1->forward(x)).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
     const Tensor mixed = scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0, /*is_causal=*/true);
     x = x + out->forward(mixed.transpose(1, 2).reshape({batch, time, width}));
     return x + mlp->forward(norm2->forward(x));
@@ -55,9 +54,7 @@ struct GPTImpl : nn::Module {
     head = register_module("head", nn::Linear(width, symbols));
   }
 
-  Tensor forward(const Tensor& x) {
-    return head->forward(norm->forward(blocks->forward(symbol->forward(x) + position->forward(arange(x.size(1))))));
-  }
+  Tensor forward(const Tensor& x) { return head->forward(norm->forward(blocks->forward(symbol->forward(x) + position->forward(arange(x.size(1)))))); }
 
   Tensor continue_text(Tensor x, int64_t count) {
     NoGradGuard no_grad;

@@ -53,8 +53,7 @@ static int64_t bytes(const std::vector<Tensor>& tensors) {
 }
 
 // The loss's graph is what keeps the activations: `after_forward` runs while it is alive.
-template <class F>
-static void step(nn::Sequential& net, optim::Optimizer& optimizer, const Tensor& inputs, const Tensor& targets, F&& after_forward) {
+template <class F> static void step(nn::Sequential& net, optim::Optimizer& optimizer, const Tensor& inputs, const Tensor& targets, F&& after_forward) {
   optimizer.zero_grad();
   const Tensor loss = cross_entropy_loss(net->forward(inputs), targets);
   after_forward();
@@ -63,8 +62,7 @@ static void step(nn::Sequential& net, optim::Optimizer& optimizer, const Tensor&
 }
 
 // Two steps, of which the first makes gradients and state; `reset` runs between them. `used` tells the bytes in use.
-template <class Reset, class Used>
-static int64_t train(const Settings& s, Device device, Reset&& reset, Used&& used, bool print) {
+template <class Reset, class Used> static int64_t train(const Settings& s, Device device, Reset&& reset, Used&& used, bool print) {
   nn::Sequential net = make_model(s.model);
   net->to(device);
   optim::Adam optimizer(net->parameters(), optim::AdamOptions(1e-3));
@@ -76,8 +74,9 @@ static int64_t train(const Settings& s, Device device, Reset&& reset, Used&& use
   int64_t before = used() - gradients, activations = 0;  // zero_grad frees the gradients
   step(net, optimizer, inputs, targets, [&] { activations = used() - before; });
   if (print) {
-    const std::pair<const char*, int64_t> lines[] = {{"parameters", bytes(net->parameters())}, {"buffers", bytes(net->buffers())}, {"gradients", gradients},
-                                                     {"optimizer state", state}, {"batch", bytes({inputs, targets})}, {"activations", activations}};
+    const std::pair<const char*, int64_t> lines[] = {
+        {"parameters", bytes(net->parameters())}, {"buffers", bytes(net->buffers())}, {"gradients", gradients}, {"optimizer state", state},
+        {"batch", bytes({inputs, targets})},      {"activations", activations}};
     for (const auto& [what, n] : lines) std::printf("%-16s%12.2f MiB\n", what, static_cast<double>(n) / (1 << 20));
   }
   return used();
@@ -107,12 +106,14 @@ int main(int argc, char** argv) {
   {
     const auto mode = make_fake_mode();
     const FakeModeScope fake(mode.get());
-    train(s, device, [&] { mode->reset_peak(device); }, [&] { return mode->memory(device).allocated_bytes; }, true);
+    train(
+        s, device, [&] { mode->reset_peak(device); }, [&] { return mode->memory(device).allocated_bytes; }, true);
     print_peak("peak", mode->memory(device).peak_allocated_bytes);
   }
   if (s.run) {
     const int64_t start = cpu_allocator_stats().allocated_bytes;
-    train(s, kCPU, reset_cpu_allocator_peak, [&] { return cpu_allocator_stats().allocated_bytes - start; }, false);
+    train(
+        s, kCPU, reset_cpu_allocator_peak, [&] { return cpu_allocator_stats().allocated_bytes - start; }, false);
     print_peak("peak, in truth", cpu_allocator_stats().peak_allocated_bytes - start);
   }
   return 0;

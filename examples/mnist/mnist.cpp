@@ -63,8 +63,8 @@ static Settings parse(int argc, char** argv) {
 static void progress(size_t done, size_t total, double loss, double seconds) {
   if (static const bool terminal = isatty(STDERR_FILENO); !terminal) return;
   const int width = 30, filled = static_cast<int>(width * done / total);
-  std::fprintf(stderr, "\r[%.*s%*s] %5zu/%zu  loss %.4f  %.0f samples/s ", filled, "##############################", width - filled,
-               "", done, total, loss, static_cast<double>(done) / seconds);
+  std::fprintf(stderr, "\r[%.*s%*s] %5zu/%zu  loss %.4f  %.0f samples/s ", filled, "##############################", width - filled, "", done, total, loss,
+               static_cast<double>(done) / seconds);
   if (done == total) std::fputc('\n', stderr);
 }
 
@@ -86,8 +86,7 @@ static void run(const Settings& s) {
   const data::datasets::MNIST test(s.data, data::datasets::MNIST::Mode::kTest);
   auto train = data::datasets::MNIST(s.data).map(data::transforms::Normalize<>(0.1307, 0.3081)).map(data::transforms::Stack<>());
   const size_t total = train.size().value();
-  auto loader = data::make_data_loader<data::samplers::RandomSampler>(
-      std::move(train), data::DataLoaderOptions().batch_size(static_cast<size_t>(s.batch)));
+  auto loader = data::make_data_loader<data::samplers::RandomSampler>(std::move(train), data::DataLoaderOptions().batch_size(static_cast<size_t>(s.batch)));
   manual_seed(static_cast<uint64_t>(s.seed));
   Net net;
   optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(s.lr));
@@ -112,8 +111,8 @@ static void run(const Settings& s) {
       if (++step == s.steps) return;
     }
     const double seconds = now() - start;
-    std::printf("epoch %ld/%ld: loss %.4f, test accuracy %.2f %%, %.0f samples/s\n", epoch, s.epochs,
-                loss_sum / static_cast<double>(done), 100 * accuracy(net, test), static_cast<double>(done) / seconds);
+    std::printf("epoch %ld/%ld: loss %.4f, test accuracy %.2f %%, %.0f samples/s\n", epoch, s.epochs, loss_sum / static_cast<double>(done),
+                100 * accuracy(net, test), static_cast<double>(done) / seconds);
     std::fflush(stdout);
   }
   if (!s.save.empty()) {

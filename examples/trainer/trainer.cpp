@@ -40,7 +40,9 @@ int main(int argc, char** argv) {
 
   manual_seed(0);
   using Mode = data::datasets::MNIST::Mode;
-  const auto images = [&](Mode mode) { return data::datasets::MNIST(data, mode).map(data::transforms::Normalize<>(0.1307, 0.3081)).map(data::transforms::Stack<>()); };
+  const auto images = [&](Mode mode) {
+    return data::datasets::MNIST(data, mode).map(data::transforms::Normalize<>(0.1307, 0.3081)).map(data::transforms::Stack<>());
+  };
   const auto training = data::make_data_loader<data::samplers::RandomSampler>(images(Mode::kTrain), 64);
   const auto validation = data::make_data_loader<data::samplers::SequentialSampler>(images(Mode::kTest), 256);
 
@@ -52,15 +54,15 @@ int main(int argc, char** argv) {
   trainer.add(std::make_shared<train::CsvLogger>(folder + "/metrics.csv"));
   trainer.add(std::make_shared<train::ProgressLine>());
   trainer.add(std::make_shared<train::EarlyStopping>("accuracy", train::EarlyStoppingOptions().mode(train::Mode::max)));
-  const auto best = std::make_shared<train::ModelCheckpoint>(
-      folder + "/checkpoints", train::ModelCheckpointOptions().monitor("accuracy").mode(train::Mode::max).save_last(true));
+  const auto best = std::make_shared<train::ModelCheckpoint>(folder + "/checkpoints",
+                                                             train::ModelCheckpointOptions().monitor("accuracy").mode(train::Mode::max).save_last(true));
   trainer.add(best);
   if (!resume.empty()) trainer.resume(resume);
 
   try {
     trainer.fit(
-        *training, [](Net& model, auto& batch) { return nll_loss(model->forward(batch.data), batch.target); },
-        *validation, [&](Net& model, auto& batch) {
+        *training, [](Net& model, auto& batch) { return nll_loss(model->forward(batch.data), batch.target); }, *validation,
+        [&](Net& model, auto& batch) {
           const Tensor right = model->forward(batch.data).argmax(1).eq(batch.target).to(kFloat).mean();
           trainer.log("accuracy", right, batch.target.size(0));
         });

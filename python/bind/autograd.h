@@ -51,8 +51,7 @@ class PythonException : public std::exception {
 };
 
 // Runs `body` under the interpreter's lock on behalf of C++ that does not hold it: PythonError becomes PythonException.
-template <class F>
-auto with_gil(F&& body) {
+template <class F> auto with_gil(F&& body) {
   Gil gil;
   try {
     return body();

@@ -40,8 +40,7 @@ void PythonException::restore() const {
 
 Ref tuple_of(const variable_list& tensors) {
   Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
-  for (size_t i = 0; i < tensors.size(); i++)
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])).release());
+  for (size_t i = 0; i < tensors.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])).release());
   return tuple;
 }
 
@@ -85,8 +84,7 @@ Tensor TensorHookTable::operator()(const Tensor& grad) const {
       const Ref argument = checked(wrap(current));
       const Ref result = call_hook(hooks.get(), i, argument.get());
       if (result.get() == Py_None) continue;
-      CRESSET_CHECK_TYPE(is_tensor(result.get()), "hook: expected to return a tensor or None, got ",
-                         Py_TYPE(result.get())->tp_name);
+      CRESSET_CHECK_TYPE(is_tensor(result.get()), "hook: expected to return a tensor or None, got ", Py_TYPE(result.get())->tp_name);
       autograd::check_hook_result(current, tensor_of(result.get()), "a tensor");
       current = tensor_of(result.get());
     }
@@ -99,8 +97,7 @@ void PostAccumulateTable::operator()(const Tensor& leaf) const {
     const Ref hooks = functions_of(table), argument = checked(wrap(leaf));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hooks.get()); i++) {
       const Ref result = call_hook(hooks.get(), i, argument.get());
-      CRESSET_CHECK_TYPE(result.get() == Py_None, "post accumulate grad hook: expected to return None, got ",
-                    Py_TYPE(result.get())->tp_name);
+      CRESSET_CHECK_TYPE(result.get() == Py_None, "post accumulate grad hook: expected to return None, got ", Py_TYPE(result.get())->tp_name);
     }
   });
 }
@@ -158,8 +155,7 @@ Edge edge_of(PyObject* o) {
   return edge;
 }
 
-void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bool create_graph, edge_list& roots,
-              variable_list& grads) {
+void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bool create_graph, edge_list& roots, variable_list& grads) {
   CRESSET_CHECK_TYPE(grad == Py_None || is_tensor(grad), op, ": gradients can be tensors or None, got ", Py_TYPE(grad)->tp_name);
   const Tensor given = grad == Py_None ? Tensor() : tensor_of(grad);
   if (is_edge(output)) {
@@ -172,10 +168,10 @@ void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bo
   const Tensor& out = tensor_of(output);
   Edge edge = autograd::impl::gradient_edge(out);
   if (given.defined()) {
-    CRESSET_CHECK(given.sizes() == out.sizes(), op, ": mismatch in shape: gradient ", i, " has shape ", given.sizes(),
-                  ", expected that of tensor ", i, ", ", out.sizes());
-    CRESSET_CHECK(given.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", given.scalar_type(), ", but tensor ",
-                  i, " has dtype ", out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
+    CRESSET_CHECK(given.sizes() == out.sizes(), op, ": mismatch in shape: gradient ", i, " has shape ", given.sizes(), ", expected that of tensor ", i, ", ",
+                  out.sizes());
+    CRESSET_CHECK(given.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", given.scalar_type(), ", but tensor ", i, " has dtype ",
+                  out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
   }
   const bool differentiable = out.requires_grad();
   if (!given.defined() && differentiable) {
@@ -184,10 +180,8 @@ void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bo
   }
   CRESSET_CHECK(edge.is_valid(), op, ": element ", i, " of the tensors has no gradient: it requires none and no op recorded it");
   roots.push_back(std::move(edge));
-  if (!given.defined())
-    grads.push_back(cresset::ones_like(out.detach()));
-  else
-    grads.push_back(!create_graph && given.requires_grad() ? given.detach() : given);
+  if (!given.defined()) grads.push_back(cresset::ones_like(out.detach()));
+  else grads.push_back(!create_graph && given.requires_grad() ? given.detach() : given);
   if (as_batched(out)) grads.back() = autograd::without_levels_of(grads.back(), out);
 }
 
@@ -204,8 +198,8 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const Ref outputs = is_edge(args[1]) ? checked(PyTuple_Pack(1, args[1])) : sequence(args[1], op, "outputs");
     const Ref given = args[2] == Py_None ? Ref() : sequence(args[2], op, "gradients");
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(outputs.get());
-    CRESSET_CHECK(!given || PySequence_Fast_GET_SIZE(given.get()) == n, op, ": got ", n, " tensors and ",
-                  given ? PySequence_Fast_GET_SIZE(given.get()) : 0, " gradients");
+    CRESSET_CHECK(!given || PySequence_Fast_GET_SIZE(given.get()) == n, op, ": got ", n, " tensors and ", given ? PySequence_Fast_GET_SIZE(given.get()) : 0,
+                  " gradients");
     edge_list roots, wanted;
     variable_list grads, batched;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -228,8 +222,7 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
         } else {
           CRESSET_CHECK(is_tensor(input), op, ": all inputs have to be tensors or gradient edges, got ", Py_TYPE(input)->tp_name);
           const Tensor& t = tensor_of(input);
-          CRESSET_CHECK(t.requires_grad(), op, ": one of the differentiated tensors does not require grad, input ",
-                        static_cast<long long>(i));
+          CRESSET_CHECK(t.requires_grad(), op, ": one of the differentiated tensors does not require grad, input ", static_cast<long long>(i));
           autograd::check_batched_as(op, batched, t);
           like.resize(place.size());
           like.push_back(t);
@@ -244,8 +237,7 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
     variable_list found;
     if (args[5] == Py_None || !wanted.empty()) {
       NoGil released;
-      found =
-          autograd::Engine::get_default_engine().execute(roots, std::move(grads), keep != 0, create != 0, accumulate != 0, wanted);
+      found = autograd::Engine::get_default_engine().execute(roots, std::move(grads), keep != 0, create != 0, accumulate != 0, wanted);
     }
     if (accumulate) Py_RETURN_NONE;
     variable_list result;
@@ -286,10 +278,8 @@ PyObject* tensor_hooks(PyObject*, PyObject* args) {
     if (PyObject* found = post ? find_post_accumulate_hooks(t) : find_tensor_hooks(t)) return Ref::share(found).release();
     if (!make) Py_RETURN_NONE;
     Ref table = new_hook_table();
-    if (post)
-      autograd::register_post_accumulate_grad_hook(t, PostAccumulateTable{shared(table.get())});
-    else
-      t.register_hook_function(TensorHookTable{shared(table.get())});
+    if (post) autograd::register_post_accumulate_grad_hook(t, PostAccumulateTable{shared(table.get())});
+    else t.register_hook_function(TensorHookTable{shared(table.get())});
     return table.release();
   });
 }
@@ -316,8 +306,7 @@ PyObject* increment_version(PyObject*, PyObject* o) {
 
 PyObject* queue_callback(PyObject*, PyObject* function) {
   return guarded([&]() -> PyObject* {
-    autograd::Engine::get_default_engine().queue_callback(
-        [kept = shared(function)] { with_gil([&] { checked(PyObject_CallNoArgs(kept.get())); }); });
+    autograd::Engine::get_default_engine().queue_callback([kept = shared(function)] { with_gil([&] { checked(PyObject_CallNoArgs(kept.get())); }); });
     Py_RETURN_NONE;
   });
 }
@@ -366,8 +355,8 @@ int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
 }
 
 bool add_autograd(PyObject* module) {
-  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) && add_autograd_fields(module) && add_forward_mode(module) && add_vmap(module) &&
-         PyModule_AddFunctions(module, functions) == 0;
+  return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) && add_autograd_fields(module) && add_forward_mode(module) &&
+         add_vmap(module) && PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace cresset::python

@@ -16,8 +16,7 @@ PyTypeObject* saved_type;
 
 // A tensor that a node keeps, or the context of a custom function.
 struct SavedObject {
-  PyObject_HEAD
-  intrusive_ptr<Node> node;
+  PyObject_HEAD intrusive_ptr<Node> node;
   SavedVariable* saved;
   PyObject* context;
   size_t number;
@@ -46,8 +45,8 @@ PyObject* register_hooks(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject *pack, *unpack;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:register_hooks", const_cast<char**>(names), &pack, &unpack)) return nullptr;
   return guarded([&]() -> PyObject* {
-    CRESSET_CHECK_TYPE(PyCallable_Check(pack) && PyCallable_Check(unpack), "register_hooks: expected two functions, got ",
-                       Py_TYPE(pack)->tp_name, " and ", Py_TYPE(unpack)->tp_name);
+    CRESSET_CHECK_TYPE(PyCallable_Check(pack) && PyCallable_Check(unpack), "register_hooks: expected two functions, got ", Py_TYPE(pack)->tp_name, " and ",
+                       Py_TYPE(unpack)->tp_name);
     SavedObject& s = saved_of(self);
     SavedVariable* const saved = s.context ? saved_of_context(s.context, s.number) : s.saved;
     CRESSET_CHECK(saved, "register_hooks: the saved tensor has already been freed by an earlier backward");
@@ -102,15 +101,21 @@ class Find final : public autograd::SavedFields {
     if (is(name))
       give([&] { return tuple_of_each(tensors, [&](SavedVariable& t) { return raw_ ? new_saved(node_, &t, nullptr, 0) : wrap(t.unpack(node_)); }); });
   }
-  void field(const char* name, const Scalar& number) override { plain(name, [&] { return object_of(number); }); }
+  void field(const char* name, const Scalar& number) override {
+    plain(name, [&] { return object_of(number); });
+  }
   void field(const char* name, IntArrayRef numbers) override {
     plain(name, [&] { return tuple_of_each(numbers, [](int64_t n) { return PyLong_FromLongLong(n); }); });
   }
   void field(const char* name, ArrayRef<double> numbers) override {
     plain(name, [&] { return tuple_of_each(numbers, [](double n) { return PyFloat_FromDouble(n); }); });
   }
-  void field(const char* name, const std::string& text) override { plain(name, [&] { return PyUnicode_FromString(text.c_str()); }); }
-  void none(const char* name) override { plain(name, [] { return Ref::share(Py_None).release(); }); }
+  void field(const char* name, const std::string& text) override {
+    plain(name, [&] { return PyUnicode_FromString(text.c_str()); });
+  }
+  void none(const char* name) override {
+    plain(name, [] { return Ref::share(Py_None).release(); });
+  }
   void geometry(const char* name, const autograd::SavedGeometry& tensor) override {
     const size_t n = strlen(name);
     if (raw_ || strncmp(name_, name, n) || strcmp(name_ + n, kSizes)) return;
@@ -147,8 +152,8 @@ void add_saved_names(Node& node, PyObject* list) {
 }
 
 bool add_autograd_fields(PyObject* module) {
-  static PyMethodDef methods[] = {{"register_hooks", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(register_hooks)),
-                                   METH_VARARGS | METH_KEYWORDS, "Sends this one tensor through a pair of hooks, as saved_tensors_hooks does."},
+  static PyMethodDef methods[] = {{"register_hooks", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(register_hooks)), METH_VARARGS | METH_KEYWORDS,
+                                   "Sends this one tensor through a pair of hooks, as saved_tensors_hooks does."},
                                   {}};
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(saved_dealloc)}, {Py_tp_methods, methods}, {}};
   PyType_Spec spec{"torch._C._autograd.SavedTensor", sizeof(SavedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};

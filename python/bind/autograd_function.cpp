@@ -4,8 +4,8 @@
 
 #include "cresset/autograd/forward/forward_mode.h"
 #include "cresset/autograd/generated_support.h"
-#include "cresset/ops/functions.h"
 #include "cresset/core/batched.h"
+#include "cresset/ops/functions.h"
 #include "python/bind/autograd.h"
 
 #include <structmember.h>
@@ -90,8 +90,7 @@ variable_list FunctionNode::apply(variable_list&& grads) {
     for (Py_ssize_t i = 0; i < expected; i++) {
       PyObject* item = PyTuple_GET_ITEM(result.get(), i);
       if (is_tensor[static_cast<size_t>(i)]) {
-        CRESSET_CHECK(item == Py_None || python::is_tensor(item), name(), ": expected a tensor or None as gradient ", i, ", got ",
-                      Py_TYPE(item)->tp_name);
+        CRESSET_CHECK(item == Py_None || python::is_tensor(item), name(), ": expected a tensor or None as gradient ", i, ", got ", Py_TYPE(item)->tp_name);
         out.push_back(item == Py_None ? Tensor() : tensor_of(item));
       } else {
         CRESSET_CHECK(item == Py_None, name(), ": returned a gradient different from None at position ", i + 1,
@@ -121,8 +120,7 @@ void save_variables(ContextObject& c, const Node* node) {
   CRESSET_CHECK_TYPE(PyTuple_Check(c.to_save), "save_for_backward: expected a tuple, got ", Py_TYPE(c.to_save)->tp_name);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(c.to_save); i++) {
     PyObject* item = PyTuple_GET_ITEM(c.to_save, i);
-    CRESSET_CHECK_TYPE(item == Py_None || is_tensor(item), "save_for_backward: can only save tensors, argument ", i, " is of type ",
-                       Py_TYPE(item)->tp_name);
+    CRESSET_CHECK_TYPE(item == Py_None || is_tensor(item), "save_for_backward: can only save tensors, argument ", i, " is of type ", Py_TYPE(item)->tp_name);
     if (!node) continue;
     const Tensor t = item == Py_None ? Tensor() : tensor_of(item);
     c.state->saved.emplace_back(t, t.defined() && t.grad_fn().get() == node);
@@ -188,8 +186,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
       }
     const Ref type = checked(PyObject_GetAttrString(cls, "_backward_cls"));
     const Ref ctx = checked(PyObject_CallNoArgs(type.get()));
-    CRESSET_CHECK_TYPE(PyObject_TypeCheck(ctx.get(), context_type), "apply: ", Py_TYPE(ctx.get())->tp_name,
-                       " is no context of a function");
+    CRESSET_CHECK_TYPE(PyObject_TypeCheck(ctx.get(), context_type), "apply: ", Py_TYPE(ctx.get())->tp_name, " is no context of a function");
     ContextObject& c = context_of(ctx.get());
     const Py_ssize_t n = PyTuple_GET_SIZE(args);
     variable_list inputs;
@@ -239,8 +236,7 @@ PyObject* function_apply(PyObject*, PyObject* all) {
     Ref tuple = checked(PyTuple_New(PyTuple_GET_SIZE(outputs.get())));
     for (size_t i = 0; i < tensors.size(); i++) {
       const Py_ssize_t at = static_cast<Py_ssize_t>(i);
-      PyObject* item =
-          tensors[i].defined() ? checked(wrap_result(i)).release() : Ref::share(PyTuple_GET_ITEM(outputs.get(), at)).release();
+      PyObject* item = tensors[i].defined() ? checked(wrap_result(i)).release() : Ref::share(PyTuple_GET_ITEM(outputs.get(), at)).release();
       PyTuple_SET_ITEM(tuple.get(), at, item);
     }
     return tuple.release();
@@ -264,8 +260,7 @@ int context_traverse(PyObject* self, visitproc visit, void* arg) {
 }
 int context_clear(PyObject* self) {
   ContextObject& c = context_of(self);
-  for (PyObject** o : {&c.dict, &c.to_save, &c.dirty, &c.non_differentiable, &c.needs_input_grad, &c.saved_for_forward})
-    Py_CLEAR(*o);
+  for (PyObject** o : {&c.dict, &c.to_save, &c.dirty, &c.non_differentiable, &c.needs_input_grad, &c.saved_for_forward}) Py_CLEAR(*o);
   return 0;
 }
 void context_dealloc(PyObject* self) {
@@ -282,8 +277,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     ContextObject& c = context_of(self);
     if (c.saved_for_forward && c.saved_for_forward != Py_None) return Ref::share(c.saved_for_forward).release();
-    CRESSET_CHECK(!c.freed, "backward: the graph of ", Py_TYPE(self)->tp_name,
-                  " has been freed by an earlier call, and its saved tensors with it; ",
+    CRESSET_CHECK(!c.freed, "backward: the graph of ", Py_TYPE(self)->tp_name, " has been freed by an earlier call, and its saved tensors with it; ",
                   "pass retain_graph=True to the first call to go through the graph a second time");
     return tuple_of(autograd::unpack_list(c.state->saved, c.state->node.lock().get())).release();
   });
@@ -305,22 +299,21 @@ int set_materialize(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
-PyMemberDef context_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, dict), READONLY, nullptr},
-                                 {"__weaklistoffset__", T_PYSSIZET, offsetof(ContextObject, weak), READONLY, nullptr},
-                                 {"to_save", T_OBJECT, offsetof(ContextObject, to_save), 0, nullptr},
-                                 {"dirty_tensors", T_OBJECT, offsetof(ContextObject, dirty), 0, nullptr},
-                                 {"non_differentiable", T_OBJECT, offsetof(ContextObject, non_differentiable), 0, nullptr},
-                                 {"needs_input_grad", T_OBJECT, offsetof(ContextObject, needs_input_grad), 0,
-                                  "For each argument of forward: whether it is a tensor that requires grad."},
-                                 {"saved_for_forward", T_OBJECT, offsetof(ContextObject, saved_for_forward), 0, nullptr},
-                                 {}};
-PyGetSetDef context_properties[] = {
-    {"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given; changes in place since are errors.", nullptr},
-    {"_raw_saved_tensors", raw_saved_tensors, nullptr, nullptr, nullptr},
-    {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
-    {"materialize_grads", nullptr, set_materialize, nullptr, nullptr},
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+PyMemberDef context_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ContextObject, weak), READONLY, nullptr},
+    {"to_save", T_OBJECT, offsetof(ContextObject, to_save), 0, nullptr},
+    {"dirty_tensors", T_OBJECT, offsetof(ContextObject, dirty), 0, nullptr},
+    {"non_differentiable", T_OBJECT, offsetof(ContextObject, non_differentiable), 0, nullptr},
+    {"needs_input_grad", T_OBJECT, offsetof(ContextObject, needs_input_grad), 0, "For each argument of forward: whether it is a tensor that requires grad."},
+    {"saved_for_forward", T_OBJECT, offsetof(ContextObject, saved_for_forward), 0, nullptr},
     {}};
+PyGetSetDef context_properties[] = {{"saved_tensors", saved_tensors, nullptr, "What save_for_backward was given; changes in place since are errors.", nullptr},
+                                    {"_raw_saved_tensors", raw_saved_tensors, nullptr, nullptr, nullptr},
+                                    {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
+                                    {"materialize_grads", nullptr, set_materialize, nullptr, nullptr},
+                                    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                    {}};
 PyMethodDef functions[] = {{"function_apply", function_apply, METH_VARARGS, nullptr}, {}};
 
 }  // namespace
@@ -349,8 +342,7 @@ bool add_autograd_function(PyObject* module) {
                          {Py_tp_getset, properties.data()},
                          {Py_tp_members, context_members},
                          {}};
-  PyType_Spec spec{"torch._C._FunctionBase", sizeof(ContextObject), 0,
-                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  PyType_Spec spec{"torch._C._FunctionBase", sizeof(ContextObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   context_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!context_type) return false;
   PyModule_AddObjectRef(module, "_FunctionBase", reinterpret_cast<PyObject*>(context_type));

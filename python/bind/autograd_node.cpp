@@ -67,8 +67,8 @@ PyTypeObject* type_named(const std::string& name, PyTypeObject* base) {
   static auto* types = new std::unordered_map<std::string, PyTypeObject*>();
   PyTypeObject*& type = (*types)[name];
   if (!type) {
-    const Ref made = checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){s:(),s:s}", name.c_str(), base,
-                                                   "__slots__", "__module__", "builtins"));
+    const Ref made =
+        checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){s:(),s:s}", name.c_str(), base, "__slots__", "__module__", "builtins"));
     type = reinterpret_cast<PyTypeObject*>(Ref::share(made.get()).release());
   }
   return type;
@@ -97,14 +97,10 @@ PyObject* node_dir(PyObject* self, PyObject*) {
   });
 }
 
-template <auto F>
-PyObject* method(PyObject* self, PyObject*) {
+template <auto F> PyObject* method(PyObject* self, PyObject*) {
   return guarded([&] { return F(*to_node(self)); });
 }
-template <auto F>
-PyObject* property(PyObject* self, void*) {
-  return method<F>(self, nullptr);
-}
+template <auto F> PyObject* property(PyObject* self, void*) { return method<F>(self, nullptr); }
 
 PyObject* get_name(Node& node) { return PyUnicode_FromString(python_name(node).c_str()); }
 PyObject* get_sequence_nr(Node& node) { return PyLong_FromUnsignedLongLong(node.sequence_nr()); }
@@ -146,8 +142,7 @@ PyObject* get_input_metadata(Node& node) {
 }
 
 // hook_table(before): the table of a node's hooks, made at need.
-template <class Table, class Hooks>
-PyObject* find_table(const Hooks& hooks) {
+template <class Table, class Hooks> PyObject* find_table(const Hooks& hooks) {
   for (const auto& hook : hooks)
     if (const auto* found = hook.template target<Table>()) return found->table.get();
   return nullptr;
@@ -160,10 +155,8 @@ PyObject* hook_table(PyObject* self, PyObject* before) {
     PyObject* found = pre ? find_table<NodePreHookTable>(hooks.pre_hooks) : find_table<NodePostHookTable>(hooks.post_hooks);
     if (found) return Ref::share(found).release();
     Ref table = new_hook_table();
-    if (pre)
-      node->add_pre_hook(NodePreHookTable{shared(table.get())});
-    else
-      node->add_post_hook(NodePostHookTable{shared(table.get())});
+    if (pre) node->add_pre_hook(NodePreHookTable{shared(table.get())});
+    else node->add_post_hook(NodePostHookTable{shared(table.get())});
     return table.release();
   });
 }
@@ -173,8 +166,7 @@ PyObject* node_call(PyObject* self, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     const intrusive_ptr<Node> node = to_node(self);
     variable_list grads = tensor_list(args, true);
-    CRESSET_CHECK_TYPE(grads.size() == node->num_inputs(), node->name(), ": expected ", node->num_inputs(), " gradients, got ",
-                       grads.size());
+    CRESSET_CHECK_TYPE(grads.size() == node->num_inputs(), node->name(), ": expected ", node->num_inputs(), " gradients, got ", grads.size());
     variable_list result;
     {
       NoGil released;
@@ -199,8 +191,7 @@ PyMethodDef node_methods[] = {{"name", method<get_name>, METH_NOARGS, "The name 
                               {"_hook_table", hook_table, METH_O, nullptr},
                               {}};
 PyGetSetDef node_properties[] = {
-    {"next_functions", property<get_next_functions>, nullptr,
-     "Pairs of a node and the number of its input, one for each input of the operator.", nullptr},
+    {"next_functions", property<get_next_functions>, nullptr, "Pairs of a node and the number of its input, one for each input of the operator.", nullptr},
     {"metadata", property<get_metadata>, nullptr, "A dict for the user's own use.", nullptr},
     {"_input_metadata", property<get_input_metadata>, nullptr, "Shape, dtype and device of each output of the operator.", nullptr},
     {"requires_grad", [](PyObject*, void*) { return Ref::share(Py_True).release(); }, nullptr, nullptr, nullptr},
@@ -230,8 +221,7 @@ PyObject* wrap(const intrusive_ptr<Node>& node) {
 
 namespace {
 
-template <class Table, class Hooks>
-int visit_tables(const Hooks& hooks, visitproc visit, void* arg) {
+template <class Table, class Hooks> int visit_tables(const Hooks& hooks, visitproc visit, void* arg) {
   for (const auto& hook : hooks) {
     const auto* found = hook.template target<Table>();
     if (!found || found->table.use_count() != 1) continue;
@@ -274,13 +264,12 @@ bool add_autograd_nodes(PyObject* module) {
                          {Py_tp_getset, node_properties},
                          {Py_tp_members, node_members},
                          {}};
-  PyType_Spec spec{"torch.autograd._Node", sizeof(NodeObject), 0,
-                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  PyType_Spec spec{"torch.autograd._Node", sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!node_type) return false;
   PyType_Slot leaf_slots[] = {{Py_tp_getset, accumulate_properties}, {}};
-  PyType_Spec leaf_spec{"torch.autograd._Leaf", sizeof(NodeObject), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, leaf_slots};
+  PyType_Spec leaf_spec{"torch.autograd._Leaf", sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                        leaf_slots};
   const Ref bases(PyTuple_Pack(1, node_type));
   accumulate_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&leaf_spec, bases.get()));
   if (!accumulate_type) return false;

@@ -17,8 +17,7 @@ autograd::PackHook pack_hook(PyObject* function) {
       const auto version = t._version();
       const Ref argument = checked(wrap(t));
       const Ref packed = checked(PyObject_CallOneArg(kept.get(), argument.get()));
-      CRESSET_CHECK(t._version() == version,
-                    "saved tensor hooks: the pack hook changed its argument in place, which is not allowed");
+      CRESSET_CHECK(t._version() == version, "saved tensor hooks: the pack hook changed its argument in place, which is not allowed");
       return PackedTensor(shared(packed.get()));
     });
   };
@@ -28,8 +27,7 @@ autograd::UnpackHook unpack_hook(PyObject* function) {
   return [kept = shared(function)](const PackedTensor& packed) -> Tensor {
     return with_gil([&] {
       const Ref result = checked(PyObject_CallOneArg(kept.get(), static_cast<PyObject*>(packed.get())));
-      CRESSET_CHECK_TYPE(is_tensor(result.get()), "saved tensor hooks: the unpack hook was expected to return a tensor, got ",
-                         Py_TYPE(result.get())->tp_name);
+      CRESSET_CHECK_TYPE(is_tensor(result.get()), "saved tensor hooks: the unpack hook was expected to return a tensor, got ", Py_TYPE(result.get())->tp_name);
       return tensor_of(result.get());
     });
   };
@@ -82,10 +80,8 @@ std::string python_stack() {
 // A warning with the place where the node ran forward, and with those of the nodes in whose gradient it was recorded.
 void report(const Node& node) {
   std::string text = "error detected in " + node.name() + ". ";
-  if (!node.trace())
-    text += "No forward pass information available; enable anomaly detection during the forward pass for more information.";
-  else
-    text += "The failing node was recorded here:\n" + node.trace()->stack;
+  if (!node.trace()) text += "No forward pass information available; enable anomaly detection during the forward pass for more information.";
+  else text += "The failing node was recorded here:\n" + node.trace()->stack;
   intrusive_ptr<Node> parent = node.trace() ? node.trace()->parent : nullptr;
   while (parent) {
     text += "\n\nIt was made by the backward of " + parent->name() + ". ";

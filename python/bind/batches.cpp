@@ -13,8 +13,8 @@ bool plain(PyObject* o) { return Py_TYPE(o) == tensor_type && tensor_of(o).defin
 
 // Elements one after the other in memory of the CPU, without a graph: a batch of such tensors is their bytes.
 bool dense(const Tensor& t) {
-  return t.layout() == Layout::Strided && t.device().type() == DeviceType::CPU && !t.lacks_data() && !t.requires_grad() &&
-         !t.is_conj() && !t.is_neg() && t.is_contiguous();
+  return t.layout() == Layout::Strided && t.device().type() == DeviceType::CPU && !t.lacks_data() && !t.requires_grad() && !t.is_conj() && !t.is_neg() &&
+         t.is_contiguous();
 }
 
 // _uniform(items) -> (dtype, shape of an item), or None where stacking is more than putting bytes together
@@ -47,11 +47,9 @@ PyObject* put_all(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     const Tensor& batch = tensor_of(args[0]);
     const std::vector<Tensor> items = tensor_list(args[1]);
-    CRESSET_CHECK(batch.dim() > 0 && batch.size(0) == static_cast<int64_t>(items.size()), "_put_all: expected ", items.size(),
-                  " rows");
+    CRESSET_CHECK(batch.dim() > 0 && batch.size(0) == static_cast<int64_t>(items.size()), "_put_all: expected ", items.size(), " rows");
     for (const Tensor& t : items)
-      CRESSET_CHECK(dense(t) && t.scalar_type() == batch.scalar_type() && t.sizes() == batch.sizes().slice(1),
-                    "_put_all: an item is not like its row");
+      CRESSET_CHECK(dense(t) && t.scalar_type() == batch.scalar_type() && t.sizes() == batch.sizes().slice(1), "_put_all: an item is not like its row");
     {
       const NoGil free;
       for (size_t i = 0; i < items.size(); i++) put(batch, static_cast<Py_ssize_t>(i), items[i]);
@@ -103,8 +101,7 @@ PyObject* put_row(PyObject*, PyObject* const* args, Py_ssize_t n) {
       }
       const Tensor& t = tensor_of(values[i]);
       const size_t bytes = static_cast<size_t>(t.numel()) * t.element_size();
-      if (bytes)
-        std::memcpy(static_cast<char*>(tensor_of(column).data_ptr()) + static_cast<size_t>(number) * bytes, t.data_ptr(), bytes);
+      if (bytes) std::memcpy(static_cast<char*>(tensor_of(column).data_ptr()) + static_cast<size_t>(number) * bytes, t.data_ptr(), bytes);
     }
     return Ref::share(columns).release();
   });

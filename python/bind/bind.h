@@ -1,5 +1,5 @@
 #pragma once
-// What the files of the extension share: references, conversions between Python objects and values, error mapping.
+// Shared by the files of the extension: references, conversions between Python objects and values, error mapping.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -48,8 +48,7 @@ void set_python_error();
 // Sets it for an error of fake tensors; false for any other.
 bool set_fake_error(const std::exception& error);
 // Runs `body`; an exception becomes Python's and `failed` is returned.
-template <class F, class R = decltype(std::declval<F>()())>
-R guarded(F&& body, R failed) {
+template <class F, class R = decltype(std::declval<F>()())> R guarded(F&& body, R failed) {
   try {
     return body();
   } catch (...) {
@@ -67,16 +66,14 @@ extern PyTypeObject* fake_type;
 
 // A dtype, layout or memory format.
 struct ConstantObject {
-  PyObject_HEAD
-  int value;
+  PyObject_HEAD int value;
   const char* name;
 };
 // Python functions of the package that the extension calls: "tensor" (nested data to a tensor), "size" (the Size class).
 PyObject* package_function(const char* name);
 
 struct TensorObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weak;
   PyObject* shape;  // the last Size that was asked for
   Tensor tensor;

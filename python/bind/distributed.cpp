@@ -14,21 +14,15 @@ using distributed::Store;
 using distributed::Work;
 using std::chrono::milliseconds;
 
-template <class T>
-struct Held {
-  PyObject_HEAD std::shared_ptr<T> value;
-};
-template <class T>
-PyTypeObject* type_of = nullptr;
+template <class T> struct Held { PyObject_HEAD std::shared_ptr<T> value; };
+template <class T> PyTypeObject* type_of = nullptr;
 
-template <class T>
-PyObject* hold(std::shared_ptr<T> value) {
+template <class T> PyObject* hold(std::shared_ptr<T> value) {
   auto* self = reinterpret_cast<Held<T>*>(checked(type_of<T>->tp_alloc(type_of<T>, 0)).release());
   new (&self->value) std::shared_ptr<T>(std::move(value));
   return reinterpret_cast<PyObject*>(self);
 }
-template <class T>
-void release(PyObject* self) {
+template <class T> void release(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   // The end of a store or group waits for its threads.
   Py_BEGIN_ALLOW_THREADS;
@@ -37,15 +31,13 @@ void release(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-template <class T>
-std::shared_ptr<T> held(PyObject* o) {
+template <class T> std::shared_ptr<T> held(PyObject* o) {
   CRESSET_CHECK_TYPE(Py_TYPE(o) == type_of<T>, "distributed: expected a ", type_of<T>->tp_name, ", got ", Py_TYPE(o)->tp_name);
   return reinterpret_cast<Held<T>*>(o)->value;
 }
 
 // Runs `f` with the interpreter free for others.
-template <class F>
-auto unlocked(F&& f) -> decltype(f()) {
+template <class F> auto unlocked(F&& f) -> decltype(f()) {
   struct Released {
     PyThreadState* state = PyEval_SaveThread();
     ~Released() { PyEval_RestoreThread(state); }
@@ -75,8 +67,7 @@ class Arguments {
   std::vector<std::string> texts() {
     const Ref list = checked(PySequence_Fast(object(), "expected a list of keys"));
     std::vector<std::string> all;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); i++)
-      all.push_back(text_of(PySequence_Fast_GET_ITEM(list.get(), i)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); i++) all.push_back(text_of(PySequence_Fast_GET_ITEM(list.get(), i)));
     return all;
   }
   Tensor tensor() {
@@ -103,16 +94,13 @@ class Arguments {
   PyObject* const* args_;
 };
 
-PyObject* result(const std::string& bytes) {
-  return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()));
-}
+PyObject* result(const std::string& bytes) { return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())); }
 PyObject* result(int64_t n) { return PyLong_FromLongLong(n); }
 PyObject* result(bool b) { return PyBool_FromLong(b); }
 PyObject* result(std::shared_ptr<Work> work) { return hold(std::move(work)); }
 
 // A method: reads its arguments with the interpreter's lock, then runs what it gets without.
-template <class T, Py_ssize_t kCount, auto kRead>
-PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+template <class T, Py_ssize_t kCount, auto kRead> PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     Arguments arguments(type_of<T>->tp_name, args, count, kCount);
     auto run = kRead(held<T>(self), arguments);
@@ -124,8 +112,7 @@ PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     }
   });
 }
-template <class T, Py_ssize_t kCount, auto kRead>
-constexpr PyMethodDef entry(const char* name) {
+template <class T, Py_ssize_t kCount, auto kRead> constexpr PyMethodDef entry(const char* name) {
   return {name, reinterpret_cast<PyCFunction>(method<T, kCount, kRead>), METH_FASTCALL, nullptr};
 }
 
@@ -134,10 +121,7 @@ PyMethodDef store_methods[] = {
     entry<Store, 2, [](StorePtr s, Arguments& a) { return [s, k = a.text(), v = a.text()] { s->set(k, v); }; }>("set"),
     entry<Store, 1, [](StorePtr s, Arguments& a) { return [s, k = a.text()] { return s->get(k); }; }>("get"),
     entry<Store, 2, [](StorePtr s, Arguments& a) { return [s, k = a.text(), n = a.integer()] { return s->add(k, n); }; }>("add"),
-    entry<Store, 3,
-          [](StorePtr s, Arguments& a) {
-            return [s, k = a.text(), e = a.text(), d = a.text()] { return s->compare_set(k, e, d); };
-          }>("compare_set"),
+    entry<Store, 3, [](StorePtr s, Arguments& a) { return [s, k = a.text(), e = a.text(), d = a.text()] { return s->compare_set(k, e, d); }; }>("compare_set"),
     entry<Store, 1, [](StorePtr s, Arguments& a) { return [s, k = a.texts()] { return s->check(k); }; }>("check"),
     entry<Store, 1, [](StorePtr s, Arguments& a) { return [s, k = a.text()] { return s->delete_key(k); }; }>("delete_key"),
     entry<Store, 0, [](StorePtr s, Arguments&) { return [s] { return s->num_keys(); }; }>("num_keys"),
@@ -157,66 +141,48 @@ using Group = std::shared_ptr<ProcessGroup>;
 PyMethodDef group_methods[] = {
     entry<ProcessGroup, 0, [](Group g, Arguments&) { return [g] { return g->rank(); }; }>("rank"),
     entry<ProcessGroup, 0, [](Group g, Arguments&) { return [g] { return g->size(); }; }>("size"),
-    entry<ProcessGroup, 0, [](Group g, Arguments&) { return [g] { return static_cast<int64_t>(g->timeout().count()); }; }>(
-        "timeout"),
+    entry<ProcessGroup, 0, [](Group g, Arguments&) { return [g] { return static_cast<int64_t>(g->timeout().count()); }; }>("timeout"),
     entry<ProcessGroup, 1, [](Group g, Arguments& a) { return [g, t = a.time()] { g->set_timeout(t); }; }>("set_timeout"),
     entry<ProcessGroup, 3,
-          [](Group g, Arguments& a) {
-            return [g, t = a.tensor(), op = a.reduction(), async = a.truth()] { return g->all_reduce(t, op, async); };
-          }>("all_reduce"),
+          [](Group g, Arguments& a) { return [g, t = a.tensor(), op = a.reduction(), async = a.truth()] { return g->all_reduce(t, op, async); }; }>(
+        "all_reduce"),
     entry<ProcessGroup, 4,
           [](Group g, Arguments& a) {
-            return [g, t = a.tensor(), root = a.integer(), op = a.reduction(), async = a.truth()] {
-              return g->reduce(t, root, op, async);
-            };
+            return [g, t = a.tensor(), root = a.integer(), op = a.reduction(), async = a.truth()] { return g->reduce(t, root, op, async); };
           }>("reduce"),
     entry<ProcessGroup, 3,
-          [](Group g, Arguments& a) {
-            return [g, t = a.tensor(), root = a.integer(), async = a.truth()] { return g->broadcast(t, root, async); };
-          }>("broadcast"),
+          [](Group g, Arguments& a) { return [g, t = a.tensor(), root = a.integer(), async = a.truth()] { return g->broadcast(t, root, async); }; }>(
+        "broadcast"),
     entry<ProcessGroup, 3,
-          [](Group g, Arguments& a) {
-            return [g, out = a.tensors(), in = a.tensor(), async = a.truth()] { return g->all_gather(out, in, async); };
-          }>("all_gather"),
+          [](Group g, Arguments& a) { return [g, out = a.tensors(), in = a.tensor(), async = a.truth()] { return g->all_gather(out, in, async); }; }>(
+        "all_gather"),
     entry<ProcessGroup, 4,
           [](Group g, Arguments& a) {
-            return [g, out = a.tensors(), in = a.tensor(), root = a.integer(), async = a.truth()] {
-              return g->gather(out, in, root, async);
-            };
+            return [g, out = a.tensors(), in = a.tensor(), root = a.integer(), async = a.truth()] { return g->gather(out, in, root, async); };
           }>("gather"),
     entry<ProcessGroup, 4,
           [](Group g, Arguments& a) {
-            return [g, out = a.tensor(), in = a.tensors(), root = a.integer(), async = a.truth()] {
-              return g->scatter(out, in, root, async);
-            };
+            return [g, out = a.tensor(), in = a.tensors(), root = a.integer(), async = a.truth()] { return g->scatter(out, in, root, async); };
           }>("scatter"),
     entry<ProcessGroup, 4,
           [](Group g, Arguments& a) {
-            return [g, out = a.tensor(), in = a.tensors(), op = a.reduction(), async = a.truth()] {
-              return g->reduce_scatter(out, in, op, async);
-            };
+            return [g, out = a.tensor(), in = a.tensors(), op = a.reduction(), async = a.truth()] { return g->reduce_scatter(out, in, op, async); };
           }>("reduce_scatter"),
     entry<ProcessGroup, 3,
-          [](Group g, Arguments& a) {
-            return [g, out = a.tensors(), in = a.tensors(), async = a.truth()] { return g->all_to_all(out, in, async); };
-          }>("all_to_all"),
+          [](Group g, Arguments& a) { return [g, out = a.tensors(), in = a.tensors(), async = a.truth()] { return g->all_to_all(out, in, async); }; }>(
+        "all_to_all"),
     entry<ProcessGroup, 1, [](Group g, Arguments& a) { return [g, async = a.truth()] { return g->barrier(async); }; }>("barrier"),
+    entry<ProcessGroup, 3, [](Group g, Arguments& a) { return [g, t = a.tensor(), to = a.integer(), tag = a.integer()] { return g->send(t, to, tag); }; }>(
+        "send"),
     entry<ProcessGroup, 3,
-          [](Group g, Arguments& a) {
-            return [g, t = a.tensor(), to = a.integer(), tag = a.integer()] { return g->send(t, to, tag); };
-          }>("send"),
-    entry<ProcessGroup, 3,
-          [](Group g, Arguments& a) {
-            return [g, t = a.tensor(), from = a.integer(), tag = a.integer()] { return g->receive(t, from, tag); };
-          }>("receive"),
+          [](Group g, Arguments& a) { return [g, t = a.tensor(), from = a.integer(), tag = a.integer()] { return g->receive(t, from, tag); }; }>("receive"),
     {}};
 
 using WorkPtr = std::shared_ptr<Work>;
-PyMethodDef work_methods[] = {
-    entry<Work, 0, [](WorkPtr w, Arguments&) { return [w] { return w->is_completed(); }; }>("is_completed"),
-    entry<Work, 1, [](WorkPtr w, Arguments& a) { return [w, t = a.time()] { w->wait(t); }; }>("wait"),
-    entry<Work, 0, [](WorkPtr w, Arguments&) { return [w] { return w->source_rank(); }; }>("source_rank"),
-    {}};
+PyMethodDef work_methods[] = {entry<Work, 0, [](WorkPtr w, Arguments&) { return [w] { return w->is_completed(); }; }>("is_completed"),
+                              entry<Work, 1, [](WorkPtr w, Arguments& a) { return [w, t = a.time()] { w->wait(t); }; }>("wait"),
+                              entry<Work, 0, [](WorkPtr w, Arguments&) { return [w] { return w->source_rank(); }; }>("source_rank"),
+                              {}};
 
 // tcp_store(host, port, world_size, is_master, wait_for_workers, timeout)
 PyObject* tcp_store(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -266,8 +232,7 @@ PyObject* process_group(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-template <class T>
-bool add_held(PyObject* module, const char* name, PyMethodDef* methods) {
+template <class T> bool add_held(PyObject* module, const char* name, PyMethodDef* methods) {
   PyType_Slot slots[] = {{Py_tp_methods, methods}, {Py_tp_dealloc, reinterpret_cast<void*>(release<T>)}, {}};
   PyType_Spec spec{name, sizeof(Held<T>), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   type_of<T> = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
@@ -284,8 +249,7 @@ PyMethodDef functions[] = {{"tcp_store", reinterpret_cast<PyCFunction>(tcp_store
 }  // namespace
 
 bool add_distributed(PyObject* module) {
-  return add_held<Store>(module, "_cresset._Store", store_methods) &&
-         add_held<ProcessGroup>(module, "_cresset._ProcessGroup", group_methods) &&
+  return add_held<Store>(module, "_cresset._Store", store_methods) && add_held<ProcessGroup>(module, "_cresset._ProcessGroup", group_methods) &&
          add_held<Work>(module, "_cresset._Work", work_methods) && PyModule_AddFunctions(module, functions) == 0;
 }
 

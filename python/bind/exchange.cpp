@@ -3,8 +3,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "cresset/core/raw_bool.h"
 #include "cresset/core/fake_mode.h"
+#include "cresset/core/raw_bool.h"
 #include "cresset/ops/layout/dlpack.h"
 #include "cresset/ops/layout/from_data.h"
 #include "python/bind/autograd.h"
@@ -24,9 +24,7 @@ constexpr size_t kMaxDims = 128;
 }
 
 // Lists and tuples as they are, whatever else can be walked through as lists.
-Ref items_of(PyObject* o) {
-  return checked(PySequence_Fast(o, "not a sequence"));
-}
+Ref items_of(PyObject* o) { return checked(PySequence_Fast(o, "not a sequence")); }
 
 std::vector<int64_t> sizes_of(PyObject* data) {
   std::vector<int64_t> sizes;
@@ -87,7 +85,7 @@ Scalar integer_in(PyObject* o) {
 }
 
 template <class T> T number_in(PyObject* o) {
-  if (!is_complex<T>::value && CRESSET_UNLIKELY(is_numpy(o)) && !PyFloat_Check(o) && !PyComplex_Check(o) && (std::is_integral_v<T>) && !PyIndex_Check(o) &&
+  if (!is_complex<T>::value && CRESSET_UNLIKELY(is_numpy(o)) && !PyFloat_Check(o) && !PyComplex_Check(o) && (std::is_integral_v<T>)&&!PyIndex_Check(o) &&
       strcmp(Py_TYPE(o)->tp_name, "numpy.bool_") != 0 && strcmp(Py_TYPE(o)->tp_name, "numpy.bool") != 0)
     raise(PyExc_TypeError, str("'", Py_TYPE(o)->tp_name, "' is no integer"));
   if constexpr (std::is_same_v<T, bool>) {
@@ -148,8 +146,12 @@ PyObject* from_nested(PyObject*, PyObject* args) {
     const Tensor t = empty(sizes, compute_type(type));
     if (t.numel() == 0 && !sizes.empty()) return wrap(in_mode(fake, t.to(type)));
     switch (t.scalar_type()) {
-#define CRESSET_STORE(T, Name) \
-  case ScalarType::Name: { T* out = static_cast<T*>(t.data_ptr()); store<T>(out, sizes, 0, data); break; }
+#define CRESSET_STORE(T, Name)              \
+  case ScalarType::Name: {                  \
+    T* out = static_cast<T*>(t.data_ptr()); \
+    store<T>(out, sizes, 0, data);          \
+    break;                                  \
+  }
       CRESSET_FOR_EACH_DTYPE(CRESSET_STORE)
 #undef CRESSET_STORE
       default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "tensor: no such dtype as ", type);
@@ -196,8 +198,7 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
     const bool readonly = view.readonly != 0;
     PyBuffer_Release(&view);
     CRESSET_CHECK_VALUE(bytes > 0 && count != 0, "both buffer length (", bytes, ") and count (", count, ") must not be 0");
-    CRESSET_CHECK_VALUE(offset >= 0 && offset < bytes, "offset (", offset, " bytes) lies outside the buffer of (", bytes,
-                        " bytes) minus 1");
+    CRESSET_CHECK_VALUE(offset >= 0 && offset < bytes, "offset (", offset, " bytes) lies outside the buffer of (", bytes, " bytes) minus 1");
     CRESSET_CHECK_VALUE(count > 0 || (bytes - offset) % item == 0, "buffer length (", bytes - offset, " bytes) after offset (", offset,
                         " bytes) is no multiple of the element's size (", item, ")");
     const Py_ssize_t n = count < 0 ? (bytes - offset) / item : count;
@@ -304,7 +305,8 @@ template <class Managed> PyObject* taken_from(PyObject* capsule) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kCapsule<Managed>));
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     if (managed->version.major != 1) raise(PyExc_BufferError, str("from_dlpack: got a capsule of DLPack version ", managed->version.major, ", expected 1"));
-    if ((managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) && PyErr_WarnEx(PyExc_UserWarning, "from_dlpack: the memory is read-only: writing to the tensor is undefined", 1))
+    if ((managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) &&
+        PyErr_WarnEx(PyExc_UserWarning, "from_dlpack: the memory is read-only: writing to the tensor is undefined", 1))
       throw PythonError();
   }
   const auto release = [managed](void*) {
@@ -328,45 +330,46 @@ PyObject* from_dlpack(PyObject*, PyObject* capsule) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"from_nested", from_nested, METH_VARARGS, nullptr},
-    {"from_pointer", from_pointer, METH_VARARGS, nullptr},
-    {"from_buffer", from_buffer, METH_VARARGS, nullptr},
-    {"to_dlpack", to_dlpack, METH_VARARGS, nullptr},
-    {"from_dlpack", from_dlpack, METH_O, nullptr},
-    {}};
+PyMethodDef functions[] = {{"from_nested", from_nested, METH_VARARGS, nullptr}, {"from_pointer", from_pointer, METH_VARARGS, nullptr},
+                           {"from_buffer", from_buffer, METH_VARARGS, nullptr}, {"to_dlpack", to_dlpack, METH_VARARGS, nullptr},
+                           {"from_dlpack", from_dlpack, METH_O, nullptr},       {}};
 
 }  // namespace
 
 int lend_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  return guarded([&] {
-    const Tensor& t = tensor_of(self);
-    const char* format = buffer_format(t.scalar_type());
-    const auto refuse = [](const std::string& why) { raise(PyExc_BufferError, "the memory of a tensor cannot be lent as a buffer: " + why); };
-    if (!is_plain(self)) refuse(std::string("the class ") + Py_TYPE(self)->tp_name + " has methods of its own for it");
-    if (!has_memory(t) || t.impl()->is_conj() || is_negative_view(*t.impl())) refuse("its values do not lie in the memory of the CPU as they are");
-    if (t.requires_grad()) refuse("it requires grad. Use tensor.detach()");
-    if (!format) refuse(str("there is no format for ", t.scalar_type()));
-    const bool rows = t.is_contiguous(), columns = is_column_major(t);
-    const auto wants = [flags](int flag) { return (flags & flag) == flag; };
-    if (wants(PyBUF_C_CONTIGUOUS) ? !rows : wants(PyBUF_F_CONTIGUOUS) ? !columns : wants(PyBUF_ANY_CONTIGUOUS) ? !rows && !columns : !wants(PyBUF_STRIDES) && !rows)
-      refuse(str("it is not contiguous, strides ", t.strides()));
-    auto lent = std::make_unique<LentMemory>(t);
-    static char nothing[16];
-    view->buf = t.numel() ? t.data_ptr() : nothing;
-    view->itemsize = static_cast<Py_ssize_t>(t.element_size());
-    view->len = static_cast<Py_ssize_t>(t.numel()) * view->itemsize;
-    view->readonly = 0;
-    view->ndim = static_cast<int>(t.dim());
-    view->format = wants(PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    view->shape = wants(PyBUF_ND) ? lent->shape.data() : nullptr;
-    view->strides = wants(PyBUF_STRIDES) ? lent->strides.data() : nullptr;
-    view->suboffsets = nullptr;
-    view->internal = lent.release();
-    view->obj = Ref::share(self).release();
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        const Tensor& t = tensor_of(self);
+        const char* format = buffer_format(t.scalar_type());
+        const auto refuse = [](const std::string& why) { raise(PyExc_BufferError, "the memory of a tensor cannot be lent as a buffer: " + why); };
+        if (!is_plain(self)) refuse(std::string("the class ") + Py_TYPE(self)->tp_name + " has methods of its own for it");
+        if (!has_memory(t) || t.impl()->is_conj() || is_negative_view(*t.impl())) refuse("its values do not lie in the memory of the CPU as they are");
+        if (t.requires_grad()) refuse("it requires grad. Use tensor.detach()");
+        if (!format) refuse(str("there is no format for ", t.scalar_type()));
+        const bool rows = t.is_contiguous(), columns = is_column_major(t);
+        const auto wants = [flags](int flag) { return (flags & flag) == flag; };
+        if (wants(PyBUF_C_CONTIGUOUS)     ? !rows
+            : wants(PyBUF_F_CONTIGUOUS)   ? !columns
+            : wants(PyBUF_ANY_CONTIGUOUS) ? !rows && !columns
+                                          : !wants(PyBUF_STRIDES) && !rows)
+          refuse(str("it is not contiguous, strides ", t.strides()));
+        auto lent = std::make_unique<LentMemory>(t);
+        static char nothing[16];
+        view->buf = t.numel() ? t.data_ptr() : nothing;
+        view->itemsize = static_cast<Py_ssize_t>(t.element_size());
+        view->len = static_cast<Py_ssize_t>(t.numel()) * view->itemsize;
+        view->readonly = 0;
+        view->ndim = static_cast<int>(t.dim());
+        view->format = wants(PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+        view->shape = wants(PyBUF_ND) ? lent->shape.data() : nullptr;
+        view->strides = wants(PyBUF_STRIDES) ? lent->strides.data() : nullptr;
+        view->suboffsets = nullptr;
+        view->internal = lent.release();
+        view->obj = Ref::share(self).release();
+        return 0;
+      },
+      -1);
 }
 void return_buffer(PyObject*, Py_buffer* view) { delete static_cast<LentMemory*>(view->internal); }
 

@@ -99,9 +99,9 @@ PyObject* reset_peak(PyObject*, PyObject* args) {
 // Figures of the allocator of real memory, for comparison.
 PyObject* cpu_memory(PyObject*, PyObject*) {
   const AllocatorStats s = cpu_allocator_stats();
-  return Py_BuildValue("{sLsLsLsLsL}", "allocated_bytes", static_cast<long long>(s.allocated_bytes), "peak_allocated_bytes", static_cast<long long>(s.peak_allocated_bytes),
-                       "reserved_bytes", static_cast<long long>(s.reserved_bytes), "num_allocs", static_cast<long long>(s.num_allocs), "num_system_allocs",
-                       static_cast<long long>(s.num_system_allocs));
+  return Py_BuildValue("{sLsLsLsLsL}", "allocated_bytes", static_cast<long long>(s.allocated_bytes), "peak_allocated_bytes",
+                       static_cast<long long>(s.peak_allocated_bytes), "reserved_bytes", static_cast<long long>(s.reserved_bytes), "num_allocs",
+                       static_cast<long long>(s.num_allocs), "num_system_allocs", static_cast<long long>(s.num_system_allocs));
 }
 PyObject* reset_cpu_peak(PyObject*, PyObject*) {
   reset_cpu_allocator_peak();
@@ -138,7 +138,8 @@ PyMethodDef functions[] = {{"_fake_mode", make, METH_O, nullptr},
 bool set_fake_error(const std::exception& error) {
   const auto* unsupported = dynamic_cast<const UnsupportedFakeTensorError*>(&error);
   if (unsupported && data_dependent) {
-    const Ref made(PyObject_CallFunction(dynamic_cast<const DataDependentOutputError*>(&error) ? data_dependent : dynamic_shape, "s", unsupported->op().c_str()));
+    const Ref made(
+        PyObject_CallFunction(dynamic_cast<const DataDependentOutputError*>(&error) ? data_dependent : dynamic_shape, "s", unsupported->op().c_str()));
     if (made) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.get())), made.get());
     return true;
   }

@@ -53,8 +53,7 @@ TensorIndex one_index(PyObject* o) {
     if (is_tensor(data.get())) return tensor_of(data.get());
     return integer_of(data.get());
   }
-  CRESSET_CHECK_INDEX(PyIndex_Check(o), "expected an int, a slice, `...`, None, or an integer or bool tensor as index (got ",
-                      Py_TYPE(o)->tp_name, ")");
+  CRESSET_CHECK_INDEX(PyIndex_Check(o), "expected an int, a slice, `...`, None, or an integer or bool tensor as index (got ", Py_TYPE(o)->tp_name, ")");
   return integer_of(o);
 }
 
@@ -123,7 +122,8 @@ bool takes_over(PyObject* self, PyObject* index, PyObject* value) {
 
 void check_fits(const Scalar& value, ScalarType type) {
   switch (type) {
-#define CRESSET_FITS(T, Name) case ScalarType::Name: static_cast<void>(value.to<T>()); break;
+#define CRESSET_FITS(T, Name) \
+  case ScalarType::Name: static_cast<void>(value.to<T>()); break;
     CRESSET_FOR_EACH_DTYPE(CRESSET_FITS)
 #undef CRESSET_FITS
     default: break;
@@ -160,26 +160,28 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
     const Ref done(overridden_method(self, "__setitem__", args.get()));
     return done ? 0 : -1;
   }
-  return guarded([&] {
-    CRESSET_CHECK_TYPE(value, "del: elements of a tensor cannot be deleted");
-    const Tensor& t = tensor_of(self);
-    const bool number = is_number(value);
-    CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
-    if (number) check_fits(to_scalar(value), t.scalar_type());
-    const auto indices = indices_of(t, index);
-    if (number) {
-      indexing::set_item(t, indices, to_scalar(value));
-      return 0;
-    }
-    const Tensor& source = tensor_of(value);
-    if (t.numel() < kReleaseElements) {
-      indexing::set_item(t, indices, source);
-    } else {
-      const NoGil free;
-      indexing::set_item(t, indices, source);
-    }
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        CRESSET_CHECK_TYPE(value, "del: elements of a tensor cannot be deleted");
+        const Tensor& t = tensor_of(self);
+        const bool number = is_number(value);
+        CRESSET_CHECK_TYPE(number || is_tensor(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a tensor of dtype ", t.scalar_type());
+        if (number) check_fits(to_scalar(value), t.scalar_type());
+        const auto indices = indices_of(t, index);
+        if (number) {
+          indexing::set_item(t, indices, to_scalar(value));
+          return 0;
+        }
+        const Tensor& source = tensor_of(value);
+        if (t.numel() < kReleaseElements) {
+          indexing::set_item(t, indices, source);
+        } else {
+          const NoGil free;
+          indexing::set_item(t, indices, source);
+        }
+        return 0;
+      },
+      -1);
 }
 
 }  // namespace cresset::python

@@ -20,14 +20,23 @@ using io::NodeId;
 IoNames names;
 
 PyObject* set_names(PyObject*, PyObject* dict) {
-  const std::pair<const char*, PyObject**> fields[] = {{"ordered_dict", &names.ordered_dict}, {"default_dict", &names.default_dict},
-                                                       {"counter", &names.counter}, {"size", &names.size}, {"parameter", &names.parameter},
-                                                       {"unpickling_error", &names.unpickling_error}, {"make_parameter", &names.make_parameter},
-                                                       {"make_subclass", &names.make_subclass}, {"call", &names.call},
-                                                       {"change", &names.change}, {"device_of", &names.device_of},
-                                                       {"default_place", &names.default_place}, {"reduce", &names.reduce},
-                                                       {"global_name", &names.global_name}, {"layout", &names.layout},
-                                                       {"typed_storage", &names.typed_storage}, {"typed_of", &names.typed_of}};
+  const std::pair<const char*, PyObject**> fields[] = {{"ordered_dict", &names.ordered_dict},
+                                                       {"default_dict", &names.default_dict},
+                                                       {"counter", &names.counter},
+                                                       {"size", &names.size},
+                                                       {"parameter", &names.parameter},
+                                                       {"unpickling_error", &names.unpickling_error},
+                                                       {"make_parameter", &names.make_parameter},
+                                                       {"make_subclass", &names.make_subclass},
+                                                       {"call", &names.call},
+                                                       {"change", &names.change},
+                                                       {"device_of", &names.device_of},
+                                                       {"default_place", &names.default_place},
+                                                       {"reduce", &names.reduce},
+                                                       {"global_name", &names.global_name},
+                                                       {"layout", &names.layout},
+                                                       {"typed_storage", &names.typed_storage},
+                                                       {"typed_of", &names.typed_of}};
   for (const auto& [name, field] : fields) {
     PyObject* value = PyDict_GetItemString(dict, name);
     if (!value) return PyErr_Format(PyExc_TypeError, "set_io_names: `%s` is missing", name);
@@ -37,8 +46,7 @@ PyObject* set_names(PyObject*, PyObject* dict) {
 }
 
 Ref text(std::string_view v) { return checked(PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), "surrogatepass")); }
-template <class... Arguments>
-Ref call(PyObject* function, const Arguments&... arguments) {
+template <class... Arguments> Ref call(PyObject* function, const Arguments&... arguments) {
   return checked(PyObject_CallFunctionObjArgs(function, arguments..., nullptr));
 }
 void succeed(int result) {
@@ -49,8 +57,14 @@ void succeed(int result) {
 class Builder {
  public:
   Builder(const io::Checkpoint& checkpoint, PyObject* resolve, PyObject* place)
-      : checkpoint_(checkpoint), d_(checkpoint.document()), resolve_(resolve), place_(place), storages_(checkpoint.num_storages()),
-        made_(d_.nodes.size()), filled_(d_.nodes.size()), depths_(d_.nodes.size()) {}
+      : checkpoint_(checkpoint),
+        d_(checkpoint.document()),
+        resolve_(resolve),
+        place_(place),
+        storages_(checkpoint.num_storages()),
+        made_(d_.nodes.size()),
+        filled_(d_.nodes.size()),
+        depths_(d_.nodes.size()) {}
 
   Ref build() {
     reach();
@@ -488,14 +502,10 @@ PyObject* io_scan(PyObject*, PyObject* args) {
 }  // namespace
 
 bool add_io(PyObject* module) {
-  static PyMethodDef functions[] = {{"_set_io_names", set_names, METH_O, nullptr},
-                                    {"_io_load", io_load, METH_VARARGS, nullptr},
-                                    {"_io_open", io_open, METH_VARARGS, nullptr},
-                                    {"_io_storage", io_storage, METH_VARARGS, nullptr},
-                                    {"_io_reference", io_reference, METH_VARARGS, nullptr},
-                                    {"_io_scan", io_scan, METH_VARARGS, nullptr},
-                                    {"_io_save", io_save, METH_VARARGS, nullptr},
-                                    {}};
+  static PyMethodDef functions[] = {{"_set_io_names", set_names, METH_O, nullptr},          {"_io_load", io_load, METH_VARARGS, nullptr},
+                                    {"_io_open", io_open, METH_VARARGS, nullptr},           {"_io_storage", io_storage, METH_VARARGS, nullptr},
+                                    {"_io_reference", io_reference, METH_VARARGS, nullptr}, {"_io_scan", io_scan, METH_VARARGS, nullptr},
+                                    {"_io_save", io_save, METH_VARARGS, nullptr},           {}};
   return PyModule_AddFunctions(module, functions) == 0 && add_io_formats(module) && add_io_image(module) && add_io_inspect(module);
 }
 

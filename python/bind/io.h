@@ -1,25 +1,25 @@
 #pragma once
-// What reading and writing of files share within the extension.
+// Shared by reading and writing of files within the extension.
 
 #include "cresset/io/checkpoint.h"
 #include "python/bind/tensor.h"
 
 namespace cresset::python {
 
-// What the package lends to the functions here; set once by cresset.serialization.
+// Objects that the package lends to the functions here; set once by cresset.serialization.
 struct IoNames {
   PyObject *ordered_dict, *default_dict, *counter, *size, *parameter, *unpickling_error;
-  PyObject *make_parameter;  // (tensor, requires_grad, attributes or None)
-  PyObject *make_subclass;   // (tensor, class or None, attributes)
-  PyObject *typed_storage;   // the class of storages with a dtype
-  PyObject *typed_of;        // (storage, dtype): one of that class
-  PyObject *call;            // (callable, arguments)
-  PyObject *change;          // (object, what, value[, value])
-  PyObject *device_of;       // (text, index or None)
-  PyObject *default_place;   // (a tag): the device that it names
-  PyObject *reduce;          // (object): what it is made of, as __reduce_ex__(2) tells
-  PyObject *global_name;     // (object): its module and name
-  PyObject *layout;          // (text): a layout
+  PyObject* make_parameter;  // (tensor, requires_grad, attributes or None)
+  PyObject* make_subclass;   // (tensor, class or None, attributes)
+  PyObject* typed_storage;   // the class of storages with a dtype
+  PyObject* typed_of;        // (storage, dtype): one of that class
+  PyObject* call;            // (callable, arguments)
+  PyObject* change;          // (object, what, value[, value])
+  PyObject* device_of;       // (text, index or None)
+  PyObject* default_place;   // (a tag): the device that it names
+  PyObject* reduce;          // (object): what it is made of, as __reduce_ex__(2) tells
+  PyObject* global_name;     // (object): its module and name
+  PyObject* layout;          // (text): a layout
 };
 const IoNames& io_names();
 

@@ -12,8 +12,7 @@ using io::kNoNode;
 
 Ref text(std::string_view v) { return checked(PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), "surrogateescape")); }
 
-template <class Values, class Make>
-Ref list_of(const Values& values, Make make) {
+template <class Values, class Make> Ref list_of(const Values& values, Make make) {
   Ref list = checked(PyList_New(0));
   for (const auto& value : values)
     if (PyList_Append(list.get(), make(value).get())) throw PythonError();
@@ -27,8 +26,9 @@ Ref ids(const std::vector<io::NodeId>& values) {
 }
 Ref dtype_text(ScalarType t) { return t == ScalarType::Undefined ? Ref::share(Py_None) : text(dtype_name(t)); }
 
-constexpr const char* kKinds[] = {"value", "value", "value", "value", "value", "value", "value", "bytes", "bytearray", "list", "tuple", "dict", "OrderedDict", "defaultdict",
-                                  "Counter", "set", "frozenset", "Size", "dtype", "device", "layout", "global", "storage", "tensor", "object"};
+constexpr const char* kKinds[] = {"value", "value",  "value",  "value",       "value",       "value",   "value", "bytes",     "bytearray",
+                                  "list",  "tuple",  "dict",   "OrderedDict", "defaultdict", "Counter", "set",   "frozenset", "Size",
+                                  "dtype", "device", "layout", "global",      "storage",     "tensor",  "object"};
 
 // A pair of the node's kind and: a value, the numbers of its children, or of a storage or tensor the place in its table.
 Ref node_of(const io::Document& d, const io::Node& n) {
@@ -76,7 +76,8 @@ PyObject* inspect_checkpoint(PyObject*, PyObject* args) {
       const Ref parts = sparse ? ids(d.children(t.parts)) : Ref::share(Py_None);
       const Ref layout = sparse ? text(d[t.layout].text) : Ref::share(Py_None);
       return checked(Py_BuildValue("(OOOOLOOOO)", dtype_text(t.dtype).get(), numbers(d.integers(t.sizes)).get(), strides.get(), storage.get(),
-                                   static_cast<long long>(t.offset), t.requires_grad ? Py_True : Py_False, t.is_parameter ? Py_True : Py_False, layout.get(), parts.get()));
+                                   static_cast<long long>(t.offset), t.requires_grad ? Py_True : Py_False, t.is_parameter ? Py_True : Py_False, layout.get(),
+                                   parts.get()));
     });
     return Py_BuildValue("(IOOO)", checkpoint.root(), nodes.get(), storages.get(), tensors.get());
   });
@@ -108,9 +109,11 @@ PyObject* inspect_zip(PyObject*, PyObject* args) {
   return io_guarded([&] {
     const auto source = source_of(from, name);
     const io::ZipReader zip(*source, name);
-    return list_of(zip.entries(), [](const io::ZipEntry& e) {
-             return checked(Py_BuildValue("(OKO)", text(e.name).get(), static_cast<unsigned long long>(e.full_size), e.stored ? Py_True : Py_False));
-           }).release();
+    return list_of(zip.entries(),
+                   [](const io::ZipEntry& e) {
+                     return checked(Py_BuildValue("(OKO)", text(e.name).get(), static_cast<unsigned long long>(e.full_size), e.stored ? Py_True : Py_False));
+                   })
+        .release();
   });
 }
 

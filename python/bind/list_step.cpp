@@ -98,8 +98,7 @@ PyObject* list_step(PyObject*, PyObject* args) {
   const char* name;
   PyObject *params, *states, *keys, *numbers;
   int takes_sparse;
-  if (!PyArg_ParseTuple(args, "zO!O!O!O!p", &name, &PyList_Type, &params, &PyDict_Type, &states, &PyTuple_Type, &keys, &PyDict_Type,
-                        &numbers, &takes_sparse))
+  if (!PyArg_ParseTuple(args, "zO!O!O!O!p", &name, &PyList_Type, &params, &PyDict_Type, &states, &PyTuple_Type, &keys, &PyDict_Type, &numbers, &takes_sparse))
     return nullptr;
   return guarded([&]() -> PyObject* {
     Lists lists = lists_of(params, states, keys, takes_sparse != 0);
@@ -112,17 +111,13 @@ PyObject* list_step(PyObject*, PyObject* args) {
     size_t next = 0;
     for (const dispatch::Argument& a : arguments) {
       const bool list = a.type.list && a.type.kind == dispatch::TypeKind::Tensor;
-      if (stack.empty())
-        stack.emplace_back(std::move(lists.params));
-      else if (stack.size() == 1)
-        stack.emplace_back(std::move(lists.grads));
-      else if (list && a.name == "state_steps")
-        stack.emplace_back(lists.steps);
-      else if (list)
-        stack.emplace_back(std::move(lists.kept.at(next++)));
+      if (stack.empty()) stack.emplace_back(std::move(lists.params));
+      else if (stack.size() == 1) stack.emplace_back(std::move(lists.grads));
+      else if (list && a.name == "state_steps") stack.emplace_back(lists.steps);
+      else if (list) stack.emplace_back(std::move(lists.kept.at(next++)));
       else if (PyObject* given = PyDict_GetItemString(numbers, a.name.c_str())) {
-        CRESSET_CHECK_TYPE(read_value(given, a.type, true, false, stack.emplace_back()), name, ": argument `", a.name,
-                           "`: expected ", dispatch::type_name(a.type), ", got ", Py_TYPE(given)->tp_name);
+        CRESSET_CHECK_TYPE(read_value(given, a.type, true, false, stack.emplace_back()), name, ": argument `", a.name, "`: expected ",
+                           dispatch::type_name(a.type), ", got ", Py_TYPE(given)->tp_name);
       } else {
         stack.push_back(a.default_value);
       }

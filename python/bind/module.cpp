@@ -35,9 +35,10 @@ PyObject* warn_always(PyObject*, PyObject* always) {
   return PyBool_FromLong(before);
 }
 
-PyMethodDef functions[] = {
-    {"_warn_always", warn_always, METH_O, nullptr},
-    {"set_package", set_package, METH_O, nullptr}, {"set_parameter_type", set_parameter_type, METH_O, nullptr}, {}};
+PyMethodDef functions[] = {{"_warn_always", warn_always, METH_O, nullptr},
+                           {"set_package", set_package, METH_O, nullptr},
+                           {"set_parameter_type", set_parameter_type, METH_O, nullptr},
+                           {}};
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "_cresset", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
@@ -53,21 +54,13 @@ void set_python_error() {
   try {
     throw;
   } catch (const PythonError&) {
-  } catch (const PythonException& e) {
-    e.restore();
-  } catch (const IndexError& e) {
+  } catch (const PythonException& e) { e.restore(); } catch (const IndexError& e) {
     set(PyExc_IndexError, e);
-  } catch (const ValueError& e) {
-    set(PyExc_ValueError, e);
-  } catch (const TypeError& e) {
+  } catch (const ValueError& e) { set(PyExc_ValueError, e); } catch (const TypeError& e) {
     set(PyExc_TypeError, e);
-  } catch (const NotImplementedError& e) {
-    set(PyExc_NotImplementedError, e);
-  } catch (const OutOfMemoryError& e) {
+  } catch (const NotImplementedError& e) { set(PyExc_NotImplementedError, e); } catch (const OutOfMemoryError& e) {
     set(out_of_memory_error, e);
-  } catch (const LinAlgError& e) {
-    set(lin_alg_error, e);
-  } catch (const std::bad_alloc& e) {
+  } catch (const LinAlgError& e) { set(lin_alg_error, e); } catch (const std::bad_alloc& e) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
     if (!set_fake_error(e)) set(PyExc_RuntimeError, e);
@@ -81,15 +74,15 @@ PyMODINIT_FUNC PyInit__cresset() {
   PyObject* module = PyModule_Create(&definition);
   if (!module) return nullptr;
   out_of_memory_error = PyErr_NewExceptionWithDoc("torch.OutOfMemoryError", "A device has not the memory that was asked for.", PyExc_RuntimeError, nullptr);
-  lin_alg_error = PyErr_NewExceptionWithDoc("_cresset._LinAlgError", "A matrix is not what a function of linear algebra needs: singular, or not\npositive definite.",
-                                            PyExc_RuntimeError, nullptr);
+  lin_alg_error = PyErr_NewExceptionWithDoc(
+      "_cresset._LinAlgError", "A matrix is not what a function of linear algebra needs: singular, or not\npositive definite.", PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(module, "OutOfMemoryError", out_of_memory_error);
   PyModule_AddObjectRef(module, "LinAlgError", lin_alg_error);
   PyModule_AddObjectRef(module, "_LinAlgError", lin_alg_error);  // where pickle looks for it
   cresset::set_warning_handler(warn_in_python);
-  const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) &&
-                     add_state(module) && add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_autocast(module) &&
-                     add_build_info(module) && add_distributed(module) && add_fake(module) && add_batches(module);
+  const bool added = add_constants(module) && add_tensor(module) && add_storage(module) && add_override(module) && add_exchange(module) && add_state(module) &&
+                     add_op(module) && add_io(module) && add_autograd(module) && add_optim(module) && add_autocast(module) && add_build_info(module) &&
+                     add_distributed(module) && add_fake(module) && add_batches(module);
   if (!added) return nullptr;
   return module;
 }

@@ -44,9 +44,7 @@ class ObjectTable {
     const TensorImpl* key = nullptr;
     PyObject* object = nullptr;
   };
-  size_t home(const TensorImpl* key) const {
-    return static_cast<size_t>((reinterpret_cast<uintptr_t>(key) >> 4) * 0x9E3779B97F4A7C15ull >> 20) & mask_;
-  }
+  size_t home(const TensorImpl* key) const { return static_cast<size_t>((reinterpret_cast<uintptr_t>(key) >> 4) * 0x9E3779B97F4A7C15ull >> 20) & mask_; }
   void place(Slot slot) {
     size_t i = home(slot.key);
     while (slots_[i].key) i = (i + 1) & mask_;

@@ -33,8 +33,7 @@ constexpr size_t kMaxArguments = 32;
 constexpr int64_t kReleaseElements = 32768;
 
 struct OpObject {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   OpData* data;
 };
 PyTypeObject* method_type;
@@ -51,8 +50,7 @@ OpData& data_of(PyObject* o) { return *reinterpret_cast<OpObject*>(o)->data; }
 
 // PyTorch takes Python numbers for tensors in these operators only.
 bool takes_numbers(std::string name) {
-  static const std::unordered_set<std::string> names = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide",
-                                                        "floor_divide", "copy"};
+  static const std::unordered_set<std::string> names = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide", "copy"};
   if (!name.empty() && name.back() == '_') name.pop_back();
   return names.count(name) > 0;
 }
@@ -64,7 +62,8 @@ ArgumentPlan plan_of(const Argument& a, bool numbers) {
   ArgumentPlan plan{interned(a.name == "self" ? "input" : a.name.c_str()), {}, &a, numbers && (!a.writes || a.keyword_only)};
   size_t next = 0;
   auto also = [&](const char* name) { plan.others[next++] = interned(name); };
-  if (a.name == "self") for (const char* name : {"self", "x", "a", "x1"}) also(name);
+  if (a.name == "self")
+    for (const char* name : {"self", "x", "a", "x1"}) also(name);
   if (a.name == "dim") also("axis");
   if (a.name == "dim0") also("axis0");
   if (a.name == "dim1") also("axis1");
@@ -177,8 +176,7 @@ bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
   const Py_ssize_t given = call.n - first;
   PyObject* const* args = call.args + first;
   const Argument* list = o.positional == first + 1 ? o.arguments[static_cast<size_t>(position(0))].argument : nullptr;
-  if (list && given >= 1 && list->type.list && list->type.kind == TypeKind::Int && !PyTuple_Check(args[0]) && !PyList_Check(args[0]) &&
-      args[0] != Py_None) {
+  if (list && given >= 1 && list->type.list && list->type.kind == TypeKind::Int && !PyTuple_Check(args[0]) && !PyList_Check(args[0]) && args[0] != Py_None) {
     fit.varargs = checked(PyTuple_New(given));
     for (Py_ssize_t i = 0; i < given; i++) PyTuple_SET_ITEM(fit.varargs.get(), i, Ref::share(args[i]).release());
     fit.objects[position(0)] = fit.varargs.get();
@@ -229,8 +227,7 @@ bool place(const OpData& op, const Overload& o, const Call& call, Fit& fit) {
 // Decided by the object's type alone, before anything is converted.
 bool may_fit(PyObject* o, const ArgumentPlan& plan, bool relaxed) {
   const dispatch::Type& type = plan.argument->type;
-  if (type.kind == TypeKind::Tensor && !type.list)
-    return is_tensor(o) || (o == Py_None && type.optional) || (relaxed && plan.numbers && !is_tensor(o));
+  if (type.kind == TypeKind::Tensor && !type.list) return is_tensor(o) || (o == Py_None && type.optional) || (relaxed && plan.numbers && !is_tensor(o));
   if (!relaxed && type.kind == TypeKind::Scalar && !type.list) return !is_tensor(o);
   return true;
 }
@@ -332,8 +329,8 @@ PyObject* run(const OpData& op, const Overload& o, Fit& fit) {
 
 bool takes_over(PyObject* o, int depth) {
   PyTypeObject* type = Py_TYPE(o);
-  if (type == tensor_type || type == parameter_type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
-      type == dtype_type || o == Py_None || type == &PyUnicode_Type || type == size_type)
+  if (type == tensor_type || type == parameter_type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == dtype_type ||
+      o == Py_None || type == &PyUnicode_Type || type == size_type)
     return false;
   if (type == &PyTuple_Type || type == &PyList_Type) {
     for (Py_ssize_t i = 0; depth > 0 && i < PySequence_Fast_GET_SIZE(o); i++)
@@ -460,22 +457,26 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
   });
 }
 PyObject* op_self(PyObject* self, PyObject*) { return Ref::share(self).release(); }
-PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr},
-                            {"__copy__", op_self, METH_NOARGS, nullptr},
-                            {"__deepcopy__", op_self, METH_O, nullptr},
-                            {}};
+PyMethodDef op_methods[] = {
+    {"__reduce__", op_reduce, METH_NOARGS, nullptr}, {"__copy__", op_self, METH_NOARGS, nullptr}, {"__deepcopy__", op_self, METH_O, nullptr}, {}};
 PyGetSetDef op_properties[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                                {"__qualname__", op_name, nullptr, nullptr, nullptr},
                                {"__module__", op_module, nullptr, nullptr, nullptr},
                                {"__doc__", op_doc, nullptr, nullptr, nullptr},
                                {}};
 PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr}, {}};
-PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}, {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
-                          {Py_tp_methods, op_methods},                              {Py_tp_getset, op_properties},
-                          {Py_tp_members, op_members},                              {}};
-PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}, {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
-                              {Py_tp_descr_get, reinterpret_cast<void*>(op_bind)},      {Py_tp_methods, op_methods},
-                              {Py_tp_getset, op_properties},                            {Py_tp_members, op_members},
+PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                          {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                          {Py_tp_methods, op_methods},
+                          {Py_tp_getset, op_properties},
+                          {Py_tp_members, op_members},
+                          {}};
+PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                              {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                              {Py_tp_descr_get, reinterpret_cast<void*>(op_bind)},
+                              {Py_tp_methods, op_methods},
+                              {Py_tp_getset, op_properties},
+                              {Py_tp_members, op_members},
                               {}};
 
 PyObject* new_op(PyTypeObject* type, OpData* data, vectorcallfunc call) {
@@ -554,12 +555,12 @@ PyObject* named_result(PyObject*, PyObject* entry) {
     return Ref::share(type ? reinterpret_cast<PyObject*>(type) : Py_None).release();
   });
 }
-PyMethodDef functions[] = {
-    {"make_op", make_op, METH_VARARGS, nullptr},
-    {"add_op", add_named_op, METH_VARARGS, nullptr},
-    {"named_result", named_result, METH_O, nullptr},
-    {"open_ops", open_ops, METH_O, nullptr},
-    {"_set_default_device", set_default_device, METH_O, nullptr}, {}};
+PyMethodDef functions[] = {{"make_op", make_op, METH_VARARGS, nullptr},
+                           {"add_op", add_named_op, METH_VARARGS, nullptr},
+                           {"named_result", named_result, METH_O, nullptr},
+                           {"open_ops", open_ops, METH_O, nullptr},
+                           {"_set_default_device", set_default_device, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -58,7 +58,7 @@ struct OpData {
 
 // The operator of this name; null if there is none.
 OpData* find_op_data(const char* name);
-// What help() shows for an operator.
+// The text that help() shows for an operator.
 std::string operator_doc(const std::string& name);
 // Throws.
 PyObject* call_op(OpData& op, const Call& call);

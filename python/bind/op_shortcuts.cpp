@@ -59,11 +59,11 @@ bool quick_ints(PyObject* const* args, Py_ssize_t n, DimVector& out) {
 
 // ---- operators of two operands -----------------------------------------------------------------------------------------
 
-#define CRESSET_BINARY(Name, function)                                                          \
-  struct Name {                                                                                 \
-    static constexpr const char* name = #function;                                              \
-    static Tensor run(const Tensor& a, const Tensor& b) { return cresset::function(a, b); }     \
-    static Tensor run(const Tensor& a, const Scalar& b) { return cresset::function(a, b); }     \
+#define CRESSET_BINARY(Name, function)                                                      \
+  struct Name {                                                                             \
+    static constexpr const char* name = #function;                                          \
+    static Tensor run(const Tensor& a, const Tensor& b) { return cresset::function(a, b); } \
+    static Tensor run(const Tensor& a, const Scalar& b) { return cresset::function(a, b); } \
   };
 CRESSET_BINARY(Add, add)
 CRESSET_BINARY(Sub, sub)
@@ -84,10 +84,10 @@ CRESSET_BINARY(Le, le)
 CRESSET_BINARY(Gt, gt)
 CRESSET_BINARY(Ge, ge)
 #undef CRESSET_BINARY
-#define CRESSET_INPLACE(Name, function)                                                   \
-  struct Name {                                                                           \
-    static constexpr const char* name = #function;                                        \
-    template <class B> static void run(Tensor& a, const B& b) { a.function(b); }          \
+#define CRESSET_INPLACE(Name, function)                                          \
+  struct Name {                                                                  \
+    static constexpr const char* name = #function;                               \
+    template <class B> static void run(Tensor& a, const B& b) { a.function(b); } \
   };
 CRESSET_INPLACE(AddInplace, add_)
 CRESSET_INPLACE(SubInplace, sub_)
@@ -232,21 +232,63 @@ template <auto F> PyObject* factory(const Call& c) {
 #define CRESSET_FACTORY(name) [](IntArrayRef sizes) { return cresset::name(sizes); }
 
 const std::unordered_map<std::string, Shortcut>& shortcuts() {
-  static const auto* table = new std::unordered_map<std::string, Shortcut>{
-      {"add", binary_or_out<Add, add_into>}, {"sub", binary_or_out<Sub, sub_into>}, {"mul", binary_or_out<Mul, mul_into>},
-      {"div", binary_or_out<Div, div_into>}, {"pow", binary<Pow>}, {"eq", binary<Eq>}, {"ne", binary<Ne>}, {"lt", binary<Lt>},
-      {"le", binary<Le>}, {"gt", binary<Gt>}, {"ge", binary<Ge>}, {"add_", in_place<AddInplace>}, {"sub_", in_place<SubInplace>},
-      {"mul_", in_place<MulInplace>}, {"div_", in_place<DivInplace>}, {"relu", unary<CRESSET_UNARY(relu)>}, {"sigmoid", unary<CRESSET_UNARY(sigmoid)>}, {"tanh", unary<CRESSET_UNARY(tanh)>},
-      {"exp", unary<CRESSET_UNARY(exp)>}, {"log", unary<CRESSET_UNARY(log)>}, {"sqrt", unary<CRESSET_UNARY(sqrt)>}, {"rsqrt", unary<CRESSET_UNARY(rsqrt)>}, {"neg", unary<CRESSET_UNARY(neg)>}, {"abs", unary<CRESSET_UNARY(abs)>},
-      {"square", unary<CRESSET_UNARY(square)>}, {"sin", unary<CRESSET_UNARY(sin)>}, {"cos", unary<CRESSET_UNARY(cos)>}, {"t", unary<CRESSET_UNARY(t)>}, {"clone", unary<whole_clone>},
-      {"contiguous", unary<whole_contiguous>}, {"detach", unary<plain_detach>}, {"sum", sum_call}, {"mean", unary<whole_mean>},
-      {"mm", product<mm>}, {"matmul", product<matmul>}, {"bmm", product<bmm>}, {"linear", linear_call}, {"view", with_ints<viewed>}, {"permute", with_ints<permuted>},
-      {"reshape", with_ints<reshaped>}, {"expand", with_ints<expanded>}, {"unsqueeze", with_int<unsqueezed>}, {"squeeze", with_int<squeezed>},
-      {"softmax", with_int<soft_max>}, {"log_softmax", with_int<log_soft_max>}, {"select", with_two_ints<selected>},
-      {"transpose", with_two_ints<transposed>}, {"flatten", with_int<flat>}, {"zero_", unary_in_place<CRESSET_UNARY_INPLACE(zero_)>},
-      {"relu_", unary_in_place<CRESSET_UNARY_INPLACE(relu_)>}, {"copy_", copied}, {"to", converted},
-      {"empty", factory<CRESSET_FACTORY(empty)>}, {"zeros", factory<CRESSET_FACTORY(zeros)>}, {"ones", factory<CRESSET_FACTORY(ones)>},
-      {"rand", factory<CRESSET_FACTORY(rand)>}, {"randn", factory<CRESSET_FACTORY(randn)>}};
+  static const auto* table = new std::unordered_map<std::string, Shortcut>{{"add", binary_or_out<Add, add_into>},
+                                                                           {"sub", binary_or_out<Sub, sub_into>},
+                                                                           {"mul", binary_or_out<Mul, mul_into>},
+                                                                           {"div", binary_or_out<Div, div_into>},
+                                                                           {"pow", binary<Pow>},
+                                                                           {"eq", binary<Eq>},
+                                                                           {"ne", binary<Ne>},
+                                                                           {"lt", binary<Lt>},
+                                                                           {"le", binary<Le>},
+                                                                           {"gt", binary<Gt>},
+                                                                           {"ge", binary<Ge>},
+                                                                           {"add_", in_place<AddInplace>},
+                                                                           {"sub_", in_place<SubInplace>},
+                                                                           {"mul_", in_place<MulInplace>},
+                                                                           {"div_", in_place<DivInplace>},
+                                                                           {"relu", unary<CRESSET_UNARY(relu)>},
+                                                                           {"sigmoid", unary<CRESSET_UNARY(sigmoid)>},
+                                                                           {"tanh", unary<CRESSET_UNARY(tanh)>},
+                                                                           {"exp", unary<CRESSET_UNARY(exp)>},
+                                                                           {"log", unary<CRESSET_UNARY(log)>},
+                                                                           {"sqrt", unary<CRESSET_UNARY(sqrt)>},
+                                                                           {"rsqrt", unary<CRESSET_UNARY(rsqrt)>},
+                                                                           {"neg", unary<CRESSET_UNARY(neg)>},
+                                                                           {"abs", unary<CRESSET_UNARY(abs)>},
+                                                                           {"square", unary<CRESSET_UNARY(square)>},
+                                                                           {"sin", unary<CRESSET_UNARY(sin)>},
+                                                                           {"cos", unary<CRESSET_UNARY(cos)>},
+                                                                           {"t", unary<CRESSET_UNARY(t)>},
+                                                                           {"clone", unary<whole_clone>},
+                                                                           {"contiguous", unary<whole_contiguous>},
+                                                                           {"detach", unary<plain_detach>},
+                                                                           {"sum", sum_call},
+                                                                           {"mean", unary<whole_mean>},
+                                                                           {"mm", product<mm>},
+                                                                           {"matmul", product<matmul>},
+                                                                           {"bmm", product<bmm>},
+                                                                           {"linear", linear_call},
+                                                                           {"view", with_ints<viewed>},
+                                                                           {"permute", with_ints<permuted>},
+                                                                           {"reshape", with_ints<reshaped>},
+                                                                           {"expand", with_ints<expanded>},
+                                                                           {"unsqueeze", with_int<unsqueezed>},
+                                                                           {"squeeze", with_int<squeezed>},
+                                                                           {"softmax", with_int<soft_max>},
+                                                                           {"log_softmax", with_int<log_soft_max>},
+                                                                           {"select", with_two_ints<selected>},
+                                                                           {"transpose", with_two_ints<transposed>},
+                                                                           {"flatten", with_int<flat>},
+                                                                           {"zero_", unary_in_place<CRESSET_UNARY_INPLACE(zero_)>},
+                                                                           {"relu_", unary_in_place<CRESSET_UNARY_INPLACE(relu_)>},
+                                                                           {"copy_", copied},
+                                                                           {"to", converted},
+                                                                           {"empty", factory<CRESSET_FACTORY(empty)>},
+                                                                           {"zeros", factory<CRESSET_FACTORY(zeros)>},
+                                                                           {"ones", factory<CRESSET_FACTORY(ones)>},
+                                                                           {"rand", factory<CRESSET_FACTORY(rand)>},
+                                                                           {"randn", factory<CRESSET_FACTORY(randn)>}};
   return *table;
 }
 

@@ -89,8 +89,7 @@ PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs, 
   }
   const Ref name(PyObject_GetAttrString(function, "__name__"));
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "no implementation found for '%S' on types that implement __torch_function__: %R",
-               name ? name.get() : function, types.get());
+  PyErr_Format(PyExc_TypeError, "no implementation found for '%S' on types that implement __torch_function__: %R", name ? name.get() : function, types.get());
   throw PythonError();
 }
 
@@ -274,20 +273,19 @@ PyObject* handle_torch_function(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"_disabled_torch_function_impl", reinterpret_cast<PyCFunction>(disabled), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"_push_mode", push_mode, METH_O, nullptr},
-    {"_pop_mode", pop_mode, METH_NOARGS, nullptr},
-    {"_modes", mode_list, METH_NOARGS, nullptr},
-    {"_set_subclasses_off", set_flag<subclasses_flag>, METH_O, nullptr},
-    {"_set_overrides_off", set_flag<all_flag>, METH_O, nullptr},
-    {"_has_torch_function", has_torch_function_in, METH_O, nullptr},
-    {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(has_torch_function), METH_FASTCALL, nullptr},
-    {"_taken_over", reinterpret_cast<PyCFunction>(taken_over), METH_FASTCALL, nullptr},
-    {"_hand_over", hand_over, METH_VARARGS, nullptr},
-    {"_redispatch", redispatch, METH_VARARGS, nullptr},
-    {"_handle_torch_function", reinterpret_cast<PyCFunction>(handle_torch_function), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {}};
+PyMethodDef functions[] = {{"_disabled_torch_function_impl", reinterpret_cast<PyCFunction>(disabled), METH_VARARGS | METH_KEYWORDS, nullptr},
+                           {"_push_mode", push_mode, METH_O, nullptr},
+                           {"_pop_mode", pop_mode, METH_NOARGS, nullptr},
+                           {"_modes", mode_list, METH_NOARGS, nullptr},
+                           {"_set_subclasses_off", set_flag<subclasses_flag>, METH_O, nullptr},
+                           {"_set_overrides_off", set_flag<all_flag>, METH_O, nullptr},
+                           {"_has_torch_function", has_torch_function_in, METH_O, nullptr},
+                           {"_has_torch_function_variadic", reinterpret_cast<PyCFunction>(has_torch_function), METH_FASTCALL, nullptr},
+                           {"_taken_over", reinterpret_cast<PyCFunction>(taken_over), METH_FASTCALL, nullptr},
+                           {"_hand_over", hand_over, METH_VARARGS, nullptr},
+                           {"_redispatch", redispatch, METH_VARARGS, nullptr},
+                           {"_handle_torch_function", reinterpret_cast<PyCFunction>(handle_torch_function), METH_VARARGS | METH_KEYWORDS, nullptr},
+                           {}};
 PyMethodDef default_method = {"__torch_function__", reinterpret_cast<PyCFunction>(default_override), METH_VARARGS | METH_KEYWORDS | METH_CLASS, nullptr};
 
 }  // namespace

@@ -10,9 +10,7 @@ extern bool g_modes_active;
 bool any_mode();
 // The object's class takes calls over. For classes other than Tensor itself.
 bool overrides(PyObject* o);
-inline bool overridden(PyObject* o) {
-  return (CRESSET_UNLIKELY(!is_plain_tensor(o)) && overrides(o)) || (CRESSET_UNLIKELY(g_modes_active) && any_mode());
-}
+inline bool overridden(PyObject* o) { return (CRESSET_UNLIKELY(!is_plain_tensor(o)) && overrides(o)) || (CRESSET_UNLIKELY(g_modes_active) && any_mode()); }
 // A call was asked for once: `redispatch_function` leaves out no more than that.
 void overrides_asked();
 

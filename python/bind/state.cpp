@@ -133,7 +133,8 @@ constexpr const char* kGetNumThreadsDoc = R"(How many threads an operator may us
 >>> torch.get_num_threads() >= 1
 True
 )";
-constexpr const char* kSetNumThreadsDoc = R"(Sets how many threads an operator may use; results do not depend on it. TypeError for anything but an int, RuntimeError for less than one.
+constexpr const char* kSetNumThreadsDoc =
+    R"(Sets how many threads an operator may use; results do not depend on it. TypeError for anything but an int, RuntimeError for less than one.
 
 >>> before = torch.get_num_threads()
 >>> torch.set_num_threads(1); torch.get_num_threads()

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "cresset/core/object_hook.h"
 #include "cresset/core/memory/shared_memory.h"
+#include "cresset/core/object_hook.h"
 #include "python/bind/tensor.h"
 
 #include <structmember.h>
@@ -16,8 +16,7 @@ namespace {
 PyTypeObject* storage_type;
 
 struct StorageObject {
-  PyObject_HEAD
-  PyObject *dict, *weak;
+  PyObject_HEAD PyObject *dict, *weak;
   intrusive_ptr<StorageImpl> storage;
   // The storage lives on in C++ without a reference from here, and keeps this object.
   bool kept;
@@ -164,15 +163,17 @@ PyObject* storage_item(PyObject* self, PyObject* index) {
   });
 }
 int set_storage_item(PyObject* self, PyObject* index, PyObject* value) {
-  return guarded([&] {
-    CRESSET_CHECK_TYPE(value, "UntypedStorage: bytes cannot be deleted");
-    CRESSET_CHECK_TYPE(PySlice_Check(index) || PyIndex_Check(index), "UntypedStorage: expected an index or a slice, got ", Py_TYPE(index)->tp_name);
-    CRESSET_CHECK(PyLong_Check(value), "UntypedStorage: bytes are ints, got ", Py_TYPE(value)->tp_name);
-    const Range range = PySlice_Check(index) ? range_of(self, index) : Range{place_of(self, index), 1};
-    check_readable(self);
-    if (range.count) memset(bytes_of(self) + range.start, static_cast<uint8_t>(to_index(value, "a byte")), static_cast<size_t>(range.count));
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        CRESSET_CHECK_TYPE(value, "UntypedStorage: bytes cannot be deleted");
+        CRESSET_CHECK_TYPE(PySlice_Check(index) || PyIndex_Check(index), "UntypedStorage: expected an index or a slice, got ", Py_TYPE(index)->tp_name);
+        CRESSET_CHECK(PyLong_Check(value), "UntypedStorage: bytes are ints, got ", Py_TYPE(value)->tp_name);
+        const Range range = PySlice_Check(index) ? range_of(self, index) : Range{place_of(self, index), 1};
+        check_readable(self);
+        if (range.count) memset(bytes_of(self) + range.start, static_cast<uint8_t>(to_index(value, "a byte")), static_cast<size_t>(range.count));
+        return 0;
+      },
+      -1);
 }
 PyObject* fill(PyObject* self, PyObject* value) {
   return guarded([&] {
@@ -212,9 +213,7 @@ PyObject* open_shared(PyObject*, PyObject* args) {
     return wrap(make_intrusive<StorageImpl>(memory->data(), size, Device(kCPU), intrusive_ptr<RefCounted>(memory)));
   });
 }
-PyObject* size_in_memory(PyObject* self, PyObject*) {
-  return PyLong_FromSsize_t(Py_TYPE(self)->tp_basicsize + storage_length(self));
-}
+PyObject* size_in_memory(PyObject* self, PyObject*) { return PyLong_FromSsize_t(Py_TYPE(self)->tp_basicsize + storage_length(self)); }
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&] {
     const int64_t n = to_index(size, "size");
@@ -261,9 +260,7 @@ PyObject* storage_compare(PyObject* a, PyObject* b, int operation) {
   return PyBool_FromLong((&impl_of(a) == &impl_of(b)) == (operation == Py_EQ));
 }
 Py_hash_t storage_hash(PyObject* self) { return _Py_HashPointer(&impl_of(self)); }
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  return PyBuffer_FillInfo(view, self, impl_of(self).data(), storage_length(self), 0, flags);
-}
+int get_buffer(PyObject* self, Py_buffer* view, int flags) { return PyBuffer_FillInfo(view, self, impl_of(self).data(), storage_length(self), 0, flags); }
 
 PyMethodDef methods[] = {{"nbytes", nbytes, METH_NOARGS, nullptr},
                          {"size", nbytes, METH_NOARGS, nullptr},
@@ -283,10 +280,13 @@ PyMethodDef methods[] = {{"nbytes", nbytes, METH_NOARGS, nullptr},
                          {"_open_shared", open_shared, METH_VARARGS | METH_STATIC, nullptr},
                          {"__sizeof__", size_in_memory, METH_NOARGS, nullptr},
                          {}};
-PyGetSetDef properties[] = {{"device", get_device, nullptr, nullptr, nullptr}, {"_cdata", get_cdata, nullptr, nullptr, nullptr},
-                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
+PyGetSetDef properties[] = {{"device", get_device, nullptr, nullptr, nullptr},
+                            {"_cdata", get_cdata, nullptr, nullptr, nullptr},
+                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                            {}};
 PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(StorageObject, dict), READONLY, nullptr},
-                         {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weak), READONLY, nullptr}, {}};
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weak), READONLY, nullptr},
+                         {}};
 constexpr const char* kStorageDoc = R"(UntypedStorage(size=0, device="cpu"): memory that tensors look at, as bytes. RuntimeError for a negative size.
 
 >>> torch.tensor([1, 2], dtype=torch.uint8).untyped_storage().tolist()

@@ -1,5 +1,6 @@
 // The Tensor type: its objects' life and identity, construction, properties.
 
+#include "python/bind/tensor.h"
 #include "cresset/autograd/autograd.h"
 #include "cresset/base/warning.h"
 #include "cresset/core/batched.h"
@@ -7,7 +8,6 @@
 #include "cresset/ops/conv/mkldnn.h"
 #include "python/bind/objects.h"
 #include "python/bind/op.h"
-#include "python/bind/tensor.h"
 
 #include <structmember.h>
 
@@ -153,9 +153,7 @@ PyObject* get_nbytes(const Tensor& t) {
                 "indices and values, or take numel() * element_size() for the dense size");
   return PyLong_FromSize_t(t.nbytes());
 }
-PyObject* get_grad(const Tensor& t) {
-  return wrap(t.grad());
-}
+PyObject* get_grad(const Tensor& t) { return wrap(t.grad()); }
 PyObject* get_data(const Tensor& t) { return wrap(t.data()); }
 PyObject* get_base(const Tensor& t) {
   if (t.is_view()) return wrap(t._base());
@@ -183,47 +181,55 @@ PyObject* get_memory(const Tensor& t) {
 }
 
 int set_grad(PyObject* self, PyObject* value, void*) {
-  return guarded([&] {
-    const Tensor& t = tensor_of(self);
-    if (!value || value == Py_None) {
-      if (t.grad().defined()) t.mutable_grad().reset();
-      return 0;
-    }
-    CRESSET_CHECK_TYPE(is_tensor(value), "grad: expected a tensor or None, got ", Py_TYPE(value)->tp_name);
-    CRESSET_CHECK(value != self, "grad: a tensor cannot be its own gradient");
-    const Tensor& grad = tensor_of(value);
-    CRESSET_CHECK(grad.scalar_type() == t.scalar_type(), "grad: got dtype ", grad.scalar_type(), ", expected the tensor's ", t.scalar_type());
-    CRESSET_CHECK(grad.device().type() == t.device().type(), "grad: got a tensor on ", grad.device(), ", expected the tensor's ", t.device());
-    CRESSET_CHECK(grad.sizes() == t.sizes(), "grad: got shape ", grad.sizes(), ", expected the tensor's ", t.sizes());
-    t.mutable_grad() = grad;
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        const Tensor& t = tensor_of(self);
+        if (!value || value == Py_None) {
+          if (t.grad().defined()) t.mutable_grad().reset();
+          return 0;
+        }
+        CRESSET_CHECK_TYPE(is_tensor(value), "grad: expected a tensor or None, got ", Py_TYPE(value)->tp_name);
+        CRESSET_CHECK(value != self, "grad: a tensor cannot be its own gradient");
+        const Tensor& grad = tensor_of(value);
+        CRESSET_CHECK(grad.scalar_type() == t.scalar_type(), "grad: got dtype ", grad.scalar_type(), ", expected the tensor's ", t.scalar_type());
+        CRESSET_CHECK(grad.device().type() == t.device().type(), "grad: got a tensor on ", grad.device(), ", expected the tensor's ", t.device());
+        CRESSET_CHECK(grad.sizes() == t.sizes(), "grad: got shape ", grad.sizes(), ", expected the tensor's ", t.sizes());
+        t.mutable_grad() = grad;
+        return 0;
+      },
+      -1);
 }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
-  return guarded([&] {
-    CRESSET_CHECK(value && PyBool_Check(value), "requires_grad: expected a bool, got ", value ? Py_TYPE(value)->tp_name : "nothing");
-    const bool on = value == Py_True;
-    CRESSET_CHECK(tensor_of(self).is_leaf(), "requires_grad: can only be set on leaf tensors; detach() the result of an operator first");
-    tensor_of(self).requires_grad_(on);
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        CRESSET_CHECK(value && PyBool_Check(value), "requires_grad: expected a bool, got ", value ? Py_TYPE(value)->tp_name : "nothing");
+        const bool on = value == Py_True;
+        CRESSET_CHECK(tensor_of(self).is_leaf(), "requires_grad: can only be set on leaf tensors; detach() the result of an operator first");
+        tensor_of(self).requires_grad_(on);
+        return 0;
+      },
+      -1);
 }
 int set_data(PyObject* self, PyObject* value, void*) {
-  return guarded([&] {
-    CRESSET_CHECK_TYPE(value && is_tensor(value), "data: expected a tensor, got ", value ? Py_TYPE(value)->tp_name : "nothing");
-    tensor_of(self).set_data(tensor_of(value));
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        CRESSET_CHECK_TYPE(value && is_tensor(value), "data: expected a tensor, got ", value ? Py_TYPE(value)->tp_name : "nothing");
+        tensor_of(self).set_data(tensor_of(value));
+        return 0;
+      },
+      -1);
 }
 template <Tensor (*Part)(const Tensor&)> int set_part(PyObject* self, PyObject* value, void*) {
-  return guarded([&] {
-    const bool number = value && PyNumber_Check(value) && !is_tensor(value);
-    CRESSET_CHECK_TYPE(number || (value && is_tensor(value)), "expected a tensor or a number, got ", value ? Py_TYPE(value)->tp_name : "nothing");
-    Tensor part = Part(tensor_of(self));
-    if (number) part.fill_(to_scalar(value));
-    else part.copy_(tensor_of(value));
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        const bool number = value && PyNumber_Check(value) && !is_tensor(value);
+        CRESSET_CHECK_TYPE(number || (value && is_tensor(value)), "expected a tensor or a number, got ", value ? Py_TYPE(value)->tp_name : "nothing");
+        Tensor part = Part(tensor_of(self));
+        if (number) part.fill_(to_scalar(value));
+        else part.copy_(tensor_of(value));
+        return 0;
+      },
+      -1);
 }
 PyObject* get_real(const Tensor& t) { return wrap(real(t)); }
 PyObject* get_imag(const Tensor& t) { return wrap(imag(t)); }
@@ -259,50 +265,50 @@ PyObject* get_mH(const Tensor& t) {
   return wrap(t.is_complex() ? turned.conj() : turned);
 }
 
-#define CRESSET_PROPERTY(name, getter, setter) {name, property<getter>, setter, nullptr, const_cast<char*>(name)}
-PyGetSetDef tensor_properties[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    CRESSET_PROPERTY("dtype", get_dtype, nullptr),
-    CRESSET_PROPERTY("layout", get_layout, nullptr),
-    CRESSET_PROPERTY("device", get_device, nullptr),
-    {"shape", get_shape, nullptr, nullptr, nullptr},
-    CRESSET_PROPERTY("ndim", get_ndim, nullptr),
-    CRESSET_PROPERTY("itemsize", get_itemsize, nullptr),
-    CRESSET_PROPERTY("nbytes", get_nbytes, nullptr),
-    CRESSET_PROPERTY("_strides", get_strides, nullptr),
-    CRESSET_PROPERTY("_memory", get_memory, nullptr),
-    CRESSET_PROPERTY("_version", get_version, nullptr),
-    CRESSET_PROPERTY("_base", get_base, nullptr),
-    CRESSET_PROPERTY("grad", get_grad, set_grad),
-    CRESSET_PROPERTY("_grad", get_grad, set_grad),
-    CRESSET_PROPERTY("data", get_data, set_data),
-    CRESSET_PROPERTY("grad_fn", wrap_grad_fn, nullptr),
-    CRESSET_PROPERTY("requires_grad", flag_of<&Tensor::requires_grad>, set_requires_grad),
-    CRESSET_PROPERTY("is_leaf", get_is_leaf, nullptr),
-    CRESSET_PROPERTY("retains_grad", flag_of<&Tensor::retains_grad>, nullptr),
-    CRESSET_PROPERTY("output_nr", get_output_nr, nullptr),
-    CRESSET_PROPERTY("name", get_name, nullptr),
-    CRESSET_PROPERTY("names", get_names, nullptr),
-    CRESSET_PROPERTY("real", get_real, set_part<real>),
-    CRESSET_PROPERTY("imag", get_imag, set_part<imag>),
-    CRESSET_PROPERTY("T", get_T, nullptr),
-    CRESSET_PROPERTY("mT", get_mT, nullptr),
-    CRESSET_PROPERTY("H", get_H, nullptr),
-    CRESSET_PROPERTY("mH", get_mH, nullptr),
-    CRESSET_PROPERTY("is_meta", flag_of<&Tensor::is_meta>, nullptr),
-    CRESSET_PROPERTY("_lacks_data", flag_of<&Tensor::lacks_data>, nullptr),
-    CRESSET_PROPERTY("_is_batched", get_is_batched, nullptr),
-    CRESSET_PROPERTY("is_sparse", flag_of<&Tensor::is_sparse>, nullptr),
-    CRESSET_PROPERTY("is_cuda", flag_of<&Tensor::is_cuda>, nullptr),
-    CRESSET_PROPERTY("is_cpu", flag_of<&Tensor::is_cpu>, nullptr),
-    CRESSET_PROPERTY("is_quantized", always<false>, nullptr),
-    CRESSET_PROPERTY("is_mps", always<false>, nullptr),
-    CRESSET_PROPERTY("is_xpu", always<false>, nullptr),
-    CRESSET_PROPERTY("is_mkldnn", is_opaque, nullptr),
-    CRESSET_PROPERTY("is_nested", always<false>, nullptr),
-    CRESSET_PROPERTY("is_sparse_csr", flag_of<&Tensor::is_sparse_csr>, nullptr),
-    CRESSET_PROPERTY("volatile", always<false>, nullptr),
-    {}};
+#define CRESSET_PROPERTY(name, getter, setter) \
+  { name, property<getter>, setter, nullptr, const_cast<char*>(name) }
+PyGetSetDef tensor_properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                   CRESSET_PROPERTY("dtype", get_dtype, nullptr),
+                                   CRESSET_PROPERTY("layout", get_layout, nullptr),
+                                   CRESSET_PROPERTY("device", get_device, nullptr),
+                                   {"shape", get_shape, nullptr, nullptr, nullptr},
+                                   CRESSET_PROPERTY("ndim", get_ndim, nullptr),
+                                   CRESSET_PROPERTY("itemsize", get_itemsize, nullptr),
+                                   CRESSET_PROPERTY("nbytes", get_nbytes, nullptr),
+                                   CRESSET_PROPERTY("_strides", get_strides, nullptr),
+                                   CRESSET_PROPERTY("_memory", get_memory, nullptr),
+                                   CRESSET_PROPERTY("_version", get_version, nullptr),
+                                   CRESSET_PROPERTY("_base", get_base, nullptr),
+                                   CRESSET_PROPERTY("grad", get_grad, set_grad),
+                                   CRESSET_PROPERTY("_grad", get_grad, set_grad),
+                                   CRESSET_PROPERTY("data", get_data, set_data),
+                                   CRESSET_PROPERTY("grad_fn", wrap_grad_fn, nullptr),
+                                   CRESSET_PROPERTY("requires_grad", flag_of<&Tensor::requires_grad>, set_requires_grad),
+                                   CRESSET_PROPERTY("is_leaf", get_is_leaf, nullptr),
+                                   CRESSET_PROPERTY("retains_grad", flag_of<&Tensor::retains_grad>, nullptr),
+                                   CRESSET_PROPERTY("output_nr", get_output_nr, nullptr),
+                                   CRESSET_PROPERTY("name", get_name, nullptr),
+                                   CRESSET_PROPERTY("names", get_names, nullptr),
+                                   CRESSET_PROPERTY("real", get_real, set_part<real>),
+                                   CRESSET_PROPERTY("imag", get_imag, set_part<imag>),
+                                   CRESSET_PROPERTY("T", get_T, nullptr),
+                                   CRESSET_PROPERTY("mT", get_mT, nullptr),
+                                   CRESSET_PROPERTY("H", get_H, nullptr),
+                                   CRESSET_PROPERTY("mH", get_mH, nullptr),
+                                   CRESSET_PROPERTY("is_meta", flag_of<&Tensor::is_meta>, nullptr),
+                                   CRESSET_PROPERTY("_lacks_data", flag_of<&Tensor::lacks_data>, nullptr),
+                                   CRESSET_PROPERTY("_is_batched", get_is_batched, nullptr),
+                                   CRESSET_PROPERTY("is_sparse", flag_of<&Tensor::is_sparse>, nullptr),
+                                   CRESSET_PROPERTY("is_cuda", flag_of<&Tensor::is_cuda>, nullptr),
+                                   CRESSET_PROPERTY("is_cpu", flag_of<&Tensor::is_cpu>, nullptr),
+                                   CRESSET_PROPERTY("is_quantized", always<false>, nullptr),
+                                   CRESSET_PROPERTY("is_mps", always<false>, nullptr),
+                                   CRESSET_PROPERTY("is_xpu", always<false>, nullptr),
+                                   CRESSET_PROPERTY("is_mkldnn", is_opaque, nullptr),
+                                   CRESSET_PROPERTY("is_nested", always<false>, nullptr),
+                                   CRESSET_PROPERTY("is_sparse_csr", flag_of<&Tensor::is_sparse_csr>, nullptr),
+                                   CRESSET_PROPERTY("volatile", always<false>, nullptr),
+                                   {}};
 Py_hash_t tensor_hash(PyObject* self) {
   if (overridden(self)) {
     const Ref hash(overridden_method(self, "__hash__"));
@@ -310,12 +316,12 @@ Py_hash_t tensor_hash(PyObject* self) {
   }
   return static_cast<Py_hash_t>(reinterpret_cast<intptr_t>(self));  // id(self)
 }
-PyMemberDef tensor_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak), READONLY, nullptr},
-    {}};
+PyMemberDef tensor_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
+                                {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak), READONLY, nullptr},
+                                {}};
 
-constexpr const char* kTensorDoc = R"(Tensor(*sizes) or Tensor(data): an array of numbers of one dtype with as many dimensions as it has sizes, which records what is computed
+constexpr const char* kTensorDoc =
+    R"(Tensor(*sizes) or Tensor(data): an array of numbers of one dtype with as many dimensions as it has sizes, which records what is computed
 from it where `requires_grad` says so. Make tensors with `torch.tensor`, `torch.zeros` and the like; this old constructor takes sizes or data
 in the default dtype. TypeError for anything else.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the files of the Tensor type share.
+// Shared by the files of the Tensor type.
 
 #include "python/bind/bind.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cresset/core/raw_bool.h"
 #include "cresset/autograd/generated_support.h"
 #include "cresset/core/batched.h"
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/functional.h"
+#include "cresset/core/raw_bool.h"
 #include "cresset/ops/conv/mkldnn.h"
 #include "cresset/transform/vmap.h"
 #include "cresset/transform/vmap_layer.h"
@@ -30,7 +30,8 @@ template <auto F, Name name> PyObject* method(PyObject* self, PyObject*) {
 }
 template <bool (Tensor::*F)() const> PyObject* question(const Tensor& t) { return PyBool_FromLong((t.*F)()); }
 PyObject* is_neg(const Tensor& t) { return PyBool_FromLong(is_negative_view(*t.impl())); }
-#define CRESSET_METHOD(name, function) {name, method<function, name>, METH_NOARGS, nullptr}
+#define CRESSET_METHOD(name, function) \
+  { name, method<function, name>, METH_NOARGS, nullptr }
 
 // ---- geometry ----------------------------------------------------------------------------------------------------------
 
@@ -58,10 +59,11 @@ template <bool Sizes> PyObject* list_or_entry(PyObject* self, PyObject* const* a
   }
   return guarded([&] {
     const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
-    CRESSET_CHECK_TYPE(n + named <= 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0),
-                       Sizes ? "size" : "stride", ": expected at most one argument, `dim`, got ", n + named);
+    CRESSET_CHECK_TYPE(n + named <= 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dim") == 0), Sizes ? "size" : "stride",
+                       ": expected at most one argument, `dim`, got ", n + named);
     const Tensor& t = tensor_of(self);
-    CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse, is_mkldnn(t) ? "tensors in the mkldnn layout do not have strides" : "Sparse CSR tensors do not have strides");
+    CRESSET_CHECK(Sizes || t.layout() == Layout::Strided || t.layout() == Layout::Sparse,
+                  is_mkldnn(t) ? "tensors in the mkldnn layout do not have strides" : "Sparse CSR tensors do not have strides");
     if (n + named == 0 || args[0] == Py_None) return Sizes ? wrap_size(t.sizes()) : wrap(t.strides());
     const int64_t d = to_index(args[0], "dim");
     return PyLong_FromLongLong(Sizes ? t.size(d) : t.stride(d));
@@ -76,8 +78,8 @@ PyObject* is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const auto wanted = format ? static_cast<MemoryFormat>(reinterpret_cast<ConstantObject*>(format)->value) : MemoryFormat::Contiguous;
     const Tensor& t = tensor_of(self);
-    CRESSET_CHECK(t.layout() == Layout::Strided || t.layout() == Layout::Sparse || is_mkldnn(t), "is_contiguous: a tensor of layout ",
-                  t.layout(), " has no strides");
+    CRESSET_CHECK(t.layout() == Layout::Strided || t.layout() == Layout::Sparse || is_mkldnn(t), "is_contiguous: a tensor of layout ", t.layout(),
+                  " has no strides");
     return PyBool_FromLong(t.is_contiguous(wanted));
   });
 }
@@ -86,8 +88,8 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
   return guarded([&] {
     CRESSET_CHECK_TYPE(is_tensor(other), "is_set_to: expected a tensor, got ", Py_TYPE(other)->tp_name);
     const Tensor &a = tensor_of(self), &b = tensor_of(other);
-    return PyBool_FromLong(a.has_storage() && b.has_storage() && a.is_alias_of(b) && a.storage_offset() == b.storage_offset() &&
-                           a.sizes() == b.sizes() && a.strides() == b.strides());
+    return PyBool_FromLong(a.has_storage() && b.has_storage() && a.is_alias_of(b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+                           a.strides() == b.strides());
   });
 }
 
@@ -95,17 +97,35 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
 
 PyObject* value_at(const char* p, ScalarType type) {
   switch (type) {
-    case ScalarType::Float: { float v; memcpy(&v, p, sizeof(v)); return PyFloat_FromDouble(v); }
-    case ScalarType::Double: { double v; memcpy(&v, p, sizeof(v)); return PyFloat_FromDouble(v); }
-    case ScalarType::Long: { int64_t v; memcpy(&v, p, sizeof(v)); return PyLong_FromLongLong(v); }
+    case ScalarType::Float: {
+      float v;
+      memcpy(&v, p, sizeof(v));
+      return PyFloat_FromDouble(v);
+    }
+    case ScalarType::Double: {
+      double v;
+      memcpy(&v, p, sizeof(v));
+      return PyFloat_FromDouble(v);
+    }
+    case ScalarType::Long: {
+      int64_t v;
+      memcpy(&v, p, sizeof(v));
+      return PyLong_FromLongLong(v);
+    }
     case ScalarType::Bool: return PyBool_FromLong(*p != 0);
-#define CRESSET_ITEM(T, Kind) \
-  case ScalarType::Kind: { T v; memcpy(static_cast<void*>(&v), p, sizeof(v)); return wrap(Scalar(v)); }
-      CRESSET_ITEM(uint8_t, Byte) CRESSET_ITEM(int8_t, Char) CRESSET_ITEM(int16_t, Short) CRESSET_ITEM(int32_t, Int)
-      CRESSET_ITEM(Half, Half) CRESSET_ITEM(BFloat16, BFloat16) CRESSET_ITEM(complex<float>, ComplexFloat)
-      CRESSET_ITEM(complex<double>, ComplexDouble) CRESSET_ITEM(uint16_t, UInt16) CRESSET_ITEM(uint32_t, UInt32) CRESSET_ITEM(uint64_t, UInt64)
+#define CRESSET_ITEM(T, Kind)                     \
+  case ScalarType::Kind: {                        \
+    T v;                                          \
+    memcpy(static_cast<void*>(&v), p, sizeof(v)); \
+    return wrap(Scalar(v));                       \
+  }
+      CRESSET_ITEM(uint8_t, Byte)
+      CRESSET_ITEM(int8_t, Char)
+      CRESSET_ITEM(int16_t, Short) CRESSET_ITEM(int32_t, Int) CRESSET_ITEM(Half, Half) CRESSET_ITEM(BFloat16, BFloat16)
+          CRESSET_ITEM(complex<float>, ComplexFloat) CRESSET_ITEM(complex<double>, ComplexDouble) CRESSET_ITEM(uint16_t, UInt16) CRESSET_ITEM(uint32_t, UInt32)
+              CRESSET_ITEM(uint64_t, UInt64)
 #undef CRESSET_ITEM
-    default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "no values of dtype ", type);
+                  default : CRESSET_CHECK_NOT_IMPLEMENTED(false, "no values of dtype ", type);
   }
   return nullptr;
 }
@@ -145,17 +165,17 @@ int tensor_bool(PyObject* self) {
     const Ref result(overridden_method(self, "__bool__"));
     return result ? PyObject_IsTrue(result.get()) : -1;
   }
-  return guarded([&] {
-    const Tensor& t = tensor_of(self);
-    CRESSET_CHECK(!as_batched(t), "vmap: a batch has no single truth value to branch on; use torch.where, which takes both values");
-    CRESSET_CHECK(t.numel() != 0, "bool: a tensor without elements is neither true nor false");
-    CRESSET_CHECK(t.numel() == 1, "bool: a tensor of several elements is neither true nor false");
-    return static_cast<int>(t.item().toBool());
-  }, -1);
+  return guarded(
+      [&] {
+        const Tensor& t = tensor_of(self);
+        CRESSET_CHECK(!as_batched(t), "vmap: a batch has no single truth value to branch on; use torch.where, which takes both values");
+        CRESSET_CHECK(t.numel() != 0, "bool: a tensor without elements is neither true nor false");
+        CRESSET_CHECK(t.numel() == 1, "bool: a tensor of several elements is neither true nor false");
+        return static_cast<int>(t.item().toBool());
+      },
+      -1);
 }
-void check_one_element(const Tensor& t) {
-  CRESSET_CHECK_VALUE(t.numel() == 1, "expected a tensor of one element to make a Python number of");
-}
+void check_one_element(const Tensor& t) { CRESSET_CHECK_VALUE(t.numel() == 1, "expected a tensor of one element to make a Python number of"); }
 PyObject* tensor_float(PyObject* self) {
   if (overridden(self)) return overridden_method(self, "__float__");
   return guarded([&] {
@@ -185,8 +205,7 @@ PyObject* tensor_index(PyObject* self) {
   if (overridden(self)) return overridden_method(self, "__index__");
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    CRESSET_CHECK_TYPE(t.numel() == 1 && is_integral_type(t.scalar_type(), true),
-                       "__index__: expected one element of an integer dtype, got ", t);
+    CRESSET_CHECK_TYPE(t.numel() == 1 && is_integral_type(t.scalar_type(), true), "__index__: expected one element of an integer dtype, got ", t);
     const Ref value(item(t));
     return PyNumber_Index(value.get());
   });
@@ -223,8 +242,7 @@ PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
 // ---- subclasses --------------------------------------------------------------------------------------------------------
 
 PyTypeObject* subclass(PyObject* cls) {
-  CRESSET_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
-                     "cls must be a type that derives from Tensor");
+  CRESSET_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type), "cls must be a type that derives from Tensor");
   return reinterpret_cast<PyTypeObject*>(cls);
 }
 // _make_subclass(cls, data, require_grad=False): over the same memory, outside its graph.
@@ -289,48 +307,49 @@ PyObject* set_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 }  // namespace
 
-PyMethodDef tensor_methods[] = {
-    CRESSET_METHOD("storage_offset", storage_offset),
-    CRESSET_METHOD("numel", numel),
-    CRESSET_METHOD("nelement", numel),
-    CRESSET_METHOD("dim", dim),
-    CRESSET_METHOD("ndimension", dim),
-    CRESSET_METHOD("element_size", element_size_of),
-    CRESSET_METHOD("data_ptr", data_ptr),
-    CRESSET_METHOD("get_device", get_device),
-    CRESSET_METHOD("item", item),
-    CRESSET_METHOD("tolist", tolist),
-    CRESSET_METHOD("detach", detach),
-    CRESSET_METHOD("retain_grad", retain_grad),
-    CRESSET_METHOD("untyped_storage", untyped_storage),
-    CRESSET_METHOD("is_floating_point", question<&Tensor::is_floating_point>),
-    CRESSET_METHOD("is_complex", question<&Tensor::is_complex>),
-    CRESSET_METHOD("is_signed", question<&Tensor::is_signed>),
-    CRESSET_METHOD("is_conj", question<&Tensor::is_conj>),
-    CRESSET_METHOD("is_neg", is_neg),
-    CRESSET_METHOD("is_inference", question<&Tensor::is_inference>),
-    CRESSET_METHOD("_is_view", question<&Tensor::is_view>),
-    CRESSET_METHOD("__complex__", tensor_complex),
-    {"size", reinterpret_cast<PyCFunction>(list_or_entry<true>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"stride", reinterpret_cast<PyCFunction>(list_or_entry<false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"is_contiguous", reinterpret_cast<PyCFunction>(is_contiguous), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"is_set_to", is_set_to, METH_O, nullptr},
-    {"detach_", detach_in_place, METH_NOARGS, nullptr},
-    {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"set_", reinterpret_cast<PyCFunction>(set_in_place), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
-    {"as_subclass", as_subclass, METH_O, nullptr},
-    {}};
+PyMethodDef tensor_methods[] = {CRESSET_METHOD("storage_offset", storage_offset),
+                                CRESSET_METHOD("numel", numel),
+                                CRESSET_METHOD("nelement", numel),
+                                CRESSET_METHOD("dim", dim),
+                                CRESSET_METHOD("ndimension", dim),
+                                CRESSET_METHOD("element_size", element_size_of),
+                                CRESSET_METHOD("data_ptr", data_ptr),
+                                CRESSET_METHOD("get_device", get_device),
+                                CRESSET_METHOD("item", item),
+                                CRESSET_METHOD("tolist", tolist),
+                                CRESSET_METHOD("detach", detach),
+                                CRESSET_METHOD("retain_grad", retain_grad),
+                                CRESSET_METHOD("untyped_storage", untyped_storage),
+                                CRESSET_METHOD("is_floating_point", question<&Tensor::is_floating_point>),
+                                CRESSET_METHOD("is_complex", question<&Tensor::is_complex>),
+                                CRESSET_METHOD("is_signed", question<&Tensor::is_signed>),
+                                CRESSET_METHOD("is_conj", question<&Tensor::is_conj>),
+                                CRESSET_METHOD("is_neg", is_neg),
+                                CRESSET_METHOD("is_inference", question<&Tensor::is_inference>),
+                                CRESSET_METHOD("_is_view", question<&Tensor::is_view>),
+                                CRESSET_METHOD("__complex__", tensor_complex),
+                                {"size", reinterpret_cast<PyCFunction>(list_or_entry<true>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+                                {"stride", reinterpret_cast<PyCFunction>(list_or_entry<false>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+                                {"is_contiguous", reinterpret_cast<PyCFunction>(is_contiguous), METH_VARARGS | METH_KEYWORDS, nullptr},
+                                {"is_set_to", is_set_to, METH_O, nullptr},
+                                {"detach_", detach_in_place, METH_NOARGS, nullptr},
+                                {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_), METH_VARARGS | METH_KEYWORDS, nullptr},
+                                {"set_", reinterpret_cast<PyCFunction>(set_in_place), METH_VARARGS | METH_KEYWORDS, nullptr},
+                                {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+                                {"as_subclass", as_subclass, METH_O, nullptr},
+                                {}};
 
 Py_ssize_t tensor_length(PyObject* self) {
   if (overridden(self)) {
     const Ref n(overridden_method(self, "__len__"));
     return n ? PyLong_AsSsize_t(n.get()) : -1;
   }
-  return guarded([&]() -> Py_ssize_t {
-    CRESSET_CHECK_TYPE(tensor_of(self).dim() > 0, "len() of a 0-d tensor");
-    return tensor_of(self).sizes()[0];
-  }, Py_ssize_t{-1});
+  return guarded(
+      [&]() -> Py_ssize_t {
+        CRESSET_CHECK_TYPE(tensor_of(self).dim() > 0, "len() of a 0-d tensor");
+        return tensor_of(self).sizes()[0];
+      },
+      Py_ssize_t{-1});
 }
 
 PyType_Slot conversion_slots[] = {{Py_nb_bool, reinterpret_cast<void*>(tensor_bool)},

@@ -25,12 +25,14 @@ constexpr const char* kLayoutDoc = R"(How a tensor's elements are kept; every te
 >>> torch.ones(1).layout
 torch.strided
 )";
-constexpr const char* kFormatDoc = R"(In which order dimensions follow each other in memory: `torch.contiguous_format`, `torch.channels_last`, `torch.preserve_format`.
+constexpr const char* kFormatDoc =
+    R"(In which order dimensions follow each other in memory: `torch.contiguous_format`, `torch.channels_last`, `torch.preserve_format`.
 
 >>> torch.empty(1, 2, 3, 3, memory_format=torch.channels_last).stride()
 (18, 1, 6, 2)
 )";
-constexpr const char* kDeviceDoc = R"(device(type, index=None): where a tensor lives, made of a name such as "cpu" or "meta". As a context, or around a function, the device of
+constexpr const char* kDeviceDoc =
+    R"(device(type, index=None): where a tensor lives, made of a name such as "cpu" or "meta". As a context, or around a function, the device of
 factories that are told none. RuntimeError for a name that is none.
 
 >>> torch.device("cpu")
@@ -46,7 +48,8 @@ constexpr const char* kSizeDoc = R"(Size(sizes=()): the sizes of a tensor, a tup
 >>> torch.Size([2]) + (3,)
 torch.Size([2, 3])
 )";
-constexpr const char* kGeneratorDoc = R"(Generator(device="cpu"): a stream of random numbers of its own, the same as PyTorch's for the same seed. RuntimeError for other devices.
+constexpr const char* kGeneratorDoc =
+    R"(Generator(device="cpu"): a stream of random numbers of its own, the same as PyTorch's for the same seed. RuntimeError for other devices.
 
 >>> g = torch.Generator().manual_seed(0)
 >>> torch.rand(2, generator=g)
@@ -54,12 +57,10 @@ tensor([0.4963, 0.7682])
 )";
 
 struct DeviceObject {
-  PyObject_HEAD
-  Device device;
+  PyObject_HEAD Device device;
 };
 struct GeneratorObject {
-  PyObject_HEAD
-  PyObject* weak;
+  PyObject_HEAD PyObject* weak;
   Generator generator;
 };
 
@@ -85,12 +86,12 @@ PyObject* dtype_to_complex(PyObject* self, PyObject*) {
     return dtype_of_value(to_complex_type(t));
   });
 }
-PyMethodDef dtype_methods[] = {
-    {"__reduce__", constant_reduce, METH_NOARGS, nullptr},
-    {"to_real", [](PyObject* s, PyObject*) { return dtype_of_value(to_real_type(dtype_value(s))); }, METH_NOARGS, nullptr},
-    {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
-    {}};
-PyType_Slot layout_slots[] = {{Py_tp_doc, const_cast<char*>(kLayoutDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
+PyMethodDef dtype_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr},
+                               {"to_real", [](PyObject* s, PyObject*) { return dtype_of_value(to_real_type(dtype_value(s))); }, METH_NOARGS, nullptr},
+                               {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
+                               {}};
+PyType_Slot layout_slots[] = {
+    {Py_tp_doc, const_cast<char*>(kLayoutDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
 PyType_Slot format_slots[] = {
     {Py_tp_doc, const_cast<char*>(kFormatDoc)}, {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {}};
 
@@ -101,7 +102,7 @@ PyGetSetDef dtype_properties[] = {
     {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(is_signed_type(dtype_value(s))); }, nullptr, nullptr, nullptr},
     {}};
 PyType_Slot dtype_slots[] = {{Py_tp_doc, const_cast<char*>(kDtypeDoc)},
-                              {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
+                             {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
                              {Py_tp_methods, dtype_methods},
                              {Py_tp_getset, dtype_properties},
                              {}};
@@ -143,11 +144,10 @@ PyObject* device_reduce(PyObject* self, PyObject*) {
 PyObject* device_delegate(const char* function, PyObject* self, PyObject* argument) {
   return guarded([&] { return PyObject_CallFunctionObjArgs(package_function(function), self, argument, nullptr); });
 }
-PyMethodDef device_methods[] = {
-    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
-    {"__enter__", [](PyObject* s, PyObject*) { return device_delegate("_enter_device", s, nullptr); }, METH_NOARGS, nullptr},
-    {"__exit__", [](PyObject* s, PyObject*) { return device_delegate("_exit_device", s, nullptr); }, METH_VARARGS, nullptr},
-    {}};
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {"__enter__", [](PyObject* s, PyObject*) { return device_delegate("_enter_device", s, nullptr); }, METH_NOARGS, nullptr},
+                                {"__exit__", [](PyObject* s, PyObject*) { return device_delegate("_exit_device", s, nullptr); }, METH_VARARGS, nullptr},
+                                {}};
 PyObject* device_call(PyObject* self, PyObject* args, PyObject*) {
   PyObject* function;
   if (!PyArg_ParseTuple(args, "O", &function)) return nullptr;
@@ -155,10 +155,12 @@ PyObject* device_call(PyObject* self, PyObject* args, PyObject*) {
 }
 PyGetSetDef device_properties[] = {
     {"type", [](PyObject* s, void*) { return PyUnicode_FromString(device_type_name(device_of(s).type())); }, nullptr, nullptr, nullptr},
-    {"index", [](PyObject* s, void*) -> PyObject* {
+    {"index",
+     [](PyObject* s, void*) -> PyObject* {
        if (!device_of(s).has_index()) Py_RETURN_NONE;
        return PyLong_FromLong(device_of(s).index());
-     }, nullptr, nullptr, nullptr},
+     },
+     nullptr, nullptr, nullptr},
     {}};
 PyType_Slot device_slots[] = {{Py_tp_doc, const_cast<char*>(kDeviceDoc)},
                               {Py_tp_new, reinterpret_cast<void*>(device_new)},
@@ -216,8 +218,7 @@ PyObject* size_add(PyObject* a, PyObject* b) {
   return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
 }
 PyObject* size_concat(PyObject* a, PyObject* b) {
-  if (!PyTuple_Check(b))
-    return PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", Py_TYPE(b)->tp_name);
+  if (!PyTuple_Check(b)) return PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", Py_TYPE(b)->tp_name);
   return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
 }
 PyObject* size_repeat(PyObject* a, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
@@ -225,10 +226,9 @@ PyObject* size_subscript(PyObject* self, PyObject* index) {
   PyObject* item = PyTuple_Type.tp_as_mapping->mp_subscript(self, index);
   return PySlice_Check(index) ? as_size(item) : item;
 }
-PyMethodDef size_methods[] = {
-    {"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr}, {}};
+PyMethodDef size_methods[] = {{"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr}, {}};
 PyType_Slot size_slots[] = {{Py_tp_doc, const_cast<char*>(kSizeDoc)},
-                              {Py_tp_new, reinterpret_cast<void*>(size_new)},
+                            {Py_tp_new, reinterpret_cast<void*>(size_new)},
                             {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                             {Py_nb_add, reinterpret_cast<void*>(size_add)},
                             {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
@@ -305,7 +305,8 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
   return guarded([&] {
     CRESSET_CHECK_TYPE(is_tensor(state), "set_state: expected a torch.ByteTensor, got ", Py_TYPE(state)->tp_name);
     const Tensor& t = tensor_of(state);
-    CRESSET_CHECK_TYPE(t.scalar_type() == kByte && t.is_cpu() && !t.lacks_data() && t.is_contiguous(), "set_state: expected a contiguous torch.ByteTensor, got ", t);
+    CRESSET_CHECK_TYPE(t.scalar_type() == kByte && t.is_cpu() && !t.lacks_data() && t.is_contiguous(),
+                       "set_state: expected a contiguous torch.ByteTensor, got ", t);
     const auto* bytes = static_cast<const uint8_t*>(t.data_ptr());
     locked(self).generator.set_state(std::vector<uint8_t>(bytes, bytes + t.numel()));
     return Ref::share(self).release();
@@ -340,7 +341,7 @@ PyMethodDef generator_methods[] = {
 PyGetSetDef generator_properties[] = {{"device", [](PyObject* s, void*) { return wrap(generator_of(s).device()); }, nullptr, nullptr, nullptr}, {}};
 PyMemberDef generator_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(GeneratorObject, weak), READONLY, nullptr}, {}};
 PyType_Slot generator_slots[] = {{Py_tp_doc, const_cast<char*>(kGeneratorDoc)},
-                              {Py_tp_new, reinterpret_cast<void*>(generator_new)},
+                                 {Py_tp_new, reinterpret_cast<void*>(generator_new)},
                                  {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
                                  {Py_tp_methods, generator_methods},
                                  {Py_tp_getset, generator_properties},

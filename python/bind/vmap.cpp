@@ -33,9 +33,7 @@ PyObject* enter_vmap(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     CRESSET_CHECK_TYPE(count == 2 && PyUnicode_Check(args[1]), "enter_vmap: expected a size and a mode of randomness");
     const std::string mode = PyUnicode_AsUTF8(args[1]);
-    const func::Randomness randomness = mode == "error"       ? func::Randomness::Error
-                                        : mode == "different" ? func::Randomness::Different
-                                                              : func::Randomness::Same;
+    const func::Randomness randomness = mode == "error" ? func::Randomness::Error : mode == "different" ? func::Randomness::Different : func::Randomness::Same;
     // Belongs to the thread until exit_vmap.
     const auto* level = new func::VmapLevel(number_argument(args[0]), randomness);
     return PyLong_FromUnsignedLongLong(level->number());
@@ -45,8 +43,7 @@ PyObject* enter_vmap(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* exit_vmap(PyObject*, PyObject* number) {
   return guarded([&]() -> PyObject* {
     const func::VmapLevel& level = innermost();
-    CRESSET_CHECK(static_cast<long long>(level.number()) == number_argument(number),
-                  "vmap: levels end in the order in which they began");
+    CRESSET_CHECK(static_cast<long long>(level.number()) == number_argument(number), "vmap: levels end in the order in which they began");
     delete &level;
     Py_RETURN_NONE;
   });
@@ -69,8 +66,7 @@ PyObject* vmap_randomness(PyObject*, PyObject* number) {
 
 // leave_vmap(level): neither that level nor those within it are there until return_to_vmap gets what this returns
 PyObject* leave_vmap(PyObject*, PyObject* number) {
-  return guarded(
-      [&] { return PyLong_FromVoidPtr(const_cast<func::VmapLevel*>(func::set_current_vmap(level_of(number).outer()))); });
+  return guarded([&] { return PyLong_FromVoidPtr(const_cast<func::VmapLevel*>(func::set_current_vmap(level_of(number).outer()))); });
 }
 PyObject* return_to_vmap(PyObject*, PyObject* saved) {
   return guarded([&]() -> PyObject* {
@@ -111,8 +107,7 @@ PyObject* batched_parts(PyObject*, PyObject* o) {
     int depth = 1;
     for (const BatchedImpl* at = as_batched(b->value()); at; at = as_batched(at->value())) depth++;
     const Ref value = checked(wrap(Tensor(b->value())));
-    return Py_BuildValue("(iLOK)", depth, static_cast<long long>(b->batch_dim()), value.get(),
-                         static_cast<unsigned long long>(b->level()));
+    return Py_BuildValue("(iLOK)", depth, static_cast<long long>(b->batch_dim()), value.get(), static_cast<unsigned long long>(b->level()));
   });
 }
 

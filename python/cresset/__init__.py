@@ -66,14 +66,27 @@ def _operator_method(name):
 
 
 from . import _tensor, _utils  # noqa: E402
-from ._core import creation as _creation, functions as _functions, missing as _missing, modes as _modes, overridable as _overridable, spellings as _spellings, symbolic as _symbolic  # noqa: E402
+from ._core import (
+    creation as _creation,
+    functions as _functions,
+    missing as _missing,
+    modes as _modes,
+    overridable as _overridable,
+    spellings as _spellings,
+    symbolic as _symbolic,
+)  # noqa: E402
 from ._core import removed as _removed  # noqa: E402  isort: skip
 
 _named = dict(vars(_functions))
 _overridable.replace(_named, __name__, but=("broadcast_shapes",))
 _overridable.replace_methods()
 globals().update(
-    {name: value for home in (vars(_creation), _named, vars(_modes), vars(_symbolic), vars(_spellings)) for name, value in home.items() if not name.startswith("_")}
+    {
+        name: value
+        for home in (vars(_creation), _named, vars(_modes), vars(_symbolic), vars(_spellings))
+        for name, value in home.items()
+        if not name.startswith("_")
+    }
 )
 
 _construct, _rebuild_storage, _dtype_of_numpy = _creation._construct, _utils._rebuild_storage, _creation._dtype_of_numpy
@@ -90,10 +103,55 @@ for _name in ("spmm", "dsmm", "hsmm", "saddmm", *(f"sparse_{kind}_tensor" for ki
     globals()[_name] = _overridable.overridable(getattr(_sparse_make, _name), __name__)
 
 # Submodules that load at first use, and names that live in them.
-_lazy = {"distributed": None, "distributions": None, "masked": None, "signal": None, "compat": None, "nn": None, "optim": None, "io": None, "utils": None, "serialization": None, "save": "serialization", "load": "serialization"}
+_lazy = {
+    "distributed": None,
+    "distributions": None,
+    "masked": None,
+    "signal": None,
+    "compat": None,
+    "nn": None,
+    "optim": None,
+    "io": None,
+    "utils": None,
+    "serialization": None,
+    "save": "serialization",
+    "load": "serialization",
+}
 
-_lazy.update({name: None for name in ("_subclasses", "accelerator", "backends", "cpu", "cuda", "func", "functorch", "ops", "overrides", "random", "return_types", "storage", "testing", "types", "version", "torch_version", "compiler", "fx", "jit", "_C", "__config__",
-                                    "_dynamo", "_inductor", "mps", "mtia", "profiler", "xpu")})
+_lazy.update(
+    {
+        name: None
+        for name in (
+            "_subclasses",
+            "accelerator",
+            "backends",
+            "cpu",
+            "cuda",
+            "func",
+            "functorch",
+            "ops",
+            "overrides",
+            "random",
+            "return_types",
+            "storage",
+            "testing",
+            "types",
+            "version",
+            "torch_version",
+            "compiler",
+            "fx",
+            "jit",
+            "_C",
+            "__config__",
+            "_dynamo",
+            "_inductor",
+            "mps",
+            "mtia",
+            "profiler",
+            "xpu",
+        )
+    }
+)
 _lazy.update(amp=None, autocast="amp.autocast_mode", GradScaler="amp.grad_scaler")
 _lazy.update(
     {name: "amp._state"
@@ -103,8 +161,21 @@ _lazy.update(
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
 _lazy.update(vmap="func", Stream="_core.devices", Event="_core.devices")
-_lazy.update({name: "_core.checks" for name in ("_assert", *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")))})
-_lazy.update({f"{name}Storage": "storage" for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")})
+_lazy.update(
+    {
+        name: "_core.checks"
+        for name in (
+            "_assert",
+            *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")),
+        )
+    }
+)
+_lazy.update(
+    {
+        f"{name}Storage": "storage"
+        for name in ("Typed", "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool", "ComplexFloat", "ComplexDouble")
+    }
+)
 _lazy.update(svd_lowrank="_lowrank", pca_lowrank="_lowrank", lobpcg="_lobpcg")
 _lazy.update(quasirandom=None, __future__=None, Storage="storage")
 _lazy.update(futures=None, hub=None, library=None, lightning=None, multiprocessing=None, vision=None, compile="_compile", Tag="_core.tag")

@@ -59,12 +59,24 @@ from _cresset.functions import *
 from _cresset.functions import return_types as return_types
 
 from . import __config__ as __config__, accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compat as compat, cpu as cpu
-from . import cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, io as io, linalg as linalg, masked as masked, nn as nn, optim as optim
+from . import (
+    cuda as cuda,
+    distributed as distributed,
+    distributions as distributions,
+    fft as fft,
+    func as func,
+    io as io,
+    linalg as linalg,
+    masked as masked,
+    nn as nn,
+    optim as optim,
+)
 from . import ops as ops, overrides as overrides, random as random
 from . import serialization as serialization, signal as signal, sparse as sparse, special as special, storage as storage, testing as testing
 from . import compiler as compiler, fx as fx, jit as jit, torch_version as torch_version
 from . import types as types, utils as utils, version as version, vision as vision
 from .func import vmap as vmap
+
 class Stream: ...
 class Event: ...
 
@@ -119,61 +131,135 @@ class ComplexFloatStorage(TypedStorage): ...
 class ComplexDoubleStorage(TypedStorage): ...
 
 def compile(
-    model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: _str | Callable[..., Any] | None = None,
-    mode: _str | None = None, options: dict[_str, Any] | None = None, disable: _bool = False, name: _str | None = None,
-    recompile_limit: _int | None = None, isolate_recompiles: _bool | None = None, shapes_spec: Any = None,
+    model: Any = None,
+    *,
+    fullgraph: _bool = False,
+    dynamic: _bool | None = None,
+    backend: _str | Callable[..., Any] | None = None,
+    mode: _str | None = None,
+    options: dict[_str, Any] | None = None,
+    disable: _bool = False,
+    name: _str | None = None,
+    recompile_limit: _int | None = None,
+    isolate_recompiles: _bool | None = None,
+    shapes_spec: Any = None,
 ) -> Any: ...
 
 # Files.
 def save(
-    obj: object, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True,
+    obj: object,
+    f: Any,
+    pickle_module: Any = ...,
+    pickle_protocol: _int = 2,
+    _use_new_zipfile_serialization: _bool = True,
     _disable_byteorder_record: _bool = False,
 ) -> None: ...
 def load(
-    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: _bool | None = None, mmap: _bool | None = None,
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: _bool | None = None,
+    mmap: _bool | None = None,
     **pickle_load_args: Any,
 ) -> Any: ...
 
 # Creation.
-def tensor(
-    data: Any, *, dtype: _DType | None = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False
-) -> Tensor: ...
+def tensor(data: Any, *, dtype: _DType | None = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
 def sparse_coo_tensor(
-    *args: Any, indices: Any = None, values: Any = None, size: _Size | None = None, dtype: _DType | None = None, device: _Device | None = None,
-    pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None
+    *args: Any,
+    indices: Any = None,
+    values: Any = None,
+    size: _Size | None = None,
+    dtype: _DType | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+    is_coalesced: _bool | None = None,
 ) -> Tensor: ...
 def sparse_compressed_tensor(
-    compressed_indices: Any, plain_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
-    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: _Size | None = None,
+    *,
+    dtype: _DType | None = None,
+    layout: layout | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
 ) -> Tensor: ...
 def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
-    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: _Size | None = None,
+    *,
+    dtype: _DType | None = None,
+    layout: layout | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
 ) -> Tensor: ...
 def sparse_csc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
-    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: _Size | None = None,
+    *,
+    dtype: _DType | None = None,
+    layout: layout | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
 ) -> Tensor: ...
 def sparse_bsr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
-    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: _Size | None = None,
+    *,
+    dtype: _DType | None = None,
+    layout: layout | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
 ) -> Tensor: ...
 def sparse_bsc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: _Size | None = None, *, dtype: _DType | None = None, layout: layout | None = None,
-    device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: _Size | None = None,
+    *,
+    dtype: _DType | None = None,
+    layout: layout | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
 ) -> Tensor: ...
 def spmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def hsmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor: ...
 def as_tensor(data: Any, *, dtype: _DType | None = None, device: _Device | None = None) -> Tensor: ...
-def asarray(
-    obj: Any, *, dtype: _DType | None = None, device: _Device | None = None, copy: _bool | None = None, requires_grad: _bool = False
-) -> Tensor: ...
+def asarray(obj: Any, *, dtype: _DType | None = None, device: _Device | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor: ...
 def from_numpy(ndarray: Any) -> Tensor: ...
 def from_file(
-    filename: _str, shared: _bool | None = None, size: _int = 0, *, dtype: _dtype | None = None, layout: layout | None = None,
-    device: _Device | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False,
+    filename: _str,
+    shared: _bool | None = None,
+    size: _int = 0,
+    *,
+    dtype: _dtype | None = None,
+    layout: layout | None = None,
+    device: _Device | None = None,
+    pin_memory: _bool | None = None,
+    requires_grad: _bool = False,
 ) -> Tensor: ...
 def frombuffer(buffer: Any, *, dtype: dtype, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor: ...
 def to_dlpack(tensor: Tensor) -> Any: ...
@@ -223,9 +309,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor: ...
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor: ...
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[_Size] | Tensor = 2, out: Tensor | None = None) -> Tensor: ...
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = "use_mm_for_euclid_dist_if_necessary") -> Tensor: ...
-def unique(
-    input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
-) -> Any: ...
+def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
 def unravel_index(indices: Tensor, shape: _int | _Size | Tensor) -> tuple[Tensor, ...]: ...
 def conv1d(
@@ -249,7 +333,6 @@ def clone(input: Tensor, *, memory_format: memory_format = ...) -> Tensor: ...
 def detach(input: Tensor) -> Tensor: ...
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor: ...
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
-
 def get_device(input: Tensor) -> _int: ...
 def is_inference(input: Tensor) -> _bool: ...
 def is_neg(input: Tensor) -> _bool: ...
@@ -261,7 +344,6 @@ def norm_except_dim(v: Tensor, pow: _Number = 2, dim: _int = 0) -> Tensor: ...
 def compiled_with_cxx11_abi() -> _bool: ...
 def is_vulkan_available() -> _bool: ...
 def init_num_threads() -> None: ...
-
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def set_anomaly_enabled(enabled: _bool, check_nan: _bool = True) -> None: ...

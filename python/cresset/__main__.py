@@ -28,7 +28,9 @@ def info():
         "operators": f"{len({row[0] for row in _cresset.operators()})} names",
         "oneDNN": "in use" if built["onednn"] else "not found, or CRESSET_ONEDNN=0: own kernels do its work",
         "LAPACK": "in use" if _cresset._lapack_found() else "not found, or CRESSET_LAPACK=0: linalg needs it (apt-get install libopenblas0)",
-        "images": "in use" if _cresset._image_codecs_found() else "not found, or CRESSET_IMAGE=0: vision.io needs libjpeg and libpng (apt-get install libjpeg62-turbo libpng16-16)",
+        "images": "in use"
+        if _cresset._image_codecs_found()
+        else "not found, or CRESSET_IMAGE=0: vision.io needs libjpeg and libpng (apt-get install libjpeg62-turbo libpng16-16)",
     }
     return "".join(f"{name + ':':<11}{value}\n" for name, value in rows.items())
 

@@ -183,9 +183,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     if k < 1 or n < 1:
         raise ValueError(f"lobpcg: expected at least one eigenpair to look for, got k={k} and n={n}")
     if m < 3 * n:
-        raise ValueError(
-            f"lobpcg: A has too few rows (={m}), expected three for each eigenpair (={n})"
-        )
+        raise ValueError(f"lobpcg: A has too few rows (={m}), expected three for each eigenpair (={n})")
     if X is not None:
         assert X.shape == (*A.shape[:-2], m, n), f"X shape mismatch: got {X.shape}, expected {(*A.shape[:-2], m, n)}"
     method = "ortho" if method is None else method

@@ -242,7 +242,6 @@ _DTYPES = {"float": "float32", "double": "float64", "half": "float16", "bfloat16
            "char": "int8", "byte": "uint8", "bool": "bool", "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}  # fmt: skip
 
 
-
 def _cast(dtype, preserve=torch.preserve_format):
     def cast(self, memory_format=preserve):
         return _convert(self, dtype) if memory_format is preserve else self.to(dtype=dtype, memory_format=memory_format)

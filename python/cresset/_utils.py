@@ -187,5 +187,3 @@ def deepcopy_tensor(self, memo):
     if self.grad is not None:
         out.grad = copy.deepcopy(self.grad, memo)
     return _set_attributes(out, copy.deepcopy(_attributes(self), memo))
-
-

@@ -1,7 +1,7 @@
 """The accelerator of this machine, whatever its kind. None is built in, which `is_available` tells.
 
-    >>> torch.accelerator.is_available()
-    False
+>>> torch.accelerator.is_available()
+False
 """
 
 import collections as _collections

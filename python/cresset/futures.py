@@ -1,9 +1,9 @@
 """torch.futures: values that are not there yet.
 
-    >>> future = torch.futures.Future()
-    >>> future.set_result(1)
-    >>> future.wait()
-    1
+>>> future = torch.futures.Future()
+>>> future.set_result(1)
+>>> future.wait()
+1
 """
 
 import logging as _logging

@@ -1,8 +1,8 @@
 """torch.hub: models that others publish, by the functions of their hubconf.py, and files from the network.
 
-    >>> import os
-    >>> os.path.basename(torch.hub.get_dir())
-    'hub'
+>>> import os
+>>> os.path.basename(torch.hub.get_dir())
+'hub'
 """
 
 import contextlib
@@ -169,7 +169,9 @@ def _trusts(owner, name, trust_repo, function):
         raise ValueError(f"hub: trust_repo is True, False, 'check' or None, got {trust_repo!r}")
     if trust_repo is not False and (key in known or owner in ("facebookresearch", "facebookincubator", "pytorch", "fairinternal")):
         return
-    answer = input(f"The repository {owner}_{name} does not belong to the list of trusted repositories. Do you trust it and wish torch.hub.{function} to run its code (y/N)? ")
+    answer = input(
+        f"The repository {owner}_{name} does not belong to the list of trusted repositories. Do you trust it and wish torch.hub.{function} to run its code (y/N)? "
+    )
     if answer.strip().lower() not in ("y", "yes"):
         raise RuntimeError("hub: untrusted repository")
     if trust_repo == "check" or trust_repo is None:

@@ -1,10 +1,10 @@
 """torch.library: operators that programs define in Python, called as torch.ops.namespace.name.
 
-    >>> @torch.library.custom_op("example::scaled", mutates_args=())
-    ... def scaled(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
-    ...     return x * by
-    >>> torch.ops.example.scaled(torch.ones(2), 3.0)
-    tensor([3., 3.])
+>>> @torch.library.custom_op("example::scaled", mutates_args=())
+... def scaled(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
+...     return x * by
+>>> torch.ops.example.scaled(torch.ones(2), 3.0)
+tensor([3., 3.])
 """
 
 import functools
@@ -175,9 +175,7 @@ class _Defined:
             given = {id(t) for t in tensors} | {t.untyped_storage()._cdata for t in tensors if _has_memory(t)}
             for t in _tensors([out]):
                 if id(t) in given or (_has_memory(t) and t.untyped_storage()._cdata in given):
-                    raise RuntimeError(
-                        f"{self.name()}: expected outputs that share no memory with inputs or one another, got one that does; return a clone"
-                    )
+                    raise RuntimeError(f"{self.name()}: expected outputs that share no memory with inputs or one another, got one that does; return a clone")
         return out
 
 

@@ -25,6 +25,8 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     tensor([1, 4])
     """
     return _ops["diagonal"](A, offset, dim1, dim2)
+
+
 _overridable.replace(globals(), __name__)
 del _overridable
 

@@ -1,7 +1,7 @@
 """Metal Performance Shaders, the accelerator of Apple's machines. None is built in, which `is_available` tells.
 
-    >>> torch.mps.is_available()
-    False
+>>> torch.mps.is_available()
+False
 """
 
 from ._core.devices import namespace as _namespace

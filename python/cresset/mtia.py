@@ -1,7 +1,7 @@
 """Meta's accelerators. None is built in, which `is_available` tells.
 
-    >>> torch.mtia.is_available()
-    False
+>>> torch.mtia.is_available()
+False
 """
 
 from ._core.devices import namespace as _namespace

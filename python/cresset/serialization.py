@@ -289,9 +289,7 @@ def _device(location):
         return torch.device("cpu")
     kind = str(location).split(":")[0]
     if kind == "cuda":
-        raise RuntimeError(
-            "load: the file holds tensors of a CUDA device, and there is none here; map_location=torch.device('cpu') puts them on the CPU"
-        )
+        raise RuntimeError("load: the file holds tensors of a CUDA device, and there is none here; map_location=torch.device('cpu') puts them on the CPU")
     try:
         device = torch.device(location)
         if kind != "meta":
@@ -655,8 +653,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     for needed in ("seek", "read", "tell"):
         if not hasattr(f, needed):
             raise AttributeError(
-                f"load: a {type(f).__name__} has no attribute {needed!r}; files are read from paths and from objects that can seek, such as "
-                "io.BytesIO"
+                f"load: a {type(f).__name__} has no attribute {needed!r}; files are read from paths and from objects that can seek, such as io.BytesIO"
             )
     content = f.read()
     if isinstance(content, str):

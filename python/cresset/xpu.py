@@ -1,7 +1,7 @@
 """Intel's accelerators. None is built in, which `is_available` tells.
 
-    >>> torch.xpu.is_available()
-    False
+>>> torch.xpu.is_available()
+False
 """
 
 from ._core.devices import namespace as _namespace

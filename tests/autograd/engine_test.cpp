@@ -201,7 +201,10 @@ TEST(Grad, OfALateTensorDoesNotRunWhatLiesBeforeIt) {
   const Tensor x = leaf({2});
   const Tensor early = x * 3;
   bool ran = false;
-  early.grad_fn()->add_pre_hook([&](const variable_list&) { ran = true; return variable_list(); });
+  early.grad_fn()->add_pre_hook([&](const variable_list&) {
+    ran = true;
+    return variable_list();
+  });
   const Tensor late = early * 2;
   EXPECT_EQ(numbers(grad({(late * late).sum()}, {late})[0]), (Numbers{24}));
   EXPECT_FALSE(ran);
@@ -316,9 +319,7 @@ TEST(Callbacks, RunAfterThePass) {
   const Tensor x = leaf({1});
   const Tensor y = x * 2;
   bool after = false;
-  y.register_hook([&](const Tensor&) {
-    autograd::Engine::get_default_engine().queue_callback([&] { after = x.grad().defined(); });
-  });
+  y.register_hook([&](const Tensor&) { autograd::Engine::get_default_engine().queue_callback([&] { after = x.grad().defined(); }); });
   y.backward();
   EXPECT_TRUE(after);
 }

@@ -18,9 +18,7 @@ TEST(Mistakes, BackwardNeedsAGradientForSeveralElements) {
   EXPECT_MISTAKE(Error, (leaf({1, 2}) * 2).backward(),
                  "backward: a gradient can be left out only for a tensor with one element, got a tensor of shape [2] and dtype float64");
 }
-TEST(Mistakes, BackwardOfAPlainTensor) {
-  EXPECT_MISTAKE(Error, vec({1}).backward(), "backward: tensor 0 does not require grad and has no grad_fn");
-}
+TEST(Mistakes, BackwardOfAPlainTensor) { EXPECT_MISTAKE(Error, vec({1}).backward(), "backward: tensor 0 does not require grad and has no grad_fn"); }
 TEST(Mistakes, BackwardOfAnUndefinedTensor) { EXPECT_MISTAKE(Error, backward({Tensor()}), "backward: tensor 0 is undefined"); }
 TEST(Mistakes, BackwardTwice) {
   const Tensor x = leaf({1});
@@ -39,8 +37,7 @@ TEST(Mistakes, BackwardTwiceThroughAnInPlaceView) {
   EXPECT_MISTAKE_WITH(Error, z.backward(), "the graph has been freed by an earlier call");
 }
 TEST(Mistakes, GradientOfTheWrongShape) {
-  EXPECT_MISTAKE(Error, (leaf({1, 2}) * 2).backward(vec({1, 2, 3})),
-                 "backward: gradient 0 has shape [3], expected that of tensor 0, [2]");
+  EXPECT_MISTAKE(Error, (leaf({1, 2}) * 2).backward(vec({1, 2, 3})), "backward: gradient 0 has shape [3], expected that of tensor 0, [2]");
 }
 TEST(Mistakes, ComplexGradientForARealTensor) {
   EXPECT_MISTAKE(Error, leaf({1}).backward(cresset::ones({1}, TensorOptions(kComplexDouble))),
@@ -51,32 +48,23 @@ TEST(Mistakes, NoGradientForAComplexTensor) {
   EXPECT_MISTAKE_WITH(Error, cresset::ones({1}, TensorOptions(kComplexDouble)).requires_grad_().backward(),
                       "backward: a gradient can be left out only for a real tensor");
 }
-TEST(Mistakes, WrongNumberOfGradients) {
-  EXPECT_MISTAKE(Error, backward({leaf({1}), leaf({2})}, {vec({1})}), "backward: 1 gradients for 2 tensors");
-}
+TEST(Mistakes, WrongNumberOfGradients) { EXPECT_MISTAKE(Error, backward({leaf({1}), leaf({2})}, {vec({1})}), "backward: 1 gradients for 2 tensors"); }
 TEST(Mistakes, BackwardWithEmptyInputs) {
   EXPECT_MISTAKE(Error, leaf({1}).backward({}, std::nullopt, false, TensorList()), "backward: `inputs` cannot be empty");
 }
 TEST(Mistakes, GradWithEmptyInputs) { EXPECT_MISTAKE(Error, grad({leaf({1})}, {}), "grad: `inputs` cannot be empty"); }
 TEST(Mistakes, GradOfAnUnusedInput) {
-  EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {leaf({1})}),
-                 "grad: input 0 was not used in the graph; pass allow_unused=true if that is intended");
+  EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {leaf({1})}), "grad: input 0 was not used in the graph; pass allow_unused=true if that is intended");
 }
-TEST(Mistakes, GradOfAnInputWithoutGrad) {
-  EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {vec({1})}), "grad: input 0 does not require grad");
-}
-TEST(Mistakes, GradOfAPlainOutput) {
-  EXPECT_MISTAKE(Error, grad({vec({1})}, {leaf({1})}), "grad: tensor 0 does not require grad and has no grad_fn");
-}
+TEST(Mistakes, GradOfAnInputWithoutGrad) { EXPECT_MISTAKE(Error, grad({leaf({1}) * 2}, {vec({1})}), "grad: input 0 does not require grad"); }
+TEST(Mistakes, GradOfAPlainOutput) { EXPECT_MISTAKE(Error, grad({vec({1})}, {leaf({1})}), "grad: tensor 0 does not require grad and has no grad_fn"); }
 TEST(Mistakes, RequiresGradOnIntegers) {
-  EXPECT_MISTAKE(Error, cresset::ones({1}, TensorOptions(kLong)).requires_grad_(),
-                 "requires_grad_: expected a floating or complex dtype, got int64");
+  EXPECT_MISTAKE(Error, cresset::ones({1}, TensorOptions(kLong)).requires_grad_(), "requires_grad_: expected a floating or complex dtype, got int64");
 }
 TEST(Mistakes, NoMoreRequiresGradOnAResult) {
   const Tensor y = leaf({1}) * 2;
   EXPECT_MISTAKE(Error, y.requires_grad_(false),
-                 "requires_grad_: only leaf tensors can be told not to require gradients, got the result of " + y.grad_fn()->name() +
-                     "; use detach()");
+                 "requires_grad_: only leaf tensors can be told not to require gradients, got the result of " + y.grad_fn()->name() + "; use detach()");
 }
 TEST(Mistakes, RequiresGradOnAnInferenceTensor) {
   Tensor i;
@@ -84,8 +72,7 @@ TEST(Mistakes, RequiresGradOnAnInferenceTensor) {
     InferenceMode guard;
     i = vec({1});
   }
-  EXPECT_MISTAKE(Error, i.requires_grad_(),
-                 "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");
+  EXPECT_MISTAKE(Error, i.requires_grad_(), "requires_grad_: an inference tensor cannot require gradients outside inference mode; clone() it first");
 }
 TEST(Mistakes, RetainGradOfAPlainTensor) { EXPECT_MISTAKE(Error, vec({1}).retain_grad(), "retain_grad: the tensor does not require grad"); }
 TEST(Mistakes, HookOnAPlainTensor) {
@@ -147,8 +134,8 @@ TEST(Mistakes, InPlaceOnATensorSavedForBackward) {
   y.add_(1);
   EXPECT_MISTAKE(Error, y.sum().backward(),
                  "backward: a tensor needed for gradient computation has been modified by an in-place operation: a tensor of shape [2] and "
-                 "dtype float64, which is output 0 of " + maker +
-                     ", is at version 1, expected version 0; anomaly mode shows the operation whose gradient needs it");
+                 "dtype float64, which is output 0 of " +
+                     maker + ", is at version 1, expected version 0; anomaly mode shows the operation whose gradient needs it");
 }
 TEST(Mistakes, InPlaceOnAnInferenceTensor) {
   Tensor i;
@@ -212,8 +199,7 @@ TEST(Mistakes, CustomFunctionReturnsAGradientOfTheWrongShape) {
                       "returned an invalid gradient for input 0, got shape [3], expected shape compatible with [2]");
 }
 TEST(Mistakes, CustomFunctionReturnsAGradientForANumber) {
-  EXPECT_MISTAKE_WITH(Error, ForANumber::apply(leaf({1}), 2.0).backward(),
-                      "backward returned a gradient for argument 1 of forward, which is not a tensor");
+  EXPECT_MISTAKE_WITH(Error, ForANumber::apply(leaf({1}), 2.0).backward(), "backward returned a gradient for argument 1 of forward, which is not a tensor");
 }
 TEST(Mistakes, CustomFunctionMarksAStrangerDirty) {
   EXPECT_MISTAKE_WITH(Error, DirtyStranger::apply(leaf({1})), "mark_dirty was given a tensor that is no input of forward");

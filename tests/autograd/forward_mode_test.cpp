@@ -14,13 +14,11 @@ using autograd::make_dual;
 using autograd::tangent_of;
 using autograd::unpack_dual;
 
-template <class F>
-Numbers along(F&& f, const Tensor& x, const Tensor& t) {
+template <class F> Numbers along(F&& f, const Tensor& x, const Tensor& t) {
   const DualLevel level;
   return numbers(tangent_of(f(make_dual(x, t, level.number())), level.number()));
 }
-template <class F>
-void expect_derivative(F&& f, const Tensor& x, const Tensor& t) {
+template <class F> void expect_derivative(F&& f, const Tensor& x, const Tensor& t) {
   const double eps = 1e-6;
   const Numbers plus = numbers(f(x + t * eps)), minus = numbers(f(x - t * eps)), got = along(f, x, t);
   ASSERT_EQ(got.size(), plus.size());
@@ -36,11 +34,7 @@ TEST(ForwardMode, EveryKindOfRuleAgreesWithDifferences) {
   expect_derivative([](const Tensor& v) { return v.view({2, 2}).mm(v.view({2, 2}).t()); }, x, t);  // a product with itself
   expect_derivative([](const Tensor& v) { return cresset::softmax(v, 0); }, x, t);                 // by transposition
   expect_derivative([](const Tensor& v) { return v.var() * v.norm() + v.prod(); }, x, t);
-  expect_derivative(
-      [](const Tensor& v) {
-        return cresset::cat({v, v.flip({0})}).cumsum(0).index_select(0, vec({5, 0, 0}).to(kLong));
-      },
-      x, t);
+  expect_derivative([](const Tensor& v) { return cresset::cat({v, v.flip({0})}).cumsum(0).index_select(0, vec({5, 0, 0}).to(kLong)); }, x, t);
   expect_derivative([&](const Tensor& v) { return cresset::where(v > 0, v * v, y); }, x, t);
 }
 
@@ -161,8 +155,7 @@ TEST(ForwardMode, Mistakes) {
   EXPECT_TRUE(contains(error_of([&] { make_dual(x, x, 0); }), "no dual level 0 is open"));
   EXPECT_TRUE(contains(error_of([&] { autograd::exit_dual_level(0); }), "no dual level 0 is open"));
   const DualLevel level;
-  EXPECT_TRUE(
-      contains(error_of([&] { make_dual(x, vec({1}), level.number()); }), "expected a tangent of the primal's shape [2], got [1]"));
+  EXPECT_TRUE(contains(error_of([&] { make_dual(x, vec({1}), level.number()); }), "expected a tangent of the primal's shape [2], got [1]"));
   EXPECT_TRUE(contains(error_of([&] { make_dual(x.to(kLong), x, level.number()); }), "floating point or complex dtype"));
   const Tensor dual = make_dual(x, x, level.number());
   EXPECT_TRUE(contains(error_of([&] { make_dual(dual, x, level.number()); }), "has a tangent at this level already"));

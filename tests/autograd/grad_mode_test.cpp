@@ -110,7 +110,7 @@ TEST(InferenceTensor, CannotBeSavedForBackward) {
     InferenceMode guard;
     i = vec({1, 2});
   }
-  EXPECT_TRUE(contains(error_of([&] { w * i; }), "inference tensors cannot be saved"));
+  EXPECT_TRUE(contains(error_of([&] { w* i; }), "inference tensors cannot be saved"));
   // Addition saves nothing.
   EXPECT_TRUE((w + i).requires_grad());
 }

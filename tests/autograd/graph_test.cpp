@@ -93,7 +93,8 @@ TEST(MultiGradHook, RunsWithTheFirstGradient) {
   const Tensor early = x * 2;
   const Tensor later = early * 5;
   std::vector<Numbers> seen;
-  graph::register_multi_grad_hook({early, later}, [&](const variable_list& grads) { seen.push_back(numbers(grads.at(0))); }, graph::MultiGradMode::Any);
+  graph::register_multi_grad_hook(
+      {early, later}, [&](const variable_list& grads) { seen.push_back(numbers(grads.at(0))); }, graph::MultiGradMode::Any);
   (later * 7).backward();
   EXPECT_EQ(seen, (std::vector<Numbers>{{7}}));
   EXPECT_TRUE(contains(error_of([&] { graph::register_multi_grad_hook({vec({1})}, [](const variable_list&) {}); }), "does not require gradients"));

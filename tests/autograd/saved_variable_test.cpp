@@ -121,10 +121,16 @@ TEST(SavedTensorHooks, TheInnermostCounts) {
   const Tensor x = leaf({3});
   auto pack = [](const Tensor& t) -> PackedTensor { return std::make_shared<Tensor>(t); };
   std::string which;
-  SavedTensorsHooksGuard outer(pack, [&](const PackedTensor& p) { which += "outer "; return *static_cast<Tensor*>(p.get()); });
+  SavedTensorsHooksGuard outer(pack, [&](const PackedTensor& p) {
+    which += "outer ";
+    return *static_cast<Tensor*>(p.get());
+  });
   Tensor y;
   {
-    SavedTensorsHooksGuard inner(pack, [&](const PackedTensor& p) { which += "inner "; return *static_cast<Tensor*>(p.get()); });
+    SavedTensorsHooksGuard inner(pack, [&](const PackedTensor& p) {
+      which += "inner ";
+      return *static_cast<Tensor*>(p.get());
+    });
     y = x.exp();
   }
   const Tensor z = y.sin();

@@ -248,7 +248,10 @@ TEST(MultiOutputView, IsWhatSplitChunkAndUnbindGive) {
   const Tensor x = leaf({1, 2, 3, 4, 5});
   const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> several = {
       {"SplitBackward0", [](const Tensor& y) { return y.split(2)[0]; }},
-      {"SplitWithSizesBackward0", [](const Tensor& y) { return y.split({2, 3})[0]; }},
+      {"SplitWithSizesBackward0",
+       [](const Tensor& y) {
+         return y.split({2, 3})[0];
+       }},
       {"SplitBackward0", [](const Tensor& y) { return y.chunk(2)[0]; }},
       {"UnbindBackward0", [](const Tensor& y) { return y.unbind()[0]; }}};
   for (const auto& [name, first] : several) {

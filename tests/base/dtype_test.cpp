@@ -11,18 +11,15 @@ namespace {
 
 #include "golden_dtype.inc"
 
-constexpr ScalarType kTypes[] = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kComplexFloat, kComplexDouble, kBool, kBFloat16, kUInt16,
-                                 kUInt32, kUInt64};
+constexpr ScalarType kTypes[] = {kByte,         kChar,          kShort, kInt,      kLong,   kHalf,   kFloat, kDouble,
+                                 kComplexFloat, kComplexDouble, kBool,  kBFloat16, kUInt16, kUInt32, kUInt64};
 constexpr size_t kCount = std::size(kTypes);
 static_assert(std::size(kNames) == kCount);
 
-template <class F>
-std::string name_of(F&& f) {
+template <class F> std::string name_of(F&& f) {
   try {
     return dtype_name(f());
-  } catch (const Error&) {
-    return "error";
-  }
+  } catch (const Error&) { return "error"; }
 }
 
 Tensor ones(ScalarType t, int64_t dims) { return cresset::ones(DimVector(static_cast<size_t>(dims), 2), TensorOptions(t)); }
@@ -48,7 +45,8 @@ TEST(DType, CategoriesAndSizes) {
 
 TEST(Promotion, OfTwoDtypes) {
   for (size_t a = 0; a < kCount; a++)
-    for (size_t b = 0; b < kCount; b++) EXPECT_EQ(name_of([&] { return promote_types(kTypes[a], kTypes[b]); }), kPromoteTypes[a][b]) << kNames[a] << ' ' << kNames[b];
+    for (size_t b = 0; b < kCount; b++)
+      EXPECT_EQ(name_of([&] { return promote_types(kTypes[a], kTypes[b]); }), kPromoteTypes[a][b]) << kNames[a] << ' ' << kNames[b];
 }
 
 TEST(Promotion, OfTensorsWithDimensions) {
@@ -91,7 +89,8 @@ TEST(Promotion, OfTrueDivision) {
 
 TEST(Promotion, FollowsTheDefaultDtype) {
   set_default_dtype(kDouble);
-  const ScalarType divided = (ones(kInt, 1) / ones(kInt, 1)).dtype(), with_float = result_type(ones(kInt, 1), 1.5), with_complex = result_type(ones(kInt, 1), complex<double>(0, 1));
+  const ScalarType divided = (ones(kInt, 1) / ones(kInt, 1)).dtype(), with_float = result_type(ones(kInt, 1), 1.5),
+                   with_complex = result_type(ones(kInt, 1), complex<double>(0, 1));
   set_default_dtype(kFloat);
   EXPECT_EQ(divided, kDouble);
   EXPECT_EQ(with_float, kDouble);
@@ -100,7 +99,8 @@ TEST(Promotion, FollowsTheDefaultDtype) {
 
 TEST(Casting, WhatMayBeWrittenInto) {
   for (size_t a = 0; a < kCount; a++)
-    for (size_t b = 0; b < kCount; b++) EXPECT_EQ(can_cast(kTypes[a], kTypes[b]) ? "yes" : "no", std::string(kCanCast[a][b])) << kNames[a] << " to " << kNames[b];
+    for (size_t b = 0; b < kCount; b++)
+      EXPECT_EQ(can_cast(kTypes[a], kTypes[b]) ? "yes" : "no", std::string(kCanCast[a][b])) << kNames[a] << " to " << kNames[b];
 }
 
 float from_bits(uint32_t bits) {

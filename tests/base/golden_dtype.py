@@ -5,7 +5,23 @@ import random
 import torch
 
 # In the order of the enumerators.
-DTYPES = ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128", "bool", "bfloat16", "uint16", "uint32", "uint64"]
+DTYPES = [
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "bool",
+    "bfloat16",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 NUMBERS = [True, 1, 1.5, 1j]
 
 

@@ -83,7 +83,8 @@ TEST(DeviceTest, TypesRegisterByName) {
   EXPECT_EQ(Device("spare:3"), Device(t, 3));
   EXPECT_STREQ(device_type_name(t), "spare");
   EXPECT_EQ(register_device_type("cpu"), kCPU);
-  for (const char* name : {"", "3d", "a-b", "a:b", "_x"}) EXPECT_NE(error_of([&] { register_device_type(name); }).find("expected an identifier"), std::string::npos) << name;
+  for (const char* name : {"", "3d", "a-b", "a:b", "_x"})
+    EXPECT_NE(error_of([&] { register_device_type(name); }).find("expected an identifier"), std::string::npos) << name;
 }
 
 TEST(ErrorTest, JoinsItsParts) {

@@ -30,16 +30,19 @@ TEST(LeftRight, WritesAreSeenAndFailuresUndone) {
   LeftRight<std::vector<int>> list;
   list.write([](std::vector<int>& v) { v.push_back(1); });
   EXPECT_THROW(list.write([](std::vector<int>& v) {
-                 v.push_back(2);
-                 throw std::runtime_error("no");
-               }),
+    v.push_back(2);
+    throw std::runtime_error("no");
+  }),
                std::runtime_error);
   EXPECT_EQ(list.read([](const std::vector<int>& v) { return v.size(); }), 1u);
 }
 
 TEST(OptimisticLazy, IsMadeOnceAndCopied) {
   int calls = 0;
-  const auto make = [&] { calls++; return std::string("made"); };
+  const auto make = [&] {
+    calls++;
+    return std::string("made");
+  };
   OptimisticLazy<std::string> lazy;
   EXPECT_EQ(&lazy.ensure(make), &lazy.ensure(make));
   auto copy = lazy;

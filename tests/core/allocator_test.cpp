@@ -118,9 +118,7 @@ TEST(CpuAllocator, TooMuchIsAnError) {
       void* p = cpu_allocate(n);
       cpu_deallocate(p, n);
       ADD_FAILURE() << n;
-    } catch (const OutOfMemoryError& e) {
-      EXPECT_NE(std::string(e.what()).find("you tried to allocate"), std::string::npos);
-    }
+    } catch (const OutOfMemoryError& e) { EXPECT_NE(std::string(e.what()).find("you tried to allocate"), std::string::npos); }
   }
 }
 
@@ -184,9 +182,7 @@ TEST(Allocators, BelongToADeviceType) {
   try {
     get_allocator(type);
     ADD_FAILURE();
-  } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("no memory can be allocated on device type counting"), std::string::npos);
-  }
+  } catch (const Error& e) { EXPECT_NE(std::string(e.what()).find("no memory can be allocated on device type counting"), std::string::npos); }
   static CountingAllocator allocator;
   set_allocator(type, &allocator);
   EXPECT_EQ(get_allocator(type), &allocator);

@@ -58,18 +58,50 @@ TEST(StorageTest, GrowsAndKeepsItsBytes) {
 
 TEST(VersionTest, StartsAtZeroHoweverTheTensorWasMade) {
   const Tensor x = cresset::ones({2, 3});
-  const std::pair<const char*, Tensor> made[] = {
-      {"empty", cresset::empty({2})}, {"zeros", cresset::zeros({2})}, {"ones", x}, {"full", cresset::full({2}, 3)}, {"arange", cresset::arange(3)},
-      {"linspace", cresset::linspace(0, 1, 3)}, {"eye", cresset::eye(3)}, {"tensor", cresset::tensor({1.0, 2.0})}, {"zeros_like", cresset::zeros_like(x)},
-      {"ones_like", cresset::ones_like(x)}, {"full_like", cresset::full_like(x, 2)}, {"empty_like", cresset::empty_like(x)}, {"new_zeros", x.new_zeros({2})},
-      {"new_full", x.new_full({2}, 1)}, {"clone", x.clone()}, {"contiguous", x.t().contiguous()}, {"to", x.to(kDouble)}, {"rand", cresset::rand({2})},
-      {"randn", cresset::randn({2})}, {"randint", cresset::randint(0, 3, {2})}, {"randperm", cresset::randperm(3)}, {"rand_like", cresset::rand_like(x)},
-      {"randn_like", cresset::randn_like(x)}, {"bernoulli", cresset::bernoulli(x)}, {"cat", cresset::cat({x, x})}, {"stack", cresset::stack({x, x})},
-      {"tril", x.tril()}, {"where", cresset::where(x > 0, x, x)}, {"masked_fill", x.masked_fill(x > 0, 1)}, {"add", x + x}, {"reshape", x.t().reshape({6})},
-      {"flip", x.flip(0)}, {"roll", x.roll(1)}, {"repeat", x.repeat({2, 2})}, {"index_select", x.index_select(0, cresset::zeros({1}, kLong))},
-      {"gather", x.gather(0, cresset::zeros({1, 3}, kLong))}, {"scatter", x.scatter(0, cresset::zeros({1, 3}, kLong), 1)}, {"cumsum", x.cumsum(0)},
-      {"sum", x.sum()}, {"mm", x.mm(x.t())}, {"sort", std::get<0>(x.sort())}, {"dropout", cresset::dropout(x, 0.5, true)},
-      {"addmm", cresset::addmm(x, x.mm(x.t()), x)}, {"index_add", x.index_add(0, cresset::zeros({2}, kLong), x)}};
+  const std::pair<const char*, Tensor> made[] = {{"empty", cresset::empty({2})},
+                                                 {"zeros", cresset::zeros({2})},
+                                                 {"ones", x},
+                                                 {"full", cresset::full({2}, 3)},
+                                                 {"arange", cresset::arange(3)},
+                                                 {"linspace", cresset::linspace(0, 1, 3)},
+                                                 {"eye", cresset::eye(3)},
+                                                 {"tensor", cresset::tensor({1.0, 2.0})},
+                                                 {"zeros_like", cresset::zeros_like(x)},
+                                                 {"ones_like", cresset::ones_like(x)},
+                                                 {"full_like", cresset::full_like(x, 2)},
+                                                 {"empty_like", cresset::empty_like(x)},
+                                                 {"new_zeros", x.new_zeros({2})},
+                                                 {"new_full", x.new_full({2}, 1)},
+                                                 {"clone", x.clone()},
+                                                 {"contiguous", x.t().contiguous()},
+                                                 {"to", x.to(kDouble)},
+                                                 {"rand", cresset::rand({2})},
+                                                 {"randn", cresset::randn({2})},
+                                                 {"randint", cresset::randint(0, 3, {2})},
+                                                 {"randperm", cresset::randperm(3)},
+                                                 {"rand_like", cresset::rand_like(x)},
+                                                 {"randn_like", cresset::randn_like(x)},
+                                                 {"bernoulli", cresset::bernoulli(x)},
+                                                 {"cat", cresset::cat({x, x})},
+                                                 {"stack", cresset::stack({x, x})},
+                                                 {"tril", x.tril()},
+                                                 {"where", cresset::where(x > 0, x, x)},
+                                                 {"masked_fill", x.masked_fill(x > 0, 1)},
+                                                 {"add", x + x},
+                                                 {"reshape", x.t().reshape({6})},
+                                                 {"flip", x.flip(0)},
+                                                 {"roll", x.roll(1)},
+                                                 {"repeat", x.repeat({2, 2})},
+                                                 {"index_select", x.index_select(0, cresset::zeros({1}, kLong))},
+                                                 {"gather", x.gather(0, cresset::zeros({1, 3}, kLong))},
+                                                 {"scatter", x.scatter(0, cresset::zeros({1, 3}, kLong), 1)},
+                                                 {"cumsum", x.cumsum(0)},
+                                                 {"sum", x.sum()},
+                                                 {"mm", x.mm(x.t())},
+                                                 {"sort", std::get<0>(x.sort())},
+                                                 {"dropout", cresset::dropout(x, 0.5, true)},
+                                                 {"addmm", cresset::addmm(x, x.mm(x.t()), x)},
+                                                 {"index_add", x.index_add(0, cresset::zeros({2}, kLong), x)}};
   for (const auto& [name, t] : made) EXPECT_EQ(t._version(), 0) << name;
 }
 
@@ -114,15 +146,14 @@ struct Layout3 {
 
 TEST(Geometry, ContiguityFlags) {
   const Layout3 cases[] = {
-      {{2, 3, 4, 5}, {60, 20, 5, 1}, true, false, true},
-      {{2, 3, 4, 5}, {60, 1, 15, 3}, false, true, true},   // channels last
-      {{2, 1, 4, 5}, {20, 20, 5, 1}, true, true, true},    // one channel: both
-      {{2, 3, 1, 1}, {3, 1, 1, 1}, true, true, true},      // one pixel: both
-      {{2, 3, 4, 5}, {120, 40, 10, 2}, false, false, false},  // holes
-      {{2, 3, 4, 5}, {0, 20, 5, 1}, false, false, false},  // expanded
-      {{0, 3, 4, 5}, {7, 7, 7, 7}, true, false, true},     // empty: anything is contiguous, but for channels last the strides count
-      {{1, 3, 4, 5}, {99, 20, 5, 1}, true, false, true},   // the stride of a dimension of size 1 says nothing
-      {{2, 3, 4, 5}, {1, 2, 6, 24}, false, false, true},   // some other order
+      {{2, 3, 4, 5}, {60, 20, 5, 1}, true, false, true},     {{2, 3, 4, 5}, {60, 1, 15, 3}, false, true, true},  // channels last
+      {{2, 1, 4, 5}, {20, 20, 5, 1}, true, true, true},                                                          // one channel: both
+      {{2, 3, 1, 1}, {3, 1, 1, 1}, true, true, true},                                                            // one pixel: both
+      {{2, 3, 4, 5}, {120, 40, 10, 2}, false, false, false},                                                     // holes
+      {{2, 3, 4, 5}, {0, 20, 5, 1}, false, false, false},                                                        // expanded
+      {{0, 3, 4, 5}, {7, 7, 7, 7}, true, false, true},    // empty: anything is contiguous, but for channels last the strides count
+      {{1, 3, 4, 5}, {99, 20, 5, 1}, true, false, true},  // the stride of a dimension of size 1 says nothing
+      {{2, 3, 4, 5}, {1, 2, 6, 24}, false, false, true},  // some other order
   };
   for (const Layout3& c : cases) {
     const Tensor t = cresset::empty({1000}).as_strided(c.sizes, c.strides);

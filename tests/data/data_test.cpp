@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,7 +14,6 @@
 #include <sstream>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "cresset/cresset.h"
@@ -26,13 +26,10 @@ namespace {
 using namespace cresset;
 using namespace cresset::data;
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
+  } catch (const std::exception& e) { return e.what(); }
   return "no error";
 }
 
@@ -76,9 +73,7 @@ std::string gzip(const std::string& bytes) {
   return out;
 }
 
-std::string big_endian(uint32_t v) {
-  return {static_cast<char>(v >> 24), static_cast<char>(v >> 16), static_cast<char>(v >> 8), static_cast<char>(v)};
-}
+std::string big_endian(uint32_t v) { return {static_cast<char>(v >> 24), static_cast<char>(v >> 16), static_cast<char>(v >> 8), static_cast<char>(v)}; }
 std::string mnist_images(uint32_t count = 10000, uint32_t magic = 2051) {
   std::string bytes = big_endian(magic) + big_endian(count) + big_endian(28) + big_endian(28);
   bytes.resize(16 + size_t{10000} * 784);
@@ -178,8 +173,7 @@ using Stack = transforms::Stack<TensorExample>;
 
 std::vector<float> values_of(const Tensor& t) { return std::vector<float>(t.data_ptr<float>(), t.data_ptr<float>() + t.numel()); }
 
-template <class Loader>
-std::vector<float> epoch(Loader& loader) {
+template <class Loader> std::vector<float> epoch(Loader& loader) {
   std::vector<float> all;
   for (auto& batch : loader)
     for (float v : values_of(batch.data)) all.push_back(v);
@@ -227,8 +221,7 @@ TEST(Transforms, StackKeepsTargets) {
   EXPECT_EQ(batch.target[0].item<int64_t>(), 2);
 }
 
-template <class Sampler>
-std::vector<std::vector<size_t>> all_of(Sampler& sampler, size_t batch_size) {
+template <class Sampler> std::vector<std::vector<size_t>> all_of(Sampler& sampler, size_t batch_size) {
   std::vector<std::vector<size_t>> all;
   while (auto batch = sampler.next(batch_size)) all.push_back(*batch);
   return all;
@@ -334,8 +327,8 @@ TEST(DataLoader, RandomExamplesDoNotDependOnTheNumberOfWorkers) {
 TEST(DataLoader, WithoutOrderNothingIsLost) {
   Numbers numbers(30);
   numbers.slow = true;
-  auto loader = make_data_loader<samplers::SequentialSampler>(numbers.map(Stack()),
-                                                              DataLoaderOptions().batch_size(2).workers(3).enforce_ordering(false).max_jobs(5));
+  auto loader =
+      make_data_loader<samplers::SequentialSampler>(numbers.map(Stack()), DataLoaderOptions().batch_size(2).workers(3).enforce_ordering(false).max_jobs(5));
   std::vector<float> seen = epoch(*loader);
   std::sort(seen.begin(), seen.end());
   ASSERT_EQ(seen.size(), 30u);
@@ -365,7 +358,8 @@ TEST(DataLoader, ExceptionsOfWorkersReachTheCaller) {
   // The next epoch starts afresh, and fails at the same place.
   size_t batches = 0;
   EXPECT_THROW(
-      for (auto& batch : *loader) {
+      for (auto& batch
+           : *loader) {
         (void)batch;
         batches++;
       },

@@ -95,7 +95,8 @@ TEST(Dispatcher, KernelsWithoutADefinitionAreDangling) {
   EXPECT_FALSE(Dispatcher::singleton().findSchema({"disp_test::dangling", ""}));
   ASSERT_TRUE(Dispatcher::singleton().findOp({"disp_test::dangling", ""}));
   EXPECT_EQ(toString(Dispatcher::singleton().findDanglingImpls().at(0).operator_name()), "disp_test::dangling");
-  EXPECT_TRUE(contains(error_of([] { Dispatcher::singleton().findSchemaOrThrow("disp_test::dangling", ""); }), "Could not find schema for disp_test::dangling"));
+  EXPECT_TRUE(
+      contains(error_of([] { Dispatcher::singleton().findSchemaOrThrow("disp_test::dangling", ""); }), "Could not find schema for disp_test::dangling"));
 }
 
 TEST(Dispatcher, TagsAndAliasAnalysisOfADefinition) {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "cresset/cresset.h"
-#include "cresset/dispatch/values/object_boxing.h"
 #include "cresset/dispatch/operators.h"
+#include "cresset/dispatch/values/object_boxing.h"
 #include "cresset/dispatch/values/stack.h"
 #include "tests/error_of.h"
 
@@ -67,31 +67,38 @@ TEST(RegisterOperators, ASchemaComesFromAKernelThatTellsIt) {
   EXPECT_TRUE(contains(error_of([] { RegisterOperators().op("disp_test::g", RegisterOperators::options().kernel<&count_stack>(DispatchKey::CPU)); }),
                        "a boxed kernel says nothing of its arguments: disp_test::g"));
   EXPECT_TRUE(contains(error_of([] { RegisterOperators().op("disp_test::g"); }), "or a kernel to take it from, got neither"));
-  EXPECT_TRUE(contains(error_of([] { RegisterOperators().op(RegisterOperators::options().catchAllKernel<Plus>(1)); }), "expected the schema or the name of an operator, got none"));
+  EXPECT_TRUE(contains(error_of([] { RegisterOperators().op(RegisterOperators::options().catchAllKernel<Plus>(1)); }),
+                       "expected the schema or the name of an operator, got none"));
 }
 
 TEST(RegisterOperators, MistakesAreNamed) {
-  EXPECT_TRUE(contains(error_of([] { RegisterOperators().op(kSchema, RegisterOperators::options().kernel<Plus>(DispatchKey::CPU, 1).kernel<Plus>(DispatchKey::CPU, 2)); }),
-                       "expected one kernel for key CPU of disp_test::f"));
+  EXPECT_TRUE(contains(
+      error_of([] { RegisterOperators().op(kSchema, RegisterOperators::options().kernel<Plus>(DispatchKey::CPU, 1).kernel<Plus>(DispatchKey::CPU, 2)); }),
+      "expected one kernel for key CPU of disp_test::f"));
   auto r = RegisterOperators().op(kSchema);
   EXPECT_TRUE(contains(error_of([] { RegisterOperators().op("disp_test::f(Tensor dummy) -> int"); }), "but different schemas"));
   auto pure = RegisterOperators().op("disp_test::p() -> ()", RegisterOperators::options().aliasAnalysis(AliasAnalysis::PureFunction));
   EXPECT_EQ(handle("disp_test::p").schema().aliasAnalysis(), AliasAnalysis::PureFunction);
   EXPECT_TRUE(handle("disp_test::f").schema().isDefaultAliasAnalysisKind());
-  EXPECT_TRUE(contains(error_of([] { RegisterOperators().op("disp_test::p() -> ()", RegisterOperators::options().aliasAnalysis(AliasAnalysis::Conservative)); }),
-                       "expected one kind of alias analysis for disp_test::p"));
+  EXPECT_TRUE(
+      contains(error_of([] { RegisterOperators().op("disp_test::p() -> ()", RegisterOperators::options().aliasAnalysis(AliasAnalysis::Conservative)); }),
+               "expected one kind of alias analysis for disp_test::p"));
 }
 
 // ---- types ----
 
 template <class T> void round_trip(const char* schema, const T& value, const std::function<void(const T&)>& look) {
-  auto r = RegisterOperators().op(std::string("disp_test::t") + schema, [&](T v) { look(v); return v; });
+  auto r = RegisterOperators().op(std::string("disp_test::t") + schema, [&](T v) {
+    look(v);
+    return v;
+  });
   Stack stack{Value(value)};
   handle("disp_test::t").callBoxed(&stack);
   ASSERT_EQ(stack.size(), 1u);
   look(stack[0].to<T>());
   auto inferred = RegisterOperators().op("disp_test::i", [&](T v) { return v; });
-  EXPECT_EQ(find_differences(read_schema(std::string("disp_test::i") + schema), handle("disp_test::i").schema()), std::nullopt) << toString(handle("disp_test::i").schema());
+  EXPECT_EQ(find_differences(read_schema(std::string("disp_test::i") + schema), handle("disp_test::i").schema()), std::nullopt)
+      << toString(handle("disp_test::i").schema());
 }
 
 TEST(Types, EveryArgumentTypeGoesThroughAStack) {
@@ -103,18 +110,24 @@ TEST(Types, EveryArgumentTypeGoesThroughAStack) {
   round_trip<SymInt>("(SymInt a) -> SymInt", SymInt(7), [](const SymInt& v) { EXPECT_EQ(v.expect_int(), 7); });
   round_trip<std::optional<int64_t>>("(int? a) -> int?", std::nullopt, [](std::optional<int64_t> v) { EXPECT_FALSE(v); });
   round_trip<std::optional<std::string>>("(str? a) -> str?", "y", [](const std::optional<std::string>& v) { EXPECT_EQ(v, "y"); });
-  round_trip<List<int64_t>>("(int[] a) -> int[]", List<int64_t>({1, 2}), [](const List<int64_t>& v) { EXPECT_EQ(v.size(), 2u); EXPECT_EQ(v.get(1), 2); });
+  round_trip<List<int64_t>>("(int[] a) -> int[]", List<int64_t>({1, 2}), [](const List<int64_t>& v) {
+    EXPECT_EQ(v.size(), 2u);
+    EXPECT_EQ(v.get(1), 2);
+  });
   round_trip<List<bool>>("(bool[] a) -> bool[]", List<bool>({true, false}), [](const List<bool>& v) { EXPECT_FALSE(v.get(1)); });
   round_trip<List<std::string>>("(str[] a) -> str[]", List<std::string>({"a"}), [](const List<std::string>& v) { EXPECT_EQ(v.get(0), "a"); });
   round_trip<List<Tensor>>("(Tensor[] a) -> Tensor[]", List<Tensor>({cresset::ones({3})}), [](const List<Tensor>& v) { EXPECT_EQ(v.get(0).numel(), 3); });
-  round_trip<List<std::optional<int64_t>>>("(int?[] a) -> int?[]", List<std::optional<int64_t>>({3, std::nullopt}),
-                                           [](const List<std::optional<int64_t>>& v) { EXPECT_EQ(v.get(0), 3); EXPECT_FALSE(v.get(1)); });
+  round_trip<List<std::optional<int64_t>>>("(int?[] a) -> int?[]", List<std::optional<int64_t>>({3, std::nullopt}), [](const List<std::optional<int64_t>>& v) {
+    EXPECT_EQ(v.get(0), 3);
+    EXPECT_FALSE(v.get(1));
+  });
   round_trip<std::optional<List<int64_t>>>("(int[]? a) -> int[]?", List<int64_t>({4}), [](const std::optional<List<int64_t>>& v) { EXPECT_EQ(v->get(0), 4); });
   round_trip<std::array<bool, 2>>("(bool[2] a) -> bool[2]", {true, false}, [](std::array<bool, 2> v) { EXPECT_TRUE(v[0]); });
   round_trip<std::vector<std::string>>("(str[] a) -> str[]", {"q"}, [](const std::vector<std::string>& v) { EXPECT_EQ(v, std::vector<std::string>{"q"}); });
   Dict<std::string, Tensor> dict;
   dict.insert("k", cresset::ones({2}));
-  round_trip<Dict<std::string, Tensor>>("(Dict(str, Tensor) a) -> Dict(str, Tensor)", dict, [](const Dict<std::string, Tensor>& v) { EXPECT_EQ(v.at("k").numel(), 2); });
+  round_trip<Dict<std::string, Tensor>>("(Dict(str, Tensor) a) -> Dict(str, Tensor)", dict,
+                                        [](const Dict<std::string, Tensor>& v) { EXPECT_EQ(v.at("k").numel(), 2); });
   using Nested = List<Dict<std::string, List<std::optional<Dict<int64_t, std::string>>>>>;
   Dict<int64_t, std::string> inner;
   inner.insert(1, "one");
@@ -129,7 +142,9 @@ TEST(Types, EveryArgumentTypeGoesThroughAStack) {
 }
 
 TEST(Types, SeveralResultsAreATuple) {
-  auto r = RegisterOperators().op("disp_test::t", [](const Tensor& t) { return std::make_tuple(t, int64_t{5}, List<Tensor>({t, t}), std::optional<int64_t>(), std::string("s")); });
+  auto r = RegisterOperators().op("disp_test::t", [](const Tensor& t) {
+    return std::make_tuple(t, int64_t{5}, List<Tensor>({t, t}), std::optional<int64_t>(), std::string("s"));
+  });
   const Stack out = call("disp_test::t", cresset::ones({2}));
   ASSERT_EQ(out.size(), 5u);
   EXPECT_EQ(out[1].toInt(), 5);
@@ -199,8 +214,9 @@ TEST(KeysTyped, TensorsOfInferenceModeHaveNoAutogradKernels) {
 TEST(KernelFunction, IsCalledBoxedAndTyped) {
   auto r = RegisterOperators().op("disp_test::f() -> ()");
   const OperatorHandle op = handle("disp_test::f");
-  for (const KernelFunction& k : {KernelFunction::makeFromUnboxedFunction(&twice), KernelFunction::makeFromUnboxedLambda([](const Tensor&, int64_t x) { return 2 * x; }),
-                                  KernelFunction::makeFromUnboxedRuntimeFunction(&twice)}) {
+  for (const KernelFunction& k :
+       {KernelFunction::makeFromUnboxedFunction(&twice), KernelFunction::makeFromUnboxedLambda([](const Tensor&, int64_t x) { return 2 * x; }),
+        KernelFunction::makeFromUnboxedRuntimeFunction(&twice)}) {
     Stack stack{cresset::ones({}), 4};
     k.callBoxed(op, &stack);
     EXPECT_EQ(stack.at(0).toInt(), 8);
@@ -269,7 +285,8 @@ TEST(Keys, KernelsWithoutADefinitionAreDangling) {
   EXPECT_FALSE(Dispatcher::singleton().findSchema({"disp_test::dangling", ""}));
   ASSERT_TRUE(Dispatcher::singleton().findOp({"disp_test::dangling", ""}));
   EXPECT_EQ(toString(Dispatcher::singleton().findDanglingImpls().at(0).operator_name()), "disp_test::dangling");
-  EXPECT_TRUE(contains(error_of([] { Dispatcher::singleton().findSchemaOrThrow("disp_test::dangling", ""); }), "Could not find schema for disp_test::dangling"));
+  EXPECT_TRUE(
+      contains(error_of([] { Dispatcher::singleton().findSchemaOrThrow("disp_test::dangling", ""); }), "Could not find schema for disp_test::dangling"));
 }
 
 TEST(Keys, TagsOfADefinition) {

@@ -26,14 +26,16 @@ Tensor plus_two(const Tensor& x) { return x + 2; }
 
 TEST(Definition, ASchemaIsInferredFromTheFunction) {
   Library m = definitions();
-  m.def("f", [](const Tensor& x, int64_t n, std::optional<double> p, const std::vector<int64_t>& sizes) { (void)n, (void)p, (void)sizes; return std::make_tuple(x, true); });
+  m.def("f", [](const Tensor& x, int64_t n, std::optional<double> p, const std::vector<int64_t>& sizes) {
+    (void)n, (void)p, (void)sizes;
+    return std::make_tuple(x, true);
+  });
   EXPECT_EQ(std::string(find_op("reg_test::f").entry().schema), "reg_test::f(Tensor _0, int _1, float? _2, int[] _3) -> (Tensor, bool)");
 }
 
 TEST(Definition, ABoxedFunctionTellsNoSchema) {
   Library m = definitions();
-  EXPECT_TRUE(contains(error_of([&] { m.def("f", BoxedFn([](const OpEntry&, Stack&) {})); }),
-                       "a boxed kernel says nothing of its arguments: f at here.cpp:1"));
+  EXPECT_TRUE(contains(error_of([&] { m.def("f", BoxedFn([](const OpEntry&, Stack&) {})); }), "a boxed kernel says nothing of its arguments: f at here.cpp:1"));
 }
 
 TEST(Definition, AKernelMayComeFirst) {
@@ -166,8 +168,8 @@ TEST(Kernels, AFallbackServesOpsWithoutAKernel) {
 TEST(Kernels, KeysOfDevicesThatAreNotHereAreAccepted) {
   Library m = definitions();
   m.def("f(Tensor x) -> Tensor");
-  for (const char* key : {"CUDA", "XLA", "MPS", "PrivateUse1", "AutogradPrivateUse1", "AutocastCUDA", "SparseCUDA", "QuantizedCPU", "Tracer", "FuncTorchBatched",
-                          "CompositeExplicitAutogradNonFunctional", "ADInplaceOrView", "Meta"}) {
+  for (const char* key : {"CUDA", "XLA", "MPS", "PrivateUse1", "AutogradPrivateUse1", "AutocastCUDA", "SparseCUDA", "QuantizedCPU", "Tracer",
+                          "FuncTorchBatched", "CompositeExplicitAutogradNonFunctional", "ADInplaceOrView", "Meta"}) {
     Library k = kernels(key);
     k.impl("f", &plus_one);
   }

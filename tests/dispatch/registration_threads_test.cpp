@@ -13,8 +13,7 @@ namespace {
 
 Tensor plus_one(const Tensor& x) { return x + 1; }
 
-template <class F>
-void on_threads(int n, F&& f) {
+template <class F> void on_threads(int n, F&& f) {
   std::vector<std::thread> threads;
   for (int t = 0; t < n; t++) threads.emplace_back([&f, t] { f(t); });
   for (std::thread& t : threads) t.join();
@@ -73,9 +72,7 @@ TEST(RegistrationThreads, OneOfManyDefinitionsWins) {
       Library mine(Library::definitions, "define_race", "", "here.cpp", t);
       won++;
       while (won + lost < 6) std::this_thread::yield();
-    } catch (const Error&) {
-      lost++;
-    }
+    } catch (const Error&) { lost++; }
   });
   EXPECT_EQ(won, 1);
   EXPECT_EQ(lost, 5);
@@ -108,9 +105,7 @@ TEST(RegistrationThreads, AKernelMayBeReplacedWhileItRuns) {
       try {
         op.call(x);
         ran++;
-      } catch (const NotImplementedError&) {
-        missing++;
-      }
+      } catch (const NotImplementedError&) { missing++; }
     }
   });
   for (int round = 0; round < 200 || ran == 0; round++) {

@@ -15,7 +15,8 @@ namespace {
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Schema, ReadsEveryPart) {
-  const FunctionSchema s = parse_schema("ns::op.over(Tensor(a!) self, Tensor? w=None, *, int[2] k=1, float p=0.5, bool b=True, str s=\"mean\", Scalar[] l=[1,2]) -> (Tensor(a!) x, int n)");
+  const FunctionSchema s = parse_schema(
+      "ns::op.over(Tensor(a!) self, Tensor? w=None, *, int[2] k=1, float p=0.5, bool b=True, str s=\"mean\", Scalar[] l=[1,2]) -> (Tensor(a!) x, int n)");
   EXPECT_EQ(s.full_name(), "ns::op.over");
   ASSERT_EQ(s.arguments.size(), 7u);
   EXPECT_TRUE(s.arguments[0].writes);
@@ -36,17 +37,17 @@ TEST(Schema, ReadsEveryPart) {
 }
 
 TEST(Schema, MistakesAreFoundWithTheirColumn) {
-  for (const auto& [text, message] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"", "expected the name of the operator at column 1"},
-           {"f", "expected `(` at column 2"},
-           {"f(Tensor)", "expected the name of the argument at column 9"},
-           {"f(Tensr x) -> Tensor", "unknown type `Tensr`"},
-           {"f(Tensor x)", "expected `->`"},
-           {"f(Tensor x) -> Tensor y z", "unexpected text after the results"},
-           {"f(Tensor x y) -> Tensor", "expected `,` or `)`"},
-           {"f(str s=\"open) -> Tensor", "unterminated string"},
-           {"f(int x=) -> Tensor", "expected a value"},
-           {"f(int x=banana) -> Tensor", "unknown default `banana`"}})
+  for (const auto& [text, message] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"", "expected the name of the operator at column 1"},
+                                                                  {"f", "expected `(` at column 2"},
+                                                                  {"f(Tensor)", "expected the name of the argument at column 9"},
+                                                                  {"f(Tensr x) -> Tensor", "unknown type `Tensr`"},
+                                                                  {"f(Tensor x)", "expected `->`"},
+                                                                  {"f(Tensor x) -> Tensor y z", "unexpected text after the results"},
+                                                                  {"f(Tensor x y) -> Tensor", "expected `,` or `)`"},
+                                                                  {"f(str s=\"open) -> Tensor", "unterminated string"},
+                                                                  {"f(int x=) -> Tensor", "expected a value"},
+                                                                  {"f(int x=banana) -> Tensor", "unknown default `banana`"}})
     EXPECT_TRUE(contains(error_of<ValueError>([&, t = text] { parse_schema(t); }), message)) << text << ": " << error_of([&, t = text] { parse_schema(t); });
 }
 
@@ -58,9 +59,12 @@ TEST(Schema, MistakesArePointedAt) {
 // Printed as PyTorch prints them.
 TEST(Schema, PrintsItsCanonicalForm) {
   for (const auto& [text, printed] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"a::f(float a=2.0,float b=0.1, float c=1e20, float d=1e-05)->()", "a::f(float a=2., float b=0.10000000000000001, float c=1e+20, float d=1.0000000000000001e-05) -> ()"},
-           {"a::f.o(Tensor(a!)[] self,Tensor(a|b) y,*,Tensor(c -> *)? z=None) -> Tensor(a)[]", "a::f.o(Tensor(a!)[] self, Tensor(a|b) y, *, Tensor(c -> *)? z=None) -> Tensor(a)[]"},
-           {"a::f(MemoryFormat m=contiguous_format, ScalarType t=long) -> (Tensor(a!), int y)", "a::f(MemoryFormat m=0, ScalarType t=4) -> (Tensor(a!), int y)"},
+           {"a::f(float a=2.0,float b=0.1, float c=1e20, float d=1e-05)->()",
+            "a::f(float a=2., float b=0.10000000000000001, float c=1e+20, float d=1.0000000000000001e-05) -> ()"},
+           {"a::f.o(Tensor(a!)[] self,Tensor(a|b) y,*,Tensor(c -> *)? z=None) -> Tensor(a)[]",
+            "a::f.o(Tensor(a!)[] self, Tensor(a|b) y, *, Tensor(c -> *)? z=None) -> Tensor(a)[]"},
+           {"a::f(MemoryFormat m=contiguous_format, ScalarType t=long) -> (Tensor(a!), int y)",
+            "a::f(MemoryFormat m=0, ScalarType t=4) -> (Tensor(a!), int y)"},
            {"a::f(Dict(str,Tensor) x, (int, Tensor) y, Dict(str, Dict(int, str)?[])[] a, int[][] b, ...) -> ...",
             "a::f(Dict(str, Tensor) x, (int, Tensor) y, Dict(str, Dict(int, str)?[])[] a, int[][] b, ...) -> ..."},
            {"a::f(int[2] k=1, int[2] l=[1,2], bool[] g=[True], str h='x', SymInt[] n=[], Tensor?[] o) -> Tensor", nullptr},

@@ -14,8 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Runs `f(group)` on every rank; the errors' texts by rank.
-std::vector<std::string> on_ranks(int size, const std::function<void(ProcessGroup&)>& f,
-                                  milliseconds timeout = std::chrono::seconds(20)) {
+std::vector<std::string> on_ranks(int size, const std::function<void(ProcessGroup&)>& f, milliseconds timeout = std::chrono::seconds(20)) {
   const auto store = make_hash_store();
   std::vector<std::string> errors(static_cast<size_t>(size));
   std::vector<std::thread> threads;
@@ -201,16 +200,12 @@ TEST(ProcessGroup, RanksThatCallDifferentThingsAreTold) {
     Tensor t = ones({g.rank() == 0 ? 4 : 5});
     g.all_reduce(t);
   });
-  EXPECT_NE(
-      errors[0].find("rank 0 is at all_reduce of float32 with 16 bytes (call 1), rank 1 at all_reduce of float32 with 20 bytes"),
-      std::string::npos)
+  EXPECT_NE(errors[0].find("rank 0 is at all_reduce of float32 with 16 bytes (call 1), rank 1 at all_reduce of float32 with 20 bytes"), std::string::npos)
       << errors[0];
   const auto others = on_ranks(2, [](ProcessGroup& g) {
     Tensor t = ones({4});
-    if (g.rank() == 0)
-      g.all_reduce(t);
-    else
-      g.barrier();
+    if (g.rank() == 0) g.all_reduce(t);
+    else g.barrier();
   });
   EXPECT_NE(others[0].find("rank 1 at barrier"), std::string::npos) << others[0];
 }

@@ -20,9 +20,8 @@ void on_ranks(int size, const std::function<void(const std::shared_ptr<ProcessGr
   std::vector<std::string> errors(static_cast<size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; rank++)
-    threads.emplace_back([&, rank] {
-      errors[static_cast<size_t>(rank)] = error_of([&] { f(std::make_shared<ProcessGroup>(store, rank, size, std::chrono::seconds(20))); });
-    });
+    threads.emplace_back(
+        [&, rank] { errors[static_cast<size_t>(rank)] = error_of([&] { f(std::make_shared<ProcessGroup>(store, rank, size, std::chrono::seconds(20))); }); });
   for (std::thread& t : threads) t.join();
   for (const std::string& error : errors) EXPECT_EQ(error, "no error");
 }

@@ -21,15 +21,13 @@ struct Row {
   const char* numbers;
 };
 // Derivatives of gamma variables by their shape are approximations in PyTorch, off by parts in 10,000.
-const std::set<std::string> kThroughGamma = {"Beta",           "Chi2",  "Dirichlet",    "DirichletCorner",
-                                             "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"};
+const std::set<std::string> kThroughGamma = {"Beta", "Chi2", "Dirichlet", "DirichletCorner", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"};
 
 const Row kGolden[] = {
 #include "distributions/golden_distributions.inc"
 };
 
-template <class T>
-std::vector<T> parsed(const char* text) {
+template <class T> std::vector<T> parsed(const char* text) {
   std::vector<T> numbers;
   char* end = nullptr;
   for (double x = std::strtod(text, &end); end != text; x = std::strtod(text, &end)) {

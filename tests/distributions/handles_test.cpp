@@ -148,8 +148,7 @@ TEST(OwnDistributions, AreAsOthersAre) {
 
 TEST(OwnDistributions, HaveDivergencesOnceTheyAreRegistered) {
   const Certain p(ones({2}));
-  EXPECT_EQ(error_of<NotImplementedError>([&] { kl_divergence(p, Bernoulli(0.5)); }),
-            "kl_divergence: no rule for Certain and Bernoulli");
+  EXPECT_EQ(error_of<NotImplementedError>([&] { kl_divergence(p, Bernoulli(0.5)); }), "kl_divergence: no rule for Certain and Bernoulli");
   register_kl(Certain::kKind, Bernoulli::kKind, [](const Distribution& a, const Distribution& b) { return -b.log_prob(a.mean()); });
   EXPECT_TRUE(allclose(kl_divergence(p, Bernoulli(0.25)), full({2}, std::log(4.0))));
 }
@@ -167,10 +166,7 @@ struct KindOf : ExponentialFamilyImpl {
 };
 Distribution of_kind(const Kind& k) { return Distribution(std::make_shared<KindOf>(k)); }
 
-template <int number>
-Tensor constant(const Distribution&, const Distribution&) {
-  return scalar_tensor(number);
-}
+template <int number> Tensor constant(const Distribution&, const Distribution&) { return scalar_tensor(number); }
 
 TEST(OwnDistributions, TakeTheRuleOfTheMostDerivedKinds) {
   const auto kl = [](const Kind& p, const Kind& q) { return kl_divergence(of_kind(p), of_kind(q)).item<int>(); };
@@ -183,8 +179,7 @@ TEST(OwnDistributions, TakeTheRuleOfTheMostDerivedKinds) {
   register_kl(Gamma::kKind, kLower, constant<3>);
   testing::internal::CaptureStderr();
   EXPECT_EQ(kl(kLeft, kLower), 1) << "by the first kind";
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "warning: kl_divergence: several rules fit Left and Lower; register_kl for Left and Lower decides\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: kl_divergence: several rules fit Left and Lower; register_kl for Left and Lower decides\n");
   register_kl(kLeft, kLower, constant<4>);
   EXPECT_EQ(kl(kLeft, kLower), 4);
   register_kl(kLeft, kLower, constant<5>);
@@ -211,8 +206,8 @@ TEST(Transforms, CachesGiveTheVeryArgumentBack) {
   EXPECT_TRUE(cached.with_cache(1) == cached);
   EXPECT_EQ(plain.with_cache().impl().cache_size(), 1);
   EXPECT_EQ(plain.impl().cache_size(), 0);
-  for (const Transform& t : {Transform(ComposeTransform({TanhTransform(), AffineTransform(0.0, 2.0)}, 1)),
-                             Transform(IndependentTransform(TanhTransform(), 1, 1))})
+  for (const Transform& t :
+       {Transform(ComposeTransform({TanhTransform(), AffineTransform(0.0, 2.0)}, 1)), Transform(IndependentTransform(TanhTransform(), 1, 1))})
     EXPECT_TRUE(t.inv()(t(x)).is_same(x)) << t.str();
 }
 
@@ -305,9 +300,8 @@ TEST(Constraints, RulesOfOnesOwnGoBeforeTheBuiltIn) {
 TEST(Constraints, TransformsLeadIntoThem) {
   manual_seed(5);
   namespace c = constraints;
-  for (const Constraint& region :
-       {c::positive(), c::greater_than(2.0), c::less_than(-1.0), c::unit_interval(), c::interval(-2.0, 3.0), c::simplex(),
-        c::real(), c::corr_cholesky(), c::independent(c::positive(), 1)}) {
+  for (const Constraint& region : {c::positive(), c::greater_than(2.0), c::less_than(-1.0), c::unit_interval(), c::interval(-2.0, 3.0), c::simplex(), c::real(),
+                                   c::corr_cholesky(), c::independent(c::positive(), 1)}) {
     const Transform t = biject_to(region);
     const Tensor x = randn({5, 6}, ScalarType::Double), y = t(x);
     EXPECT_TRUE(region.check(y).all().item<bool>()) << region.str();

@@ -40,14 +40,10 @@ inline std::string text_or_error(const std::function<std::string()>& f) {
   }
 }
 
-inline Tensor floats(std::vector<double> numbers, std::vector<int64_t> shape = {-1}) {
-  return from_numbers(numbers).to(ScalarType::Float).reshape(shape);
-}
+inline Tensor floats(std::vector<double> numbers, std::vector<int64_t> shape = {-1}) { return from_numbers(numbers).to(ScalarType::Float).reshape(shape); }
 
 inline Texts mistakes() {
-  const auto t = [](std::vector<double> numbers, std::vector<int64_t> shape = {-1}) {
-    return floats(std::move(numbers), std::move(shape));
-  };
+  const auto t = [](std::vector<double> numbers, std::vector<int64_t> shape = {-1}) { return floats(std::move(numbers), std::move(shape)); };
   const Tensor many = zeros({1001}), eye2 = eye(2), bad = t({1.0, 2.0, 2.0, 1.0}, {2, 2});
   const std::vector<std::pair<std::string, std::function<void()>>> all = {
       {"Normal scale",
@@ -420,18 +416,16 @@ inline Texts checks() {
   Texts found;
   for (const auto& [name, region] : regions()) {
     found["region " + name] = region.str() + std::to_string(region.is_discrete()) + std::to_string(region.event_dim());
-    for (const auto& [of, value] : values())
-      found["check " + name + " " + of] = text_or_error([&] { return numbers_text(region.check(value)); });
+    for (const auto& [of, value] : values()) found["check " + name + " " + of] = text_or_error([&] { return numbers_text(region.check(value)); });
     for (const auto* registry : {&biject_to, &transform_to})
-      found[std::string(registry == &biject_to ? "biject_to " : "transform_to ") + name] =
-          text_or_error([&] { return (*registry)(region).str(); });
+      found[std::string(registry == &biject_to ? "biject_to " : "transform_to ") + name] = text_or_error([&] { return (*registry)(region).str(); });
   }
   return found;
 }
 
 inline std::vector<std::tuple<std::string, Transform, Tensor>> transforms() {
-  const Tensor v = floats({0.5, -1.25, 2, 0.125, -0.75, 0.25}), p = floats({0.5, 1.25, 2, 0.125, 0.75, 0.25}),
-               m = v.reshape({2, 3}), s = floats({0.5, -1.25, 2, 0.125}, {2, 2});
+  const Tensor v = floats({0.5, -1.25, 2, 0.125, -0.75, 0.25}), p = floats({0.5, 1.25, 2, 0.125, 0.75, 0.25}), m = v.reshape({2, 3}),
+               s = floats({0.5, -1.25, 2, 0.125}, {2, 2});
   const Transform exp = ExpTransform(), two = AffineTransform(0.5, 2.0);
   return {{"exp", exp, v},
           {"exp inverse", exp.inv(), p},
@@ -480,8 +474,7 @@ inline Texts transformed() {
       const TensorOrNumber sign = t.sign();
       return sign.is_number() ? std::to_string(static_cast<int>(sign.number().to<double>())) : numbers_text(sign.tensor());
     });
-    found["shapes " + name] =
-        text_or_error([&] { return shape_text(t.forward_shape(value.sizes())) + shape_text(t.inverse_shape(y.sizes())); });
+    found["shapes " + name] = text_or_error([&] { return shape_text(t.forward_shape(value.sizes())) + shape_text(t.inverse_shape(y.sizes())); });
     found["inverse " + name] = t.inv().str();
     for (const auto& [other, u, unused] : transforms()) found["equal " + name + ", " + other] = std::to_string(t == u);
   }

@@ -123,8 +123,41 @@ class Random {
   uint64_t state_;
 };
 
-constexpr uint64_t kNumbers[] = {0, 1, 2, 3, 7, 8, 16, 31, 32, 63, 64, 65, 100, 127, 128, 255, 256, 511, 1000, 1024, 4096, 32767, 32768, 65535, 65536, 0x7fffffff, 0x80000000, 0xfffffffe,
-                                 0xffffffff, 0x100000000, 0x3fffffffffffffff, 0x7fffffffffffffff, 0x8000000000000000, 0xfffffffffffffffe, 0xffffffffffffffff};
+constexpr uint64_t kNumbers[] = {0,
+                                 1,
+                                 2,
+                                 3,
+                                 7,
+                                 8,
+                                 16,
+                                 31,
+                                 32,
+                                 63,
+                                 64,
+                                 65,
+                                 100,
+                                 127,
+                                 128,
+                                 255,
+                                 256,
+                                 511,
+                                 1000,
+                                 1024,
+                                 4096,
+                                 32767,
+                                 32768,
+                                 65535,
+                                 65536,
+                                 0x7fffffff,
+                                 0x80000000,
+                                 0xfffffffe,
+                                 0xffffffff,
+                                 0x100000000,
+                                 0x3fffffffffffffff,
+                                 0x7fffffffffffffff,
+                                 0x8000000000000000,
+                                 0xfffffffffffffffe,
+                                 0xffffffffffffffff};
 
 void overwrite(Input& input, size_t at, const void* bytes, size_t size) {
   if (at + size > input.size()) input.resize(at + size);
@@ -332,6 +365,6 @@ int main(int argc, char** argv) {
   size_t edges = 0;
   for (const uint8_t s : seen) edges += s != 0;
   const double seconds = now() - start;
-  std::printf("%zu files, %llu runs in %.0f s (%.0f/s), %zu inputs reach something new, %zu edges, no finding\n", files, static_cast<unsigned long long>(runs), seconds,
-              static_cast<double>(runs) / std::max(seconds, 1e-9), corpus.size() - seeds, edges);
+  std::printf("%zu files, %llu runs in %.0f s (%.0f/s), %zu inputs reach something new, %zu edges, no finding\n", files, static_cast<unsigned long long>(runs),
+              seconds, static_cast<double>(runs) / std::max(seconds, 1e-9), corpus.size() - seeds, edges);
 }

@@ -10,8 +10,7 @@
 
 namespace cresset::fuzz {
 
-template <class Body>
-void expect_errors_only(const Body& body) {
+template <class Body> void expect_errors_only(const Body& body) {
   try {
     body();
   } catch (const Error& e) {

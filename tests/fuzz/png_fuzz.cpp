@@ -48,8 +48,7 @@ void mend(File& file) {
     const size_t most = at + 24 <= size ? size - at - 24 : 0;
     size_t length = size_t{file[at]} << 24 | size_t{file[at + 1]} << 16 | size_t{file[at + 2]} << 8 | file[at + 3];
     if (length > most) put(file, at, length = most);
-    if (!std::all_of(&file[at + 4], &file[at + 8], [](uint8_t c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }))
-      std::memcpy(&file[at + 4], "juNk", 4);
+    if (!std::all_of(&file[at + 4], &file[at + 8], [](uint8_t c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; })) std::memcpy(&file[at + 4], "juNk", 4);
     if (!std::memcmp(&file[at + 4], "IDAT", 4)) mend_stream(file, at + 8, length);
     put(file, at + 8 + length, crc32(0, &file[at + 4], static_cast<uInt>(length + 4)));
     at += length + 12;

@@ -78,7 +78,22 @@ def gguf_pieces():
     """The golden file is larger than mutants are: one of its kinds each."""
     content = (DATA / "quantised.gguf").read_bytes()
     yield content[:3000]
-    for kind, block, size in ((0, 1, 4), (1, 1, 2), (2, 32, 18), (3, 32, 20), (6, 32, 22), (7, 32, 24), (8, 32, 34), (10, 256, 84), (11, 256, 110), (12, 256, 144), (13, 256, 176), (14, 256, 210), (15, 256, 292), (30, 1, 2)):
+    for kind, block, size in (
+        (0, 1, 4),
+        (1, 1, 2),
+        (2, 32, 18),
+        (3, 32, 20),
+        (6, 32, 22),
+        (7, 32, 24),
+        (8, 32, 34),
+        (10, 256, 84),
+        (11, 256, 110),
+        (12, 256, 144),
+        (13, 256, 176),
+        (14, 256, 210),
+        (15, 256, 292),
+        (30, 1, 2),
+    ):
         facts = struct.pack("<Q1sIIQ2iQ1sIIQQ1sQ1sII", 1, b"n", 9, 5, 2, 1, -1, 1, b"t", 9, 8, 1, 1, b"x", 1, b"u", 4, 7)
         head = struct.pack("<4sIQQ", b"GGUF", 3, 2, 3) + facts
         for number in range(2):
@@ -142,7 +157,17 @@ def seeds():
     for descr, size in (("<f4", 24), (">f8", 48), ("|b1", 6), ("<c16", 96), ("<u2", 12), ("=i8", 48)):
         yield "npy", npy(descr, (2, 3), bytes(size))
         yield "npy", npy(descr, (3, 2), bytes(size), 2, True)
-    yield "safetensors", safetensors({"a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]}, "__metadata__": {"format": "pt"}}, bytes(26))
+    yield (
+        "safetensors",
+        safetensors(
+            {
+                "a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+                "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]},
+                "__metadata__": {"format": "pt"},
+            },
+            bytes(26),
+        ),
+    )
     for kind, size in (("BOOL", 1), ("U8", 1), ("I16", 2), ("U32", 4), ("F64", 8), ("C64", 8), ("F16", 2)):
         yield "safetensors", safetensors({"a": {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * size]}}, bytes(2 * size))
     yield "safetensors", json.dumps({"metadata": {"total_size": 1}, "weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}).encode()

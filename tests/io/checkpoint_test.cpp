@@ -18,13 +18,10 @@ namespace {
 
 using namespace cresset;
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
-  } catch (const cresset::Error& e) {
-    return e.what();
-  }
+  } catch (const cresset::Error& e) { return e.what(); }
   return "no error";
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -267,9 +264,7 @@ TEST(Checkpoint, SurvivesDamage) {
         serialize::InputArchive archive;
         archive.load_from(content.data(), content.size());
         return true;
-      } catch (const cresset::Error&) {
-        return false;
-      }
+      } catch (const cresset::Error&) { return false; }
     };
     EXPECT_EQ(read(bytes), std::string(name) != "module.pt") << name;
     for (size_t n = 0; n < bytes.size(); n += 1 + bytes.size() / 200) EXPECT_FALSE(read(bytes.substr(0, n))) << name << n;
@@ -306,14 +301,15 @@ TEST(Unpickle, SurvivesNoise) {
     options.any = i % 2 == 0;
     try {
       io::unpickle(document, rest, options);
-    } catch (const io::UnpicklingError&) {
-    }
+    } catch (const io::UnpicklingError&) {}
   }
 }
 
 TEST(Unpickle, NamesWhatItRefuses) {
   io::Document document;
-  std::string_view pickle = "\x80\x02" "cos\nsystem\nX\x02\x00\x00\x00ls\x85R.";
+  std::string_view pickle =
+      "\x80\x02"
+      "cos\nsystem\nX\x02\x00\x00\x00ls\x85R.";
   EXPECT_TRUE(contains(message_of([&] { io::unpickle(document, pickle, {}); }), "`os.system`"));
 }
 

@@ -23,13 +23,10 @@ namespace fs = std::filesystem;
 
 const std::string kData = CRESSET_TEST_DATA;
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
-  } catch (const cresset::Error& e) {
-    return e.what();
-  }
+  } catch (const cresset::Error& e) { return e.what(); }
   return "no error";
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -71,9 +68,15 @@ TEST_F(Files, AFullDiskLeavesTheOldFile) {
   using Write = std::function<void(const Tensor&)>;
   const std::pair<const char*, Write> writers[] = {
       {"checkpoint", [&](const Tensor& t) { save(t, path); }},
-      {"safetensors", [&](const Tensor& t) { io::save_safetensors({{"a", t}}, path); }},
+      {"safetensors",
+       [&](const Tensor& t) {
+         io::save_safetensors({{"a", t}}, path);
+       }},
       {"npy", [&](const Tensor& t) { io::save_npy(t, path); }},
-      {"npz", [&](const Tensor& t) { io::save_npz({{"a", t}}, path); }},
+      {"npz",
+       [&](const Tensor& t) {
+         io::save_npz({{"a", t}}, path);
+       }},
   };
   for (const auto& [name, write] : writers) {
     write(cresset::arange(3, kFloat));

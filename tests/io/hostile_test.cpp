@@ -66,7 +66,8 @@ std::string archive_of(const std::string& pickle) {
 
 // Parts that C++ has no use for, and so leaves out unread: it neither hashes keys nor knows the places of tensors by name.
 bool is_left_out(const std::string& name) {
-  return name.rfind("deep tuple", 0) == 0 || name.rfind("text that", 0) == 0 || name == "device of nothing known" || name == "reference on a device that is not there";
+  return name.rfind("deep tuple", 0) == 0 || name.rfind("text that", 0) == 0 || name == "device of nothing known" ||
+         name == "reference on a device that is not there";
 }
 
 class Hostile : public testing::Test {
@@ -87,9 +88,7 @@ class Hostile : public testing::Test {
     try {
       archive.load_from(file.data(), file.size());
       EXPECT_TRUE(is_left_out(name)) << name << " was read";
-    } catch (const cresset::Error& e) {
-      EXPECT_STRNE(e.what(), "") << name;
-    }
+    } catch (const cresset::Error& e) { EXPECT_STRNE(e.what(), "") << name; }
   }
   std::filesystem::path folder, before;
 };
@@ -107,7 +106,10 @@ TEST_F(Hostile, PicklesBeforeArchives) {
   writer.write_legacy([&](const void* data, size_t size) { head.append(static_cast<const char*>(data), size); });
   const size_t at = head.find(std::string("\x80\x02N.", 4));
   ASSERT_NE(at, std::string::npos);
-  std::string tail("\x80\x02]X\x01\x00\x00\x00" "0a.\x04\x00\x00\x00\x00\x00\x00\x00", 19);
+  std::string tail(
+      "\x80\x02]X\x01\x00\x00\x00"
+      "0a.\x04\x00\x00\x00\x00\x00\x00\x00",
+      19);
   tail += std::string(16, '\0');
   for (const Specimen& s : zoo()) refused(s.name, head.substr(0, at) + s.code + tail);
 }
@@ -132,8 +134,7 @@ TEST_F(Hostile, DeepNests) {
     const std::string file = archive_of(pickle + ".");
     try {
       archive.load_from(file.data(), file.size());
-    } catch (const cresset::Error&) {
-    }
+    } catch (const cresset::Error&) {}
   }
 }
 

@@ -18,13 +18,10 @@ namespace {
 
 using namespace cresset;
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
-  } catch (const cresset::Error& e) {
-    return e.what();
-  }
+  } catch (const cresset::Error& e) { return e.what(); }
   return "no error";
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -18,7 +18,8 @@ namespace cresset::kernels::testing {
 using Shape = std::vector<int64_t>;
 using C = complex<double>;
 
-inline constexpr ScalarType kAllDTypes[] = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kComplexFloat, kComplexDouble, kBool, kBFloat16, kUInt16, kUInt32, kUInt64};
+inline constexpr ScalarType kAllDTypes[] = {kByte,         kChar,          kShort, kInt,      kLong,   kHalf,   kFloat, kDouble,
+                                            kComplexFloat, kComplexDouble, kBool,  kBFloat16, kUInt16, kUInt32, kUInt64};
 inline constexpr ScalarType kFloatDTypes[] = {kHalf, kBFloat16, kFloat, kDouble};
 
 // Unit roundoff of the dtype that results are stored in, twice.
@@ -26,15 +27,16 @@ inline double epsilon(ScalarType t) {
   switch (t) {
     case kHalf: return 0x1p-10;
     case kBFloat16: return 0x1p-7;
-    case kFloat: case kComplexFloat: return 0x1p-23;
-    case kDouble: case kComplexDouble: return 0x1p-52;
+    case kFloat:
+    case kComplexFloat: return 0x1p-23;
+    case kDouble:
+    case kComplexDouble: return 0x1p-52;
     default: return 0;
   }
 }
 
 // Runs body once for each instruction set that this CPU has.
-template <class F>
-void for_each_isa(F body) {
+template <class F> void for_each_isa(F body) {
   const int before = detail::g_isa;
   for (int isa = before; isa >= 0; isa--) {
     detail::g_isa = isa;
@@ -141,8 +143,7 @@ inline void expect_close(const Array& got, const Array& expected, double ulps, c
 }
 
 // Runs body on one and on several threads and expects the bytes it leaves in `out` to be the same.
-template <class F>
-void expect_same_on_threads(Array& out, F body) {
+template <class F> void expect_same_on_threads(Array& out, F body) {
   const int before = get_num_threads();
   set_num_threads(1);
   body();

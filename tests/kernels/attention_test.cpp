@@ -18,8 +18,7 @@ struct Case {
   int mask;  // 0: none, 1: bool, 2: added
 };
 
-template <class T>
-struct Problem {
+template <class T> struct Problem {
   AttentionShape shape;
   std::vector<T> q, k, v, dout;
   std::vector<char> hidden;
@@ -81,8 +80,7 @@ struct Results {
   std::vector<double> out, dq, dk, dv;
 };
 
-template <class T>
-Results by_definition(const Problem<T>& p) {
+template <class T> Results by_definition(const Problem<T>& p) {
   const AttentionShape& s = p.shape;
   Results r;
   r.out.resize(p.dout.size());
@@ -140,15 +138,13 @@ Results by_definition(const Problem<T>& p) {
   return r;
 }
 
-template <class T>
-void expect_near(const std::vector<T>& got, const std::vector<double>& want, double tolerance, const char* what) {
+template <class T> void expect_near(const std::vector<T>& got, const std::vector<double>& want, double tolerance, const char* what) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); i++)
     ASSERT_NEAR(static_cast<double>(got[i]), want[i], tolerance * std::max(1.0, std::fabs(want[i]))) << what << " at " << i;
 }
 
-template <class T>
-void check(const Case& c, double tolerance) {
+template <class T> void check(const Case& c, double tolerance) {
   const Problem<T> p(c);
   const AttentionShape& s = p.shape;
   const Results want = by_definition(p);
@@ -169,22 +165,37 @@ void check(const Case& c, double tolerance) {
     int n = 0;
     for (const std::vector<T>* x : {&out, &dq, &dk, &dv}) {
       if (threads == 1) before[n] = *x;
-      else for (size_t i = 0; i < x->size(); i++) ASSERT_EQ(static_cast<double>((*x)[i]), static_cast<double>(before[n][i])) << "two threads, array " << n;
+      else
+        for (size_t i = 0; i < x->size(); i++) ASSERT_EQ(static_cast<double>((*x)[i]), static_cast<double>(before[n][i])) << "two threads, array " << n;
       n++;
     }
   }
   set_num_threads(1);
 }
 
-const std::vector<Case> kCases = {{1, 1, 1, 1, 1, 1, 1, false, 0},      {2, 2, 2, 3, 6, 8, 8, false, 0},      {1, 2, 2, 130, 300, 16, 24, false, 0},
-                                  {1, 2, 1, 131, 131, 7, 5, true, 0},   {1, 4, 2, 20, 513, 32, 32, false, 1}, {1, 2, 2, 129, 257, 16, 16, false, 2},
-                                  {2, 2, 2, 257, 140, 8, 8, true, 0},   {1, 1, 1, 40, 260, 64, 64, true, 0},
+const std::vector<Case> kCases = {{1, 1, 1, 1, 1, 1, 1, false, 0},
+                                  {2, 2, 2, 3, 6, 8, 8, false, 0},
+                                  {1, 2, 2, 130, 300, 16, 24, false, 0},
+                                  {1, 2, 1, 131, 131, 7, 5, true, 0},
+                                  {1, 4, 2, 20, 513, 32, 32, false, 1},
+                                  {1, 2, 2, 129, 257, 16, 16, false, 2},
+                                  {2, 2, 2, 257, 140, 8, 8, true, 0},
+                                  {1, 1, 1, 40, 260, 64, 64, true, 0},
                                   // Several tiles of keys, so that the running maximum moves on.
-                                  {1, 2, 2, 70, 1100, 16, 16, false, 0}, {1, 1, 1, 600, 1030, 8, 8, true, 0},   {1, 1, 1, 65, 1300, 8, 8, false, 2}};
+                                  {1, 2, 2, 70, 1100, 16, 16, false, 0},
+                                  {1, 1, 1, 600, 1030, 8, 8, true, 0},
+                                  {1, 1, 1, 65, 1300, 8, 8, false, 2}};
 
-TEST(Attention, Double) { for (const Case& c : kCases) check<double>(c, 1e-12); }
-TEST(Attention, Float) { for (const Case& c : kCases) check<float>(c, 2e-5); }
-TEST(Attention, Half) { check<Half>(kCases[1], 2e-2); check<Half>(kCases[5], 2e-2); }
+TEST(Attention, Double) {
+  for (const Case& c : kCases) check<double>(c, 1e-12);
+}
+TEST(Attention, Float) {
+  for (const Case& c : kCases) check<float>(c, 2e-5);
+}
+TEST(Attention, Half) {
+  check<Half>(kCases[1], 2e-2);
+  check<Half>(kCases[5], 2e-2);
+}
 TEST(Attention, BFloat16) { check<BFloat16>(kCases[1], 1e-1); }
 
 TEST(Attention, NotANumberInAKeyReachesTheQueriesThatSeeIt) {

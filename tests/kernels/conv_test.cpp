@@ -19,41 +19,28 @@ template <class T> struct Wide { using type = std::conditional_t<std::is_integra
 template <> struct Wide<complex<float>> { using type = complex<double>; };
 template <> struct Wide<complex<double>> { using type = complex<double>; };
 
-template <class T>
-typename Wide<T>::type widen(T x) {
+template <class T> typename Wide<T>::type widen(T x) {
   using W = typename Wide<T>::type;
-  if constexpr (is_complex<T>::value || std::is_integral_v<T>)
-    return static_cast<W>(x);
-  else
-    return static_cast<W>(static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(x));
+  if constexpr (is_complex<T>::value || std::is_integral_v<T>) return static_cast<W>(x);
+  else return static_cast<W>(static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(x));
 }
-template <class W>
-double magnitude(W x) {
-  if constexpr (is_complex<W>::value)
-    return std::hypot(x.real(), x.imag());
-  else
-    return std::abs(static_cast<double>(x));
+template <class W> double magnitude(W x) {
+  if constexpr (is_complex<W>::value) return std::hypot(x.real(), x.imag());
+  else return std::abs(static_cast<double>(x));
 }
-template <class T>
-double epsilon() {
-  if constexpr (is_complex<T>::value)
-    return std::numeric_limits<typename T::value_type>::epsilon();
-  else
-    return static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon()));
+template <class T> double epsilon() {
+  if constexpr (is_complex<T>::value) return std::numeric_limits<typename T::value_type>::epsilon();
+  else return static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon()));
 }
 
-template <class T>
-std::vector<T> random_values(int64_t count, unsigned seed) {
+template <class T> std::vector<T> random_values(int64_t count, unsigned seed) {
   std::mt19937_64 gen(seed);
   std::uniform_real_distribution<double> real(-1, 1);
   std::vector<T> v(count);
   for (auto& x : v) {
-    if constexpr (is_complex<T>::value)
-      x = T(static_cast<typename T::value_type>(real(gen)), static_cast<typename T::value_type>(real(gen)));
-    else if constexpr (std::is_integral_v<T>)
-      x = static_cast<T>(gen());
-    else
-      x = static_cast<T>(static_cast<float>(real(gen)));
+    if constexpr (is_complex<T>::value) x = T(static_cast<typename T::value_type>(real(gen)), static_cast<typename T::value_type>(real(gen)));
+    else if constexpr (std::is_integral_v<T>) x = static_cast<T>(gen());
+    else x = static_cast<T>(static_cast<float>(real(gen)));
   }
   return v;
 }
@@ -75,8 +62,7 @@ int64_t count_weight(const ConvParams& p) {
 }
 
 // Calls f(output index, input index, weight index) for every product of the convolution, from its definition.
-template <class F>
-void each_product(const ConvParams& p, F&& f) {
+template <class F> void each_product(const ConvParams& p, F&& f) {
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, ker[3] = {1, 1, 1}, str[3] = {1, 1, 1}, pad[3] = {0, 0, 0}, dil[3] = {1, 1, 1};
   for (int d = 0; d < p.dims; d++) {
     in[d] = p.input[d];
@@ -96,8 +82,7 @@ void each_product(const ConvParams& p, F&& f) {
               for (int64_t k0 = 0; k0 < ker[0]; k0++)
                 for (int64_t k1 = 0; k1 < ker[1]; k1++)
                   for (int64_t k2 = 0; k2 < ker[2]; k2++) {
-                    const int64_t i0 = o0 * str[0] - pad[0] + k0 * dil[0], i1 = o1 * str[1] - pad[1] + k1 * dil[1],
-                                  i2 = o2 * str[2] - pad[2] + k2 * dil[2];
+                    const int64_t i0 = o0 * str[0] - pad[0] + k0 * dil[0], i1 = o1 * str[1] - pad[1] + k1 * dil[1], i2 = o2 * str[2] - pad[2] + k2 * dil[2];
                     if (i0 < 0 || i0 >= in[0] || i1 < 0 || i1 >= in[1] || i2 < 0 || i2 >= in[2]) continue;
                     f((((b * p.out_channels + oc) * out[0] + o0) * out[1] + o1) * out[2] + o2,
                       (((b * p.in_channels + oc / ocg * icg + c) * in[0] + i0) * in[1] + i1) * in[2] + i2,
@@ -106,8 +91,7 @@ void each_product(const ConvParams& p, F&& f) {
 }
 
 template <class T>
-void expect_close(const char* what, const std::vector<T>& got, const std::vector<typename Wide<T>::type>& want,
-                  const std::vector<double>& scale) {
+void expect_close(const char* what, const std::vector<T>& got, const std::vector<typename Wide<T>::type>& want, const std::vector<double>& scale) {
   for (size_t i = 0; i < got.size(); i++) {
     if constexpr (std::is_integral_v<T>) {
       ASSERT_EQ(got[i], static_cast<T>(want[i])) << what << " at " << i;
@@ -120,8 +104,7 @@ void expect_close(const char* what, const std::vector<T>& got, const std::vector
 }
 
 // All four results against the definition.
-template <class T>
-void check_in_use(const ConvParams& p) {
+template <class T> void check_in_use(const ConvParams& p) {
   using W = typename Wide<T>::type;
   const auto x = random_values<T>(count_input(p), 1), w = random_values<T>(count_weight(p), 2), g = random_values<T>(count_output(p), 3),
              out_bias = random_values<T>(p.out_channels, 4), in_bias = random_values<T>(p.in_channels, 5);
@@ -165,15 +148,13 @@ void check_in_use(const ConvParams& p) {
 }
 
 // Our own kernels, and those of oneDNN where they are there and preferred.
-template <class T>
-void check(const ConvParams& p) {
+template <class T> void check(const ConvParams& p) {
   set_onednn_enabled(false);
   check_in_use<T>(p);
   if (set_onednn_enabled(true) && (std::is_same_v<T, float> || std::is_same_v<T, BFloat16>)) check_in_use<T>(p);
 }
 
-ConvParams conv1d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kernel, int64_t stride = 1, int64_t pad = 0, int64_t dil = 1,
-                  int64_t groups = 1) {
+ConvParams conv1d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kernel, int64_t stride = 1, int64_t pad = 0, int64_t dil = 1, int64_t groups = 1) {
   ConvParams p;
   p.dims = 1;
   p.batch = b;
@@ -187,8 +168,7 @@ ConvParams conv1d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kerne
   p.dilation[0] = dil;
   return p;
 }
-ConvParams conv2d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kernel, int64_t stride = 1, int64_t pad = 0, int64_t dil = 1,
-                  int64_t groups = 1) {
+ConvParams conv2d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kernel, int64_t stride = 1, int64_t pad = 0, int64_t dil = 1, int64_t groups = 1) {
   ConvParams p = conv1d(b, ci, co, size, kernel, stride, pad, dil, groups);
   p.dims = 2;
   p.input[1] = size + 1;
@@ -198,8 +178,7 @@ ConvParams conv2d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kerne
   p.dilation[1] = dil;
   return p;
 }
-ConvParams conv3d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kernel, int64_t stride = 1, int64_t pad = 0, int64_t dil = 1,
-                  int64_t groups = 1) {
+ConvParams conv3d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kernel, int64_t stride = 1, int64_t pad = 0, int64_t dil = 1, int64_t groups = 1) {
   ConvParams p = conv2d(b, ci, co, size, kernel, stride, pad, dil, groups);
   p.dims = 3;
   p.input[2] = size + 2;
@@ -210,10 +189,9 @@ ConvParams conv3d(int64_t b, int64_t ci, int64_t co, int64_t size, int64_t kerne
   return p;
 }
 
-template <class T>
-class ConvTest : public testing::Test {};
-using AllTypes = testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, float, double, complex<float>, complex<double>, BFloat16,
-                                uint16_t, uint32_t, uint64_t>;
+template <class T> class ConvTest : public testing::Test {};
+using AllTypes =
+    testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, float, double, complex<float>, complex<double>, BFloat16, uint16_t, uint32_t, uint64_t>;
 TYPED_TEST_SUITE(ConvTest, AllTypes);
 
 TYPED_TEST(ConvTest, OneDimension) {
@@ -252,8 +230,9 @@ TYPED_TEST(ConvTest, Pointwise) {
 
 // Groups of one to four channels, uneven sides, padding less and more than the kernel reaches, one thread and two.
 TEST(ConvVolumes, MatchesTheDefinition) {
-  for (const auto& p : {conv3d(2, 3, 3, 5, 3, 1, 0, 1, 3), conv3d(1, 4, 8, 9, 3, 1, 1, 1, 4), conv3d(2, 6, 4, 7, 2, 1, 3, 1, 2), conv3d(1, 8, 8, 6, 3, 1, 2, 2, 2),
-                        conv3d(1, 3, 12, 17, 5, 1, 6, 1, 3), conv3d(1, 2, 2, 20, 3, 1, 1, 3, 2), conv3d(3, 5, 5, 4, 1, 1, 0, 1, 5), conv3d(2, 10, 10, 4, 3, 1, 1, 1, 2)})
+  for (const auto& p :
+       {conv3d(2, 3, 3, 5, 3, 1, 0, 1, 3), conv3d(1, 4, 8, 9, 3, 1, 1, 1, 4), conv3d(2, 6, 4, 7, 2, 1, 3, 1, 2), conv3d(1, 8, 8, 6, 3, 1, 2, 2, 2),
+        conv3d(1, 3, 12, 17, 5, 1, 6, 1, 3), conv3d(1, 2, 2, 20, 3, 1, 1, 3, 2), conv3d(3, 5, 5, 4, 1, 1, 0, 1, 5), conv3d(2, 10, 10, 4, 3, 1, 1, 1, 2)})
     check<float>(p);
   const auto p = conv3d(2, 6, 6, 12, 3, 1, 1, 1, 3);
   const std::vector<float> x = random_values<float>(2 * 6 * 12 * 13 * 14, 1), w = random_values<float>(6 * 2 * 27, 2);
@@ -297,12 +276,9 @@ TYPED_TEST(ConvTest, RectangularParameters) {
   check<TypeParam>(p);
 }
 
-TYPED_TEST(ConvTest, EmptyBatch) {
-  check<TypeParam>(conv2d(0, 3, 4, 6, 3));
-}
+TYPED_TEST(ConvTest, EmptyBatch) { check<TypeParam>(conv2d(0, 3, 4, 6, 3)); }
 
-template <class T>
-class ConvFloatTest : public testing::Test {};
+template <class T> class ConvFloatTest : public testing::Test {};
 using FloatTypes = testing::Types<Half, float, double, BFloat16>;
 TYPED_TEST_SUITE(ConvFloatTest, FloatTypes);
 
@@ -333,13 +309,14 @@ TYPED_TEST(ConvFloatTest, ThreeByThree) {
   check<TypeParam>(p);
 }
 
-template <class T>
-void expect_same_for_every_thread_count() {
+template <class T> void expect_same_for_every_thread_count() {
   const int threads = get_num_threads();
-  for (const ConvParams& p : {conv2d(5, 16, 32, 20, 3, 1, 1), conv2d(4, 32, 32, 20, 3, 1, 1, 1, 32), conv2d(1, 64, 32, 30, 3, 2, 1),
-                              conv2d(3, 1, 32, 27, 3), conv2d(3, 64, 48, 17, 1), conv2d(9, 40, 24, 14, 3), conv1d(6, 16, 16, 500, 5, 2, 2), conv3d(3, 8, 8, 8, 3)}) {
+  for (const ConvParams& p : {conv2d(5, 16, 32, 20, 3, 1, 1), conv2d(4, 32, 32, 20, 3, 1, 1, 1, 32), conv2d(1, 64, 32, 30, 3, 2, 1), conv2d(3, 1, 32, 27, 3),
+                              conv2d(3, 64, 48, 17, 1), conv2d(9, 40, 24, 14, 3), conv1d(6, 16, 16, 500, 5, 2, 2), conv3d(3, 8, 8, 8, 3)}) {
     const auto x = random_values<T>(count_input(p), 1), w = random_values<T>(count_weight(p), 2), g = random_values<T>(count_output(p), 3);
-    struct Results { std::vector<T> y, gx, gw, gb; };
+    struct Results {
+      std::vector<T> y, gx, gw, gb;
+    };
     const auto run = [&](int n) {
       set_num_threads(n);
       Results r{std::vector<T>(g.size()), std::vector<T>(x.size()), std::vector<T>(w.size()), std::vector<T>(p.out_channels)};

@@ -15,16 +15,14 @@ using testing::Array;
 using testing::Layout;
 using testing::Shape;
 
-template <class To, class From>
-void copy(Array<To>& dst, Array<From>& src) {
+template <class To, class From> void copy(Array<To>& dst, Array<From>& src) {
   Shape d, s;
   for (const int64_t x : dst.strides) d.push_back(x * static_cast<int64_t>(sizeof(To)));
   for (const int64_t x : src.strides) s.push_back(x * static_cast<int64_t>(sizeof(From)));
   copy_strided(dst.sizes, {reinterpret_cast<char*>(dst.data()), dtype_of<To>, d.data()}, {reinterpret_cast<char*>(src.data()), dtype_of<From>, s.data()});
 }
 
-template <class F>
-void for_each_isa(F f) {
+template <class F> void for_each_isa(F f) {
   const int best = active_isa();
   for (int isa = best; isa >= 0; isa--) {
     detail::g_isa = isa;
@@ -34,8 +32,7 @@ void for_each_isa(F f) {
 }
 
 // A value that every dtype but bool holds exactly.
-template <class To, class From>
-To expected(From v) {
+template <class To, class From> To expected(From v) {
   if constexpr (is_complex<From>::value) {
     if constexpr (is_complex<To>::value) return To(static_cast<typename To::value_type>(v.real()), static_cast<typename To::value_type>(v.imag()));
     else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
@@ -72,8 +69,7 @@ TEST(Copy, EveryDtypeToEveryOther) {
 
 const Shape kShapes[] = {{}, {0}, {1}, {4, 0}, {5}, {16, 16}, {17, 33}, {64, 64}, {100, 67}, {2, 130, 70}, {3, 5, 7, 2}, {1000, 3}, {3, 1000}};
 
-template <class T>
-void check_layouts(std::mt19937& rng) {
+template <class T> void check_layouts(std::mt19937& rng) {
   for (const Shape& shape : kShapes)
     for (const Layout from : testing::kLayouts)
       for (const Layout to : testing::kLayouts) {
@@ -148,11 +144,15 @@ TEST(Copy, FloatsOutOfAnIntegersRange) {
   const std::vector<float> values = {-1.5f, 255, 256, -129, 300.7f, 1e5f, -1e5f, 2147483648.0f, 3e9f, 1e10f, -1e10f, 1.9e19f, inf, -inf, nan};
   const std::vector<uint8_t> u8 = {255, 255, 0, 127, 44, 160, 96, 0, 0, 0, 0, 0, 0, 0, 0};
   const std::vector<int16_t> i16 = {-1, 255, 256, -129, 300, -31072, 31072, 0, 0, 0, 0, 0, 0, 0, 0};
-  const std::vector<int32_t> i32 = {-1, 255, 256, -129, 300, 100000, -100000, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN};
-  const std::vector<int64_t> i64 = {-1, 255, 256, -129, 300, 100000, -100000, 2147483648, 3000000000, 10000000000, -10000000000, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
-  const std::vector<uint32_t> u32 = {4294967295u, 255, 256, 4294967167u, 300, 100000, 4294867296u, 2147483648u, 3000000000u, 1410065408, 2884901888u, 0, 0, 0, 0};
+  const std::vector<int32_t> i32 = {-1,        255,       256,       -129,      300,       100000,    -100000,  INT32_MIN,
+                                    INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN};
+  const std::vector<int64_t> i64 = {-1,         255,         256,          -129,      300,       100000,    -100000,  2147483648,
+                                    3000000000, 10000000000, -10000000000, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
+  const std::vector<uint32_t> u32 = {4294967295u, 255,         256, 4294967167u, 300, 100000, 4294867296u, 2147483648u, 3000000000u,
+                                     1410065408,  2884901888u, 0,   0,           0,   0};
   const uint64_t top = uint64_t{1} << 63;
-  const std::vector<uint64_t> u64 = {~uint64_t{0}, 255, 256, uint64_t(-129), 300, 100000, uint64_t(-100000), 2147483648u, 3000000000u, 10000000000u, uint64_t(-10000000000), 0, 0, top, top};
+  const std::vector<uint64_t> u64 = {
+      ~uint64_t{0}, 255, 256, uint64_t(-129), 300, 100000, uint64_t(-100000), 2147483648u, 3000000000u, 10000000000u, uint64_t(-10000000000), 0, 0, top, top};
   for_each_isa([&] {
     for (const int64_t repeat : {1, 9}) {  // short runs and vector loops
       const auto n = static_cast<int64_t>(values.size()) * repeat;
@@ -178,9 +178,13 @@ TEST(Copy, FloatsOutOfAnIntegersRange) {
 TEST(Copy, RoundsToTheNearestHalfAndKeepsSpecialValues) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   // 1 + 2^-11 is halfway: to even. 65520 is the first that overflows; 2^-25 is halfway to the smallest subnormal.
-  const std::vector<float> values = {1.00048828125f, 1.00146484375f, 65519.996f, 65520.0f, -65520.0f, 2.98023224e-8f, 2.9802326e-8f, 6.1e-5f, 1e-7f, -0.0f, inf, -inf, nan, 3.1415927f, 1.00390625f, 1.01171875f, 3.4e38f, 1e-40f};
-  const std::vector<uint16_t> half = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0xfc00, 0x0000, 0x0001, 0x03ff, 0x0002, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0x4248, 0x3c04, 0x3c0c, 0x7c00, 0x0000};
-  const std::vector<uint16_t> brain = {0x3f80, 0x3f80, 0x4780, 0x4780, 0xc780, 0x3300, 0x3300, 0x3880, 0x33d7, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0x4049, 0x3f80, 0x3f82, 0x7f80, 0x0001};
+  const std::vector<float> values = {1.00048828125f, 1.00146484375f, 65519.996f, 65520.0f, -65520.0f, 2.98023224e-8f, 2.9802326e-8f, 6.1e-5f,
+                                     1e-7f,          -0.0f,          inf,        -inf,     nan,       3.1415927f,     1.00390625f,   1.01171875f,
+                                     3.4e38f,        1e-40f};
+  const std::vector<uint16_t> half = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0xfc00, 0x0000, 0x0001, 0x03ff, 0x0002,
+                                      0x8000, 0x7c00, 0xfc00, 0x7e00, 0x4248, 0x3c04, 0x3c0c, 0x7c00, 0x0000};
+  const std::vector<uint16_t> brain = {0x3f80, 0x3f80, 0x4780, 0x4780, 0xc780, 0x3300, 0x3300, 0x3880, 0x33d7,
+                                       0x8000, 0x7f80, 0xff80, 0x7fc0, 0x4049, 0x3f80, 0x3f82, 0x7f80, 0x0001};
   for_each_isa([&] {
     for (const int64_t repeat : {1, 9}) {
       const auto n = static_cast<int64_t>(values.size()) * repeat;

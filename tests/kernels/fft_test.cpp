@@ -31,8 +31,7 @@ std::vector<Exact> dft(const std::vector<Exact>& x, bool forward) {
 template <class T> constexpr long double kUnit = sizeof(T) == 4 ? 6e-8L : 1.2e-16L;
 
 // Root mean square of the error over that of the result.
-template <class A>
-long double distance(const A& got, const std::vector<Exact>& expected) {
+template <class A> long double distance(const A& got, const std::vector<Exact>& expected) {
   long double error = 0, size = 0;
   for (size_t i = 0; i < expected.size(); i++) {
     error += std::norm(Exact(got(i)) - expected[i]);
@@ -42,8 +41,7 @@ long double distance(const A& got, const std::vector<Exact>& expected) {
 }
 
 // Rows of `n` elements of `unit` numbers, laid out so that neither rows nor elements need be adjacent.
-template <class T>
-struct Rows {
+template <class T> struct Rows {
   Rows(int64_t count, int64_t length, int unit_, int layout) : rows(count), n(length), unit(unit_) {
     sizes = DimVector{rows, n};
     strides = layout == 0 ? DimVector{n, 1} : layout == 1 ? DimVector{1, rows} : DimVector{3 * n + 2, 3};
@@ -72,8 +70,7 @@ struct Rows {
   std::vector<T> data;
 };
 
-template <class T>
-void fill(Rows<T>& a, unsigned seed) {
+template <class T> void fill(Rows<T>& a, unsigned seed) {
   std::mt19937 gen(seed);
   std::uniform_real_distribution<double> real(-1, 1);
   for (int64_t r = 0; r < a.rows; r++)
@@ -83,11 +80,9 @@ void fill(Rows<T>& a, unsigned seed) {
     }
 }
 
-template <class T>
-long double bound(int64_t n) { return kUnit<T> * (2 + 1.5L * std::log2(static_cast<long double>(n))); }
+template <class T> long double bound(int64_t n) { return kUnit<T> * (2 + 1.5L * std::log2(static_cast<long double>(n))); }
 
-template <class T>
-void check_complex(int64_t rows, int64_t n, int in_layout, int out_layout, bool forward) {
+template <class T> void check_complex(int64_t rows, int64_t n, int in_layout, int out_layout, bool forward) {
   Rows<T> in(rows, n, 2, in_layout), out(rows, n, 2, out_layout);
   fill(in, static_cast<unsigned>(n));
   fft_c2c(out.strided(), in.strided(), 1, forward, 0.5);
@@ -102,8 +97,7 @@ void check_complex(int64_t rows, int64_t n, int in_layout, int out_layout, bool 
   ASSERT_EQ(in.data == out.data, true) << "in place, n " << n << ", " << rows << " rows";
 }
 
-template <class T>
-void check_real(int64_t rows, int64_t n, int in_layout, int out_layout, bool whole) {
+template <class T> void check_real(int64_t rows, int64_t n, int in_layout, int out_layout, bool whole) {
   Rows<T> in(rows, n, 1, in_layout), out(rows, whole ? n : n / 2 + 1, 2, out_layout), back(rows, n, 1, in_layout);
   fill(in, static_cast<unsigned>(n));
   fft_r2c(out.strided(), in.strided(), 1, 0.25);
@@ -112,15 +106,16 @@ void check_real(int64_t rows, int64_t n, int in_layout, int out_layout, bool who
     std::vector<Exact> x = in.row(r), expected = dft(x, true);
     expected.resize(static_cast<size_t>(out.n));
     for (Exact& z : expected) z *= 0.25L;
-    const auto name = [&] { return "n " + std::to_string(n) + ", " + std::to_string(rows) + " rows, layouts " + std::to_string(in_layout) + std::to_string(out_layout); };
+    const auto name = [&] {
+      return "n " + std::to_string(n) + ", " + std::to_string(rows) + " rows, layouts " + std::to_string(in_layout) + std::to_string(out_layout);
+    };
     ASSERT_LT(distance([&](size_t i) { return out.at(r, static_cast<int64_t>(i)); }, expected), bound<T>(n)) << name();
     for (Exact& z : x) z *= 0.75L * static_cast<long double>(n);
     ASSERT_LT(distance([&](size_t i) { return back.at(r, static_cast<int64_t>(i)); }, x), 2 * bound<T>(n)) << name() << ", back";
   }
 }
 
-template <class T>
-void check_length(int64_t n, int64_t rows) {
+template <class T> void check_length(int64_t n, int64_t rows) {
   for (int in = 0; in < 3; in++)
     for (int out = 0; out < 3; out++) {
       check_complex<T>(rows, n, in, out, (in + out) % 2);
@@ -212,7 +207,8 @@ TEST(FftTest, LongRows) {
     Rows<double> in(1, n, 2, 0), out(1, n, 2, 0);
     const int64_t frequency = n / 3 + 5;
     for (int64_t j = 0; j < n; j++) {
-      const auto turn = static_cast<long double>(static_cast<uint64_t>(j) * static_cast<uint64_t>(frequency) % static_cast<uint64_t>(n)) / static_cast<long double>(n);
+      const auto turn =
+          static_cast<long double>(static_cast<uint64_t>(j) * static_cast<uint64_t>(frequency) % static_cast<uint64_t>(n)) / static_cast<long double>(n);
       const long double angle = 2 * 3.14159265358979323846264338327950288L * turn;
       in.set(0, j, static_cast<double>(std::cos(angle)), static_cast<double>(std::sin(angle)));
     }

@@ -107,9 +107,13 @@ TEST(GatherScatter, ScatterAddWithABroadcastIndexAddsRows) {
 // Golden numbers from PyTorch 2.13.
 TEST(GatherScatter, ScatterReduceMatchesGoldenValues) {
   const Array<int64_t> index({5}, {0, 0, 0, 1, 1});
-  struct Row { ScatterReduce reduce; bool include; std::vector<double> ints, floats; };
+  struct Row {
+    ScatterReduce reduce;
+    bool include;
+    std::vector<double> ints, floats;
+  };
   const Row rows[] = {
-      {ScatterReduce::sum, true, {-1, 9, 5}, {-1, 9, 5}},         {ScatterReduce::sum, false, {-4, 5, 5}, {-4, 5, 5}},
+      {ScatterReduce::sum, true, {-1, 9, 5}, {-1, 9, 5}},          {ScatterReduce::sum, false, {-4, 5, 5}, {-4, 5, 5}},
       {ScatterReduce::prod, true, {-42, -144, 5}, {-42, -144, 5}}, {ScatterReduce::prod, false, {-14, -36, 5}, {-14, -36, 5}},
       {ScatterReduce::mean, true, {-1, 3, 5}, {-0.25, 3, 5}},      {ScatterReduce::mean, false, {-2, 2, 5}, {-4.0f / 3, 2.5, 5}},
       {ScatterReduce::amax, true, {3, 9, 5}, {3, 9, 5}},           {ScatterReduce::amax, false, {2, 9, 5}, {2, 9, 5}},
@@ -161,13 +165,11 @@ TEST(GatherScatter, OutOfRangeIndicesNameTheCulpritAndLeaveTheTargetUntouched) {
   const Array<int64_t> bad({2}, {0, 7}), negative({2}, {0, -1});
   const std::string seven = "index 7 is out of bounds for dimension 0 with size 3";
   EXPECT_EQ(message_of<Error>([&] { gather(out.view(), self.view(), 0, bad.view()); }), "gather: " + seven);
-  EXPECT_EQ(message_of<Error>([&] { gather(out.view(), self.view(), 0, negative.view()); }),
-            "gather: index -1 is out of bounds for dimension 0 with size 3");
+  EXPECT_EQ(message_of<Error>([&] { gather(out.view(), self.view(), 0, negative.view()); }), "gather: index -1 is out of bounds for dimension 0 with size 3");
   EXPECT_EQ(message_of<Error>([&] { scatter(self.view(), 0, bad.view(), src.view()); }), "scatter: " + seven);
   EXPECT_EQ(message_of<Error>([&] { scatter_value(self.view(), 0, bad.view(), 1); }), "scatter: " + seven);
   EXPECT_EQ(message_of<Error>([&] { scatter_add(self.view(), 0, bad.view(), src.view()); }), "scatter_add: " + seven);
-  EXPECT_EQ(message_of<Error>([&] { scatter_reduce(self.view(), 0, bad.view(), src.view(), ScatterReduce::amin, false); }),
-            "scatter_reduce: " + seven);
+  EXPECT_EQ(message_of<Error>([&] { scatter_reduce(self.view(), 0, bad.view(), src.view(), ScatterReduce::amin, false); }), "scatter_reduce: " + seven);
   EXPECT_EQ(message_of<IndexError>([&] { index(out.view(), self.view(), bad.view()); }), "index: " + seven);
   EXPECT_EQ(message_of<IndexError>([&] { index_put(self.view(), bad.view(), src.view(), true); }), "index_put: " + seven);
   EXPECT_EQ(message_of<IndexError>([&] { index_select(out.view(), self.view(), 0, bad.view()); }), "index_select: " + seven);
@@ -180,8 +182,7 @@ TEST(GatherScatter, OutOfRangeIndicesNameTheCulpritAndLeaveTheTargetUntouched) {
             "take: out of range: tried to access index 7 on a tensor of 3 elements");
   Array<float> weight({3, 2}), rows({2, 2});
   EXPECT_EQ(message_of<IndexError>([&] { embedding(rows.view(), weight.view(), bad.view()); }), "embedding: " + seven);
-  EXPECT_EQ(message_of<IndexError>([&] { embedding_backward(weight.view(), rows.view(), bad.view(), -1, false); }),
-            "embedding_backward: " + seven);
+  EXPECT_EQ(message_of<IndexError>([&] { embedding_backward(weight.view(), rows.view(), bad.view(), -1, false); }), "embedding_backward: " + seven);
   EXPECT_TRUE(self.same_bytes(before));
   const Array<float> wrong({2}, {0, 1});
   EXPECT_THROW(gather(out.view(), self.view(), 0, wrong.view()), IndexError);

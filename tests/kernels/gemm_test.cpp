@@ -14,8 +14,7 @@
 namespace cresset::kernels {
 namespace {
 
-template <class T>
-struct Wide { using type = T; };
+template <class T> struct Wide { using type = T; };
 template <> struct Wide<float> { using type = double; };
 template <> struct Wide<Half> { using type = double; };
 template <> struct Wide<BFloat16> { using type = double; };
@@ -29,25 +28,17 @@ template <> struct Wide<int32_t> { using type = uint64_t; };
 template <> struct Wide<uint32_t> { using type = uint64_t; };
 template <> struct Wide<int64_t> { using type = uint64_t; };
 
-template <class W, class T>
-W widen(T x) {
-  if constexpr (is_complex<T>::value)
-    return W(x);
-  else if constexpr (std::is_integral_v<T>)
-    return static_cast<W>(x);
-  else
-    return static_cast<W>(static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(x));
+template <class W, class T> W widen(T x) {
+  if constexpr (is_complex<T>::value) return W(x);
+  else if constexpr (std::is_integral_v<T>) return static_cast<W>(x);
+  else return static_cast<W>(static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(x));
 }
-template <class W>
-double magnitude(W x) {
-  if constexpr (is_complex<W>::value)
-    return std::hypot(static_cast<double>(x.real()), static_cast<double>(x.imag()));
-  else
-    return std::abs(static_cast<double>(x));
+template <class W> double magnitude(W x) {
+  if constexpr (is_complex<W>::value) return std::hypot(static_cast<double>(x.real()), static_cast<double>(x.imag()));
+  else return std::abs(static_cast<double>(x));
 }
 
-template <class T>
-std::vector<T> random_values(int64_t count, unsigned seed) {
+template <class T> std::vector<T> random_values(int64_t count, unsigned seed) {
   std::mt19937_64 gen(seed);
   std::uniform_real_distribution<double> real(-1, 1);
   std::vector<T> v(count);
@@ -73,8 +64,7 @@ struct Case {
 };
 
 // Runs the product and compares it with a triple loop in a wider type; the padding between rows must stay as it was.
-template <class T>
-void check(const Case& t) {
+template <class T> void check(const Case& t) {
   using W = typename Wide<T>::type;
   const int64_t lda = (t.trans_a ? t.m : t.k) + t.pad, ldb = (t.trans_b ? t.k : t.n) + t.pad, ldc = t.n + t.pad;
   const int64_t size_a = (t.trans_a ? t.k : t.m) * lda, size_b = (t.trans_b ? t.n : t.k) * ldb, size_c = t.m * ldc;
@@ -82,8 +72,8 @@ void check(const Case& t) {
   const auto before = random_values<T>(size_c * t.batch, 3);
   auto c = before;
   const GemmEpilogue epilogue{t.bias ? bias.data() : nullptr, t.relu};
-  gemm_batched(dtype_of<T>, t.trans_a, t.trans_b, t.m, t.n, t.k, t.alpha, a.data(), lda, size_a, b.data(), ldb, size_b, t.beta, c.data(),
-               ldc, size_c, t.batch, &epilogue);
+  gemm_batched(dtype_of<T>, t.trans_a, t.trans_b, t.m, t.n, t.k, t.alpha, a.data(), lda, size_a, b.data(), ldb, size_b, t.beta, c.data(), ldc, size_c, t.batch,
+               &epilogue);
   const W alpha = widen<W>(t.alpha.as<T>()), beta = widen<W>(t.beta.as<T>());
   double eps = 0;
   if constexpr (is_complex<T>::value) eps = std::numeric_limits<typename T::value_type>::epsilon();
@@ -115,16 +105,14 @@ void check(const Case& t) {
         } else {
           const double tolerance = sum_eps * (4 + std::sqrt(t.k)) * (magnitude(alpha) * scale + magnitude(beta) + 2) + eps * magnitude(want);
           ASSERT_LE(magnitude(widen<W>(got) - want), tolerance)
-              << dtype_name(dtype_of<T>) << " at " << i << ", " << j << " of " << t.m << "x" << t.n << "x" << t.k << " trans " << t.trans_a
-              << t.trans_b;
+              << dtype_name(dtype_of<T>) << " at " << i << ", " << j << " of " << t.m << "x" << t.n << "x" << t.k << " trans " << t.trans_a << t.trans_b;
         }
       }
 }
 
-template <class T>
-class GemmTest : public testing::Test {};
-using AllTypes = testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, float, double, complex<float>, complex<double>, BFloat16,
-                                uint16_t, uint32_t, uint64_t>;
+template <class T> class GemmTest : public testing::Test {};
+using AllTypes =
+    testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, float, double, complex<float>, complex<double>, BFloat16, uint16_t, uint32_t, uint64_t>;
 TYPED_TEST_SUITE(GemmTest, AllTypes);
 
 TYPED_TEST(GemmTest, SmallAndOddSizes) {
@@ -212,8 +200,8 @@ TYPED_TEST(GemmTest, ThreadCountDoesNotChangeABit) {
       std::vector<T> one(s[0] * s[1] * s[3]), two(one.size());
       const auto run = [&](std::vector<T>& c, int n) {
         set_num_threads(n);
-        gemm_batched(dtype_of<T>, false, tb, s[0], s[1], s[2], 1, a.data(), s[2], s[0] * s[2], b.data(), tb ? s[2] : s[1], s[1] * s[2], 0,
-                     c.data(), s[1], s[0] * s[1], s[3]);
+        gemm_batched(dtype_of<T>, false, tb, s[0], s[1], s[2], 1, a.data(), s[2], s[0] * s[2], b.data(), tb ? s[2] : s[1], s[1] * s[2], 0, c.data(), s[1],
+                     s[0] * s[1], s[3]);
       };
       run(one, 1);
       run(two, 2);
@@ -222,8 +210,7 @@ TYPED_TEST(GemmTest, ThreadCountDoesNotChangeABit) {
     }
 }
 
-template <class T>
-class GemmFloatTest : public testing::Test {};
+template <class T> class GemmFloatTest : public testing::Test {};
 using FloatTypes = testing::Types<Half, float, double, BFloat16>;
 TYPED_TEST_SUITE(GemmFloatTest, FloatTypes);
 
@@ -288,9 +275,7 @@ TYPED_TEST(GemmFloatTest, FewNumbersGiveTheSameBitsHoweverTheyLie) {
         gemm_batched(dtype_of<T>, false, false, m, n, k, 0.75, a.data(), k, m * k, b.data(), n, k * n, 0, together.data(), n, m * n, batch);
         gemm_batched(dtype_of<T>, false, true, m, n, k, 0.75, a.data(), k, m * k, turned.data(), k, k * n, 0, transposed.data(), n, m * n, batch);
         EXPECT_EQ(std::memcmp(one.data(), together.data(), one.size() * sizeof(T)), 0) << m << "x" << n << "x" << k;
-        if constexpr (sizeof(T) >= 4) {
-          EXPECT_EQ(std::memcmp(one.data(), transposed.data(), one.size() * sizeof(T)), 0) << m << "x" << n << "x" << k;
-        }
+        if constexpr (sizeof(T) >= 4) { EXPECT_EQ(std::memcmp(one.data(), transposed.data(), one.size() * sizeof(T)), 0) << m << "x" << n << "x" << k; }
       }
 }
 

@@ -11,8 +11,7 @@ inline Array<int64_t> random_index(std::mt19937& rng, Shape shape, int64_t size,
   return a.randomize(rng, 0, static_cast<int>(size));
 }
 
-template <class E, class F>
-std::string message_of(F f) {
+template <class E, class F> std::string message_of(F f) {
   try {
     f();
   } catch (const E& e) { return e.message(); }

@@ -36,7 +36,10 @@ TEST(Index, AdvancedIndexingMatchesALoop) {
           rest.erase(rest.begin() + static_cast<int64_t>(position), rest.begin() + static_cast<int64_t>(position) + 2);
           size_t next = 0;
           for (size_t d = 0; d < 3; d++) {
-            if (!(mask >> d & 1)) { from.push_back(rest[next++]); continue; }
+            if (!(mask >> d & 1)) {
+              from.push_back(rest[next++]);
+              continue;
+            }
             const int64_t v = owned[d](common);
             from.push_back(v < 0 ? v + self.sizes[d] : v);
           }
@@ -97,7 +100,10 @@ TEST(Index, SliceKernelsFollowTheirLoops) {
         shape[dim] = 7;
         Array<T> out(shape, layout), source(shape, layout);
         source.randomize(rng);
-        const auto target = [&](Shape at) { at[dim] = index({at[dim]}); return at; };
+        const auto target = [&](Shape at) {
+          at[dim] = index({at[dim]});
+          return at;
+        };
         index_select(out.view(), self.view(), dim, index.view());
         Array<T> copied = self, expected_copy = self, added = self, expected_sum = self, filled = self, expected_fill = self;
         out.for_each([&](const Shape& at) {

@@ -29,14 +29,16 @@ void check(ScalarType t, int64_t n, int64_t classes, bool weighted, double smoot
   Problem p(t, n, classes);
   const ScalarType lse_type = t == kDouble ? kDouble : kFloat;
   Array out(t, {reduction == Reduction::none ? n : 1}), out2 = out, total(t, {1}), total2 = total, lse(lse_type, {n}), lse2 = lse, dx = p.x, dx2 = p.x;
-  CrossEntropyArgs f{p.x.data(), p.target.data(), weighted ? p.weight.data() : nullptr, out.data(), total.data(), lse.data(), t, n, classes, kIgnored, smoothing, reduction};
+  CrossEntropyArgs f{p.x.data(), p.target.data(), weighted ? p.weight.data() : nullptr, out.data(), total.data(), lse.data(), t, n, classes, kIgnored,
+                     smoothing,  reduction};
   cross_entropy(f);
   f.out = out2.data(), f.total_weight = total2.data(), f.lse = lse2.data();
   reference::cross_entropy(f);
   expect_close(lse, lse2, 4, "log-sum-exp");
   expect_close(out, out2, 100, "loss");  // the reference sums thousands of terms in turn
   if (reduction != Reduction::none) expect_close(total, total2, 4, "total weight");
-  CrossEntropyBackwardArgs b{p.dy.data(), p.x.data(), lse2.data(), p.target.data(), f.weight, total2.data(), dx.data(), t, n, classes, kIgnored, smoothing, reduction};
+  CrossEntropyBackwardArgs b{p.dy.data(), p.x.data(), lse2.data(), p.target.data(), f.weight,  total2.data(), dx.data(),
+                             t,           n,          classes,     kIgnored,        smoothing, reduction};
   cross_entropy_backward(b);
   b.dx = dx2.data();
   reference::cross_entropy_backward(b);
@@ -60,15 +62,19 @@ TEST(CrossEntropy, TargetsOutOfRangeRaise) {
   Problem p(kFloat, 3, 4);
   Array out(kFloat, {1}), total = out, lse(kFloat, {3});
   p.target[1] = 4;
-  EXPECT_THROW(cross_entropy({p.x.data(), p.target.data(), nullptr, out.data(), total.data(), lse.data(), kFloat, 3, 4, kIgnored, 0, Reduction::mean}), IndexError);
+  EXPECT_THROW(cross_entropy({p.x.data(), p.target.data(), nullptr, out.data(), total.data(), lse.data(), kFloat, 3, 4, kIgnored, 0, Reduction::mean}),
+               IndexError);
 }
 
 TEST(CrossEntropy, SameNumbersOnAnyNumberOfThreads) {
   Problem p(kFloat, 700, 300);
   Array out(kFloat, {1}), total = out, lse(kFloat, {700}), dx = p.x;
-  expect_same_on_threads(out, [&] { cross_entropy({p.x.data(), p.target.data(), nullptr, out.data(), total.data(), lse.data(), kFloat, 700, 300, kIgnored, 0, Reduction::mean}); });
+  expect_same_on_threads(out, [&] {
+    cross_entropy({p.x.data(), p.target.data(), nullptr, out.data(), total.data(), lse.data(), kFloat, 700, 300, kIgnored, 0, Reduction::mean});
+  });
   expect_same_on_threads(dx, [&] {
-    cross_entropy_backward({p.dy.data(), p.x.data(), lse.data(), p.target.data(), nullptr, total.data(), dx.data(), kFloat, 700, 300, kIgnored, 0, Reduction::mean});
+    cross_entropy_backward(
+        {p.dy.data(), p.x.data(), lse.data(), p.target.data(), nullptr, total.data(), dx.data(), kFloat, 700, 300, kIgnored, 0, Reduction::mean});
   });
 }
 

@@ -11,15 +11,15 @@ namespace cresset::kernels {
 namespace {
 
 // Distance in units of the last place of T at the exact value; subnormal spacing at the least.
-template <class T>
-double ulps(T got, long double want) {
+template <class T> double ulps(T got, long double want) {
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : 1e9;
   const long double largest = std::numeric_limits<T>::max();
   if (std::isinf(got) || std::fabs(want) > largest) {
     // Rounding to infinity starts half a unit above the largest number.
     const long double half_unit = std::ldexp(1.0L, std::numeric_limits<T>::max_exponent - std::numeric_limits<T>::digits - 1);
     return std::isinf(got) && std::signbit(got) == std::signbit(want) && std::fabs(want) >= largest - 2 * half_unit ? 0
-           : std::fabs(want) < largest + 4 * half_unit && got == std::copysign(std::numeric_limits<T>::max(), got) ? 0 : 1e9;
+           : std::fabs(want) < largest + 4 * half_unit && got == std::copysign(std::numeric_limits<T>::max(), got)  ? 0
+                                                                                                                    : 1e9;
   }
   int exponent;
   std::frexp(want, &exponent);
@@ -32,8 +32,7 @@ struct Range {
 };
 
 // Numbers of every magnitude within the range, dense around its ends and around 1.
-template <class T>
-std::vector<T> samples(Range range) {
+template <class T> std::vector<T> samples(Range range) {
   std::mt19937_64 rng(7);
   std::vector<T> v;
   const auto add = [&](double x) {
@@ -54,8 +53,7 @@ std::vector<T> samples(Range range) {
   return v;
 }
 
-template <class T>
-void check(const PointwiseKernel& kernel, long double (*exact)(long double), Range range, double limit) {
+template <class T> void check(const PointwiseKernel& kernel, long double (*exact)(long double), Range range, double limit) {
   const std::vector<T> x = samples<T>(range);
   std::vector<T> y(x.size());
   const int64_t shape[] = {static_cast<int64_t>(x.size())}, stride[] = {sizeof(T)};
@@ -80,9 +78,7 @@ void check(const PointwiseKernel& kernel, long double (*exact)(long double), Ran
 long double sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
 long double normal_cdf(long double x) { return std::erfc(-x / std::sqrt(2.0L)) / 2; }
 long double gelu(long double x) { return x * normal_cdf(x); }
-long double gelu_tanh(long double x) {
-  return x * sigmoid(2 * std::sqrt(2 / 3.141592653589793238462643L) * (x + 0.044715L * x * x * x));
-}
+long double gelu_tanh(long double x) { return x * sigmoid(2 * std::sqrt(2 / 3.141592653589793238462643L) * (x + 0.044715L * x * x * x)); }
 long double silu(long double x) { return x * sigmoid(x); }
 long double mish(long double x) { return x * std::tanh(std::log1p(std::exp(x))); }
 long double log_sigmoid(long double x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }

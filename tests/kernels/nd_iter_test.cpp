@@ -14,24 +14,21 @@ using testing::Array;
 using testing::Layout;
 using testing::Shape;
 
-template <class T>
-Operand operand(Array<T>& a, Shape& byte_strides) {
+template <class T> Operand operand(Array<T>& a, Shape& byte_strides) {
   byte_strides.clear();
   for (const int64_t s : a.strides) byte_strides.push_back(s * static_cast<int64_t>(sizeof(T)));
   return {reinterpret_cast<char*>(a.data()), dtype_of<T>, byte_strides.data()};
 }
 
 // out = a + alpha * b by the kernel, with any dtypes and layouts; b may broadcast through zero strides.
-template <class To, class A, class B>
-void add(Array<To>& out, Array<A>& a, Array<B>& b, ScalarType compute, const Scalar& alpha = 1) {
+template <class To, class A, class B> void add(Array<To>& out, Array<A>& a, Array<B>& b, ScalarType compute, const Scalar& alpha = 1) {
   Shape s0, s1, s2;
   const Operand operands[] = {operand(out, s0), operand(a, s1), operand(b, s2)};
   const ScalarType types[] = {compute, compute, compute};
   run_nd(out.sizes, operands, 1, types, add_kernel.loop(compute), &alpha);
 }
 
-template <class F>
-void for_each_isa(F f) {
+template <class F> void for_each_isa(F f) {
   const int best = active_isa();
   for (int isa = best; isa >= 0; isa--) {
     detail::g_isa = isa;
@@ -135,7 +132,8 @@ TEST(NdIter, BeyondTheCacheTheResultIsTheSame) {
     const int64_t shape[] = {n}, stride[] = {4}, zero[] = {0};
     const ScalarType types[] = {kFloat, kFloat, kFloat};
     const Scalar alpha = 1;
-    const Operand operands[] = {{reinterpret_cast<char*>(out.data() + 1), kFloat, stride}, {reinterpret_cast<char*>(a.data()), kFloat, stride},
+    const Operand operands[] = {{reinterpret_cast<char*>(out.data() + 1), kFloat, stride},
+                                {reinterpret_cast<char*>(a.data()), kFloat, stride},
                                 {reinterpret_cast<char*>(b.data()), kFloat, stride}};
     run_nd(shape, operands, 1, types, add_kernel.loop(kFloat), &alpha);
     for (int64_t i = 0; i < n; i++) ASSERT_EQ(out.data()[i + 1], static_cast<float>(i % 1000 + i % 77)) << i;
@@ -199,7 +197,8 @@ TEST(NdIter, SeveralOutputs) {
 TEST(NdIter, AnErrorInTheLoopReachesTheCaller) {
   testing::with_one_and_two_threads([&](int) {
     Array<int64_t> out({200000}), a({200000}), b({200000});
-    const Operand operands[] = {{reinterpret_cast<char*>(out.data()), kLong, nullptr}, {reinterpret_cast<char*>(a.data()), kLong, nullptr},
+    const Operand operands[] = {{reinterpret_cast<char*>(out.data()), kLong, nullptr},
+                                {reinterpret_cast<char*>(a.data()), kLong, nullptr},
                                 {reinterpret_cast<char*>(b.data()), kLong, nullptr}};
     const int64_t stride[] = {8}, shape[] = {200000};
     Operand with_strides[3];
@@ -208,9 +207,7 @@ TEST(NdIter, AnErrorInTheLoopReachesTheCaller) {
     try {
       run_nd(shape, with_strides, 1, types, div_trunc_kernel.loop(kLong), nullptr);
       FAIL() << "division by zero went unnoticed";
-    } catch (const Error& e) {
-      EXPECT_STREQ(e.what(), "ZeroDivisionError: integer division or remainder by zero");
-    }
+    } catch (const Error& e) { EXPECT_STREQ(e.what(), "ZeroDivisionError: integer division or remainder by zero"); }
   });
 }
 

@@ -100,7 +100,9 @@ void check_batch(const NormDtypes& t, int64_t n, int64_t channels, int64_t spati
         b = filled(t.param, {channels}, 4);
   Array y = x, y2 = x, m(t.stat, {channels}), m2 = m, s = m, s2 = m, dx = x, dx2 = x, dw = w, dw2 = w, db = w, db2 = w;
   Array running_mean = filled(t.stat, {channels}, 5), running_var = filled(t.stat, {channels}, 6, 0.5, 1), mean2 = running_mean, var2 = running_var;
-  BatchNormArgs f{x.data(), null_or(w, affine), null_or(b, affine), y.data(), m.data(), s.data(), running_mean.data(), running_var.data(), t, n, channels, spatial, 0.3, 1e-5};
+  BatchNormArgs f{
+      x.data(), null_or(w, affine), null_or(b, affine), y.data(), m.data(), s.data(), running_mean.data(), running_var.data(), t, n, channels, spatial, 0.3,
+      1e-5};
   batch_norm_train(f);
   f.y = y2.data(), f.mean = m2.data(), f.rstd = s2.data(), f.running_mean = mean2.data(), f.running_var = var2.data();
   reference::batch_norm_train(f);
@@ -159,9 +161,15 @@ TEST(Norm, SameNumbersOnAnyNumberOfThreads) {
   Array y = x, dw(kFloat, {300});
   expect_same_on_threads(y, [&] { layer_norm({x.data(), w.data(), w.data(), y.data(), m.data(), s.data(), t, 1000, 300, 1e-5}); });
   expect_same_on_threads(dw, [&] { layer_norm_backward({dy.data(), x.data(), m.data(), s.data(), w.data(), y.data(), dw.data(), nullptr, t, 1000, 300}); });
-  expect_same_on_threads(y, [&] { batch_norm_train({x.data(), w.data(), w.data(), y.data(), m.data(), s.data(), nullptr, nullptr, t, 1000, 300, 1, 0.1, 1e-5}); });
-  expect_same_on_threads(y, [&] { batch_norm_train({x.data(), w.data(), w.data(), y.data(), m.data(), s.data(), nullptr, nullptr, t, 10, 300, 100, 0.1, 1e-5}); });
-  expect_same_on_threads(y, [&] { batch_norm_backward({dy.data(), x.data(), w.data(), m.data(), s.data(), y.data(), dw.data(), nullptr, t, 10, 300, 100, true}); });
+  expect_same_on_threads(y, [&] {
+    batch_norm_train({x.data(), w.data(), w.data(), y.data(), m.data(), s.data(), nullptr, nullptr, t, 1000, 300, 1, 0.1, 1e-5});
+  });
+  expect_same_on_threads(y, [&] {
+    batch_norm_train({x.data(), w.data(), w.data(), y.data(), m.data(), s.data(), nullptr, nullptr, t, 10, 300, 100, 0.1, 1e-5});
+  });
+  expect_same_on_threads(y, [&] {
+    batch_norm_backward({dy.data(), x.data(), w.data(), m.data(), s.data(), y.data(), dw.data(), nullptr, t, 10, 300, 100, true});
+  });
   expect_same_on_threads(y, [&] { group_norm({x.data(), w.data(), w.data(), y.data(), nullptr, nullptr, t, 10, 300, 100, 30, 1e-5}); });
 }
 

@@ -24,8 +24,7 @@ Array<double> random_array(std::mt19937& rng, Shape shape, Layout layout = Layou
   return a;
 }
 
-template <class T>
-void expect_near(const Array<T>& got, const std::vector<double>& wanted, double tolerance) {
+template <class T> void expect_near(const Array<T>& got, const std::vector<double>& wanted, double tolerance) {
   const auto values = got.values();
   ASSERT_EQ(values.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); i++) EXPECT_NEAR(static_cast<double>(values[i]), wanted[i], tolerance) << i;
@@ -129,15 +128,12 @@ TEST(Resize, MatchesGoldenValues) {
     one(Half{}, 6e-3);
     one(BFloat16{}, 5e-2);
   };
-  check(ResizeMode::linear, false, false, {4, 3},
-        {0.3333333, 4.0, 6.333334, 2.0, 4.625, 5.916667, 2.125, 3.5, 6.291667, 0.6666667, 1.0, 7.333333});
-  check(ResizeMode::linear, true, false, {4, 3},
-        {0.0, 4.0, 5.0, 2.0, 4.6666665, 4.333333, 2.3333333, 3.6666665, 5.666667, 1.0, 1.0, 9.0});
+  check(ResizeMode::linear, false, false, {4, 3}, {0.3333333, 4.0, 6.333334, 2.0, 4.625, 5.916667, 2.125, 3.5, 6.291667, 0.6666667, 1.0, 7.333333});
+  check(ResizeMode::linear, true, false, {4, 3}, {0.0, 4.0, 5.0, 2.0, 4.6666665, 4.333333, 2.3333333, 3.6666665, 5.666667, 1.0, 1.0, 9.0});
   check(ResizeMode::linear, false, true, {2, 3}, {1.3928572, 4.8194447, 6.5000005, 1.482143, 2.9444447, 6.5892859});
   check(ResizeMode::cubic, false, false, {4, 3},
         {-0.0485741, 3.9282227, 6.5902047, 2.1494694, 5.0791016, 5.8658762, 2.3758688, 3.668457, 6.3622136, 0.4674661, 0.7128906, 7.7215242});
-  check(ResizeMode::cubic, true, false, {4, 3},
-        {0.0, 4.0, 5.0, 2.2777777, 5.1296306, 3.7592597, 2.7037034, 3.851851, 5.4629607, 1.0, 1.0, 9.0});
+  check(ResizeMode::cubic, true, false, {4, 3}, {0.0, 4.0, 5.0, 2.2777777, 5.1296306, 3.7592597, 2.7037034, 3.851851, 5.4629607, 1.0, 1.0, 9.0});
   check(ResizeMode::cubic, false, true, {2, 3}, {1.1896286, 5.1315093, 6.650104, 1.3913819, 2.778379, 6.7456708});
   check(ResizeMode::nearest, false, false, {2, 7}, {0, 0, 1, 4, 4, 9, 5, 3, 3, 3, 5, 5, 9, 4});
   check(ResizeMode::nearest_exact, false, false, {2, 7}, {0, 1, 1, 4, 9, 9, 5, 1, 0, 0, 1, 4, 4, 9});

@@ -17,8 +17,7 @@ using testing::Array;
 using testing::Layout;
 using testing::Shape;
 
-template <class F>
-void for_each_isa(F f) {
+template <class F> void for_each_isa(F f) {
   const int best = active_isa();
   for (int isa = best; isa >= 0; isa--) {
     detail::g_isa = isa;
@@ -27,27 +26,145 @@ void for_each_isa(F f) {
   detail::g_isa = best;
 }
 
-const PointwiseKernel* const kKernels[] = {
-    &add_kernel, &sub_kernel, &mul_kernel, &div_kernel, &neg_kernel, &square_kernel, &reciprocal_kernel, &addcmul_kernel, &addcdiv_kernel,
-    &lerp_kernel, &lerp_scalar_kernel, &div_floor_kernel, &div_trunc_kernel, &remainder_kernel, &fmod_kernel, &eq_kernel, &ne_kernel,
-    &lt_kernel, &le_kernel, &gt_kernel, &ge_kernel, &logical_and_kernel, &logical_or_kernel, &logical_xor_kernel, &logical_not_kernel,
-    &isnan_kernel, &isinf_kernel, &isfinite_kernel, &isposinf_kernel, &isneginf_kernel, &signbit_kernel, &bitwise_and_kernel,
-    &bitwise_or_kernel, &bitwise_xor_kernel, &bitwise_not_kernel, &bitwise_left_shift_kernel, &bitwise_right_shift_kernel, &gcd_kernel,
-    &lcm_kernel, &maximum_kernel, &minimum_kernel, &fmax_kernel, &fmin_kernel, &clamp_kernel, &clamp_min_kernel, &clamp_max_kernel,
-    &clamp_tensor_kernel, &abs_kernel, &angle_kernel, &sign_kernel, &sgn_kernel, &conj_kernel, &floor_kernel, &ceil_kernel, &trunc_kernel,
-    &round_kernel, &round_decimals_kernel, &frac_kernel, &sqrt_kernel, &rsqrt_kernel, &hypot_kernel, &copysign_kernel, &heaviside_kernel,
-    &nextafter_kernel, &where_kernel, &masked_fill_kernel, &fill_kernel, &dropout_apply_kernel, &nan_to_num_kernel, &exp_kernel,
-    &expm1_kernel, &exp2_kernel, &log_kernel, &log1p_kernel, &log2_kernel, &log10_kernel, &sigmoid_kernel, &sin_kernel, &cos_kernel,
-    &tan_kernel, &asin_kernel, &acos_kernel, &atan_kernel, &sinh_kernel, &cosh_kernel, &tanh_kernel, &asinh_kernel, &acosh_kernel,
-    &atanh_kernel, &pow_kernel, &atan2_kernel, &xlogy_kernel, &logaddexp_kernel, &logaddexp2_kernel, &erf_kernel, &erfc_kernel,
-    &erfinv_kernel, &lgamma_kernel, &digamma_kernel, &relu_kernel, &leaky_relu_kernel, &threshold_kernel, &elu_kernel, &gelu_kernel,
-    &gelu_tanh_kernel, &silu_kernel, &mish_kernel, &hardsigmoid_kernel, &hardswish_kernel, &hardshrink_kernel, &softshrink_kernel,
-    &softplus_kernel, &log_sigmoid_kernel, &tanh_backward_kernel, &sigmoid_backward_kernel, &threshold_backward_kernel,
-    &leaky_relu_backward_kernel, &elu_backward_kernel, &elu_backward_from_result_kernel, &gelu_backward_kernel,
-    &gelu_tanh_backward_kernel, &silu_backward_kernel, &mish_backward_kernel, &hardsigmoid_backward_kernel, &hardswish_backward_kernel,
-    &shrink_backward_kernel, &hardtanh_backward_kernel, &softplus_backward_kernel, &log_sigmoid_backward_kernel, &mse_loss_kernel,
-    &mse_loss_backward_kernel, &smooth_l1_loss_kernel, &smooth_l1_loss_backward_kernel, &huber_loss_kernel, &huber_loss_backward_kernel,
-    &bce_loss_kernel, &bce_loss_backward_kernel, &bce_with_logits_loss_kernel, &bce_with_logits_loss_backward_kernel};
+const PointwiseKernel* const kKernels[] = {&add_kernel,
+                                           &sub_kernel,
+                                           &mul_kernel,
+                                           &div_kernel,
+                                           &neg_kernel,
+                                           &square_kernel,
+                                           &reciprocal_kernel,
+                                           &addcmul_kernel,
+                                           &addcdiv_kernel,
+                                           &lerp_kernel,
+                                           &lerp_scalar_kernel,
+                                           &div_floor_kernel,
+                                           &div_trunc_kernel,
+                                           &remainder_kernel,
+                                           &fmod_kernel,
+                                           &eq_kernel,
+                                           &ne_kernel,
+                                           &lt_kernel,
+                                           &le_kernel,
+                                           &gt_kernel,
+                                           &ge_kernel,
+                                           &logical_and_kernel,
+                                           &logical_or_kernel,
+                                           &logical_xor_kernel,
+                                           &logical_not_kernel,
+                                           &isnan_kernel,
+                                           &isinf_kernel,
+                                           &isfinite_kernel,
+                                           &isposinf_kernel,
+                                           &isneginf_kernel,
+                                           &signbit_kernel,
+                                           &bitwise_and_kernel,
+                                           &bitwise_or_kernel,
+                                           &bitwise_xor_kernel,
+                                           &bitwise_not_kernel,
+                                           &bitwise_left_shift_kernel,
+                                           &bitwise_right_shift_kernel,
+                                           &gcd_kernel,
+                                           &lcm_kernel,
+                                           &maximum_kernel,
+                                           &minimum_kernel,
+                                           &fmax_kernel,
+                                           &fmin_kernel,
+                                           &clamp_kernel,
+                                           &clamp_min_kernel,
+                                           &clamp_max_kernel,
+                                           &clamp_tensor_kernel,
+                                           &abs_kernel,
+                                           &angle_kernel,
+                                           &sign_kernel,
+                                           &sgn_kernel,
+                                           &conj_kernel,
+                                           &floor_kernel,
+                                           &ceil_kernel,
+                                           &trunc_kernel,
+                                           &round_kernel,
+                                           &round_decimals_kernel,
+                                           &frac_kernel,
+                                           &sqrt_kernel,
+                                           &rsqrt_kernel,
+                                           &hypot_kernel,
+                                           &copysign_kernel,
+                                           &heaviside_kernel,
+                                           &nextafter_kernel,
+                                           &where_kernel,
+                                           &masked_fill_kernel,
+                                           &fill_kernel,
+                                           &dropout_apply_kernel,
+                                           &nan_to_num_kernel,
+                                           &exp_kernel,
+                                           &expm1_kernel,
+                                           &exp2_kernel,
+                                           &log_kernel,
+                                           &log1p_kernel,
+                                           &log2_kernel,
+                                           &log10_kernel,
+                                           &sigmoid_kernel,
+                                           &sin_kernel,
+                                           &cos_kernel,
+                                           &tan_kernel,
+                                           &asin_kernel,
+                                           &acos_kernel,
+                                           &atan_kernel,
+                                           &sinh_kernel,
+                                           &cosh_kernel,
+                                           &tanh_kernel,
+                                           &asinh_kernel,
+                                           &acosh_kernel,
+                                           &atanh_kernel,
+                                           &pow_kernel,
+                                           &atan2_kernel,
+                                           &xlogy_kernel,
+                                           &logaddexp_kernel,
+                                           &logaddexp2_kernel,
+                                           &erf_kernel,
+                                           &erfc_kernel,
+                                           &erfinv_kernel,
+                                           &lgamma_kernel,
+                                           &digamma_kernel,
+                                           &relu_kernel,
+                                           &leaky_relu_kernel,
+                                           &threshold_kernel,
+                                           &elu_kernel,
+                                           &gelu_kernel,
+                                           &gelu_tanh_kernel,
+                                           &silu_kernel,
+                                           &mish_kernel,
+                                           &hardsigmoid_kernel,
+                                           &hardswish_kernel,
+                                           &hardshrink_kernel,
+                                           &softshrink_kernel,
+                                           &softplus_kernel,
+                                           &log_sigmoid_kernel,
+                                           &tanh_backward_kernel,
+                                           &sigmoid_backward_kernel,
+                                           &threshold_backward_kernel,
+                                           &leaky_relu_backward_kernel,
+                                           &elu_backward_kernel,
+                                           &elu_backward_from_result_kernel,
+                                           &gelu_backward_kernel,
+                                           &gelu_tanh_backward_kernel,
+                                           &silu_backward_kernel,
+                                           &mish_backward_kernel,
+                                           &hardsigmoid_backward_kernel,
+                                           &hardswish_backward_kernel,
+                                           &shrink_backward_kernel,
+                                           &hardtanh_backward_kernel,
+                                           &softplus_backward_kernel,
+                                           &log_sigmoid_backward_kernel,
+                                           &mse_loss_kernel,
+                                           &mse_loss_backward_kernel,
+                                           &smooth_l1_loss_kernel,
+                                           &smooth_l1_loss_backward_kernel,
+                                           &huber_loss_kernel,
+                                           &huber_loss_backward_kernel,
+                                           &bce_loss_kernel,
+                                           &bce_loss_backward_kernel,
+                                           &bce_with_logits_loss_kernel,
+                                           &bce_with_logits_loss_backward_kernel};
 
 const PointwiseKernel& kernel_named(const std::string& name) {
   for (const PointwiseKernel* k : kKernels)
@@ -136,7 +253,8 @@ TEST(Pointwise, SpecialValuesAsInPyTorch) {
           if (is_window && std::isnan(component(in.data() + in_bytes + i * stride[0], real))) same = component(g, real) == 0;
           std::string given;
           for (int j = 0; j < k.num_inputs; j++)
-            for (int c = 0; c < components(row.dtype); c++) given += " " + std::to_string(row.inputs[static_cast<size_t>((j * n + i / parts) * components(row.dtype) + c)]);
+            for (int c = 0; c < components(row.dtype); c++)
+              given += " " + std::to_string(row.inputs[static_cast<size_t>((j * n + i / parts) * components(row.dtype) + c)]);
           EXPECT_TRUE(same) << row.kernel << " " << dtype_name(row.dtype) << " " << isa_name() << " element " << i << " of" << given << ": got "
                             << (is_floating_type(real) ? component(g, real) : *reinterpret_cast<const int8_t*>(g)) << ", expected "
                             << (is_floating_type(real) ? component(w, real) : *reinterpret_cast<const int8_t*>(w));
@@ -150,8 +268,7 @@ TEST(Pointwise, SpecialValuesAsInPyTorch) {
 // --- loops: every path of a kernel gives what its one-element call gives ---
 
 // Values in every kernel's domain.
-template <class T>
-void randomize(Array<T>& a, std::mt19937& rng) {
+template <class T> void randomize(Array<T>& a, std::mt19937& rng) {
   a.for_each([&](const Shape& at) {
     const double v = 0.05 + 0.9 * (static_cast<double>(rng() % 10000) / 10000);
     if constexpr (std::is_same_v<T, bool>) a(at) = rng() % 2;
@@ -169,8 +286,7 @@ int mask_input(const PointwiseKernel& k) {
 }
 
 // Complex products may fuse either of their multiplications; all else is the same to the bit.
-template <class R>
-bool same_results(const std::vector<char>& got, const std::vector<char>& want) {
+template <class R> bool same_results(const std::vector<char>& got, const std::vector<char>& want) {
   if constexpr (is_complex<R>::value) {
     using V = typename R::value_type;
     for (size_t at = 0; at < got.size(); at += sizeof(R)) {
@@ -186,8 +302,7 @@ bool same_results(const std::vector<char>& got, const std::vector<char>& want) {
   }
 }
 
-template <class T, class R>
-void check_paths(const PointwiseKernel& k, std::mt19937& rng) {
+template <class T, class R> void check_paths(const PointwiseKernel& k, std::mt19937& rng) {
   const Loop loop = k.loop(dtype_of<T>);
   const int inputs = k.num_inputs, mask = mask_input(k);
   for (const int64_t n : {1, 2, 7, 8, 15, 16, 17, 33, 100, 513, 1100}) {
@@ -199,7 +314,9 @@ void check_paths(const PointwiseKernel& k, std::mt19937& rng) {
       masks.emplace_back(Shape{3 * n});
       randomize(masks.back(), rng);
     }
-    const auto pointer = [&](int i) { return i == mask ? reinterpret_cast<char*>(masks[static_cast<size_t>(i)].data()) : reinterpret_cast<char*>(in[static_cast<size_t>(i)].data()); };
+    const auto pointer = [&](int i) {
+      return i == mask ? reinterpret_cast<char*>(masks[static_cast<size_t>(i)].data()) : reinterpret_cast<char*>(in[static_cast<size_t>(i)].data());
+    };
     const auto width = [&](int i) { return i == mask ? int64_t{1} : static_cast<int64_t>(sizeof(T)); };
     // Strides of 0, 1 and 2 elements in every combination.
     int combinations = 2;
@@ -219,7 +336,7 @@ void check_paths(const PointwiseKernel& k, std::mt19937& rng) {
         for (int i = 0; i < inputs; i++) one[i + 1] = pointer(i) + e * strides[i + 1], unit[i + 1] = width(i);
         loop(one, unit, 1, kParams);
       }
-      ASSERT_TRUE(same_results<R>(got, want)) << k.name << " " << dtype_name(dtype_of<T>) << " " << isa_name() << " n " << n << " combination " << c ;
+      ASSERT_TRUE(same_results<R>(got, want)) << k.name << " " << dtype_name(dtype_of<T>) << " " << isa_name() << " n " << n << " combination " << c;
     }
   }
 }
@@ -246,8 +363,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PointwisePaths, ::testing::ValuesIn(kKernels),
 
 // --- definitions that special values cannot pin down ---
 
-template <class T>
-std::vector<T> run(const PointwiseKernel& k, std::vector<std::vector<T>> in, std::vector<Scalar> params = {}) {
+template <class T> std::vector<T> run(const PointwiseKernel& k, std::vector<std::vector<T>> in, std::vector<Scalar> params = {}) {
   const auto n = static_cast<int64_t>(in[0].size());
   std::vector<T> out(in[0].size());
   const int64_t stride[] = {sizeof(T)};
@@ -268,10 +384,10 @@ TEST(Pointwise, IntegerDivisionByZeroRaises) {
 }
 
 // Blocks of near quotients, of far ones (beyond exact integers, infinite, undefined) and of both.
-template <class T>
-void check_remainders() {
+template <class T> void check_remainders() {
   const T most = std::numeric_limits<T>::infinity(), tiny = std::numeric_limits<T>::denorm_min();
-  std::vector<T> values = {0, -T(0), 1, -1, T(2.5), T(-2.5), 7, T(0.1), T(0.3), T(-0.7), most, -most, std::numeric_limits<T>::quiet_NaN(), tiny, T(1e-30), T(3e30), 4194304, T(16777217)};
+  std::vector<T> values = {0,    -T(0),    1,       -1,      T(2.5),     T(-2.5), 7, T(0.1), T(0.3), T(-0.7), most, -most, std::numeric_limits<T>::quiet_NaN(),
+                           tiny, T(1e-30), T(3e30), 4194304, T(16777217)};
   std::vector<T> a, b;
   for (const T x : values)
     for (const T y : values) {
@@ -319,9 +435,11 @@ TEST(Pointwise, LengthsNeitherOverflowNorVanish) {
 TEST(Pointwise, ClampsKeepNans) {
   const float most = std::numeric_limits<float>::infinity(), none = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x = {-2, -0.5, 0.5, 2, none, most, -most, -1, 1, 0, 3, -3, 0.25f, none, 1.5f, -1.5f, 9};
-  const auto inside = run<float>(clamp_kernel, {x}, {-1.0, 1.0}), crossed = run<float>(clamp_kernel, {x}, {1.0, -1.0}), unknown = run<float>(clamp_kernel, {x}, {none, 1.0});
+  const auto inside = run<float>(clamp_kernel, {x}, {-1.0, 1.0}), crossed = run<float>(clamp_kernel, {x}, {1.0, -1.0}),
+             unknown = run<float>(clamp_kernel, {x}, {none, 1.0});
   for (size_t i = 0; i < x.size(); i++) {
-    const bool kept = std::isnan(x[i]) ? std::isnan(inside[i]) && std::isnan(crossed[i]) : inside[i] == std::min(1.0f, std::max(-1.0f, x[i])) && crossed[i] == -1;
+    const bool kept =
+        std::isnan(x[i]) ? std::isnan(inside[i]) && std::isnan(crossed[i]) : inside[i] == std::min(1.0f, std::max(-1.0f, x[i])) && crossed[i] == -1;
     EXPECT_TRUE(kept) << x[i];
     EXPECT_TRUE(std::isnan(unknown[i]));
   }
@@ -354,7 +472,9 @@ TEST(Pointwise, NextafterStepsOnTheDtypesOwnGrid) {
 TEST(Pointwise, SpecialFunctionsMatchTheirDefinitions) {
   // Values by mpmath.
   const std::vector<double> x = {0.1, 0.5, 1.0, 1.5, 3.25, 9.5, 40.0, -0.5, -3.75};
-  const std::vector<double> digamma = {-10.4237549404110767, -1.96351002602142348, -0.57721566490153286, 0.0364899739785765206, 1.01698990689093, 2.19772248838139, 3.67632738013, 0.0364899739785765206, 0.0};
+  const std::vector<double> digamma = {-10.4237549404110767,  -1.96351002602142348,  -0.57721566490153286,
+                                       0.0364899739785765206, 1.01698990689093,      2.19772248838139,
+                                       3.67632738013,         0.0364899739785765206, 0.0};
   const auto got = run<double>(digamma_kernel, {x});
   for (size_t i = 0; i < 4; i++) EXPECT_NEAR(got[i], digamma[i], 1e-14 * std::fabs(digamma[i]) + 1e-15);
   EXPECT_NEAR(got[7], digamma[7], 1e-15);
@@ -380,14 +500,22 @@ TEST(Pointwise, GradientsAreTheSlopesOfTheirFunctions) {
     std::vector<Scalar> params;
     bool from_result = false;
   };
-  const Pair pairs[] = {{tanh_kernel, tanh_backward_kernel, {}, true}, {sigmoid_kernel, sigmoid_backward_kernel, {}, true},
-                        {leaky_relu_kernel, leaky_relu_backward_kernel, {0.2}}, {elu_kernel, elu_backward_kernel, {1.3, 1.1, 0.7}},
-                        {elu_kernel, elu_backward_from_result_kernel, {1.3, 1.1, 0.7}, true}, {gelu_kernel, gelu_backward_kernel, {}},
-                        {gelu_tanh_kernel, gelu_tanh_backward_kernel, {}}, {silu_kernel, silu_backward_kernel, {}},
-                        {mish_kernel, mish_backward_kernel, {}}, {hardsigmoid_kernel, hardsigmoid_backward_kernel, {}},
-                        {hardswish_kernel, hardswish_backward_kernel, {}}, {softplus_kernel, softplus_backward_kernel, {1.5, 20}},
-                        {log_sigmoid_kernel, log_sigmoid_backward_kernel, {}}, {hardshrink_kernel, shrink_backward_kernel, {0.5}},
-                        {softshrink_kernel, shrink_backward_kernel, {0.5}}, {clamp_kernel, hardtanh_backward_kernel, {-1.0, 1.5}}};
+  const Pair pairs[] = {{tanh_kernel, tanh_backward_kernel, {}, true},
+                        {sigmoid_kernel, sigmoid_backward_kernel, {}, true},
+                        {leaky_relu_kernel, leaky_relu_backward_kernel, {0.2}},
+                        {elu_kernel, elu_backward_kernel, {1.3, 1.1, 0.7}},
+                        {elu_kernel, elu_backward_from_result_kernel, {1.3, 1.1, 0.7}, true},
+                        {gelu_kernel, gelu_backward_kernel, {}},
+                        {gelu_tanh_kernel, gelu_tanh_backward_kernel, {}},
+                        {silu_kernel, silu_backward_kernel, {}},
+                        {mish_kernel, mish_backward_kernel, {}},
+                        {hardsigmoid_kernel, hardsigmoid_backward_kernel, {}},
+                        {hardswish_kernel, hardswish_backward_kernel, {}},
+                        {softplus_kernel, softplus_backward_kernel, {1.5, 20}},
+                        {log_sigmoid_kernel, log_sigmoid_backward_kernel, {}},
+                        {hardshrink_kernel, shrink_backward_kernel, {0.5}},
+                        {softshrink_kernel, shrink_backward_kernel, {0.5}},
+                        {clamp_kernel, hardtanh_backward_kernel, {-1.0, 1.5}}};
   const double h = 1e-6;
   for (const Pair& p : pairs) {
     std::vector<double> x, up, down, grad;
@@ -395,8 +523,7 @@ TEST(Pointwise, GradientsAreTheSlopesOfTheirFunctions) {
     const auto saved = p.from_result ? run<double>(p.forward, {x}, p.params) : x;
     const auto got = run<double>(p.backward, {grad, saved}, p.params);
     const auto above = run<double>(p.forward, {up}, p.params), below = run<double>(p.forward, {down}, p.params);
-    for (size_t i = 0; i < x.size(); i++)
-      EXPECT_NEAR(got[i], 1.75 * (above[i] - below[i]) / (2 * h), 2e-8) << p.backward.name << " at " << x[i];
+    for (size_t i = 0; i < x.size(); i++) EXPECT_NEAR(got[i], 1.75 * (above[i] - below[i]) / (2 * h), 2e-8) << p.backward.name << " at " << x[i];
   }
 }
 
@@ -435,8 +562,10 @@ TEST(Pointwise, WhereAndMasksTakeAnyNonZeroByte) {
     std::vector<float> a(n), b(n), out(n);
     for (int64_t i = 0; i < n; i++) cond[i] = static_cast<uint8_t>(i % 3 * 85), a[i] = static_cast<float>(i), b[i] = -a[i];
     const int64_t shape[] = {n}, one[] = {1}, four[] = {4};
-    const Operand operands[] = {{reinterpret_cast<char*>(out.data()), kFloat, four}, {reinterpret_cast<char*>(cond.data()), kByte, one},
-                                {reinterpret_cast<char*>(a.data()), kFloat, four}, {reinterpret_cast<char*>(b.data()), kFloat, four}};
+    const Operand operands[] = {{reinterpret_cast<char*>(out.data()), kFloat, four},
+                                {reinterpret_cast<char*>(cond.data()), kByte, one},
+                                {reinterpret_cast<char*>(a.data()), kFloat, four},
+                                {reinterpret_cast<char*>(b.data()), kFloat, four}};
     for (const ScalarType mask : {kByte, kBool}) {
       const ScalarType types[] = {kFloat, mask, kFloat, kFloat};
       run_nd(shape, operands, 1, types, where_kernel.loop(kFloat), nullptr);

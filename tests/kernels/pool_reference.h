@@ -9,14 +9,12 @@
 
 namespace cresset::kernels::reference {
 
-
 using In = AnyInput<double>;
 using Out = AnyOutput<double>;
 
 struct Window {
   int64_t begin[3], end[3], step[3];
-  template <class F>
-  void each(const int64_t in[3], F f) const {
+  template <class F> void each(const int64_t in[3], F f) const {
     for (int64_t d = begin[0]; d < end[0]; d += step[0])
       for (int64_t h = begin[1]; h < end[1]; h += step[1])
         for (int64_t w = begin[2]; w < end[2]; w += step[2]) f((d * in[1] + h) * in[2] + w);
@@ -24,8 +22,7 @@ struct Window {
 };
 
 // Calls f(flat output index in the plane, window clipped to the input, size of the window clipped to the padded input).
-template <class F>
-void for_windows(const PoolShape& s, F f) {
+template <class F> void for_windows(const PoolShape& s, F f) {
   int64_t i[3], flat = 0;
   for (i[0] = 0; i[0] < s.out[0]; i[0]++)
     for (i[1] = 0; i[1] < s.out[1]; i[1]++)
@@ -43,8 +40,7 @@ void for_windows(const PoolShape& s, F f) {
       }
 }
 
-template <class F>
-void for_adaptive(const PoolShape& s, F f) {
+template <class F> void for_adaptive(const PoolShape& s, F f) {
   int64_t i[3], flat = 0;
   for (i[0] = 0; i[0] < s.out[0]; i[0]++)
     for (i[1] = 0; i[1] < s.out[1]; i[1]++)
@@ -61,8 +57,7 @@ void for_adaptive(const PoolShape& s, F f) {
       }
 }
 
-template <class A, class W>
-void max_over(const char* px, char* py, int64_t* indices, ScalarType t, const PoolShape& s, W windows) {
+template <class A, class W> void max_over(const char* px, char* py, int64_t* indices, ScalarType t, const PoolShape& s, W windows) {
   const AnyInput<A> x(px, t);
   const AnyOutput<A> y(py, t);
   for (int64_t p = 0; p < s.planes; p++)
@@ -80,8 +75,7 @@ void max_over(const char* px, char* py, int64_t* indices, ScalarType t, const Po
     });
 }
 
-template <class W>
-void max_dispatch(const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s, W windows) {
+template <class W> void max_dispatch(const char* x, char* y, int64_t* indices, ScalarType t, const PoolShape& s, W windows) {
   if (is_floating_type(t)) return max_over<double>(x, y, indices, t, s, windows);
   if (t == ScalarType::UInt64) return max_over<uint64_t>(x, y, indices, t, s, windows);
   max_over<int64_t>(x, y, indices, t, s, windows);
@@ -94,8 +88,7 @@ inline int64_t count(const PoolShape& s, const Window& w, int64_t padded, bool i
   return include_pad ? padded : n;
 }
 
-template <class A, class W>
-void average(const char* px, char* py, ScalarType t, const PoolShape& s, bool include_pad, int64_t override_, W windows) {
+template <class A, class W> void average(const char* px, char* py, ScalarType t, const PoolShape& s, bool include_pad, int64_t override_, W windows) {
   const AnyInput<A> x(px, t);
   const AnyOutput<A> y(py, t);
   for (int64_t p = 0; p < s.planes; p++)
@@ -107,8 +100,7 @@ void average(const char* px, char* py, ScalarType t, const PoolShape& s, bool in
     });
 }
 
-template <class W>
-void average_backward(const char* pdy, char* pdx, ScalarType t, const PoolShape& s, bool include_pad, int64_t override_, W windows) {
+template <class W> void average_backward(const char* pdy, char* pdx, ScalarType t, const PoolShape& s, bool include_pad, int64_t override_, W windows) {
   const In dy(pdy, t);
   const Out dx(pdx, t);
   for (int64_t p = 0; p < s.planes; p++) {
@@ -124,7 +116,6 @@ void average_backward(const char* pdy, char* pdx, ScalarType t, const PoolShape&
 
 inline constexpr auto kWindows = [](const PoolShape& s, auto f) { for_windows(s, f); };
 inline constexpr auto kAdaptive = [](const PoolShape& s, auto f) { for_adaptive(s, f); };
-
 
 inline void max_pool(const char* x, char* y, int64_t* indices, ScalarType dtype, const PoolShape& shape) {
   max_dispatch(x, y, indices, dtype, shape, kWindows);
@@ -150,9 +141,7 @@ inline void avg_pool(const char* x, char* y, ScalarType dtype, const PoolShape& 
 inline void avg_pool_backward(const char* dy, char* dx, ScalarType dtype, const PoolShape& shape, bool count_include_pad, int64_t divisor_override) {
   average_backward(dy, dx, dtype, shape, count_include_pad, divisor_override, kWindows);
 }
-inline void adaptive_avg_pool(const char* x, char* y, ScalarType dtype, const PoolShape& shape) {
-  average<double>(x, y, dtype, shape, true, 0, kAdaptive);
-}
+inline void adaptive_avg_pool(const char* x, char* y, ScalarType dtype, const PoolShape& shape) { average<double>(x, y, dtype, shape, true, 0, kAdaptive); }
 inline void adaptive_avg_pool_backward(const char* dy, char* dx, ScalarType dtype, const PoolShape& shape) {
   average_backward(dy, dx, dtype, shape, true, 0, kAdaptive);
 }

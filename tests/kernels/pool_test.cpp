@@ -172,8 +172,12 @@ TEST(AdaptivePool, TheMaximumOfWideWindowsIsTheFirstOfEqualOnesOrTheLastNan) {
 
 TEST(AdaptivePool, DivisibleAndUnevenWindows) {
   for_each_isa([] {
-    for (const auto& [in, out] : {std::pair{Shape{1, 1, 30}, Shape{1, 1, 7}}, {Shape{1, 12, 18}, Shape{1, 6, 9}}, {Shape{1, 13, 17}, Shape{1, 5, 4}},
-                                  {Shape{1, 7, 7}, Shape{1, 1, 1}}, {Shape{5, 9, 40}, Shape{2, 4, 40}}, {Shape{1, 3, 4}, Shape{1, 6, 7}}}) {
+    for (const auto& [in, out] : {std::pair{Shape{1, 1, 30}, Shape{1, 1, 7}},
+                                  {Shape{1, 12, 18}, Shape{1, 6, 9}},
+                                  {Shape{1, 13, 17}, Shape{1, 5, 4}},
+                                  {Shape{1, 7, 7}, Shape{1, 1, 1}},
+                                  {Shape{5, 9, 40}, Shape{2, 4, 40}},
+                                  {Shape{1, 3, 4}, Shape{1, 6, 7}}}) {
       PoolShape s;
       s.planes = 3;
       std::copy(in.begin(), in.end(), s.in);

@@ -105,7 +105,8 @@ TEST(RandomDistribution, UniformAndNormal) {
   for (const ScalarType t : kFloats) {
     EXPECT_LT(distance(drawn(t, 1, [&](auto& s, void* p) { uniform(s, p, t, kCount, -2, 5); }), [](double x) { return (x + 2) / 7; }), kSmirnov);
     for (const bool contiguous : {true, false})
-      EXPECT_LT(distance(drawn(t, 2, [&](auto& s, void* p) { normal(s, p, t, kCount, 1, 3, contiguous); }), [](double x) { return normal_cdf((x - 1) / 3); }), kSmirnov);
+      EXPECT_LT(distance(drawn(t, 2, [&](auto& s, void* p) { normal(s, p, t, kCount, 1, 3, contiguous); }), [](double x) { return normal_cdf((x - 1) / 3); }),
+                kSmirnov);
   }
 }
 
@@ -123,10 +124,12 @@ TEST(RandomDistribution, NormalInBlocksThatOverlap) {
 
 TEST(RandomDistribution, LogNormalExponentialAndCauchy) {
   for (const ScalarType t : kFloats) {
-    EXPECT_LT(distance(drawn(t, 4, [&](auto& s, void* p) { log_normal(s, p, t, kCount, 0.5, 0.25); }), [](double x) { return normal_cdf((std::log(x) - 0.5) / 0.25); }),
+    EXPECT_LT(distance(drawn(t, 4, [&](auto& s, void* p) { log_normal(s, p, t, kCount, 0.5, 0.25); }),
+                       [](double x) { return normal_cdf((std::log(x) - 0.5) / 0.25); }),
               kSmirnov);
     EXPECT_LT(distance(drawn(t, 5, [&](auto& s, void* p) { exponential(s, p, t, kCount, 2.5); }), [](double x) { return -std::expm1(-2.5 * x); }), kSmirnov);
-    EXPECT_LT(distance(drawn(t, 6, [&](auto& s, void* p) { cauchy(s, p, t, kCount, 1, 2); }), [](double x) { return 0.5 + std::atan((x - 1) / 2) / M_PI; }), kSmirnov);
+    EXPECT_LT(distance(drawn(t, 6, [&](auto& s, void* p) { cauchy(s, p, t, kCount, 1, 2); }), [](double x) { return 0.5 + std::atan((x - 1) / 2) / M_PI; }),
+              kSmirnov);
   }
 }
 
@@ -145,7 +148,8 @@ TEST(RandomDistribution, Gamma) {
 TEST(RandomDistribution, HalvesAreTheSameDistributionRounded) {
   for (const ScalarType t : {ScalarType::Half, ScalarType::BFloat16}) {
     const double step = t == ScalarType::Half ? 0x1p-11 : 0x1p-8;  // of numbers near 1: what rounding moves the distribution by
-    EXPECT_LT(distance(drawn(t, 8, [&](auto& s, void* p) { uniform(s, p, t, kCount, 0, 1); }), [](double x) { return x; }), kSmirnov + step * std::sqrt(kCount));
+    EXPECT_LT(distance(drawn(t, 8, [&](auto& s, void* p) { uniform(s, p, t, kCount, 0, 1); }), [](double x) { return x; }),
+              kSmirnov + step * std::sqrt(kCount));
     EXPECT_LT(distance(drawn(t, 9, [&](auto& s, void* p) { normal(s, p, t, kCount, 0, 1); }), normal_cdf), kSmirnov + 2 * step * std::sqrt(kCount));
   }
 }
@@ -164,7 +168,8 @@ TEST(RandomDistribution, BernoulliAndDropout) {
 
 TEST(RandomDistribution, Geometric) {
   for (const ScalarType t : {ScalarType::Byte, ScalarType::Int, ScalarType::Float, ScalarType::Double})
-    EXPECT_LT(deviations(drawn(t, 13, [&](auto& s, void* p) { geometric(s, p, t, kCount, 0.2); }), masses(60, [](double k) { return k == 0 ? -1e9 : std::log(0.2) + (k - 1) * std::log(0.8); })),
+    EXPECT_LT(deviations(drawn(t, 13, [&](auto& s, void* p) { geometric(s, p, t, kCount, 0.2); }),
+                         masses(60, [](double k) { return k == 0 ? -1e9 : std::log(0.2) + (k - 1) * std::log(0.8); })),
               kDeviations);
 }
 
@@ -198,8 +203,8 @@ TEST(RandomDistribution, BinomialByWaitingAndByRejection) {
 
 TEST(RandomDistribution, WholeNumbers) {
   const std::vector<double> even(37, 1.0 / 37);
-  for (const ScalarType t : {ScalarType::Char, ScalarType::Byte, ScalarType::Short, ScalarType::Int, ScalarType::Long, ScalarType::Half, ScalarType::BFloat16, ScalarType::Float,
-                             ScalarType::Double})
+  for (const ScalarType t : {ScalarType::Char, ScalarType::Byte, ScalarType::Short, ScalarType::Int, ScalarType::Long, ScalarType::Half, ScalarType::BFloat16,
+                             ScalarType::Float, ScalarType::Double})
     EXPECT_LT(deviations(drawn(t, 16, [&](auto& s, void* p) { random_from_to(s, p, t, kCount, 0, 37); }), even), kDeviations);
   // The whole range, by its eighths; a range that takes 64 bits, too.
   const auto eighths = [](std::vector<double> x, double low, double size) {
@@ -208,9 +213,13 @@ TEST(RandomDistribution, WholeNumbers) {
   };
   EXPECT_LT(eighths(drawn(ScalarType::Int, 17, [](auto& s, void* p) { random_full(s, p, ScalarType::Int, kCount); }), 0, 0x1p31), kDeviations);
   EXPECT_LT(eighths(drawn(ScalarType::Long, 18, [](auto& s, void* p) { random_full(s, p, ScalarType::Long, kCount); }), 0, 0x1p63), kDeviations);
-  EXPECT_LT(eighths(drawn(ScalarType::Long, 19, [](auto& s, void* p) { random_from_to(s, p, ScalarType::Long, kCount, -(int64_t{1} << 40), int64_t{1} << 41); }), -0x1p40, 3 * 0x1p40),
+  EXPECT_LT(
+      eighths(drawn(ScalarType::Long, 19, [](auto& s, void* p) { random_from_to(s, p, ScalarType::Long, kCount, -(int64_t{1} << 40), int64_t{1} << 41); }),
+              -0x1p40, 3 * 0x1p40),
+      kDeviations);
+  EXPECT_LT(eighths(drawn(ScalarType::Long, 20, [](auto& s, void* p) { random_from(s, p, ScalarType::Long, kCount, std::numeric_limits<int64_t>::min()); }),
+                    -0x1p63, 0x1p64),
             kDeviations);
-  EXPECT_LT(eighths(drawn(ScalarType::Long, 20, [](auto& s, void* p) { random_from(s, p, ScalarType::Long, kCount, std::numeric_limits<int64_t>::min()); }), -0x1p63, 0x1p64), kDeviations);
 }
 
 TEST(RandomDistribution, PermutationsOfFour) {

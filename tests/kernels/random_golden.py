@@ -13,8 +13,18 @@ FLOATS = ["Half", "BFloat16", "Float", "Double"]
 SIGNED = ["Byte", "Char", "Short", "Int", "Long"]
 UNSIGNED = ["UInt16", "UInt32", "UInt64"]
 DTYPES = {
-    "Half": torch.half, "BFloat16": torch.bfloat16, "Float": torch.float, "Double": torch.double, "Bool": torch.bool, "Byte": torch.uint8,
-    "Char": torch.int8, "Short": torch.int16, "Int": torch.int32, "Long": torch.int64, "UInt16": torch.uint16, "UInt32": torch.uint32,
+    "Half": torch.half,
+    "BFloat16": torch.bfloat16,
+    "Float": torch.float,
+    "Double": torch.double,
+    "Bool": torch.bool,
+    "Byte": torch.uint8,
+    "Char": torch.int8,
+    "Short": torch.int16,
+    "Int": torch.int32,
+    "Long": torch.int64,
+    "UInt16": torch.uint16,
+    "UInt32": torch.uint32,
     "UInt64": torch.uint64,
 }
 MIN64, MAX64 = -(2**63), 2**63 - 1
@@ -109,7 +119,9 @@ for t in ["Int", "Long", "UInt32", "UInt64", "BFloat16", "Float", "Double"]:
     ROWS += [("random_from_to", t, 0, 2**k + d) for k, d in [(20, 3), (24, 1), (28, -1), (28, 0), (28, 1), (31, -1)]]
 for t in ["Long", "BFloat16", "Float", "Double"]:
     ROWS += [("random_from_to", t, a, b) for a, b in [(-(2**26) - 5, -(2**25) - 1), (-(2**31) - 7, 5), (2**40, 2**41 + 1), (2**24 + 1, 2**25 + 3)]]
-    ROWS += [("random_from_to", t, a, b) for a, b in [(2**53 + 1, 2**54 + 7), (0, MAX64), (MIN64, MAX64), (MIN64 + 1, 5), (-(2**62), MAX64), (0, 2**63 - 2**20 - 1)]]
+    ROWS += [
+        ("random_from_to", t, a, b) for a, b in [(2**53 + 1, 2**54 + 7), (0, MAX64), (MIN64, MAX64), (MIN64 + 1, 5), (-(2**62), MAX64), (0, 2**63 - 2**20 - 1)]
+    ]
     ROWS += [("random_from", t, MIN64, 0), ("random_from", t, -(2**26) - 7, 0)]
 for t in ["Short", "Int", "Long", "Half", "BFloat16", "Float", "Double", "Byte", "Char"]:
     ROWS += [("randperm", t, 0, 0)]

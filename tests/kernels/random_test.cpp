@@ -63,8 +63,7 @@ std::vector<char> pattern(int64_t n, ScalarType dtype, double shift, double scal
   std::vector<char> out(static_cast<size_t>(n) * element_size(dtype));
   for (int64_t i = 0; i < n; i++) {
     const double v = (static_cast<double>(i * 37 % 101) + shift) / scale;
-    converter(ScalarType::Double, dtype)(&out[static_cast<size_t>(i) * element_size(dtype)], 0, reinterpret_cast<const char*>(&v),
-                                         0, 1);
+    converter(ScalarType::Double, dtype)(&out[static_cast<size_t>(i) * element_size(dtype)], 0, reinterpret_cast<const char*>(&v), 0, 1);
   }
   return out;
 }
@@ -74,11 +73,7 @@ std::vector<char> mirrored(int64_t n, ScalarType dtype) { return pattern(n, dtyp
 
 bool possible(const std::string& op, ScalarType dtype, int64_t n, int64_t a) {
   if (op == "randperm") {
-    return n <= (dtype == ScalarType::Byte    ? 256
-                 : dtype == ScalarType::Char  ? 128
-                 : dtype == ScalarType::Short ? 32768
-                 : dtype == ScalarType::Half  ? 2049
-                                              : n);
+    return n <= (dtype == ScalarType::Byte ? 256 : dtype == ScalarType::Char ? 128 : dtype == ScalarType::Short ? 32768 : dtype == ScalarType::Half ? 2049 : n);
   }
   return op.find("multinomial") == std::string::npos || (n >= a && n <= 5000);
 }
@@ -89,58 +84,38 @@ std::vector<char> run(RandomState& state, const std::string& op, ScalarType t, i
   char* const out = bytes.data();
   const auto indices = [&](int64_t rows, int64_t row_stride, int64_t category_stride) {
     std::vector<char> result(static_cast<size_t>(rows * a.integer) * sizeof(int64_t) + 1);
-    multinomial(state, reinterpret_cast<int64_t*>(result.data()), pattern(rows * n, t, 1, 128).data(), t, rows, n, row_stride,
-                category_stride, a.integer, b.integer != 0);
+    multinomial(state, reinterpret_cast<int64_t*>(result.data()), pattern(rows * n, t, 1, 128).data(), t, rows, n, row_stride, category_stride, a.integer,
+                b.integer != 0);
     result.pop_back();
     return result;
   };
-  if (op == "uniform")
-    uniform(state, out, t, n, a.real, b.real);
-  else if (op == "normal")
-    normal(state, out, t, n, a.real, b.real);
-  else if (op == "normal_strided")
-    normal(state, out, t, n, a.real, b.real, false);
-  else if (op == "log_normal")
-    log_normal(state, out, t, n, a.real, b.real);
-  else if (op == "exponential")
-    exponential(state, out, t, n, a.real);
-  else if (op == "cauchy")
-    cauchy(state, out, t, n, a.real, b.real);
-  else if (op == "geometric")
-    geometric(state, out, t, n, a.real);
-  else if (op == "bernoulli")
-    bernoulli(state, out, t, n, a.real);
+  if (op == "uniform") uniform(state, out, t, n, a.real, b.real);
+  else if (op == "normal") normal(state, out, t, n, a.real, b.real);
+  else if (op == "normal_strided") normal(state, out, t, n, a.real, b.real, false);
+  else if (op == "log_normal") log_normal(state, out, t, n, a.real, b.real);
+  else if (op == "exponential") exponential(state, out, t, n, a.real);
+  else if (op == "cauchy") cauchy(state, out, t, n, a.real, b.real);
+  else if (op == "geometric") geometric(state, out, t, n, a.real);
+  else if (op == "bernoulli") bernoulli(state, out, t, n, a.real);
   else if (op == "bernoulli_tensor") {
     constexpr ScalarType kTypes[] = {ScalarType::Half, ScalarType::BFloat16, ScalarType::Float, ScalarType::Double};
     const ScalarType p_dtype = kTypes[b.integer];
     bernoulli(state, out, t, n, pattern(n, p_dtype, 0, 128).data(), p_dtype);
-  } else if (op == "dropout_noise")
-    dropout_noise(state, out, t, n, a.real);
-  else if (op == "dropout")
-    dropout(state, out, nullptr, pattern(n, t, -50, 8).data(), t, n, a.real);
-  else if (op == "random_full")
-    random_full(state, out, t, n);
-  else if (op == "random_from_to")
-    random_from_to(state, out, t, n, a.integer, b.integer);
-  else if (op == "random_from")
-    random_from(state, out, t, n, a.integer);
-  else if (op == "randperm")
-    randperm(state, out, t, n);
-  else if (op == "poisson")
-    poisson(state, out, pattern(n, t, 0, 100 / a.real).data(), t, n);
-  else if (op == "binomial")
-    binomial(state, out, pattern(n, t, 0, 1 / a.real).data(), mirrored(n, t).data(), t, n);
-  else if (op == "standard_gamma")
-    standard_gamma(state, out, pattern(n, t, 1, 100 / a.real).data(), t, n);
+  } else if (op == "dropout_noise") dropout_noise(state, out, t, n, a.real);
+  else if (op == "dropout") dropout(state, out, nullptr, pattern(n, t, -50, 8).data(), t, n, a.real);
+  else if (op == "random_full") random_full(state, out, t, n);
+  else if (op == "random_from_to") random_from_to(state, out, t, n, a.integer, b.integer);
+  else if (op == "random_from") random_from(state, out, t, n, a.integer);
+  else if (op == "randperm") randperm(state, out, t, n);
+  else if (op == "poisson") poisson(state, out, pattern(n, t, 0, 100 / a.real).data(), t, n);
+  else if (op == "binomial") binomial(state, out, pattern(n, t, 0, 1 / a.real).data(), mirrored(n, t).data(), t, n);
+  else if (op == "standard_gamma") standard_gamma(state, out, pattern(n, t, 1, 100 / a.real).data(), t, n);
   else if (op == "rrelu") {
     std::vector<char> noise(bytes.size());
     rrelu(state, out, noise.data(), pattern(n, t, -50, 8).data(), t, n, a.real, b.real);
-  } else if (op == "multinomial")
-    return indices(3, n, 1);
-  else if (op == "transposed_multinomial")
-    return indices(3, 1, 3);
-  else
-    ADD_FAILURE() << "unknown op " << op;
+  } else if (op == "multinomial") return indices(3, n, 1);
+  else if (op == "transposed_multinomial") return indices(3, 1, 3);
+  else ADD_FAILURE() << "unknown op " << op;
   EXPECT_EQ(bytes.back(), '\x7f') << op << " wrote past the end";
   bytes.pop_back();
   return bytes;
@@ -158,8 +133,7 @@ void check_all_rows() {
           h = hash_next(state, hash_bytes(out.data(), out.size(), h));
         }
       }
-      EXPECT_EQ(h, row.hashes[s]) << row.op << '(' << row.a.real << ", " << row.b.real << ") " << dtype_name(row.dtype)
-                                  << " n=" << n;
+      EXPECT_EQ(h, row.hashes[s]) << row.op << '(' << row.a.real << ", " << row.b.real << ") " << dtype_name(row.dtype) << " n=" << n;
     }
 }
 
@@ -298,8 +272,7 @@ TEST(Random, RefusesWhatPyTorchRefuses) {
   int64_t index[3];
   const float zero[] = {0, 0}, negative[] = {1, -1}, nan[] = {1, std::numeric_limits<float>::quiet_NaN()};
   for (const float* weights : {zero, negative, nan})
-    for (bool replacement : {false, true})
-      EXPECT_THROW(multinomial(state, index, weights, ScalarType::Float, 1, 2, 2, 1, 2, replacement), Error);
+    for (bool replacement : {false, true}) EXPECT_THROW(multinomial(state, index, weights, ScalarType::Float, 1, 2, 2, 1, 2, replacement), Error);
   EXPECT_THROW(multinomial(state, index, zero, ScalarType::Float, 1, 2, 2, 1, 3, false), Error);
   // Nothing was drawn.
   EXPECT_EQ(state.engine.random(), Mt19937(0).random());

@@ -18,7 +18,10 @@ class Walk {
     for (int64_t s : shape) count_ *= s;
     shape_ = DimVector(shape);
   }
-  void add(IntArrayRef strides) { strides_.push_back(DimVector(strides)); offsets_.push_back(0); }
+  void add(IntArrayRef strides) {
+    strides_.push_back(DimVector(strides));
+    offsets_.push_back(0);
+  }
   int64_t count() const { return count_; }
   int64_t offset(size_t i) const { return offsets_[i]; }
   void next() {
@@ -57,8 +60,7 @@ inline Split split(IntArrayRef shape, IntArrayRef in, uint64_t mask, IntArrayRef
   return s;
 }
 
-template <class A, class F>
-void reduce_as(const ReduceArgs& args, A identity, F step, A (*finish)(A, int64_t, double)) {
+template <class A, class F> void reduce_as(const ReduceArgs& args, A identity, F step, A (*finish)(A, int64_t, double)) {
   const Split s = split(args.shape, args.in_strides, args.reduce_mask, args.out_strides);
   const auto load = load_fn<A>(args.in_dtype);
   const auto store = store_fn<A>(args.out_dtype);
@@ -74,41 +76,46 @@ void reduce_as(const ReduceArgs& args, A identity, F step, A (*finish)(A, int64_
   }
 }
 
-template <class A>
-bool is_nan(A v) {
+template <class A> bool is_nan(A v) {
   if constexpr (std::is_floating_point_v<A>) return v != v;
   if constexpr (is_complex<A>::value) return v.real() != v.real() || v.imag() != v.imag();
   return false;
 }
 
-template <class A>
-double magnitude(A v) {
+template <class A> double magnitude(A v) {
   if constexpr (is_complex<A>::value) return std::hypot(static_cast<double>(v.real()), static_cast<double>(v.imag()));
   else return std::fabs(static_cast<double>(v));
 }
 
-template <class A>
-void reduce_numeric(ReduceOp op, const ReduceArgs& args) {
+template <class A> void reduce_numeric(ReduceOp op, const ReduceArgs& args) {
   using D = std::conditional_t<is_complex<A>::value, complex<double>, double>;
   switch (op) {
-    case ReduceOp::sum: return reduce_as<A>(args, A(0), [](A a, A v) { return a + v; }, nullptr);
-    case ReduceOp::nansum: return reduce_as<A>(args, A(0), [](A a, A v) { return is_nan(v) ? a : a + v; }, nullptr);
-    case ReduceOp::prod: return reduce_as<A>(args, A(1), [](A a, A v) { return a * v; }, nullptr);
+    case ReduceOp::sum:
+      return reduce_as<A>(
+          args, A(0), [](A a, A v) { return a + v; }, nullptr);
+    case ReduceOp::nansum:
+      return reduce_as<A>(
+          args, A(0), [](A a, A v) { return is_nan(v) ? a : a + v; }, nullptr);
+    case ReduceOp::prod:
+      return reduce_as<A>(
+          args, A(1), [](A a, A v) { return a * v; }, nullptr);
     case ReduceOp::mean:
-      return reduce_as<D>(args, D(0), [](D a, D v) { return a + v; }, [](D a, int64_t n, double) { return a / D(static_cast<double>(n)); });
+      return reduce_as<D>(
+          args, D(0), [](D a, D v) { return a + v; }, [](D a, int64_t n, double) { return a / D(static_cast<double>(n)); });
     default: break;
   }
 }
 
-template <class A>
-void reduce_order(ReduceOp op, const ReduceArgs& args) {
+template <class A> void reduce_order(ReduceOp op, const ReduceArgs& args) {
   using L = std::numeric_limits<A>;
   if (op == ReduceOp::max) {
     const A lowest = L::has_infinity ? -L::infinity() : L::lowest();
-    return reduce_as<A>(args, lowest, [](A a, A v) { return is_nan(a) || a > v ? a : v; }, nullptr);
+    return reduce_as<A>(
+        args, lowest, [](A a, A v) { return is_nan(a) || a > v ? a : v; }, nullptr);
   }
   const A highest = L::has_infinity ? L::infinity() : L::max();
-  reduce_as<A>(args, highest, [](A a, A v) { return is_nan(a) || a < v ? a : v; }, nullptr);
+  reduce_as<A>(
+      args, highest, [](A a, A v) { return is_nan(a) || a < v ? a : v; }, nullptr);
 }
 
 using C = complex<double>;
@@ -116,20 +123,27 @@ using C = complex<double>;
 inline void reduce_norm(const ReduceArgs& args) {
   const double p = args.param.as<double>(), inf = std::numeric_limits<double>::infinity();
   if (p == inf)
-    return reduce_as<C>(args, C(0), [](C a, C v) { return is_nan(a.real()) || a.real() > magnitude(v) ? a : C(magnitude(v)); }, nullptr);
+    return reduce_as<C>(
+        args, C(0), [](C a, C v) { return is_nan(a.real()) || a.real() > magnitude(v) ? a : C(magnitude(v)); }, nullptr);
   if (p == -inf)
-    return reduce_as<C>(args, C(inf), [](C a, C v) { return is_nan(a.real()) || a.real() < magnitude(v) ? a : C(magnitude(v)); }, nullptr);
-  if (p == 0) return reduce_as<C>(args, C(0), [](C a, C v) { return a + C(magnitude(v) != 0); }, nullptr);
-  reduce_as<C>(args, C(0), [p](C a, C v) { return a + C(std::pow(magnitude(v), p)); },
-               [](C a, int64_t, double p) { return C(std::pow(a.real(), 1 / p)); });
+    return reduce_as<C>(
+        args, C(inf), [](C a, C v) { return is_nan(a.real()) || a.real() < magnitude(v) ? a : C(magnitude(v)); }, nullptr);
+  if (p == 0)
+    return reduce_as<C>(
+        args, C(0), [](C a, C v) { return a + C(magnitude(v) != 0); }, nullptr);
+  reduce_as<C>(
+      args, C(0), [p](C a, C v) { return a + C(std::pow(magnitude(v), p)); }, [](C a, int64_t, double p) { return C(std::pow(a.real(), 1 / p)); });
 }
-
 
 inline void reduce(ReduceOp op, const ReduceArgs& args) {
   const ScalarType compute = args.out_dtype;
   switch (op) {
-    case ReduceOp::all: return reduce_as<bool>(args, true, [](bool a, bool v) { return a && v; }, nullptr);
-    case ReduceOp::any: return reduce_as<bool>(args, false, [](bool a, bool v) { return a || v; }, nullptr);
+    case ReduceOp::all:
+      return reduce_as<bool>(
+          args, true, [](bool a, bool v) { return a && v; }, nullptr);
+    case ReduceOp::any:
+      return reduce_as<bool>(
+          args, false, [](bool a, bool v) { return a || v; }, nullptr);
     case ReduceOp::count_nonzero: {
       const Split s = split(args.shape, args.in_strides, args.reduce_mask, args.out_strides);
       const auto load = load_fn<bool>(args.in_dtype);
@@ -220,9 +234,7 @@ inline void var_mean(const VarMeanArgs& args) {
   }
 }
 
-
-template <class A>
-void arg_reduce_as(bool is_max, const ArgReduceArgs& args) {
+template <class A> void arg_reduce_as(bool is_max, const ArgReduceArgs& args) {
   const uint64_t mask = args.dim < 0 ? ~uint64_t{0} : uint64_t{1} << args.dim;
   const Split s = split(args.shape, args.in_strides, mask, args.value_strides, args.index_strides);
   const auto load = load_fn<A>(args.dtype);
@@ -249,7 +261,6 @@ void arg_reduce_as(bool is_max, const ArgReduceArgs& args) {
     if (args.indices) std::memcpy(args.indices + kept.offset(2), &index, sizeof index);
   }
 }
-
 
 inline void arg_reduce(bool is_max, const ArgReduceArgs& args) {
   if (is_floating_type(args.dtype)) return arg_reduce_as<double>(is_max, args);

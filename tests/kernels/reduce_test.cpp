@@ -47,16 +47,14 @@ std::vector<Array> layouts(ScalarType t, bool small) {
   return all;
 }
 
-template <class F>
-void for_masks(const Array& a, F body) {
+template <class F> void for_masks(const Array& a, F body) {
   for (uint64_t mask = 0; mask < uint64_t{1} << a.shape.size(); mask++) body(mask);
 }
 
 TEST(Reduce, SumAndProductOfEveryDtypeLayoutAndMask) {
   for_each_isa([] {
     for (ScalarType t : kAllDTypes) {
-      for (const Array& a : layouts(t, false))
-        for_masks(a, [&](uint64_t mask) { check(ReduceOp::sum, a, mask, sum_dtype(t), 20); });
+      for (const Array& a : layouts(t, false)) for_masks(a, [&](uint64_t mask) { check(ReduceOp::sum, a, mask, sum_dtype(t), 20); });
       Array b(t, {4, 6, 3}, 1);
       fill(b, 3);
       for_masks(b, [&](uint64_t mask) { check(ReduceOp::prod, b, mask, sum_dtype(t), 300); });
@@ -195,8 +193,15 @@ TEST(Reduce, EmptyInputsYieldIdentities) {
 
 TEST(Reduce, LargeSumsAreAccurateAndIndependentOfThreads) {
   for_each_isa([] {
-    for (const auto& [shape, mask] : {std::pair{Shape{300000}, 1}, {Shape{3000, 100}, 1}, {Shape{3000, 100}, 2}, {Shape{3000, 100}, 3},
-                                      {Shape{200000, 3}, 1}, {Shape{200000, 3}, 2}, {Shape{40, 50, 90}, 5}, {Shape{40, 50, 90}, 2}, {Shape{100, 3000}, 1}})
+    for (const auto& [shape, mask] : {std::pair{Shape{300000}, 1},
+                                      {Shape{3000, 100}, 1},
+                                      {Shape{3000, 100}, 2},
+                                      {Shape{3000, 100}, 3},
+                                      {Shape{200000, 3}, 1},
+                                      {Shape{200000, 3}, 2},
+                                      {Shape{40, 50, 90}, 5},
+                                      {Shape{40, 50, 90}, 2},
+                                      {Shape{100, 3000}, 1}})
       for (ScalarType t : {kFloat, kHalf, kBFloat16, kComplexFloat}) {
         Array a(t, shape);
         std::mt19937 random(3);

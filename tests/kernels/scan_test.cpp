@@ -11,8 +11,7 @@ namespace cresset::kernels {
 namespace {
 
 // shape {outer, n, inner} with elements `step` apart; the scan runs along the middle.
-template <class T>
-void check(bool product, int64_t outer, int64_t n, int64_t inner, int64_t step, double tolerance) {
+template <class T> void check(bool product, int64_t outer, int64_t n, int64_t inner, int64_t step, double tolerance) {
   std::mt19937 gen(static_cast<unsigned>(n + inner));
   std::uniform_real_distribution<double> real(0.5, 1.5);
   const int64_t item = static_cast<int64_t>(sizeof(T));
@@ -39,14 +38,14 @@ void check(bool product, int64_t outer, int64_t n, int64_t inner, int64_t step, 
         } else {
           const long double x = static_cast<double>(in[at]);
           acc = product ? acc * x : acc + x;
-          ASSERT_NEAR(static_cast<double>(out[at]), static_cast<double>(acc), tolerance * std::fabs(static_cast<double>(acc))) << n << " " << inner << " at " << j;
+          ASSERT_NEAR(static_cast<double>(out[at]), static_cast<double>(acc), tolerance * std::fabs(static_cast<double>(acc)))
+              << n << " " << inner << " at " << j;
         }
       }
     }
 }
 
-template <class T>
-void check_all(double tolerance, int64_t longest) {
+template <class T> void check_all(double tolerance, int64_t longest) {
   for (const bool product : {false, true})
     for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{7}, int64_t{8}, int64_t{9}, longest})
       for (const int64_t inner : {1, 3, 600})
@@ -104,8 +103,7 @@ TEST(Cumulative, NarrowIntegersIntoInt64) {
 }
 
 // The last of equal elements gives the place; a NaN sticks, with the place of the last NaN.
-template <class T>
-void check_order(bool is_max, int64_t outer, int64_t n, int64_t inner, int64_t step, bool with_nan) {
+template <class T> void check_order(bool is_max, int64_t outer, int64_t n, int64_t inner, int64_t step, bool with_nan) {
   std::mt19937 gen(static_cast<unsigned>(n * inner));
   const auto item = static_cast<int64_t>(sizeof(T));
   std::vector<T> in(static_cast<size_t>(outer * n * inner * step)), out(in.size());
@@ -144,8 +142,7 @@ void check_order(bool is_max, int64_t outer, int64_t n, int64_t inner, int64_t s
     }
 }
 
-template <class T>
-void check_order_all() {
+template <class T> void check_order_all() {
   for (const bool is_max : {false, true})
     for (const int64_t n : {1, 63, 64, 65, 300})
       for (const int64_t inner : {1, 3, 600})

@@ -9,9 +9,7 @@
 
 namespace cresset::kernels::reference {
 
-
-template <class F>
-void for_lanes(int64_t outer, int64_t dim, int64_t inner, F f) {
+template <class F> void for_lanes(int64_t outer, int64_t dim, int64_t inner, F f) {
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) f([=](int64_t d) { return (o * dim + d) * inner + i; });
 }
@@ -33,18 +31,12 @@ inline void backward(bool log, const char* pdy, const char* py, char* pdx, Scala
   for_lanes(outer, dim, inner, [&](auto at) {
     double sum = 0;
     for (int64_t d = 0; d < dim; d++) sum += log ? dy[at(d)] : dy[at(d)] * y[at(d)];
-    for (int64_t d = 0; d < dim; d++)
-      dx.set(at(d), log ? dy[at(d)] - std::exp(y[at(d)]) * sum : y[at(d)] * (dy[at(d)] - sum));
+    for (int64_t d = 0; d < dim; d++) dx.set(at(d), log ? dy[at(d)] - std::exp(y[at(d)]) * sum : y[at(d)] * (dy[at(d)] - sum));
   });
 }
 
-
-inline void softmax(const char* x, char* y, ScalarType dtype, int64_t outer, int64_t dim, int64_t inner) {
-  forward(false, x, y, dtype, outer, dim, inner);
-}
-inline void log_softmax(const char* x, char* y, ScalarType dtype, int64_t outer, int64_t dim, int64_t inner) {
-  forward(true, x, y, dtype, outer, dim, inner);
-}
+inline void softmax(const char* x, char* y, ScalarType dtype, int64_t outer, int64_t dim, int64_t inner) { forward(false, x, y, dtype, outer, dim, inner); }
+inline void log_softmax(const char* x, char* y, ScalarType dtype, int64_t outer, int64_t dim, int64_t inner) { forward(true, x, y, dtype, outer, dim, inner); }
 inline void softmax_backward(const char* dy, const char* y, char* dx, ScalarType dtype, int64_t outer, int64_t dim, int64_t inner) {
   backward(false, dy, y, dx, dtype, outer, dim, inner);
 }

@@ -14,22 +14,19 @@ namespace {
 
 using namespace testing;
 
-template <class F>
-void for_real_dtypes(F f) {
+template <class F> void for_real_dtypes(F f) {
   for_all_dtypes([&](auto tag) {
     if constexpr (!is_complex<decltype(tag)>::value) f(tag);
   });
 }
 
 // PyTorch's order: NaN greatest, -0 equal to 0.
-template <class T>
-bool before(T a, T b) {
+template <class T> bool before(T a, T b) {
   if constexpr (std::is_integral_v<T>) return a < b;
   else return b != b ? a == a : a < b;
 }
 
-template <class T>
-std::vector<int64_t> stable_order(const std::vector<T>& row, bool descending) {
+template <class T> std::vector<int64_t> stable_order(const std::vector<T>& row, bool descending) {
   std::vector<int64_t> order(row.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -40,8 +37,7 @@ std::vector<int64_t> stable_order(const std::vector<T>& row, bool descending) {
 }
 
 // Values of every kind: many equal ones, all bits random, infinities, NaN of both signs, zeros of both signs.
-template <class T>
-void fill_awkward(Array<T>& a, std::mt19937& rng) {
+template <class T> void fill_awkward(Array<T>& a, std::mt19937& rng) {
   const int mode = static_cast<int>(rng() % 3);
   a.for_each([&](const Shape& at) {
     uint64_t bits = (static_cast<uint64_t>(rng()) << 32) | rng();
@@ -60,8 +56,7 @@ void fill_awkward(Array<T>& a, std::mt19937& rng) {
   });
 }
 
-template <class T>
-std::vector<T> row_of(const Array<T>& a, Shape at, size_t dim) {
+template <class T> std::vector<T> row_of(const Array<T>& a, Shape at, size_t dim) {
   std::vector<T> row;
   for (at[dim] = 0; at[dim] < a.sizes[dim]; at[dim]++) row.push_back(a(at));
   return row;
@@ -143,10 +138,7 @@ TEST(Sort, ModeIsTheLeastOfTheMostFrequent) {
 }
 
 // Neither comes before the other.
-template <class T>
-bool same_rank(T a, T b) {
-  return a == b || (a != a && b != b);
-}
+template <class T> bool same_rank(T a, T b) { return a == b || (a != a && b != b); }
 
 // Which of equal values they name is PyTorch's choice (tests/python/ops/promotion_test.py), not the first in the row.
 TEST(Sort, TopkAndKthvalueAgreeWithSorting) {

@@ -15,8 +15,7 @@ using Shape = std::vector<int64_t>;
 
 enum class Layout { contiguous, transposed, gapped };
 
-template <class T>
-class Array {
+template <class T> class Array {
  public:
   explicit Array(Shape shape, Layout layout = Layout::contiguous) : sizes(std::move(shape)), strides(sizes.size()) {
     int64_t step = layout == Layout::gapped ? 2 : 1;
@@ -63,8 +62,7 @@ class Array {
   }
   bool same_bytes(const Array& o) const { return bytes == o.bytes; }
 
-  template <class Rng>
-  Array& randomize(Rng& rng, int low = -4, int high = 5) {
+  template <class Rng> Array& randomize(Rng& rng, int low = -4, int high = 5) {
     for_each([&](const Shape& at) {
       const int v = low + static_cast<int>(rng() % static_cast<unsigned>(high - low));
       if constexpr (std::is_same_v<T, bool>) (*this)(at) = v > 0;
@@ -78,11 +76,9 @@ class Array {
   std::vector<unsigned char> bytes;
 };
 
-template <class T>
-bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; }
+template <class T> bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; }
 
-template <class T>
-bool same_values(const Array<T>& a, const Array<T>& b) {
+template <class T> bool same_values(const Array<T>& a, const Array<T>& b) {
   if (a.sizes != b.sizes) return false;
   bool same = true;
   a.for_each([&](const Shape& at) { same &= same_bits(a(at), b(at)); });
@@ -90,8 +86,7 @@ bool same_values(const Array<T>& a, const Array<T>& b) {
 }
 
 // Calls f(T{}) for all fifteen dtypes.
-template <class F>
-void for_all_dtypes(F f) {
+template <class F> void for_all_dtypes(F f) {
 #define CRESSET_CALL(T, Name) f(T{});
   CRESSET_FOR_EACH_DTYPE(CRESSET_CALL)
 #undef CRESSET_CALL
@@ -100,8 +95,7 @@ void for_all_dtypes(F f) {
 inline const Layout kLayouts[] = {Layout::contiguous, Layout::transposed, Layout::gapped};
 
 // Runs f with one thread and with two, restoring the count.
-template <class F>
-void with_one_and_two_threads(F f) {
+template <class F> void with_one_and_two_threads(F f) {
   const int before = get_num_threads();
   for (int n : {1, 2}) {
     set_num_threads(n);

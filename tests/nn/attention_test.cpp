@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "cresset/cresset.h"
-#include "cresset/nn/more.h"
 #include "cresset/nn/layers/products.h"
+#include "cresset/nn/more.h"
 #include "tests/error_of.h"
 
 namespace {
@@ -140,7 +140,8 @@ TEST(BlockMask, ListsBlocks) {
   EXPECT_EQ(cut.shape(), (std::vector<int64_t>{2, 3, 100, 200}));
   EXPECT_EQ(numbers(cut.to_dense().select(0, 0).select(0, 0)), (std::vector<int>{1, 0}));
   EXPECT_THROW(cut.adjust(300, 200), ValueError);
-  const BlockMask part = create_block_mask([](const Tensor& b, const Tensor&, const Tensor&, const Tensor& kv) { return kv.ge(b * 128); }, 2, 1, 128, 256).select(1, 0);
+  const BlockMask part =
+      create_block_mask([](const Tensor& b, const Tensor&, const Tensor&, const Tensor& kv) { return kv.ge(b * 128); }, 2, 1, 128, 256).select(1, 0);
   EXPECT_EQ(numbers(part.to(kCPU).to_dense()), (std::vector<int>{0, 1}));
   EXPECT_TRUE(contains(error_of([&] { part.mask_mod(q, q, q, q); }), "slice of a BlockMask"));
 }
@@ -169,8 +170,8 @@ TEST(GroupedProducts, AreThoseOfTheParts) {
   const Tensor by_rows = F::grouped_mm(rows, b, ends);
   EXPECT_TRUE(allclose(by_rows, cat({rows.narrow(0, 0, 1).matmul(b[0]), rows.narrow(0, 1, 2).matmul(b[1]), zeros({1, 5})})));
   EXPECT_TRUE(allclose(F::grouped_mm(a, rows, ends), cat({a[0].matmul(rows.narrow(1, 0, 1)), a[1].matmul(rows.narrow(1, 1, 2)), zeros({3, 1})}, 1)));
-  EXPECT_TRUE(allclose(F::grouped_mm(rows, rows, ends),
-                       stack({rows.narrow(1, 0, 1).matmul(rows.narrow(0, 0, 1)), rows.narrow(1, 1, 2).matmul(rows.narrow(0, 1, 2))})));
+  EXPECT_TRUE(
+      allclose(F::grouped_mm(rows, rows, ends), stack({rows.narrow(1, 0, 1).matmul(rows.narrow(0, 0, 1)), rows.narrow(1, 1, 2).matmul(rows.narrow(0, 1, 2))})));
   EXPECT_THROW(F::grouped_mm(rows, b), Error);
   EXPECT_THROW(F::grouped_mm(rows, b, tensor({3, 1}).to(kInt)), Error);
   EXPECT_THROW(F::grouped_mm(rows.to(kDouble), b.to(kDouble), ends), Error);

@@ -28,21 +28,47 @@ void check(const std::string& name, std::vector<int64_t> shape, const std::funct
   for (size_t i = 0; i < expected.size(); i++) EXPECT_NEAR(t.data_ptr<float>()[i], expected[i], tolerance) << name << " at " << i;
 }
 
-TEST(Init, Uniform) { check("uniform", {3, 4}, [](Tensor t) { return init::uniform_(t, -0.3, 0.7); }); }
-TEST(Init, Normal) { check("normal", {3, 4}, [](Tensor t) { return init::normal_(t, 0.2, 1.5); }); }
-TEST(Init, NormalOfManyElements) { check("large_normal", {9, 4}, [](Tensor t) { return init::normal_(t); }); }
-TEST(Init, XavierUniform) { check("xavier_uniform", {4, 3}, [](Tensor t) { return init::xavier_uniform_(t, 1.3); }); }
-TEST(Init, XavierNormal) { check("xavier_normal", {4, 3, 2}, [](Tensor t) { return init::xavier_normal_(t); }); }
-TEST(Init, KaimingUniform) { check("kaiming_uniform", {4, 3, 2}, [](Tensor t) { return init::kaiming_uniform_(t, 0.3); }); }
+TEST(Init, Uniform) {
+  check("uniform", {3, 4}, [](Tensor t) { return init::uniform_(t, -0.3, 0.7); });
+}
+TEST(Init, Normal) {
+  check("normal", {3, 4}, [](Tensor t) { return init::normal_(t, 0.2, 1.5); });
+}
+TEST(Init, NormalOfManyElements) {
+  check("large_normal", {9, 4}, [](Tensor t) { return init::normal_(t); });
+}
+TEST(Init, XavierUniform) {
+  check("xavier_uniform", {4, 3}, [](Tensor t) { return init::xavier_uniform_(t, 1.3); });
+}
+TEST(Init, XavierNormal) {
+  check("xavier_normal", {4, 3, 2}, [](Tensor t) { return init::xavier_normal_(t); });
+}
+TEST(Init, KaimingUniform) {
+  check("kaiming_uniform", {4, 3, 2}, [](Tensor t) { return init::kaiming_uniform_(t, 0.3); });
+}
 TEST(Init, KaimingUniformRelu) {
   check("kaiming_uniform_relu", {4, 3}, [](Tensor t) { return init::kaiming_uniform_(t, 0, kFanOut, kReLU); });
 }
-TEST(Init, KaimingNormal) { check("kaiming_normal", {5, 3}, [](Tensor t) { return init::kaiming_normal_(t, 0.1, kFanOut); }); }
-TEST(Init, Dirac) { check("dirac", {4, 2, 3}, [](Tensor t) { return init::dirac_(t, 2); }); }
-TEST(Init, Eye) { check("eye", {2, 3}, [](Tensor t) { return init::eye_(t); }); }
-TEST(Init, Sparse) { check("sparse", {5, 3}, [](Tensor t) { return init::sparse_(t, 0.4, 0.5); }); }
-TEST(Init, OrthogonalWide) { check("orthogonal", {3, 5}, [](Tensor t) { return init::orthogonal_(t, 1.2); }, 1e-6f); }
-TEST(Init, OrthogonalTall) { check("orthogonal_tall", {4, 2}, [](Tensor t) { return init::orthogonal_(t); }, 1e-6f); }
+TEST(Init, KaimingNormal) {
+  check("kaiming_normal", {5, 3}, [](Tensor t) { return init::kaiming_normal_(t, 0.1, kFanOut); });
+}
+TEST(Init, Dirac) {
+  check("dirac", {4, 2, 3}, [](Tensor t) { return init::dirac_(t, 2); });
+}
+TEST(Init, Eye) {
+  check("eye", {2, 3}, [](Tensor t) { return init::eye_(t); });
+}
+TEST(Init, Sparse) {
+  check("sparse", {5, 3}, [](Tensor t) { return init::sparse_(t, 0.4, 0.5); });
+}
+TEST(Init, OrthogonalWide) {
+  check(
+      "orthogonal", {3, 5}, [](Tensor t) { return init::orthogonal_(t, 1.2); }, 1e-6f);
+}
+TEST(Init, OrthogonalTall) {
+  check(
+      "orthogonal_tall", {4, 2}, [](Tensor t) { return init::orthogonal_(t); }, 1e-6f);
+}
 
 TEST(Init, Gains) {
   EXPECT_EQ(init::calculate_gain(kLinear), 1.0);

@@ -64,30 +64,29 @@ std::vector<Tensor> copies(const nn::Module& module) {
   return all;
 }
 
-#define LAYER_TEST(Name, make, ...)                                   \
-  TEST(Layers, Name) {                                                \
-    manual_seed(0);                                                   \
-    auto layer = make;                                                \
-    const std::vector<Tensor> initial = copies(*layer);               \
-    const std::vector<Tensor> inputs = {__VA_ARGS__};                 \
-    const Tensor output = call(layer, inputs);                        \
-    check(#Name, *layer, inputs, initial, output);                    \
+#define LAYER_TEST(Name, make, ...)                     \
+  TEST(Layers, Name) {                                  \
+    manual_seed(0);                                     \
+    auto layer = make;                                  \
+    const std::vector<Tensor> initial = copies(*layer); \
+    const std::vector<Tensor> inputs = {__VA_ARGS__};   \
+    const Tensor output = call(layer, inputs);          \
+    check(#Name, *layer, inputs, initial, output);      \
   }
-#define FUNCTION_TEST(Name, expression, ...)                          \
-  TEST(Layers, Name) {                                                \
-    manual_seed(0);                                                   \
-    const std::vector<Tensor> inputs = {__VA_ARGS__};                 \
-    const Tensor& x = inputs[0];                                      \
-    const Tensor& y = inputs.size() > 1 ? inputs[1] : x;              \
-    const Tensor& z = inputs.size() > 2 ? inputs[2] : x;              \
-    (void)y, (void)z;                                                 \
-    const Tensor output = expression;                                 \
-    NoModule none;                                                    \
-    check(#Name, none, inputs, {}, output);                           \
+#define FUNCTION_TEST(Name, expression, ...)             \
+  TEST(Layers, Name) {                                   \
+    manual_seed(0);                                      \
+    const std::vector<Tensor> inputs = {__VA_ARGS__};    \
+    const Tensor& x = inputs[0];                         \
+    const Tensor& y = inputs.size() > 1 ? inputs[1] : x; \
+    const Tensor& z = inputs.size() > 2 ? inputs[2] : x; \
+    (void)y, (void)z;                                    \
+    const Tensor output = expression;                    \
+    NoModule none;                                       \
+    check(#Name, none, inputs, {}, output);              \
   }
 
-template <class Layer>
-Tensor call(Layer& layer, const std::vector<Tensor>& inputs) {
+template <class Layer> Tensor call(Layer& layer, const std::vector<Tensor>& inputs) {
   if constexpr (std::is_invocable_r_v<Tensor, Layer&, Tensor>) {
     if (inputs.size() == 1) return layer(inputs[0]);
   }
@@ -101,8 +100,7 @@ Tensor call(Layer& layer, const std::vector<Tensor>& inputs) {
   return Tensor();
 }
 
-template <class Holder>
-Holder evaluating(Holder holder) {
+template <class Holder> Holder evaluating(Holder holder) {
   holder->eval();
   return holder;
 }
@@ -185,10 +183,9 @@ LAYER_TEST(PixelShuffle, nn::PixelShuffle(2), normal({1, 8, 2, 3}))
 LAYER_TEST(PixelUnshuffle, nn::PixelUnshuffle(2), normal({1, 2, 4, 6}))
 LAYER_TEST(UpsampleNearest, nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2.0})), normal({1, 2, 2, 3}))
 LAYER_TEST(UpsampleBilinear, nn::Upsample(nn::UpsampleOptions().size(std::vector<int64_t>{4, 5}).mode(kBilinear)), normal({1, 2, 2, 3}))
-LAYER_TEST(UpsampleBilinearAligned,
-           nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{1.7}).mode(kBilinear).align_corners(true)), normal({1, 1, 3, 3}))
-FUNCTION_TEST(InterpolateNearestExact, F::interpolate(x, F::InterpolateFuncOptions().size(std::vector<int64_t>{5}).mode(kNearestExact)),
-              normal({1, 2, 3}))
+LAYER_TEST(UpsampleBilinearAligned, nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{1.7}).mode(kBilinear).align_corners(true)),
+           normal({1, 1, 3, 3}))
+FUNCTION_TEST(InterpolateNearestExact, F::interpolate(x, F::InterpolateFuncOptions().size(std::vector<int64_t>{5}).mode(kNearestExact)), normal({1, 2, 3}))
 FUNCTION_TEST(InterpolateArea, F::interpolate(x, F::InterpolateFuncOptions().size(std::vector<int64_t>{2, 3}).mode(kArea)), normal({1, 2, 5, 4}))
 LAYER_TEST(Unfold, nn::Unfold(nn::UnfoldOptions({2, 3}).dilation({2, 1}).padding(1).stride({1, 2})), normal({2, 2, 4, 5}))
 LAYER_TEST(Fold, nn::Fold(nn::FoldOptions({4, 5}, {2, 2}).stride(2).padding({0, 1})), normal({2, 8, 6}))
@@ -213,30 +210,26 @@ LAYER_TEST(CrossEntropyLoss, nn::CrossEntropyLoss(nn::CrossEntropyLossOptions().
 LAYER_TEST(CrossEntropyLossWeighted, nn::CrossEntropyLoss(nn::CrossEntropyLossOptions().weight(tensor({1.0f, 2.0f, 0.5f, 3.0f})).reduction(kSum)),
            normal({3, 4, 2}), labels(4, {3, 2}))
 FUNCTION_TEST(CrossEntropyProbabilities, F::cross_entropy(x, y.softmax(1)), normal({3, 4}), normal({3, 4}))
-FUNCTION_TEST(HingeEmbeddingLoss, F::hinge_embedding_loss(x, y.sign(), F::HingeEmbeddingLossFuncOptions().margin(0.8)), normal({3, 4}),
+FUNCTION_TEST(HingeEmbeddingLoss, F::hinge_embedding_loss(x, y.sign(), F::HingeEmbeddingLossFuncOptions().margin(0.8)), normal({3, 4}), normal({3, 4}))
+FUNCTION_TEST(CosineEmbeddingLoss, F::cosine_embedding_loss(x, y, z.sign(), F::CosineEmbeddingLossFuncOptions().margin(0.1)), normal({3, 4}), normal({3, 4}),
+              normal({3}))
+FUNCTION_TEST(MarginRankingLoss, F::margin_ranking_loss(x, y, z.sign(), F::MarginRankingLossFuncOptions().margin(0.1)), normal({3, 4}), normal({3, 4}),
               normal({3, 4}))
-FUNCTION_TEST(CosineEmbeddingLoss, F::cosine_embedding_loss(x, y, z.sign(), F::CosineEmbeddingLossFuncOptions().margin(0.1)), normal({3, 4}),
-              normal({3, 4}), normal({3}))
-FUNCTION_TEST(MarginRankingLoss, F::margin_ranking_loss(x, y, z.sign(), F::MarginRankingLossFuncOptions().margin(0.1)), normal({3, 4}),
-              normal({3, 4}), normal({3, 4}))
 LAYER_TEST(MultiMarginLoss, nn::MultiMarginLoss(nn::MultiMarginLossOptions().p(2).margin(0.7).weight(tensor({1.0f, 2.0f, 0.5f}))), normal({4, 3}),
            labels(3, {4}))
 FUNCTION_TEST(MultiLabelMarginLoss, F::multilabel_margin_loss(x, tensor({3, 0, -1, 1, 2, -1, 0, 0}, kLong).view({2, 4})), normal({2, 4}))
 FUNCTION_TEST(SoftMarginLoss, F::soft_margin_loss(x, y.detach().sign()), normal({3, 4}), normal({3, 4}))
 FUNCTION_TEST(MultiLabelSoftMarginLoss, F::multilabel_soft_margin_loss(x, y.sigmoid().round()), normal({3, 4}), normal({3, 4}))
-LAYER_TEST(TripletMarginLoss, nn::TripletMarginLoss(nn::TripletMarginLossOptions().margin(0.5).swap(true)), normal({3, 4}), normal({3, 4}),
-           normal({3, 4}))
+LAYER_TEST(TripletMarginLoss, nn::TripletMarginLoss(nn::TripletMarginLossOptions().margin(0.5).swap(true)), normal({3, 4}), normal({3, 4}), normal({3, 4}))
 LAYER_TEST(TripletMarginWithDistanceLoss, nn::TripletMarginWithDistanceLoss(), normal({3, 4}), normal({3, 4}), normal({3, 4}))
 FUNCTION_TEST(PoissonNLLLoss, F::poisson_nll_loss(x, y.exp(), F::PoissonNLLLossFuncOptions().full(true)), normal({3, 4}), normal({3, 4}))
 
 // Outputs and states of recurrent layers in one tensor.
 Tensor flat(const Tensor& values) { return values.reshape({-1}); }
-template <class... T>
-Tensor flat(const std::tuple<T...>& values) {
+template <class... T> Tensor flat(const std::tuple<T...>& values) {
   return std::apply([](const auto&... each) { return cat({flat(each)...}); }, values);
 }
-template <class Layer>
-void check_recurrent(const std::string& name, const std::function<Layer()>& make, const std::vector<std::vector<int64_t>>& shapes) {
+template <class Layer> void check_recurrent(const std::string& name, const std::function<Layer()>& make, const std::vector<std::vector<int64_t>>& shapes) {
   manual_seed(0);
   Layer layer = make();
   const std::vector<Tensor> initial = copies(*layer);
@@ -247,8 +240,10 @@ void check_recurrent(const std::string& name, const std::function<Layer()>& make
   else output = flat(layer(inputs[0]));
   check(name, *layer, inputs, initial, output);
 }
-#define RECURRENT_TEST(Name, Layer, options, ...) \
-  TEST(Layers, Name) { check_recurrent<nn::Layer>(#Name, [] { return nn::Layer(nn::Layer##Options options); }, {__VA_ARGS__}); }
+#define RECURRENT_TEST(Name, Layer, options, ...)                                                           \
+  TEST(Layers, Name) {                                                                                      \
+    check_recurrent<nn::Layer>(#Name, [] { return nn::Layer(nn::Layer##Options options); }, {__VA_ARGS__}); \
+  }
 RECURRENT_TEST(RNN, RNN, (3, 4).num_layers(2), {5, 2, 3})
 RECURRENT_TEST(RNNReLU, RNN, (3, 4).nonlinearity(kReLU).bias(false), {5, 3})
 RECURRENT_TEST(LSTM, LSTM, (3, 4), {5, 2, 3})
@@ -270,12 +265,11 @@ TEST(Layers, RecurrentMistakes) {
   EXPECT_THROW(nn::GRUCell(3, 4)(zeros({2, 5})), Error);
 }
 
-LAYER_TEST(TransformerEncoderLayer, nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0)),
+LAYER_TEST(TransformerEncoderLayer, nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0)), normal({3, 2, 4}))
+LAYER_TEST(TransformerEncoderLayerGELU, nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0).activation(kGELU)),
            normal({3, 2, 4}))
-LAYER_TEST(TransformerEncoderLayerGELU,
-           nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0).activation(kGELU)), normal({3, 2, 4}))
-LAYER_TEST(TransformerDecoderLayer, nn::TransformerDecoderLayer(nn::TransformerDecoderLayerOptions(4, 2).dim_feedforward(6).dropout(0)),
-           normal({3, 2, 4}), normal({5, 2, 4}))
+LAYER_TEST(TransformerDecoderLayer, nn::TransformerDecoderLayer(nn::TransformerDecoderLayerOptions(4, 2).dim_feedforward(6).dropout(0)), normal({3, 2, 4}),
+           normal({5, 2, 4}))
 TEST(Layers, Transformer) {
   manual_seed(0);
   nn::Transformer model(nn::TransformerOptions(8, 2, 2, 2).dim_feedforward(16));
@@ -293,8 +287,8 @@ TEST(Layers, Transformer) {
   auto encoder = model->encoder.get<nn::TransformerEncoder>();
   auto decoder = model->decoder.get<nn::TransformerDecoder>();
   EXPECT_TRUE(allclose(decoder(tgt, encoder(src), mask), output));
-  const Tensor last = encoder->norm.forward(encoder->layers->ptr<nn::TransformerEncoderLayerImpl>(1)->forward(
-      encoder->layers->ptr<nn::TransformerEncoderLayerImpl>(0)->forward(src)));
+  const Tensor last = encoder->norm.forward(
+      encoder->layers->ptr<nn::TransformerEncoderLayerImpl>(1)->forward(encoder->layers->ptr<nn::TransformerEncoderLayerImpl>(0)->forward(src)));
   EXPECT_TRUE(allclose(last, encoder(src)));
   EXPECT_EQ(model->parameters().size(), 2u * 12 + 2u * 18 + 4);
   const auto copy = std::dynamic_pointer_cast<nn::TransformerImpl>(model->clone());

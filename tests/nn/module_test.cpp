@@ -13,13 +13,10 @@ namespace {
 using namespace cresset;
 using nn::Module;
 
-template <class F>
-std::string message_of(F f) {
+template <class F> std::string message_of(F f) {
   try {
     f();
-  } catch (const cresset::Error& e) {
-    return e.what();
-  }
+  } catch (const cresset::Error& e) { return e.what(); }
   return "no error";
 }
 
@@ -53,7 +50,7 @@ CRESSET_MODULE(Net);
 
 TEST(Module, NamesParametersDepthFirst) {
   Net net;
-  const std::vector<std::string> expected = {"first.scale", "first.linear.weight", "first.linear.bias",
+  const std::vector<std::string> expected = {"first.scale",  "first.linear.weight",  "first.linear.bias",
                                              "second.scale", "second.linear.weight", "second.linear.bias"};
   EXPECT_EQ(net->named_parameters().keys(), expected);
   EXPECT_EQ(net->parameters().size(), 6u);
@@ -64,8 +61,7 @@ TEST(Module, NamesParametersDepthFirst) {
 TEST(Module, NamesModules) {
   Net net;
   EXPECT_EQ(net->named_modules().keys(), (std::vector<std::string>{"", "first", "first.linear", "second", "second.linear"}));
-  EXPECT_EQ(net->named_modules("net", false).keys(),
-            (std::vector<std::string>{"net.first", "net.first.linear", "net.second", "net.second.linear"}));
+  EXPECT_EQ(net->named_modules("net", false).keys(), (std::vector<std::string>{"net.first", "net.first.linear", "net.second", "net.second.linear"}));
   EXPECT_EQ(net->children().size(), 2u);
   EXPECT_EQ(net->modules().size(), 5u);
 }
@@ -193,8 +189,7 @@ TEST(Module, ErrorsNameThePath) {
 }
 
 TEST(Module, PrintsTheTree) {
-  nn::Sequential sequential(nn::Conv2d(nn::Conv2dOptions(1, 2, 3).padding(1).bias(false)), nn::ReLU(true),
-                            nn::Sequential({{"fc", nn::Linear(2, 3)}}));
+  nn::Sequential sequential(nn::Conv2d(nn::Conv2dOptions(1, 2, 3).padding(1).bias(false)), nn::ReLU(true), nn::Sequential({{"fc", nn::Linear(2, 3)}}));
   std::ostringstream text;
   text << sequential;
   EXPECT_EQ(text.str(),

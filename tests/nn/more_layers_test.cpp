@@ -27,10 +27,9 @@ TEST(CtcLoss, AgreesWithPyTorch) {
   const Tensor value = loss(scores, tensor({1, 2, 2, 3, 4, 0}).view({2, 3}), tensor({6, 5}), tensor({3, 2}));
   value.backward();
   expect_near(value, {2.41863465f});
-  expect_near(scores.grad().narrow(0, 0, 2),
-              {0.0202227198f, -0.119499862f, 0.0130667724f, 0.0306801908f, 0.0555303022f, -0.0797914714f, 0.164255232f, 0.00658084126f,
-               -0.114968978f, 0.0239243116f, 0.0129281534f, 0.00187656039f, -0.080840759f, 0.0269841291f, 0.0390519351f, -0.0924653113f,
-               0.052867163f, 0.103276059f, -0.0626728535f, -0.00100519881f});
+  expect_near(scores.grad().narrow(0, 0, 2), {0.0202227198f,  -0.119499862f,  0.0130667724f, 0.0306801908f, 0.0555303022f,  -0.0797914714f, 0.164255232f,
+                                              0.00658084126f, -0.114968978f,  0.0239243116f, 0.0129281534f, 0.00187656039f, -0.080840759f,  0.0269841291f,
+                                              0.0390519351f,  -0.0924653113f, 0.052867163f,  0.103276059f,  -0.0626728535f, -0.00100519881f});
 }
 
 TEST(CtcLoss, WhatCannotBeSpelledIsInfiniteOrNothing) {
@@ -47,8 +46,7 @@ TEST(AdaptiveLogSoftmax, AgreesWithPyTorch) {
   const auto result = layer(input, tensor({0, 3, 7}));
   expect_near(result.output, {-1.91260779f, -2.17874956f, -1.73943925f});
   EXPECT_NEAR(result.loss, 1.94359875, 1e-5);
-  expect_near(layer->log_prob(input)[0],
-              {-1.91260779f, -0.866656184f, -2.31295562f, -2.39541531f, -2.89920259f, -2.60539389f, -2.73959756f, -3.0301187f});
+  expect_near(layer->log_prob(input)[0], {-1.91260779f, -0.866656184f, -2.31295562f, -2.39541531f, -2.89920259f, -2.60539389f, -2.73959756f, -3.0301187f});
   EXPECT_TRUE(equal(layer->predict(input), tensor({1, 1, 0})));
   result.mean.backward();
   EXPECT_TRUE(layer->head->weight.grad().defined());
@@ -61,16 +59,15 @@ TEST(FractionalMaxPool, DrawsPyTorchsWindows) {
   expect_near(values[0][0], {0.35988152f, 0.248501748f, 1.62055075f, 0.573984683f, 0.931124449f, 1.86926007f, 0.681411088f, 0.429033041f, 0.8194592f});
   EXPECT_TRUE(equal(indices[0][1].flatten(), tensor({0, 10, 13, 14, 23, 20, 36, 44, 47})));
   nn::FractionalMaxPool3d pool(nn::FractionalMaxPool3dOptions(2).output_ratio(nn::FractionalMaxPool3dOptions::ExpandingArrayDouble(0.5)));
-  expect_near(pool(randn({1, 1, 5, 5, 5})),
-              {1.42628014f, 1.06337678f, 2.69226122f, 1.18132401f, 1.78217578f, 1.04854834f, 1.74580252f, 1.99622822f});
+  expect_near(pool(randn({1, 1, 5, 5, 5})), {1.42628014f, 1.06337678f, 2.69226122f, 1.18132401f, 1.78217578f, 1.04854834f, 1.74580252f, 1.99622822f});
   EXPECT_THROW(nn::FractionalMaxPool2d{2}, ValueError);
 }
 
 TEST(Grid, AgreesWithPyTorch) {
   const Tensor theta = tensor({.8f, .1f, .05f, -.2f, .9f, 0.f}).view({1, 2, 3});
   const Tensor grid = F::affine_grid(theta, {1, 1, 2, 3});
-  expect_near(grid, {-0.533333361f, -0.316666663f, 0.0f, -0.449999988f, 0.533333361f, -0.583333313f, -0.433333337f, 0.583333313f, 0.100000001f,
-                     0.449999988f, 0.633333385f, 0.316666663f});
+  expect_near(grid, {-0.533333361f, -0.316666663f, 0.0f, -0.449999988f, 0.533333361f, -0.583333313f, -0.433333337f, 0.583333313f, 0.100000001f, 0.449999988f,
+                     0.633333385f, 0.316666663f});
   const Tensor image = arange(12, kFloat).view({1, 1, 3, 4});
   expect_near(F::grid_sample(image, grid, F::GridSampleFuncOptions().mode(kBicubic).padding_mode(kReflection).align_corners(true)),
               {2.72700834f, 2.98224998f, 3.3334918f, 7.87969828f, 8.13362694f, 8.46592426f});
@@ -80,8 +77,10 @@ TEST(Grid, AgreesWithPyTorch) {
 TEST(Interpolate, SmoothsAndPicksTheNearestAsPyTorch) {
   const Tensor image = (arange(24, kFloat) * 5 % 17).view({1, 1, 4, 6});
   const auto options = F::InterpolateFuncOptions().size(std::vector<int64_t>{2, 3});
-  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBilinear).antialias(true)), {5.9183679f, 9.0357141f, 8.1632652f, 9.f, 7.9107146f, 8.1224489f});
-  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBicubic).antialias(true)), {5.3201876f, 9.4670362f, 8.1289282f, 9.4368925f, 7.6572142f, 8.1577339f});
+  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBilinear).antialias(true)),
+              {5.9183679f, 9.0357141f, 8.1632652f, 9.f, 7.9107146f, 8.1224489f});
+  expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kBicubic).antialias(true)),
+              {5.3201876f, 9.4670362f, 8.1289282f, 9.4368925f, 7.6572142f, 8.1577339f});
   expect_near(F::interpolate(image, F::InterpolateFuncOptions(options).mode(kNearestExact)), {1.f, 11.f, 4.f, 10.f, 3.f, 13.f});
   const auto twice = F::InterpolateFuncOptions().scale_factor(std::vector<double>{2}).mode(kNearestExact);
   EXPECT_TRUE(equal(F::interpolate(image, twice), image.repeat_interleave(2, 2).repeat_interleave(2, 3)));
@@ -192,8 +191,7 @@ TEST(Load, AnotherModelsStateIsListedAndChangesNothing) {
   std::vector<Tensor> before;
   for (const Tensor& p : target->parameters()) before.push_back(p.detach().clone());
   const std::string message = error_of([&] { target->load(in); });
-  for (const char* part : {"1.weight is [1, 3], expected [1, 4]", "missing: 2.weight, 2.bias"})
-    EXPECT_NE(message.find(part), std::string::npos) << message;
+  for (const char* part : {"1.weight is [1, 3], expected [1, 4]", "missing: 2.weight, 2.bias"}) EXPECT_NE(message.find(part), std::string::npos) << message;
   const auto after = target->parameters();
   for (size_t i = 0; i < after.size(); i++) EXPECT_TRUE(equal(after[i], before[i])) << i;
 }

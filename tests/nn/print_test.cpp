@@ -12,8 +12,7 @@ namespace {
 
 using namespace cresset;
 
-template <class M>
-std::string printed(const M& module) {
+template <class M> std::string printed(const M& module) {
   std::ostringstream text;
   text << module;
   return text.str();
@@ -27,8 +26,7 @@ TEST(Print, OneDimensionalOptionsAreNumbers) {
 }
 
 TEST(Print, ConvolutionsNameTheirPadding) {
-  EXPECT_EQ(printed(nn::Conv2d(nn::Conv2dOptions(4, 4, 3).padding(kSame))),
-            "torch::nn::Conv2d(4, 4, kernel_size=[3, 3], stride=[1, 1], padding='same')");
+  EXPECT_EQ(printed(nn::Conv2d(nn::Conv2dOptions(4, 4, 3).padding(kSame))), "torch::nn::Conv2d(4, 4, kernel_size=[3, 3], stride=[1, 1], padding='same')");
   EXPECT_EQ(printed(nn::Conv1d(nn::Conv1dOptions(4, 4, 3).padding(kValid))), "torch::nn::Conv1d(4, 4, kernel_size=3, stride=1, padding='valid')");
   EXPECT_EQ(printed(nn::Conv1d(nn::Conv1dOptions(4, 4, 3).padding_mode(kCircular))),
             "torch::nn::Conv1d(4, 4, kernel_size=3, stride=1, padding_mode=kCircular)");

@@ -40,8 +40,9 @@ class DeclareUnits(unittest.TestCase):
 
     def declare(self, *sources):
         listed = self.put("sources.txt", "\n".join(map(str, sources)) + "\n")
-        subprocess.run([sys.executable, TOOL, "--root", self.root, "--generated", self.root / "generated", "--sources", listed, "--out", self.root / "units"],
-                       check=True)
+        subprocess.run(
+            [sys.executable, TOOL, "--root", self.root, "--generated", self.root / "generated", "--sources", listed, "--out", self.root / "units"], check=True
+        )
 
     def read(self, unit, name="functions.h"):
         return (self.root / "units" / unit / "cresset/ops" / name).read_text()

@@ -193,7 +193,9 @@ class TestListForms(unittest.TestCase):
         self.assertIn("using cresset::_foreach_lerp_;", files["list_names.inc"])
 
     def test_mistakes(self):
-        self.fails(LISTS.replace("Tensor[] tensors1, Scalar", "Tensors tensors1, Scalar"), r"rows\.toml:1: foreach: `Tensors tensors1` does not begin with a type")
+        self.fails(
+            LISTS.replace("Tensor[] tensors1, Scalar", "Tensors tensors1, Scalar"), r"rows\.toml:1: foreach: `Tensors tensors1` does not begin with a type"
+        )
 
 
 class TestRepository(unittest.TestCase):

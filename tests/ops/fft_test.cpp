@@ -8,7 +8,9 @@ namespace cresset {
 namespace {
 
 bool near(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes() && (a - b).abs().max().item<double>() < 1e-12; }
-Tensor numbers(IntArrayRef sizes) { return arange(1, 25, kDouble).sin().slice(0, 0, sizes.empty() ? 1 : sizes[0] * (sizes.size() > 1 ? sizes[1] : 1)).reshape(sizes); }
+Tensor numbers(IntArrayRef sizes) {
+  return arange(1, 25, kDouble).sin().slice(0, 0, sizes.empty() ? 1 : sizes[0] * (sizes.size() > 1 ? sizes[1] : 1)).reshape(sizes);
+}
 
 TEST(FftNamespace, AKnownTransform) {
   const Tensor x = arange(1, 5, kDouble);

@@ -87,8 +87,7 @@ TEST(LazyMath, PartsOfConjugates) {
 
 TEST(LazyMath, WhatCannotBeSeenLazily) {
   const Tensor y = sample().conj();
-  EXPECT_EQ(error_of([&] { cresset::view_as_real(y); }),
-            "view_as_real: not supported for a tensor that is a lazy conjugate; call resolve_conj() first");
+  EXPECT_EQ(error_of([&] { cresset::view_as_real(y); }), "view_as_real: not supported for a tensor that is a lazy conjugate; call resolve_conj() first");
   EXPECT_EQ(error_of([&] { y.view(kDouble); }), "view: a lazy conjugate or negative cannot be viewed as float64; call resolve_conj() or resolve_neg() first");
   EXPECT_EQ(error_of([&] { cresset::_neg_view(cresset::ones({2}, kBool)); }), "_neg_view: not supported for bool tensors");
 }

@@ -13,8 +13,7 @@ struct Results {
 };
 
 // Loss, gradient, and the gradients of the gradient's product with `along`.
-template <class Loss>
-Results differentiate(const Tensor& at, const Tensor& upstream, const Tensor& along, Loss loss) {
+template <class Loss> Results differentiate(const Tensor& at, const Tensor& upstream, const Tensor& along, Loss loss) {
   Tensor x = at.clone().requires_grad_(), g = upstream.clone().requires_grad_();
   const Tensor y = loss(x);
   y.backward(g, true, true);

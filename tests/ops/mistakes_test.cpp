@@ -34,8 +34,7 @@ const std::vector<Mistake>& mistakes() {
   namespace F = nn::functional;
   static const std::vector<Mistake> all = {
       // Shapes.
-      {"AddOfShapesThatDoNotBroadcast", "RuntimeError",
-       "add: shapes [2, 3] and [4] cannot be broadcast: sizes 3 and 4 differ at dimension 1 and neither is 1",
+      {"AddOfShapesThatDoNotBroadcast", "RuntimeError", "add: shapes [2, 3] and [4] cannot be broadcast: sizes 3 and 4 differ at dimension 1 and neither is 1",
        [] {
          ones({2, 3}) + ones({4});
        }},
@@ -68,8 +67,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          mm(ones({2, 2}), ones({2, 2}, kDouble));
        }},
-      {"LinearOfTheWrongWidth", "RuntimeError",
-       "linear: input and weight shapes cannot be multiplied, got [8, 5] and [3, 4] (the weight is used transposed)",
+      {"LinearOfTheWrongWidth", "RuntimeError", "linear: input and weight shapes cannot be multiplied, got [8, 5] and [3, 4] (the weight is used transposed)",
        [] {
          F::linear(ones({8, 5}), ones({3, 4}));
        }},
@@ -109,8 +107,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          cat({ones({2, 3}), ones({2, 4})}, 0);
        }},
-      {"StackOfDifferentShapes", "RuntimeError",
-       "stack: expects each tensor to be equal size, got [2] at entry 0 and [3] at entry 1",
+      {"StackOfDifferentShapes", "RuntimeError", "stack: expects each tensor to be equal size, got [2] at entry 0 and [3] at entry 1",
        [] {
          stack({ones({2}), ones({3})});
        }},
@@ -119,8 +116,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          empty({2, -1});
        }},
-      {"EinsumOfUnknownSubscripts", "RuntimeError",
-       "einsum: output subscript z of the output is in no operand of the equation",
+      {"EinsumOfUnknownSubscripts", "RuntimeError", "einsum: output subscript z of the output is in no operand of the equation",
        [] {
          einsum("ij,jk->iz", {ones({2, 3}), ones({3, 4})});
        }},
@@ -145,19 +141,15 @@ const std::vector<Mistake>& mistakes() {
        [] {
          range(3).index({0, 1});
        }},
-      {"BooleanMaskOfTheWrongShape", "IndexError",
-       "index: the shape of the mask [4] at index 0 does not fit the indexed tensor of shape [3] at index 0",
+      {"BooleanMaskOfTheWrongShape", "IndexError", "index: the shape of the mask [4] at index 0 does not fit the indexed tensor of shape [3] at index 0",
        [] { range(3).index({ones({4}, kBool)}); }},
-      {"GatherIndexOutOfRange", "RuntimeError", "gather: index 3 is out of bounds for dimension 0 with size 3",
-       [] { gather(range(3), 0, tensor({3})); }},
+      {"GatherIndexOutOfRange", "RuntimeError", "gather: index 3 is out of bounds for dimension 0 with size 3", [] { gather(range(3), 0, tensor({3})); }},
       {"EmbeddingIndexOutOfRange", "IndexError", "embedding: index 3 is out of bounds for dimension 0 with size 3",
        [] {
          embedding(ones({3, 2}), tensor({1, 3}));
        }},
-      {"NarrowBeyondTheEnd", "RuntimeError", "narrow: start 2 + length 2 exceeds the size 3 of dimension 0",
-       [] { range(3).narrow(0, 2, 2); }},
-      {"SplitOfSizesThatDoNotAddUp", "RuntimeError",
-       "split_with_sizes: expects sizes that sum to 6 (the size of dimension 0), got [2, 3]",
+      {"NarrowBeyondTheEnd", "RuntimeError", "narrow: start 2 + length 2 exceeds the size 3 of dimension 0", [] { range(3).narrow(0, 2, 2); }},
+      {"SplitOfSizesThatDoNotAddUp", "RuntimeError", "split_with_sizes: expects sizes that sum to 6 (the size of dimension 0), got [2, 3]",
        [] {
          range(6).split_with_sizes({2, 3});
        }},
@@ -165,48 +157,39 @@ const std::vector<Mistake>& mistakes() {
        [] {
          ones({2, 3}).permute({0});
        }},
-      {"MaxOfNothing", "RuntimeError", "max: expected reduction dim to be specified for an input without elements, got shape [0]",
-       [] { max(empty({0})); }},
+      {"MaxOfNothing", "RuntimeError", "max: expected reduction dim to be specified for an input without elements, got shape [0]", [] { max(empty({0})); }},
       {"ArgmaxOfAnEmptyDim", "IndexError", "argmax: expected reduction dim 1 to have non-zero size, got shape [2, 0]",
        [] {
          ones({2, 0}).argmax(1);
        }},
       // Dtypes and devices.
-      {"InPlaceThatWouldLoseTheDtype", "RuntimeError", "add: result type float32 does not fit the output's dtype int64",
-       [] { ones({2}, kLong).add_(1.5); }},
+      {"InPlaceThatWouldLoseTheDtype", "RuntimeError", "add: result type float32 does not fit the output's dtype int64", [] { ones({2}, kLong).add_(1.5); }},
       {"MeanOfIntegers", "RuntimeError",
        "mean: could not infer output dtype: input dtype must be floating point or complex, got int64; pass dtype= or cast the "
        "input",
        [] { ones({2}, kLong).mean(); }},
-      {"SubtractionOfBools", "RuntimeError",
-       "sub: subtraction with a bool tensor is not supported; use bitwise_xor, logical_xor or logical_not instead",
+      {"SubtractionOfBools", "RuntimeError", "sub: subtraction with a bool tensor is not supported; use bitwise_xor, logical_xor or logical_not instead",
        [] { ones({2}, kBool) - ones({2}, kBool); }},
-      {"BitwiseOfFloats", "NotImplementedError", "bitwise_and: not implemented for dtype float32",
-       [] { bitwise_and(ones({2}), ones({2})); }},
-      {"IntegerPowerOfNegativeExponent", "RuntimeError", "pow: integers to negative integer powers are not allowed, got -1",
-       [] { pow(ones({2}, kLong), -1); }},
+      {"BitwiseOfFloats", "NotImplementedError", "bitwise_and: not implemented for dtype float32", [] { bitwise_and(ones({2}), ones({2})); }},
+      {"IntegerPowerOfNegativeExponent", "RuntimeError", "pow: integers to negative integer powers are not allowed, got -1", [] { pow(ones({2}, kLong), -1); }},
       {"IntegerDivisionByZero", "RuntimeError", "ZeroDivisionError: integer division or remainder by zero",
        [] { floor_divide(ones({2}, kLong), zeros({2}, kLong)); }},
       {"DevicesMixed", "RuntimeError", "add: expected all tensors to be on the same device, got cpu and meta",
        [] { ones({2}) + ones({2}, TensorOptions(Device("meta"))); }},
-      {"ItemOfMeta", "RuntimeError", "item: cannot be called on meta tensors, they hold no data",
-       [] { ones({1}, TensorOptions(Device("meta"))).item(); }},
-      {"UnknownDevice", "RuntimeError", "device: unknown device type in \"gpu:0\", expected cpu, cuda, meta or a registered name",
-       [] { Device("gpu:0"); }},
+      {"ItemOfMeta", "RuntimeError", "item: cannot be called on meta tensors, they hold no data", [] { ones({1}, TensorOptions(Device("meta"))).item(); }},
+      {"UnknownDevice", "RuntimeError", "device: unknown device type in \"gpu:0\", expected cpu, cuda, meta or a registered name", [] { Device("gpu:0"); }},
       {"DeviceThatIsAbsent", "RuntimeError",
        "ones: no backend is registered for device cuda, this build has no CUDA; the operator is registered for: "
        "CPU, Meta, SparseCPU, SparseCsrCPU",
        [] { ones({2}, TensorOptions(Device("cuda:0"))); }},
-      {"ItemOfSeveralElements", "RuntimeError",
-       "item: a tensor with 2 elements cannot be converted to a number, expected exactly one", [] { ones({2}).item(); }},
-      {"BoolOfSeveralElements", "RuntimeError",
-       "is_nonzero: the boolean value of a tensor with more than one value is ambiguous, got shape [2]",
+      {"ItemOfSeveralElements", "RuntimeError", "item: a tensor with 2 elements cannot be converted to a number, expected exactly one",
+       [] { ones({2}).item(); }},
+      {"BoolOfSeveralElements", "RuntimeError", "is_nonzero: the boolean value of a tensor with more than one value is ambiguous, got shape [2]",
        [] { (void)ones({2}).is_nonzero(); }},
-      {"DataPointerOfAnotherDtype", "RuntimeError", "data_ptr: expected a tensor of dtype float64, got float32",
-       [] { (void)ones({2}).data_ptr<double>(); }},
+      {"DataPointerOfAnotherDtype", "RuntimeError", "data_ptr: expected a tensor of dtype float64, got float32", [] { (void)ones({2}).data_ptr<double>(); }},
       {"UndefinedOperand", "RuntimeError", "add: argument 2 is an undefined tensor", [] { ones({2}) + Tensor(); }},
-      {"MethodOfAnUndefinedTensor", "RuntimeError",
-       "undefined tensor: the tensor was default-constructed or reset; assign a value to it first", [] { Tensor().sum(); }},
+      {"MethodOfAnUndefinedTensor", "RuntimeError", "undefined tensor: the tensor was default-constructed or reset; assign a value to it first",
+       [] { Tensor().sum(); }},
       {"TooMuchMemory", "OutOfMemoryError",
        "cpu allocator: you tried to allocate 144115188075855872 bytes and the system has none left; free tensors, or lower the "
        "batch size",
@@ -214,8 +197,7 @@ const std::vector<Mistake>& mistakes() {
          empty({int64_t{1} << 40, int64_t{1} << 15});
        }},
       // Autograd.
-      {"InPlaceOnALeaf", "RuntimeError",
-       "add_: a leaf tensor that requires grad is being modified in place, a tensor of shape [2, 2] and dtype float32",
+      {"InPlaceOnALeaf", "RuntimeError", "add_: a leaf tensor that requires grad is being modified in place, a tensor of shape [2, 2] and dtype float32",
        [] { leaf().add_(1); }},
       {"BackwardOfSeveralElements", "RuntimeError",
        "backward: a gradient can be left out only for a tensor with one element, got a tensor of shape [2, 2] and dtype float32",
@@ -238,28 +220,23 @@ const std::vector<Mistake>& mistakes() {
          y.mul_(2);
          z.backward();
        }},
-      {"RequiresGradOfIntegers", "RuntimeError",
-       "requires_grad_: expected a floating or complex dtype, got int64",
-       [] { ones({2}, kLong).requires_grad_(); }},
+      {"RequiresGradOfIntegers", "RuntimeError", "requires_grad_: expected a floating or complex dtype, got int64", [] { ones({2}, kLong).requires_grad_(); }},
       // Random numbers.
       {"NegativeProbability", "RuntimeError", "bernoulli_: expects probabilities in [0, 1]", [] { bernoulli(full({2}, -0.5)); }},
       {"DropoutProbabilityAboveOne", "ValueError", "dropout: probability must be between 0 and 1, got 1.5",
        [] { F::dropout(ones({2}), F::DropoutFuncOptions().p(1.5)); }},
-      {"MultinomialOfNegativeWeights", "RuntimeError",
-       "multinomial: probability tensor contains either `inf`, `nan` or element < 0",
+      {"MultinomialOfNegativeWeights", "RuntimeError", "multinomial: probability tensor contains either `inf`, `nan` or element < 0",
        [] {
          multinomial(tensor({0.5, -0.5}), 1);
        }},
       {"NormalOfNegativeDeviation", "RuntimeError", "normal_: expects std >= 0, got std=-1", [] { normal(0.0, -1.0, {2}); }},
-      {"RandintOfAnEmptyRange", "RuntimeError", "random_: expects 'from' to be less than 'to', got from=3 >= to=3",
-       [] { randint(3, 3, {2}); }},
+      {"RandintOfAnEmptyRange", "RuntimeError", "random_: expects 'from' to be less than 'to', got from=3 >= to=3", [] { randint(3, 3, {2}); }},
       // Modules, losses, optimizers.
       {"CrossEntropyClassOutOfRange", "IndexError", "cross_entropy: target out of range, got 3, expected 0 <= target < 3",
        [] {
          cross_entropy_loss(ones({1, 3}), tensor({3}));
        }},
-      {"CrossEntropyOfDifferentBatches", "ValueError",
-       "nll_loss: expected a target of shape [2] for input of shape [2, 3], got [3]",
+      {"CrossEntropyOfDifferentBatches", "ValueError", "nll_loss: expected a target of shape [2] for input of shape [2, 3], got [3]",
        [] {
          cross_entropy_loss(ones({2, 3}), tensor({0, 1, 2}));
        }},
@@ -268,8 +245,7 @@ const std::vector<Mistake>& mistakes() {
        [] {
          cross_entropy_loss(ones({1, 3}), tensor({0}), ones({2}));
        }},
-      {"BinaryCrossEntropyOutsideZeroToOne", "RuntimeError",
-       "binary_cross_entropy: expected an input within [0, 1]",
+      {"BinaryCrossEntropyOutsideZeroToOne", "RuntimeError", "binary_cross_entropy: expected an input within [0, 1]",
        [] { binary_cross_entropy(full({2}, 1.5), ones({2})); }},
       {"EmptyModuleHolder", "RuntimeError", "module: the holder is empty (made from nullptr), assign a module before using it",
        [] {
@@ -282,8 +258,7 @@ const std::vector<Mistake>& mistakes() {
          nn::Sequential net(nn::Linear(4, 3), nn::Linear(5, 2));
          net->forward(ones({1, 4}));
        }},
-      {"BatchNormOfOneValuePerChannel", "ValueError",
-       "batch_norm: expected several values a channel in training, got an input of shape [1, 3]",
+      {"BatchNormOfOneValuePerChannel", "ValueError", "batch_norm: expected several values a channel in training, got an input of shape [1, 3]",
        [] {
          nn::BatchNorm1d norm(3);
          norm->forward(ones({1, 3}));
@@ -293,10 +268,8 @@ const std::vector<Mistake>& mistakes() {
        [] {
          max_pool2d(ones({1, 1, 4, 4}), {2, 2}, {2, 2}, {2, 2});
        }},
-      {"NegativeLearningRate", "ValueError", "Adam: invalid learning rate -1",
-       [] { optim::Adam({leaf()}, optim::AdamOptions(-1.0)); }},
-      {"OptimizerOfAResult", "ValueError", "optimizer: cannot optimize a tensor that is not a leaf",
-       [] { optim::SGD({leaf() * 2}, optim::SGDOptions(0.1)); }},
+      {"NegativeLearningRate", "ValueError", "Adam: invalid learning rate -1", [] { optim::Adam({leaf()}, optim::AdamOptions(-1.0)); }},
+      {"OptimizerOfAResult", "ValueError", "optimizer: cannot optimize a tensor that is not a leaf", [] { optim::SGD({leaf() * 2}, optim::SGDOptions(0.1)); }},
       {"OptimizerOfAParameterTwice", "ValueError", "optimizer: a parameter appears in more than one place of the parameter groups",
        [] {
          Tensor w = leaf();
@@ -310,14 +283,12 @@ const std::vector<Mistake>& mistakes() {
          write_file(scratch("short.safetensors"), "abc");
          io::load_safetensors(scratch("short.safetensors"));
        }},
-      {"CorruptHeader", "RuntimeError",
-       "load_safetensors: '@bad.safetensors' is malformed: the header is not JSON, the first error is at byte 2",
+      {"CorruptHeader", "RuntimeError", "load_safetensors: '@bad.safetensors' is malformed: the header is not JSON, the first error is at byte 2",
        [] {
          write_file(scratch("bad.safetensors"), std::string("\x04\0\0\0\0\0\0\0{{{{", 12));
          io::load_safetensors(scratch("bad.safetensors"));
        }},
-      {"MissingDataSet", "RuntimeError",
-       "MNIST: no file '/no/such/folder/train-images-idx3-ubyte' or '/no/such/folder/train-images-idx3-ubyte.gz'",
+      {"MissingDataSet", "RuntimeError", "MNIST: no file '/no/such/folder/train-images-idx3-ubyte' or '/no/such/folder/train-images-idx3-ubyte.gz'",
        [] { data::datasets::MNIST("/no/such/folder"); }},
   };
   return all;
@@ -332,8 +303,7 @@ TEST(Mistakes, TextIsHeldWordForWord) {
     } catch (const Error& error) {
       type = type_of(error);
       text = error.message();
-      if (const size_t at = text.find(::testing::TempDir()); at != std::string::npos)
-        text.replace(at, ::testing::TempDir().size(), "@");
+      if (const size_t at = text.find(::testing::TempDir()); at != std::string::npos) text.replace(at, ::testing::TempDir().size(), "@");
     } catch (const std::exception& error) {
       type = "foreign error";
       text = error.what();

@@ -113,7 +113,8 @@ TEST(RnnLayer, FirstAndSecondDerivatives) {
 TEST(RnnLayer, UnusedOutputsHaveNoGradient) {
   const Layer layer(2, {2, 2}, kDouble);
   const variable_list x = layer.inputs(2);
-  const auto only_cell = autograd::grad({fused(2, false, layer.batch_sizes, x)[2].sum()}, x), slow = autograd::grad({stepwise(2, false, layer.batch_sizes, x)[2].sum()}, x);
+  const auto only_cell = autograd::grad({fused(2, false, layer.batch_sizes, x)[2].sum()}, x),
+             slow = autograd::grad({stepwise(2, false, layer.batch_sizes, x)[2].sum()}, x);
   for (size_t i = 0; i < x.size(); i++) EXPECT_TRUE(allclose(only_cell[i], slow[i]));
 }
 
@@ -128,7 +129,8 @@ std::vector<Tensor> weights_of(int64_t g, int64_t layers, int64_t directions) {
   std::vector<Tensor> w;
   for (int64_t l = 0; l < layers; l++)
     for (int64_t d = 0; d < directions; d++)
-      for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{g, l == 0 ? kInput : directions * kHidden}, {g, kHidden}, {g}, {g}}) w.push_back(randn(shape));
+      for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{g, l == 0 ? kInput : directions * kHidden}, {g, kHidden}, {g}, {g}})
+        w.push_back(randn(shape));
   return w;
 }
 

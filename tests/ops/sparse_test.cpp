@@ -4,7 +4,6 @@
 
 #include "cresset/core/sparse.h"
 #include "cresset/dispatch/backend.h"
-#include "cresset/dispatch/backend.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/sparse.h"
 #include "error_of.h"

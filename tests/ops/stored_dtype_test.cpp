@@ -21,15 +21,42 @@ std::vector<int> codes(const Tensor& t) {
 
 TEST(StoredDtype, RoundingOverflowAndSpecialValues) {
   constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> values = {0.f, -0.f, 1.5f, 3.f, 6.f, 0.75f, std::ldexp(1.f, -127), 1e-40f, 1e-45f, -1.5f, nan, -nan, inf, -inf, 464.f, 480.f, 448.f,
-                                     61440.f, 57344.f, 240.f, 248.f, 256.f, std::ldexp(1.f, -127), std::ldexp(1.5f, -127), std::ldexp(1.f, -126), std::ldexp(1.f, -9),
-                                     std::ldexp(1.f, -10), std::ldexp(1.5f, -10), std::ldexp(1.f, -17), std::ldexp(1.f, -18)};
+  const std::vector<float> values = {0.f,
+                                     -0.f,
+                                     1.5f,
+                                     3.f,
+                                     6.f,
+                                     0.75f,
+                                     std::ldexp(1.f, -127),
+                                     1e-40f,
+                                     1e-45f,
+                                     -1.5f,
+                                     nan,
+                                     -nan,
+                                     inf,
+                                     -inf,
+                                     464.f,
+                                     480.f,
+                                     448.f,
+                                     61440.f,
+                                     57344.f,
+                                     240.f,
+                                     248.f,
+                                     256.f,
+                                     std::ldexp(1.f, -127),
+                                     std::ldexp(1.5f, -127),
+                                     std::ldexp(1.f, -126),
+                                     std::ldexp(1.f, -9),
+                                     std::ldexp(1.f, -10),
+                                     std::ldexp(1.5f, -10),
+                                     std::ldexp(1.f, -17),
+                                     std::ldexp(1.f, -18)};
   const std::vector<int> expected[] = {
-    {0, 128, 60, 68, 76, 52, 0, 0, 0, 188, 127, 255, 126, 254, 126, 126, 126, 126, 126, 119, 120, 120, 0, 0, 0, 1, 0, 1, 0, 0},
-    {0, 128, 62, 66, 70, 58, 0, 0, 0, 190, 127, 255, 124, 252, 95, 96, 95, 124, 123, 92, 92, 92, 0, 0, 0, 24, 20, 22, 0, 0},
-    {0, 0, 68, 76, 84, 60, 0, 0, 0, 196, 128, 128, 128, 128, 128, 128, 128, 128, 128, 127, 128, 128, 0, 0, 0, 2, 1, 2, 0, 0},
-    {0, 0, 66, 70, 74, 62, 0, 0, 0, 194, 128, 128, 128, 128, 99, 100, 99, 128, 127, 96, 96, 96, 0, 0, 0, 28, 24, 26, 1, 0},
-    {0, 0, 128, 129, 130, 127, 0, 0, 0, 128, 255, 255, 255, 255, 136, 136, 136, 143, 143, 135, 135, 135, 0, 1, 1, 118, 117, 118, 110, 109}};
+      {0, 128, 60, 68, 76, 52, 0, 0, 0, 188, 127, 255, 126, 254, 126, 126, 126, 126, 126, 119, 120, 120, 0, 0, 0, 1, 0, 1, 0, 0},
+      {0, 128, 62, 66, 70, 58, 0, 0, 0, 190, 127, 255, 124, 252, 95, 96, 95, 124, 123, 92, 92, 92, 0, 0, 0, 24, 20, 22, 0, 0},
+      {0, 0, 68, 76, 84, 60, 0, 0, 0, 196, 128, 128, 128, 128, 128, 128, 128, 128, 128, 127, 128, 128, 0, 0, 0, 2, 1, 2, 0, 0},
+      {0, 0, 66, 70, 74, 62, 0, 0, 0, 194, 128, 128, 128, 128, 99, 100, 99, 128, 127, 96, 96, 96, 0, 0, 0, 28, 24, 26, 1, 0},
+      {0, 0, 128, 129, 130, 127, 0, 0, 0, 128, 255, 255, 255, 255, 136, 136, 136, 143, 143, 135, 135, 135, 0, 1, 1, 118, 117, 118, 110, 109}};
   const Tensor floats = tensor(values);
   for (int f = 0; f < 5; f++) EXPECT_EQ(codes(floats.to(kFloat8[f])), expected[f]) << dtype_name(kFloat8[f]);
 }
@@ -41,7 +68,11 @@ TEST(StoredDtype, EveryCodeComesBack) {
     int nans = 0;
     for (int code = 0; code < 256; code++) {
       if (std::isnan(all[code].item().toDouble())) nans++;
-      else EXPECT_EQ(codes(back)[static_cast<size_t>(code)], code == 128 && format == kFloat8_e4m3fnuz ? 0 : code == 128 && format == kFloat8_e5m2fnuz ? 0 : code) << dtype_name(format);
+      else
+        EXPECT_EQ(codes(back)[static_cast<size_t>(code)], code == 128 && format == kFloat8_e4m3fnuz   ? 0
+                                                          : code == 128 && format == kFloat8_e5m2fnuz ? 0
+                                                                                                      : code)
+            << dtype_name(format);
     }
     EXPECT_EQ(nans, format == kFloat8_e5m2 ? 6 : format == kFloat8_e4m3fn ? 2 : 1) << dtype_name(format);
   }
@@ -86,7 +117,6 @@ TEST(StoredDtype, Complex32PromotesAndItsPartsAreHalf) {
   EXPECT_EQ((z[0] + ones({2}, TensorOptions(kBFloat16))).scalar_type(), kComplexFloat);
   EXPECT_EQ((ones({2}, TensorOptions(kHalf)) * Scalar(cresset::complex<double>(0, 2))).scalar_type(), kComplexHalf);
   EXPECT_TRUE(equal(z.conj().clone().to(kComplexFloat), z.to(kComplexFloat).conj()));
-  
 }
 
 TEST(StoredDtype, RandomNumbersAreDrawnAsHalf) {

@@ -18,8 +18,7 @@ TEST(Equality, OfOptions) {
   EXPECT_FALSE(optim::RpropOptions() == optim::RpropOptions().etas({0.4, 1.2}));
 }
 
-template <class Optimizer, class State, class Options>
-void check_states(const Options& options) {
+template <class Optimizer, class State, class Options> void check_states(const Options& options) {
   std::vector<Tensor> same[2];
   std::unique_ptr<Optimizer> optimizers[2];
   for (int i = 0; i < 2; i++) {
@@ -57,8 +56,7 @@ TEST(Equality, OldDirectionsOfLbfgsAreADeque) {
 }
 
 // A dense gradient on the first parameter, a sparse one on the second.
-template <class Optimizer, class Options>
-void check_untouched(const Options& options) {
+template <class Optimizer, class Options> void check_untouched(const Options& options) {
   std::vector<Tensor> params = {ones({2, 2}).requires_grad_(true), ones({2, 2}).requires_grad_(true)};
   params[0].mutable_grad() = ones({2, 2});
   params[1].mutable_grad() = sparse_coo_tensor(zeros({1, 1}, kLong), ones({1, 2}), {2, 2});

@@ -95,8 +95,7 @@ TEST(OldFiles, OfOtherParametersAreRefusedAndChangeNothing) {
     file.save_to(stream);
     Collected collected;
     EXPECT_THROW(cresset::load(adagrad, stream), ValueError);
-    for (const auto& [parameter, state] : adagrad.state())
-      EXPECT_EQ(static_cast<const optim::AdagradParamState&>(*state).sum().sum().item<float>(), 0);
+    for (const auto& [parameter, state] : adagrad.state()) EXPECT_EQ(static_cast<const optim::AdagradParamState&>(*state).sum().sum().item<float>(), 0);
   }
 }
 

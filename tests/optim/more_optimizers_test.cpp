@@ -101,8 +101,12 @@ TEST(MoreOptimizers, StepsArePyTorchs) {
   for (const auto& [name, make] : cases()) {
     // Muon computes in bfloat16, whose sums depend on their order.
     const bool coarse = name == "Muon", search = name == "LBFGS";
-    for (const auto& [row, dtype, steps, tolerance] :
-         {std::tuple(" double", kDouble, 8, coarse ? 2e-2 : 1e-12), {" float", kFloat, 8, coarse ? 2e-2 : search ? 1e-4 : 2e-6}, {" long", kDouble, 200, 1e-9}}) {
+    for (const auto& [row, dtype, steps, tolerance] : {std::tuple(" double", kDouble, 8, coarse ? 2e-2 : 1e-12),
+                                                       {" float", kFloat, 8,
+                                                        coarse   ? 2e-2
+                                                        : search ? 1e-4
+                                                                 : 2e-6},
+                                                       {" long", kDouble, 200, 1e-9}}) {
       const auto found = golden().find(name + row);
       if (steps == 200 && (coarse || search)) continue;
       ASSERT_NE(found, golden().end()) << name << row;
@@ -405,9 +409,8 @@ TEST(MoreOptimizers, ParametersTwiceOrNoLeavesAreRefused) {
 }
 
 TEST(MoreOptimizers, SparseGradientsMoveOnlyTheirRows) {
-  const std::map<std::string, std::vector<float>> expected = {
-      {"SparseAdam", {0.f, 0.15f, 0.4255863f, 0.6755863f, 0.8162266f, 1.066409f, 1.5f, 1.75f}},
-      {"Adagrad", {0.f, 0.15f, 0.4f, 0.65f, 0.8125842f, 1.0621375f, 1.5f, 1.75f}}};
+  const std::map<std::string, std::vector<float>> expected = {{"SparseAdam", {0.f, 0.15f, 0.4255863f, 0.6755863f, 0.8162266f, 1.066409f, 1.5f, 1.75f}},
+                                                              {"Adagrad", {0.f, 0.15f, 0.4f, 0.65f, 0.8125842f, 1.0621375f, 1.5f, 1.75f}}};
   for (const auto& [name, values] : expected) {
     Tensor w = (arange(8, kFloat).view({4, 2}) / 4).requires_grad_();
     std::unique_ptr<optim::Optimizer> optimizer;
@@ -428,8 +431,7 @@ TEST(MoreOptimizers, SparseGradientsMoveOnlyTheirRows) {
 }
 
 // A dense gradient, and behind it, in a group of its own, a sparse one.
-template <class Optimizer, class Options>
-void refuses_as_a_whole(Options options) {
+template <class Optimizer, class Options> void refuses_as_a_whole(Options options) {
   const Tensor p = ones({2, 2}).requires_grad_(), q = ones({2, 2}).requires_grad_();
   Optimizer optimizer(std::vector<optim::OptimizerParamGroup>{std::vector<Tensor>{p}, std::vector<Tensor>{q}}, options);
   p.sum().backward();

@@ -35,8 +35,7 @@ struct Problem {
   Tensor a, b;
 };
 
-template <class Optimizer>
-void run(Problem& problem, Optimizer& optimizer, int steps) {
+template <class Optimizer> void run(Problem& problem, Optimizer& optimizer, int steps) {
   auto closure = [&] {
     optimizer.zero_grad();
     const Tensor loss = problem.loss();
@@ -63,8 +62,7 @@ void expect_parameters(const std::string& row, const Problem& problem, double to
   }
 }
 
-template <class Make>
-void check(const std::string& name, Make make, double float_tolerance = 2e-6) {
+template <class Make> void check(const std::string& name, Make make, double float_tolerance = 2e-6) {
   Problem exact(kDouble), single(kFloat);
   auto exact_optimizer = make(exact);
   run(exact, *exact_optimizer, 8);
@@ -74,39 +72,30 @@ void check(const std::string& name, Make make, double float_tolerance = 2e-6) {
   expect_parameters(name + " float", single, float_tolerance);
 }
 
-template <class Optimizer, class Options>
-auto with(Options options) {
+template <class Optimizer, class Options> auto with(Options options) {
   return [options](const Problem& p) { return std::make_unique<Optimizer>(p.parameters(), options); };
 }
 
 TEST(Optim, Sgd) { check("SGD", with<optim::SGD>(optim::SGDOptions(0.1))); }
-TEST(Optim, SgdMomentum) {
-  check("SGDMomentum", with<optim::SGD>(optim::SGDOptions(0.05).momentum(0.9).dampening(0.1).weight_decay(0.01)));
-}
+TEST(Optim, SgdMomentum) { check("SGDMomentum", with<optim::SGD>(optim::SGDOptions(0.05).momentum(0.9).dampening(0.1).weight_decay(0.01))); }
 TEST(Optim, SgdNesterov) { check("SGDNesterov", with<optim::SGD>(optim::SGDOptions(0.05).momentum(0.9).nesterov(true).weight_decay(0.01))); }
 TEST(Optim, Adam) { check("Adam", with<optim::Adam>(optim::AdamOptions(0.1))); }
-TEST(Optim, AdamDecay) {
-  check("AdamDecay", with<optim::Adam>(optim::AdamOptions(0.05).betas({0.8, 0.95}).eps(1e-6).weight_decay(0.1)));
-}
+TEST(Optim, AdamDecay) { check("AdamDecay", with<optim::Adam>(optim::AdamOptions(0.05).betas({0.8, 0.95}).eps(1e-6).weight_decay(0.1))); }
 TEST(Optim, AdamAmsgrad) { check("AdamAmsgrad", with<optim::Adam>(optim::AdamOptions(0.2).amsgrad(true))); }
 TEST(Optim, AdamW) { check("AdamW", with<optim::AdamW>(optim::AdamWOptions(0.1))); }
-TEST(Optim, AdamWAmsgrad) {
-  check("AdamWAmsgrad", with<optim::AdamW>(optim::AdamWOptions(0.2).betas({0.7, 0.9}).weight_decay(0.2).amsgrad(true)));
-}
+TEST(Optim, AdamWAmsgrad) { check("AdamWAmsgrad", with<optim::AdamW>(optim::AdamWOptions(0.2).betas({0.7, 0.9}).weight_decay(0.2).amsgrad(true))); }
 TEST(Optim, RmsProp) { check("RMSprop", with<optim::RMSprop>(optim::RMSpropOptions(0.02))); }
 TEST(Optim, RmsPropCentered) {
   check("RMSpropCentered", with<optim::RMSprop>(optim::RMSpropOptions(0.02).alpha(0.9).momentum(0.5).centered(true).weight_decay(0.05)), 2e-5);
 }
 TEST(Optim, Adagrad) { check("Adagrad", with<optim::Adagrad>(optim::AdagradOptions(0.3))); }
 TEST(Optim, AdagradDecay) {
-  check("AdagradDecay",
-        with<optim::Adagrad>(optim::AdagradOptions(0.3).lr_decay(0.1).weight_decay(0.05).initial_accumulator_value(0.2).eps(1e-6)));
+  check("AdagradDecay", with<optim::Adagrad>(optim::AdagradOptions(0.3).lr_decay(0.1).weight_decay(0.05).initial_accumulator_value(0.2).eps(1e-6)));
 }
 TEST(Optim, ParameterGroups) {
   check("Groups", [](const Problem& p) {
     std::vector<optim::OptimizerParamGroup> groups = {
-        optim::OptimizerParamGroup({p.a}),
-        optim::OptimizerParamGroup({p.b}, std::make_unique<optim::SGDOptions>(optim::SGDOptions(0.05).momentum(0.5)))};
+        optim::OptimizerParamGroup({p.a}), optim::OptimizerParamGroup({p.b}, std::make_unique<optim::SGDOptions>(optim::SGDOptions(0.05).momentum(0.5)))};
     return std::make_unique<optim::SGD>(groups, optim::SGDOptions(0.02).momentum(0.5));
   });
 }
@@ -119,8 +108,7 @@ TEST(Optim, LbfgsStrongWolfe) {
 }
 
 // A gradient laid out unlike its parameter takes the update of tensor operations instead of the fused pass.
-template <class Optimizer, class Options>
-void expect_fused_agrees(const char* name, Options options) {
+template <class Optimizer, class Options> void expect_fused_agrees(const char* name, Options options) {
   for (const ScalarType dtype : {kFloat, kDouble}) {
     manual_seed(3);
     const Tensor start = randn({300, 170}, dtype);
@@ -196,8 +184,7 @@ TEST(Optim, LearningRateCanBeChangedThroughTheOptions) {
 }
 
 // Four steps, then four more by an optimizer that loaded the first one's state.
-template <class Optimizer, class Options>
-void check_resume(Options options) {
+template <class Optimizer, class Options> void check_resume(Options options) {
   Problem straight(kDouble), resumed(kDouble);
   Optimizer one(straight.parameters(), options), first(resumed.parameters(), options);
   run(straight, one, 4);

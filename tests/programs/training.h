@@ -33,24 +33,21 @@ inline std::vector<Tensor> batches(int count, const std::vector<int64_t>& shape)
 }
 
 // Layers in the order in which they are made: C++ leaves that of arguments open, and each draws its weights.
-template <class... Layers>
-nn::Sequential chain(Layers... make) {
+template <class... Layers> nn::Sequential chain(Layers... make) {
   nn::Sequential model;
   (model->push_back(make()), ...);
   return model;
 }
 #define LAYER(...) [&] { return nn::__VA_ARGS__; }
 
-template <class... Modules>
-std::vector<Tensor> parameters_of(const Modules&... modules) {
+template <class... Modules> std::vector<Tensor> parameters_of(const Modules&... modules) {
   std::vector<Tensor> all;
   const auto add = [&](const std::vector<Tensor>& own) { all.insert(all.end(), own.begin(), own.end()); };
   (add(modules->parameters()), ...);
   return all;
 }
 
-template <class Optimizer>
-void minimize(Optimizer& optimizer, const Tensor& loss) {
+template <class Optimizer> void minimize(Optimizer& optimizer, const Tensor& loss) {
   optimizer.zero_grad();
   loss.backward();
   optimizer.step();

@@ -25,11 +25,11 @@ void convnet(Losses& losses) {
 }
 
 void autoencoder(Losses& losses) {
-  auto model = chain(LAYER(Conv2d(nn::Conv2dOptions(1, 8, 3).stride(2).padding(1))), LAYER(ELU()),
-                     LAYER(Conv2d(nn::Conv2dOptions(8, 4, 3).stride(2).padding(1))), LAYER(ELU()),
-                     LAYER(ConvTranspose2d(nn::ConvTranspose2dOptions(4, 8, 4).stride(2).padding(1))), LAYER(PReLU()),
-                     LAYER(Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2.0, 2.0}).mode(kBilinear).align_corners(false))),
-                     LAYER(Conv2d(nn::Conv2dOptions(8, 1, 3).padding(1))));
+  auto model =
+      chain(LAYER(Conv2d(nn::Conv2dOptions(1, 8, 3).stride(2).padding(1))), LAYER(ELU()), LAYER(Conv2d(nn::Conv2dOptions(8, 4, 3).stride(2).padding(1))),
+            LAYER(ELU()), LAYER(ConvTranspose2d(nn::ConvTranspose2dOptions(4, 8, 4).stride(2).padding(1))), LAYER(PReLU()),
+            LAYER(Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2.0, 2.0}).mode(kBilinear).align_corners(false))),
+            LAYER(Conv2d(nn::Conv2dOptions(8, 1, 3).padding(1))));
   optim::Adadelta optimizer(model->parameters(), optim::AdadeltaOptions(1.0));
   for (const Tensor& x : batches(6, {16, 1, 16, 16})) {
     const Tensor square = F::mse_loss(model(x), x);

@@ -114,8 +114,8 @@ void accumulation(Losses& losses) {
 }  // namespace
 
 void add_methods(std::map<std::string, Program>& programs) {
-  programs.insert({{"lbfgs", lbfgs}, {"muon", muon}, {"adafactor", adafactor}, {"swa", swa}, {"mixed_precision", mixed_precision},
-                   {"accumulation", accumulation}});
+  programs.insert(
+      {{"lbfgs", lbfgs}, {"muon", muon}, {"adafactor", adafactor}, {"swa", swa}, {"mixed_precision", mixed_precision}, {"accumulation", accumulation}});
 }
 
 }  // namespace training

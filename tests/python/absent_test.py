@@ -37,7 +37,9 @@ class Absent(unittest.TestCase):
                 with self.assertRaisesRegex(AttributeError, f"Cresset has no {wing}"):
                     thing(1).anything
             elif "=" in name:
-                marked = {"@": lambda: thing(1)(abs), "itself": lambda: thing(abs)}.get(name.partition("=")[2], lambda: thing() in (True, False, None) and abs)()
+                marked = {"@": lambda: thing(1)(abs), "itself": lambda: thing(abs)}.get(
+                    name.partition("=")[2], lambda: thing() in (True, False, None) and abs
+                )()
                 self.assertIs(marked, abs)
             elif isinstance(thing, type) and issubclass(thing, BaseException):
                 self.assertTrue(issubclass(thing, RuntimeError))

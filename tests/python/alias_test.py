@@ -62,11 +62,16 @@ class Alias(unittest.TestCase):
         self.assertEqual((done.stdout, done.stderr), ("[[0, 1], [2, 3]]\nsnapshot_every_n_steps is at least 1, got 0\n", ""))
 
     def test_arguments_main_and_neighbours(self):
-        done = self.script("""\
+        done = self.script(
+            """\
             import os, sys, neighbour
             print(sys.argv[1:], os.path.basename(sys.argv[0]), os.path.basename(__file__), __name__, neighbour.value)
             assert sys.modules["__main__"].__dict__ is globals() and "USAGE" not in globals()
-            """, "--epochs", "3", "-c")
+            """,
+            "--epochs",
+            "3",
+            "-c",
+        )
         self.assertEqual((done.stdout, done.stderr), ("['--epochs', '3', '-c'] program.py program.py __main__ 3.0\n", ""))
 
     def test_exit_codes(self):
@@ -94,12 +99,16 @@ class Alias(unittest.TestCase):
         self.assertTrue(done.stderr.endswith("KeyboardInterrupt\n"))
 
     def test_excepthooks_of_the_program(self):
-        done = self.script("import sys, traceback\nsys.excepthook = lambda kind, value, tb: print(kind.__name__, value, len(traceback.extract_tb(tb)))\nraise KeyError(3)\n")
+        done = self.script(
+            "import sys, traceback\nsys.excepthook = lambda kind, value, tb: print(kind.__name__, value, len(traceback.extract_tb(tb)))\nraise KeyError(3)\n"
+        )
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("KeyError 3 1\n", "", 1))
 
     def test_processes_that_start_anew(self):
         for start in ("import torch", "import multiprocessing.spawn, torch"):
-            done = self.script(start + """
+            done = self.script(
+                start
+                + """
 class Numbers(torch.utils.data.Dataset):
     def __len__(self):
         return 4
@@ -110,7 +119,8 @@ if __name__ == "__main__":
     for method in ("spawn", "forkserver"):
         loader = torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=1, multiprocessing_context=method)
         print([batch.tolist() for batch in loader])
-""")
+"""
+            )
             self.assertEqual((done.stdout, done.stderr), ("[[[0], [1]], [[2], [3]]]\n" * 2, ""))
 
     def test_missing_names_say_where_progress_is_tracked(self):

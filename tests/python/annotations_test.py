@@ -13,7 +13,13 @@ import cresset as torch
 
 class Annotations(unittest.TestCase):
     def test_nothing_is_being_compiled(self):
-        for asked in (torch.jit.is_scripting, torch.jit.is_tracing, torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling, torch.compiler.is_exporting):
+        for asked in (
+            torch.jit.is_scripting,
+            torch.jit.is_tracing,
+            torch.compiler.is_compiling,
+            torch.compiler.is_dynamo_compiling,
+            torch.compiler.is_exporting,
+        ):
             self.assertIs(asked(), False)
         self.assertIsNone(torch._C._get_tracing_state())
 

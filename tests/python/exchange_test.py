@@ -63,7 +63,20 @@ class Buffers(unittest.TestCase):
     """The buffer protocol, which PyTorch's tensors lack."""
 
     def test_a_view_has_the_shape_and_the_memory_of_the_tensor(self):
-        for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float16, torch.float32, torch.float64):
+        for dtype in (
+            torch.bool,
+            torch.uint8,
+            torch.int8,
+            torch.int16,
+            torch.uint16,
+            torch.int32,
+            torch.uint32,
+            torch.int64,
+            torch.uint64,
+            torch.float16,
+            torch.float32,
+            torch.float64,
+        ):
             x = torch.arange(6).reshape(2, 3).to(dtype)
             view = memoryview(x)
             self.assertEqual((view.shape, view.itemsize, view.readonly), ((2, 3), x.element_size(), False))
@@ -100,7 +113,12 @@ class Buffers(unittest.TestCase):
             pass
 
         x = torch.ones(2)
-        refused = {"requires grad": x.clone().requires_grad_(), "as they are": torch.tensor([1j]).conj(), "format": x.bfloat16(), "methods of its own": x.as_subclass(Watched)}
+        refused = {
+            "requires grad": x.clone().requires_grad_(),
+            "as they are": torch.tensor([1j]).conj(),
+            "format": x.bfloat16(),
+            "methods of its own": x.as_subclass(Watched),
+        }
         refused |= {"as they are ": x.to("meta"), " as they are": x.to_sparse()}
         for text, tensor in refused.items():
             with self.assertRaisesRegex(BufferError, text.strip()):
@@ -253,7 +271,13 @@ class Numbers(unittest.TestCase):
             torch.tensor([torch.tensor([1.0, 2.0])])
 
     def test_bounds_that_the_dtype_cannot_hold(self):
-        for start, end, dtype in ((0, 300, torch.uint8), (0.5, 1e3, torch.int8), (0, 1e20, torch.int64), (0, 1e6, torch.float16), (0, float("nan"), torch.int8)):
+        for start, end, dtype in (
+            (0, 300, torch.uint8),
+            (0.5, 1e3, torch.int8),
+            (0, 1e20, torch.int64),
+            (0, 1e6, torch.float16),
+            (0, float("nan"), torch.int8),
+        ):
             with self.assertRaisesRegex(RuntimeError, "without overflow"):
                 torch.linspace(start, end, 3, dtype=dtype)
         self.assertEqual(torch.linspace(0, 1e3, 0, dtype=torch.int8).tolist(), [])

@@ -184,7 +184,11 @@ class Modules(unittest.TestCase):
         parameters, buffers = stack_module_state(layers)
         self.assertEqual((parameters["weight"].shape, buffers["running_mean"].shape), ((3, 2), (3, 2)))
         self.assertTrue(parameters["weight"].requires_grad and parameters["weight"].is_leaf and not buffers["running_mean"].requires_grad)
-        for models, message in (([], "at least one model"), ([layers[0], torch.nn.ReLU()], "of one class"), ([layers[0], torch.nn.BatchNorm1d(2).eval()], "same mode")):
+        for models, message in (
+            ([], "at least one model"),
+            ([layers[0], torch.nn.ReLU()], "of one class"),
+            ([layers[0], torch.nn.BatchNorm1d(2).eval()], "same mode"),
+        ):
             with self.assertRaisesRegex(RuntimeError, message):
                 stack_module_state(models)
 

@@ -38,10 +38,21 @@ class Images(unittest.TestCase):
     def test_memory_formats_are_kept(self):
         x = torch.arange(2 * 4 * 6 * 6, dtype=torch.float32).reshape(2, 6, 6, 4).permute(0, 3, 1, 2)
         plain = x.contiguous()
-        for function in (lambda t: F.interpolate(t, scale_factor=2.0), lambda t: F.interpolate(t, size=(3, 4), mode="bilinear"),
-                         lambda t: F.max_pool2d(t, 2), lambda t: F.avg_pool2d(t, 2), lambda t: F.adaptive_avg_pool2d(t, 3), lambda t: F.pad(t, (1, 2)),
-                         lambda t: F.batch_norm(t, None, None, training=True), lambda t: F.group_norm(t, 2), lambda t: F.pixel_unshuffle(t, 2),
-                         lambda t: torch.cat([t, t], 1), lambda t: t.flip(1), lambda t: t.sort(1)[0], lambda t: torch.roll(t, 1, 2)):
+        for function in (
+            lambda t: F.interpolate(t, scale_factor=2.0),
+            lambda t: F.interpolate(t, size=(3, 4), mode="bilinear"),
+            lambda t: F.max_pool2d(t, 2),
+            lambda t: F.avg_pool2d(t, 2),
+            lambda t: F.adaptive_avg_pool2d(t, 3),
+            lambda t: F.pad(t, (1, 2)),
+            lambda t: F.batch_norm(t, None, None, training=True),
+            lambda t: F.group_norm(t, 2),
+            lambda t: F.pixel_unshuffle(t, 2),
+            lambda t: torch.cat([t, t], 1),
+            lambda t: t.flip(1),
+            lambda t: t.sort(1)[0],
+            lambda t: torch.roll(t, 1, 2),
+        ):
             got, expected = function(x), function(plain)
             self.assertEqual(got.stride(1), 1)
             self.assertTrue(expected.is_contiguous())
@@ -116,15 +127,24 @@ class Norms(unittest.TestCase):
 
 # mode, padding, align_corners: what PyTorch 2.13 reads.
 SAMPLED = {  # fmt: skip
-    ("bilinear", "zeros", False): [0.52, 2.63, 1.035], ("bilinear", "zeros", True): [1.84, 3.16, 7.48],
-    ("bilinear", "border", False): [2.6, 2.63, 9.0], ("bilinear", "border", True): [2.3, 3.16, 8.8],
-    ("bilinear", "reflection", False): [2.6, 2.63, 9.0], ("bilinear", "reflection", True): [2.63, 3.16, 8.065],
-    ("nearest", "zeros", False): [0.0, 2.0, 0.0], ("nearest", "zeros", True): [3.0, 2.0, 9.0],
-    ("nearest", "border", False): [3.0, 2.0, 9.0], ("nearest", "border", True): [3.0, 2.0, 9.0],
-    ("nearest", "reflection", False): [3.0, 2.0, 9.0], ("nearest", "reflection", True): [3.0, 2.0, 9.0],
-    ("bicubic", "zeros", False): [0.472, 2.858121641, 1.074666375], ("bicubic", "zeros", True): [2.0596225, 3.66948625, 8.396364514],
-    ("bicubic", "border", False): [2.604224, 2.610262063, 9.546605437], ("bicubic", "border", True): [2.174087, 3.12445525, 9.246472794],
-    ("bicubic", "reflection", False): [2.42912, 2.610262063, 10.3771125], ("bicubic", "reflection", True): [2.491484, 2.937712, 8.678493742],
+    ("bilinear", "zeros", False): [0.52, 2.63, 1.035],
+    ("bilinear", "zeros", True): [1.84, 3.16, 7.48],
+    ("bilinear", "border", False): [2.6, 2.63, 9.0],
+    ("bilinear", "border", True): [2.3, 3.16, 8.8],
+    ("bilinear", "reflection", False): [2.6, 2.63, 9.0],
+    ("bilinear", "reflection", True): [2.63, 3.16, 8.065],
+    ("nearest", "zeros", False): [0.0, 2.0, 0.0],
+    ("nearest", "zeros", True): [3.0, 2.0, 9.0],
+    ("nearest", "border", False): [3.0, 2.0, 9.0],
+    ("nearest", "border", True): [3.0, 2.0, 9.0],
+    ("nearest", "reflection", False): [3.0, 2.0, 9.0],
+    ("nearest", "reflection", True): [3.0, 2.0, 9.0],
+    ("bicubic", "zeros", False): [0.472, 2.858121641, 1.074666375],
+    ("bicubic", "zeros", True): [2.0596225, 3.66948625, 8.396364514],
+    ("bicubic", "border", False): [2.604224, 2.610262063, 9.546605437],
+    ("bicubic", "border", True): [2.174087, 3.12445525, 9.246472794],
+    ("bicubic", "reflection", False): [2.42912, 2.610262063, 10.3771125],
+    ("bicubic", "reflection", True): [2.491484, 2.937712, 8.678493742],
 }
 
 
@@ -136,17 +156,32 @@ class Grids(unittest.TestCase):
             with self.subTest(call=call):
                 np.testing.assert_allclose(F.grid_sample(image, grid, *call).flatten().tolist(), expected, atol=1e-8)
                 if call[0] != "nearest":
-                    self.assertTrue(torch.autograd.gradcheck(lambda x, g, call=call: F.grid_sample(x, g, *call), (image.clone().requires_grad_(), grid.clone().requires_grad_())))
+                    self.assertTrue(
+                        torch.autograd.gradcheck(
+                            lambda x, g, call=call: F.grid_sample(x, g, *call), (image.clone().requires_grad_(), grid.clone().requires_grad_())
+                        )
+                    )
 
     def test_volumes(self):
         volume = torch.arange(8.0).reshape(1, 1, 2, 2, 2)
         grid = torch.tensor([[[[[0.2, -0.3, 0.4], [1.4, -1.2, 0.1]]]]])
-        for mode, padding, expected in (("bilinear", "zeros", [4.1, 2.304]), ("bilinear", "border", [4.1, 3.2]), ("bilinear", "reflection", [4.1, 3.2]), ("nearest", "border", [5, 5])):
+        for mode, padding, expected in (
+            ("bilinear", "zeros", [4.1, 2.304]),
+            ("bilinear", "border", [4.1, 3.2]),
+            ("bilinear", "reflection", [4.1, 3.2]),
+            ("nearest", "border", [5, 5]),
+        ):
             np.testing.assert_allclose(F.grid_sample(volume, grid, mode, padding, True).flatten().tolist(), expected, atol=1e-5)
 
     def test_mistakes(self):
         image, grid = torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2)
-        for args in ((image, grid[..., :1]), (image, torch.zeros(2, 1, 1, 2)), (image, torch.zeros(1, 1, 1, 1, 3)), (image, grid.double()), (image[:, :, :0], grid)):
+        for args in (
+            (image, grid[..., :1]),
+            (image, torch.zeros(2, 1, 1, 2)),
+            (image, torch.zeros(1, 1, 1, 1, 3)),
+            (image, grid.double()),
+            (image[:, :, :0], grid),
+        ):
             with self.assertRaises(RuntimeError):
                 F.grid_sample(*args, align_corners=False)
         for args in ((image, grid, "linear"), (image, grid, "nearest", "wrap")):
@@ -158,7 +193,12 @@ class Grids(unittest.TestCase):
         got = torch.batch_norm_update_stats(x, mean, var, 0.1)
         for values, expected in zip((*got, mean, var), ([2, 3], [8 / 3, 8 / 3], [0.2, 0.3], [1.3, 1.3]), strict=True):
             torch.testing.assert_close(values, torch.tensor(expected, dtype=torch.float32))
-        for error, *args in ((RuntimeError, x[:0], None, None), (RuntimeError, x.double(), mean, var), (IndexError, x[0], None, None), (NotImplementedError, x.long(), None, None)):
+        for error, *args in (
+            (RuntimeError, x[:0], None, None),
+            (RuntimeError, x.double(), mean, var),
+            (IndexError, x[0], None, None),
+            (NotImplementedError, x.long(), None, None),
+        ):
             with self.assertRaises(error):
                 torch.batch_norm_update_stats(*args, 0.1)
 
@@ -250,24 +290,44 @@ class Numbers(unittest.TestCase):
 class Out(unittest.TestCase):
     def test_dtype_of_out_where_it_must_be_the_results(self):
         x, wide, index = torch.ones(2, 2), torch.empty(2, 2, dtype=torch.float64), torch.zeros(2, 2, dtype=torch.int64)
-        for call in (lambda: torch.gather(x, 1, index, out=wide), lambda: torch.index_select(x, 0, index[0], out=wide), lambda: torch.mm(x, x, out=wide),
-                     lambda: torch.floor(x, out=wide), lambda: torch.softmax(x, 0, out=wide), lambda: torch.matmul(x, x, out=wide),
-                     lambda: torch.masked_select(x, x > 0, out=wide), lambda: torch.tril(x, out=wide), lambda: torch.complex(x, x, out=wide),
-                     lambda: torch.aminmax(x, dim=0, out=(torch.empty(2), wide[0])), lambda: torch.sort(x, out=(x.clone(), wide)),
-                     lambda: torch.multinomial(x, 1, out=wide), lambda: torch.nonzero(x, out=wide)):
+        for call in (
+            lambda: torch.gather(x, 1, index, out=wide),
+            lambda: torch.index_select(x, 0, index[0], out=wide),
+            lambda: torch.mm(x, x, out=wide),
+            lambda: torch.floor(x, out=wide),
+            lambda: torch.softmax(x, 0, out=wide),
+            lambda: torch.matmul(x, x, out=wide),
+            lambda: torch.masked_select(x, x > 0, out=wide),
+            lambda: torch.tril(x, out=wide),
+            lambda: torch.complex(x, x, out=wide),
+            lambda: torch.aminmax(x, dim=0, out=(torch.empty(2), wide[0])),
+            lambda: torch.sort(x, out=(x.clone(), wide)),
+            lambda: torch.multinomial(x, 1, out=wide),
+            lambda: torch.nonzero(x, out=wide),
+        ):
             with self.assertRaises(RuntimeError):
                 call()
-        for call in (lambda: torch.add(x, x, out=wide), lambda: torch.cat([x[:1], x[:1]], out=wide), lambda: torch.cumsum(x, 0, out=wide),
-                     lambda: torch.exp(x, out=wide)):
+        for call in (
+            lambda: torch.add(x, x, out=wide),
+            lambda: torch.cat([x[:1], x[:1]], out=wide),
+            lambda: torch.cumsum(x, 0, out=wide),
+            lambda: torch.exp(x, out=wide),
+        ):
             self.assertIs(call(), wide)
         self.assertEqual(torch.all(x, 0, out=torch.empty(2, dtype=torch.uint8)).tolist(), [1, 1])
 
     def test_memory_of_out_apart_from_the_inputs(self):
         x, index = torch.ones(3), torch.zeros(3, dtype=torch.int64)
-        for call in (lambda: torch.gather(x, 0, index, out=x), lambda: torch.index_select(x, 0, index, out=x), lambda: torch.cat([x], out=x),
-                     lambda: torch.masked_select(x, x > 0, out=x), lambda: torch.take_along_dim(x, index, 0, out=x),
-                     lambda: torch.cumsum(x[:2], 0, out=x[1:]), lambda: torch.add(x[:2], 1, out=x[1:]),
-                     lambda: torch.index_select(torch.ones(3, 6), 1, index[:2], out=torch.empty(6).expand(2, 6))):
+        for call in (
+            lambda: torch.gather(x, 0, index, out=x),
+            lambda: torch.index_select(x, 0, index, out=x),
+            lambda: torch.cat([x], out=x),
+            lambda: torch.masked_select(x, x > 0, out=x),
+            lambda: torch.take_along_dim(x, index, 0, out=x),
+            lambda: torch.cumsum(x[:2], 0, out=x[1:]),
+            lambda: torch.add(x[:2], 1, out=x[1:]),
+            lambda: torch.index_select(torch.ones(3, 6), 1, index[:2], out=torch.empty(6).expand(2, 6)),
+        ):
             with self.assertRaises(RuntimeError):
                 call()
         self.assertEqual(torch.cumsum(x, 0, out=x).tolist(), [1, 2, 3])

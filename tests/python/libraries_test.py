@@ -20,7 +20,9 @@ _CHOSEN = os.environ.get("CRESSET_LIBRARIES", "")
 
 
 def printed(program, *runner):
-    done = subprocess.run([sys.executable, "-W", "ignore", *runner, "-c", program], capture_output=True, text=True, env={**os.environ, "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1"})
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *runner, "-c", program], capture_output=True, text=True, env={**os.environ, "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1"}
+    )
     return done.returncode, done.stdout, done.stderr[-3000:]
 
 
@@ -29,7 +31,9 @@ class Libraries(unittest.TestCase):
         """Equal words, and numbers that differ by no more than 1e-3 of their size, or 2e-4."""
         self.assertEqual(_NUMBER.sub("#", ours), _NUMBER.sub("#", theirs))
         for one, other in zip(map(float, _NUMBER.findall(ours)), map(float, _NUMBER.findall(theirs)), strict=True):
-            self.assertTrue(one == other or abs(one - other) <= max(2e-4, 1e-3 * abs(other)) or one != one and other != other, f"{one} is not {other}:\n{ours}\n{theirs}")
+            self.assertTrue(
+                one == other or abs(one - other) <= max(2e-4, 1e-3 * abs(other)) or one != one and other != other, f"{one} is not {other}:\n{ours}\n{theirs}"
+            )
 
 
 def _test(name, packages, program):

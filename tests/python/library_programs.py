@@ -12,10 +12,13 @@ def train(model, loss_of, steps=6, lr=1e-2):
         print(f"{loss.item():.5f}")
 """
 
-_LANGUAGE = """
+_LANGUAGE = (
+    """
 import torch, transformers as T
 T.logging.set_verbosity_error()
-""" + _TRAIN + """
+"""
+    + _TRAIN
+    + """
 small = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, vocab_size=100)
 torch.manual_seed(0)
 model = T.KIND(T.CONFIG)
@@ -26,6 +29,7 @@ with torch.no_grad():
     print(model.generate(x[:1, :4], max_new_tokens=8, do_sample=True, pad_token_id=0).tolist()[0])
     print(model.generate(x[:1, :4], max_new_tokens=8, num_beams=3, do_sample=False, pad_token_id=0).tolist()[0])
 """
+)
 _LANGUAGE_MODELS = {
     "gpt2": ("GPT2LMHeadModel", "GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=100)"),
     "llama": ("LlamaForCausalLM", "LlamaConfig(**small)"),
@@ -38,11 +42,18 @@ _LANGUAGE_MODELS = {
 }
 
 PROGRAMS = {
-    **{f"transformers {name}": (["transformers"], _LANGUAGE.replace("KIND", kind).replace("CONFIG", config)) for name, (kind, config) in _LANGUAGE_MODELS.items()},
-    "transformers classifiers": (["transformers"], """
+    **{
+        f"transformers {name}": (["transformers"], _LANGUAGE.replace("KIND", kind).replace("CONFIG", config))
+        for name, (kind, config) in _LANGUAGE_MODELS.items()
+    },
+    "transformers classifiers": (
+        ["transformers"],
+        """
 import torch, transformers as T
 T.logging.set_verbosity_error()
-""" + _TRAIN + """
+"""
+        + _TRAIN
+        + """
 small = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
 for kind, config, inputs in (
     ("BertForSequenceClassification", T.BertConfig(**small, vocab_size=100), dict(input_ids=torch.arange(16).reshape(2, 8))),
@@ -52,8 +63,11 @@ for kind, config, inputs in (
     torch.manual_seed(0)
     model = getattr(T, kind)(config)
     print(kind); train(model, lambda m: m(**inputs, labels=torch.tensor([0, 1])).loss, steps=4)
-"""),
-    "transformers Trainer": (["transformers", "accelerate"], """
+""",
+    ),
+    "transformers Trainer": (
+        ["transformers", "accelerate"],
+        """
 import tempfile, torch, transformers as T
 T.logging.set_verbosity_error()
 torch.manual_seed(0)
@@ -71,8 +85,11 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"{trainer.evaluate()['eval_loss']:.5f}")
     again = T.GPT2LMHeadModel.from_pretrained(folder + "/checkpoint-8")
     print(f"{again(data[0]['input_ids'][None], labels=data[0]['input_ids'][None]).loss.item():.5f}")
-"""),
-    "accelerate": (["accelerate"], """
+""",
+    ),
+    "accelerate": (
+        ["accelerate"],
+        """
 import torch
 from accelerate import Accelerator
 torch.manual_seed(0)
@@ -89,12 +106,17 @@ for x, y in loader:
         optimizer.step(); schedule.step(); optimizer.zero_grad()
     print(f"{loss.item():.5f}")
 print(accelerator.gather(torch.arange(3)).tolist(), list(accelerator.unwrap_model(net).state_dict()), accelerator.num_processes)
-"""),
-    "peft": (["peft", "transformers", "accelerate"], """
+""",
+    ),
+    "peft": (
+        ["peft", "transformers", "accelerate"],
+        """
 import torch, transformers as T
 from peft import LoraConfig, get_peft_model
 T.logging.set_verbosity_error()
-""" + _TRAIN + """
+"""
+        + _TRAIN
+        + """
 torch.manual_seed(0)
 base = T.GPT2LMHeadModel(T.GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=100))
 model = get_peft_model(base, LoraConfig(r=4, lora_alpha=8, target_modules=["c_attn"], lora_dropout=0.1, task_type="CAUSAL_LM", fan_in_fan_out=True))
@@ -103,11 +125,16 @@ x = torch.randint(100, (2, 16))
 train(model, lambda m: m(input_ids=x, labels=x).loss)
 merged = model.merge_and_unload().eval()
 print(f"{merged(x, labels=x).loss.item():.5f}")
-"""),
-    "diffusers": (["diffusers"], """
+""",
+    ),
+    "diffusers": (
+        ["diffusers"],
+        """
 import torch
 from diffusers import AutoencoderKL, DDIMScheduler, DDPMScheduler, UNet2DModel
-""" + _TRAIN + """
+"""
+        + _TRAIN
+        + """
 torch.manual_seed(0)
 net = UNet2DModel(sample_size=16, in_channels=3, out_channels=3, layers_per_block=1, block_out_channels=(32, 32), norm_num_groups=8,
                   down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"))
@@ -120,8 +147,11 @@ with torch.no_grad():
 print(f"{image.mean().item():.5f} {image.std().item():.5f}")
 vae = AutoencoderKL(block_out_channels=(32,), norm_num_groups=8, latent_channels=4, down_block_types=("DownEncoderBlock2D",), up_block_types=("UpDecoderBlock2D",))
 with torch.no_grad(): print(f"{vae(torch.ones(1, 3, 16, 16)).sample.mean().item():.5f}")
-"""),
-    "sentence-transformers": (["sentence_transformers", "transformers"], """
+""",
+    ),
+    "sentence-transformers": (
+        ["sentence_transformers", "transformers"],
+        """
 import torch
 from sentence_transformers import util
 from sentence_transformers.util import cos_sim, semantic_search
@@ -132,8 +162,11 @@ for mode in ("mean", "max", "cls"):
     print(Pooling(8, pooling_mode=mode)({"token_embeddings": x, "attention_mask": mask})["sentence_embedding"].sum(1).tolist())
 print(Dense(8, 4)({"sentence_embedding": x[:, 0]})["sentence_embedding"].tolist())
 print(cos_sim(x[0], x[1]).tolist(), semantic_search(x[0, :2], x[1], top_k=2))
-"""),
-    "captum": (["captum"], """
+""",
+    ),
+    "captum": (
+        ["captum"],
+        """
 import torch
 from captum.attr import DeepLift, GradientShap, GuidedBackprop, IntegratedGradients, LayerGradCam, Occlusion, Saliency
 import numpy
@@ -144,17 +177,25 @@ for name, attributed in (("ig", IntegratedGradients(net).attribute(x, target=1, 
                          ("guided", GuidedBackprop(net).attribute(x, target=1)), ("occlusion", Occlusion(net).attribute(x, (1, 4, 4), strides=(1, 2, 2), target=1)),
                          ("cam", LayerGradCam(net, net[0]).attribute(x, target=1)), ("shap", GradientShap(net).attribute(x, torch.zeros(4, 1, 8, 8), target=1))):
     print(name, f"{attributed.sum().item():.5f} {attributed.abs().sum().item():.4f}")
-"""),
-    "torchinfo": (["torchinfo"], """
+""",
+    ),
+    "torchinfo": (
+        ["torchinfo"],
+        """
 import torch, torchinfo
 net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 5))
 print(torchinfo.summary(net, (2, 3, 8, 8), verbose=0))
-"""),
-    "torch_geometric": (["torch_geometric"], """
+""",
+    ),
+    "torch_geometric": (
+        ["torch_geometric"],
+        """
 import torch, torch_geometric.nn as gnn
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
-""" + _TRAIN + """
+"""
+        + _TRAIN
+        + """
 torch.manual_seed(0)
 edges = torch.randint(12, (2, 40)); x = torch.randn(12, 6); y = torch.randint(3, (12,))
 for layer in (gnn.GCNConv, gnn.SAGEConv, gnn.GATConv, gnn.GINConv):
@@ -164,8 +205,11 @@ for layer in (gnn.GCNConv, gnn.SAGEConv, gnn.GATConv, gnn.GINConv):
 graphs = [Data(x=torch.randn(n, 6), edge_index=torch.randint(n, (2, 3 * n))) for n in (4, 5, 6)]
 for batch in DataLoader(graphs, batch_size=2):
     print(batch.num_graphs, gnn.global_mean_pool(batch.x, batch.batch).sum(1).tolist(), gnn.global_max_pool(batch.x, batch.batch).sum(1).tolist())
-"""),
-    "skorch": (["skorch", "sklearn"], """
+""",
+    ),
+    "skorch": (
+        ["skorch", "sklearn"],
+        """
 import numpy as np, torch
 from skorch import NeuralNetClassifier
 torch.manual_seed(0); rng = np.random.RandomState(0)
@@ -174,8 +218,11 @@ net = NeuralNetClassifier(torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Re
 net.fit(x, y)
 for row in net.history: print(f"{row['train_loss']:.5f}")
 print(net.predict_proba(x[:2]).tolist(), net.score(x, y))
-"""),
-    "pytorch-optimizer": (["pytorch_optimizer"], """
+""",
+    ),
+    "pytorch-optimizer": (
+        ["pytorch_optimizer"],
+        """
 import torch, pytorch_optimizer
 for name in ("adabelief", "adabound", "adan", "adopt", "lamb", "lion", "madgrad", "novograd", "prodigy", "ranger", "sophiah", "shampoo", "muon", "sgdw"):
     torch.manual_seed(0)
@@ -189,8 +236,11 @@ for name in ("adabelief", "adabound", "adan", "adopt", "lamb", "lion", "madgrad"
     for _ in range(5):
         optimizer.zero_grad(); loss = torch.nn.functional.mse_loss(net(x), y); loss.backward(create_graph=name == "sophiah"); optimizer.step(); losses.append(f"{loss.item():.4f}")
     print(name, *losses)
-"""),
-    "botorch": (["botorch", "gpytorch"], """
+""",
+    ),
+    "botorch": (
+        ["botorch", "gpytorch"],
+        """
 import torch
 from botorch.acquisition import LogExpectedImprovement, qLogExpectedImprovement
 from botorch.fit import fit_gpytorch_mll
@@ -204,8 +254,11 @@ print([round(v, 3) for v in model.posterior(torch.tensor([[0.3], [0.55]], dtype=
 acquisition = LogExpectedImprovement(model, best_f=y.max())
 point, value = optimize_acqf(acquisition, torch.tensor([[0.0], [1.0]], dtype=torch.double), q=1, num_restarts=2, raw_samples=8)
 print(round(point.item(), 2), round(value.item(), 1))
-"""),
-    "gpytorch": (["gpytorch"], """
+""",
+    ),
+    "gpytorch": (
+        ["gpytorch"],
+        """
 import gpytorch, torch
 class Model(gpytorch.models.ExactGP):
     def __init__(self, x, y, l):
@@ -217,8 +270,11 @@ for i in range(30):
     o.zero_grad(); loss = -mll(m(x), y); loss.backward(); o.step()
     if i % 6 == 0: print(f"{loss.item():.4f}")
 m.eval(); l.eval(); print(f"{l(m(torch.tensor([0.5]))).mean.item():.3f}")
-"""),
-    "pyro": (["pyro"], """
+""",
+    ),
+    "pyro": (
+        ["pyro"],
+        """
 import pyro, torch, pyro.distributions as dist
 from pyro.infer import SVI, Trace_ELBO
 from pyro.infer.autoguide import AutoNormal
@@ -230,8 +286,11 @@ for i in range(60):
     loss = svi.step(x)
     if i % 12 == 0: print(f"{loss:.4f}")
 print(f"{guide.median()['m'].item():.4f}")
-"""),
-    "kornia": (["kornia"], """
+""",
+    ),
+    "kornia": (
+        ["kornia"],
+        """
 import torch, kornia as K
 torch.manual_seed(0); x = torch.rand(2, 3, 16, 16, requires_grad=True)
 for name, y in (("gray", K.color.rgb_to_grayscale(x)), ("hsv", K.color.rgb_to_hsv(x)), ("lab", K.color.rgb_to_lab(x)), ("blur", K.filters.gaussian_blur2d(x, (5, 5), (1.5, 1.5))),
@@ -241,8 +300,11 @@ for name, y in (("gray", K.color.rgb_to_grayscale(x)), ("hsv", K.color.rgb_to_hs
     print(name, f"{y.sum().item():.4f}", f"{torch.autograd.grad(y.sum(), x)[0].abs().sum().item():.3f}")
 augment = K.augmentation.AugmentationSequential(K.augmentation.RandomHorizontalFlip(p=0.5), K.augmentation.RandomAffine(20.0, p=1.0), K.augmentation.ColorJitter(0.1, 0.1, 0.1, 0.1, p=1.0))
 torch.manual_seed(1); print(f"{augment(x.detach()).sum().item():.3f}")
-"""),
-    "torchmetrics": (["torchmetrics"], """
+""",
+    ),
+    "torchmetrics": (
+        ["torchmetrics"],
+        """
 import torch, torchmetrics as M
 torch.manual_seed(0); scores, target = torch.rand(40, 4), torch.randint(4, (40,)); a, b = torch.randn(40), torch.randn(40)
 for metric in (M.Accuracy("multiclass", num_classes=4), M.F1Score("multiclass", num_classes=4, average="macro"), M.AUROC("multiclass", num_classes=4), M.ConfusionMatrix("multiclass", num_classes=4),
@@ -254,22 +316,31 @@ for metric in (M.MeanSquaredError(), M.PearsonCorrCoef(), M.SpearmanCorrCoef(), 
 x, y = torch.rand(2, 3, 32, 32), torch.rand(2, 3, 32, 32)
 print(M.functional.image.structural_similarity_index_measure(x, y).item(), M.functional.image.peak_signal_noise_ratio(x, y, data_range=1.0).item())
 both = M.MetricCollection([M.Accuracy("multiclass", num_classes=4), M.Precision("multiclass", num_classes=4)]); print({k: v.item() for k, v in both(scores, target).items()})
-"""),
-    "timm": (["timm"], """
+""",
+    ),
+    "timm": (
+        ["timm"],
+        """
 import timm, torch
 for name in ("resnet18", "vit_tiny_patch16_224", "efficientnet_b0", "convnext_atto", "mobilenetv3_small_100", "swin_tiny_patch4_window7_224"):
     torch.manual_seed(0); m = timm.create_model(name, num_classes=7); x = torch.randn(2, 3, 224, 224); y = m(x); y.square().sum().backward()
     print(name, y.tolist(), f"{sum(p.grad.double().abs().mean().item() for p in m.parameters() if p.grad is not None):.4f}")
-"""),
-    "einops": (["einops"], """
+""",
+    ),
+    "einops": (
+        ["einops"],
+        """
 import torch
 from einops import einsum, pack, rearrange, reduce, repeat
 from einops.layers.torch import Rearrange
 x = torch.arange(96.0).reshape(2, 3, 4, 4)
 print(rearrange(x, "b c (h p) w -> b (h w) (p c)", p=2)[0, 1].tolist(), reduce(x, "b c h w -> b c", "max")[1].tolist(), tuple(Rearrange("b c h w -> b (c h w)")(x).shape))
 print(einsum(x, x, "b c h w, b d h w -> b c d")[0].tolist(), repeat(x[0, 0, 0], "w -> w k", k=2).tolist(), pack([x[0], x[1]], "* h w")[0].shape)
-"""),
-    "torchvision": (["torchvision"], """
+""",
+    ),
+    "torchvision": (
+        ["torchvision"],
+        """
 import torch, torchvision
 from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
 from torchvision.ops import batched_nms, box_iou, nms, sigmoid_focal_loss
@@ -285,16 +356,22 @@ torch.manual_seed(0); found = fasterrcnn_mobilenet_v3_large_320_fpn(weights=None
 print(len(found["boxes"]), f"{found['scores'].sum().item():.3f}")
 torch.manual_seed(0); x = torch.randint(256, (3, 20, 20), dtype=torch.uint8)
 print(v2.Compose([v2.RandomResizedCrop(12, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.2] * 3)])(x).mean().item())
-"""),
-    "torchaudio": (["torchaudio"], """
+""",
+    ),
+    "torchaudio": (
+        ["torchaudio"],
+        """
 import torch, torchaudio
 torch.manual_seed(0); x = torch.randn(1, 2000)
 print(torchaudio.transforms.MelSpectrogram(16000, n_fft=256, n_mels=20)(x).log1p().mean().item(), torchaudio.transforms.MFCC(16000, 10, melkwargs={"n_fft": 256, "n_mels": 20})(x).mean().item())
 print(torchaudio.functional.resample(x, 16000, 8000).abs().sum().item(), torchaudio.transforms.AmplitudeToDB()(x.abs()).mean().item())
 net = torchaudio.models.Conformer(20, 4, 32, 1, 31).eval()
 with torch.no_grad(): print(net(torch.randn(2, 15, 20), torch.tensor([15, 10]))[0].abs().sum().item())
-"""),
-    "lucidrains": (["x_transformers", "vit_pytorch"], """
+""",
+    ),
+    "lucidrains": (
+        ["x_transformers", "vit_pytorch"],
+        """
 import torch
 from x_transformers import Decoder, TransformerWrapper
 from vit_pytorch import ViT
@@ -302,15 +379,21 @@ torch.manual_seed(0)
 m = TransformerWrapper(num_tokens=256, max_seq_len=64, attn_layers=Decoder(dim=64, depth=2, heads=4, rotary_pos_emb=True))
 y = m(torch.randint(0, 256, (1, 32))); y.sum().backward(); print(tuple(y.shape), f"{y.abs().mean().item():.5f}")
 y = ViT(image_size=32, patch_size=8, num_classes=10, dim=32, depth=2, heads=4, mlp_dim=64)(torch.randn(2, 3, 32, 32)); y.sum().backward(); print(y.tolist())
-"""),
-    "segmentation models": (["segmentation_models_pytorch"], """
+""",
+    ),
+    "segmentation models": (
+        ["segmentation_models_pytorch"],
+        """
 import torch, segmentation_models_pytorch as s
 for kind in (s.Unet, s.FPN, s.DeepLabV3Plus):
     torch.manual_seed(0); m = kind("resnet18", encoder_weights=None).eval()
     with torch.no_grad(): print(kind.__name__, f"{m(torch.randn(1, 3, 64, 64)).abs().mean().item():.5f}")
 print(s.losses.DiceLoss("binary")(torch.linspace(-2, 2, 16).reshape(1, 1, 4, 4), torch.ones(1, 1, 4, 4)).item())
-"""),
-    "torchdiffeq": (["torchdiffeq"], """
+""",
+    ),
+    "torchdiffeq": (
+        ["torchdiffeq"],
+        """
 import torch
 from torchdiffeq import odeint_adjoint
 class Decay(torch.nn.Module):
@@ -318,8 +401,11 @@ class Decay(torch.nn.Module):
     def forward(self, t, y): return -self.rate * y
 f = Decay(); y = odeint_adjoint(f, torch.ones(1), torch.tensor([0.0, 2.0]), rtol=1e-7, atol=1e-9)
 y[-1].sum().backward(); print(f"{y[-1].item():.5f} {f.rate.grad.item():.4f}")
-"""),
-    "ultralytics": (["ultralytics"], """
+""",
+    ),
+    "ultralytics": (
+        ["ultralytics"],
+        """
 import torch
 from ultralytics.nn.tasks import DetectionModel
 from ultralytics.cfg import get_cfg
@@ -331,8 +417,11 @@ optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
 for _ in range(3):
     loss, parts = net.loss(batch); optimizer.zero_grad(); loss.sum().backward(); optimizer.step(); print(f"{loss.sum().item():.3f}")
 net.eval(); print(f"{net(x)[0].mean().item():.3f}")
-"""),
-    "fastai": (["fastai"], """
+""",
+    ),
+    "fastai": (
+        ["fastai"],
+        """
 import torch
 from fastai.basics import *
 set_seed(0); x = torch.randn(64, 4); y = x.sum(1, keepdim=True)
@@ -340,5 +429,6 @@ loaders = DataLoaders(DataLoader(list(zip(x, y)), bs=16), DataLoader(list(zip(x[
 learner = Learner(loaders, nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), loss_func=nn.MSELoss(), opt_func=SGD, lr=0.01)
 with learner.no_bar(), learner.no_logging(): learner.fit(3)
 for row in learner.recorder.values: print([round(float(v), 4) for v in row])
-"""),
+""",
+    ),
 }

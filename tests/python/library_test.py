@@ -13,14 +13,18 @@ class Schemas(unittest.TestCase):
         def a(x: Tensor, y: Optional[Tensor], n: int, l: Sequence[int], b: bool, d: torch.dtype, ts: List[Tensor], s: str = "q", f: float = 1e-5, m: int = -1, *,
               kw: float = 2.0, o: Optional[int] = None, ob: Optional[bool] = True, dd: torch.dtype = torch.float32) -> Tuple[Tensor, int]: ...  # fmt: skip
 
-        def b(x: Tensor, u: Union[int, float, bool], dev: torch.device, sl: List[float], oo: Optional[List[float]], ot: List[Optional[Tensor]]) -> List[Tensor]: ...
+        def b(
+            x: Tensor, u: Union[int, float, bool], dev: torch.device, sl: List[float], oo: Optional[List[float]], ot: List[Optional[Tensor]]
+        ) -> List[Tensor]: ...
 
         def c(x: Tensor | None, n: list[int], m: int | None = 3) -> None: ...
 
         self.assertEqual(library.infer_schema(a, mutates_args=()),
                          '(Tensor x, Tensor? y, SymInt n, SymInt[] l, bool b, ScalarType d, Tensor[] ts, str s="q", float f=1e-05, SymInt m=-1, *, '
                          "float kw=2.0, SymInt? o=None, bool? ob=True, ScalarType dd=float32) -> (Tensor, SymInt)")  # fmt: skip
-        self.assertEqual(library.infer_schema(b, mutates_args={"x", "ot"}), "(Tensor(a0!) x, Scalar u, Device dev, float[] sl, float[]? oo, Tensor(a5!)?[] ot) -> Tensor[]")
+        self.assertEqual(
+            library.infer_schema(b, mutates_args={"x", "ot"}), "(Tensor(a0!) x, Scalar u, Device dev, float[] sl, float[]? oo, Tensor(a5!)?[] ot) -> Tensor[]"
+        )
         self.assertEqual(library.infer_schema(b, mutates_args="unknown"), library.infer_schema(b, mutates_args={"x", "ot"}))
         self.assertEqual(library.infer_schema(c, mutates_args=(), op_name="q"), "q(Tensor? x, SymInt[] n, SymInt? m=3) -> ()")
 
@@ -68,7 +72,10 @@ class Custom(unittest.TestCase):
         for call in (scaled, torch.ops.test_custom.scaled, torch.ops.test_custom.scaled.default):
             self.assertTrue(torch.equal(call(x, 2.0), (x * 2).sin()))
             self.assertTrue(torch.equal(call(x, k=2), (x * 2).sin()))
-        self.assertEqual((repr(scaled), str(scaled._opoverload), scaled._opoverload.name()), ("<CustomOpDef(test_custom::scaled)>", "test_custom.scaled.default", "test_custom::scaled"))
+        self.assertEqual(
+            (repr(scaled), str(scaled._opoverload), scaled._opoverload.name()),
+            ("<CustomOpDef(test_custom::scaled)>", "test_custom.scaled.default", "test_custom::scaled"),
+        )
         for args, named in (((3,), {}), ((), {}), ((x,), {"z": 1}), ((x, 1.0, 2), {}), ((x, "a"), {}), ((x,), {"x": x})):
             self.assertRaises(RuntimeError, scaled, *args, **named)
         self.assertRaises(NotImplementedError, scaled, x.to("meta"))
@@ -210,11 +217,11 @@ class Checks(unittest.TestCase):
         self.assertRaises(ValueError, library.opcheck, good, (x,), test_utils="test_luck")
 
 
-
-
 class Vmap(unittest.TestCase):
     def setUp(self):
-        self.op = library.custom_op("test_vmap::scaled", lambda x, by: torch.tensor(x.numpy() * by), mutates_args=(), schema="(Tensor x, float by=2.0) -> Tensor")
+        self.op = library.custom_op(
+            "test_vmap::scaled", lambda x, by: torch.tensor(x.numpy() * by), mutates_args=(), schema="(Tensor x, float by=2.0) -> Tensor"
+        )
         self.seen = []
 
         @library.register_vmap(self.op)
@@ -243,7 +250,11 @@ class Vmap(unittest.TestCase):
         op = library.custom_op("test_vmap::joined", lambda xs: torch.cat(xs), mutates_args=(), schema="(Tensor[] xs) -> Tensor")
         seen = []
         op.register_vmap(lambda info, in_dims, xs: (seen.append(in_dims), (torch.cat([x.movedim(d, 0) for x, d in zip(xs, in_dims[0])], 1), 0))[1])
-        self.assertTrue(torch.equal(torch.vmap(lambda a, b: op([a, b]), in_dims=(0, 1))(torch.zeros(2, 3), torch.ones(3, 2)), torch.cat([torch.zeros(2, 3), torch.ones(2, 3)], 1)))
+        self.assertTrue(
+            torch.equal(
+                torch.vmap(lambda a, b: op([a, b]), in_dims=(0, 1))(torch.zeros(2, 3), torch.ones(3, 2)), torch.cat([torch.zeros(2, 3), torch.ones(2, 3)], 1)
+            )
+        )
         self.assertEqual(seen, [([0, 1],)])
 
     def test_a_rule_that_returns_one_thing_is_refused(self):

@@ -21,7 +21,11 @@ class Dimensions(unittest.TestCase):
 
     def test_several_orders(self):
         self.assertEqual(torch.ones(2, 3).dim_order(ambiguity_check=[torch.contiguous_format]), (0, 1))
-        for x, check in ((torch.ones(1, 2, 1), True), (torch.ones(2, 3).expand(4, 2, 3), True), (torch.ones(2, 1, 3, 3), [torch.contiguous_format, torch.channels_last])):
+        for x, check in (
+            (torch.ones(1, 2, 1), True),
+            (torch.ones(2, 3).expand(4, 2, 3), True),
+            (torch.ones(2, 1, 3, 3), [torch.contiguous_format, torch.channels_last]),
+        ):
             self.assertRaises(RuntimeError, x.dim_order, ambiguity_check=check)
         self.assertRaises(TypeError, torch.ones(1).dim_order, ambiguity_check=3)
 
@@ -103,7 +107,9 @@ class Functions(unittest.TestCase):
 
     def test_numbers(self):
         self.assertEqual([torch.sym_int(2.7), torch.sym_int(-2.7), torch.sym_min(2, 3), torch.sym_sum([1, 2, 3]), torch.sym_ite(True, 1, 2)], [2, -2, 2, 6, 1])
-        self.assertEqual([repr(torch.sym_max(2, 3.0)), repr(torch.sym_min(2, 3.0)), repr(torch.sym_float(2)), repr(torch.sym_sqrt(4))], ["3.0", "2.0", "2.0", "2.0"])
+        self.assertEqual(
+            [repr(torch.sym_max(2, 3.0)), repr(torch.sym_min(2, 3.0)), repr(torch.sym_float(2)), repr(torch.sym_sqrt(4))], ["3.0", "2.0", "2.0", "2.0"]
+        )
         self.assertEqual((torch.sym_not(3), torch.sym_fresh_size(3)), (False, 3))
         torch.sym_constrain_range(3, min=1, max=4)
         self.assertRaises(RuntimeError, torch.sym_constrain_range, 3, min=4)
@@ -147,7 +153,11 @@ class Spellings(unittest.TestCase):
         for code, name in enumerate(("none", "mean", "sum")):
             self.assertTrue(torch.equal(torch.ctc_loss(*args, reduction=code), F.ctc_loss(*args, reduction=name)))
         self.assertRaises(ValueError, torch.ctc_loss, *args, reduction=3)
-        self.assertTrue(torch.equal(torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), False), F.affine_grid(torch.eye(2, 3)[None], (1, 1, 2, 2), align_corners=False)))
+        self.assertTrue(
+            torch.equal(
+                torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), False), F.affine_grid(torch.eye(2, 3)[None], (1, 1, 2, 2), align_corners=False)
+            )
+        )
 
     def test_renormalised_rows(self):
         weight = torch.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])

@@ -169,7 +169,9 @@ class Package(unittest.TestCase):
             self.assertEqual(torch.overrides._get_current_function_mode_stack(), [outer, inner])
             torch.ones(2).shape
         self.assertIsNone(torch.overrides._get_current_function_mode())
-        self.assertEqual(seen, [("inner", "torch.ones"), ("outer", "torch.ones"), ("inner", "torch.Tensor.shape.__get__"), ("outer", "torch.Tensor.shape.__get__")])
+        self.assertEqual(
+            seen, [("inner", "torch.ones"), ("outer", "torch.ones"), ("inner", "torch.Tensor.shape.__get__"), ("outer", "torch.Tensor.shape.__get__")]
+        )
         with self.assertRaises(NotImplementedError), torch.overrides.TorchFunctionMode():
             torch.ones(1)
         self.assertEqual(torch.overrides._get_current_function_mode_stack(), [])

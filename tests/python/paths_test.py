@@ -56,7 +56,17 @@ class Copies(unittest.TestCase):
 
 class Kron(unittest.TestCase):
     def test_shapes(self):
-        shapes = [((8, 8), (8, 8)), ((5, 7, 3), (6, 4)), ((9, 4), (4, 5, 300)), ((6,), (4, 9)), ((5, 1), (6, 3)), ((40,), (30,)), ((4, 0), (4, 4)), ((3, 4, 5, 2), (2, 3, 5, 6)), ((8, 3), ())]
+        shapes = [
+            ((8, 8), (8, 8)),
+            ((5, 7, 3), (6, 4)),
+            ((9, 4), (4, 5, 300)),
+            ((6,), (4, 9)),
+            ((5, 1), (6, 3)),
+            ((40,), (30,)),
+            ((4, 0), (4, 4)),
+            ((3, 4, 5, 2), (2, 3, 5, 6)),
+            ((8, 3), ()),
+        ]
         for a, b in shapes:
             x, y = numbers(a), numbers(b)
             with self.subTest(a=a, b=b):
@@ -278,7 +288,11 @@ class SmallMatrices(unittest.TestCase):
                                 np.testing.assert_allclose(got.numpy(), np.linalg.solve(a.astype(exact), want.astype(exact)), **near)
                                 self.assertTrue(got.mT.is_contiguous())
                         one = numbers((n, 2), dtype)
-                        np.testing.assert_allclose(torch.linalg.solve(t, torch.tensor(one)).numpy(), np.linalg.solve(a.astype(exact), np.broadcast_to(one, (*batch, n, 2)).astype(exact)), **near)
+                        np.testing.assert_allclose(
+                            torch.linalg.solve(t, torch.tensor(one)).numpy(),
+                            np.linalg.solve(a.astype(exact), np.broadcast_to(one, (*batch, n, 2)).astype(exact)),
+                            **near,
+                        )
 
     def test_qr_is_that_of_lapack(self):
         for dtype in (np.float32, np.float64):
@@ -296,7 +310,11 @@ class SmallMatrices(unittest.TestCase):
                             np.testing.assert_allclose((q @ r).numpy(), a, **near)
                             np.testing.assert_allclose((q.mT @ q).numpy(), np.broadcast_to(np.eye(q.shape[-1]), (3, q.shape[-1], q.shape[-1])), **near)
                         if n > 0 and m > 0:
-                            np.testing.assert_allclose(np.abs(r.numpy()[0]), np.abs(np.linalg.qr(a[0].astype(np.float64), mode="r" if mode == "r" else mode)[-1 if mode != "r" else slice(None)]), **near)
+                            np.testing.assert_allclose(
+                                np.abs(r.numpy()[0]),
+                                np.abs(np.linalg.qr(a[0].astype(np.float64), mode="r" if mode == "r" else mode)[-1 if mode != "r" else slice(None)]),
+                                **near,
+                            )
                             self.assertEqual(float(r[0, 0, 0]) < 0, float(a[0, 0, 0]) > 0 if m > 1 else float(a[0, 0, 0]) < 0)
             for scale in (1e-35, 1e37 / 30, float(np.finfo(dtype).max) / 100):
                 a = numbers((5, 4), dtype) * dtype(scale)

@@ -8,7 +8,13 @@ import cresset as torch
 
 class Checks(unittest.TestCase):
     def test_conditions(self):
-        for name, error in (("_check", RuntimeError), ("_check_index", IndexError), ("_check_value", ValueError), ("_check_type", TypeError), ("_check_not_implemented", NotImplementedError)):
+        for name, error in (
+            ("_check", RuntimeError),
+            ("_check_index", IndexError),
+            ("_check_value", ValueError),
+            ("_check_type", TypeError),
+            ("_check_not_implemented", NotImplementedError),
+        ):
             check = getattr(torch, name)
             self.assertIsNone(check(True))
             with self.assertRaisesRegex(error, "^mine$"):
@@ -79,7 +85,10 @@ class Transforms(unittest.TestCase):
 class Trees(unittest.TestCase):
     def test_paths(self):
         tree = torch.utils._pytree
-        self.assertEqual([(tree.keystr(path), leaf) for path, leaf in tree.tree_leaves_with_path({"a": (1, [2]), "b": 3})], [("['a'][0]", 1), ("['a'][1][0]", 2), ("['b']", 3)])
+        self.assertEqual(
+            [(tree.keystr(path), leaf) for path, leaf in tree.tree_leaves_with_path({"a": (1, [2]), "b": 3})],
+            [("['a'][0]", 1), ("['a'][1][0]", 2), ("['b']", 3)],
+        )
         self.assertEqual(tree.tree_map_with_path(lambda path, x, y: (len(path), x + y), [1, [2]], [10, [20]]), [(1, 11), [(2, 22)]])
         self.assertTrue(dict in tree.SUPPORTED_NODES and int not in tree.SUPPORTED_NODES)
 
@@ -87,7 +96,12 @@ class Trees(unittest.TestCase):
             def __init__(self, a, b):
                 self.a, self.b = a, b
 
-        tree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda c, _: Pair(*c), flatten_with_keys_fn=lambda p: ([(tree.GetAttrKey("a"), p.a), (tree.GetAttrKey("b"), p.b)], None))
+        tree.register_pytree_node(
+            Pair,
+            lambda p: ([p.a, p.b], None),
+            lambda c, _: Pair(*c),
+            flatten_with_keys_fn=lambda p: ([(tree.GetAttrKey("a"), p.a), (tree.GetAttrKey("b"), p.b)], None),
+        )
         self.assertEqual([tree.keystr(path) for path, _ in tree.tree_leaves_with_path([Pair(1, 2)])], ["[0].a", "[0].b"])
         path, leaf = tree.tree_leaves_with_path([Pair(1, 2)])[1]
         self.assertEqual(path[1].get(path[0].get([Pair(1, leaf)])), 2)
@@ -111,7 +125,9 @@ class Paths(unittest.TestCase):
         flat = utils._flatten_dense_tensors(parts)
         self.assertEqual(flat.shape, (7,))
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(utils._unflatten_dense_tensors(flat, parts), parts)))
-        self.assertEqual((utils._get_device_index("cuda:1"), utils._get_device_index(torch.device("cpu"), allow_cpu=True), utils._element_size(torch.float64)), (1, -1, 8))
+        self.assertEqual(
+            (utils._get_device_index("cuda:1"), utils._get_device_index(torch.device("cpu"), allow_cpu=True), utils._element_size(torch.float64)), (1, -1, 8)
+        )
 
     def test_steps_that_are_differentiable(self):
         from cresset.optim.optimizer import Optimizer, _use_grad_for_differentiable

@@ -184,7 +184,6 @@ class Program:
             self.random.choices((self.view, self.write, self.out, self.compute), (5, 5, 2, 1))[0]()
             self.check()
 
-
     def again(self, transform):
         """The values at the end and the inputs after it, of the program run as one function."""
         first = [torch.tensor(a.tolist(), dtype=getattr(torch, str(a.dtype))).reshape(a.shape) for a in self.given]
@@ -199,7 +198,11 @@ class Program:
 
     def check_functionalised(self):
         for i, (got, expected) in enumerate(zip(self.again(torch.func.functionalize), self.again(lambda f: f))):
-            same = got.dtype == expected.dtype and got.shape == expected.shape and numpy.array_equal(got.numpy(), expected.numpy(), equal_nan=got.is_floating_point())
+            same = (
+                got.dtype == expected.dtype
+                and got.shape == expected.shape
+                and numpy.array_equal(got.numpy(), expected.numpy(), equal_nan=got.is_floating_point())
+            )
             if not same:
                 raise AssertionError(f"value {i}: expected {expected}, got {got}\n" + "\n".join(self.lines))
 

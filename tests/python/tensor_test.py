@@ -324,7 +324,9 @@ class Settings(unittest.TestCase):
         import subprocess
         import sys
 
-        run = lambda: subprocess.run([sys.executable, "-c", "import cresset as t; print(t.initial_seed(), t.rand(1).item())"], capture_output=True, check=True).stdout  # noqa: E731
+        run = lambda: subprocess.run(
+            [sys.executable, "-c", "import cresset as t; print(t.initial_seed(), t.rand(1).item())"], capture_output=True, check=True
+        ).stdout  # noqa: E731
         self.assertNotEqual(run(), run())
         self.assertEqual(torch.Generator().initial_seed(), 67280421310721)
 

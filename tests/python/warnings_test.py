@@ -63,7 +63,13 @@ class Deprecated(unittest.TestCase):
 
     def test_what_takes_their_place_is_quiet(self):
         eye = torch.eye(2)
-        for call in (lambda: torch.meshgrid(torch.ones(2), indexing="ij"), lambda: torch.linalg.qr(eye), lambda: eye.T, lambda: eye.mT, lambda: torch.tensor([1.0])):
+        for call in (
+            lambda: torch.meshgrid(torch.ones(2), indexing="ij"),
+            lambda: torch.linalg.qr(eye),
+            lambda: eye.T,
+            lambda: eye.mT,
+            lambda: torch.tensor([1.0]),
+        ):
             self.assertEqual(given(call), [])
 
     def test_no_degrees_of_freedom(self):

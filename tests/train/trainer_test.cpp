@@ -20,8 +20,10 @@ namespace {
 
 struct NetImpl : nn::Module {
   NetImpl()
-      : first(register_module("first", nn::Linear(4, 8))), norm(register_module("norm", nn::BatchNorm1d(8))),
-        drop(register_module("drop", nn::Dropout(0.3))), last(register_module("last", nn::Linear(8, 1))) {}
+      : first(register_module("first", nn::Linear(4, 8))),
+        norm(register_module("norm", nn::BatchNorm1d(8))),
+        drop(register_module("drop", nn::Dropout(0.3))),
+        last(register_module("last", nn::Linear(8, 1))) {}
   Tensor forward(const Tensor& x) { return last->forward(drop->forward(norm->forward(first->forward(x)))); }
   nn::Linear first;
   nn::BatchNorm1d norm;
@@ -75,7 +77,8 @@ struct Training {
     if (scheduler == "steps") trainer.add(std::make_shared<optim::lr_scheduler::StepLR>(optimizer, 1, 0.7), interval);
     if (scheduler == "libtorch's steps") trainer.add(std::make_shared<optim::StepLR>(optimizer, 3, 0.7), interval);
     // The greatest loss that may be: a plateau after few epochs.
-    if (scheduler == "plateau") trainer.add(std::make_shared<ReduceLROnPlateau>(optimizer, ReduceLROnPlateau::max, 0.5, 1, 1e-4, ReduceLROnPlateau::rel, 1), "val_loss", interval);
+    if (scheduler == "plateau")
+      trainer.add(std::make_shared<ReduceLROnPlateau>(optimizer, ReduceLROnPlateau::max, 0.5, 1, 1e-4, ReduceLROnPlateau::rel, 1), "val_loss", interval);
     if (scheduler == "libtorch's plateau") {
       using Plateau = optim::ReduceLROnPlateauScheduler;
       trainer.add(std::make_shared<Plateau>(optimizer, Plateau::max, 0.5f, 1, 1e-4, Plateau::rel, 1), "val_loss", interval);
@@ -162,7 +165,8 @@ TEST_F(Trained, a_plateau_is_waited_for_by_the_name_of_a_number) {
   };
   train("same");  // epochs 1 to 4 are bad; the second and the fourth of them are too many
   EXPECT_EQ(optimizer.param_groups()[0].options().get_lr(), 0.25);
-  EXPECT_EQ(error_of([&] { train("missing"); }), "Trainer: a scheduler waits for 'missing', which was not logged; there are: loss, loss_epoch, same, same_epoch");
+  EXPECT_EQ(error_of([&] { train("missing"); }),
+            "Trainer: a scheduler waits for 'missing', which was not logged; there are: loss, loss_epoch, same, same_epoch");
 }
 
 TEST_F(Trained, numbers_of_a_loop_by_hand) {
@@ -211,8 +215,9 @@ TEST_F(Trained, callbacks) {
   trainer.add(std::make_shared<train::ProgressLine>(said));
   const auto training = loader(), validation = loader();
   const double scores[] = {5, 3, 4, 3.5, 1};
-  trainer.fit(*training, [](Net& model, auto& batch) { return mse_loss(model->forward(batch.data), batch.target); },
-              *validation, [&](Net&, auto&) { trainer.log("score", scores[trainer.current_epoch()]); });
+  trainer.fit(
+      *training, [](Net& model, auto& batch) { return mse_loss(model->forward(batch.data), batch.target); }, *validation,
+      [&](Net&, auto&) { trainer.log("score", scores[trainer.current_epoch()]); });
   EXPECT_EQ(trainer.current_epoch(), 4);
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(files)) names.push_back(entry.path().filename().string());
@@ -250,7 +255,8 @@ TEST_F(Trained, refuses_other_checkpoints) {
   trainer.add(std::make_shared<optim::lr_scheduler::StepLR>(optimizer, 1));
   trainer.resume((folder_ / "some.pt").string());
   EXPECT_NE(error_of(fit).find("has 0 schedulers, the trainer 1"), std::string::npos);
-  EXPECT_NE(error_of<ValueError>([&] { train::make_trainer(net, optimizer, train::TrainerOptions().accumulate_grad_batches(0)); }).find("at least 1"), std::string::npos);
+  EXPECT_NE(error_of<ValueError>([&] { train::make_trainer(net, optimizer, train::TrainerOptions().accumulate_grad_batches(0)); }).find("at least 1"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { trainer.fit(*batches, [](Net&, auto&) { return Tensor(); }); }).find("gives its loss"), std::string::npos);
 }
 

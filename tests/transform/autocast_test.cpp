@@ -164,7 +164,9 @@ TEST(Autocast, WrongUses) {
   EXPECT_EQ(amp::increment_nesting(), 1);
   EXPECT_EQ(amp::decrement_nesting(), 0);
   autocast region(kCPU);
-  EXPECT_NE(error_of([] { cat({ones({1}, TensorOptions(kHalf)), ones({1}, TensorOptions(kBFloat16))}); }).find("region's bfloat16, got one of float16"),
+  EXPECT_NE(error_of([] {
+              cat({ones({1}, TensorOptions(kHalf)), ones({1}, TensorOptions(kBFloat16))});
+            }).find("region's bfloat16, got one of float16"),
             std::string::npos);
 }
 

@@ -92,9 +92,7 @@ TEST(Fake, WhatDependsOnDataIsAnErrorOfItsOwn) {
   try {
     x.nonzero();
     FAIL();
-  } catch (const DynamicOutputShapeError& e) {
-    EXPECT_EQ(e.op(), "aten.nonzero.default");
-  }
+  } catch (const DynamicOutputShapeError& e) { EXPECT_EQ(e.op(), "aten.nonzero.default"); }
   EXPECT_THROW(x.data_ptr<float>(), MixedFakeError);
   // One number that is known stays known through arithmetic, and is forgotten when something unknown is written.
   EXPECT_EQ((three * 2 + 1).item<double>(), 7);

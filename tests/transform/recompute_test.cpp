@@ -21,8 +21,7 @@ Tensor leaf(uint64_t seed = 0) {
   return rand({4}, kDouble).requires_grad_();
 }
 Tensor gradient(const Tensor& out, const Tensor& x, bool retain = false) { return autograd::grad({out.sum()}, {x}, {}, retain)[0]; }
-template <class T>
-CheckpointOptions with(T CheckpointOptions::*option, std::type_identity_t<T> value, CheckpointOptions options = {}) {
+template <class T> CheckpointOptions with(T CheckpointOptions::*option, std::type_identity_t<T> value, CheckpointOptions options = {}) {
   options.*option = std::move(value);
   return options;
 }
@@ -34,9 +33,7 @@ TEST(Recompute, GivesValuesAndGradientsOfThePlainFunction) {
   for (const bool reentrant : {true, false}) {
     const Tensor y = checkpoint(f, x, with(&CheckpointOptions::use_reentrant, reentrant));
     EXPECT_TRUE(equal(y, f(x)));
-    if (!reentrant) {
-      EXPECT_TRUE(equal(gradient(y, x, true), gradient(f(x), x)));
-    }
+    if (!reentrant) { EXPECT_TRUE(equal(gradient(y, x, true), gradient(f(x), x))); }
     const Tensor leaf = x.detach().requires_grad_();
     checkpoint(f, leaf, with(&CheckpointOptions::use_reentrant, reentrant)).sum().backward();
     EXPECT_TRUE(equal(leaf.grad(), gradient(f(x), x)));
@@ -103,7 +100,8 @@ TEST(Recompute, NoticesFunctionsThatChange) {
     EXPECT_EQ(contains(sizes, "was saved in the forward pass at"), debug) << sizes;
   }
   calls = 0;
-  EXPECT_FALSE(contains(error_of([&] { gradient(checkpoint(wider, x, with(&CheckpointOptions::determinism_check, "none")), x); }), "another shape, dtype or device"));
+  EXPECT_FALSE(
+      contains(error_of([&] { gradient(checkpoint(wider, x, with(&CheckpointOptions::determinism_check, "none")), x); }), "another shape, dtype or device"));
 }
 
 TEST(Recompute, NoticesInputsThatChangeInPlace) {
@@ -127,7 +125,8 @@ TEST(Recompute, OpensContexts) {
   EXPECT_EQ(seen, "(f)");
   gradient(y, x);
   EXPECT_EQ(seen, "(f)[f]");
-  EXPECT_TRUE(equal(gradient(checkpoint([](const Tensor& t) { return t.sin(); }, x, with(&CheckpointOptions::context_fn, utils::noop_context_fn)), x), x.cos()));
+  EXPECT_TRUE(
+      equal(gradient(checkpoint([](const Tensor& t) { return t.sin(); }, x, with(&CheckpointOptions::context_fn, utils::noop_context_fn)), x), x.cos()));
 }
 
 TEST(Recompute, Sequences) {
@@ -182,11 +181,12 @@ struct Asked {
   CheckpointPolicy answer;
   CheckpointOptions options() {
     return with(&CheckpointOptions::context_fn, [this] {
-      return utils::create_selective_checkpoint_contexts([this](const utils::SelectiveCheckpointContext& context, const dispatch::OpEntry& op, const dispatch::Stack&) {
-        EXPECT_EQ(context.op_output != nullptr, !context.is_recompute);
-        (context.is_recompute ? again : first).push_back(op.name);
-        return answer;
-      });
+      return utils::create_selective_checkpoint_contexts(
+          [this](const utils::SelectiveCheckpointContext& context, const dispatch::OpEntry& op, const dispatch::Stack&) {
+            EXPECT_EQ(context.op_output != nullptr, !context.is_recompute);
+            (context.is_recompute ? again : first).push_back(op.name);
+            return answer;
+          });
     });
   }
 };

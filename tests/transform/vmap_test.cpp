@@ -89,17 +89,11 @@ TEST(Vmap, RandomOperatorsObeyTheMode) {
 
 TEST(Vmap, Mistakes) {
   const Tensor x = matrix();
-  const auto says = [&](const func::Function& f, const char* text) {
-    return error_of([&] { func::vmap(f)({x}); }).find(text) != std::string::npos;
-  };
+  const auto says = [&](const func::Function& f, const char* text) { return error_of([&] { func::vmap(f)({x}); }).find(text) != std::string::npos; };
   EXPECT_TRUE(says([](const Tensors& t) { return Tensors{t[0] * t[0].sum().item()}; }, "item() cannot give one number"));
-  EXPECT_TRUE(
-      says([](const Tensors& t) { return Tensors{cresset::zeros({3}, TensorOptions(kDouble)).add_(t[0])}; }, "inplace arithmetic"));
+  EXPECT_TRUE(says([](const Tensors& t) { return Tensors{cresset::zeros({3}, TensorOptions(kDouble)).add_(t[0])}; }, "inplace arithmetic"));
   EXPECT_TRUE(says([](const Tensors& t) { return Tensors{t[0].nonzero()}; }, "dynamic shape"));
-  EXPECT_NE(error_of([&] {
-              func::vmap([](const Tensors& t) { return t; })({x, x.t()});
-            }).find("differ in size"),
-            std::string::npos);
+  EXPECT_NE(error_of([&] { func::vmap([](const Tensors& t) { return t; })({x, x.t()}); }).find("differ in size"), std::string::npos);
   // No level is left open.
   EXPECT_EQ(func::current_vmap(), nullptr);
 }

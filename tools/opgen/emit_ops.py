@@ -233,7 +233,13 @@ class RowEmitter:
         if n == 1:
             out = op.outs[0].name
             named = row.out_rule == "any" and "dtype" in inputs
-            given = [f'CRESSET_CHECK(!dtype || *dtype == {out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead");'] if named else []
+            given = (
+                [
+                    f'CRESSET_CHECK(!dtype || *dtype == {out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead");'
+                ]
+                if named
+                else []
+            )
             return self.function(op, [*given, f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", f"return {out};"])  # fmt: skip
         lines = [f"const OutSpecs specs = {spec};"]

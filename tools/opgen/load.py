@@ -84,7 +84,7 @@ class _Reader:
         except SchemaError as error:
             raise self.fail("schema", str(error)) from None
         if table["kind"] not in KINDS:
-            raise self.fail("kind", f"unknown kind \"{table['kind']}\"; the kinds are {', '.join(KINDS)}")
+            raise self.fail("kind", f'unknown kind "{table["kind"]}"; the kinds are {", ".join(KINDS)}')
         forms = tuple(table.get("forms", ("function", "method") if any(a.name == "self" for a in schema.arguments) else ("function",)))
         for form in forms:
             if form not in FORMS:
@@ -138,7 +138,9 @@ class _Reader:
                 if a.name not in named:
                     raise self.fail("grad", f"the tensor `{a.name}` has no gradient; write a formula, non_differentiable or not_implemented")
         if row.jvp is not None and (not (row.jvp in JVP_RULES or row.jvp.endswith("_jvp")) or row.kind not in ("primitive", "fused")):
-            raise self.fail("jvp", f'"{row.jvp}" is no rule for this row; write linear, multilinear or a function `..._jvp`, or nothing: the rule comes from `grad`')
+            raise self.fail(
+                "jvp", f'"{row.jvp}" is no rule for this row; write linear, multilinear or a function `..._jvp`, or nothing: the rule comes from `grad`'
+            )
         if row.out_dtype not in (None, "exact", "cast", "convert", "any"):
             raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact, cast, convert or any')
         if row.kind == "view" and not (row.schema.returns and row.schema.returns[0].alias):

@@ -8,8 +8,17 @@ from pathlib import Path
 
 KINDS = ("primitive", "view", "composite", "fused")
 FORMS = ("function", "method", "inplace", "out")
-POINTWISE_META = {"unary": 1, "unary_float": 1, "binary_promote": 2, "binary_float": 2, "compare": 2, "ternary": 3, "pointwise": None,
-                  "pointwise_float": None, "pointwise_first": None}
+POINTWISE_META = {
+    "unary": 1,
+    "unary_float": 1,
+    "binary_promote": 2,
+    "binary_float": 2,
+    "compare": 2,
+    "ternary": 3,
+    "pointwise": None,
+    "pointwise_float": None,
+    "pointwise_first": None,
+}
 GRAD_STATES = ("non_differentiable", "not_implemented")
 JVP_RULES = ("linear", "multilinear")
 
@@ -28,9 +37,19 @@ CPP = {
     "Generator": ("const Generator&", "const std::optional<Generator>&", "", ""),
 }
 CPP_RETURNS = {"Tensor": "Tensor", "Scalar": "Scalar", "int": "int64_t", "float": "double", "bool": "bool", "ScalarType": "ScalarType"}
-CPP_DEFAULTS = {"None": "{}", "True": "true", "False": "false", "[]": "{}", "contiguous_format": "MemoryFormat::Contiguous",
-                "preserve_format": "MemoryFormat::Preserve", "Mean": "1", "Sum": "2", "long": "kLong", "float": "kFloat",
-                "inf": "std::numeric_limits<double>::infinity()"}
+CPP_DEFAULTS = {
+    "None": "{}",
+    "True": "true",
+    "False": "false",
+    "[]": "{}",
+    "contiguous_format": "MemoryFormat::Contiguous",
+    "preserve_format": "MemoryFormat::Preserve",
+    "Mean": "1",
+    "Sum": "2",
+    "long": "kLong",
+    "float": "kFloat",
+    "inf": "std::numeric_limits<double>::infinity()",
+}
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
@@ -77,7 +96,7 @@ class Argument:
 
     def __str__(self) -> str:
         mark = f"({self.alias}{'!' if self.writes else ''})" if self.alias else ""
-        base, rest = self.type.base, str(self.type)[len(self.type.base):]
+        base, rest = self.type.base, str(self.type)[len(self.type.base) :]
         return f"{base}{mark}{rest} {self.name}".rstrip() + (f"={self.default}" if self.default is not None else "")
 
 
@@ -325,9 +344,7 @@ def out_schema(row: Row) -> Schema:
     n = len(schema.returns)
     names = row.out_names or (("out",) if n == 1 else tuple(r.name or f"out{i}" for i, r in enumerate(schema.returns)))
     letters = "abcdefgh"
-    outs = tuple(
-        Argument(r.type, name, None, True, letters[i], True) for i, (r, name) in enumerate(zip(schema.returns, names, strict=True))
-    )
+    outs = tuple(Argument(r.type, name, None, True, letters[i], True) for i, (r, name) in enumerate(zip(schema.returns, names, strict=True)))
     returns = tuple(Argument(r.type, r.name if n > 1 else "", None, False, letters[i], True) for i, r in enumerate(schema.returns))
     # dtype, layout, device and pin_memory of a factory are those of out.
     kept = tuple(a for a in schema.arguments if a.name not in OPTIONS) if is_factory(schema) else schema.arguments

@@ -40,7 +40,7 @@ def _typed(text: str) -> tuple[Type, str | None, bool, str]:
     kind = Type(base, bool(last or (question and not brackets)), bool(brackets), element_optional, int(size) if size else None)
     if not kind.cpp:
         raise SchemaError(f"`{text}`: there is no C++ type for {kind}")
-    return kind, letter, bool(writes), text[match.end():].strip()
+    return kind, letter, bool(writes), text[match.end() :].strip()
 
 
 def _argument(text: str, keyword_only: bool) -> Argument:

@@ -2,8 +2,8 @@
 #include "cresset/core/random/cpu_generator.h"
 #include "torch/detail/tensor.h"
 namespace at {
-using cresset::CPUGeneratorImpl;
 using cresset::check_generator;
+using cresset::CPUGeneratorImpl;
 using cresset::get_generator_or_default;
 using cresset::make_generator;
 namespace detail {

@@ -2,7 +2,7 @@
 #include "cresset/base/util/opmath.h"
 #include "torch/detail/tensor.h"
 namespace at {
-using cresset::OpMathType;
 using cresset::opmath_type;
+using cresset::OpMathType;
 using cresset::toOpMathType;
 }  // namespace at

@@ -17,15 +17,15 @@ using ExtraFilesMap = std::unordered_map<std::string, std::string>;
 
 namespace detail {
 [[noreturn]] inline void raise(const char* name) {
-  cresset::detail::throw_error<cresset::NotImplementedError>(std::string("torch::jit::") + name + ": TorchScript is not supported; build the model from modules");
+  cresset::detail::throw_error<cresset::NotImplementedError>(std::string("torch::jit::") + name +
+                                                             ": TorchScript is not supported; build the model from modules");
 }
 }  // namespace detail
 
 // Made by load() or compile() only, so that no object exists.
 class Module {
  public:
-  template <class... Args>
-  IValue run_method(const std::string& name, Args&&...) { detail::raise(name.c_str()); }
+  template <class... Args> IValue run_method(const std::string& name, Args&&...) { detail::raise(name.c_str()); }
   IValue forward(std::vector<IValue>) { detail::raise("Module::forward"); }
   void eval() { detail::raise("Module::eval"); }
   void train(bool = true) { detail::raise("Module::train"); }
@@ -38,8 +38,7 @@ using jit::Module;
 
 class CompilationUnit {
  public:
-  template <class... Args>
-  IValue run_method(const std::string& name, Args&&...) { detail::raise(name.c_str()); }
+  template <class... Args> IValue run_method(const std::string& name, Args&&...) { detail::raise(name.c_str()); }
 };
 
 inline std::shared_ptr<CompilationUnit> compile(const std::string&) { detail::raise("compile"); }

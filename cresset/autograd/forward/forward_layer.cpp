@@ -37,13 +37,11 @@ struct Derived {
 // The row of forward mode of an operator; transposed for one that has none.
 ForwardRow row_of(const OpEntry& op) {
   const ForwardRow* end = kForwardRows + kNumForwardRows;
-  const ForwardRow* at = std::lower_bound(kForwardRows, end, op.name,
-                                          [](const ForwardRow& r, const char* name) { return std::strcmp(r.op->name, name) < 0; });
+  const ForwardRow* at = std::lower_bound(kForwardRows, end, op.name, [](const ForwardRow& r, const char* name) { return std::strcmp(r.op->name, name) < 0; });
   return at != end && at->op == &op ? *at : ForwardRow{&op, ForwardRule::transposed, 0};
 }
 
-template <class F>
-void for_each_result(const Stack& results, F&& visit) {
+template <class F> void for_each_result(const Stack& results, F&& visit) {
   for (const Value& v : results) dispatch::for_each_tensor(v, visit);
 }
 
@@ -51,8 +49,7 @@ bool differentiable(const Tensor& t) { return is_differentiable_type(t.scalar_ty
 
 class Call {
  public:
-  Call(const OpEntry& op, Stack arguments, uint64_t level)
-      : op_(op), arguments_(std::move(arguments)), level_(level), row_(row_of(op)) {
+  Call(const OpEntry& op, Stack arguments, uint64_t level) : op_(op), arguments_(std::move(arguments)), level_(level), row_(row_of(op)) {
     bool lower = false;
     for (const Value& v : arguments_)
       dispatch::for_each_tensor(v, [&](const Tensor& t) {
@@ -71,16 +68,11 @@ class Call {
   Derived derive() const {
     if (op_.flags & dispatch::kViewOp) return geometry();
     switch (row_.rule) {
-      case ForwardRule::linear:
-        return linear();
-      case ForwardRule::multilinear:
-        return multilinear();
-      case ForwardRule::formula:
-        return by_formula();
-      case ForwardRule::pointwise:
-        return pointwise();
-      default:
-        return transposed();
+      case ForwardRule::linear: return linear();
+      case ForwardRule::multilinear: return multilinear();
+      case ForwardRule::formula: return by_formula();
+      case ForwardRule::pointwise: return pointwise();
+      default: return transposed();
     }
   }
 
@@ -114,8 +106,7 @@ class Call {
 
  private:
   // The arguments with each dual tensor replaced, in order.
-  template <class F>
-  Stack replaced(F&& replacement) const {
+  template <class F> Stack replaced(F&& replacement) const {
     Stack out;
     size_t i = 0;
     for (const Value& v : arguments_)
@@ -143,9 +134,7 @@ class Call {
     const Tensor &x = dual.primal, &t = dual.tangent;
     if (!x.has_storage() || !t.has_storage()) return t;
     const int64_t bytes = static_cast<int64_t>(x.storage().nbytes());
-    if (t.storage_offset() == x.storage_offset() && t.strides() == x.strides() &&
-        static_cast<int64_t>(t.storage().nbytes()) == bytes)
-      return t;
+    if (t.storage_offset() == x.storage_offset() && t.strides() == x.strides() && static_cast<int64_t>(t.storage().nbytes()) == bytes) return t;
     const Tensor memory = cresset::zeros({bytes / static_cast<int64_t>(x.element_size())}, t.options());
     Tensor part = memory.as_strided(x.sizes(), x.strides(), x.storage_offset());
     part.copy_(t);
@@ -188,8 +177,7 @@ class Call {
   }
   Derived finished(Stack results, variable_list tangents, bool outside) const {
     if (!outside) {
-      for (Value& v : results)
-        v = dispatch::map_tensors(v, [&](const Tensor& t) { return t.requires_grad() ? without_history(t) : t; });
+      for (Value& v : results) v = dispatch::map_tensors(v, [&](const Tensor& t) { return t.requires_grad() ? without_history(t) : t; });
       for (Tensor& t : tangents)
         if (t.defined() && t.requires_grad()) t = without_history(t);
     }
@@ -271,8 +259,7 @@ class Call {
       if (!t.defined() || !t.has_storage()) continue;
       bool shared = false;
       for (const DualSlot& d : duals_)
-        shared =
-            shared || (d.tangent.has_storage() && t.is_alias_of(d.tangent)) || (d.primal.has_storage() && t.is_alias_of(d.primal));
+        shared = shared || (d.tangent.has_storage() && t.is_alias_of(d.tangent)) || (d.primal.has_storage() && t.is_alias_of(d.primal));
       if (shared) t = t.clone();
     }
     return tangents;
@@ -313,10 +300,8 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
     return;
   }
   Tensor memory = tangent_memory(t, level);
-  if (value.defined())
-    memory.copy_(value);
-  else
-    memory.zero_();
+  if (value.defined()) memory.copy_(value);
+  else memory.zero_();
 }
 
 // Changes of geometry in place: t_, squeeze_ and the like.
@@ -381,10 +366,8 @@ Stack take_arguments(Stack& stack, size_t n) {
 void run_composite(const OpEntry& op, Stack& stack) {
   if (const dispatch::Extension* e = op.extension.load(std::memory_order_acquire)) {
     if (const dispatch::Kernel* k = e->composite.load(std::memory_order_acquire)) {
-      if (k->boxed)
-        k->boxed(op, stack);
-      else
-        op.call_typed(k->typed, stack);
+      if (k->boxed) k->boxed(op, stack);
+      else op.call_typed(k->typed, stack);
       return;
     }
   }
@@ -418,17 +401,15 @@ void forward_mode_layer(const OpEntry& op, Stack& stack) {
   const size_t n = schema.arguments.size(), first = stack.size() - n;
   uint64_t level = 0;
   if (t_enabled)
-    for (size_t i = first; i < stack.size(); i++)
-      dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { level = std::max(level, innermost_level(t)); });
+    for (size_t i = first; i < stack.size(); i++) dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { level = std::max(level, innermost_level(t)); });
   if (level == 0) {
     const ExcludeLayers below(layer_bit(kTransformLayer));
     dispatch::call_boxed(op, stack);
     return;
   }
   if (is_composite(op)) return run_composite(op, stack);
-  CRESSET_CHECK_NOT_IMPLEMENTED(
-      !(op.flags & dispatch::kOutOp), op.name,
-      ": functions with out= arguments do not support differentiation, but an argument has a forward-mode tangent");
+  CRESSET_CHECK_NOT_IMPLEMENTED(!(op.flags & dispatch::kOutOp), op.name,
+                                ": functions with out= arguments do not support differentiation, but an argument has a forward-mode tangent");
   const Call call(op, take_arguments(stack, n), level);
   const HideTangents outer(level - 1);
   const ExcludeLayers hidden(call.hides_layer() ? layer_bit(kTransformLayer) : uint8_t{0});

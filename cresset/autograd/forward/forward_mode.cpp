@@ -82,9 +82,7 @@ intrusive_ptr<ForwardTangent> new_tangent(uint64_t level, Tensor value) {
 
 void install(const Tensor& t, intrusive_ptr<ForwardTangent> tangent) {
   auto& list = impl::materialize_autograd_meta(t).extras().tangents;
-  list.erase(std::remove_if(list.begin(), list.end(),
-                            [&](const auto& old) { return old->level == tangent->level || !old->value.defined(); }),
-             list.end());
+  list.erase(std::remove_if(list.begin(), list.end(), [&](const auto& old) { return old->level == tangent->level || !old->value.defined(); }), list.end());
   list.push_back(std::move(tangent));
   t.impl()->set_layer(kTransformLayer, true);
 }
@@ -166,16 +164,14 @@ void exit_dual_level(uint64_t level) {
 
 Tensor make_dual(const Tensor& primal, const Tensor& tangent, uint64_t level) {
   CRESSET_CHECK(primal.defined() && tangent.defined(), "make_dual: expected a primal and a tangent, got an undefined tensor");
-  CRESSET_CHECK_VALUE(is_differentiable_type(primal.scalar_type()),
-                      "make_dual: expected a primal of floating point or complex dtype, got ", primal.scalar_type());
-  CRESSET_CHECK_VALUE(is_differentiable_type(tangent.scalar_type()),
-                      "make_dual: expected a tangent of floating point or complex dtype, got ", tangent.scalar_type());
-  CRESSET_CHECK(primal.sizes() == tangent.sizes(), "make_dual: expected a tangent of the primal's shape ", primal.sizes(), ", got ",
-                tangent.sizes());
+  CRESSET_CHECK_VALUE(is_differentiable_type(primal.scalar_type()), "make_dual: expected a primal of floating point or complex dtype, got ",
+                      primal.scalar_type());
+  CRESSET_CHECK_VALUE(is_differentiable_type(tangent.scalar_type()), "make_dual: expected a tangent of floating point or complex dtype, got ",
+                      tangent.scalar_type());
+  CRESSET_CHECK(primal.sizes() == tangent.sizes(), "make_dual: expected a tangent of the primal's shape ", primal.sizes(), ", got ", tangent.sizes());
   CRESSET_CHECK(primal.is_complex() || !tangent.is_complex(), "make_dual: a real primal of dtype ", primal.scalar_type(),
                 " cannot have a complex tangent, got ", tangent.scalar_type());
-  CRESSET_CHECK(primal.device() == tangent.device(), "make_dual: expected a tangent on the primal's device ", primal.device(),
-                ", got ", tangent.device());
+  CRESSET_CHECK(primal.device() == tangent.device(), "make_dual: expected a tangent on the primal's device ", primal.device(), ", got ", tangent.device());
   if (as_batched(primal) || as_batched(tangent)) {
     // Under vmap the values carry the tangents.
     const Tensor like = batched_as(primal, tangent);

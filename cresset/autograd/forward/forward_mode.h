@@ -46,7 +46,7 @@ CRESSET_API bool depends_on_others(const variable_list& tensors, const variable_
 CRESSET_API bool is_forward_mode_enabled();
 CRESSET_API void set_forward_mode_enabled(bool enabled);
 
-// What operators with rules of their own are made of: in the scope of HideTangents, tangents of levels above `limit` are not seen.
+// For operators with rules of their own: in the scope of HideTangents, tangents of levels above `limit` are not seen.
 class CRESSET_API HideTangents {
  public:
   explicit HideTangents(uint64_t limit);

@@ -35,17 +35,16 @@ Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad) {
   return cresset::constant_pad_nd(grad, back, 0);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& g_few_keys, const Tensor& g_few_values, const Tensor& grad_out,
-    const Tensor& query, const Tensor& few_keys, const Tensor& few_values, const std::optional<Tensor>& mask, bool causal, double scale) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& g_few_keys, const Tensor& g_few_values,
+                                                                     const Tensor& grad_out, const Tensor& query, const Tensor& few_keys,
+                                                                     const Tensor& few_values, const std::optional<Tensor>& mask, bool causal, double scale) {
   // Heads of queries may share a head of keys and values: each gets its own, whose gradients are added up in the end.
   const int64_t heads = few_keys.size(1), group = query.size(1) / std::max<int64_t>(heads, 1);
   auto spread = [&](const Tensor& t) -> Tensor {
     if (group == 1 || !t.defined()) return t;
     return t.unsqueeze(2).expand({t.size(0), heads, group, t.size(2), t.size(3)}).reshape({t.size(0), heads * group, t.size(2), t.size(3)});
   };
-  auto gather = [&](const Tensor& t) -> Tensor {
-    return group == 1 ? t : t.reshape({t.size(0), heads, group, t.size(2), t.size(3)}).sum(IntArrayRef(2));
-  };
+  auto gather = [&](const Tensor& t) -> Tensor { return group == 1 ? t : t.reshape({t.size(0), heads, group, t.size(2), t.size(3)}).sum(IntArrayRef(2)); };
   const Tensor key = spread(few_keys), value = spread(few_values), gk = spread(g_few_keys), gv = spread(g_few_values);
   // With S = scale q k^T, P = softmax(S), dP = g v^T, dS = P (dP - sum(P dP)): dq = scale dS k, dk = scale dS^T q, dv = P^T g.
   Tensor s = query.matmul(key.transpose(-2, -1)) * scale;
@@ -55,8 +54,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tenso
   constexpr int64_t last = -1;
   const Tensor delta = (p * dp).sum(IntArrayRef(last), true), ds = p * (dp - delta);
   Tensor g_ds = cresset::zeros_like(p), g_p = cresset::zeros_like(p);
-  Tensor g_query = cresset::zeros_like(query), g_key = cresset::zeros_like(key), g_value = cresset::zeros_like(value),
-         g_grad = cresset::zeros_like(grad_out);
+  Tensor g_query = cresset::zeros_like(query), g_key = cresset::zeros_like(key), g_value = cresset::zeros_like(value), g_grad = cresset::zeros_like(grad_out);
   if (gq.defined()) {
     g_ds = g_ds + gq.matmul(key.transpose(-2, -1)) * scale;
     g_key = g_key + ds.transpose(-2, -1).matmul(gq) * scale;
@@ -95,8 +93,8 @@ namespace {
 
 // All norms are one: x_hat = (x - mean) * rstd over the dimensions `d`, y = x_hat * w + b with parameters of a broadcast shape, summed
 // over `p`. With h = w dy, dx = rstd (h - m1 - x_hat m2) where m1 = mean(h), m2 = mean(h x_hat); this differentiates that once more.
-Three norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& dy, const Tensor& x, const Tensor& mean,
-                           const Tensor& rstd, const Tensor& w, IntArrayRef d, IntArrayRef p, bool statistics) {
+Three norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& dy, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                           const Tensor& w, IntArrayRef d, IntArrayRef p, bool statistics) {
   const Tensor x_hat = (x - mean) * rstd;
   // An empty list of dimensions would mean all of them.
   auto sum_over = [&](const Tensor& t) { return p.empty() ? t : t.sum(p, true); };
@@ -141,8 +139,8 @@ Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Ten
   return {g_dy, g_x, view_if(g_w, normalized_shape)};
 }
 
-Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input, const Tensor& mean,
-                          const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups, double eps) {
+Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                          const std::optional<Tensor>& weight, int64_t groups, double eps) {
   Three result;
   if (grad.defined()) result = cresset::native_group_norm_backward(grad, input, mean, rstd, weight, groups);
   if (!grad_mean.defined() && !grad_rstd.defined()) return result;
@@ -158,8 +156,8 @@ Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Ten
   return {grad.defined() ? std::get<0>(result) + dx : dx, std::get<1>(result), std::get<2>(result)};
 }
 
-Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
-                                 const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups) {
+Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+                                 const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups) {
   const int64_t n = input.size(0), c = input.size(1);
   const DimVector shape{n, groups, c / groups, input.numel() / std::max<int64_t>(1, n * c)}, parameters{1, groups, c / groups, 1}, stats{n, groups, 1, 1};
   auto [g_dy, g_x, g_w] = norm_double_backward(view_if(gdx, shape), view_if(gdw, parameters), view_if(gdb, parameters), grad_out.reshape(shape),
@@ -169,8 +167,8 @@ Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Ten
 }
 
 Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
-                                 const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
-                                 const std::optional<Tensor>& running_var, const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps) {
+                                 const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                                 const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps) {
   const int64_t n = input.size(0), c = input.size(1);
   const DimVector shape{n, c, input.numel() / std::max<int64_t>(1, n * c)}, channels{1, c, 1};
   const Tensor mean = training ? save_mean : *running_mean, rstd = training ? save_rstd : (*running_var + eps).rsqrt();

@@ -15,9 +15,7 @@ Scalar one_minus(const Scalar& weight) {
   return 1.0 - weight.as<double>();
 }
 
-Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return -grad * ((self / other) / other).conj();
-}
+Tensor div_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) { return -grad * ((self / other) / other).conj(); }
 
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
   if (exponent.equal(0)) return cresset::zeros_like(self);
@@ -55,9 +53,7 @@ Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& sgn) {
   return zeros_where(magnitude == 0, g);
 }
 
-Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
-  return zeros_where(self == 0, grad * (result / self));
-}
+Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) { return zeros_where(self == 0, grad * (result / self)); }
 
 Tensor xlogy_self_backward(const Tensor& grad, const Tensor& self, const Tensor& other) {
   return grad * zeros_where((self == 0).logical_and(other <= 0), other.log());
@@ -96,8 +92,8 @@ Tensor clamp_max_backward(const Tensor& grad, const Tensor& self, const std::opt
   return zeros_where(active.logical_not(), grad);
 }
 
-Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
-                           bool is_result, const Tensor& x) {
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, bool is_result,
+                           const Tensor& x) {
   const double a = alpha.to<double>(), s = scale.to<double>(), i = input_scale.to<double>();
   // By the result y the slope is i (y + a s): its derivative is i. By the input it is s a i exp(i x): once more times i.
   const Tensor slope = is_result ? grad * grad_output * i : grad * grad_output * ((x * i).exp() * (s * a * i * i));

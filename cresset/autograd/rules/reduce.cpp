@@ -90,13 +90,13 @@ Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef 
   return restore(grad, self.dim(), dim, keepdim) * (2.0 / std::max(divisor, 0.0)) * centred;
 }
 
-Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
-                    const std::optional<Scalar>& correction, bool keepdim) {
+Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                    bool keepdim) {
   return var_backward((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim);
 }
 
-Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dim,
-                         const std::optional<Scalar>& correction, bool keepdim) {
+Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                         bool keepdim) {
   Tensor grad;
   if (grad_var.defined()) grad = var_backward(grad_var, self, dim, correction, keepdim);
   if (!grad_mean.defined()) return grad;

@@ -8,9 +8,8 @@ namespace autograd {
 namespace rules {
 
 RnnGradients rnn_layer_double_backward(const std::vector<Tensor>& grads, const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn,
-                                       const std::optional<Tensor>& grad_cn, const Tensor& gates, const Tensor& weight_hh,
-                                       const std::optional<Tensor>& bias_hh, const Tensor& hx, const std::optional<Tensor>& cx, IntArrayRef batch_sizes,
-                                       int64_t kind, bool reverse) {
+                                       const std::optional<Tensor>& grad_cn, const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh,
+                                       const Tensor& hx, const std::optional<Tensor>& cx, IntArrayRef batch_sizes, int64_t kind, bool reverse) {
   const bool again = GradMode::is_enabled();
   AutoGradMode recording(true);
   // Names of their own, so that the inner pass ends at them; what came before is kept for derivatives of this one.
@@ -47,8 +46,8 @@ RnnGradients rnn_layer_double_backward(const std::vector<Tensor>& grads, const s
   variable_list sources = weights;
   sources.insert(sources.end(), wanted.begin(), wanted.end());
   const variable_list second = grad(firsts, sources, first_weights, again, again, true);
-  Tensor* const to[] = {&std::get<0>(result), &std::get<1>(result), &std::get<2>(result), &std::get<3>(result), &std::get<4>(result), &std::get<5>(result),
-                        &std::get<6>(result), &std::get<7>(result)};
+  Tensor* const to[] = {&std::get<0>(result), &std::get<1>(result), &std::get<2>(result), &std::get<3>(result),
+                        &std::get<4>(result), &std::get<5>(result), &std::get<6>(result), &std::get<7>(result)};
   for (size_t i = 0; i < second.size(); i++) *to[i < weights.size() ? given_at[i] : 3 + wanted_at[i - weights.size()]] = second[i];
   return result;
 }

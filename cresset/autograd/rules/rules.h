@@ -22,8 +22,8 @@ Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optiona
 Tensor clamp_min_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 Tensor clamp_max_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 // Second derivatives of activations: the gradient of their backward op by its input.
-Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
-                           bool is_result, const Tensor& self_or_result);
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, bool is_result,
+                           const Tensor& self_or_result);
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate);
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
 Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
@@ -50,8 +50,8 @@ Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dimension,
 Tensor split_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, int64_t split_size, int64_t dim);
 Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, IntArrayRef split_sizes, int64_t dim);
 Tensor unbind_backward(const std::vector<Tensor>& grads, IntArrayRef sizes, const TensorOptions& options, int64_t dim);
-Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size,
-                           IntArrayRef stride, std::optional<int64_t> storage_offset);
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset);
 
 // Reductions (rules/reduce.cpp).
 Tensor sum_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dim, bool keepdim);
@@ -66,10 +66,10 @@ Tensor pdist_backward(const Tensor& grad, const Tensor& self, double p, const Te
 Tensor amax_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim);
 Tensor select_value_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim);
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim);
-Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
-                    const std::optional<Scalar>& correction, bool keepdim);
-Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dim,
-                         const std::optional<Scalar>& correction, bool keepdim);
+Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                    bool keepdim);
+Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                         bool keepdim);
 Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim, const Tensor& result);
 Tensor cumsum_backward(const Tensor& grad, int64_t dim);
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& result);
@@ -102,19 +102,21 @@ Tensor sum_to_channels(const Tensor& grad);
 Tensor in_result_format(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef weight_sizes, IntArrayRef weight_strides);
 // Gradients of (grad_output, self) of the backward of cross entropy against class indices.
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-    const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction, int64_t ignore_index, double label_smoothing);
+                                                         const std::optional<Tensor>& weight, const Tensor& total_weight, int64_t reduction,
+                                                         int64_t ignore_index, double label_smoothing);
 Tensor constant_pad_backward(const Tensor& grad, IntArrayRef pad);
 Tensor avg_pool_double_backward(const Tensor& grad, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                                 std::optional<int64_t> divisor_override, int64_t dims);
 Tensor adaptive_avg_pool_double_backward(const Tensor& grad, IntArrayRef pooled, int64_t dims);
 // Gradients of (grad_out, query, key, value), by way of the plain steps.
 std::tuple<Tensor, Tensor, Tensor, Tensor> attention_double_backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& grad_out,
-    const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale);
+                                                                     const Tensor& query, const Tensor& key, const Tensor& value,
+                                                                     const std::optional<Tensor>& mask, bool causal, double scale);
 using RnnGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 // Gradients of (grad_output, grad_hn, grad_cn, gates, weight_hh, bias_hh, hx, cx), by way of the plain steps.
 RnnGradients rnn_layer_double_backward(const std::vector<Tensor>& grads, const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn,
-    const std::optional<Tensor>& grad_cn, const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh, const Tensor& hx,
-    const std::optional<Tensor>& cx, IntArrayRef batch_sizes, int64_t kind, bool reverse);
+                                       const std::optional<Tensor>& grad_cn, const Tensor& gates, const Tensor& weight_hh, const std::optional<Tensor>& bias_hh,
+                                       const Tensor& hx, const std::optional<Tensor>& cx, IntArrayRef batch_sizes, int64_t kind, bool reverse);
 Tensor i1_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor i1e_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor xlog1py_self_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
@@ -131,13 +133,13 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 Three layer_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
                                  IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight);
 // The gradient of the normalised output, and of the saved mean and rstd where they were used too.
-Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input, const Tensor& mean,
-                          const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups, double eps);
-Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
-                                 const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups);
+Three group_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                          const std::optional<Tensor>& weight, int64_t groups, double eps);
+Three group_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+                                 const Tensor& rstd, const std::optional<Tensor>& weight, int64_t groups);
 Three batch_norm_double_backward(const Tensor& gdx, const Tensor& gdw, const Tensor& gdb, const Tensor& grad_out, const Tensor& input,
-                                 const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
-                                 const std::optional<Tensor>& running_var, const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps);
+                                 const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                                 const Tensor& save_mean, const Tensor& save_rstd, bool training, double eps);
 
 // Factorisations (rules/linalg.cpp). Gradients of several outputs may be undefined.
 Tensor cholesky_backward(const Tensor& grad, const Tensor& factor, bool upper);

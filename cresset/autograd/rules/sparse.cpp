@@ -48,12 +48,8 @@ Tensor sparse_product_grad2(const Tensor& grad, const Tensor& mat1, const Tensor
   return is_sparse(mat2) ? product.sparse_mask(mat2.layout() == Layout::Sparse ? mat2.coalesce() : mat2) : product;
 }
 
-Tensor sparse_matmul_grad1(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return sparse_product_grad1(grad, self, other, 1);
-}
-Tensor sparse_matmul_grad2(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return sparse_product_grad2(grad, self, other, 1);
-}
+Tensor sparse_matmul_grad1(const Tensor& grad, const Tensor& self, const Tensor& other) { return sparse_product_grad1(grad, self, other, 1); }
+Tensor sparse_matmul_grad2(const Tensor& grad, const Tensor& self, const Tensor& other) { return sparse_product_grad2(grad, self, other, 1); }
 
 Tensor sampled_grad1(const Tensor& grad, const Tensor& self, const Tensor& mat2, const Scalar& alpha) {
   const Tensor masked = is_sparse(grad) ? grad : grad.sparse_mask(self);

@@ -18,8 +18,6 @@ Tensor xlog1py_self_backward(const Tensor& grad, const Tensor& self, const Tenso
   return grad * cresset::where((self == 0).logical_and(other <= -1), cresset::zeros_like(slope), slope);
 }
 Tensor xlog1py_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) { return grad * self / (other + 1); }
-Tensor zeta_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return -(grad * self * cresset::special_zeta(self + 1, other));
-}
+Tensor zeta_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other) { return -(grad * self * cresset::special_zeta(self + 1, other)); }
 
 }  // namespace cresset::autograd::rules

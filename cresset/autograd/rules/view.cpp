@@ -83,8 +83,8 @@ Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dimension,
   return cresset::zeros(sizes, grad.options()).index_add(d, from, moved);
 }
 
-Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size,
-                           IntArrayRef stride, std::optional<int64_t> storage_offset) {
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides, int64_t self_offset, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset) {
   // Both geometries lie in one stretch of storage: add the gradient there, then read the input's part of it.
   const int64_t view_offset = storage_offset.value_or(self_offset), first = std::min(self_offset, view_offset);
   auto reach = [](IntArrayRef sizes, IntArrayRef strides) {

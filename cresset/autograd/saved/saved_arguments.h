@@ -1,5 +1,5 @@
 #pragma once
-// What generated nodes keep of an op's arguments besides tensors: geometry without the data, owned lists, absent optionals.
+// The arguments besides tensors that generated nodes keep: geometry without the data, owned lists, absent optionals.
 
 #include "cresset/core/tensor.h"
 
@@ -52,15 +52,11 @@ inline std::vector<std::optional<Tensor>> optionals_of(const std::vector<Tensor>
   return result;
 }
 
-// What an in-place op is about to overwrite.
+// The tensor that an in-place op is about to overwrite.
 CRESSET_API Tensor cloned(const Tensor& t);
 
-inline std::optional<DimVector> owned(const OptionalIntArrayRef& list) {
-  return list ? std::optional<DimVector>(DimVector(list.value())) : std::nullopt;
-}
-inline OptionalIntArrayRef borrowed(const std::optional<DimVector>& list) {
-  return list ? OptionalIntArrayRef(IntArrayRef(*list)) : OptionalIntArrayRef();
-}
+inline std::optional<DimVector> owned(const OptionalIntArrayRef& list) { return list ? std::optional<DimVector>(DimVector(list.value())) : std::nullopt; }
+inline OptionalIntArrayRef borrowed(const std::optional<DimVector>& list) { return list ? OptionalIntArrayRef(IntArrayRef(*list)) : OptionalIntArrayRef(); }
 inline std::optional<std::vector<double>> owned(const std::optional<ArrayRef<double>>& list) {
   return list ? std::optional<std::vector<double>>(list->vec()) : std::nullopt;
 }

@@ -1,10 +1,10 @@
 #pragma once
-// What a node keeps for backward, by the names of the operator's arguments and results, for those who look at a graph.
+// Values that a node keeps for backward, by the names of the operator's arguments and results, for those who look at a graph.
 
 #include <string>
 
-#include "cresset/autograd/saved/saved_variable.h"
 #include "cresset/autograd/saved/saved_arguments.h"
+#include "cresset/autograd/saved/saved_variable.h"
 #include "cresset/base/scalar.h"
 
 namespace cresset {

@@ -46,9 +46,7 @@ void SavedTensorDefaultHooks::disable(std::string message) {
 
 void SavedTensorDefaultHooks::enable() { t_hooks.disabled = false; }
 
-SavedTensorsHooksGuard::SavedTensorsHooksGuard(PackHook pack, UnpackHook unpack) {
-  SavedTensorDefaultHooks::push_hooks(std::move(pack), std::move(unpack));
-}
+SavedTensorsHooksGuard::SavedTensorsHooksGuard(PackHook pack, UnpackHook unpack) { SavedTensorDefaultHooks::push_hooks(std::move(pack), std::move(unpack)); }
 SavedTensorsHooksGuard::~SavedTensorsHooksGuard() { SavedTensorDefaultHooks::pop_hooks(); }
 
 SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view) {
@@ -133,9 +131,8 @@ void SavedVariable::throw_released() const {
 
 void SavedVariable::throw_changed(const Tensor& current, const Node* maker) const {
   const std::string origin = maker ? str(", which is output ", output_nr_, " of ", maker->name(), ",") : std::string();
-  CRESSET_CHECK(false, "backward: a tensor needed for gradient computation has been modified by an in-place operation: ", current,
-                origin, " is at version ", current.impl()->version(), ", expected version ", saved_version_,
-                "; anomaly mode shows the operation whose gradient needs it");
+  CRESSET_CHECK(false, "backward: a tensor needed for gradient computation has been modified by an in-place operation: ", current, origin, " is at version ",
+                current.impl()->version(), ", expected version ", saved_version_, "; anomaly mode shows the operation whose gradient needs it");
   __builtin_unreachable();
 }
 

@@ -1,17 +1,17 @@
 #pragma once
-// A tensor that a node keeps for backward, with the check that nobody changed it in between.
+// A tensor that a node keeps for backward, with the check that it has not changed in between.
 
-#include "cresset/base/std_function.h"
 #include <memory>
 #include <optional>
 #include <string>
+#include "cresset/base/std_function.h"
 
 #include "cresset/autograd/node.h"
 
 namespace cresset {
 namespace autograd {
 
-// What a pack hook made of a tensor; opaque to the engine.
+// The object that a pack hook made of a tensor; opaque to the engine.
 using PackedTensor = std::shared_ptr<void>;
 using PackHook = std::function<PackedTensor(const Tensor&)>;
 using UnpackHook = std::function<Tensor(const PackedTensor&)>;
@@ -44,16 +44,16 @@ class CRESSET_API SavedVariable {
   SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view = false);
   SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false)
       : SavedVariable(variable ? *variable : Tensor(), is_output, is_inplace_on_view) {}
-  ~SavedVariable() { if (grad_fn_) release_node(std::move(grad_fn_)); }
+  ~SavedVariable() {
+    if (grad_fn_) release_node(std::move(grad_fn_));
+  }
   SavedVariable(SavedVariable&&) noexcept = default;
   SavedVariable& operator=(SavedVariable&&) noexcept = default;
 
   // The tensor as it was saved. `saved_for` is the node that holds this object.
   // Errors: changed in place since (the message names the operator that made the tensor); released.
   Tensor unpack(const intrusive_ptr<Node>& saved_for = nullptr) const;
-  Tensor unpack(const Node* saved_for) const {
-    return unpack(intrusive_ptr<Node>::share(const_cast<Node*>(saved_for)));
-  }
+  Tensor unpack(const Node* saved_for) const { return unpack(intrusive_ptr<Node>::share(const_cast<Node*>(saved_for))); }
   void reset_data();
   // Sends this one tensor through hooks of its own. Errors: it has hooks already; released.
   void register_hooks(PackHook pack, UnpackHook unpack);

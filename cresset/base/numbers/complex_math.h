@@ -54,19 +54,17 @@ CRESSET_COMPLEX_FUNCTION(atanh)
 template <class T> CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent);
 template <class T> CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);
 template <class T> CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);
-template <class T, class U>
-auto pow(const cresset::complex<T>& a, const cresset::complex<U>& b) -> std::enable_if_t<!std::is_same<T, U>::value, cresset::complex<decltype(T() + U())>> {
+template <class T, class U> auto pow(const cresset::complex<T>& a, const cresset::complex<U>& b)
+    -> std::enable_if_t<!std::is_same<T, U>::value, cresset::complex<decltype(T() + U())>> {
   using C = cresset::complex<decltype(T() + U())>;
   return std::pow(C(a), C(b));
 }
-template <class T, class U>
-auto pow(const cresset::complex<T>& a, const U& b)
+template <class T, class U> auto pow(const cresset::complex<T>& a, const U& b)
     -> std::enable_if_t<!std::is_same<T, U>::value && std::is_arithmetic<U>::value, cresset::complex<decltype(T() + U())>> {
   using V = decltype(T() + U());
   return std::pow(cresset::complex<V>(a), V(b));
 }
-template <class T, class U>
-auto pow(const T& a, const cresset::complex<U>& b)
+template <class T, class U> auto pow(const T& a, const cresset::complex<U>& b)
     -> std::enable_if_t<!std::is_same<T, U>::value && std::is_arithmetic<T>::value, cresset::complex<decltype(T() + U())>> {
   using V = decltype(T() + U());
   return std::pow(V(a), cresset::complex<V>(b));

@@ -74,9 +74,7 @@ const Table& table_of(ScalarType t) {
 
 }  // namespace
 
-uint8_t float_to_float8(float value, ScalarType format) {
-  return format == ScalarType::Float8_e8m0fnu ? to_exponent(value) : encode(value, format_of(format));
-}
+uint8_t float_to_float8(float value, ScalarType format) { return format == ScalarType::Float8_e8m0fnu ? to_exponent(value) : encode(value, format_of(format)); }
 
 float float8_to_float(uint8_t code, ScalarType format) { return table_of(format)[code]; }
 

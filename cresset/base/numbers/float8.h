@@ -12,16 +12,16 @@ CRESSET_API uint8_t float_to_float8(float value, ScalarType format);
 CRESSET_API float float8_to_float(uint8_t code, ScalarType format);
 
 // One number; arithmetic happens in float.
-#define CRESSET_FLOAT8(T)                                        \
-  struct alignas(1) T {                                          \
-    uint8_t x = 0;                                               \
-    struct from_bits_t {};                                       \
-    static constexpr from_bits_t from_bits() { return {}; }      \
-    T() = default;                                               \
-    constexpr T(uint8_t bits, from_bits_t) : x(bits) {}          \
-    CRESSET_API T(float value);                                  \
-    CRESSET_API operator float() const;                          \
-    CRESSET_API bool isnan() const;                              \
+#define CRESSET_FLOAT8(T)                                   \
+  struct alignas(1) T {                                     \
+    uint8_t x = 0;                                          \
+    struct from_bits_t {};                                  \
+    static constexpr from_bits_t from_bits() { return {}; } \
+    T() = default;                                          \
+    constexpr T(uint8_t bits, from_bits_t) : x(bits) {}     \
+    CRESSET_API T(float value);                             \
+    CRESSET_API operator float() const;                     \
+    CRESSET_API bool isnan() const;                         \
   };
 CRESSET_FLOAT8(Float8_e5m2)
 CRESSET_FLOAT8(Float8_e4m3fn)

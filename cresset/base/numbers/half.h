@@ -83,24 +83,26 @@ struct alignas(2) BFloat16 {
 };
 
 // With each other and with integers the result is T; with float and double it is theirs.
-#define CRESSET_LOW_PRECISION_OPERATOR(T, op)                                                                                    \
-  inline T operator op(T a, T b) { return T(static_cast<float>(a) op static_cast<float>(b)); }                                   \
-  inline float operator op(T a, float b) { return static_cast<float>(a) op b; }                                                  \
-  inline float operator op(float a, T b) { return a op static_cast<float>(b); }                                                  \
-  inline double operator op(T a, double b) { return static_cast<double>(static_cast<float>(a)) op b; }                           \
-  inline double operator op(double a, T b) { return a op static_cast<double>(static_cast<float>(b)); }                           \
-  template <class I, class = std::enable_if_t<std::is_integral<I>::value>>                                                       \
-  inline T operator op(T a, I b) { return T(static_cast<float>(a) op static_cast<float>(b)); }                                   \
-  template <class I, class = std::enable_if_t<std::is_integral<I>::value>>                                                       \
-  inline T operator op(I a, T b) { return T(static_cast<float>(a) op static_cast<float>(b)); }                                   \
-  inline T& operator op##=(T& a, T b) { return a = a op b; }                                                                     \
+#define CRESSET_LOW_PRECISION_OPERATOR(T, op)                                                               \
+  inline T operator op(T a, T b) { return T(static_cast<float>(a) op static_cast<float>(b)); }              \
+  inline float operator op(T a, float b) { return static_cast<float>(a) op b; }                             \
+  inline float operator op(float a, T b) { return a op static_cast<float>(b); }                             \
+  inline double operator op(T a, double b) { return static_cast<double>(static_cast<float>(a)) op b; }      \
+  inline double operator op(double a, T b) { return a op static_cast<double>(static_cast<float>(b)); }      \
+  template <class I, class = std::enable_if_t<std::is_integral<I>::value>> inline T operator op(T a, I b) { \
+    return T(static_cast<float>(a) op static_cast<float>(b));                                               \
+  }                                                                                                         \
+  template <class I, class = std::enable_if_t<std::is_integral<I>::value>> inline T operator op(I a, T b) { \
+    return T(static_cast<float>(a) op static_cast<float>(b));                                               \
+  }                                                                                                         \
+  inline T& operator op##=(T& a, T b) { return a = a op b; }                                                \
   inline float& operator op##=(float& a, T b) { return a = a op static_cast<float>(b); }
-#define CRESSET_LOW_PRECISION_OPERATORS(T)                                                                                       \
-  CRESSET_LOW_PRECISION_OPERATOR(T, +)                                                                                           \
-  CRESSET_LOW_PRECISION_OPERATOR(T, -)                                                                                           \
-  CRESSET_LOW_PRECISION_OPERATOR(T, *)                                                                                           \
-  CRESSET_LOW_PRECISION_OPERATOR(T, /)                                                                                           \
-  inline T operator-(T a) { return T(-static_cast<float>(a)); }                                                                  \
+#define CRESSET_LOW_PRECISION_OPERATORS(T)                      \
+  CRESSET_LOW_PRECISION_OPERATOR(T, +)                          \
+  CRESSET_LOW_PRECISION_OPERATOR(T, -)                          \
+  CRESSET_LOW_PRECISION_OPERATOR(T, *)                          \
+  CRESSET_LOW_PRECISION_OPERATOR(T, /)                          \
+  inline T operator-(T a) { return T(-static_cast<float>(a)); } \
   CRESSET_API std::ostream& operator<<(std::ostream& out, T v);
 CRESSET_LOW_PRECISION_OPERATORS(Half)
 CRESSET_LOW_PRECISION_OPERATORS(BFloat16)
@@ -108,10 +110,8 @@ CRESSET_LOW_PRECISION_OPERATORS(BFloat16)
 namespace detail {
 
 // The members of numeric_limits that the width of the fraction and the range of the exponents decide, and those that are the same for all.
-template <int Digits, int MinExponent, int MaxExponent, bool Infinity, bool NaN, bool Denormals, bool Signed = true>
-struct LowPrecisionLimits {
-  static constexpr bool is_specialized = true, is_signed = Signed, is_integer = false, is_exact = false, is_bounded = true,
-                        is_modulo = false;
+template <int Digits, int MinExponent, int MaxExponent, bool Infinity, bool NaN, bool Denormals, bool Signed = true> struct LowPrecisionLimits {
+  static constexpr bool is_specialized = true, is_signed = Signed, is_integer = false, is_exact = false, is_bounded = true, is_modulo = false;
   static constexpr bool has_infinity = Infinity, has_quiet_NaN = NaN, has_signaling_NaN = NaN && Infinity;
   static constexpr bool is_iec559 = false;
   static constexpr std::float_denorm_style has_denorm = Denormals ? std::denorm_present : std::denorm_absent;
@@ -129,21 +129,20 @@ struct LowPrecisionLimits {
 
 namespace std {
 
-#define CRESSET_LIMITS(T, Bits, Min, Lowest, Max, Epsilon, Round, Infinity, Quiet, Signaling, Denorm, ...)                       \
-  template <>                                                                                                                   \
-  class numeric_limits<cresset::T> : public cresset::detail::LowPrecisionLimits<__VA_ARGS__> {                                   \
-    static constexpr cresset::T of(Bits bits) { return cresset::T(bits, cresset::T::from_bits()); }                              \
-                                                                                                                                \
-   public:                                                                                                                      \
-    static constexpr cresset::T min() { return of(Min); }                                                                       \
-    static constexpr cresset::T lowest() { return of(Lowest); }                                                                 \
-    static constexpr cresset::T max() { return of(Max); }                                                                       \
-    static constexpr cresset::T epsilon() { return of(Epsilon); }                                                               \
-    static constexpr cresset::T round_error() { return of(Round); }                                                             \
-    static constexpr cresset::T infinity() { return of(Infinity); }                                                             \
-    static constexpr cresset::T quiet_NaN() { return of(Quiet); }                                                               \
-    static constexpr cresset::T signaling_NaN() { return of(Signaling); }                                                       \
-    static constexpr cresset::T denorm_min() { return of(Denorm); }                                                             \
+#define CRESSET_LIMITS(T, Bits, Min, Lowest, Max, Epsilon, Round, Infinity, Quiet, Signaling, Denorm, ...) \
+  template <> class numeric_limits<cresset::T> : public cresset::detail::LowPrecisionLimits<__VA_ARGS__> { \
+    static constexpr cresset::T of(Bits bits) { return cresset::T(bits, cresset::T::from_bits()); }        \
+                                                                                                           \
+   public:                                                                                                 \
+    static constexpr cresset::T min() { return of(Min); }                                                  \
+    static constexpr cresset::T lowest() { return of(Lowest); }                                            \
+    static constexpr cresset::T max() { return of(Max); }                                                  \
+    static constexpr cresset::T epsilon() { return of(Epsilon); }                                          \
+    static constexpr cresset::T round_error() { return of(Round); }                                        \
+    static constexpr cresset::T infinity() { return of(Infinity); }                                        \
+    static constexpr cresset::T quiet_NaN() { return of(Quiet); }                                          \
+    static constexpr cresset::T signaling_NaN() { return of(Signaling); }                                  \
+    static constexpr cresset::T denorm_min() { return of(Denorm); }                                        \
   };
 CRESSET_LIMITS(Half, uint16_t, 0x0400, 0xfbff, 0x7bff, 0x1400, 0x3800, 0x7c00, 0x7e00, 0x7d00, 0x0001, 11, -13, 16, true, true, true)
 CRESSET_LIMITS(BFloat16, uint16_t, 0x0080, 0xff7f, 0x7f7f, 0x3c00, 0x3f00, 0x7f80, 0x7fc0, 0x7f81, 0x0001, 8, -125, 128, true, true, true)

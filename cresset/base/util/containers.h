@@ -28,8 +28,7 @@ struct bitset {
   constexpr bool get(size_t i) const noexcept { return (bits_ >> i & 1) != 0; }
   constexpr bool is_entirely_unset() const noexcept { return bits_ == 0; }
   // From the lowest on.
-  template <class F>
-  void for_each_set_bit(F&& f) const {
+  template <class F> void for_each_set_bit(F&& f) const {
     for (uint64_t rest = bits_; rest; rest &= rest - 1) f(static_cast<size_t>(__builtin_ctzll(rest)));
   }
   friend constexpr bool operator==(bitset a, bitset b) { return a.bits_ == b.bits_; }
@@ -42,15 +41,15 @@ struct bitset {
 }  // namespace utils
 
 // Made at the first call. Threads that race may each make one; the first that is in place stays.
-template <class T>
-class OptimisticLazy {
+template <class T> class OptimisticLazy {
  public:
   OptimisticLazy() = default;
-  OptimisticLazy(const OptimisticLazy& o) { if (T* p = o.value_.load()) value_ = new T(*p); }
+  OptimisticLazy(const OptimisticLazy& o) {
+    if (T* p = o.value_.load()) value_ = new T(*p);
+  }
   OptimisticLazy(OptimisticLazy&& o) noexcept : value_(o.value_.exchange(nullptr)) {}
   ~OptimisticLazy() { reset(); }
-  template <class Factory>
-  T& ensure(const Factory& factory) {
+  template <class Factory> T& ensure(const Factory& factory) {
     if (T* p = value_.load(std::memory_order_acquire)) return *p;
     auto made = std::make_unique<T>(factory());
     T* first = nullptr;
@@ -72,23 +71,22 @@ class OptimisticLazy {
   std::atomic<T*> value_{nullptr};
 };
 
-template <class T>
-class LazyValue {
+template <class T> class LazyValue {
  public:
   virtual ~LazyValue() = default;
   virtual const T& get() const = 0;
 };
-template <class T>
-class OptimisticLazyValue : public LazyValue<T> {
+template <class T> class OptimisticLazyValue : public LazyValue<T> {
  public:
-  const T& get() const override { return value_.ensure([this] { return compute(); }); }
+  const T& get() const override {
+    return value_.ensure([this] { return compute(); });
+  }
 
  private:
   virtual T compute() const = 0;
   mutable OptimisticLazy<T> value_;
 };
-template <class T>
-class PrecomputedLazyValue : public LazyValue<T> {
+template <class T> class PrecomputedLazyValue : public LazyValue<T> {
  public:
   PrecomputedLazyValue(T value) : value_(std::move(value)) {}
   const T& get() const override { return value_; }
@@ -98,8 +96,7 @@ class PrecomputedLazyValue : public LazyValue<T> {
 };
 
 // A thread's own object, by a function that knows where it is.
-template <class T>
-class ThreadLocal {
+template <class T> class ThreadLocal {
  public:
   using Accessor = T* (*)();
   explicit ThreadLocal(Accessor accessor) : accessor_(accessor) {}
@@ -114,11 +111,9 @@ class ThreadLocal {
 };
 
 // Reads never wait: writes go to the copy that is not being read, then to the other one.
-template <class T>
-class LeftRight {
+template <class T> class LeftRight {
  public:
-  template <class... Args>
-  explicit LeftRight(const Args&... args) : copies_{T(args...), T(args...)} {}
+  template <class... Args> explicit LeftRight(const Args&... args) : copies_{T(args...), T(args...)} {}
   LeftRight(const LeftRight&) = delete;
   LeftRight& operator=(const LeftRight&) = delete;
   ~LeftRight() {
@@ -126,14 +121,12 @@ class LeftRight {
     wait_for_readers(0);
     wait_for_readers(1);
   }
-  template <class F>
-  auto read(F&& f) const -> std::invoke_result_t<F, const T&> {
+  template <class F> auto read(F&& f) const -> std::invoke_result_t<F, const T&> {
     const Reading reading(readers_[counter_.load()]);
     return std::forward<F>(f)(copies_[front_.load()]);
   }
   // `f` runs twice and must do the same both times. If it throws on a copy, that copy becomes the other one again.
-  template <class F>
-  auto write(F&& f) -> std::invoke_result_t<F, T&> {
+  template <class F> auto write(F&& f) -> std::invoke_result_t<F, T&> {
     const std::lock_guard<std::mutex> lock(writing_);
     const int front = front_.load(), back = 1 - front;
     apply(f, back, front);
@@ -152,8 +145,7 @@ class LeftRight {
     Reading(const Reading&) = delete;
     std::atomic<int>& count;
   };
-  template <class F>
-  auto apply(F& f, int to, int intact) -> std::invoke_result_t<F, T&> {
+  template <class F> auto apply(F& f, int to, int intact) -> std::invoke_result_t<F, T&> {
     try {
       return f(copies_[to]);
     } catch (...) {
@@ -172,21 +164,18 @@ class LeftRight {
 };
 
 // An object behind a mutex.
-template <class T>
-class Synchronized final {
+template <class T> class Synchronized final {
  public:
   Synchronized() = default;
   Synchronized(const T& value) : value_(value) {}
   Synchronized(T&& value) : value_(std::move(value)) {}
   Synchronized(const Synchronized&) = delete;
   Synchronized& operator=(const Synchronized&) = delete;
-  template <class F>
-  auto withLock(F&& f) -> std::invoke_result_t<F, T&> {
+  template <class F> auto withLock(F&& f) -> std::invoke_result_t<F, T&> {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::forward<F>(f)(value_);
   }
-  template <class F>
-  auto withLock(F&& f) const -> std::invoke_result_t<F, const T&> {
+  template <class F> auto withLock(F&& f) const -> std::invoke_result_t<F, const T&> {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::forward<F>(f)(value_);
   }
@@ -202,7 +191,9 @@ class IntrusiveListHook {
   IntrusiveListHook() = default;
   IntrusiveListHook(const IntrusiveListHook&) = delete;
   IntrusiveListHook& operator=(const IntrusiveListHook&) = delete;
-  ~IntrusiveListHook() { if (is_linked()) unlink(); }
+  ~IntrusiveListHook() {
+    if (is_linked()) unlink();
+  }
   bool is_linked() const { return next_ != nullptr; }
   // Errors: it is in no list.
   void unlink() {
@@ -226,8 +217,7 @@ class IntrusiveListHook {
   IntrusiveListHook* prev_ = nullptr;
 };
 
-template <class Hook, class T>
-class ListIterator {
+template <class Hook, class T> class ListIterator {
  public:
   using iterator_category = std::bidirectional_iterator_tag;
   using value_type = std::conditional_t<std::is_const<Hook>::value, const T, T>;
@@ -249,8 +239,16 @@ class ListIterator {
     at_ = at_->prev_;
     return *this;
   }
-  ListIterator operator++(int) { ListIterator before = *this; ++*this; return before; }
-  ListIterator operator--(int) { ListIterator before = *this; --*this; return before; }
+  ListIterator operator++(int) {
+    ListIterator before = *this;
+    ++*this;
+    return before;
+  }
+  ListIterator operator--(int) {
+    ListIterator before = *this;
+    --*this;
+    return before;
+  }
   friend bool operator==(const ListIterator& a, const ListIterator& b) { return a.at_ == b.at_; }
   friend bool operator!=(const ListIterator& a, const ListIterator& b) { return a.at_ != b.at_; }
 
@@ -259,8 +257,7 @@ class ListIterator {
   Hook* at_;
 };
 
-template <class T>
-class IntrusiveList {
+template <class T> class IntrusiveList {
  public:
   using iterator = ListIterator<IntrusiveListHook, T>;
   using const_iterator = ListIterator<const IntrusiveListHook, T>;
@@ -272,7 +269,9 @@ class IntrusiveList {
   }
   IntrusiveList(const IntrusiveList&) = delete;
   IntrusiveList& operator=(const IntrusiveList&) = delete;
-  ~IntrusiveList() { while (!empty()) begin()->unlink(); }
+  ~IntrusiveList() {
+    while (!empty()) begin()->unlink();
+  }
   bool empty() const { return end_.next_ == &end_; }
   size_t size() const {
     size_t n = 0;
@@ -296,8 +295,7 @@ class IntrusiveList {
 };
 
 // (index, element) of each element of a range.
-template <class Range>
-class Enumerated {
+template <class Range> class Enumerated {
   using Inner = decltype(std::begin(std::declval<Range&>()));
 
  public:
@@ -316,7 +314,11 @@ class Enumerated {
     using pointer = Proxy*;
     Iterator(Inner at) : at_(at) {}
     Proxy operator*() const { return {index_, *at_}; }
-    Iterator& operator++() { ++at_; ++index_; return *this; }
+    Iterator& operator++() {
+      ++at_;
+      ++index_;
+      return *this;
+    }
     bool operator==(const Iterator& o) const { return at_ == o.at_; }
     bool operator!=(const Iterator& o) const { return at_ != o.at_; }
 
@@ -331,8 +333,7 @@ class Enumerated {
  private:
   Range range_;
 };
-template <class Range>
-Enumerated<Range> enumerate(Range&& range) { return Enumerated<Range>(std::forward<Range>(range)); }
+template <class Range> Enumerated<Range> enumerate(Range&& range) { return Enumerated<Range>(std::forward<Range>(range)); }
 
 // Counts up and down; `acquire` waits for a count above zero.
 class Semaphore {
@@ -345,7 +346,9 @@ class Semaphore {
       if (count_.compare_exchange_weak(n, n - 1)) return true;
     return false;
   }
-  void acquire() { while (!tryAcquire()) {} }
+  void acquire() {
+    while (!tryAcquire()) {}
+  }
 
  private:
   std::atomic<int32_t> count_;
@@ -354,8 +357,7 @@ class Semaphore {
 enum RegistryPriority { REGISTRY_FALLBACK = 1, REGISTRY_DEFAULT = 2, REGISTRY_PREFERRED = 3 };
 
 // Makers of objects by key.
-template <class Key, class ObjectPtr, class... Args>
-class Registry {
+template <class Key, class ObjectPtr, class... Args> class Registry {
  public:
   using Creator = std::function<ObjectPtr(Args...)>;
 
@@ -417,8 +419,7 @@ class Registry {
   bool terminate_ = true;
   std::mutex mutex_;
 };
-template <class Key, class ObjectPtr, class... Args>
-class Registerer {
+template <class Key, class ObjectPtr, class... Args> class Registerer {
  public:
   using Makers = Registry<Key, ObjectPtr, Args...>;
   explicit Registerer(const Key& key, Makers* registry, typename Makers::Creator creator, const std::string& help = "") {

@@ -40,8 +40,7 @@ struct Voidify {
 [[noreturn]] CRESSET_API void check_failed(const char* file, int line, const char* condition, const std::string& message);
 
 // "5 vs 6".
-template <class A, class B>
-std::string compared(const A& a, const B& b) {
+template <class A, class B> std::string compared(const A& a, const B& b) {
   std::ostringstream text;
   text << a << " vs " << b;
   return text.str();

@@ -9,14 +9,13 @@
 #include <numeric>
 #include <type_traits>
 
+#include "cresset/base/macros.h"
 #include "cresset/base/numbers/complex.h"
 #include "cresset/base/numbers/half.h"
-#include "cresset/base/macros.h"
 
 namespace cresset {
 
-template <class To, class From>
-To bit_cast(const From& from) noexcept {
+template <class To, class From> To bit_cast(const From& from) noexcept {
   static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable<From>::value && std::is_trivially_copyable<To>::value,
                 "bit_cast: expected trivially copyable types of one size");
   To to;
@@ -38,8 +37,7 @@ inline unsigned short float2halfbits(float value) { return float_to_half_bits(va
 }  // namespace detail
 
 // Toward minus infinity. Python's `//` on floats: exact where the quotient is.
-template <class T>
-T div_floor_floating(T a, T b) {
+template <class T> T div_floor_floating(T a, T b) {
   if (b == T(0)) return a / b;
   T rest = std::fmod(a, b), quotient = (a - rest) / b;
   if (rest != T(0) && (b < T(0)) != (rest < T(0))) quotient -= T(1);
@@ -48,8 +46,7 @@ T div_floor_floating(T a, T b) {
   if (quotient - whole > T(0.5)) whole += T(1);
   return whole;
 }
-template <class T>
-T div_floor_integer(T a, T b) {
+template <class T> T div_floor_integer(T a, T b) {
   if (std::is_signed<T>::value && (a < T(0)) != (b < T(0))) {
     const T quotient = static_cast<T>(a / b);
     return a % b != T(0) ? static_cast<T>(quotient - 1) : quotient;
@@ -57,8 +54,7 @@ T div_floor_integer(T a, T b) {
   return static_cast<T>(a / b);
 }
 // Python's `%`: of the divisor's sign.
-template <class T>
-T div_mod(T a, T b) {
+template <class T> T div_mod(T a, T b) {
   if constexpr (std::is_floating_point<T>::value) {
     T rest = std::fmod(a, b);
     if (rest != T(0) && (b < T(0)) != (rest < T(0))) rest += b;
@@ -71,8 +67,12 @@ T div_mod(T a, T b) {
 // Sums and products of integers in 64 bits.
 template <class C> int64_t sum_integers(const C& c) { return std::accumulate(c.begin(), c.end(), int64_t{0}); }
 template <class It> int64_t sum_integers(It first, It last) { return std::accumulate(first, last, int64_t{0}); }
-template <class C> int64_t multiply_integers(const C& c) { return std::accumulate(c.begin(), c.end(), int64_t{1}, [](int64_t a, int64_t b) { return a * b; }); }
-template <class It> int64_t multiply_integers(It first, It last) { return std::accumulate(first, last, int64_t{1}, [](int64_t a, int64_t b) { return a * b; }); }
+template <class C> int64_t multiply_integers(const C& c) {
+  return std::accumulate(c.begin(), c.end(), int64_t{1}, [](int64_t a, int64_t b) { return a * b; });
+}
+template <class It> int64_t multiply_integers(It first, It last) {
+  return std::accumulate(first, last, int64_t{1}, [](int64_t a, int64_t b) { return a * b; });
+}
 // Of dimensions from k on, below k, and between k and l in either order.
 template <class C> int64_t numelements_from_dim(int k, const C& dims) {
   return static_cast<size_t>(k) > dims.size() ? 1 : multiply_integers(std::next(dims.cbegin(), k), dims.cend());
@@ -82,10 +82,15 @@ template <class C> int64_t numelements_between_dim(int k, int l, const C& dims) 
   return multiply_integers(std::next(dims.cbegin(), k < l ? k : l), std::next(dims.cbegin(), k < l ? l : k));
 }
 
-template <class C> constexpr auto ssize(const C& c) { return static_cast<std::common_type_t<std::ptrdiff_t, std::make_signed_t<decltype(c.size())>>>(c.size()); }
+template <class C> constexpr auto ssize(const C& c) {
+  return static_cast<std::common_type_t<std::ptrdiff_t, std::make_signed_t<decltype(c.size())>>>(c.size());
+}
 template <class T, std::ptrdiff_t N> constexpr std::ptrdiff_t ssize(const T (&)[N]) { return N; }
 
-template <class T> constexpr bool is_negative(const T& x) { if constexpr (std::is_unsigned<T>::value) return false; else return x < T(0); }
+template <class T> constexpr bool is_negative(const T& x) {
+  if constexpr (std::is_unsigned<T>::value) return false;
+  else return x < T(0);
+}
 template <class T> constexpr int signum(const T& x) { return (T(0) < x) - is_negative(x); }
 template <class T, class U> constexpr bool signs_differ(const T& a, const U& b) { return is_negative(a) != is_negative(b); }
 template <class T> constexpr bool greater_than_max_of(const T& x, const T& limit) { return x > limit; }
@@ -98,8 +103,7 @@ template <class Limit, class T> constexpr bool less_than_lowest(const T& x) {
 
 // Whether the value of a number does not fit the type. With `strict_unsigned` a negative number does not fit an unsigned type; else it wraps
 // as long as its magnitude fits.
-template <class To, class From>
-bool overflows(From f, bool strict_unsigned = false) {
+template <class To, class From> bool overflows(From f, bool strict_unsigned = false) {
   if constexpr (std::is_same<To, bool>::value || (is_complex<From>::value && std::is_same<To, bool>::value)) {
     return false;
   } else if constexpr (is_complex<From>::value) {
@@ -109,7 +113,8 @@ bool overflows(From f, bool strict_unsigned = false) {
   } else if constexpr (is_complex<To>::value) {
     return overflows<typename To::value_type>(f, strict_unsigned);
   } else if constexpr (std::is_integral<From>::value && std::is_integral<To>::value) {
-    if (!strict_unsigned && std::is_unsigned<To>::value && is_negative(f)) return greater_than_max<To>(static_cast<std::make_unsigned_t<From>>(0) - static_cast<std::make_unsigned_t<From>>(f));
+    if (!strict_unsigned && std::is_unsigned<To>::value && is_negative(f))
+      return greater_than_max<To>(static_cast<std::make_unsigned_t<From>>(0) - static_cast<std::make_unsigned_t<From>>(f));
     if (is_negative(f)) return less_than_lowest<To>(f);
     return static_cast<uint64_t>(f) > static_cast<uint64_t>(std::numeric_limits<To>::max());
   } else {
@@ -123,8 +128,7 @@ bool overflows(From f, bool strict_unsigned = false) {
 
 template <class T> CRESSET_ALWAYS_INLINE bool add_overflows(T a, T b, T* out) { return __builtin_add_overflow(a, b, out); }
 template <class T> CRESSET_ALWAYS_INLINE bool mul_overflows(T a, T b, T* out) { return __builtin_mul_overflow(a, b, out); }
-template <class It>
-bool safe_multiplies_u64(It first, It last, uint64_t* out) {
+template <class It> bool safe_multiplies_u64(It first, It last, uint64_t* out) {
   uint64_t product = 1;
   bool over = false;
   for (; first != last; ++first) over |= __builtin_mul_overflow(product, static_cast<uint64_t>(*first), &product);
@@ -134,16 +138,13 @@ bool safe_multiplies_u64(It first, It last, uint64_t* out) {
 template <class C> bool safe_multiplies_u64(const C& c, uint64_t* out) { return safe_multiplies_u64(c.begin(), c.end(), out); }
 
 // f(0), ..., f(n - 1), unrolled.
-template <int n>
-struct ForcedUnroll {
-  template <class F, class... A>
-  CRESSET_ALWAYS_INLINE void operator()(const F& f, A... args) const {
+template <int n> struct ForcedUnroll {
+  template <class F, class... A> CRESSET_ALWAYS_INLINE void operator()(const F& f, A... args) const {
     ForcedUnroll<n - 1>{}(f, args...);
     f(std::integral_constant<int, n - 1>{}, args...);
   }
 };
-template <>
-struct ForcedUnroll<0> {
+template <> struct ForcedUnroll<0> {
   template <class F, class... A> CRESSET_ALWAYS_INLINE void operator()(const F&, A...) const {}
 };
 
@@ -152,14 +153,14 @@ struct ForcedUnroll<0> {
 namespace std {
 
 // The next number of the type itself. Zero counts as one number, whose sign is that of `to` where both are zero.
-#define CRESSET_NEXTAFTER(T, Infinity)                                                           \
-  inline cresset::T nextafter(cresset::T from, cresset::T to) {                                  \
-    const float a = from, b = to;                                                                \
-    if (a != a || b != b) return a != a ? from : to;                                             \
-    if (a == b) return to;                                                                       \
-    const auto sign = static_cast<uint16_t>(b < 0 ? 0x8000 : 0);                                 \
-    if (a == 0) return cresset::T(static_cast<uint16_t>(sign | 1), cresset::T::from_bits());     \
-    const bool away = (a < b) == (a > 0);                                                        \
+#define CRESSET_NEXTAFTER(T, Infinity)                                                                 \
+  inline cresset::T nextafter(cresset::T from, cresset::T to) {                                        \
+    const float a = from, b = to;                                                                      \
+    if (a != a || b != b) return a != a ? from : to;                                                   \
+    if (a == b) return to;                                                                             \
+    const auto sign = static_cast<uint16_t>(b < 0 ? 0x8000 : 0);                                       \
+    if (a == 0) return cresset::T(static_cast<uint16_t>(sign | 1), cresset::T::from_bits());           \
+    const bool away = (a < b) == (a > 0);                                                              \
     return cresset::T(static_cast<uint16_t>(away ? from.x + 1 : from.x - 1), cresset::T::from_bits()); \
   }
 CRESSET_NEXTAFTER(BFloat16, 0x7f80)

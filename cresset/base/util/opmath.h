@@ -1,8 +1,8 @@
 #pragma once
 // The type in which a kernel computes: single precision for the reduced types, else the type itself.
 
-#include "cresset/base/numbers/complex.h"
 #include "cresset/base/dtype.h"
+#include "cresset/base/numbers/complex.h"
 #include "cresset/base/numbers/float8.h"
 #include "cresset/base/numbers/half.h"
 

@@ -11,8 +11,7 @@
 
 namespace cresset {
 
-template <class Key, class Value>
-class OrderedDict {
+template <class Key, class Value> class OrderedDict {
  public:
   class Item {
    public:
@@ -40,12 +39,30 @@ class OrderedDict {
   }
 
   const std::string& key_description() const noexcept { return key_description_; }
-  Item& front() { check_not_empty(); return items_.front(); }
-  const Item& front() const { check_not_empty(); return items_.front(); }
-  Item& back() { check_not_empty(); return items_.back(); }
-  const Item& back() const { check_not_empty(); return items_.back(); }
-  Item& operator[](size_t i) { check_position(i); return items_[i]; }
-  const Item& operator[](size_t i) const { check_position(i); return items_[i]; }
+  Item& front() {
+    check_not_empty();
+    return items_.front();
+  }
+  const Item& front() const {
+    check_not_empty();
+    return items_.front();
+  }
+  Item& back() {
+    check_not_empty();
+    return items_.back();
+  }
+  const Item& back() const {
+    check_not_empty();
+    return items_.back();
+  }
+  Item& operator[](size_t i) {
+    check_position(i);
+    return items_[i];
+  }
+  const Item& operator[](size_t i) const {
+    check_position(i);
+    return items_[i];
+  }
   // Errors: no such key.
   Value& operator[](const Key& key) { return *found(key, find(key)); }
   const Value& operator[](const Key& key) const { return *found(key, find(key)); }
@@ -66,8 +83,7 @@ class OrderedDict {
   void reserve(size_t n) { items_.reserve(n); }
 
   // Errors: the key is taken.
-  template <class K, class V>
-  Value& insert(K&& key, V&& value) {
+  template <class K, class V> Value& insert(K&& key, V&& value) {
     const bool fresh = index_.emplace(key, items_.size()).second;
     CRESSET_CHECK(fresh, key_description_, " '", key, "' already defined");
     items_.emplace_back(std::forward<K>(key), std::forward<V>(value));
@@ -120,15 +136,12 @@ class OrderedDict {
   }
 
  private:
-  template <class V>
-  V* found(const Key& key, V* value) const {
+  template <class V> V* found(const Key& key, V* value) const {
     CRESSET_CHECK(value, key_description_, " '", key, "' is not defined");
     return value;
   }
   void check_not_empty() const { CRESSET_CHECK(!items_.empty(), "called front() or back() on an empty OrderedDict"); }
-  void check_position(size_t i) const {
-    CRESSET_CHECK_INDEX(i < items_.size(), key_description_, " index ", i, " is out of range, size is ", items_.size());
-  }
+  void check_position(size_t i) const { CRESSET_CHECK_INDEX(i < items_.size(), key_description_, " index ", i, " is out of range, size is ", items_.size()); }
 
   std::unordered_map<Key, size_t> index_;
   std::vector<Item> items_;

@@ -11,8 +11,7 @@
 
 namespace cresset {
 
-template <class K, class V, class Hash = std::hash<K>, class Equal = std::equal_to<K>>
-class OrderedMap {
+template <class K, class V, class Hash = std::hash<K>, class Equal = std::equal_to<K>> class OrderedMap {
   using Entries = std::vector<std::pair<K, V>>;
 
  public:
@@ -52,8 +51,14 @@ class OrderedMap {
   const_iterator cend() const { return entries_.end(); }
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
-  void clear() { entries_.clear(); index_.clear(); }
-  void reserve(size_t n) { entries_.reserve(n); index_.reserve(n); }
+  void clear() {
+    entries_.clear();
+    index_.clear();
+  }
+  void reserve(size_t n) {
+    entries_.reserve(n);
+    index_.reserve(n);
+  }
   void rehash(size_t n) { index_.rehash(n); }
 
   V& operator[](const K& key) { return insert({key, V()}).first->second; }
@@ -75,17 +80,16 @@ class OrderedMap {
     if (is_new) entries_.push_back(std::move(entry));
     return {entries_.begin() + at, is_new};
   }
-  template <class It>
-  void insert(It first, It last) { for (; first != last; ++first) insert(value_type(first->first, first->second)); }
+  template <class It> void insert(It first, It last) {
+    for (; first != last; ++first) insert(value_type(first->first, first->second));
+  }
   void insert(std::initializer_list<value_type> list) { insert(list.begin(), list.end()); }
-  template <class Value>
-  std::pair<iterator, bool> insert_or_assign(const K& key, Value&& value) {
+  template <class Value> std::pair<iterator, bool> insert_or_assign(const K& key, Value&& value) {
     auto result = insert({key, V()});
     result.first->second = std::forward<Value>(value);
     return result;
   }
-  template <class... Args>
-  std::pair<iterator, bool> emplace(Args&&... args) { return insert(value_type(std::forward<Args>(args)...)); }
+  template <class... Args> std::pair<iterator, bool> emplace(Args&&... args) { return insert(value_type(std::forward<Args>(args)...)); }
   iterator erase(const_iterator where) { return erase(where, where + 1); }
   iterator erase(const_iterator first, const_iterator last) {
     const auto at = first - entries_.cbegin();
@@ -100,9 +104,12 @@ class OrderedMap {
     erase(const_iterator(found));
     return 1;
   }
-  void swap(OrderedMap& o) noexcept { entries_.swap(o.entries_); index_.swap(o.index_); }
+  void swap(OrderedMap& o) noexcept {
+    entries_.swap(o.entries_);
+    index_.swap(o.index_);
+  }
   friend void swap(OrderedMap& a, OrderedMap& b) noexcept { a.swap(b); }
-  // Whatever their order.
+  // In any order.
   friend bool operator==(const OrderedMap& a, const OrderedMap& b) {
     if (a.size() != b.size()) return false;
     for (const auto& e : a) {

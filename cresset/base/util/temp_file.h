@@ -32,7 +32,10 @@ class CRESSET_API TempDir {
   TempDir() = default;
   explicit TempDir(std::string path) : name(std::move(path)) {}
   TempDir(TempDir&& o) noexcept : name(std::exchange(o.name, std::string())) {}
-  TempDir& operator=(TempDir&& o) noexcept { std::swap(name, o.name); return *this; }
+  TempDir& operator=(TempDir&& o) noexcept {
+    std::swap(name, o.name);
+    return *this;
+  }
   // The folder goes if it is empty.
   ~TempDir();
 

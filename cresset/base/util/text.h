@@ -10,8 +10,7 @@
 
 namespace cresset {
 
-template <class Container>
-std::string Join(const std::string& delimiter, const Container& values) {
+template <class Container> std::string Join(const std::string& delimiter, const Container& values) {
   return streamed([&](auto& out) {
     bool first = true;
     for (const auto& v : values) {
@@ -36,8 +35,7 @@ inline bool isPrintable(const char* s, size_t n) {
     if (s[i] < ' ' || s[i] > '~') return false;
   return true;
 }
-template <class Stream>
-void printQuotedString(Stream& out, std::string_view s) {
+template <class Stream> void printQuotedString(Stream& out, std::string_view s) {
   out << '"';
   for (const char c : s) {
     if (c == '\n') out << "\\n";

@@ -19,8 +19,7 @@ constexpr uint64_t crc64_of(const char* data, size_t size, uint64_t crc = 0) {
 }
 }  // namespace detail
 
-template <class Id, class Number>
-class IdWrapper {
+template <class Id, class Number> class IdWrapper {
  public:
   using underlying_type = Number;
   using concrete_type = Id;
@@ -48,11 +47,9 @@ struct type_index final : IdWrapper<type_index, uint64_t> {
   constexpr explicit type_index(uint64_t checksum) : IdWrapper(checksum) {}
 };
 
-template <class T>
-constexpr std::string_view get_fully_qualified_type_name() { return cresset::detail::type_name<T>(); }
+template <class T> constexpr std::string_view get_fully_qualified_type_name() { return cresset::detail::type_name<T>(); }
 // References, const and pointers to functions are looked through.
-template <class T>
-constexpr type_index get_type_index() {
+template <class T> constexpr type_index get_type_index() {
   using D = std::decay_t<T>;
   using Plain = std::conditional_t<std::is_function<std::remove_pointer_t<D>>::value, std::remove_pointer_t<D>, D>;
   return type_index(crc64(get_fully_qualified_type_name<Plain>()).checksum());

@@ -31,8 +31,8 @@ template <template <class...> class Template, class T> using is_instantiation_of
 
 // A template of one type that has a boolean `value`.
 template <template <class> class C, class = void> struct is_type_condition : std::false_type {};
-template <template <class> class C>
-struct is_type_condition<C, std::enable_if_t<std::is_same<bool, std::remove_cv_t<decltype(C<int>::value)>>::value>> : std::true_type {};
+template <template <class> class C> struct is_type_condition<C, std::enable_if_t<std::is_same<bool, std::remove_cv_t<decltype(C<int>::value)>>::value>>
+    : std::true_type {};
 
 template <class T> struct is_fundamental : std::is_fundamental<T> {};
 
@@ -41,18 +41,15 @@ template <class T> struct StripClass {};
 template <class C, class R, class... A> struct StripClass<R (C::*)(A...)> { using type = R(A...); };
 template <class C, class R, class... A> struct StripClass<R (C::*)(A...) const> { using type = R(A...); };
 template <class T, class = void> struct IsStatelessLambda : std::false_type {};
-template <class T>
-struct IsStatelessLambda<T, std::enable_if_t<std::is_convertible<T, typename StripClass<decltype(&T::operator())>::type*>::value>> : std::true_type {};
+template <class T> struct IsStatelessLambda<T, std::enable_if_t<std::is_convertible<T, typename StripClass<decltype(&T::operator())>::type*>::value>>
+    : std::true_type {};
 }  // namespace detail
 // A functor that is convertible to a function pointer: only a lambda without captures is.
 template <class T> using is_stateless_lambda = detail::IsStatelessLambda<std::decay_t<T>>;
 
 namespace typelist {
 
-template <class... T>
-struct typelist final {
-  typelist() = delete;
-};
+template <class... T> struct typelist final { typelist() = delete; };
 
 template <class L> struct size;
 template <class... T> struct size<typelist<T...>> { static constexpr size_t value = sizeof...(T); };
@@ -121,16 +118,14 @@ template <class T, class... Rest, template <class> class C> struct find_if<typel
 
 template <class T> struct type_ { using type = T; };
 namespace detail {
-template <class... T, class F>
-std::tuple<decltype(std::declval<F>()(type_<T>()))...> values_of(typelist<T...>*, F&& f) {
+template <class... T, class F> std::tuple<decltype(std::declval<F>()(type_<T>()))...> values_of(typelist<T...>*, F&& f) {
   return std::tuple<decltype(std::declval<F>()(type_<T>()))...>(std::forward<F>(f)(type_<T>())...);
 }
 template <class L, size_t Offset, class I> struct part;
 template <class L, size_t Offset, size_t... I> struct part<L, Offset, std::index_sequence<I...>> { using type = typelist<element_t<Offset + I, L>...>; };
 }  // namespace detail
 // A tuple of f(type_<T>()) for each type.
-template <class L, class F>
-decltype(auto) map_types_to_values(F&& f) { return detail::values_of(static_cast<L*>(nullptr), std::forward<F>(f)); }
+template <class L, class F> decltype(auto) map_types_to_values(F&& f) { return detail::values_of(static_cast<L*>(nullptr), std::forward<F>(f)); }
 
 template <class L, size_t n> struct take : detail::part<L, 0, std::make_index_sequence<n>> {};
 template <class L, size_t n> using take_t = typename take<L, n>::type;

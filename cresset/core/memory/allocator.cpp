@@ -30,7 +30,9 @@ constexpr size_t kMediumMax = size_t{1} << 20, kHugePage = size_t{2} << 20;
 constexpr size_t kMaxCachedLarge = size_t{1} << 30, kMaxCachedPerClass = size_t{16} << 20;
 constexpr int kBinLimit = 256;
 
-struct FreeBlock { FreeBlock* next; };
+struct FreeBlock {
+  FreeBlock* next;
+};
 
 // Counters of the shared tiers; small blocks are counted by their thread and summed on request.
 std::atomic<int64_t> g_allocated{0}, g_peak{0}, g_reserved{0}, g_allocs{0}, g_system{0};
@@ -116,14 +118,22 @@ ThreadBins::~ThreadBins() {
     SharedBins& s = shared_bins();
     std::lock_guard<std::mutex> lock(s.mutex);
     for (size_t b = 1; b <= kBins; b++)
-      while (FreeBlock* f = head[b]) { head[b] = f->next; f->next = s.head[b]; s.head[b] = f; }
+      while (FreeBlock* f = head[b]) {
+        head[b] = f->next;
+        f->next = s.head[b];
+        s.head[b] = f;
+      }
   }
   Registry& r = registry();
   std::lock_guard<std::mutex> lock(r.mutex);
   r.ended_bytes += bytes.get();
   r.ended_allocs += allocs.get();
   for (size_t i = 0; i < r.threads.size(); i++)
-    if (r.threads[i] == this) { r.threads[i] = r.threads.back(); r.threads.pop_back(); break; }
+    if (r.threads[i] == this) {
+      r.threads[i] = r.threads.back();
+      r.threads.pop_back();
+      break;
+    }
 }
 
 void* ThreadBins::refill(size_t bin) {
@@ -396,8 +406,7 @@ void set_allocator(DeviceType type, Allocator* allocator) {
 Allocator* get_allocator(DeviceType type) {
   if (type == DeviceType::CPU) return cpu_allocator();
   Allocator* a = g_allocators[static_cast<int>(type)].load();
-  CRESSET_CHECK(a, "allocator: no memory can be allocated on device type ", device_type_name(type),
-                ": no backend for it is loaded in this build");
+  CRESSET_CHECK(a, "allocator: no memory can be allocated on device type ", device_type_name(type), ": no backend for it is loaded in this build");
   return a;
 }
 
@@ -411,7 +420,10 @@ AllocatorStats cpu_allocator_stats() {
   std::lock_guard<std::mutex> lock(r.mutex);
   s.allocated_bytes += r.ended_bytes;
   s.num_allocs += r.ended_allocs;
-  for (const ThreadBins* t : r.threads) { s.allocated_bytes += t->bytes.get(); s.num_allocs += t->allocs.get(); }
+  for (const ThreadBins* t : r.threads) {
+    s.allocated_bytes += t->bytes.get();
+    s.num_allocs += t->allocs.get();
+  }
   const int64_t peak = g_peak.load();
   s.peak_allocated_bytes = peak > s.allocated_bytes ? peak : s.allocated_bytes;
   return s;

@@ -21,11 +21,11 @@ class CRESSET_API Allocator {
 };
 
 struct AllocatorStats {
-  int64_t allocated_bytes = 0;       // handed out and not yet returned
+  int64_t allocated_bytes = 0;  // handed out and not yet returned
   int64_t peak_allocated_bytes = 0;
-  int64_t reserved_bytes = 0;        // handed out or cached
-  int64_t num_allocs = 0;            // calls
-  int64_t num_system_allocs = 0;     // calls that reached the operating system
+  int64_t reserved_bytes = 0;     // handed out or cached
+  int64_t num_allocs = 0;         // calls
+  int64_t num_system_allocs = 0;  // calls that reached the operating system
 };
 
 CRESSET_API Allocator* cpu_allocator();

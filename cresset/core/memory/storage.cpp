@@ -99,7 +99,10 @@ void StorageImpl::resize(size_t nbytes) {
     foreign_->mode->count(device_, -static_cast<int64_t>(nbytes_));
     foreign_->constant.reset();
   }
-  if (device_.is_meta() || is_fake()) { nbytes_ = nbytes; return; }
+  if (device_.is_meta() || is_fake()) {
+    nbytes_ = nbytes;
+    return;
+  }
   if (!device_.is_cpu()) {
     Allocator& allocator = *get_allocator(device_.type());
     void* fresh = allocator.allocate(nbytes, device_);

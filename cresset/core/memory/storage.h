@@ -79,7 +79,10 @@ class CRESSET_API DataPtr {
   DataPtr(void* data, Device device) : data_(data), device_(device) {}
   DataPtr(void* data, void* context, Deleter deleter, Device device) : data_(data), context_(context), deleter_(deleter), device_(device) {}
   DataPtr(DataPtr&& o) noexcept { swap(o); }
-  DataPtr& operator=(DataPtr&& o) noexcept { swap(o); return *this; }
+  DataPtr& operator=(DataPtr&& o) noexcept {
+    swap(o);
+    return *this;
+  }
   ~DataPtr() { clear(); }
 
   void* get() const { return data_; }
@@ -99,7 +102,12 @@ class CRESSET_API DataPtr {
   friend bool operator!=(const DataPtr& a, std::nullptr_t) { return static_cast<bool>(a); }
 
  private:
-  void swap(DataPtr& o) { std::swap(data_, o.data_); std::swap(context_, o.context_); std::swap(deleter_, o.deleter_); std::swap(device_, o.device_); }
+  void swap(DataPtr& o) {
+    std::swap(data_, o.data_);
+    std::swap(context_, o.context_);
+    std::swap(deleter_, o.deleter_);
+    std::swap(device_, o.device_);
+  }
 
   void* data_ = nullptr;
   void* context_ = nullptr;
@@ -110,7 +118,9 @@ class CRESSET_API DataPtr {
 class CRESSET_API Storage {
  public:
   struct use_byte_size_t {};
-  struct unsafe_borrow_t { explicit unsafe_borrow_t() = default; };
+  struct unsafe_borrow_t {
+    explicit unsafe_borrow_t() = default;
+  };
 
   Storage() = default;
   // Fresh memory of the allocator's device, or memory that is there.

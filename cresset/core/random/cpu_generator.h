@@ -16,18 +16,15 @@ inline Generator& getDefaultCPUGenerator() { return default_generator(); }
 }  // namespace detail
 
 // A generator whose state is an object of this class.
-template <class Impl, class... Args>
-Generator make_generator(Args&&... args) {
+template <class Impl, class... Args> Generator make_generator(Args&&... args) {
   return Generator(intrusive_ptr<GeneratorImpl>(make_intrusive<Impl>(std::forward<Args>(args)...)));
 }
 // Errors: no generator is given.
-template <class Impl>
-Impl* check_generator(const std::optional<Generator>& generator) {
+template <class Impl> Impl* check_generator(const std::optional<Generator>& generator) {
   CRESSET_CHECK(generator && generator->defined(), "check_generator: expected a generator, got none");
   return generator->template get<Impl>();
 }
-template <class Impl>
-Impl* get_generator_or_default(const std::optional<Generator>& generator, const Generator& otherwise) {
+template <class Impl> Impl* get_generator_or_default(const std::optional<Generator>& generator, const Generator& otherwise) {
   return check_generator<Impl>(generator && generator->defined() ? generator : std::optional<Generator>(otherwise));
 }
 

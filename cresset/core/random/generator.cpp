@@ -55,13 +55,9 @@ Generator::~Generator() {
   if (impl_) impl_->release();
 }
 
-void Generator::set_current_seed(uint64_t seed) {
-  impl_->state.seed(seed);
-}
+void Generator::set_current_seed(uint64_t seed) { impl_->state.seed(seed); }
 
-uint64_t Generator::current_seed() const {
-  return impl_->state.engine.initial_seed();
-}
+uint64_t Generator::current_seed() const { return impl_->state.engine.initial_seed(); }
 
 uint64_t Generator::seed() { return impl_->seed(); }
 
@@ -85,8 +81,7 @@ std::vector<uint8_t> Generator::get_state() const {
 
 void Generator::set_state(const std::vector<uint8_t>& bytes) {
   SavedState saved;
-  CRESSET_CHECK(bytes.size() == sizeof saved, "set_state: expected a saved generator state of ", sizeof saved, " bytes, got ",
-                bytes.size());
+  CRESSET_CHECK(bytes.size() == sizeof saved, "set_state: expected a saved generator state of ", sizeof saved, " bytes, got ", bytes.size());
   std::memcpy(&saved, bytes.data(), sizeof saved);
   CRESSET_CHECK(saved.seeded == 1 && saved.left >= 1 && saved.left <= Mt19937::kWords && saved.next <= Mt19937::kWords &&
                     (saved.left == 1 || static_cast<int64_t>(saved.next) + saved.left - 1 <= Mt19937::kWords),

@@ -29,8 +29,6 @@ class CRESSET_API GeneratorImpl : public RefCounted {
 };
 
 // The generator to sample from: `generator`, or the default one if it is undefined.
-inline GeneratorImpl& generator_or_default(const Generator& generator) {
-  return generator.defined() ? *generator.impl() : *default_generator().impl();
-}
+inline GeneratorImpl& generator_or_default(const Generator& generator) { return generator.defined() ? *generator.impl() : *default_generator().impl(); }
 
 }  // namespace cresset

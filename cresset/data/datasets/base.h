@@ -11,20 +11,15 @@
 
 namespace cresset::data::datasets {
 
-template <class Source, class Transform>
-class MapDataset;
-template <class Source, class Transform>
-MapDataset<Source, Transform> map(Source dataset, Transform transform);
+template <class Source, class Transform> class MapDataset;
+template <class Source, class Transform> MapDataset<Source, Transform> map(Source dataset, Transform transform);
 
 namespace detail {
-template <class T>
-struct is_optional : std::false_type {};
-template <class T>
-struct is_optional<std::optional<T>> : std::true_type {};
+template <class T> struct is_optional : std::false_type {};
+template <class T> struct is_optional<std::optional<T>> : std::true_type {};
 }  // namespace detail
 
-template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>>
-class BatchDataset {
+template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>> class BatchDataset {
  public:
   using SelfType = Self;
   using BatchType = Batch;
@@ -37,16 +32,13 @@ class BatchDataset {
   virtual std::optional<size_t> size() const = 0;
 
   // This dataset, its batches passed through the transform.
-  template <class Transform>
-  MapDataset<Self, Transform> map(Transform transform) & { return datasets::map(static_cast<Self&>(*this), std::move(transform)); }
-  template <class Transform>
-  MapDataset<Self, Transform> map(Transform transform) && {
+  template <class Transform> MapDataset<Self, Transform> map(Transform transform) & { return datasets::map(static_cast<Self&>(*this), std::move(transform)); }
+  template <class Transform> MapDataset<Self, Transform> map(Transform transform) && {
     return datasets::map(std::move(static_cast<Self&>(*this)), std::move(transform));
   }
 };
 
-template <class Self, class SingleExample = Example<>>
-class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
+template <class Self, class SingleExample = Example<>> class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
  public:
   using ExampleType = SingleExample;
 
@@ -60,7 +52,6 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
 };
 
 // Asked for a number of examples, gives the next ones.
-template <class Self, class Batch = std::vector<Example<>>>
-using StreamDataset = BatchDataset<Self, Batch, size_t>;
+template <class Self, class Batch = std::vector<Example<>>> using StreamDataset = BatchDataset<Self, Batch, size_t>;
 
 }  // namespace cresset::data::datasets

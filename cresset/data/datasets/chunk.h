@@ -3,21 +3,20 @@
 // orders of two samplers.
 
 #include <deque>
-#include "cresset/base/std_function.h"
 #include <memory>
 #include <utility>
 #include <vector>
+#include "cresset/base/std_function.h"
 
+#include "cresset/base/arg.h"
 #include "cresset/data/datasets/stateful.h"
 #include "cresset/data/mutex.h"
 #include "cresset/data/samplers.h"
 #include "cresset/data/worker_pool.h"
-#include "cresset/base/arg.h"
 
 namespace cresset::data::datasets {
 
-template <class Single, class Chunk = std::vector<Single>>
-class ChunkDataReader {
+template <class Single, class Chunk = std::vector<Single>> class ChunkDataReader {
  public:
   using ChunkType = Chunk;
   using BatchType = Chunk;
@@ -47,8 +46,8 @@ struct ChunkDatasetOptions {
   CRESSET_ARG(size_t, cross_chunk_shuffle_count) = 1;
 };
 
-template <class ChunkReader, class ChunkSampler = samplers::RandomSampler, class ExampleSampler = samplers::RandomSampler>
-class ChunkDataset : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>, typename ChunkReader::BatchType, size_t> {
+template <class ChunkReader, class ChunkSampler = samplers::RandomSampler, class ExampleSampler = samplers::RandomSampler> class ChunkDataset
+    : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>, typename ChunkReader::BatchType, size_t> {
  public:
   using BatchType = std::optional<typename ChunkReader::BatchType>;
   using UnwrappedBatchType = typename ChunkReader::BatchType;
@@ -60,8 +59,8 @@ class ChunkDataset : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampl
   // `preprocessing_policy` sees each group of chunks before its examples are drawn.
   ChunkDataset(ChunkReader chunk_reader, ChunkSampler chunk_sampler, ExampleSampler example_sampler, ChunkDatasetOptions options,
                Policy preprocessing_policy = Policy())
-      : state_(std::make_unique<State>(std::move(chunk_reader), std::move(chunk_sampler), std::move(example_sampler), options,
-                                       std::move(preprocessing_policy))) {}
+      : state_(
+            std::make_unique<State>(std::move(chunk_reader), std::move(chunk_sampler), std::move(example_sampler), options, std::move(preprocessing_policy))) {}
 
   // The next examples, at most batch_size, which must be the one of the options; nothing at the end. Errors: no reset() before.
   BatchType get_batch(size_t batch_size) override {

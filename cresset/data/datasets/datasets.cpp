@@ -16,9 +16,7 @@ namespace {
 
 constexpr int64_t kTrainCount = 60000, kTestCount = 10000, kRows = 28, kColumns = 28;
 
-uint32_t big_endian(const unsigned char* p) {
-  return (uint32_t{p[0]} << 24) | (uint32_t{p[1]} << 16) | (uint32_t{p[2]} << 8) | uint32_t{p[3]};
-}
+uint32_t big_endian(const unsigned char* p) { return (uint32_t{p[0]} << 24) | (uint32_t{p[1]} << 16) | (uint32_t{p[2]} << 8) | uint32_t{p[3]}; }
 
 // Checks the header of an IDX file of bytes and returns what follows it.
 const unsigned char* idx_body(const data::detail::FileContent& file, std::initializer_list<int64_t> sizes) {
@@ -33,8 +31,8 @@ const unsigned char* idx_body(const data::detail::FileContent& file, std::initia
     elements *= static_cast<size_t>(size);
     i++;
   }
-  CRESSET_CHECK(file.bytes.size() == header + elements, "MNIST: '", file.path, "' is truncated or too long, got ", file.bytes.size(),
-                " bytes, expected ", header + elements);
+  CRESSET_CHECK(file.bytes.size() == header + elements, "MNIST: '", file.path, "' is truncated or too long, got ", file.bytes.size(), " bytes, expected ",
+                header + elements);
   return file.bytes.data() + header;
 }
 
@@ -109,8 +107,8 @@ CIFAR10::CIFAR10(const std::vector<std::string>& files, Mode mode) : train_(mode
   for (const std::string& file : files) {
     contents.push_back(data::detail::read_file("CIFAR10", file, kFileLimit));
     const auto& content = contents.back();
-    CRESSET_CHECK(!content.bytes.empty() && content.bytes.size() % kRecord == 0, "CIFAR10: '", content.path, "' is truncated, got ",
-                  content.bytes.size(), " bytes, expected records of ", kRecord);
+    CRESSET_CHECK(!content.bytes.empty() && content.bytes.size() % kRecord == 0, "CIFAR10: '", content.path, "' is truncated, got ", content.bytes.size(),
+                  " bytes, expected records of ", kRecord);
     records += content.bytes.size() / kRecord;
   }
   CRESSET_CHECK(records > 0, "CIFAR10: no files given");
@@ -129,9 +127,7 @@ CIFAR10::CIFAR10(const std::vector<std::string>& files, Mode mode) : train_(mode
   }
 }
 
-Example<> CIFAR10::get(size_t index) {
-  return {images_.select(0, static_cast<int64_t>(index)), targets_.select(0, static_cast<int64_t>(index))};
-}
+Example<> CIFAR10::get(size_t index) { return {images_.select(0, static_cast<int64_t>(index)), targets_.select(0, static_cast<int64_t>(index))}; }
 std::optional<size_t> CIFAR10::size() const { return static_cast<size_t>(images_.size(0)); }
 
 }  // namespace cresset::data::datasets

@@ -32,8 +32,8 @@ FileContent read_file(const char* name, const std::string& path, size_t limit) {
     const int got = gzread(file.get(), content.bytes.data() + used, kStep);
     int code = 0;
     const char* text = gzerror(file.get(), &code);
-    CRESSET_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), name, ": '", content.path, "' is damaged or truncated: ",
-                  code == Z_ERRNO ? std::strerror(errno) : text);
+    CRESSET_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), name, ": '", content.path,
+                  "' is damaged or truncated: ", code == Z_ERRNO ? std::strerror(errno) : text);
     used += static_cast<size_t>(got);
     CRESSET_CHECK(used <= limit, name, ": '", content.path, "' is larger than the ", limit, " bytes expected");
     if (static_cast<size_t>(got) < kStep) break;

@@ -6,13 +6,12 @@
 namespace cresset::data::datasets {
 
 namespace detail {
-template <bool C, class T>
-using optional_if_t = std::conditional_t<C, std::optional<T>, T>;
+template <bool C, class T> using optional_if_t = std::conditional_t<C, std::optional<T>, T>;
 }  // namespace detail
 
-template <class Source, class Transform>
-class MapDataset : public BatchDataset<MapDataset<Source, Transform>, detail::optional_if_t<Source::is_stateful, typename Transform::OutputBatchType>,
-                                       typename Source::BatchRequestType> {
+template <class Source, class Transform> class MapDataset
+    : public BatchDataset<MapDataset<Source, Transform>, detail::optional_if_t<Source::is_stateful, typename Transform::OutputBatchType>,
+                          typename Source::BatchRequestType> {
  public:
   using DatasetType = Source;
   using TransformType = Transform;
@@ -41,12 +40,10 @@ class MapDataset : public BatchDataset<MapDataset<Source, Transform>, detail::op
   Transform transform_;
 };
 
-template <class Source, class Transform>
-MapDataset<Source, Transform> map(Source dataset, Transform transform) {
-  static_assert(
-      std::is_same<std::conditional_t<Source::is_stateful, typename Source::BatchType, std::optional<typename Source::BatchType>>,
-                   std::optional<typename Transform::InputBatchType>>::value,
-      "the batches of the dataset are not what the transform takes");
+template <class Source, class Transform> MapDataset<Source, Transform> map(Source dataset, Transform transform) {
+  static_assert(std::is_same<std::conditional_t<Source::is_stateful, typename Source::BatchType, std::optional<typename Source::BatchType>>,
+                             std::optional<typename Transform::InputBatchType>>::value,
+                "the batches of the dataset are not what the transform takes");
   return {std::move(dataset), std::move(transform)};
 }
 

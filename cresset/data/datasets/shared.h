@@ -7,8 +7,7 @@
 
 namespace cresset::data::datasets {
 
-template <class Underlying>
-class SharedBatchDataset
+template <class Underlying> class SharedBatchDataset
     : public BatchDataset<SharedBatchDataset<Underlying>, typename Underlying::BatchType, typename Underlying::BatchRequestType> {
  public:
   using BatchType = typename Underlying::BatchType;
@@ -27,8 +26,7 @@ class SharedBatchDataset
   std::shared_ptr<Underlying> dataset_;
 };
 
-template <class Underlying, class... Args>
-SharedBatchDataset<Underlying> make_shared_dataset(Args&&... args) {
+template <class Underlying, class... Args> SharedBatchDataset<Underlying> make_shared_dataset(Args&&... args) {
   return SharedBatchDataset<Underlying>(std::make_shared<Underlying>(std::forward<Args>(args)...));
 }
 

@@ -8,8 +8,7 @@ namespace cresset {
 namespace detail {
 
 // A place in a dict: `key()`, `value()`, `setValue(v)`.
-template <class K, class V>
-class DictEntry {
+template <class K, class V> class DictEntry {
  public:
   K key() const { return dispatch::ValueAs<K>::get(entry().key); }
   V value() const { return dispatch::ValueAs<V>::get(entry().value); }
@@ -23,8 +22,7 @@ class DictEntry {
   size_t at_ = 0;
 };
 
-template <class K, class V>
-class DictIterator {
+template <class K, class V> class DictIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
   using value_type = DictEntry<K, V>;
@@ -35,8 +33,15 @@ class DictIterator {
   DictIterator() = default;
   const DictEntry<K, V>& operator*() const { return entry_; }
   const DictEntry<K, V>* operator->() const { return &entry_; }
-  DictIterator& operator++() { entry_.at_++; return *this; }
-  DictIterator operator++(int) { DictIterator before = *this; entry_.at_++; return before; }
+  DictIterator& operator++() {
+    entry_.at_++;
+    return *this;
+  }
+  DictIterator operator++(int) {
+    DictIterator before = *this;
+    entry_.at_++;
+    return before;
+  }
   friend difference_type operator-(const DictIterator& a, const DictIterator& b) {
     return static_cast<difference_type>(a.at()) - static_cast<difference_type>(b.at());
   }
@@ -55,8 +60,7 @@ class DictIterator {
 
 }  // namespace detail
 
-template <class K, class V>
-class Dict {
+template <class K, class V> class Dict {
  public:
   using key_type = K;
   using mapped_type = V;
@@ -88,13 +92,11 @@ class Dict {
   void clear() const { impl_->clear(); }
   void reserve(size_t n) const { impl_->reserve(n); }
   // An entry that is there keeps its value.
-  template <class Key, class Val>
-  std::pair<iterator, bool> insert(Key&& key, Val&& value) const {
+  template <class Key, class Val> std::pair<iterator, bool> insert(Key&& key, Val&& value) const {
     const auto [at, is_new] = impl_->insert(dispatch::Value(K(std::forward<Key>(key))), dispatch::Value(V(std::forward<Val>(value))));
     return {place(at), is_new};
   }
-  template <class Key, class Val>
-  std::pair<iterator, bool> insert_or_assign(Key&& key, Val&& value) const {
+  template <class Key, class Val> std::pair<iterator, bool> insert_or_assign(Key&& key, Val&& value) const {
     dispatch::Value boxed(V(std::forward<Val>(value)));
     const auto [at, is_new] = impl_->insert(dispatch::Value(K(std::forward<Key>(key))), boxed);
     if (!is_new) impl_->entries[at].value = std::move(boxed);
@@ -136,14 +138,11 @@ class Dict {
   intrusive_ptr<dispatch::DictObject> impl_;
 };
 
-template <class K, class V>
-std::ostream& operator<<(std::ostream& out, const Dict<K, V>& dict) { return out << dispatch::Value(dict); }
+template <class K, class V> std::ostream& operator<<(std::ostream& out, const Dict<K, V>& dict) { return out << dispatch::Value(dict); }
 
 namespace dispatch {
-template <class K, class V>
-Value::Value(Dict<K, V> v) : Value(intrusive_ptr<Object>(v.impl())) {}
-template <class M, class, class>
-Value::Value(const M& v) : Value() {
+template <class K, class V> Value::Value(Dict<K, V> v) : Value(intrusive_ptr<Object>(v.impl())) {}
+template <class M, class, class> Value::Value(const M& v) : Value() {
   Dict<typename M::key_type, typename M::mapped_type> dict;
   for (const auto& e : v) dict.insert(e.first, e.second);
   *this = Value(dict);
@@ -156,8 +155,7 @@ template <class K, class V> struct ValueAs<std::unordered_map<K, V>> {
   static constexpr ElementKind kind = ElementKind::Dict;
   static std::unordered_map<K, V> get(const Value& v);
 };
-template <class K, class V>
-std::unordered_map<K, V> ValueAs<std::unordered_map<K, V>>::get(const Value& v) {
+template <class K, class V> std::unordered_map<K, V> ValueAs<std::unordered_map<K, V>>::get(const Value& v) {
   std::unordered_map<K, V> out;
   for (const auto& e : Dict<K, V>(v.toGenericDict().impl())) out.emplace(e.key(), e.value());
   return out;
@@ -165,9 +163,7 @@ std::unordered_map<K, V> ValueAs<std::unordered_map<K, V>>::get(const Value& v) 
 }  // namespace dispatch
 
 // The same dict under other types: its entries are looked at when they are read.
-template <class K, class V>
-Dict<K, V> toTypedDict(const dispatch::GenericDict& dict) { return Dict<K, V>(dict.impl()); }
-template <class K, class V>
-dispatch::GenericDict toGenericDict(const Dict<K, V>& dict) { return dispatch::GenericDict(dict.impl()); }
+template <class K, class V> Dict<K, V> toTypedDict(const dispatch::GenericDict& dict) { return Dict<K, V>(dict.impl()); }
+template <class K, class V> dispatch::GenericDict toGenericDict(const Dict<K, V>& dict) { return dispatch::GenericDict(dict.impl()); }
 
 }  // namespace cresset

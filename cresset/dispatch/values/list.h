@@ -28,8 +28,7 @@ template <> struct ConstElement<std::optional<std::string>> {
 };
 
 // An element of a list: reads as T, and writes.
-template <class T>
-class ListElement {
+template <class T> class ListElement {
  public:
   ListElement(ListElement&&) noexcept = default;
   operator std::conditional_t<std::is_reference<typename ConstElement<T>::type>::value, typename ConstElement<T>::type, T>() const {
@@ -38,8 +37,14 @@ class ListElement {
   }
   T get() const { return dispatch::ValueAs<T>::get(*value_); }
   const dispatch::Value& value() const { return *value_; }
-  ListElement& operator=(T value) && { *value_ = dispatch::Value(std::move(value)); return *this; }
-  ListElement& operator=(ListElement&& o) && { *value_ = *o.value_; return *this; }
+  ListElement& operator=(T value) && {
+    *value_ = dispatch::Value(std::move(value));
+    return *this;
+  }
+  ListElement& operator=(ListElement&& o) && {
+    *value_ = *o.value_;
+    return *this;
+  }
   friend void swap(ListElement&& a, ListElement&& b) { a.value_->swap(*b.value_); }
   friend bool operator==(const ListElement& a, const T& b) { return a.get() == b; }
   friend bool operator==(const T& a, const ListElement& b) { return b.get() == a; }
@@ -53,11 +58,9 @@ class ListElement {
   explicit ListElement(dispatch::Value& value) : value_(&value) {}
   dispatch::Value* value_;
 };
-template <class T>
-std::ostream& operator<<(std::ostream& out, const ListElement<T>& e) { return out << e.value(); }
+template <class T> std::ostream& operator<<(std::ostream& out, const ListElement<T>& e) { return out << e.value(); }
 
-template <class T>
-class ListIterator {
+template <class T> class ListIterator {
  public:
   using iterator_category = std::random_access_iterator_tag;
   using value_type = T;
@@ -68,12 +71,32 @@ class ListIterator {
   ListIterator() = default;
   ListElement<T> operator*() const { return ListElement<T>(*at_); }
   ListElement<T> operator[](difference_type n) const { return ListElement<T>(at_[n]); }
-  ListIterator& operator++() { ++at_; return *this; }
-  ListIterator operator++(int) { ListIterator before = *this; ++at_; return before; }
-  ListIterator& operator--() { --at_; return *this; }
-  ListIterator operator--(int) { ListIterator before = *this; --at_; return before; }
-  ListIterator& operator+=(difference_type n) { at_ += n; return *this; }
-  ListIterator& operator-=(difference_type n) { at_ -= n; return *this; }
+  ListIterator& operator++() {
+    ++at_;
+    return *this;
+  }
+  ListIterator operator++(int) {
+    ListIterator before = *this;
+    ++at_;
+    return before;
+  }
+  ListIterator& operator--() {
+    --at_;
+    return *this;
+  }
+  ListIterator operator--(int) {
+    ListIterator before = *this;
+    --at_;
+    return before;
+  }
+  ListIterator& operator+=(difference_type n) {
+    at_ += n;
+    return *this;
+  }
+  ListIterator& operator-=(difference_type n) {
+    at_ -= n;
+    return *this;
+  }
   friend ListIterator operator+(ListIterator i, difference_type n) { return i += n; }
   friend ListIterator operator+(difference_type n, ListIterator i) { return i += n; }
   friend ListIterator operator-(ListIterator i, difference_type n) { return i -= n; }
@@ -93,8 +116,7 @@ class ListIterator {
 
 }  // namespace detail
 
-template <class T>
-class List {
+template <class T> class List {
  public:
   using value_type = T;
   using size_type = size_t;
@@ -106,7 +128,9 @@ class List {
 
   List() : impl_(make_intrusive<dispatch::ListObject>(dispatch::ValueAs<T>::kind)) {}
   List(std::initializer_list<T> values) : List(ArrayRef<T>(values)) {}
-  explicit List(ArrayRef<T> values) : List() { for (const T& v : values) push_back(v); }
+  explicit List(ArrayRef<T> values) : List() {
+    for (const T& v : values) push_back(v);
+  }
   // An empty list of a type that is only known at run time.
   explicit List(dispatch::ElementKind element) : impl_(make_intrusive<dispatch::ListObject>(element)) {}
   explicit List(intrusive_ptr<dispatch::ListObject> impl) : impl_(std::move(impl)) {}
@@ -147,17 +171,17 @@ class List {
   void clear() const { elements().clear(); }
   iterator insert(iterator where, const T& value) const { return emplace(where, value); }
   iterator insert(iterator where, T&& value) const { return emplace(where, std::move(value)); }
-  template <class... Args>
-  iterator emplace(iterator where, Args&&... args) const {
+  template <class... Args> iterator emplace(iterator where, Args&&... args) const {
     const auto offset = where - begin();
     elements().insert(elements().begin() + offset, dispatch::Value(T(std::forward<Args>(args)...)));
     return begin() + offset;
   }
   void push_back(const T& value) const { elements().emplace_back(value); }
   void push_back(T&& value) const { elements().emplace_back(std::move(value)); }
-  template <class... Args>
-  void emplace_back(Args&&... args) const { elements().emplace_back(T(std::forward<Args>(args)...)); }
-  void append(List other) const { for (const dispatch::Value& v : std::vector<dispatch::Value>(other.elements())) elements().push_back(v); }
+  template <class... Args> void emplace_back(Args&&... args) const { elements().emplace_back(T(std::forward<Args>(args)...)); }
+  void append(List other) const {
+    for (const dispatch::Value& v : std::vector<dispatch::Value>(other.elements())) elements().push_back(v);
+  }
   iterator erase(iterator where) const {
     const auto offset = where - begin();
     elements().erase(elements().begin() + offset);
@@ -195,18 +219,13 @@ class List {
   intrusive_ptr<dispatch::ListObject> impl_;
 };
 
-template <class T>
-std::ostream& operator<<(std::ostream& out, const List<T>& list) { return out << dispatch::Value(list); }
+template <class T> std::ostream& operator<<(std::ostream& out, const List<T>& list) { return out << dispatch::Value(list); }
 
 namespace dispatch {
-template <class T>
-Value::Value(List<T> v) : Value(intrusive_ptr<Object>(v.impl())) {}
-template <class T>
-Value::Value(const std::vector<T>& v) : Value(ArrayRef<T>(v)) {}
-template <class T>
-Value::Value(ArrayRef<T> v) : Value(List<T>(v)) {}
-template <class T, size_t N>
-Value::Value(const std::array<T, N>& v) : Value(ArrayRef<T>(v)) {}
+template <class T> Value::Value(List<T> v) : Value(intrusive_ptr<Object>(v.impl())) {}
+template <class T> Value::Value(const std::vector<T>& v) : Value(ArrayRef<T>(v)) {}
+template <class T> Value::Value(ArrayRef<T> v) : Value(List<T>(v)) {}
+template <class T, size_t N> Value::Value(const std::array<T, N>& v) : Value(ArrayRef<T>(v)) {}
 template <class T> struct ValueAs<List<T>> {
   static constexpr ElementKind kind = ElementKind::List;
   // The same list where the value holds one, else a new one.
@@ -221,9 +240,7 @@ template <class T> struct ValueAs<List<T>> {
 }  // namespace dispatch
 
 // The same list under another type: its elements are looked at when they are read.
-template <class T>
-List<T> toTypedList(const dispatch::GenericList& list) { return List<T>(list.impl()); }
-template <class T>
-dispatch::GenericList toList(const List<T>& list) { return dispatch::GenericList(list.impl()); }
+template <class T> List<T> toTypedList(const dispatch::GenericList& list) { return List<T>(list.impl()); }
+template <class T> dispatch::GenericList toList(const List<T>& list) { return dispatch::GenericList(list.impl()); }
 
 }  // namespace cresset

@@ -6,9 +6,9 @@
 #include <unordered_set>
 
 #include "cresset/base/numbers/complex_math.h"
+#include "cresset/dispatch/registry.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
-#include "cresset/dispatch/registry.h"
 
 namespace cresset::dispatch {
 
@@ -172,8 +172,7 @@ Value Value::equals(const Value& o) const {
 bool operator==(const Value& a, const Value& b) {
   const Value equal = a.equals(b);
   if (equal.isBool()) return equal.to_bool();
-  CRESSET_CHECK(equal.to_tensor().numel() == 1, "value: the equality of tensors with several elements is ambiguous, got shape ",
-                equal.to_tensor().sizes());
+  CRESSET_CHECK(equal.to_tensor().numel() == 1, "value: the equality of tensors with several elements is ambiguous, got shape ", equal.to_tensor().sizes());
   return equal.to_tensor().item().toBool();
 }
 
@@ -191,9 +190,7 @@ namespace {
 
 // Everything that memory hangs on: tensors, storages and containers.
 void collect(const Value& v, std::unordered_set<const void*>& found, bool deep) {
-  for_each_tensor(v, [&](const Tensor& t) {
-    found.insert(t.has_storage() ? static_cast<const void*>(t.impl()->storage().get()) : t.impl());
-  });
+  for_each_tensor(v, [&](const Tensor& t) { found.insert(t.has_storage() ? static_cast<const void*>(t.impl()->storage().get()) : t.impl()); });
   if (const auto* o = v.object()) {
     if (v.isStorage()) found.insert(v.toStorage().unsafeGetStorageImpl());
     else found.insert(o->get());

@@ -41,8 +41,9 @@ class CRESSET_API TupleObject final : public Object {
   explicit TupleObject(std::vector<Value> elements) : Object(Kind::Tuple), elements_(std::move(elements)) {}
   static intrusive_ptr<TupleObject> create(std::vector<Value> elements) { return make_intrusive<TupleObject>(std::move(elements)); }
   static intrusive_ptr<TupleObject> create(std::initializer_list<Value> elements) { return create(std::vector<Value>(elements)); }
-  template <class... T, class = std::enable_if_t<(sizeof...(T) > 1)>>
-  static intrusive_ptr<TupleObject> create(T&&... elements) { return create(std::vector<Value>{Value(std::forward<T>(elements))...}); }
+  template <class... T, class = std::enable_if_t<(sizeof...(T) > 1)>> static intrusive_ptr<TupleObject> create(T&&... elements) {
+    return create(std::vector<Value>{Value(std::forward<T>(elements))...});
+  }
 
   const std::vector<Value>& elements() const& { return elements_; }
   std::vector<Value> elements() && { return std::move(elements_); }
@@ -52,7 +53,9 @@ class CRESSET_API TupleObject final : public Object {
   Value equals(const Object& o) const override;
   size_t hash() const override;
   void print(std::ostream& out) const override;
-  void for_each(FunctionRef<void(const Value&)> visit) const override { for (const Value& v : elements_) visit(v); }
+  void for_each(FunctionRef<void(const Value&)> visit) const override {
+    for (const Value& v : elements_) visit(v);
+  }
   intrusive_ptr<Object> deepcopy() const override;
 
  private:
@@ -70,7 +73,9 @@ class CRESSET_API ListObject final : public Object {
   Value equals(const Object& o) const override;
   size_t hash() const override;
   void print(std::ostream& out) const override;
-  void for_each(FunctionRef<void(const Value&)> visit) const override { for (const Value& v : elements) visit(v); }
+  void for_each(FunctionRef<void(const Value&)> visit) const override {
+    for (const Value& v : elements) visit(v);
+  }
   intrusive_ptr<Object> deepcopy() const override;
 };
 
@@ -90,15 +95,24 @@ class CRESSET_API DictObject final : public Object {
   // The place of the entry and whether it is new; an old one keeps its value.
   std::pair<size_t, bool> insert(Value key, Value value);
   void erase(size_t place);
-  void reserve(size_t n) { entries.reserve(n); index_.reserve(n); }
-  void clear() { entries.clear(); index_.clear(); }
+  void reserve(size_t n) {
+    entries.reserve(n);
+    index_.reserve(n);
+  }
+  void clear() {
+    entries.clear();
+    index_.clear();
+  }
 
   const char* kind_name() const override { return "dict"; }
   Value equals(const Object& o) const override;
   size_t hash() const override;
   void print(std::ostream& out) const override;
   void for_each(FunctionRef<void(const Value&)> visit) const override {
-    for (const Entry& e : entries) { visit(e.key); visit(e.value); }
+    for (const Entry& e : entries) {
+      visit(e.key);
+      visit(e.value);
+    }
   }
   intrusive_ptr<Object> deepcopy() const override;
 
@@ -115,14 +129,11 @@ class CRESSET_API StorageObject final : public Object {
 };
 
 // The kind of T's values, and the T of a value. Errors: TypeError.
-template <class T, class = void>
-struct ValueAs {
-  static constexpr ElementKind kind = ElementKind::Any;
-};
-#define CRESSET_VALUE_AS(T, Kind, expression)                        \
-  template <> struct ValueAs<T> {                                    \
-    static constexpr ElementKind kind = ElementKind::Kind;           \
-    static T get(const Value& v) { return expression; }              \
+template <class T, class = void> struct ValueAs { static constexpr ElementKind kind = ElementKind::Any; };
+#define CRESSET_VALUE_AS(T, Kind, expression)              \
+  template <> struct ValueAs<T> {                          \
+    static constexpr ElementKind kind = ElementKind::Kind; \
+    static T get(const Value& v) { return expression; }    \
   };
 CRESSET_VALUE_AS(Tensor, Tensor, v.to_tensor())
 CRESSET_VALUE_AS(int64_t, Int, v.to_int())
@@ -155,8 +166,7 @@ template <class... T> struct ValueAs<std::tuple<T...>> {
   static std::tuple<T...> get(const Value& v) { return all(v.toTupleRef().elements(), std::index_sequence_for<T...>()); }
 
  private:
-  template <size_t... I>
-  static std::tuple<T...> all(const std::vector<Value>& elements, std::index_sequence<I...>) {
+  template <size_t... I> static std::tuple<T...> all(const std::vector<Value>& elements, std::index_sequence<I...>) {
     CRESSET_CHECK_TYPE(elements.size() == sizeof...(T), "tuple: expected ", sizeof...(T), " elements, got ", elements.size());
     return {ValueAs<T>::get(elements[I])...};
   }
@@ -180,9 +190,8 @@ template <class T, size_t N> struct ValueAs<std::array<T, N>> {
   }
 };
 
-template <class T>
-T Value::to() const { return ValueAs<T>::get(*this); }
-template <class... T>
-Value::Value(const std::tuple<T...>& v) : Value(std::apply([](const T&... e) { return TupleObject::create(std::vector<Value>{Value(e)...}); }, v)) {}
+template <class T> T Value::to() const { return ValueAs<T>::get(*this); }
+template <class... T> Value::Value(const std::tuple<T...>& v)
+    : Value(std::apply([](const T&... e) { return TupleObject::create(std::vector<Value>{Value(e)...}); }, v)) {}
 
 }  // namespace cresset::dispatch

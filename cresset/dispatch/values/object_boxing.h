@@ -2,15 +2,14 @@
 // Parameters and results that Values hold as lists, dicts, tuples and other objects.
 
 #include "cresset/dispatch/boxing.h"
+#include "cresset/dispatch/schema_text.h"
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
 #include "cresset/dispatch/values/object.h"
-#include "cresset/dispatch/schema_text.h"
 
 namespace cresset::dispatch {
 
-template <class T, class Derived>
-struct UnboxObject {
+template <class T, class Derived> struct UnboxObject {
   using Holder = T;
   static constexpr size_t values = 1;
   static T hold(Value* v) { return v->template to<T>(); }
@@ -77,7 +76,11 @@ template <> struct Unbox<complex<double>> {
   static constexpr size_t values = 1;
   static Holder hold(Value* v) { return v->to_scalar().toComplexDouble(); }
   static Holder get(Holder& h) { return h; }
-  static Type type() { Type t; t.kind = kComplexType; return t; }
+  static Type type() {
+    Type t;
+    t.kind = kComplexType;
+    return t;
+  }
 };
 template <> struct Unbox<Storage> {
   using Holder = Storage;

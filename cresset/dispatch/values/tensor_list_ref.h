@@ -27,35 +27,25 @@ class OptionalTensorRef {
 namespace detail {
 
 // The type of an element of such a list, unboxed and as it is given out.
-template <class T>
-struct ListRefElement;
-template <>
-struct ListRefElement<Tensor> {
+template <class T> struct ListRefElement;
+template <> struct ListRefElement<Tensor> {
   using Reference = const Tensor&;
   using Unboxed = Tensor;
   static Reference boxed(const dispatch::Value& v) { return v.to_tensor(); }
   static Reference unboxed(const Tensor& t) { return t; }
 };
-template <>
-struct ListRefElement<OptionalTensorRef> {
+template <> struct ListRefElement<OptionalTensorRef> {
   using Reference = OptionalTensorRef;
   using Unboxed = OptionalTensorRef;
   static Reference boxed(const dispatch::Value& v) { return v.is_none() ? OptionalTensorRef() : OptionalTensorRef(v.to_tensor()); }
   static Reference unboxed(const OptionalTensorRef& t) { return t; }
 };
-template <class T>
-struct BoxedOf {
-  using type = T;
-};
-template <>
-struct BoxedOf<OptionalTensorRef> {
-  using type = std::optional<Tensor>;
-};
+template <class T> struct BoxedOf { using type = T; };
+template <> struct BoxedOf<OptionalTensorRef> { using type = std::optional<Tensor>; };
 
 }  // namespace detail
 
-template <class T>
-class IListRefIterator {
+template <class T> class IListRefIterator {
   using Element = detail::ListRefElement<T>;
 
  public:
@@ -91,9 +81,7 @@ class IListRefIterator {
     --*this;
     return before;
   }
-  friend bool operator==(const IListRefIterator& a, const IListRefIterator& b) {
-    return a.boxed_ == b.boxed_ && a.unboxed_ == b.unboxed_;
-  }
+  friend bool operator==(const IListRefIterator& a, const IListRefIterator& b) { return a.boxed_ == b.boxed_ && a.unboxed_ == b.unboxed_; }
   friend bool operator!=(const IListRefIterator& a, const IListRefIterator& b) { return !(a == b); }
 
  private:
@@ -101,23 +89,21 @@ class IListRefIterator {
   const typename Element::Unboxed* unboxed_ = nullptr;
 };
 
-template <class T>
-class IListRef {
+template <class T> class IListRef {
  public:
   using value_type = T;
   using iterator = IListRefIterator<T>;
   using const_iterator = iterator;
   using unboxed_type = ArrayRef<typename detail::ListRefElement<T>::Unboxed>;
   using boxed_type = List<typename detail::BoxedOf<T>::type>;
-  using materialized_type =
-      std::vector<std::conditional_t<std::is_same<T, Tensor>::value, std::reference_wrapper<const Tensor>, T>>;
+  using materialized_type = std::vector<std::conditional_t<std::is_same<T, Tensor>::value, std::reference_wrapper<const Tensor>, T>>;
 
   // No list at all.
   IListRef() = default;
   // Refers to the list's elements: it must stay.
   IListRef(const boxed_type& list) : boxed_(list.impl().get()), size_(list.size()) {}
-  template <class... A, class = std::enable_if_t<std::is_constructible<unboxed_type, A...>::value && (sizeof...(A) > 0)>>
-  IListRef(A&&... args) : IListRef(Elements(), unboxed_type(std::forward<A>(args)...)) {}
+  template <class... A, class = std::enable_if_t<std::is_constructible<unboxed_type, A...>::value && (sizeof...(A) > 0)>> IListRef(A&&... args)
+      : IListRef(Elements(), unboxed_type(std::forward<A>(args)...)) {}
   IListRef(std::initializer_list<T> list) : IListRef(Elements(), unboxed_type(list)) {}
 
   // Errors: there is no list.

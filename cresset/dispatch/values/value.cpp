@@ -62,15 +62,13 @@ bool Value::isGenerator() const { return is<Generator>(); }
 namespace {
 
 // The object in the value if it is of this kind.
-template <class T>
-const T* object_of(const Value& v, Object::Kind kind) {
+template <class T> const T* object_of(const Value& v, Object::Kind kind) {
   const auto* o = v.object();
   return o && (*o)->kind() == kind ? static_cast<const T*>(o->get()) : nullptr;
 }
 const ListObject* list_of(const Value& v) { return object_of<ListObject>(v, Object::Kind::List); }
 
-template <class T>
-std::vector<T> elements_as(const ListObject& list) {
+template <class T> std::vector<T> elements_as(const ListObject& list) {
   std::vector<T> out;
   for (const Value& e : list.elements) out.push_back(ValueAs<T>::get(e));
   return out;
@@ -118,10 +116,13 @@ GenericDict Value::toGenericDict() const {
 std::vector<Value> Value::toListVector() const {
   if (auto* list = list_of(*this)) return list->elements;
   std::vector<Value> out;
-  const auto all = [&](const auto& list) { for (const auto& e : list) out.emplace_back(e); };
+  const auto all = [&](const auto& list) {
+    for (const auto& e : list) out.emplace_back(e);
+  };
   if (auto* ints = std::get_if<std::vector<int64_t>>(&data_)) all(*ints);
   else if (auto* doubles = std::get_if<std::vector<double>>(&data_)) all(*doubles);
-  else if (auto* bools = std::get_if<std::vector<bool>>(&data_)) for (const bool b : *bools) out.emplace_back(b);
+  else if (auto* bools = std::get_if<std::vector<bool>>(&data_))
+    for (const bool b : *bools) out.emplace_back(b);
   else if (auto* scalars = std::get_if<std::vector<Scalar>>(&data_)) all(*scalars);
   else if (auto* tensors = std::get_if<std::vector<Tensor>>(&data_)) all(*tensors);
   else if (auto* optionals = std::get_if<std::vector<Optional>>(&data_)) all(*optionals);
@@ -133,21 +134,21 @@ std::vector<complex<double>> Value::toComplexDoubleVector() const { return to<st
 
 GenericList Value::toList() const {
   if (auto* list = list_of(*this)) return GenericList(intrusive_ptr<ListObject>::share(const_cast<ListObject*>(list)));
-  GenericList out(isIntList()      ? ElementKind::Int
-                  : isDoubleList() ? ElementKind::Double
-                  : isBoolList()   ? ElementKind::Bool
-                  : isTensorList() ? ElementKind::Tensor
+  GenericList out(isIntList()                      ? ElementKind::Int
+                  : isDoubleList()                 ? ElementKind::Double
+                  : isBoolList()                   ? ElementKind::Bool
+                  : isTensorList()                 ? ElementKind::Tensor
                   : is<std::vector<std::string>>() ? ElementKind::String
-                                   : ElementKind::Any);
+                                                   : ElementKind::Any);
   out.impl()->elements = toListVector();
   return out;
 }
-#define CRESSET_VALUE_LIST(method, T)                       \
-  List<T> Value::method() const& { return to<List<T>>(); }  \
-  List<T> Value::method() && {                              \
-    List<T> list = to<List<T>>();                           \
-    *this = Value();                                        \
-    return list;                                            \
+#define CRESSET_VALUE_LIST(method, T)                      \
+  List<T> Value::method() const& { return to<List<T>>(); } \
+  List<T> Value::method()&& {                              \
+    List<T> list = to<List<T>>();                          \
+    *this = Value();                                       \
+    return list;                                           \
   }
 CRESSET_VALUE_LIST(toIntList, int64_t)
 CRESSET_VALUE_LIST(toDoubleList, double)
@@ -182,9 +183,27 @@ Value::Value(const Scalar& v) {
 }
 
 const char* Value::kind() const {
-  static constexpr const char* kNames[] = {"None", "a tensor", "int", "float", "bool", "complex", "str", "a dtype", "a device", "a layout",
-                                           "a memory format", "a generator", "list of int", "list of float", "list of bool",
-                                           "list of numbers", "list of tensors", "list of optional tensors", "list of str", "int", ""};
+  static constexpr const char* kNames[] = {"None",
+                                           "a tensor",
+                                           "int",
+                                           "float",
+                                           "bool",
+                                           "complex",
+                                           "str",
+                                           "a dtype",
+                                           "a device",
+                                           "a layout",
+                                           "a memory format",
+                                           "a generator",
+                                           "list of int",
+                                           "list of float",
+                                           "list of bool",
+                                           "list of numbers",
+                                           "list of tensors",
+                                           "list of optional tensors",
+                                           "list of str",
+                                           "int",
+                                           ""};
   static_assert(std::size(kNames) == std::variant_size_v<Data>);
   if (const auto* o = object()) return (*o)->kind_name();
   return kNames[data_.index()];
@@ -232,10 +251,10 @@ bool Value::to_bool() const {
   wrong_type(*this, "bool");
 }
 
-#define CRESSET_VALUE_GET(R, T, method, expected)            \
-  R Value::method() const {                                  \
-    if (auto* v = std::get_if<T>(&data_)) return *v;         \
-    wrong_type(*this, expected);                             \
+#define CRESSET_VALUE_GET(R, T, method, expected)    \
+  R Value::method() const {                          \
+    if (auto* v = std::get_if<T>(&data_)) return *v; \
+    wrong_type(*this, expected);                     \
   }
 CRESSET_VALUE_GET(const std::string&, std::string, to_string, "str")
 CRESSET_VALUE_GET(ScalarType, ScalarType, to_dtype, "a dtype")

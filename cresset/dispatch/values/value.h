@@ -9,8 +9,8 @@
 
 namespace cresset {
 
-template <class T> class List;            // cresset/dispatch/values/list.h
-template <class K, class V> class Dict;   // cresset/dispatch/values/dict.h
+template <class T> class List;           // cresset/dispatch/values/list.h
+template <class K, class V> class Dict;  // cresset/dispatch/values/dict.h
 
 namespace dispatch {
 
@@ -24,9 +24,9 @@ using GenericDict = Dict<Value, Value>;
 class CRESSET_API Value {
  public:
   using Optional = std::optional<Tensor>;
-  using Data = std::variant<std::monostate, Tensor, int64_t, double, bool, complex<double>, std::string, ScalarType, Device, Layout, MemoryFormat,
-                            Generator, std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Scalar>, std::vector<Tensor>,
-                            std::vector<Optional>, std::vector<std::string>, uint64_t, intrusive_ptr<Object>>;  // uint64_t: beyond int64_t only
+  using Data = std::variant<std::monostate, Tensor, int64_t, double, bool, complex<double>, std::string, ScalarType, Device, Layout, MemoryFormat, Generator,
+                            std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Scalar>, std::vector<Tensor>, std::vector<Optional>,
+                            std::vector<std::string>, uint64_t, intrusive_ptr<Object>>;  // uint64_t: beyond int64_t only
 
   // Out of line, all of them: a variant of this length is dear to compile.
   Value() noexcept;
@@ -62,7 +62,9 @@ class CRESSET_API Value {
   Value(complex<double> v);
   Value(Storage v);
   Value(intrusive_ptr<Object> v);
-  template <class T> Value(const std::optional<T>& v) : Value() { if (v) *this = Value(*v); }
+  template <class T> Value(const std::optional<T>& v) : Value() {
+    if (v) *this = Value(*v);
+  }
   // Shared with whoever holds the list or dict.
   template <class T> Value(List<T> v);
   template <class K, class V> Value(Dict<K, V> v);
@@ -72,8 +74,7 @@ class CRESSET_API Value {
   template <class T, size_t N> Value(const std::array<T, N>& v);
   // std::unordered_map, and what looks like it.
   template <class M, class = typename M::mapped_type, class = typename M::hasher> Value(const M& v);
-  template <class T, class = std::enable_if_t<std::is_base_of<Object, T>::value>>
-  Value(const intrusive_ptr<T>& v) : Value(intrusive_ptr<Object>(v)) {}
+  template <class T, class = std::enable_if_t<std::is_base_of<Object, T>::value>> Value(const intrusive_ptr<T>& v) : Value(intrusive_ptr<Object>(v)) {}
   void swap(Value& o) noexcept;
 
   bool is_none() const { return data_.index() == 0; }
@@ -203,8 +204,7 @@ using Stack = std::vector<Value>;
 CRESSET_API std::ostream& operator<<(std::ostream& out, const Value& v);
 
 // Calls `visit` for every defined tensor in the value, lists included.
-template <class F>
-void for_each_tensor(const Value& v, F&& visit) {
+template <class F> void for_each_tensor(const Value& v, F&& visit) {
   if (auto* t = std::get_if<Tensor>(&v.data())) {
     if (t->defined()) visit(*t);
   } else if (auto* list = std::get_if<std::vector<Tensor>>(&v.data())) {
@@ -220,8 +220,7 @@ void for_each_tensor(const Value& v, F&& visit) {
 }
 
 // The same with each tensor replaced by what `map` makes of it.
-template <class F>
-Value map_tensors(const Value& v, F&& map) {
+template <class F> Value map_tensors(const Value& v, F&& map) {
   if (auto* t = std::get_if<Tensor>(&v.data())) return t->defined() ? Value(map(*t)) : v;
   if (auto* list = std::get_if<std::vector<Tensor>>(&v.data())) {
     std::vector<Tensor> out;

@@ -9,12 +9,9 @@ class WeakValue {
  public:
   WeakValue() = default;
   WeakValue(const Value& v) {
-    if (const Tensor* t = std::get_if<Tensor>(&v.data()))
-      tensor_ = t->getIntrusivePtr(), kind_ = Kind::Tensor;
-    else if (const auto* o = v.object())
-      object_ = *o, kind_ = Kind::Object;
-    else
-      plain_ = v;
+    if (const Tensor* t = std::get_if<Tensor>(&v.data())) tensor_ = t->getIntrusivePtr(), kind_ = Kind::Tensor;
+    else if (const auto* o = v.object()) object_ = *o, kind_ = Kind::Object;
+    else plain_ = v;
   }
   // None where what it stood for is gone.
   Value lock() const {
@@ -27,9 +24,7 @@ class WeakValue {
     return o ? Value(std::move(o)) : Value();
   }
   size_t use_count() const { return kind_ == Kind::Plain ? 1 : kind_ == Kind::Tensor ? tensor_.use_count() : object_.use_count(); }
-  size_t weak_use_count() const {
-    return kind_ == Kind::Plain ? 1 : kind_ == Kind::Tensor ? tensor_.weak_use_count() : object_.weak_use_count();
-  }
+  size_t weak_use_count() const { return kind_ == Kind::Plain ? 1 : kind_ == Kind::Tensor ? tensor_.weak_use_count() : object_.weak_use_count(); }
   bool isSameIdentity(const WeakValue& o) const {
     return kind_ == o.kind_ && tensor_ == o.tensor_ && object_ == o.object_ && (kind_ != Kind::Plain || plain_.is(o.plain_));
   }

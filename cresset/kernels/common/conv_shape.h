@@ -14,8 +14,7 @@ struct ConvShape {
   int64_t in_pixels = 1, out_pixels = 1;
   int64_t taps;  // products that make one output: rows of the unfolded matrix of one group
 
-  explicit ConvShape(const ConvParams& p)
-      : batch(p.batch), groups(p.groups), in_per_group(p.in_channels / p.groups), out_per_group(p.out_channels / p.groups) {
+  explicit ConvShape(const ConvParams& p) : batch(p.batch), groups(p.groups), in_per_group(p.in_channels / p.groups), out_per_group(p.out_channels / p.groups) {
     taps = in_per_group;
     const int lead = 3 - p.dims;
     for (int d = 0; d < 3; d++) {

@@ -12,8 +12,7 @@ namespace cresset::kernels {
 
 // Conversion as a cast between dtypes does it: complex to real drops the imaginary part, anything to bool is `!= 0`, floating to a
 // narrow integer goes through int64.
-template <class To, class From>
-inline To convert(From v) {
+template <class To, class From> inline To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
   } else if constexpr (is_complex<From>::value) {
@@ -38,23 +37,21 @@ inline To convert(From v) {
 template <class A> using LoadFn = A (*)(const char*);
 template <class A> using StoreFn = void (*)(char*, A);
 
-template <class A, class T>
-A load_element(const char* p) {
+template <class A, class T> A load_element(const char* p) {
   T v;
   std::memcpy(&v, p, sizeof v);
   return convert<A>(v);
 }
 
-template <class A, class T>
-void store_element(char* p, A v) {
+template <class A, class T> void store_element(char* p, A v) {
   const T t = convert<T>(v);
   std::memcpy(p, &t, sizeof t);
 }
 
-template <class A>
-LoadFn<A> load_fn(ScalarType t) {
+template <class A> LoadFn<A> load_fn(ScalarType t) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return load_element<A, T>;
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return load_element<A, T>;
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: CRESSET_CHECK_TYPE(false, "load: unsupported dtype ", t);
@@ -62,10 +59,10 @@ LoadFn<A> load_fn(ScalarType t) {
   return nullptr;
 }
 
-template <class A>
-StoreFn<A> store_fn(ScalarType t) {
+template <class A> StoreFn<A> store_fn(ScalarType t) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return store_element<A, T>;
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return store_element<A, T>;
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: CRESSET_CHECK_TYPE(false, "store: unsupported dtype ", t);
@@ -74,10 +71,10 @@ StoreFn<A> store_fn(ScalarType t) {
 }
 
 // A contiguous array of any dtype read and written as A. A null pointer reads as `missing`.
-template <class A>
-class AnyInput {
+template <class A> class AnyInput {
  public:
-  AnyInput(const char* data, ScalarType t, A missing = A{}) : data_(data), load_(load_fn<A>(t)), size_(static_cast<int64_t>(element_size(t))), missing_(missing) {}
+  AnyInput(const char* data, ScalarType t, A missing = A{})
+      : data_(data), load_(load_fn<A>(t)), size_(static_cast<int64_t>(element_size(t))), missing_(missing) {}
   A operator[](int64_t i) const { return data_ ? load_(data_ + i * size_) : missing_; }
 
  private:
@@ -86,8 +83,7 @@ class AnyInput {
   int64_t size_;
   A missing_;
 };
-template <class A>
-class AnyOutput {
+template <class A> class AnyOutput {
  public:
   AnyOutput(char* data, ScalarType t) : data_(data), store_(store_fn<A>(t)), size_(static_cast<int64_t>(element_size(t))) {}
   void set(int64_t i, A v) const {

@@ -16,8 +16,7 @@ DimVector distinct_sizes(const Strided& a) {
   return sizes;
 }
 
-template <class I>
-bool outside(const char* p, int64_t step, int64_t n, int64_t low, int64_t high) {
+template <class I> bool outside(const char* p, int64_t step, int64_t n, int64_t low, int64_t high) {
   if (step == sizeof(I)) {
     if constexpr (sizeof(I) == 8) return call(any_outside_i64_stub)(reinterpret_cast<const int64_t*>(p), n, low, high);
     else return call(any_outside_i32_stub)(reinterpret_cast<const int32_t*>(p), n, low, high);
@@ -43,9 +42,11 @@ const void* find_outside(const Strided& index, int64_t low, int64_t high) {
   return visit_index(index.dtype, "index", [&](auto tag) -> const void* {
     using I = decltype(tag);
     std::atomic<bool> bad{false};
-    walk.run([&](char* const* p, const int64_t* s, int64_t n) {
-      if (outside<I>(p[0], s[0], n, low, high)) bad = true;
-    }, 1 << 17);
+    walk.run(
+        [&](char* const* p, const int64_t* s, int64_t n) {
+          if (outside<I>(p[0], s[0], n, low, high)) bad = true;
+        },
+        1 << 17);
     if (!bad) return nullptr;
     StridedWalk ordered(sizes);
     ordered.add(index);

@@ -1,5 +1,5 @@
 #pragma once
-// What every indexing kernel does first: check all indices, before anything is written.
+// The first step of every indexing kernel: check all indices, before anything is written.
 
 #include <vector>
 
@@ -12,8 +12,7 @@ const void* find_outside(const Strided& index, int64_t low, int64_t high);
 int64_t read_index(const Strided& index, const void* element);
 
 // Raises `E` unless all indices lie in [0, size), or in [-size, size) if they wrap.
-template <class E>
-inline void check_index(const char* op, const Strided& index, int64_t size, int64_t dim, bool wraps) {
+template <class E> inline void check_index(const char* op, const Strided& index, int64_t size, int64_t dim, bool wraps) {
   const void* bad = find_outside(index, wraps ? -size : 0, size);
   CRESSET_CHECK_AS(E, !bad, op, ": index ", read_index(index, bad), " is out of bounds for dimension ", dim, " with size ", size);
 }

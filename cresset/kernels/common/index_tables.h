@@ -15,9 +15,8 @@ struct IndexedBase {
 
 // Calls kernel(table) for all of `dense`. index_strides go over dense's dimensions. Sources meet only along the dimensions from
 // ordered_begin to ordered_end; their order is kept there.
-template <class F>
-void for_each_table(const Strided& dense, const IndexedBase& base, const Strided& index, IntArrayRef index_strides, int64_t ordered_begin,
-                    int64_t ordered_end, F kernel) {
+template <class F> void for_each_table(const Strided& dense, const IndexedBase& base, const Strided& index, IntArrayRef index_strides, int64_t ordered_begin,
+                                       int64_t ordered_end, F kernel) {
   const int64_t item = dense.item();
   StridedWalk walk(dense.sizes);
   walk.add(dense);

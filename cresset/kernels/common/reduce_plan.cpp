@@ -122,8 +122,8 @@ class Tree {
 class Reduction {
  public:
   Reduction(const ReduceKernel& kernel, const ReduceProblem& problem, FinishFn finish) : kernel_(kernel), problem_(problem), finish_(finish) {
-    CRESSET_CHECK(problem.shape.size() <= static_cast<size_t>(kMaxDims), "reduce: too many dimensions, got ", problem.shape.size(),
-                  ", expected at most ", kMaxDims);
+    CRESSET_CHECK(problem.shape.size() <= static_cast<size_t>(kMaxDims), "reduce: too many dimensions, got ", problem.shape.size(), ", expected at most ",
+                  kMaxDims);
     for (size_t d = 0; d < problem.shape.size(); d++) {
       const bool reduced = problem.reduce_mask >> d & 1;
       Dim dim{problem.shape[d], problem.in_strides[d], {0, 0}};
@@ -250,8 +250,6 @@ class Reduction {
 
 }  // namespace
 
-void run_reduction(const ReduceKernel& kernel, const ReduceProblem& problem, FinishFn finish) {
-  Reduction(kernel, problem, finish).run();
-}
+void run_reduction(const ReduceKernel& kernel, const ReduceProblem& problem, FinishFn finish) { Reduction(kernel, problem, finish).run(); }
 
 }  // namespace cresset::kernels

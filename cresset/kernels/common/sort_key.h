@@ -9,15 +9,13 @@
 
 namespace cresset::kernels {
 
-template <class T>
-using SortKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T> using SortKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-template <class T>
-struct KeyCodec {
+template <class T> struct KeyCodec {
   using Key = SortKey<T>;
   static constexpr bool kFloating = !std::is_integral_v<T>;
-  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t,
-               std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
+  using Bits =
+      std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
   static constexpr Bits kNaN = static_cast<Bits>(~Bits{0});
 
@@ -59,11 +57,11 @@ struct KeyCodec {
   }
 };
 
-template <class F>
-void visit_real(ScalarType t, F&& f) {
+template <class F> void visit_real(ScalarType t, F&& f) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: \
-    if constexpr (!is_complex<T>::value) f(T{});     \
+#define CRESSET_CASE(T, Name)                    \
+  case ScalarType::Name:                         \
+    if constexpr (!is_complex<T>::value) f(T{}); \
     break;
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE

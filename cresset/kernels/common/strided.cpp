@@ -65,8 +65,7 @@ void StridedWalk::plan(bool keep_order) {
   }
   if (total_ == 0) return;
   for (size_t d = 1; d < dims_.size() && !keep_order; d++)
-    for (size_t k = d; k > 0 && !(dims_[k - 1].ordered && dims_[k].ordered) && !belongs_inside(dims_[k - 1], dims_[k]); k--)
-      std::swap(dims_[k - 1], dims_[k]);
+    for (size_t k = d; k > 0 && !(dims_[k - 1].ordered && dims_[k].ordered) && !belongs_inside(dims_[k - 1], dims_[k]); k--) std::swap(dims_[k - 1], dims_[k]);
   for (size_t d = dims_.size(); d-- > 1;) {
     if (!can_merge(dims_[d - 1], dims_[d])) continue;
     dims_[d].size *= dims_[d - 1].size;
@@ -81,13 +80,15 @@ void StridedWalk::plan(bool keep_order) {
 
 void StridedWalk::run(Row row, int64_t grain) const {
   const size_t operands = data_.size();
-  run_tables([&](char* const* p, const int64_t* s, int64_t n, const int64_t* step, int64_t rows) {
-    SmallVector<char*, 6> at(p, p + operands);
-    for (int64_t r = 0; r < rows; r++) {
-      row(at.data(), s, n);
-      for (size_t i = 0; i < operands; i++) at[i] += step[i];
-    }
-  }, grain);
+  run_tables(
+      [&](char* const* p, const int64_t* s, int64_t n, const int64_t* step, int64_t rows) {
+        SmallVector<char*, 6> at(p, p + operands);
+        for (int64_t r = 0; r < rows; r++) {
+          row(at.data(), s, n);
+          for (size_t i = 0; i < operands; i++) at[i] += step[i];
+        }
+      },
+      grain);
 }
 
 void StridedWalk::run_tables(Table table, int64_t grain) const {
@@ -101,8 +102,7 @@ void StridedWalk::run_tables(Table table, int64_t grain) const {
   }
   if (split == dims_.size() || total_ <= grain) return run_part(table, 0, 0, dims_[0].size);
   const int64_t per_index = total_ / dims_[split].size;
-  parallel_for(0, dims_[split].size, (grain + per_index - 1) / per_index,
-               [&](int64_t begin, int64_t end) { run_part(table, split, begin, end); });
+  parallel_for(0, dims_[split].size, (grain + per_index - 1) / per_index, [&](int64_t begin, int64_t end) { run_part(table, split, begin, end); });
 }
 
 void StridedWalk::run_part(Table table, size_t split, int64_t begin, int64_t end) const {

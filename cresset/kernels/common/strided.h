@@ -17,8 +17,7 @@ struct Strided {
   IntArrayRef sizes, strides;
 
   Strided() = default;
-  Strided(const void* p, ScalarType t, IntArrayRef shape, IntArrayRef steps)
-      : data(const_cast<void*>(p)), dtype(t), sizes(shape), strides(steps) {}
+  Strided(const void* p, ScalarType t, IntArrayRef shape, IntArrayRef steps) : data(const_cast<void*>(p)), dtype(t), sizes(shape), strides(steps) {}
 
   int64_t dim() const { return static_cast<int64_t>(sizes.size()); }
   int64_t numel() const {
@@ -42,11 +41,12 @@ Strided narrow(const Strided& a, int64_t dim, int64_t start, int64_t length, Dim
 DimVector contiguous_strides(IntArrayRef sizes);
 
 // Sixteen bytes that are only moved.
-struct alignas(16) Bytes16 { uint64_t part[2]; };
+struct alignas(16) Bytes16 {
+  uint64_t part[2];
+};
 
 // Calls f with an object of the unsigned type that has the dtype's size: for kernels that only move elements.
-template <class F>
-decltype(auto) visit_size(ScalarType t, F&& f) {
+template <class F> decltype(auto) visit_size(ScalarType t, F&& f) {
   switch (element_size(t)) {
     case 1: return f(uint8_t{});
     case 2: return f(uint16_t{});
@@ -57,10 +57,10 @@ decltype(auto) visit_size(ScalarType t, F&& f) {
 }
 
 // Calls f with an object of the dtype's C++ type.
-template <class F>
-decltype(auto) visit_dtype(ScalarType t, const char* op, F&& f) {
+template <class F> decltype(auto) visit_dtype(ScalarType t, const char* op, F&& f) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return f(T{});
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return f(T{});
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: CRESSET_CHECK_NOT_IMPLEMENTED(false, op, ": not implemented for ", t); __builtin_unreachable();
@@ -68,8 +68,7 @@ decltype(auto) visit_dtype(ScalarType t, const char* op, F&& f) {
 }
 
 // Calls f with an object of the index type.
-template <class F>
-decltype(auto) visit_index(ScalarType t, const char* op, F&& f) {
+template <class F> decltype(auto) visit_index(ScalarType t, const char* op, F&& f) {
   if (t == ScalarType::Int) return f(int32_t{});
   CRESSET_CHECK_INDEX(t == ScalarType::Long, op, ": expected an index of dtype int64 or int32, got ", t);
   return f(int64_t{});

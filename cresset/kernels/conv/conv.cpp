@@ -20,21 +20,20 @@ namespace {
 
 void check(const char* op, const ConvParams& p) {
   CRESSET_CHECK(p.dims >= 1 && p.dims <= 3, op, ": expected 1 to 3 spatial dimensions, got ", p.dims);
-  CRESSET_CHECK(p.groups > 0 && p.in_channels % p.groups == 0 && p.out_channels % p.groups == 0, op, ": channels ", p.in_channels,
-                " and ", p.out_channels, " are not divisible by groups ", p.groups);
+  CRESSET_CHECK(p.groups > 0 && p.in_channels % p.groups == 0 && p.out_channels % p.groups == 0, op, ": channels ", p.in_channels, " and ", p.out_channels,
+                " are not divisible by groups ", p.groups);
   for (int d = 0; d < p.dims; d++) {
     CRESSET_CHECK(p.kernel[d] > 0 && p.stride[d] > 0 && p.dilation[d] > 0 && p.padding[d] >= 0, op,
-                  ": kernel, stride and dilation must be positive and padding not negative, got ", p.kernel[d], ", ", p.stride[d], ", ",
-                  p.dilation[d], ", ", p.padding[d]);
-    CRESSET_CHECK(p.input[d] + 2 * p.padding[d] >= p.dilation[d] * (p.kernel[d] - 1) + 1, op, ": the kernel (size ", p.kernel[d],
-                  ", dilation ", p.dilation[d], ") is larger than the padded input (", p.input[d] + 2 * p.padding[d], ")");
+                  ": kernel, stride and dilation must be positive and padding not negative, got ", p.kernel[d], ", ", p.stride[d], ", ", p.dilation[d], ", ",
+                  p.padding[d]);
+    CRESSET_CHECK(p.input[d] + 2 * p.padding[d] >= p.dilation[d] * (p.kernel[d] - 1) + 1, op, ": the kernel (size ", p.kernel[d], ", dilation ", p.dilation[d],
+                  ") is larger than the padded input (", p.input[d] + 2 * p.padding[d], ")");
   }
 }
 
 // Calls f(tap, input offset, first, count, step) for every run of unfolded elements [p0, p1) x taps that lies inside the image, and
 // zero(tap, first, count) for every run in the padding. Input offsets are relative to the group's first channel.
-template <class Run, class Zero>
-void walk_unfolded(const ConvShape& s, int64_t p0, int64_t p1, Run&& run, Zero&& zero) {
+template <class Run, class Zero> void walk_unfolded(const ConvShape& s, int64_t p0, int64_t p1, Run&& run, Zero&& zero) {
   int64_t tap = 0;
   for (int64_t channel = 0; channel < s.in_per_group; channel++)
     for (int64_t kd = 0; kd < s.kernel[0]; kd++)
@@ -63,8 +62,7 @@ void walk_unfolded(const ConvShape& s, int64_t p0, int64_t p1, Run&& run, Zero&&
         }
 }
 
-template <class T>
-void unfold(const ConvShape& s, int64_t p0, int64_t p1, const T* input, T* columns) {
+template <class T> void unfold(const ConvShape& s, int64_t p0, int64_t p1, const T* input, T* columns) {
   const int64_t width = p1 - p0;
   walk_unfolded(
       s, p0, p1,
@@ -79,8 +77,7 @@ void unfold(const ConvShape& s, int64_t p0, int64_t p1, const T* input, T* colum
       [&](int64_t tap, int64_t first, int64_t count) { std::fill_n(columns + tap * width + first, count, T{}); });
 }
 
-template <class T>
-void fold_add(const ConvShape& s, int64_t p0, int64_t p1, const T* columns, T* grad_input) {
+template <class T> void fold_add(const ConvShape& s, int64_t p0, int64_t p1, const T* columns, T* grad_input) {
   const int64_t width = p1 - p0;
   walk_unfolded(
       s, p0, p1,
@@ -97,14 +94,12 @@ int64_t block_pixels(const ConvShape& s, size_t size) {
   return std::min(s.out_pixels, std::max<int64_t>(fit, 64));
 }
 
-template <class T>
-void add_bias(T* x, int64_t channels, int64_t pixels, const T* bias) {
+template <class T> void add_bias(T* x, int64_t channels, int64_t pixels, const T* bias) {
   for (int64_t c = 0; c < channels; c++)
     for (int64_t i = 0; i < pixels; i++) x[c * pixels + i] += bias[c];
 }
 
-template <class T>
-void forward(ScalarType dtype, const ConvShape& s, const T* input, const T* weight, const T* bias, T* output) {
+template <class T> void forward(ScalarType dtype, const ConvShape& s, const T* input, const T* weight, const T* bias, T* output) {
   const int64_t block = block_pixels(s, sizeof(T));
   parallel_for(0, s.batch * s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -127,8 +122,7 @@ void forward(ScalarType dtype, const ConvShape& s, const T* input, const T* weig
   });
 }
 
-template <class T>
-void backward_input(ScalarType dtype, const ConvShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
+template <class T> void backward_input(ScalarType dtype, const ConvShape& s, const T* grad_output, const T* weight, const T* bias, T* grad_input) {
   const int64_t block = block_pixels(s, sizeof(T));
   parallel_for(0, s.batch * s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -152,8 +146,7 @@ void backward_input(ScalarType dtype, const ConvShape& s, const T* grad_output, 
   });
 }
 
-template <class T>
-void backward_weight(ScalarType dtype, const ConvShape& s, const T* input, const T* grad_output, T* grad_weight, T* grad_bias) {
+template <class T> void backward_weight(ScalarType dtype, const ConvShape& s, const T* input, const T* grad_output, T* grad_weight, T* grad_bias) {
   const int64_t block = block_pixels(s, sizeof(T));
   parallel_for(0, s.groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; group++) {
@@ -190,18 +183,14 @@ void backward_weight(ScalarType dtype, const ConvShape& s, const T* input, const
 }
 
 // The vectorised kernels of the floating dtypes; null for the others, which go through the unfolded matrix in memory.
-template <class T>
-struct FloatingKernels {
-  static constexpr bool available = false;
-};
-#define CRESSET_CONV_KERNELS(T, name)                                                                        \
-  template <>                                                                                                \
-  struct FloatingKernels<T> {                                                                                \
-    static constexpr bool available = true;                                                                  \
-    static auto forward() { return call(conv_forward_##name##_stub); }                                       \
-    static auto backward_input() { return call(conv_backward_input_##name##_stub); }                         \
-    static auto backward_weight() { return call(conv_backward_weight_##name##_stub); }                       \
-    static auto backward_bias() { return call(conv_backward_bias_##name##_stub); }                           \
+template <class T> struct FloatingKernels { static constexpr bool available = false; };
+#define CRESSET_CONV_KERNELS(T, name)                                                  \
+  template <> struct FloatingKernels<T> {                                              \
+    static constexpr bool available = true;                                            \
+    static auto forward() { return call(conv_forward_##name##_stub); }                 \
+    static auto backward_input() { return call(conv_backward_input_##name##_stub); }   \
+    static auto backward_weight() { return call(conv_backward_weight_##name##_stub); } \
+    static auto backward_bias() { return call(conv_backward_bias_##name##_stub); }     \
   };
 CRESSET_CONV_KERNELS(float, float)
 CRESSET_CONV_KERNELS(double, double)
@@ -263,19 +252,21 @@ Path choose_path(ConvKind kind, ScalarType dtype, const ConvShape& s) {
 }
 
 // out[item][channel][pixel] = bias[channel], or 0: what is left of a convolution without products.
-template <class T>
-void fill_channels(T* out, int64_t batch, int64_t channels, int64_t pixels, const T* bias) {
+template <class T> void fill_channels(T* out, int64_t batch, int64_t channels, int64_t pixels, const T* bias) {
   for (int64_t i = 0; i < batch * channels; i++) std::fill_n(out + i * pixels, pixels, bias ? bias[i % channels] : T{});
 }
 
 // Calls f with a null pointer of the element type: signed and unsigned integers share one, modulo 2^w.
-template <class F>
-void with_element_type(const char* op, ScalarType dtype, F&& f) {
+template <class F> void with_element_type(const char* op, ScalarType dtype, F&& f) {
   switch (dtype) {
-    case ScalarType::Byte: case ScalarType::Char: return f(static_cast<uint8_t*>(nullptr));
-    case ScalarType::Short: case ScalarType::UInt16: return f(static_cast<uint16_t*>(nullptr));
-    case ScalarType::Int: case ScalarType::UInt32: return f(static_cast<uint32_t*>(nullptr));
-    case ScalarType::Long: case ScalarType::UInt64: return f(static_cast<uint64_t*>(nullptr));
+    case ScalarType::Byte:
+    case ScalarType::Char: return f(static_cast<uint8_t*>(nullptr));
+    case ScalarType::Short:
+    case ScalarType::UInt16: return f(static_cast<uint16_t*>(nullptr));
+    case ScalarType::Int:
+    case ScalarType::UInt32: return f(static_cast<uint32_t*>(nullptr));
+    case ScalarType::Long:
+    case ScalarType::UInt64: return f(static_cast<uint64_t*>(nullptr));
     case ScalarType::Half: return f(static_cast<Half*>(nullptr));
     case ScalarType::BFloat16: return f(static_cast<BFloat16*>(nullptr));
     case ScalarType::Float: return f(static_cast<float*>(nullptr));
@@ -303,15 +294,12 @@ void conv_forward(ScalarType dtype, const ConvParams& params, const void* input,
       if (path == Path::volumes) return call(conv_volumes_forward_stub)(s, x, w, false, b, y);
     }
     if (path == Path::onednn && onednn_conv_forward(dtype, params, x, w, b, y)) return;
-    if constexpr (FloatingKernels<T>::available)
-      FloatingKernels<T>::forward()(s, x, w, b, y);
-    else
-      forward(dtype, s, x, w, b, y);
+    if constexpr (FloatingKernels<T>::available) FloatingKernels<T>::forward()(s, x, w, b, y);
+    else forward(dtype, s, x, w, b, y);
   });
 }
 
-void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias,
-                         void* grad_input) {
+void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias, void* grad_input) {
   check("conv_backward_input", params);
   const ConvShape s(params);
   with_element_type("conv_backward_input", dtype, [&]<class T>(T*) {
@@ -325,15 +313,12 @@ void conv_backward_input(ScalarType dtype, const ConvParams& params, const void*
       if (path == Path::volumes) return call(conv_volumes_forward_stub)(s.transposed(), g, w, true, b, x);
     }
     if (!b && path == Path::onednn && onednn_conv_backward_input(dtype, params, g, w, x)) return;
-    if constexpr (FloatingKernels<T>::available)
-      FloatingKernels<T>::backward_input()(s, g, w, b, x);
-    else
-      backward_input(dtype, s, g, w, b, x);
+    if constexpr (FloatingKernels<T>::available) FloatingKernels<T>::backward_input()(s, g, w, b, x);
+    else backward_input(dtype, s, g, w, b, x);
   });
 }
 
-void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight,
-                          void* grad_bias) {
+void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight, void* grad_bias) {
   check("conv_backward_weight", params);
   const ConvShape s(params);
   with_element_type("conv_backward_weight", dtype, [&]<class T>(T*) {

@@ -22,16 +22,15 @@ struct ConvParams {
 
 // output = input (*) weight + bias; `bias` has out_channels elements or is null.
 // Every dtype but bool and complex32; float16 and bfloat16 accumulate in float32. Independent of the number of threads.
-CRESSET_API void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias,
-                              void* output);
+CRESSET_API void conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output);
 
 // grad_input = the gradient with respect to the input, without complex conjugation, + bias (in_channels elements, or null).
 // This is also the transposed convolution of `grad_output`: there `params.input` is the size of the result.
-CRESSET_API void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight,
-                                     const void* bias, void* grad_input);
+CRESSET_API void conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, const void* bias,
+                                     void* grad_input);
 
 // grad_weight = the gradient with respect to the weights, without complex conjugation; grad_bias (out_channels elements) if not null.
-CRESSET_API void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output,
-                                      void* grad_weight, void* grad_bias);
+CRESSET_API void conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight,
+                                      void* grad_bias);
 
 }  // namespace cresset::kernels

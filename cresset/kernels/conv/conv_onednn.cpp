@@ -35,20 +35,16 @@ class PlanRef {
 // The batch in `units` pieces of `images` images, the last one smaller.
 struct Cut {
   int64_t images, units, last;
-  Cut(int64_t batch, int64_t most)
-      : images((batch + most - 1) / most), units((batch + images - 1) / images), last(batch - (units - 1) * images) {}
+  Cut(int64_t batch, int64_t most) : images((batch + most - 1) / most), units((batch + images - 1) / images), last(batch - (units - 1) * images) {}
 };
 
-const char* at(const void* data, int64_t elements, size_t size) {
-  return static_cast<const char*>(data) + elements * static_cast<int64_t>(size);
-}
+const char* at(const void* data, int64_t elements, size_t size) { return static_cast<const char*>(data) + elements * static_cast<int64_t>(size); }
 char* at(void* data, int64_t elements, size_t size) { return static_cast<char*>(data) + elements * static_cast<int64_t>(size); }
 
 std::vector<float> as_floats(ScalarType dtype, const void* data, int64_t count) {
   std::vector<float> values(data ? count : 0);
   for (size_t i = 0; i < values.size(); i++)
-    values[i] =
-        dtype == ScalarType::Float ? static_cast<const float*>(data)[i] : static_cast<float>(static_cast<const BFloat16*>(data)[i]);
+    values[i] = dtype == ScalarType::Float ? static_cast<const float*>(data)[i] : static_cast<float>(static_cast<const BFloat16*>(data)[i]);
   return values;
 }
 
@@ -59,14 +55,13 @@ using Bytes = std::unique_ptr<char, Free>;
 Bytes allocate(size_t bytes) { return Bytes(static_cast<char*>(::operator new (bytes, std::align_val_t{64}))); }
 
 // Forward and backward_input: a unit maps its images of `from` to its images of `to`.
-bool map_images(ConvKind kind, ScalarType dtype, const ConvParams& params, const void* from, int64_t from_image, const void* weight,
-                const void* bias, void* to, int64_t to_image) {
+bool map_images(ConvKind kind, ScalarType dtype, const ConvParams& params, const void* from, int64_t from_image, const void* weight, const void* bias, void* to,
+                int64_t to_image) {
   const OnednnTable* table = onednn();
   if (!table) return false;
   const size_t size = element_size(dtype);
   const Cut cut(params.batch, 16);
-  const PlanRef whole(table, kind, dtype, params, cut.images, bias != nullptr),
-      last(table, kind, dtype, params, cut.last, bias != nullptr);
+  const PlanRef whole(table, kind, dtype, params, cut.images, bias != nullptr), last(table, kind, dtype, params, cut.last, bias != nullptr);
   if (!whole.get() || !last.get()) return false;
   std::vector<float> wide_bias = as_floats(dtype, bias, params.out_channels);
   const auto pack = [&](const PlanRef& plan) {
@@ -79,15 +74,14 @@ bool map_images(ConvKind kind, ScalarType dtype, const ConvParams& params, const
     for (int64_t u = begin; u < end; u++) {
       const bool rest = u == cut.units - 1 && packed_last;
       const int64_t item = u * cut.images;
-      table->run(rest ? last.get() : whole.get(), at(from, item * from_image, size), rest ? packed_last.get() : packed.get(),
-                 bias ? wide_bias.data() : nullptr, at(to, item * to_image, size));
+      table->run(rest ? last.get() : whole.get(), at(from, item * from_image, size), rest ? packed_last.get() : packed.get(), bias ? wide_bias.data() : nullptr,
+                 at(to, item * to_image, size));
     }
   });
   return true;
 }
 
-template <class T>
-void store_sums(const float* partial, int64_t units, int64_t count, T* to) {
+template <class T> void store_sums(const float* partial, int64_t units, int64_t count, T* to) {
   for (int64_t i = 0; i < count; i++) {
     float sum = partial[i];
     for (int64_t u = 1; u < units; u++) sum += partial[u * count + i];
@@ -97,22 +91,17 @@ void store_sums(const float* partial, int64_t units, int64_t count, T* to) {
 
 }  // namespace
 
-bool onednn_conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias,
-                         void* output) {
+bool onednn_conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output) {
   const ConvShape s(params);
-  return map_images(ConvKind::forward, dtype, params, input, s.input_count() / s.batch, weight, bias, output,
-                    s.output_count() / s.batch);
+  return map_images(ConvKind::forward, dtype, params, input, s.input_count() / s.batch, weight, bias, output, s.output_count() / s.batch);
 }
 
-bool onednn_conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight,
-                                void* grad_input) {
+bool onednn_conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, void* grad_input) {
   const ConvShape s(params);
-  return map_images(ConvKind::backward_input, dtype, params, grad_output, s.output_count() / s.batch, weight, nullptr, grad_input,
-                    s.input_count() / s.batch);
+  return map_images(ConvKind::backward_input, dtype, params, grad_output, s.output_count() / s.batch, weight, nullptr, grad_input, s.input_count() / s.batch);
 }
 
-bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output,
-                                 void* grad_weight, void* grad_bias) {
+bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight, void* grad_bias) {
   const OnednnTable* table = onednn();
   if (!table) return false;
   const ConvShape s(params);
@@ -121,8 +110,7 @@ bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, con
   // Partial sums of fixed pieces of the batch, added in order; one piece where the weights outweigh the images.
   const Cut cut(s.batch, weights > s.input_count() + s.output_count() ? 1 : 4);
   const bool bias = grad_bias != nullptr;
-  const PlanRef whole(table, ConvKind::backward_weight, dtype, params, cut.images, bias),
-      last(table, ConvKind::backward_weight, dtype, params, cut.last, bias);
+  const PlanRef whole(table, ConvKind::backward_weight, dtype, params, cut.images, bias), last(table, ConvKind::backward_weight, dtype, params, cut.last, bias);
   if (!whole.get() || !last.get()) return false;
   const bool direct = cut.units == 1 && dtype == ScalarType::Float;
   const Bytes partial = direct ? nullptr : allocate(cut.units * (weights + channels) * sizeof(float));
@@ -132,8 +120,7 @@ bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, con
     for (int64_t u = begin; u < end; u++) {
       const int64_t item = u * cut.images;
       table->run(u == cut.units - 1 ? last.get() : whole.get(), at(input, item * (s.input_count() / s.batch), size),
-                 at(grad_output, item * (s.output_count() / s.batch), size), bias ? bias_sums + u * channels : nullptr,
-                 weight_sums + u * weights);
+                 at(grad_output, item * (s.output_count() / s.batch), size), bias ? bias_sums + u * channels : nullptr, weight_sums + u * weights);
     }
   });
   if (direct) return true;

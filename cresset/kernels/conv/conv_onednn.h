@@ -6,11 +6,8 @@
 namespace cresset::kernels {
 
 // Each returns false, having done nothing, where the provider or its primitive is absent. float32 and bfloat16.
-bool onednn_conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias,
-                         void* output);
-bool onednn_conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight,
-                                void* grad_input);
-bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output,
-                                 void* grad_weight, void* grad_bias);
+bool onednn_conv_forward(ScalarType dtype, const ConvParams& params, const void* input, const void* weight, const void* bias, void* output);
+bool onednn_conv_backward_input(ScalarType dtype, const ConvParams& params, const void* grad_output, const void* weight, void* grad_input);
+bool onednn_conv_backward_weight(ScalarType dtype, const ConvParams& params, const void* input, const void* grad_output, void* grad_weight, void* grad_bias);
 
 }  // namespace cresset::kernels

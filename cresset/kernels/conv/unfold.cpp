@@ -12,7 +12,9 @@ namespace cresset::kernels {
 namespace {
 
 // Positions [begin, end) along a row of windows whose element `k` lies inside [0, size).
-struct Inside { int64_t begin, end; };
+struct Inside {
+  int64_t begin, end;
+};
 
 Inside inside(const Window2d& w, int d, int64_t k, int64_t size, int64_t positions) {
   const int64_t first = k * w.dilation[d] - w.padding[d];  // the place of window 0's element
@@ -26,14 +28,13 @@ struct Geometry {
 };
 
 Geometry geometry_of(const char* op, const Strided& image, const Strided& columns, const Window2d& w) {
-  CRESSET_CHECK(image.dim() == 4 && columns.dim() == 3, op, ": expected (N, C, H, W) and (N, C * kh * kw, L), got ", image.sizes, " and ",
-                columns.sizes);
+  CRESSET_CHECK(image.dim() == 4 && columns.dim() == 3, op, ": expected (N, C, H, W) and (N, C * kh * kw, L), got ", image.sizes, " and ", columns.sizes);
   Geometry g{image.sizes[1], image.sizes[2], image.sizes[3], 0, 0, w.kernel[0] * w.kernel[1]};
   g.rows = w.positions(g.height, 0);
   g.columns = w.positions(g.width, 1);
-  CRESSET_CHECK(g.rows > 0 && g.columns > 0 && columns.sizes[0] == image.sizes[0] && columns.sizes[1] == g.channels * g.taps &&
-                    columns.sizes[2] == g.rows * g.columns,
-                op, ": shapes do not fit the window, got ", image.sizes, " and ", columns.sizes);
+  CRESSET_CHECK(
+      g.rows > 0 && g.columns > 0 && columns.sizes[0] == image.sizes[0] && columns.sizes[1] == g.channels * g.taps && columns.sizes[2] == g.rows * g.columns,
+      op, ": shapes do not fit the window, got ", image.sizes, " and ", columns.sizes);
   return g;
 }
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "cresset/kernels/gemm/cpu/pack.h"
 #include "cresset/kernels/expr/common.h"
+#include "cresset/kernels/gemm/cpu/pack.h"
 #include "cresset/kernels/iter/blocks.h"
 #include "cresset/kernels/pointwise/pointwise.h"
 
@@ -16,8 +16,8 @@ namespace cresset::kernels::CRESSET_ISA {
 template <class T> struct RealOf { using type = T; };
 template <class V> struct RealOf<complex<V>> { using type = V; };
 
-template <class E, class T>
-using ResultOf = std::conditional_t<E::out == Out::boolean, bool, typename std::conditional_t<E::out == Out::real, RealOf<T>, std::type_identity<T>>::type>;
+template <class E, class T> using ResultOf =
+    std::conditional_t<E::out == Out::boolean, bool, typename std::conditional_t<E::out == Out::real, RealOf<T>, std::type_identity<T>>::type>;
 
 // The type of input i: masks arrive as bytes.
 template <class E, class T, size_t i> using InputOf = std::conditional_t<static_cast<int>(i) == E::mask, uint8_t, T>;
@@ -47,9 +47,7 @@ template <class T> struct Same {
   CRESSET_ALWAYS_INLINE Same padded(int64_t) const { return *this; }
 };
 
-template <class T> CRESSET_ALWAYS_INLINE T load(const char* p) {
-  return *reinterpret_cast<const T*>(p);
-}
+template <class T> CRESSET_ALWAYS_INLINE T load(const char* p) { return *reinterpret_cast<const T*>(p); }
 
 // Half types compute in float, block by block.
 template <class E, class T> constexpr BlockPlan low_precision_plan() {
@@ -65,8 +63,11 @@ template <class E, class T> constexpr BlockPlan low_precision_plan() {
 
 // The dtype whose conversion to itself moves T.
 template <class T> constexpr ScalarType width_dtype() {
-  return sizeof(T) == 1 ? ScalarType::Byte : sizeof(T) == 2 ? ScalarType::UInt16 : sizeof(T) == 4 ? ScalarType::UInt32
-         : sizeof(T) == 8 ? ScalarType::UInt64 : ScalarType::ComplexDouble;
+  return sizeof(T) == 1   ? ScalarType::Byte
+         : sizeof(T) == 2 ? ScalarType::UInt16
+         : sizeof(T) == 4 ? ScalarType::UInt32
+         : sizeof(T) == 8 ? ScalarType::UInt64
+                          : ScalarType::ComplexDouble;
 }
 
 template <class E, class T> constexpr BlockPlan same_dtype_plan() {
@@ -78,8 +79,7 @@ template <class E, class T> constexpr BlockPlan same_dtype_plan() {
 
 template <class E, class T> void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params);
 
-template <class E, class T>
-struct PointwiseLoop {
+template <class E, class T> struct PointwiseLoop {
   using R = ResultOf<E, T>;
   static constexpr size_t kInputs = E::inputs, kParams = E::params;
 #ifdef CRESSET_HAS_PACK
@@ -93,18 +93,14 @@ struct PointwiseLoop {
   static constexpr int64_t kShort = 8;
   // Dtypes for which "tensor op number" has loops of its own; others fill a block with the number, as do those with conditions on it, of
   // which the compiler makes no vectors.
-  static constexpr bool kScalarPaths =
-      !requires { typename E::NumberCase; } && (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>);
+  static constexpr bool kScalarPaths = !requires { typename E::NumberCase; }
+  &&(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>);
   using Params = std::array<T, kParams ? kParams : 1>;
 
-  template <size_t... P, class... In>
-  CRESSET_ALWAYS_INLINE static R apply(const Params& p, std::index_sequence<P...>, In... in) {
-    return E{}(in..., p[P]...);
-  }
+  template <size_t... P, class... In> CRESSET_ALWAYS_INLINE static R apply(const Params& p, std::index_sequence<P...>, In... in) { return E{}(in..., p[P]...); }
   static constexpr auto kP = std::make_index_sequence<kParams>{};
 
-  template <class... In>
-  CRESSET_ALWAYS_INLINE static void dense(char* out, int64_t n, Params p, In... in) {
+  template <class... In> CRESSET_ALWAYS_INLINE static void dense(char* out, int64_t n, Params p, In... in) {
     R* r = reinterpret_cast<R*>(out);
     if constexpr (kFar) {
       constexpr int64_t kBlock = 1024;
@@ -124,8 +120,7 @@ struct PointwiseLoop {
   }
 
   // Whole vectors only, the tail in a padded one: no epilogue loops, and every element takes the same instructions.
-  template <class... In>
-  CRESSET_ALWAYS_INLINE static void whole_vectors(R* r, int64_t n, const Params& p, In... in) {
+  template <class... In> CRESSET_ALWAYS_INLINE static void whole_vectors(R* r, int64_t n, const Params& p, In... in) {
     const int64_t whole = n & ~(kPaddedLanes - 1);
 #pragma GCC ivdep
     for (int64_t i = 0; i < whole; i++) r[i] = apply(p, kP, in[i]...);
@@ -133,20 +128,18 @@ struct PointwiseLoop {
   }
 
   // Arguments that the vectorised function does not cover are rare: a block with one is computed element by element.
-  template <class... In>
-  CRESSET_ALWAYS_INLINE static bool any_far(int64_t n, In... in) {
+  template <class... In> CRESSET_ALWAYS_INLINE static bool any_far(int64_t n, In... in) {
     unsigned any = 0;
     for (int64_t i = 0; i < n; i++) any |= E::far(in[i]...);
     return any != 0;
   }
-  template <class... In>
-  CRESSET_ALWAYS_INLINE static void with_far(R* r, int64_t n, const Params& p, In... in) {
+  template <class... In> CRESSET_ALWAYS_INLINE static void with_far(R* r, int64_t n, const Params& p, In... in) {
     for (int64_t i = 0; i < n; i++) r[i] = E::far(in[i]...) ? E::at_far(in[i]...) : apply(p, kP, in[i]...);
   }
 
-  template <class... In, size_t... P>
-  CRESSET_ALWAYS_INLINE static void vectors([[maybe_unused]] R* r, [[maybe_unused]] int64_t n, [[maybe_unused]] const Params& params,
-                                            std::index_sequence<P...>, [[maybe_unused]] In... in) {
+  template <class... In, size_t... P> CRESSET_ALWAYS_INLINE static void vectors([[maybe_unused]] R* r, [[maybe_unused]] int64_t n,
+                                                                                [[maybe_unused]] const Params& params, std::index_sequence<P...>,
+                                                                                [[maybe_unused]] In... in) {
 #ifdef CRESSET_HAS_PACK
     using V = Pack<T>;
     const std::array<V, kParams + 1> p = {V(params[P])..., V(T(0))};
@@ -156,8 +149,7 @@ struct PointwiseLoop {
 #endif
   }
 
-  template <class... In>
-  CRESSET_ALWAYS_INLINE static void tail(R* r, int64_t n, const Params& p, In... in) {
+  template <class... In> CRESSET_ALWAYS_INLINE static void tail(R* r, int64_t n, const Params& p, In... in) {
     alignas(64) R out[kPaddedLanes];
     [&](const auto&... padded) {
       for (int64_t i = 0; i < kPaddedLanes; i++) out[i] = apply(p, kP, padded[i]...);
@@ -165,8 +157,7 @@ struct PointwiseLoop {
     for (int64_t i = 0; i < n; i++) r[i] = out[i];
   }
 
-  template <size_t... I>
-  CRESSET_ALWAYS_INLINE static void strided(char** data, const int64_t* strides, int64_t n, const Params& p, std::index_sequence<I...>) {
+  template <size_t... I> CRESSET_ALWAYS_INLINE static void strided(char** data, const int64_t* strides, int64_t n, const Params& p, std::index_sequence<I...>) {
     char* out = data[0];
     [[maybe_unused]] const char* in[] = {data[I + 1]..., nullptr};
     for (int64_t i = 0; i < n; i++) {
@@ -178,8 +169,7 @@ struct PointwiseLoop {
   }
 
   template <size_t... I>
-  CRESSET_ALWAYS_INLINE static void run(char** data, const int64_t* strides, int64_t n, [[maybe_unused]] const Scalar* params,
-                                       std::index_sequence<I...> all) {
+  CRESSET_ALWAYS_INLINE static void run(char** data, const int64_t* strides, int64_t n, [[maybe_unused]] const Scalar* params, std::index_sequence<I...> all) {
     Params p{};
     if constexpr (kParams > 0)
       for (size_t i = 0; i < kParams; i++) p[i] = params[i].as<T>();
@@ -205,14 +195,14 @@ struct PointwiseLoop {
   }
 };
 
-template <class E, class T>
-void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params) {
+template <class E, class T> void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar* params) {
   // A value of the numbers for which there is a faster expression of the tensors alone.
   if constexpr (requires { typename E::SpecialCase; })
     if (E::is_special(params)) return pointwise_loop<typename E::SpecialCase, T>(data, strides, n, nullptr);
   // The same for a number as the last input.
   if constexpr (requires { typename E::NumberCase; } && std::is_arithmetic_v<T>)
-    if (n > 0 && strides[E::inputs] == 0 && load<T>(data[E::inputs]) == T(E::number)) return pointwise_loop<typename E::NumberCase, T>(data, strides, n, nullptr);
+    if (n > 0 && strides[E::inputs] == 0 && load<T>(data[E::inputs]) == T(E::number))
+      return pointwise_loop<typename E::NumberCase, T>(data, strides, n, nullptr);
   if constexpr (expr::is_low<T> && !E::native_low) {
     static constexpr BlockPlan plan = low_precision_plan<E, T>();
     run_blocks(plan, pointwise_loop<E, float>, data, strides, n, params);
@@ -222,8 +212,7 @@ void pointwise_loop(char** data, const int64_t* strides, int64_t n, const Scalar
 }
 
 // Emits the loops of an expression for all its dtypes.
-template <class E>
-struct Loops {
+template <class E> struct Loops {
   template <class T> static constexpr Loop pick() {
     if constexpr (!((E::dtypes >> static_cast<int>(dtype_of<T>)) & 1) || (!kIsBaseline && expr::is_baseline_loop<E, T>())) return nullptr;
     else return pointwise_loop<E, expr::LoopType<E, T>>;

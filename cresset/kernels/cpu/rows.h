@@ -7,8 +7,7 @@
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template <class T>
-struct Row {
+template <class T> struct Row {
   using A = Compute<T>;
   using V = Vec<A>;
   static constexpr int L = kLanes<A>;
@@ -31,8 +30,7 @@ struct Row {
   }
 
   // sum of f(i, count), a vector each, in four chains.
-  template <class F>
-  CRESSET_ALWAYS_INLINE static A sum(int64_t n, F f) {
+  template <class F> CRESSET_ALWAYS_INLINE static A sum(int64_t n, F f) {
     V a[4] = {};
     int64_t i = 0;
     for (; i + 4 * L <= n; i += 4 * L)
@@ -43,8 +41,7 @@ struct Row {
   }
 
   // y[i] = f(i, count). Whole vectors are streamed past the caches if asked for.
-  template <class F>
-  CRESSET_ALWAYS_INLINE static void write(T* y, int64_t n, bool streamed, F f) {
+  template <class F> CRESSET_ALWAYS_INLINE static void write(T* y, int64_t n, bool streamed, F f) {
     int64_t i = 0;
     if constexpr (std::is_same_v<T, A>) {
       if (streamed) {

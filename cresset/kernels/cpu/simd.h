@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "cresset/base/macros.h"
 #include "cresset/base/numbers/complex.h"
 #include "cresset/base/numbers/half.h"
-#include "cresset/base/macros.h"
 #include "cresset/kernels/isa.h"
 
 #if defined(__AVX2__)
@@ -43,21 +43,14 @@ template <class V> using Lane = std::remove_cvref_t<decltype(std::declval<V&>()[
 using VecF = Vec<float>;
 using VecD = Vec<double>;
 
-template <class V, class T>
-CRESSET_ALWAYS_INLINE V load_raw(const T* p) {
+template <class V, class T> CRESSET_ALWAYS_INLINE V load_raw(const T* p) {
   V v;
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-template <class V, class T>
-CRESSET_ALWAYS_INLINE void store_raw(T* p, V v) {
-  std::memcpy(static_cast<void*>(p), &v, sizeof v);
-}
+template <class V, class T> CRESSET_ALWAYS_INLINE void store_raw(T* p, V v) { std::memcpy(static_cast<void*>(p), &v, sizeof v); }
 
-template <class T>
-CRESSET_ALWAYS_INLINE Vec<T> splat(T x) {
-  return x - Vec<T>{};
-}
+template <class T> CRESSET_ALWAYS_INLINE Vec<T> splat(T x) { return x - Vec<T>{}; }
 
 // The type that arithmetic on T happens in.
 template <class T> struct ComputeType { using type = T; };
@@ -66,8 +59,7 @@ template <> struct ComputeType<BFloat16> { using type = float; };
 template <class T> using Compute = typename ComputeType<T>::type;
 
 // kLanes<A> consecutive elements of T as A.
-template <class A, class T>
-CRESSET_ALWAYS_INLINE Vec<A> load(const T* p) {
+template <class A, class T> CRESSET_ALWAYS_INLINE Vec<A> load(const T* p) {
   constexpr int n = kLanes<A>;
   if constexpr (std::is_same_v<T, A>) {
     return load_raw<Vec<A>>(p);
@@ -93,8 +85,7 @@ CRESSET_ALWAYS_INLINE Vec<A> load(const T* p) {
   }
 }
 
-template <class T>
-CRESSET_ALWAYS_INLINE void store(T* p, Vec<Compute<T>> v) {
+template <class T> CRESSET_ALWAYS_INLINE void store(T* p, Vec<Compute<T>> v) {
   if constexpr (std::is_same_v<T, BFloat16>) {
     const auto bits = reinterpret_cast<Vec<uint32_t>>(v);
     const auto rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
@@ -114,8 +105,7 @@ CRESSET_ALWAYS_INLINE void store(T* p, Vec<Compute<T>> v) {
 }
 
 // The first n < kLanes elements; the other lanes are `fill`.
-template <class A, class T>
-CRESSET_ALWAYS_INLINE Vec<A> load_part(const T* p, int64_t n, A fill) {
+template <class A, class T> CRESSET_ALWAYS_INLINE Vec<A> load_part(const T* p, int64_t n, A fill) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, A> && sizeof(T) == 4) {
     const auto m = static_cast<__mmask16>((1u << n) - 1);
@@ -135,8 +125,7 @@ CRESSET_ALWAYS_INLINE Vec<A> load_part(const T* p, int64_t n, A fill) {
   return load_raw<Vec<A>>(lanes);
 }
 
-template <class T>
-CRESSET_ALWAYS_INLINE void store_part(T* p, int64_t n, Vec<Compute<T>> v) {
+template <class T> CRESSET_ALWAYS_INLINE void store_part(T* p, int64_t n, Vec<Compute<T>> v) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
     const __mmask16 m = static_cast<__mmask16>((1u << n) - 1);
@@ -183,8 +172,7 @@ CRESSET_ALWAYS_INLINE double fma(double a, double b, double c) {
 }
 
 // b where a is NaN.
-template <class V>
-CRESSET_ALWAYS_INLINE V max_second(V a, V b) {
+template <class V> CRESSET_ALWAYS_INLINE V max_second(V a, V b) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, VecF>) return reinterpret_cast<V>(_mm512_max_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
 #elif defined(__AVX2__)
@@ -192,8 +180,7 @@ CRESSET_ALWAYS_INLINE V max_second(V a, V b) {
 #endif
   return a > b ? a : b;
 }
-template <class V>
-CRESSET_ALWAYS_INLINE V min_second(V a, V b) {
+template <class V> CRESSET_ALWAYS_INLINE V min_second(V a, V b) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, VecF>) return reinterpret_cast<V>(_mm512_min_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
 #elif defined(__AVX2__)
@@ -203,8 +190,7 @@ CRESSET_ALWAYS_INLINE V min_second(V a, V b) {
 }
 
 // Whether any lane of a comparison's result is set.
-template <class M>
-CRESSET_ALWAYS_INLINE bool any_lane(M mask) {
+template <class M> CRESSET_ALWAYS_INLINE bool any_lane(M mask) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(M) == 64) {
     const __m512i m = reinterpret_cast<__m512i>(mask);
@@ -223,51 +209,45 @@ CRESSET_ALWAYS_INLINE bool any_lane(M mask) {
 }
 
 // shuffle<i0, i1, ...>(a, b): lanes picked from a followed by b.
-template <int... i, class V>
-CRESSET_ALWAYS_INLINE V shuffle(V a, V b) {
+template <int... i, class V> CRESSET_ALWAYS_INLINE V shuffle(V a, V b) {
 #if defined(__clang__)
   return __builtin_shufflevector(a, b, i...);
 #else
-  using Index = Vec<std::conditional_t<sizeof(a[0]) == 8, int64_t, std::conditional_t<sizeof(a[0]) == 4, int32_t, std::conditional_t<sizeof(a[0]) == 2, int16_t, int8_t>>>>;
+  using Index = Vec<
+      std::conditional_t<sizeof(a[0]) == 8, int64_t, std::conditional_t<sizeof(a[0]) == 4, int32_t, std::conditional_t<sizeof(a[0]) == 2, int16_t, int8_t>>>>;
   return __builtin_shuffle(a, b, Index{i...});
 #endif
 }
 
 // Of every stretch of 2 * half lanes, the lower halves of a's and then of b's, or the upper ones: folding both gives a vector whose
 // stretches of `half` lanes stand for a's and then b's.
-template <int half, bool upper, class V, int... i>
-CRESSET_ALWAYS_INLINE V pick_halves(V a, V b, std::integer_sequence<int, i...>) {
+template <int half, bool upper, class V, int... i> CRESSET_ALWAYS_INLINE V pick_halves(V a, V b, std::integer_sequence<int, i...>) {
   return shuffle<(i / half * 2 * half + i % half + (upper ? half : 0))...>(a, b);
 }
 
 // v[0 .. width) with their lanes folded: lane i of the result is the fold of v[i]. width is the number of lanes.
-template <int width, int half, class V, class F>
-CRESSET_ALWAYS_INLINE V fold_many(V* v, F f) {
+template <int width, int half, class V, class F> CRESSET_ALWAYS_INLINE V fold_many(V* v, F f) {
   if constexpr (half == 0) {
     return v[0];
   } else {
     constexpr auto lanes = std::make_integer_sequence<int, width>{};
 #pragma GCC unroll 16
-    for (int i = 0; i < half; i++)
-      v[i] = f(pick_halves<half, false>(v[2 * i], v[2 * i + 1], lanes), pick_halves<half, true>(v[2 * i], v[2 * i + 1], lanes));
+    for (int i = 0; i < half; i++) v[i] = f(pick_halves<half, false>(v[2 * i], v[2 * i + 1], lanes), pick_halves<half, true>(v[2 * i], v[2 * i + 1], lanes));
     return fold_many<width, half / 2>(v, f);
   }
 }
 
-template <int half, class V, class F, int... i>
-CRESSET_ALWAYS_INLINE V fold_step(V v, F f, std::integer_sequence<int, i...> lanes) {
+template <int half, class V, class F, int... i> CRESSET_ALWAYS_INLINE V fold_step(V v, F f, std::integer_sequence<int, i...> lanes) {
   if constexpr (half == 0) return v;
   else return fold_step<half / 2>(f(v, shuffle<((i + half) % static_cast<int>(sizeof...(i)))...>(v, v)), f, lanes);
 }
 
 // Lanes folded in halves: a tree of log2 levels that depends on nothing but the vector's width.
-template <class V, class F>
-CRESSET_ALWAYS_INLINE Lane<V> fold_lanes(V v, F f) {
+template <class V, class F> CRESSET_ALWAYS_INLINE Lane<V> fold_lanes(V v, F f) {
   constexpr int n = sizeof(V) / sizeof(Lane<V>);
   return fold_step<n / 2>(v, f, std::make_integer_sequence<int, n>{})[0];
 }
-template <class V>
-CRESSET_ALWAYS_INLINE Lane<V> sum_lanes(V v) {
+template <class V> CRESSET_ALWAYS_INLINE Lane<V> sum_lanes(V v) {
   return fold_lanes(v, [](auto a, auto b) { return a + b; });
 }
 
@@ -367,8 +347,7 @@ CRESSET_ALWAYS_INLINE VecD log(VecD x) {
 }
 
 // Stores past the caches, for output that will not be read soon. p is aligned to the vector.
-template <class T, class V>
-CRESSET_ALWAYS_INLINE void stream(T* p, V v) {
+template <class T, class V> CRESSET_ALWAYS_INLINE void stream(T* p, V v) {
 #if defined(__AVX512F__)
   _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(v));
 #elif defined(__AVX2__)

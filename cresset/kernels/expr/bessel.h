@@ -40,7 +40,9 @@ CRESSET_EXPR double bessel_i_exp(int order, double x) {
   return order && x < 0 ? -v : v;
 }
 
-struct PairOfK { double lower, upper; };
+struct PairOfK {
+  double lower, upper;
+};
 // e^x times K of orders nu and nu + 1 for x >= 2, |nu| <= 1/2: N. M. Temme's continued fraction (J. Comput. Phys. 19, 1975).
 CRESSET_EXPR PairOfK bessel_k_fraction(double nu, double x) {
   const double first = 0.25 - nu * nu;
@@ -273,40 +275,38 @@ CRESSET_EXPR double ndtri(double probability) {
 
 }  // namespace math
 
-#define CRESSET_DOUBLE_1(Name, call)                                                                                   \
-  struct Name : Signature<1, 0, kFloats> {                                                                             \
-    CRESSET_EXPR double operator()(double a) const { return call; }                                                    \
-    CRESSET_EXPR float operator()(float a) const { return static_cast<float>((*this)(static_cast<double>(a))); }       \
+#define CRESSET_DOUBLE_1(Name, call)                                                                             \
+  struct Name : Signature<1, 0, kFloats> {                                                                       \
+    CRESSET_EXPR double operator()(double a) const { return call; }                                              \
+    CRESSET_EXPR float operator()(float a) const { return static_cast<float>((*this)(static_cast<double>(a))); } \
   };
-#define CRESSET_DOUBLE_2(Name, call)                                                                                   \
-  struct Name : Signature<2, 0, kFloats> {                                                                             \
-    CRESSET_EXPR double operator()(double a, double b) const { return call; }                                          \
-    CRESSET_EXPR float operator()(float a, float b) const {                                                            \
-      return static_cast<float>((*this)(static_cast<double>(a), static_cast<double>(b)));                              \
-    }                                                                                                                  \
+#define CRESSET_DOUBLE_2(Name, call)                                                                                                              \
+  struct Name : Signature<2, 0, kFloats> {                                                                                                        \
+    CRESSET_EXPR double operator()(double a, double b) const { return call; }                                                                     \
+    CRESSET_EXPR float operator()(float a, float b) const { return static_cast<float>((*this)(static_cast<double>(a), static_cast<double>(b))); } \
   };
 // Those whose float version has no branches.
-#define CRESSET_SINGLE_1(Name, call, single_call)                                                                      \
-  struct Name : Signature<1, 0, kFloats> {                                                                             \
-    static constexpr bool heavy = true;                                                                                \
-    CRESSET_EXPR double operator()(double a) const { return call; }                                                    \
-    CRESSET_EXPR float operator()(float x) const {                                                                     \
-      const double a = x;                                                                                              \
-      return static_cast<float>(single_call);                                                                          \
-    }                                                                                                                  \
+#define CRESSET_SINGLE_1(Name, call, single_call)                   \
+  struct Name : Signature<1, 0, kFloats> {                          \
+    static constexpr bool heavy = true;                             \
+    CRESSET_EXPR double operator()(double a) const { return call; } \
+    CRESSET_EXPR float operator()(float x) const {                  \
+      const double a = x;                                           \
+      return static_cast<float>(single_call);                       \
+    }                                                               \
   };
 // The same for functions that oscillate: beyond `limit` the reduction of their phase loses digits.
-#define CRESSET_SINGLE_WAVE(Name, call, single_call, limit)                                                            \
-  struct Name : Signature<1, 0, kFloats> {                                                                             \
-    static constexpr bool heavy = true, has_far = true;                                                                \
-    template <class T> CRESSET_EXPR static bool far(T a) { return !(math::abs(a) < T(limit)); }                        \
-    CRESSET_EXPR static double at_far(double a) { return call; }                                                       \
-    CRESSET_EXPR static float at_far(float a) { return static_cast<float>(at_far(static_cast<double>(a))); }           \
-    CRESSET_EXPR double operator()(double a) const { return at_far(a); }                                               \
-    CRESSET_EXPR float operator()(float x) const {                                                                     \
-      const double a = x;                                                                                              \
-      return static_cast<float>(single_call);                                                                          \
-    }                                                                                                                  \
+#define CRESSET_SINGLE_WAVE(Name, call, single_call, limit)                                                  \
+  struct Name : Signature<1, 0, kFloats> {                                                                   \
+    static constexpr bool heavy = true, has_far = true;                                                      \
+    template <class T> CRESSET_EXPR static bool far(T a) { return !(math::abs(a) < T(limit)); }              \
+    CRESSET_EXPR static double at_far(double a) { return call; }                                             \
+    CRESSET_EXPR static float at_far(float a) { return static_cast<float>(at_far(static_cast<double>(a))); } \
+    CRESSET_EXPR double operator()(double a) const { return at_far(a); }                                     \
+    CRESSET_EXPR float operator()(float x) const {                                                           \
+      const double a = x;                                                                                    \
+      return static_cast<float>(single_call);                                                                \
+    }                                                                                                        \
   };
 CRESSET_SINGLE_1(I0, math::bessel_i(0, a), math::single::bessel_i_plain(0, a))
 CRESSET_SINGLE_1(I1, math::bessel_i(1, a), math::single::bessel_i_plain(1, a))
@@ -370,10 +370,11 @@ struct Xlog1py : Signature<2, 0, kFloats> {
 
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
-#define CRESSET_BESSEL_KERNELS(X)                                                                                      \
-  X(i0, I0) X(i1, I1) X(i0e, I0e) X(i1e, I1e) X(k0, K0) X(k1, K1) X(k0e, K0e) X(k1e, K1e) X(bessel_j0, BesselJ0)       \
-  X(bessel_j1, BesselJ1) X(bessel_y0, BesselY0) X(bessel_y1, BesselY1) X(spherical_j0, SphericalJ0) X(airy_ai, AiryAi) \
-  X(ndtr, Ndtr) X(log_ndtr, LogNdtr) X(ndtri, Ndtri) X(entr, Entr) X(xlog1py, Xlog1py)
+#define CRESSET_BESSEL_KERNELS(X)                                                                                                             \
+  X(i0, I0)                                                                                                                                   \
+  X(i1, I1)                                                                                                                                   \
+  X(i0e, I0e) X(i1e, I1e) X(k0, K0) X(k1, K1) X(k0e, K0e) X(k1e, K1e) X(bessel_j0, BesselJ0) X(bessel_j1, BesselJ1) X(bessel_y0, BesselY0)    \
+      X(bessel_y1, BesselY1) X(spherical_j0, SphericalJ0) X(airy_ai, AiryAi) X(ndtr, Ndtr) X(log_ndtr, LogNdtr) X(ndtri, Ndtri) X(entr, Entr) \
+          X(xlog1py, Xlog1py)
 
-#define CRESSET_SERIES_GAMMA_KERNELS(X)                               \
-  X(erfcx, Erfcx) X(igamma, Igamma) X(igammac, Igammac) X(zeta, Zeta)
+#define CRESSET_SERIES_GAMMA_KERNELS(X) X(erfcx, Erfcx) X(igamma, Igamma) X(igammac, Igammac) X(zeta, Zeta)

@@ -1,13 +1,13 @@
 #pragma once
-// What every scalar expression may use. An expression is a stateless struct whose operator() takes the inputs and then the op's
+// Shared by all scalar expressions. An expression is a stateless struct whose operator() takes the inputs and then the op's
 // scalars, all in the compute type (half types never reach it: they compute in float), and works on host and device.
 
 #include <limits>
 #include <type_traits>
 
-#include "cresset/base/numbers/complex.h"
 #include "cresset/base/dtype.h"
 #include "cresset/base/macros.h"
+#include "cresset/base/numbers/complex.h"
 #include "cresset/kernels/pointwise/wide_unsigned.h"
 
 #ifdef __CUDACC__
@@ -18,7 +18,7 @@
 
 namespace cresset::kernels {
 
-// What a loop writes: the compute dtype, bool, or the real dtype that belongs to a complex compute dtype.
+// The dtype that a loop writes: the compute dtype, bool, or the real dtype that belongs to a complex compute dtype.
 enum class Out : uint8_t { same, boolean, real };
 
 }  // namespace cresset::kernels
@@ -39,24 +39,22 @@ constexpr uint32_t kAll = kBools | kInts | kFloats | kComplexes;
 enum class Share { none, wrapping, width };
 
 // The facts about an expression that loops and tables need: base class of each.
-template <int num_inputs, int num_params, uint32_t dtype_set, Out out_kind = Out::same, int mask_input = -1>
-struct Signature {
+template <int num_inputs, int num_params, uint32_t dtype_set, Out out_kind = Out::same, int mask_input = -1> struct Signature {
   static constexpr int inputs = num_inputs, params = num_params, mask = mask_input;
   static constexpr uint32_t dtypes = dtype_set;
   static constexpr Out out = out_kind;
   static constexpr Share share = Share::none;
-  static constexpr bool heavy = false;       // worth packing strided data for its vectorised contiguous loop
+  static constexpr bool heavy = false;                    // worth packing strided data for its vectorised contiguous loop
   template <class T> static constexpr bool simd = false;  // also takes registers of T (kernels/gemm/cpu/pack.h)
-  static constexpr bool has_far = false;     // far(x) tells where operator() does not apply and at_far(x) does
-  static constexpr bool native_low = false;  // takes Half and BFloat16 themselves instead of float
+  static constexpr bool has_far = false;                  // far(x) tells where operator() does not apply and at_far(x) does
+  static constexpr bool native_low = false;               // takes Half and BFloat16 themselves instead of float
 };
 
 struct alignas(16) Bytes16 {
   uint64_t low, high;
 };
 
-template <Share share, class T>
-constexpr auto shared_type() {
+template <Share share, class T> constexpr auto shared_type() {
   if constexpr (share == Share::width) {
     if constexpr (sizeof(T) == 1) return uint8_t{};
     else if constexpr (sizeof(T) == 2) return uint16_t{};

@@ -59,11 +59,9 @@ CRESSET_EXPR double sqrt(double x) { return __builtin_sqrt(x); }
 // Clamps that keep a NaN.
 template <class T, class = std::enable_if_t<!is_pack<T>>> CRESSET_EXPR T at_least(T x, T low) { return x < low ? low : x; }
 template <class T, class = std::enable_if_t<!is_pack<T>>> CRESSET_EXPR T at_most(T x, T high) { return x > high ? high : x; }
-template <class T, class = std::enable_if_t<!is_pack<T>>> CRESSET_EXPR T round_nearest(T x) {
-  return (x + Format<T>::magic) - Format<T>::magic;
-}
+template <class T, class = std::enable_if_t<!is_pack<T>>> CRESSET_EXPR T round_nearest(T x) { return (x + Format<T>::magic) - Format<T>::magic; }
 // The low bits of x as exponent bits: with x = n + magic + bias, 2^n for integers n from -bias (which gives 0) to bias + 1 (which
-// gives infinity). What is above the low bits is shifted out.
+// gives infinity). Bits above the low ones are shifted out.
 template <class T, class = std::enable_if_t<!is_pack<T>>> CRESSET_EXPR T exponent_field(T x) {
   return from_bits(static_cast<IntOf<T>>(bits_of(x) << Format<T>::mantissa));
 }
@@ -77,17 +75,13 @@ template <class T, class = std::enable_if_t<!is_pack<T>>> CRESSET_EXPR T scale(T
 }
 // floor(log2(x)) of normal positive numbers.
 CRESSET_EXPR float exponent_of(float x) { return static_cast<float>((bits_of(x) >> 23) - 127); }
-CRESSET_EXPR double exponent_of(double x) {
-  return from_bits(((bits_of(x) >> 52) - 1023) + Format<double>::magic_bits) - Format<double>::magic;
-}
+CRESSET_EXPR double exponent_of(double x) { return from_bits(((bits_of(x) >> 52) - 1023) + Format<double>::magic_bits) - Format<double>::magic; }
 template <class F> constexpr bool exponent_of_subnormals = false;
 
 // c0 + c1 x + c2 x^2 + ...: Horner's rule in x^2 over pairs of terms. One multiplication more than in x, half the latency, and
 // latency is what bounds these loops.
 template <class F> CRESSET_EXPR F poly_pairs(F, F, double c0) { return F(static_cast<Real<F>>(c0)); }
-template <class F> CRESSET_EXPR F poly_pairs(F x, F, double c0, double c1) {
-  return fma(F(static_cast<Real<F>>(c1)), x, F(static_cast<Real<F>>(c0)));
-}
+template <class F> CRESSET_EXPR F poly_pairs(F x, F, double c0, double c1) { return fma(F(static_cast<Real<F>>(c1)), x, F(static_cast<Real<F>>(c0))); }
 template <class F, class... C> CRESSET_EXPR F poly_pairs(F x, F square, double c0, double c1, C... rest) {
   return fma(poly_pairs(x, square, rest...), square, fma(F(static_cast<Real<F>>(c1)), x, F(static_cast<Real<F>>(c0))));
 }
@@ -103,9 +97,9 @@ template <class F> CRESSET_EXPR F exp_poly(F r) {
     return fma(tail, square, r) + F(1.0f);
   } else {
     const F square = r * r;
-    const F tail = poly_pairs(r, square, 5.00000000000001110e-01, 1.66666666666664576e-01, 4.16666666665282751e-02, 8.33333333347338438e-03,
-                1.38888889438931978e-03, 1.98412695419580831e-04, 2.48014929413733774e-05, 2.75575608620916599e-06,
-                2.76302836381552790e-07, 2.50067817631913761e-08);
+    const F tail =
+        poly_pairs(r, square, 5.00000000000001110e-01, 1.66666666666664576e-01, 4.16666666665282751e-02, 8.33333333347338438e-03, 1.38888889438931978e-03,
+                   1.98412695419580831e-04, 2.48014929413733774e-05, 2.75575608620916599e-06, 2.76302836381552790e-07, 2.50067817631913761e-08);
     return fma(tail, square, r) + F(1.0);
   }
 }
@@ -117,15 +111,13 @@ template <class F> CRESSET_EXPR F expm1_poly(F r) {
   } else {
     const F square = r * r;
     const F tail = poly_pairs(r, square, 5.00000000000000000e-01, 1.66666666666666768e-01, 4.16666666666666852e-02, 8.33333333332175914e-03,
-                    1.38888888888936404e-03, 1.98412698854701916e-04, 2.48015872792387675e-05, 2.75572450069971663e-06,
-                              2.75573291406442035e-07, 2.51087404886484136e-08, 2.08940905081119807e-09);
+                              1.38888888888936404e-03, 1.98412698854701916e-04, 2.48015872792387675e-05, 2.75572450069971663e-06, 2.75573291406442035e-07,
+                              2.51087404886484136e-08, 2.08940905081119807e-09);
     return fma(tail, square, r);
   }
 }
 
-template <class F> struct Reduced {
-  F r, n;
-};
+template <class F> struct Reduced { F r, n; };
 // x = n ln(2) + r.
 template <class F> CRESSET_EXPR Reduced<F> reduce_ln2(F x) {
   using T = Real<F>;
@@ -185,14 +177,14 @@ template <class F> CRESSET_EXPR F exp2(F x) {
 template <class F> CRESSET_EXPR F log1p_poly(F f) {
   using T = Real<F>;
   if constexpr (is_single<F>) {
-    const F tail = poly(f, 3.333333135e-01, -2.500082254e-01, 2.000126243e-01, -1.662336737e-01, 1.420109123e-01, -1.315932721e-01,
-                        1.276506782e-01, -7.640628517e-02);
+    const F tail =
+        poly(f, 3.333333135e-01, -2.500082254e-01, 2.000126243e-01, -1.662336737e-01, 1.420109123e-01, -1.315932721e-01, 1.276506782e-01, -7.640628517e-02);
     return fma(f * f, fma(f, tail, F(T(-0.5))), f);
   } else {
     // 2 atanh(s) with s = f / (2 + f).
     const F s = f / (F(2.0) + f), u = s * s, half_square = F(0.5) * f * f;
-    const F tail = u * poly(u, 6.66666666666673513e-01, 3.99999999994091249e-01, 2.85714287437843606e-01, 2.22221984143040174e-01,
-                            1.81835733487550139e-01, 1.53138010475707770e-01, 1.47986249412675547e-01);
+    const F tail = u * poly(u, 6.66666666666673513e-01, 3.99999999994091249e-01, 2.85714287437843606e-01, 2.22221984143040174e-01, 1.81835733487550139e-01,
+                            1.53138010475707770e-01, 1.47986249412675547e-01);
     return f - (half_square - s * (half_square + tail));
   }
 }
@@ -353,8 +345,10 @@ CRESSET_EXPR double sin_cos_double(double x, int64_t turn) {
   const auto reduced = reduce_half_pi(x);
   const double r = reduced.r, u = r * r;
   const int64_t q = reduced.q + turn;
-  const double s = fma(r * u, poly(u, -1.66666666666666657e-01, 8.33333333333304178e-03, -1.98412698409624754e-04, 2.75573190739887962e-06,
-                                   -2.50520709252091623e-08, 1.60543119736793417e-10, -7.38948924115640106e-13), r);
+  const double s = fma(r * u,
+                       poly(u, -1.66666666666666657e-01, 8.33333333333304178e-03, -1.98412698409624754e-04, 2.75573190739887962e-06, -2.50520709252091623e-08,
+                            1.60543119736793417e-10, -7.38948924115640106e-13),
+                       r);
   const double c = poly(u, 1.0, -0.5, 4.16666666666666644e-02, -1.38888888888883885e-03, 2.48015873011808172e-05, -2.75573190606540444e-07,
                         2.08767219922703194e-09, -1.14668585690527316e-11, 4.59247769383877858e-14);
   const double y = q & 1 ? c : s;
@@ -366,9 +360,8 @@ CRESSET_EXPR double sin(double x) { return x == 0 ? x : sin_cos_double(x, 0); }
 CRESSET_EXPR double cos(double x) { return sin_cos_double(x, 1); }
 CRESSET_EXPR float tan(float x) {
   const auto [r, q] = reduce_half_pi(x);
-  const double t = r * poly(r * r, 1.00000000008600876e+00, 3.33333310937996841e-01, 1.33334288312588756e-01, 5.39526776220576321e-02,
-                            2.19956540384503643e-02, 8.29654722520974282e-03, 5.05546754966868048e-03, -6.55626834942409130e-04,
-                            2.06457823614702041e-03);
+  const double t = r * poly(r * r, 1.00000000008600876e+00, 3.33333310937996841e-01, 1.33334288312588756e-01, 5.39526776220576321e-02, 2.19956540384503643e-02,
+                            8.29654722520974282e-03, 5.05546754966868048e-03, -6.55626834942409130e-04, 2.06457823614702041e-03);
   return x == 0 ? x : static_cast<float>(q & 1 ? -1 / t : t);
 }
 CRESSET_EXPR double tan(double x) { return std::tan(x); }
@@ -396,16 +389,18 @@ CRESSET_EXPR float acos(float x) {
 // atan(t) for 0 <= t <= 1, in double.
 CRESSET_EXPR double atan_poly(double t) {
   const double u = t * t;
-  return t * poly(u, 9.99999999941231565e-01, -3.33333315716745682e-01, 1.99999120690343396e-01, -1.42839809547627150e-01,
-                  1.10932421789989577e-01, -8.98024086253121911e-02, 7.24571749763171374e-02, -5.42790029421615916e-02,
-                  3.42093958919316918e-02, -1.61114690527109951e-02, 4.85082598706729814e-03, -6.84770041000028044e-04);
+  return t * poly(u, 9.99999999941231565e-01, -3.33333315716745682e-01, 1.99999120690343396e-01, -1.42839809547627150e-01, 1.10932421789989577e-01,
+                  -8.98024086253121911e-02, 7.24571749763171374e-02, -5.42790029421615916e-02, 3.42093958919316918e-02, -1.61114690527109951e-02,
+                  4.85082598706729814e-03, -6.84770041000028044e-04);
 }
 CRESSET_EXPR float atan(float x) {
   const float a = abs(x);
   const bool far = a > 1.0f;
   const float t = far ? 1.0f / a : a, u = t * t;
-  const float p = fma(t * u, poly(u, -3.333329856e-01f, 1.999852955e-01f, -1.426404417e-01f, 1.095120311e-01f, -8.400746435e-02f,
-                                  5.791398883e-02f, -3.113677539e-02f, 1.089367364e-02f, -1.789160655e-03f), t);
+  const float p = fma(t * u,
+                      poly(u, -3.333329856e-01f, 1.999852955e-01f, -1.426404417e-01f, 1.095120311e-01f, -8.400746435e-02f, 5.791398883e-02f, -3.113677539e-02f,
+                           1.089367364e-02f, -1.789160655e-03f),
+                      t);
   return copysign(far ? 1.57079637f - (p + 4.37113883e-8f) : p, x);
 }
 CRESSET_EXPR float atan2(float y, float x) {
@@ -490,9 +485,11 @@ template <class F> CRESSET_EXPR F erf(F x) {
     return select(abs(x) < F(1.0f), erf_near(x), copysign(F(1.0f) - (tail + tail), x));
   } else {
     // 1 - e^(-x^2) erfcx(x) from 1 on, in 1 / (x + 4); from 6 on that is 1.
-    const F a = abs(x), near = fma(x, poly(x * x, 0.12837916709551257, -0.3761263890318375, 0.11283791670954879, -0.026866170645076792, 0.0052239776248180145,
+    const F a = abs(x), near = fma(x,
+                                   poly(x * x, 0.12837916709551257, -0.3761263890318375, 0.11283791670954879, -0.026866170645076792, 0.0052239776248180145,
                                         -0.000854832698083379, 0.0001205533111164271, -1.4925595266831182e-05, 1.6461000484121368e-06, -1.6350312701054695e-07,
-                                        1.4659775274047435e-08, -1.1372848856791672e-09, 5.957176147748909e-11), x);
+                                        1.4659775274047435e-08, -1.1372848856791672e-09, 5.957176147748909e-11),
+                                   x);
     const F b = at_most(a, 6.0), t = F(20.0) / (b + F(4.0)) - F(3.0);
     const F tail = exp(-(b * b)) * poly(t, 0.19907263099386566, 0.14812992991458332, 0.055891085566079926, 0.018078437227012082, 0.004990286041095359,
                                         0.0011615374405673708, 0.00022259643172453767, 3.346127706454e-05, 3.498817724639476e-06, 1.4320649275925599e-07,
@@ -506,7 +503,8 @@ CRESSET_EXPR double erfc(double x) { return std::erfc(x); }
 CRESSET_EXPR float erfc(float x) {
   const double a = at_most(abs(static_cast<double>(x)), 14.0);
   const double numerator = poly(a, 1, 1.4337278291697519, 0.99995495175410731, 0.40195096193988711, 0.09267586329041208, 0.0099912116251272484);
-  const double denominator = poly(a, 1, 2.5621069887289458, 2.8909833010208725, 1.8542202530775036, 0.72131676281767954, 0.16426261302906944, 0.017708984251921724);
+  const double denominator =
+      poly(a, 1, 2.5621069887289458, 2.8909833010208725, 1.8542202530775036, 0.72131676281767954, 0.16426261302906944, 0.017708984251921724);
   const double tail = exp_normal(-a * a) * (numerator / denominator), result = x < 0 ? 2 - tail : tail;
   return x != x ? x : static_cast<float>(result);
 }
@@ -599,12 +597,11 @@ CRESSET_EXPR double erfinv(double y) {
 // to 3e-9 and evaluated in double.
 CRESSET_EXPR float erfinv(float y) {
   const double a = y, w = -log((1 - a) * (1 + a)), c = w - 2.5, t = __builtin_sqrt(w) - 3.16131566292015;
-  const double near = poly(c, 1.5014093530364847, 0.24664028894085827, -0.004177335342528056, -0.001252747460457094, 0.00021827722372684563,
-                           -4.960293771913506e-06, -3.4321226978215044e-06, 4.6554606262255306e-07, 1.7572963525308072e-08, -8.748171290639057e-09,
-                           3.6570438312070694e-10);
-  const double far = poly(t, 2.994779904511041, 1.0042102947489064, 0.006499424771278523, -0.00478129318630468, 0.0033585111609988607,
-                          -0.0022578236305500826, 0.0011869959967988392, -0.0003418380126504959, -7.525650135154727e-05, 0.00011256729839217034,
-                          -3.122401132170061e-05);
+  const double near =
+      poly(c, 1.5014093530364847, 0.24664028894085827, -0.004177335342528056, -0.001252747460457094, 0.00021827722372684563, -4.960293771913506e-06,
+           -3.4321226978215044e-06, 4.6554606262255306e-07, 1.7572963525308072e-08, -8.748171290639057e-09, 3.6570438312070694e-10);
+  const double far = poly(t, 2.994779904511041, 1.0042102947489064, 0.006499424771278523, -0.00478129318630468, 0.0033585111609988607, -0.0022578236305500826,
+                          0.0011869959967988392, -0.0003418380126504959, -7.525650135154727e-05, 0.00011256729839217034, -3.122401132170061e-05);
   const float x = static_cast<float>((w < 5 ? near : far) * a);
   return __builtin_fabsf(y) == 1 ? __builtin_copysignf(inf<float>, y) : x;
 }

@@ -53,6 +53,5 @@ struct ClampTensor : Signature<3, 0, kReals> {
 
 // NaN wins, except in fmax and fmin. A clamp whose bounds cross gives the upper one. Inputs and parameters: clamp: params: min,
 // max; clamp_min: params: min; clamp_max: params: max; clamp_tensor: (x, min, max); one bound: maximum, minimum.
-#define CRESSET_MINMAX_KERNELS(X)                                                                            \
-  X(maximum, Maximum) X(minimum, Minimum) X(fmax, Fmax) X(fmin, Fmin) X(clamp, Clamp) X(clamp_min, ClampMin) \
-  X(clamp_max, ClampMax) X(clamp_tensor, ClampTensor)
+#define CRESSET_MINMAX_KERNELS(X) \
+  X(maximum, Maximum) X(minimum, Minimum) X(fmax, Fmax) X(fmin, Fmin) X(clamp, Clamp) X(clamp_min, ClampMin) X(clamp_max, ClampMax) X(clamp_tensor, ClampTensor)

@@ -8,8 +8,7 @@ namespace cresset::kernels::expr {
 namespace math {
 
 // next = (a x - c) p - b q, where step(k) gives what degree k + 1 takes.
-template <class Step>
-CRESSET_EXPR double recurrence(double first, double degree, Step step) {
+template <class Step> CRESSET_EXPR double recurrence(double first, double degree, Step step) {
   // The degree is cut to an integer.
   if (!(degree > -1)) return 0;
   const int64_t n = static_cast<int64_t>(std::fmin(degree, 1e9));
@@ -59,8 +58,9 @@ CRESSET_DOUBLE_2(LegendreP, math::legendre(a, b))
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
 // Inputs are the point and the degree.
-#define CRESSET_SERIES_ORTHOGONAL_KERNELS(X)                                                                                    \
-  X(chebyshev_t, ChebyshevT) X(chebyshev_u, ChebyshevU) X(chebyshev_v, ChebyshevV) X(chebyshev_w, ChebyshevW)                   \
-  X(shifted_chebyshev_t, ShiftedChebyshevT) X(shifted_chebyshev_u, ShiftedChebyshevU) X(shifted_chebyshev_v, ShiftedChebyshevV) \
-  X(shifted_chebyshev_w, ShiftedChebyshevW) X(hermite_h, HermiteH) X(hermite_he, HermiteHe) X(laguerre_l, LaguerreL)            \
-  X(legendre_p, LegendreP)
+#define CRESSET_SERIES_ORTHOGONAL_KERNELS(X)                                                                                                \
+  X(chebyshev_t, ChebyshevT)                                                                                                                \
+  X(chebyshev_u, ChebyshevU)                                                                                                                \
+  X(chebyshev_v, ChebyshevV) X(chebyshev_w, ChebyshevW) X(shifted_chebyshev_t, ShiftedChebyshevT) X(shifted_chebyshev_u, ShiftedChebyshevU) \
+      X(shifted_chebyshev_v, ShiftedChebyshevV) X(shifted_chebyshev_w, ShiftedChebyshevW) X(hermite_h, HermiteH) X(hermite_he, HermiteHe)   \
+          X(laguerre_l, LaguerreL) X(legendre_p, LegendreP)

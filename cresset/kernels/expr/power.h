@@ -5,11 +5,11 @@
 
 namespace cresset::kernels::expr::math {
 
-// What a magnitude |x|^y becomes with x's sign: of a negative base only integers are powers.
+// The power with x's sign, from the magnitude |x|^y: of a negative base only integers are powers.
 template <class T> CRESSET_EXPR T signed_power(T x, T y, T magnitude) {
   const bool whole = std::floor(y) == y, odd = whole & (std::floor(y * T(0.5)) != y * T(0.5));
   const T flipped = odd ? -magnitude : magnitude;
-  const bool outside = (x < 0) & (x != -inf<T>) & !whole;
+  const bool outside = (x < 0) & (x != -inf<T>)&!whole;
   return bits_of(x) < 0 ? (outside ? nan<T> : flipped) : magnitude;
 }
 
@@ -21,7 +21,7 @@ CRESSET_EXPR double log_magnitude(double a) {
 }
 
 CRESSET_EXPR float pow(float base, float exponent) {
-  // Beyond these limits floats are 0 or infinite. What a double need not decide is decided in floats, of which there are twice as many
+  // Beyond these limits floats are 0 or infinite. Where a double is not needed, floats decide, of which there are twice as many
   // in a vector.
   const double power = exp_normal(clamp_exp(exponent * log_magnitude(abs(base)), -110, 100));
   // 0 times an infinite logarithm, or a logarithm of 0 times infinity, is 0 here.
@@ -35,7 +35,7 @@ CRESSET_EXPR bool far_power(float, float) { return false; }
 CRESSET_EXPR bool far_power(double x, double y) {
   if constexpr (!has_fma) return true;
   const double a = abs(x);
-  return !((a >= Format<double>::min_normal * 8) & (a < inf<double>) & (abs(y) < 1e300));
+  return !((a >= Format<double>::min_normal * 8) & (a < inf<double>)&(abs(y) < 1e300));
 }
 // The logarithm as a sum of two doubles, to about 2^-68: log(m) = 2 atanh(s), s = (m - 1) / (m + 1).
 CRESSET_EXPR double pow(double x, double y) {

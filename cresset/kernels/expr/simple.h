@@ -49,13 +49,13 @@ struct Conj : Signature<1, 0, kAll> {
 };
 
 // Rounding of integers is the identity.
-#define CRESSET_ROUNDING(Name, function)                            \
-  struct Name : Signature<1, 0, kReals> {                           \
-    static constexpr Share share = Share::wrapping;                 \
-    template <class T> CRESSET_EXPR T operator()(T a) const {       \
-      if constexpr (is_float<T>) return function(a);                \
-      else return a;                                                \
-    }                                                               \
+#define CRESSET_ROUNDING(Name, function)                      \
+  struct Name : Signature<1, 0, kReals> {                     \
+    static constexpr Share share = Share::wrapping;           \
+    template <class T> CRESSET_EXPR T operator()(T a) const { \
+      if constexpr (is_float<T>) return function(a);          \
+      else return a;                                          \
+    }                                                         \
   };
 CRESSET_ROUNDING(Floor, std::floor)
 CRESSET_ROUNDING(Ceil, std::ceil)
@@ -152,12 +152,12 @@ struct DropoutApply : Signature<2, 1, kFloats | kComplexes, Out::same, 1> {
 
 // Inputs and parameters: where: (cond, a, b); cond is bool or uint8; masked_fill: (x, mask), params: value; fill: no input, params:
 // value; dropout_apply: (x, mask), params: scale; nan_to_num: params: nan, posinf, neginf.
-#define CRESSET_SELECT_KERNELS(X)                                                                                 \
-  X(where, Where) X(masked_fill, MaskedFill) X(fill, Fill) X(dropout_apply, DropoutApply) X(nan_to_num, NanToNum)
+#define CRESSET_SELECT_KERNELS(X) X(where, Where) X(masked_fill, MaskedFill) X(fill, Fill) X(dropout_apply, DropoutApply) X(nan_to_num, NanToNum)
 
 // Inputs and parameters: round: half to even; round_decimals: params: 10^|decimals|, 1 if decimals < 0; heaviside: (x, value at
 // zero).
-#define CRESSET_SIMPLE_KERNELS(X)                                                                                   \
-  X(abs, Abs) X(angle, Angle) X(sign, Sign) X(sgn, Sgn) X(conj, Conj) X(floor, Floor) X(ceil, Ceil) X(trunc, Trunc) \
-  X(round, Round) X(round_decimals, RoundDecimals) X(frac, Frac) X(sqrt, Sqrt) X(rsqrt, Rsqrt) X(hypot, Hypot)      \
-  X(copysign, Copysign) X(heaviside, Heaviside) X(nextafter, Nextafter)
+#define CRESSET_SIMPLE_KERNELS(X)                                                                                                                      \
+  X(abs, Abs)                                                                                                                                          \
+  X(angle, Angle)                                                                                                                                      \
+  X(sign, Sign) X(sgn, Sgn) X(conj, Conj) X(floor, Floor) X(ceil, Ceil) X(trunc, Trunc) X(round, Round) X(round_decimals, RoundDecimals) X(frac, Frac) \
+      X(sqrt, Sqrt) X(rsqrt, Rsqrt) X(hypot, Hypot) X(copysign, Copysign) X(heaviside, Heaviside) X(nextafter, Nextafter)

@@ -52,5 +52,4 @@ struct Polygamma : Signature<1, 1, kFloats> {
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
 // Inputs and parameters: polygamma: params: n.
-#define CRESSET_SPECIAL_KERNELS(X)                                                                          \
-  X(erf, Erf) X(erfc, Erfc) X(erfinv, Erfinv) X(lgamma, Lgamma) X(digamma, Digamma) X(polygamma, Polygamma)
+#define CRESSET_SPECIAL_KERNELS(X) X(erf, Erf) X(erfc, Erfc) X(erfinv, Erfinv) X(lgamma, Lgamma) X(digamma, Digamma) X(polygamma, Polygamma)

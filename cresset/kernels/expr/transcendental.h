@@ -9,31 +9,31 @@
 
 namespace cresset::kernels::expr {
 
-#define CRESSET_TRANSCENDENTAL(Name, function, complex_function, ...)          \
-  struct Name : Signature<1, 0, kFloats | kComplexes> {                        \
-    static constexpr bool heavy = true;                                        \
-    template <class T> static constexpr bool simd = __VA_ARGS__;               \
-    template <class T> CRESSET_EXPR T operator()(T a) const {                  \
-      if constexpr (is_cplx<T>) return complex_function(a);                    \
-      else return math::function(a);                                           \
-    }                                                                          \
+#define CRESSET_TRANSCENDENTAL(Name, function, complex_function, ...) \
+  struct Name : Signature<1, 0, kFloats | kComplexes> {               \
+    static constexpr bool heavy = true;                               \
+    template <class T> static constexpr bool simd = __VA_ARGS__;      \
+    template <class T> CRESSET_EXPR T operator()(T a) const {         \
+      if constexpr (is_cplx<T>) return complex_function(a);           \
+      else return math::function(a);                                  \
+    }                                                                 \
   };
 
-#define CRESSET_PERIODIC(Name, function)                                                                     \
-  struct Name : Signature<1, 0, kFloats | kComplexes> {                                                      \
-    static constexpr bool heavy = true, has_far = true;                                                      \
-    template <class T> CRESSET_EXPR T operator()(T a) const {                                                \
-      if constexpr (is_cplx<T>) return c##function(a);                                                       \
-      else return math::function(a);                                                                         \
-    }                                                                                                        \
-    template <class T> CRESSET_EXPR static bool far(T a) {                                                   \
-      if constexpr (is_cplx<T>) return false;                                                                \
-      else return math::abs(a) > T(math::kTrigLimit);                                                        \
-    }                                                                                                        \
-    template <class T> CRESSET_EXPR static T at_far(T a) {                                                   \
-      if constexpr (is_cplx<T>) return a;                                                                    \
-      else return std::function(a);                                                                          \
-    }                                                                                                        \
+#define CRESSET_PERIODIC(Name, function)                      \
+  struct Name : Signature<1, 0, kFloats | kComplexes> {       \
+    static constexpr bool heavy = true, has_far = true;       \
+    template <class T> CRESSET_EXPR T operator()(T a) const { \
+      if constexpr (is_cplx<T>) return c##function(a);        \
+      else return math::function(a);                          \
+    }                                                         \
+    template <class T> CRESSET_EXPR static bool far(T a) {    \
+      if constexpr (is_cplx<T>) return false;                 \
+      else return math::abs(a) > T(math::kTrigLimit);         \
+    }                                                         \
+    template <class T> CRESSET_EXPR static T at_far(T a) {    \
+      if constexpr (is_cplx<T>) return a;                     \
+      else return std::function(a);                           \
+    }                                                         \
   };
 
 // (e^x - 1) with e^x cos y - 1 = expm1(x) cos y - 2 sin(y/2)^2, so that nothing cancels near 0.
@@ -144,14 +144,10 @@ struct Logaddexp2 : Signature<2, 0, kFloats> {
 
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
-#define CRESSET_EXP_LOG_KERNELS(X)                                                                                        \
-  X(exp, Exp) X(expm1, Expm1) X(exp2, Exp2) X(log, Log) X(log1p, Log1p) X(log2, Log2) X(log10, Log10) X(sigmoid, Sigmoid)
+#define CRESSET_EXP_LOG_KERNELS(X) X(exp, Exp) X(expm1, Expm1) X(exp2, Exp2) X(log, Log) X(log1p, Log1p) X(log2, Log2) X(log10, Log10) X(sigmoid, Sigmoid)
 
-#define CRESSET_HYPERBOLIC_KERNELS(X)                                                       \
-  X(sinh, Sinh) X(cosh, Cosh) X(tanh, Tanh) X(asinh, Asinh) X(acosh, Acosh) X(atanh, Atanh)
+#define CRESSET_HYPERBOLIC_KERNELS(X) X(sinh, Sinh) X(cosh, Cosh) X(tanh, Tanh) X(asinh, Asinh) X(acosh, Acosh) X(atanh, Atanh)
 
-#define CRESSET_POWER_KERNELS(X)                                                                \
-  X(pow, Pow) X(atan2, Atan2) X(xlogy, Xlogy) X(logaddexp, Logaddexp) X(logaddexp2, Logaddexp2)
+#define CRESSET_POWER_KERNELS(X) X(pow, Pow) X(atan2, Atan2) X(xlogy, Xlogy) X(logaddexp, Logaddexp) X(logaddexp2, Logaddexp2)
 
-#define CRESSET_TRIG_KERNELS(X)                                                 \
-  X(sin, Sin) X(cos, Cos) X(tan, Tan) X(asin, Asin) X(acos, Acos) X(atan, Atan)
+#define CRESSET_TRIG_KERNELS(X) X(sin, Sin) X(cos, Cos) X(tan, Tan) X(asin, Asin) X(acos, Acos) X(atan, Atan)

@@ -28,8 +28,7 @@ struct WorkMemory {
   int64_t sizes[static_cast<int>(Work::count)] = {};
 };
 
-template <class T>
-T* work_memory(Work user, int64_t count) {
+template <class T> T* work_memory(Work user, int64_t count) {
   auto& [buffers, sizes] = thread_work<WorkMemory>();
   const int i = static_cast<int>(user);
   const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
@@ -80,8 +79,7 @@ class RowPairs {
 };
 
 // A one-dimensional transform of all rows of an array.
-template <class T>
-struct Transform {
+template <class T> struct Transform {
   FftKind kind;
   const T* in;
   T* out;
@@ -97,8 +95,7 @@ struct Transform {
   int out_unit() const { return kind == FftKind::c2r ? 1 : 2; }
 };
 
-template <class T>
-void by_lanes(const Transform<T>& t, const RowPairs& rows, int lanes) {
+template <class T> void by_lanes(const Transform<T>& t, const RowPairs& rows, int lanes) {
   const auto plan = fft_lane_plan<T>(t.points());
   const auto table = t.halves() ? fft_real_table<T>(t.n) : nullptr;
   const int64_t groups = (rows.count() + lanes - 1) / lanes;
@@ -117,8 +114,7 @@ void by_lanes(const Transform<T>& t, const RowPairs& rows, int lanes) {
 }
 
 // One row whose elements are contiguous. work: for the plan.
-template <class T>
-void contiguous_row(const Transform<T>& t, const FftRowPlan<T>& plan, const FftRealTable<T>* table, const T* in, T* out, T* work, T* full) {
+template <class T> void contiguous_row(const Transform<T>& t, const FftRowPlan<T>& plan, const FftRealTable<T>* table, const T* in, T* out, T* work, T* full) {
   const int64_t n = t.n, h = n / 2;
   if (t.kind == FftKind::c2c) return fft_row_of<T>()(plan, in, out, t.scale, t.inverse, work);
   if (t.halves()) {
@@ -146,30 +142,27 @@ void contiguous_row(const Transform<T>& t, const FftRowPlan<T>& plan, const FftR
 }
 
 // One large row on all threads.
-template <class T>
-void parallel_row(const FftRowPlan<T>& plan, const T* in, T* out, T scale, bool inverse) {
+template <class T> void parallel_row(const FftRowPlan<T>& plan, const T* in, T* out, T scale, bool inverse) {
   T* middle = work_memory<T>(Work::transform, plan.middle_size());
   const auto scratch = [&] { return work_memory<T>(Work::group, plan.scratch_size()); };
-  const int64_t columns = std::max<int64_t>(1, kParallelElements / (plan.n1 * plan.lanes)), rows = std::max<int64_t>(1, kParallelElements / (plan.n2 * plan.lanes));
+  const int64_t columns = std::max<int64_t>(1, kParallelElements / (plan.n1 * plan.lanes)),
+                rows = std::max<int64_t>(1, kParallelElements / (plan.n2 * plan.lanes));
   parallel_for(0, plan.column_groups(), columns, [&](int64_t b, int64_t e) { fft_columns_of<T>()(plan, in, middle, inverse, b, e, scratch()); });
   parallel_for(0, plan.row_groups(), rows, [&](int64_t b, int64_t e) { fft_rows_of<T>()(plan, middle, out, scale, inverse, b, e, scratch()); });
 }
 
-template <class T, int unit>
-void gather(const T* in, const int64_t* offsets, int64_t step, int64_t count, int64_t length, T* to, int64_t pitch) {
+template <class T, int unit> void gather(const T* in, const int64_t* offsets, int64_t step, int64_t count, int64_t length, T* to, int64_t pitch) {
   for (int64_t j = 0; j < length; j++)
     for (int64_t i = 0; i < count; i++)
       for (int u = 0; u < unit; u++) to[i * pitch + unit * j + u] = in[unit * (offsets[i] + j * step) + u];
 }
-template <class T, int unit>
-void scatter(const T* from, int64_t pitch, int64_t count, int64_t length, T* out, const int64_t* offsets, int64_t step) {
+template <class T, int unit> void scatter(const T* from, int64_t pitch, int64_t count, int64_t length, T* out, const int64_t* offsets, int64_t step) {
   for (int64_t j = 0; j < length; j++)
     for (int64_t i = 0; i < count; i++)
       for (int u = 0; u < unit; u++) out[unit * (offsets[i] + j * step) + u] = from[i * pitch + unit * j + u];
 }
 
-template <class T>
-void by_rows(const Transform<T>& t, const RowPairs& rows, int lanes) {
+template <class T> void by_rows(const Transform<T>& t, const RowPairs& rows, int lanes) {
   const auto plan = fft_row_plan<T>(t.points(), lanes);
   const auto table = t.halves() ? fft_real_table<T>(t.n) : nullptr;
   const bool direct_in = t.in_step == 1 || t.in_length() == 1, direct_out = t.out_step == 1 || t.out_length() == 1;
@@ -202,8 +195,7 @@ void by_rows(const Transform<T>& t, const RowPairs& rows, int lanes) {
   });
 }
 
-template <class T>
-void transform(FftKind kind, const Strided& out, const Strided& self, int64_t dim, int64_t n, bool forward, double scale) {
+template <class T> void transform(FftKind kind, const Strided& out, const Strided& self, int64_t dim, int64_t n, bool forward, double scale) {
   const RowPairs rows(self, out, dim);
   if (rows.count() == 0 || n == 0) return;
   const auto d = static_cast<size_t>(dim);
@@ -214,8 +206,7 @@ void transform(FftKind kind, const Strided& out, const Strided& self, int64_t di
 }
 
 // The second half of spectra of real rows.
-template <class T>
-void mirror(const Strided& out, int64_t dim, int64_t n) {
+template <class T> void mirror(const Strided& out, int64_t dim, int64_t n) {
   const RowPairs rows(out, out, dim);
   const int64_t step = 2 * out.strides[static_cast<size_t>(dim)];
   parallel_for(0, rows.count(), std::max<int64_t>(1, kParallelElements / n), [&](int64_t begin, int64_t end) {

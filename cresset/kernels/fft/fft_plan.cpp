@@ -57,8 +57,7 @@ class Roots {
   std::vector<Root> low_, high_;
 };
 
-template <class T>
-void push(std::vector<T>& to, Root z) {
+template <class T> void push(std::vector<T>& to, Root z) {
   to.push_back(static_cast<T>(z.real()));
   to.push_back(static_cast<T>(z.imag()));
 }
@@ -96,8 +95,7 @@ bool fft_has_passes(int64_t n) {
   return n == 1;
 }
 
-template <class T>
-FftLanePlan<T>::FftLanePlan(int64_t length) : n(length) {
+template <class T> FftLanePlan<T>::FftLanePlan(int64_t length) : n(length) {
   int64_t rest = n, inner = 1;
   const Roots root(n);
   for (const int radix : radices(n)) {
@@ -116,20 +114,17 @@ FftLanePlan<T>::FftLanePlan(int64_t length) : n(length) {
   }
 }
 
-template <class T>
-int64_t FftRowPlan<T>::scratch_size() const {
+template <class T> int64_t FftRowPlan<T>::scratch_size() const {
   if (convolution) return 4 * convolution->n + convolution->middle_size() + convolution->scratch_size();
   return 2 * (std::max(n1, n2) + lanes) * 2 * lanes;
 }
 
-template <class T>
-size_t FftRowPlan<T>::bytes() const {
+template <class T> size_t FftRowPlan<T>::bytes() const {
   const size_t own = (twiddles.size() + chirp.size() + chirp_transform.size()) * sizeof(T);
   return own + (convolution ? convolution->bytes() : columns->bytes() + rows->bytes());
 }
 
-template <class T>
-FftRowPlan<T>::FftRowPlan(int64_t length, int vector_lanes) : n(length), n1(1), n2(length), lanes(vector_lanes) {
+template <class T> FftRowPlan<T>::FftRowPlan(int64_t length, int vector_lanes) : n(length), n1(1), n2(length), lanes(vector_lanes) {
   if (!fft_has_passes(n)) {
     const int64_t m = convolution_length(2 * n - 1);
     convolution = std::make_unique<FftRowPlan>(m, lanes);
@@ -173,8 +168,7 @@ FftRowPlan<T>::FftRowPlan(int64_t length, int vector_lanes) : n(length), n1(1), 
       }
 }
 
-template <class T>
-FftRealTable<T>::FftRealTable(int64_t n) {
+template <class T> FftRealTable<T>::FftRealTable(int64_t n) {
   const Roots root(n);
   for (int64_t k = 0; 2 * k <= n; k++) push(roots, root(k));
 }
@@ -184,11 +178,9 @@ namespace {
 constexpr size_t kCacheBytes = size_t{64} << 20;
 
 // Plans by length and lanes, most recently used first.
-template <class Plan>
-class Cache {
+template <class Plan> class Cache {
  public:
-  template <class Make>
-  std::shared_ptr<const Plan> get(int64_t n, int lanes, Make make) {
+  template <class Make> std::shared_ptr<const Plan> get(int64_t n, int lanes, Make make) {
     {
       const std::lock_guard lock(mutex_);
       for (auto at = entries_.begin(); at != entries_.end(); ++at)
@@ -221,27 +213,24 @@ class Cache {
 
 }  // namespace
 
-template <class T>
-std::shared_ptr<const FftLanePlan<T>> fft_lane_plan(int64_t n) {
+template <class T> std::shared_ptr<const FftLanePlan<T>> fft_lane_plan(int64_t n) {
   static Cache<FftLanePlan<T>> cache;
   return cache.get(n, 0, [&] { return std::make_shared<const FftLanePlan<T>>(n); });
 }
-template <class T>
-std::shared_ptr<const FftRowPlan<T>> fft_row_plan(int64_t n, int lanes) {
+template <class T> std::shared_ptr<const FftRowPlan<T>> fft_row_plan(int64_t n, int lanes) {
   static Cache<FftRowPlan<T>> cache;
   return cache.get(n, lanes, [&] { return std::make_shared<const FftRowPlan<T>>(n, lanes); });
 }
-template <class T>
-std::shared_ptr<const FftRealTable<T>> fft_real_table(int64_t n) {
+template <class T> std::shared_ptr<const FftRealTable<T>> fft_real_table(int64_t n) {
   static Cache<FftRealTable<T>> cache;
   return cache.get(n, 0, [&] { return std::make_shared<const FftRealTable<T>>(n); });
 }
 
-#define INSTANTIATE(T)                                                  \
-  template struct FftLanePlan<T>;                                       \
-  template struct FftRowPlan<T>;                                        \
-  template struct FftRealTable<T>;                                      \
-  template std::shared_ptr<const FftLanePlan<T>> fft_lane_plan<T>(int64_t); \
+#define INSTANTIATE(T)                                                         \
+  template struct FftLanePlan<T>;                                              \
+  template struct FftRowPlan<T>;                                               \
+  template struct FftRealTable<T>;                                             \
+  template std::shared_ptr<const FftLanePlan<T>> fft_lane_plan<T>(int64_t);    \
   template std::shared_ptr<const FftRowPlan<T>> fft_row_plan<T>(int64_t, int); \
   template std::shared_ptr<const FftRealTable<T>> fft_real_table<T>(int64_t);
 INSTANTIATE(float)

@@ -17,8 +17,7 @@ struct FftPass {
 };
 
 // Transforms of length n of as many arrays at once as a vector has lanes.
-template <class T>
-struct FftLanePlan {
+template <class T> struct FftLanePlan {
   explicit FftLanePlan(int64_t n);
   size_t bytes() const { return table.size() * sizeof(T); }
 
@@ -30,8 +29,7 @@ struct FftLanePlan {
 // Transforms of one contiguous row of n = n1 * n2: n1-point transforms of `lanes` neighbouring columns at once, twiddles, a
 // transposition, and n2-point transforms of `lanes` rows at once. A length with a large prime factor is a convolution of a
 // convenient length instead (Bluestein).
-template <class T>
-struct FftRowPlan {
+template <class T> struct FftRowPlan {
   FftRowPlan(int64_t n, int lanes);
   int64_t column_groups() const { return (n2 + lanes - 1) / lanes; }
   int64_t row_groups() const { return (n1 + lanes - 1) / lanes; }
@@ -51,8 +49,7 @@ struct FftRowPlan {
 };
 
 // exp(-2 pi i k / n) for k <= n / 2, interleaved: real transforms of even length n by complex ones of half of it.
-template <class T>
-struct FftRealTable {
+template <class T> struct FftRealTable {
   explicit FftRealTable(int64_t n);
   size_t bytes() const { return roots.size() * sizeof(T); }
   std::vector<T> roots;

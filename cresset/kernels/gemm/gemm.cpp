@@ -15,10 +15,14 @@ constexpr int64_t kSmallProduct = 32 * 32 * 32, kThin = 16, kFewRows = 4, kLong 
 
 SerialGemm serial_gemm(ScalarType dtype) {
   switch (dtype) {
-    case ScalarType::Byte: case ScalarType::Char: return call(gemm_int8_stub);
-    case ScalarType::Short: case ScalarType::UInt16: return call(gemm_int16_stub);
-    case ScalarType::Int: case ScalarType::UInt32: return call(gemm_int32_stub);
-    case ScalarType::Long: case ScalarType::UInt64: return call(gemm_int64_stub);
+    case ScalarType::Byte:
+    case ScalarType::Char: return call(gemm_int8_stub);
+    case ScalarType::Short:
+    case ScalarType::UInt16: return call(gemm_int16_stub);
+    case ScalarType::Int:
+    case ScalarType::UInt32: return call(gemm_int32_stub);
+    case ScalarType::Long:
+    case ScalarType::UInt64: return call(gemm_int64_stub);
     case ScalarType::Half: return call(gemm_half_stub);
     case ScalarType::BFloat16: return call(gemm_bfloat16_stub);
     case ScalarType::Float: return call(gemm_float_stub);
@@ -46,9 +50,7 @@ GemmPath choose_path(ScalarType dtype, const GemmProblem& p) {
   return GemmPath::packed;
 }
 
-const void* advance(const void* p, int64_t elements, size_t size) {
-  return static_cast<const char*>(p) + elements * static_cast<int64_t>(size);
-}
+const void* advance(const void* p, int64_t elements, size_t size) { return static_cast<const char*>(p) + elements * static_cast<int64_t>(size); }
 void* advance(void* p, int64_t elements, size_t size) { return static_cast<char*>(p) + elements * static_cast<int64_t>(size); }
 
 // Rows [i0, i1) and columns [j0, j1) of the result.
@@ -63,8 +65,7 @@ GemmProblem sub_problem(GemmProblem p, size_t size, int64_t i0, int64_t i1, int6
 }
 
 // C = beta * C and the epilogue, for k == 0.
-template <class T>
-void scale(const GemmProblem& p) {
+template <class T> void scale(const GemmProblem& p) {
   const bool overwrite = p.beta.equal(0);
   const T beta = p.beta.as<T>();
   T* c = static_cast<T*>(p.c);
@@ -99,14 +100,14 @@ constexpr double kGrainFlops = 4e6;
 
 }  // namespace
 
-void gemm(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
-          const void* b, int64_t ldb, const Scalar& beta, void* c, int64_t ldc, const GemmEpilogue* epilogue) {
+void gemm(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda, const void* b,
+          int64_t ldb, const Scalar& beta, void* c, int64_t ldc, const GemmEpilogue* epilogue) {
   gemm_batched(dtype, trans_a, trans_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1, epilogue);
 }
 
-void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a,
-                  int64_t lda, int64_t stride_a, const void* b, int64_t ldb, int64_t stride_b, const Scalar& beta, void* c, int64_t ldc,
-                  int64_t stride_c, int64_t batch, const GemmEpilogue* epilogue) {
+void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
+                  int64_t stride_a, const void* b, int64_t ldb, int64_t stride_b, const Scalar& beta, void* c, int64_t ldc, int64_t stride_c, int64_t batch,
+                  const GemmEpilogue* epilogue) {
   if (m <= 0 || n <= 0 || batch <= 0) return;
   const SerialGemm serial = serial_gemm(dtype);
   const size_t size = element_size(dtype);
@@ -138,9 +139,7 @@ void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64
     dtype == ScalarType::Float ? call(gemm_small_float_stub)(product(begin), together) : call(gemm_small_double_stub)(product(begin), together);
   };
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  if (get_num_threads() == 1 || flops * static_cast<double>(batch) < 2 * kGrainFlops) {
-    return products(0, batch);
-  }
+  if (get_num_threads() == 1 || flops * static_cast<double>(batch) < 2 * kGrainFlops) { return products(0, batch); }
   if (batch >= get_num_threads() * 2) {
     const int64_t grain = static_cast<int64_t>(kGrainFlops / flops) + 1;
     return parallel_for(0, batch, grain, products);

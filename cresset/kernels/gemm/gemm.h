@@ -8,7 +8,7 @@
 
 namespace cresset::kernels {
 
-// What happens to C after the product, in the same pass: C += bias (one element per column, in C's dtype), then max(C, 0).
+// The step applied to C after the product, in the same pass: C += bias (one element per column, in C's dtype), then max(C, 0).
 struct GemmEpilogue {
   const void* bias = nullptr;
   bool relu = false;
@@ -18,14 +18,12 @@ struct GemmEpilogue {
 // lda, ldb, ldc: elements between consecutive rows of the stored (untransposed) matrices.
 // C is not read when beta == 0; k == 0 leaves beta * C. Every dtype but bool and complex32: integers wrap around, float16 and
 // bfloat16 accumulate in float32 and round once. The result does not depend on the number of threads.
-CRESSET_API void gemm(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a,
-                      int64_t lda, const void* b, int64_t ldb, const Scalar& beta, void* c, int64_t ldc,
-                      const GemmEpilogue* epilogue = nullptr);
+CRESSET_API void gemm(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
+                      const void* b, int64_t ldb, const Scalar& beta, void* c, int64_t ldc, const GemmEpilogue* epilogue = nullptr);
 
 // `batch` products whose matrices lie stride_* elements apart; a stride of 0 shares A or B. The bias is shared.
-CRESSET_API void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha,
-                              const void* a, int64_t lda, int64_t stride_a, const void* b, int64_t ldb, int64_t stride_b,
-                              const Scalar& beta, void* c, int64_t ldc, int64_t stride_c, int64_t batch,
-                              const GemmEpilogue* epilogue = nullptr);
+CRESSET_API void gemm_batched(ScalarType dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const Scalar& alpha, const void* a, int64_t lda,
+                              int64_t stride_a, const void* b, int64_t ldb, int64_t stride_b, const Scalar& beta, void* c, int64_t ldc, int64_t stride_c,
+                              int64_t batch, const GemmEpilogue* epilogue = nullptr);
 
 }  // namespace cresset::kernels

@@ -26,8 +26,7 @@ Along along(const Strided& self, int64_t dim) {
 }
 
 void check_dims(const char* op, const Strided& self, const Strided& index, int64_t dim) {
-  CRESSET_CHECK(self.dim() == index.dim(), op, ": expected an index of as many dimensions as self, got ", index.sizes,
-                " for self ", self.sizes);
+  CRESSET_CHECK(self.dim() == index.dim(), op, ": expected an index of as many dimensions as self, got ", index.sizes, " for self ", self.sizes);
   CRESSET_CHECK_INDEX(dim >= 0 && dim < self.dim(), op, ": dimension out of range, got ", dim, " for self ", self.sizes);
 }
 
@@ -72,8 +71,7 @@ template <class T> struct Accumulate { using type = T; };
 template <> struct Accumulate<Half> { using type = float; };
 template <> struct Accumulate<BFloat16> { using type = float; };
 
-template <class T>
-struct Combine {
+template <class T> struct Combine {
   static T add(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a || b;
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
@@ -95,26 +93,29 @@ struct Combine {
   }
 };
 
-template <class A, class T>
-void apply(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce) {
+template <class A, class T> void apply(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce) {
   using C = Combine<A>;
   const auto whole = [&](const PointwiseKernel& kernel) { return std::is_same_v<A, T> && !is_complex<T>::value ? kernel.loop(self.dtype) : nullptr; };
   switch (reduce) {
     case ScatterReduce::prod:
-      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::mul(a, static_cast<A>(b)); }, whole(mul_kernel));
-    case ScatterReduce::sum: case ScatterReduce::mean:
-      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::add(a, static_cast<A>(b)); }, whole(add_kernel));
+      return for_each_target<A, T>(
+          self, dim, index, src, [](A& a, T b) { a = C::mul(a, static_cast<A>(b)); }, whole(mul_kernel));
+    case ScatterReduce::sum:
+    case ScatterReduce::mean:
+      return for_each_target<A, T>(
+          self, dim, index, src, [](A& a, T b) { a = C::add(a, static_cast<A>(b)); }, whole(add_kernel));
     default: break;
   }
   if constexpr (!is_complex<T>::value) {
     if (reduce == ScatterReduce::amax)
-      return for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::max(a, static_cast<A>(b)); }, whole(maximum_kernel));
-    for_each_target<A, T>(self, dim, index, src, [](A& a, T b) { a = C::min(a, static_cast<A>(b)); }, whole(minimum_kernel));
+      return for_each_target<A, T>(
+          self, dim, index, src, [](A& a, T b) { a = C::max(a, static_cast<A>(b)); }, whole(maximum_kernel));
+    for_each_target<A, T>(
+        self, dim, index, src, [](A& a, T b) { a = C::min(a, static_cast<A>(b)); }, whole(minimum_kernel));
   }
 }
 
-template <class A>
-A identity(ScatterReduce reduce) {
+template <class A> A identity(ScatterReduce reduce) {
   using L = std::numeric_limits<A>;
   switch (reduce) {
     case ScatterReduce::prod: return A(1);
@@ -129,8 +130,7 @@ A identity(ScatterReduce reduce) {
   return A(0);
 }
 
-template <class A>
-A mean_of(A sum, int32_t count) {
+template <class A> A mean_of(A sum, int32_t count) {
   if constexpr (std::is_same_v<A, bool>) {
     return sum;
   } else if constexpr (std::is_integral_v<A>) {
@@ -149,8 +149,7 @@ A mean_of(A sum, int32_t count) {
 }
 
 template <class A, class T>
-void reduce_into(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce,
-                 bool include_self) {
+void reduce_into(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce, bool include_self) {
   // `src` is only walked along here.
   if (!include_self) for_each_target<A, T>(self, dim, index, src, [v = identity<A>(reduce)](A& a, T) { a = v; });
   if (reduce != ScatterReduce::mean) return apply<A, T>(self, dim, index, src, reduce);
@@ -179,20 +178,17 @@ void reduce_into(const Strided& self, int64_t dim, const Strided& index, const S
   });
 }
 
-template <class To, class From>
-void convert(const Strided& to, const Strided& from) {
+template <class To, class From> void convert(const Strided& to, const Strided& from) {
   StridedWalk walk(to.sizes);
   walk.add(to);
   walk.add(from);
   walk.plan();
   walk.run([](char* const* p, const int64_t* s, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-      *reinterpret_cast<To*>(p[0] + i * s[0]) = static_cast<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
+    for (int64_t i = 0; i < n; i++) *reinterpret_cast<To*>(p[0] + i * s[0]) = static_cast<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
   });
 }
 
-void reduce_checked(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce,
-                    bool include_self, const char* op) {
+void reduce_checked(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce, bool include_self, const char* op) {
   visit_dtype(self.dtype, op, [&](auto tag) {
     using T = decltype(tag);
     using A = typename Accumulate<T>::type;
@@ -210,12 +206,11 @@ void reduce_checked(const Strided& self, int64_t dim, const Strided& index, cons
 }
 
 // Runs kernel(table) over index's shape; `dense` may be larger.
-template <class F>
-void for_each_table_along(const Strided& self, int64_t dim, const Strided& index, const Strided& dense, bool ordered, F kernel) {
+template <class F> void for_each_table_along(const Strided& self, int64_t dim, const Strided& index, const Strided& dense, bool ordered, F kernel) {
   DimVector strides(self.strides);
   strides[static_cast<size_t>(dim)] = 0;
-  for_each_table(Strided(dense.data, dense.dtype, index.sizes, dense.strides), {self.data, strides, self.strides[static_cast<size_t>(dim)]},
-                 index, index.strides, dim, ordered ? dim + 1 : dim, kernel);
+  for_each_table(Strided(dense.data, dense.dtype, index.sizes, dense.strides), {self.data, strides, self.strides[static_cast<size_t>(dim)]}, index,
+                 index.strides, dim, ordered ? dim + 1 : dim, kernel);
 }
 
 void scatter_from(const Strided& self, int64_t dim, const Strided& index, const Strided& src) {
@@ -264,13 +259,12 @@ void scatter_add(const Strided& self_any, int64_t dim, const Strided& index_any,
                        [&](const IndexTable& table) { kernel(self.dtype, table, nullptr); });
 }
 
-void scatter_reduce(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& src_any, ScatterReduce reduce,
-                    bool include_self, const char* op) {
+void scatter_reduce(const Strided& self_any, int64_t dim, const Strided& index_any, const Strided& src_any, ScatterReduce reduce, bool include_self,
+                    const char* op) {
   const AtLeast1d self_1d(self_any), index_1d(index_any), src_1d(src_any);
   const Strided &self = self_1d.get(), &index = index_1d.get();
   check_dims(op, self, index, dim);
-  CRESSET_CHECK_NOT_IMPLEMENTED(!(reduce == ScatterReduce::mean && self.dtype == ScalarType::Bool), op,
-                                ": mean is not implemented for bool");
+  CRESSET_CHECK_NOT_IMPLEMENTED(!(reduce == ScatterReduce::mean && self.dtype == ScalarType::Bool), op, ": mean is not implemented for bool");
   CRESSET_CHECK_NOT_IMPLEMENTED(!((reduce == ScatterReduce::amax || reduce == ScatterReduce::amin) && is_complex_type(self.dtype)), op,
                                 ": amax and amin are not implemented for ", self.dtype);
   check_index<Error>(op, index, self.sizes[static_cast<size_t>(dim)], dim, false);

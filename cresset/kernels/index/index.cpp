@@ -12,15 +12,14 @@ namespace {
 
 // How the dimensions of self and of the indices' common shape lie in the result.
 struct Layout {
-  DimVector common;    // the indices' common shape
-  DimVector slices;    // dimensions of self that are not indexed
+  DimVector common;  // the indices' common shape
+  DimVector slices;  // dimensions of self that are not indexed
   DimVector indexed;
   size_t position = 0;  // of the common shape in the result
 };
 
 Layout layout_of(IntArrayRef self_sizes, ArrayRef<Strided> indices, const char* op) {
-  CRESSET_CHECK_INDEX(indices.size() <= self_sizes.size(), op, ": more indices than dimensions of the tensor, ", self_sizes.size(),
-                      ", got ", indices.size());
+  CRESSET_CHECK_INDEX(indices.size() <= self_sizes.size(), op, ": more indices than dimensions of the tensor, ", self_sizes.size(), ", got ", indices.size());
   Layout l;
   bool adjacent = true;
   for (size_t d = 0; d < self_sizes.size(); d++) {
@@ -33,8 +32,8 @@ Layout layout_of(IntArrayRef self_sizes, ArrayRef<Strided> indices, const char* 
       l.common = indices[d].sizes;
     } else {
       adjacent &= l.indexed.back() + 1 == static_cast<int64_t>(d);
-      CRESSET_CHECK_INDEX(indices[d].sizes == IntArrayRef(l.common), op, ": indices have different shapes ", IntArrayRef(l.common),
-                          " and ", indices[d].sizes, ", expected them broadcast");
+      CRESSET_CHECK_INDEX(indices[d].sizes == IntArrayRef(l.common), op, ": indices have different shapes ", IntArrayRef(l.common), " and ", indices[d].sizes,
+                          ", expected them broadcast");
     }
     l.indexed.push_back(static_cast<int64_t>(d));
   }
@@ -68,11 +67,10 @@ class IndexPlan {
   IndexPlan(const char* op, const Strided& dense, const Strided& self, ArrayRef<Strided> indices, bool wide)
       : self_(self), layout_(layout_of(self.sizes, indices, op)) {
     const DimVector shape = over_result(layout_, self.sizes, layout_.common);
-    CRESSET_CHECK(dense.sizes == IntArrayRef(shape), op, ": shape mismatch, got values of shape ", dense.sizes,
-                  " for an indexing result of shape ", IntArrayRef(shape));
+    CRESSET_CHECK(dense.sizes == IntArrayRef(shape), op, ": shape mismatch, got values of shape ", dense.sizes, " for an indexing result of shape ",
+                  IntArrayRef(shape));
     const ScalarType t = index_dtype(indices, op);
-    for (int64_t d : layout_.indexed)
-      check_index<IndexError>(op, indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], d, true);
+    for (int64_t d : layout_.indexed) check_index<IndexError>(op, indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], d, true);
     if (layout_.indexed.size() == 1 && !(wide && t == ScalarType::Int)) {
       const size_t d = static_cast<size_t>(layout_.indexed[0]);
       index_ = indices[d];
@@ -85,15 +83,13 @@ class IndexPlan {
     offsets_.assign(static_cast<size_t>(n), 0);
     offset_strides_ = contiguous_strides(layout_.common);
     index_ = Strided(offsets_.data(), ScalarType::Long, layout_.common, offset_strides_);
-    for (int64_t d : layout_.indexed)
-      add_offsets(indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], self.strides[static_cast<size_t>(d)]);
+    for (int64_t d : layout_.indexed) add_offsets(indices[static_cast<size_t>(d)], self.sizes[static_cast<size_t>(d)], self.strides[static_cast<size_t>(d)]);
   }
 
   const Strided& index() const { return index_; }
 
   // Calls kernel(table) over the result, whose elements are those of `dense`.
-  template <class F>
-  void run(const Strided& dense, bool writes_self, F kernel) const {
+  template <class F> void run(const Strided& dense, bool writes_self, F kernel) const {
     const DimVector none(layout_.common.size(), 0), no_slice(self_.sizes.size(), 0);
     const DimVector base = over_result(layout_, self_.strides, none), over = over_result(layout_, no_slice, index_.strides);
     const int64_t first = static_cast<int64_t>(layout_.position), last = first + static_cast<int64_t>(layout_.common.size());
@@ -126,8 +122,7 @@ class IndexPlan {
   DimVector offset_strides_;
 };
 
-template <class T>
-void add_to(T& a, T b) {
+template <class T> void add_to(T& a, T b) {
   if constexpr (std::is_same_v<T, bool>) a = a || b;
   else if constexpr (std::is_integral_v<T>) a = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   else a += b;
@@ -144,8 +139,7 @@ int64_t offset_of(const Strided& self, int64_t position) {
 }
 
 // Calls f(dense element, self element) for each position, in row-major order if self is written.
-template <class T, class F>
-void for_each_position(const Strided& dense, const Strided& self, const Strided& index, bool writes_self, F f) {
+template <class T, class F> void for_each_position(const Strided& dense, const Strided& self, const Strided& index, bool writes_self, F f) {
   const WideIndex wide(index, "take");
   StridedWalk walk(index.sizes);
   walk.add(dense);

@@ -21,8 +21,8 @@ void scatter_value(const Strided& self, int64_t dim, const Strided& index, const
 void scatter_add(const Strided& self, int64_t dim, const Strided& index, const Strided& src);
 // Means of integers round down; amax and amin keep NaN. `op` prefixes errors.
 // Errors: NotImplementedError for mean of bool and for amax and amin of complex.
-void scatter_reduce(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce,
-                    bool include_self, const char* op = "scatter_reduce");
+void scatter_reduce(const Strided& self, int64_t dim, const Strided& index, const Strided& src, ScatterReduce reduce, bool include_self,
+                    const char* op = "scatter_reduce");
 
 // Advanced indexing. indices[d] belongs to dimension d of self; an undefined Strided{} stands for `:`, as do missing trailing
 // ones. The defined ones are broadcast (stride 0) to one common shape; they wrap. The result has the common shape in the place
@@ -50,8 +50,7 @@ void index_fill(const Strided& self, int64_t dim, const Strided& index, const Sc
 void embedding(const Strided& out, const Strided& weight, const Strided& index);
 // Overwrites grad_weight (V, D) with the sums of grad's rows by index; rows of padding_idx (if >= 0) are left out, and with
 // scale_grad_by_freq each row is divided by the number of its occurrences. Half and bfloat16 are summed in float.
-void embedding_backward(const Strided& grad_weight, const Strided& grad, const Strided& index, int64_t padding_idx,
-                        bool scale_grad_by_freq);
+void embedding_backward(const Strided& grad_weight, const Strided& grad, const Strided& index, int64_t padding_idx, bool scale_grad_by_freq);
 
 // A mask is bool or uint8 and, like the others here, broadcast (stride 0) to the common shape.
 int64_t count_nonzero(const Strided& x);

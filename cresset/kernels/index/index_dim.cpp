@@ -34,13 +34,11 @@ void check_slices(const char* op, const Strided& self, int64_t dim, const Stride
     const size_t i = static_cast<size_t>(d);
     same = slices.sizes[i] == (d == dim ? index.sizes[0] : self.sizes[i]);
   }
-  CRESSET_CHECK_INDEX(same, op, ": shapes do not fit, got self ", self.sizes, ", index ", index.sizes, " and ", slices.sizes,
-                      " for dimension ", dim);
+  CRESSET_CHECK_INDEX(same, op, ": shapes do not fit, got self ", self.sizes, ", index ", index.sizes, " and ", slices.sizes, " for dimension ", dim);
 }
 
 // Runs kernel(table) over the slices that the index names, those of one place of self in the index's order.
-template <class F>
-void for_each_slice(const Strided& self, int64_t dim, const Strided& index, const Strided& slices, bool writes_self, bool wraps, F kernel) {
+template <class F> void for_each_slice(const Strided& self, int64_t dim, const Strided& index, const Strided& slices, bool writes_self, bool wraps, F kernel) {
   const size_t d = static_cast<size_t>(dim);
   const DimVector strides = without(self.strides, dim);
   for_each_table(slices, {self.data, strides, self.strides[d], wraps ? self.sizes[d] : 0}, index, index_strides(index, self.dim(), dim), dim,
@@ -70,8 +68,7 @@ template <class T> struct RowSum { using type = T; };
 template <> struct RowSum<Half> { using type = float; };
 template <> struct RowSum<BFloat16> { using type = float; };
 
-template <class T>
-T divided(T v, int64_t count) {
+template <class T> T divided(T v, int64_t count) {
   if constexpr (is_complex<T>::value) {
     using V = typename T::value_type;
     return T(v.real() / static_cast<V>(count), v.imag() / static_cast<V>(count));
@@ -81,8 +78,7 @@ T divided(T v, int64_t count) {
 }
 
 // grad is contiguous (n, width).
-template <class T>
-void sum_rows(const Strided& grad_weight, const T* grad, const Grouped& g, int64_t padding_idx, bool scale) {
+template <class T> void sum_rows(const Strided& grad_weight, const T* grad, const Grouped& g, int64_t padding_idx, bool scale) {
   using A = typename RowSum<T>::type;
   const int64_t rows = grad_weight.sizes[0], width = grad_weight.sizes[1];
   const int64_t row_step = grad_weight.strides[0], column_step = grad_weight.strides[1];
@@ -166,8 +162,7 @@ void embedding(const Strided& out, const Strided& weight, const Strided& index) 
                  [&](const IndexTable& table) { kernel(out.item(), index.item(), table); });
 }
 
-void embedding_backward(const Strided& grad_weight, const Strided& grad, const Strided& index, int64_t padding_idx,
-                        bool scale_grad_by_freq) {
+void embedding_backward(const Strided& grad_weight, const Strided& grad, const Strided& index, int64_t padding_idx, bool scale_grad_by_freq) {
   check_index<IndexError>("embedding_backward", index, grad_weight.sizes[0], 0, false);
   const int64_t n = index.numel(), rows = grad_weight.sizes[0];
   // Both are used in row-major order.

@@ -52,13 +52,11 @@ class BitReader {
 int64_t words_of(int64_t n) { return (n + 63) / 64; }
 
 // Calls f(first, length) for blocks of a row.
-template <class F>
-void for_blocks(int64_t n, F f) {
+template <class F> void for_blocks(int64_t n, F f) {
   for (int64_t b = 0; b < n; b += kMaskBlock) f(b, std::min(kMaskBlock, n - b));
 }
 
-template <class F>
-void for_each_bit(const uint64_t* bits, int64_t words, F f) {
+template <class F> void for_each_bit(const uint64_t* bits, int64_t words, F f) {
   for (int64_t w = 0; w < words; w++)
     for (uint64_t rest = bits[w]; rest; rest &= rest - 1) f(64 * w + std::countr_zero(rest));
 }
@@ -70,12 +68,14 @@ int64_t count_nonzero(const Strided& x) {
   walk.add(x);
   walk.plan();
   std::atomic<int64_t> count{0};
-  walk.run([&](char* const* p, const int64_t* s, int64_t n) {
-    BitReader reader(x.dtype);
-    int64_t c = 0;
-    for_blocks(n, [&](int64_t b, int64_t length) { c += reader.read(p[0] + b * s[0], s[0], length); });
-    count += c;
-  }, 1 << 18);
+  walk.run(
+      [&](char* const* p, const int64_t* s, int64_t n) {
+        BitReader reader(x.dtype);
+        int64_t c = 0;
+        for_blocks(n, [&](int64_t b, int64_t length) { c += reader.read(p[0] + b * s[0], s[0], length); });
+        count += c;
+      },
+      1 << 18);
   return count;
 }
 
@@ -179,8 +179,8 @@ void masked_fill(const Strided& self, const Strided& mask, const Scalar& value) 
 void masked_scatter(const Strided& self, const Strided& mask, const void* source, int64_t source_numel) {
   check_mask("masked_scatter", self, mask);
   const int64_t needed = count_nonzero(mask);
-  CRESSET_CHECK(needed <= source_numel, "masked_scatter: expected at least an element of source for each true one of mask, got ", source_numel,
-                " and ", needed);
+  CRESSET_CHECK(needed <= source_numel, "masked_scatter: expected at least an element of source for each true one of mask, got ", source_numel, " and ",
+                needed);
   const StridedWalk walk = ordered_walk(self.sizes, {self, mask});
   const int64_t item = self.item();
   const auto expand = call(expand_elements_stub);

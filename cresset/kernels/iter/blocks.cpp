@@ -1,7 +1,7 @@
 #include "cresset/kernels/iter/blocks.h"
 
-#include "cresset/kernels/layout/cpu/convert.h"
 #include "cresset/kernels/isa.h"
+#include "cresset/kernels/layout/cpu/convert.h"
 
 namespace cresset::kernels {
 

@@ -1,9 +1,9 @@
 #include "cresset/kernels/iter/nd_iter.h"
 
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/layout/cpu/stream.h"
 #include "cresset/kernels/iter/blocks.h"
 #include "cresset/kernels/iter/walk.h"
+#include "cresset/kernels/layout/cpu/stream.h"
 
 namespace cresset::kernels {
 
@@ -15,8 +15,8 @@ bool same_dtypes(ArrayRef<Operand> operands, ArrayRef<ScalarType> loop_dtypes) {
   return true;
 }
 
-void run_converting(const Walk& w, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop,
-                    const Scalar* params, int64_t grain) {
+void run_converting(const Walk& w, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop, const Scalar* params,
+                    int64_t grain) {
   BlockPlan plan;
   plan.operands = w.operands;
   plan.outputs = num_outputs;
@@ -24,9 +24,8 @@ void run_converting(const Walk& w, ArrayRef<Operand> operands, int num_outputs, 
     plan.outer[i] = operands[i].dtype;
     plan.inner[i] = loop_dtypes[i];
   }
-  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) {
-    w.range(begin, end, [&](char** at, int64_t n) { run_blocks(plan, loop, at, w.strides[0], n, params); });
-  });
+  parallel_for(0, w.total, grain,
+               [&](int64_t begin, int64_t end) { w.range(begin, end, [&](char** at, int64_t n) { run_blocks(plan, loop, at, w.strides[0], n, params); }); });
 }
 
 // Whether the output goes past the caches: one dense output that is too large for them and that no input has brought in.
@@ -61,8 +60,7 @@ void run_streaming(const Walk& w, int64_t size, Loop loop, const Scalar* params,
 
 }  // namespace
 
-void run_nd(IntArrayRef shape, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop,
-            const Scalar* params, int64_t grain) {
+void run_nd(IntArrayRef shape, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop, const Scalar* params, int64_t grain) {
   Walk w;
   w.prepare(shape, operands);
   if (w.total == 0) return;
@@ -72,11 +70,8 @@ void run_nd(IntArrayRef shape, ArrayRef<Operand> operands, int num_outputs, Arra
   }
   if (w.dims == 1 && w.total <= grain) return loop(w.data, w.strides[0], w.total, params);
   w.avoid_short_rows();
-  if (bypasses_cache(w, operands, num_outputs))
-    return run_streaming(w, static_cast<int64_t>(element_size(operands[0].dtype)), loop, params, grain);
-  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) {
-    w.range(begin, end, [&](char** at, int64_t n) { loop(at, w.strides[0], n, params); });
-  });
+  if (bypasses_cache(w, operands, num_outputs)) return run_streaming(w, static_cast<int64_t>(element_size(operands[0].dtype)), loop, params, grain);
+  parallel_for(0, w.total, grain, [&](int64_t begin, int64_t end) { w.range(begin, end, [&](char** at, int64_t n) { loop(at, w.strides[0], n, params); }); });
 }
 
 }  // namespace cresset::kernels

@@ -26,7 +26,7 @@ using Loop = void (*)(char** data, const int64_t* strides, int64_t n, const Scal
 // Runs `loop` over every element of `shape`. Operands whose dtype differs from their loop dtype are converted on the way.
 // An output may be the same array as an input (same data and strides), and otherwise overlaps none.
 // Errors: more than kMaxOperands operands or kMaxDims dimensions; whatever the loop throws.
-void run_nd(IntArrayRef shape, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop,
-            const Scalar* params, int64_t grain = 32768);
+void run_nd(IntArrayRef shape, ArrayRef<Operand> operands, int num_outputs, ArrayRef<ScalarType> loop_dtypes, Loop loop, const Scalar* params,
+            int64_t grain = 32768);
 
 }  // namespace cresset::kernels

@@ -17,8 +17,8 @@ struct Walk {
 
   // An empty shape gives total 0; a shape of ones gives one dimension of size 1 with dense strides.
   void prepare(IntArrayRef shape, ArrayRef<Operand> ops) {
-    CRESSET_CHECK(ops.size() <= kMaxOperands && shape.size() <= kMaxDims, "run_nd: too many operands or dimensions, got ",
-                  ops.size(), " and ", shape.size(), ", expected at most ", kMaxOperands, " and ", kMaxDims);
+    CRESSET_CHECK(ops.size() <= kMaxOperands && shape.size() <= kMaxDims, "run_nd: too many operands or dimensions, got ", ops.size(), " and ", shape.size(),
+                  ", expected at most ", kMaxOperands, " and ", kMaxDims);
     operands = static_cast<int>(ops.size());
     for (int i = 0; i < operands; i++) data[i] = ops[i].data;
     for (size_t d = shape.size(); d-- > 0;) {
@@ -52,8 +52,7 @@ struct Walk {
 
   // Calls inner(pointers, n) for runs of innermost elements that cover [begin, end) of the flattened walk.
   // `inner` may change the pointers.
-  template <class Inner>
-  void range(int64_t begin, int64_t end, Inner&& inner) const {
+  template <class Inner> void range(int64_t begin, int64_t end, Inner&& inner) const {
     char* at[kMaxOperands];
     for (int i = 0; i < operands; i++) at[i] = data[i];
     if (dims == 1) {

@@ -2,10 +2,10 @@
 
 #include "cresset/base/numbers/float8.h"
 #include "cresset/base/parallel.h"
+#include "cresset/kernels/iter/walk.h"
 #include "cresset/kernels/layout/cpu/convert.h"
 #include "cresset/kernels/layout/cpu/stream.h"
 #include "cresset/kernels/layout/cpu/transpose.h"
-#include "cresset/kernels/iter/walk.h"
 
 namespace cresset::kernels {
 
@@ -65,8 +65,7 @@ void copy_transposed(const Walk& w, ScalarType dst_dtype, ScalarType src_dtype) 
       alignas(64) char tile[kBand * kBand * 16];
       for (int64_t column = 0; column < w.sizes[0]; column += kBand) {
         const int64_t columns = std::min(kBand, w.sizes[0] - column);
-        for (int64_t c = 0; c < columns; c++)
-          convert(tile + c * kBand * size, size, src + (column + c) * w.strides[0][1], w.strides[1][1], rows);
+        for (int64_t c = 0; c < columns; c++) convert(tile + c * kBand * size, size, src + (column + c) * w.strides[0][1], w.strides[1][1], rows);
         transpose(dst + column * size, w.strides[1][0], tile, kBand * size, rows, columns, size, false);
       }
     }
@@ -168,8 +167,7 @@ void copy_strided(IntArrayRef shape, Operand dst, Operand src) {
   }
   w.avoid_short_rows();
   const Convert convert = converter(src.dtype, dst.dtype);
-  if (w.total * dst_size >= stream_threshold() && w.strides[0][0] == dst_size && w.sizes[0] >= 1024)
-    return copy_streaming(w, dst_size, convert);
+  if (w.total * dst_size >= stream_threshold() && w.strides[0][0] == dst_size && w.sizes[0] >= 1024) return copy_streaming(w, dst_size, convert);
   parallel_for(0, w.total, kGrain, [&](int64_t begin, int64_t end) {
     w.range(begin, end, [&](char** at, int64_t n) { convert(at[0], w.strides[0][0], at[1], w.strides[0][1], n); });
   });

@@ -7,8 +7,8 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/index_check.h"
-#include "cresset/kernels/layout/cpu/transpose.h"
 #include "cresset/kernels/index/index.h"
+#include "cresset/kernels/layout/cpu/transpose.h"
 
 namespace cresset::kernels {
 
@@ -32,8 +32,7 @@ void roll_from(size_t d, const Strided& out, const Strided& in, IntArrayRef shif
 }
 
 // Row i of a matrix keeps columns [low(i), high(i)) and is zero elsewhere.
-template <class T, bool kLower>
-void triangle(const Strided& out, const Strided& self, int64_t k) {
+template <class T, bool kLower> void triangle(const Strided& out, const Strided& self, int64_t k) {
   const size_t dims = out.sizes.size();
   const int64_t rows = out.sizes[dims - 2], columns = out.sizes[dims - 1];
   const int64_t out_row = out.strides[dims - 2], self_row = self.strides[dims - 2];
@@ -65,8 +64,7 @@ void triangle(const Strided& out, const Strided& self, int64_t k) {
   });
 }
 
-template <bool kLower>
-void triangle_of(const char* op, const Strided& out, const Strided& self, int64_t k) {
+template <bool kLower> void triangle_of(const char* op, const Strided& out, const Strided& self, int64_t k) {
   CRESSET_CHECK(self.dim() >= 2, op, ": input tensor must have at least 2 dimensions, got shape ", self.sizes);
   if (out.numel() == 0) return;
   k = std::clamp<int64_t>(k, -self.numel() - 1, self.numel() + 1);

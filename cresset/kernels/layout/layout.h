@@ -57,9 +57,7 @@ void resize_backward(const Strided& grad_input, const Strided& grad, const Resiz
 
 struct Window2d {
   int64_t kernel[2], dilation[2], padding[2], stride[2];
-  int64_t positions(int64_t size, int d) const {
-    return (size + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
-  }
+  int64_t positions(int64_t size, int d) const { return (size + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1; }
 };
 
 // self (N, C, H, W) to out (N, C * kh * kw, positions), and the sum back: out (N, C, H, W) from columns.

@@ -18,16 +18,16 @@ struct Pads {
 
 Pads pads_of(const char* op, const Strided& out, const Strided& self, IntArrayRef pads) {
   const size_t dims = self.sizes.size(), padded = pads.size() / 2;
-  CRESSET_CHECK(pads.size() % 2 == 0 && padded <= dims, op, ": padding length must be even and at most twice the input's dimensions, got ",
-                pads, " for ", self.sizes);
+  CRESSET_CHECK(pads.size() % 2 == 0 && padded <= dims, op, ": padding length must be even and at most twice the input's dimensions, got ", pads, " for ",
+                self.sizes);
   Pads p{DimVector(dims, 0), DimVector(dims, 0)};
   for (size_t i = 0; i < padded; i++) {
     p.low[dims - 1 - i] = pads[2 * i];
     p.high[dims - 1 - i] = pads[2 * i + 1];
   }
   for (size_t d = 0; d < dims; d++)
-    CRESSET_CHECK(out.sizes[d] == self.sizes[d] + p.low[d] + p.high[d], op, ": output shape ", out.sizes, " does not fit input ",
-                  self.sizes, " and padding ", pads);
+    CRESSET_CHECK(out.sizes[d] == self.sizes[d] + p.low[d] + p.high[d], op, ": output shape ", out.sizes, " does not fit input ", self.sizes, " and padding ",
+                  pads);
   return p;
 }
 
@@ -49,8 +49,8 @@ std::vector<int64_t> source_of(int64_t size, int64_t out_size, int64_t low, int6
 struct PadPlan {
   int64_t planes = 1, in_plane = 1, out_plane = 1;
   int64_t in_width, out_width;
-  std::vector<int64_t> row_source;  // offset in the input plane of each output row
-  std::vector<int64_t> column;      // and of each place in the row
+  std::vector<int64_t> row_source;   // offset in the input plane of each output row
+  std::vector<int64_t> column;       // and of each place in the row
   int64_t middle_begin, middle_end;  // where column[o] == o - middle_shift
   int64_t middle_shift;
 };
@@ -62,10 +62,10 @@ PadPlan plan_of(const char* op, const Strided& out, const Strided& self, IntArra
   for (size_t d = first; d < dims; d++) {
     const int64_t n = self.sizes[d], most = std::max(p.low[d], p.high[d]);
     CRESSET_CHECK(n > 0 || out.numel() == 0, op, ": expected a non-empty input, got shape ", self.sizes);
-    CRESSET_CHECK(mode != PadMode::reflect || most < n, op, ": reflect padding must be less than the input dimension, got ", most,
-                  " at dimension ", d, " of input ", self.sizes);
-    CRESSET_CHECK(mode != PadMode::circular || most <= n + std::min<int64_t>({p.low[d], p.high[d], 0}), op, ": circular padding must not wrap around more than once, got ", most,
-                  " at dimension ", d, " of input ", self.sizes);
+    CRESSET_CHECK(mode != PadMode::reflect || most < n, op, ": reflect padding must be less than the input dimension, got ", most, " at dimension ", d,
+                  " of input ", self.sizes);
+    CRESSET_CHECK(mode != PadMode::circular || most <= n + std::min<int64_t>({p.low[d], p.high[d], 0}), op,
+                  ": circular padding must not wrap around more than once, got ", most, " at dimension ", d, " of input ", self.sizes);
   }
   PadPlan plan;
   plan.in_width = self.sizes[dims - 1];
@@ -92,8 +92,7 @@ PadPlan plan_of(const char* op, const Strided& out, const Strided& self, IntArra
   return plan;
 }
 
-template <class T>
-void pad_rows(T* out, const T* in, const PadPlan& plan) {
+template <class T> void pad_rows(T* out, const T* in, const PadPlan& plan) {
   const int64_t rows = static_cast<int64_t>(plan.row_source.size());
   parallel_for(0, plan.planes * rows, 1 + 32768 / std::max<int64_t>(plan.out_width, 1), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) {
@@ -109,8 +108,7 @@ void pad_rows(T* out, const T* in, const PadPlan& plan) {
   });
 }
 
-template <class T>
-void add_rows_back(T* grad_in, const T* grad, const PadPlan& plan) {
+template <class T> void add_rows_back(T* grad_in, const T* grad, const PadPlan& plan) {
   const int64_t rows = static_cast<int64_t>(plan.row_source.size());
   const auto add = [](T& a, T b) {
     if constexpr (std::is_same_v<T, bool>) a = a || b;

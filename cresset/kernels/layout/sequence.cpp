@@ -15,15 +15,13 @@ namespace {
 template <class T> constexpr bool is_low_precision = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
 // Calls write(i, value) through the output's stride.
-template <class T, class F>
-void fill_with(const Strided& out, F value) {
+template <class T, class F> void fill_with(const Strided& out, F value) {
   T* to = static_cast<T*>(out.data);
   const int64_t n = out.sizes[0], step = out.strides[0];
   for (int64_t i = 0; i < n; i++) to[i * step] = value(i);
 }
 
-template <class V>
-void linspace_complex(const Strided& out, complex<V> start, complex<V> end) {
+template <class V> void linspace_complex(const Strided& out, complex<V> start, complex<V> end) {
   const int64_t n = out.sizes[0];
   if (n == 1) return fill_with<complex<V>>(out, [=](int64_t) { return start; });
   const complex<V> step((end.real() - start.real()) / static_cast<V>(n - 1), (end.imag() - start.imag()) / static_cast<V>(n - 1));
@@ -34,8 +32,7 @@ void linspace_complex(const Strided& out, complex<V> start, complex<V> end) {
   });
 }
 
-template <class T>
-void linspace_integral(const Strided& out, T start, T end) {
+template <class T> void linspace_integral(const Strided& out, T start, T end) {
   const int64_t n = out.sizes[0];
   const double first = static_cast<double>(start), last = static_cast<double>(end), step = (last - first) / static_cast<double>(n - 1);
   fill_with<T>(out, [=](int64_t i) {
@@ -43,28 +40,24 @@ void linspace_integral(const Strided& out, T start, T end) {
   });
 }
 
-template <class T>
-T power(double base, double exponent) {
+template <class T> T power(double base, double exponent) {
   if constexpr (std::is_integral_v<T>) return Scalar(std::pow(base, exponent)).as<T>();
   else if constexpr (is_low_precision<T>) return T(static_cast<float>(std::pow(base, exponent)));
   else return static_cast<T>(std::pow(base, exponent));
 }
 
-template <class T>
-void logspace_real(const Strided& out, T start, T end, double base) {
+template <class T> void logspace_real(const Strided& out, T start, T end, double base) {
   const int64_t n = out.sizes[0];
   // The difference is rounded to T before it is divided.
   double range;
   if constexpr (std::is_integral_v<T>) range = static_cast<double>(end) - static_cast<double>(start);
   else range = static_cast<double>(end - start);
   const double step = range / static_cast<double>(std::max<int64_t>(n - 1, 1)), first = static_cast<double>(start), last = static_cast<double>(end);
-  fill_with<T>(out, [=](int64_t i) {
-    return power<T>(base, i < n / 2 ? first + step * static_cast<double>(i) : last - step * static_cast<double>(n - 1 - i));
-  });
+  fill_with<T>(out,
+               [=](int64_t i) { return power<T>(base, i < n / 2 ? first + step * static_cast<double>(i) : last - step * static_cast<double>(n - 1 - i)); });
 }
 
-template <class V>
-void logspace_complex(const Strided& out, complex<V> start, complex<V> end, double base) {
+template <class V> void logspace_complex(const Strided& out, complex<V> start, complex<V> end, double base) {
   linspace_complex<V>(out, start, end);
   complex<V>* to = static_cast<complex<V>*>(out.data);
   for (int64_t i = 0; i < out.sizes[0]; i++) {
@@ -85,11 +78,9 @@ void arange(const Strided& out, const Scalar& start, const Scalar& step) {
   check_vector("arange", out);
   CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(out.dtype), "arange: not implemented for ", out.dtype);
   const DenseOutput to(out);
-  if (is_floating_type(out.dtype))
-    call(arange_floating_stub)(out.dtype, to.as<void>(), out.sizes[0], start.as<double>(), step.as<double>());
+  if (is_floating_type(out.dtype)) call(arange_floating_stub)(out.dtype, to.as<void>(), out.sizes[0], start.as<double>(), step.as<double>());
   else
-    call(arange_integral_stub)(out.dtype, to.as<void>(), out.sizes[0], static_cast<uint64_t>(start.as<int64_t>()),
-                               static_cast<uint64_t>(step.as<int64_t>()));
+    call(arange_integral_stub)(out.dtype, to.as<void>(), out.sizes[0], static_cast<uint64_t>(start.as<int64_t>()), static_cast<uint64_t>(step.as<int64_t>()));
   to.finish();
 }
 

@@ -26,8 +26,8 @@ void distances(const DistanceArgs& args, void* out) {
     for (int64_t i = begin; i < end; i++) {
       const int64_t b = i / blocks, j = i % blocks * kDistanceColumns;
       call(distance_block_stub)({args.dtype, at(args.x1, b * args.batch1, item), at(args.x2, b * args.batch2 + j * args.columns, item), args.rows1,
-                                 std::min(kDistanceColumns, args.rows2 - j), args.columns, args.p, packed.get(),
-                                 at(out, b * args.rows1 * args.rows2 + j, item), args.rows2});
+                                 std::min(kDistanceColumns, args.rows2 - j), args.columns, args.p, packed.get(), at(out, b * args.rows1 * args.rows2 + j, item),
+                                 args.rows2});
     }
   });
 }

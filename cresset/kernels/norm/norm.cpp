@@ -62,8 +62,8 @@ void fill_zero(char* p, ScalarType t, int64_t n) {
 }
 
 // Shared by layer and RMS norm. A null mean pointer with `rms`.
-void row_norm_of(const char* x, const char* weight, const char* bias, char* y, char* mean, char* rstd, const NormDtypes& t, int64_t rows,
-                 int64_t cols, double eps, bool rms) {
+void row_norm_of(const char* x, const char* weight, const char* bias, char* y, char* mean, char* rstd, const NormDtypes& t, int64_t rows, int64_t cols,
+                 double eps, bool rms) {
   if (rows == 0 || cols == 0) return;
   const ScalarType a = compute_dtype(t.x);
   const Input w(weight, t.param, a, cols, 1), b(bias, t.param, a, cols, 0);
@@ -73,8 +73,8 @@ void row_norm_of(const char* x, const char* weight, const char* bias, char* y, c
   s.finish();
 }
 
-void row_norm_backward_of(const char* dy, const char* x, const char* mean, const char* rstd, const char* weight, char* dx, char* dweight,
-                          char* dbias, const NormDtypes& t, int64_t rows, int64_t cols, bool rms) {
+void row_norm_backward_of(const char* dy, const char* x, const char* mean, const char* rstd, const char* weight, char* dx, char* dweight, char* dbias,
+                          const NormDtypes& t, int64_t rows, int64_t cols, bool rms) {
   if (rows == 0 || cols == 0) {
     fill_zero(dweight, t.param, cols);
     fill_zero(dbias, t.param, cols);
@@ -90,15 +90,11 @@ void row_norm_backward_of(const char* dy, const char* x, const char* mean, const
 
 }  // namespace
 
-void layer_norm(const LayerNormArgs& a) {
-  row_norm_of(a.x, a.weight, a.bias, a.y, a.mean, a.rstd, a.dtypes, a.rows, a.cols, a.eps, false);
-}
+void layer_norm(const LayerNormArgs& a) { row_norm_of(a.x, a.weight, a.bias, a.y, a.mean, a.rstd, a.dtypes, a.rows, a.cols, a.eps, false); }
 void layer_norm_backward(const LayerNormBackwardArgs& a) {
   row_norm_backward_of(a.dy, a.x, a.mean, a.rstd, a.weight, a.dx, a.dweight, a.dbias, a.dtypes, a.rows, a.cols, false);
 }
-void rms_norm(const RmsNormArgs& a) {
-  row_norm_of(a.x, a.weight, nullptr, a.y, nullptr, a.rstd, a.dtypes, a.rows, a.cols, a.eps, true);
-}
+void rms_norm(const RmsNormArgs& a) { row_norm_of(a.x, a.weight, nullptr, a.y, nullptr, a.rstd, a.dtypes, a.rows, a.cols, a.eps, true); }
 void rms_norm_backward(const RmsNormBackwardArgs& a) {
   row_norm_backward_of(a.dy, a.x, nullptr, a.rstd, a.weight, a.dx, a.dweight, nullptr, a.dtypes, a.rows, a.cols, true);
 }

@@ -10,12 +10,17 @@
 
 namespace cresset::kernels {
 
-namespace isa_baseline { inline constexpr bool kIsBaseline = true; }
-namespace isa_avx2 { inline constexpr bool kIsBaseline = false; }
-namespace isa_avx512 { inline constexpr bool kIsBaseline = false; }
+namespace isa_baseline {
+inline constexpr bool kIsBaseline = true;
+}
+namespace isa_avx2 {
+inline constexpr bool kIsBaseline = false;
+}
+namespace isa_avx512 {
+inline constexpr bool kIsBaseline = false;
+}
 
-template <class T>
-constexpr bool is_wide_unsigned = std::is_same_v<T, uint16_t> || std::is_same_v<T, uint32_t> || std::is_same_v<T, uint64_t>;
+template <class T> constexpr bool is_wide_unsigned = std::is_same_v<T, uint16_t> || std::is_same_v<T, uint32_t> || std::is_same_v<T, uint64_t>;
 constexpr bool is_wide_unsigned_type(ScalarType t) { return t >= ScalarType::UInt16 && t <= ScalarType::UInt64; }
 
 }  // namespace cresset::kernels

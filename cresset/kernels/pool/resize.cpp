@@ -8,8 +8,8 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/dense.h"
-#include "cresset/kernels/pool/cpu/resize_rows.h"
 #include "cresset/kernels/layout/layout.h"
+#include "cresset/kernels/pool/cpu/resize_rows.h"
 
 namespace cresset::kernels {
 
@@ -18,8 +18,7 @@ namespace {
 constexpr double kCubic = -0.75, kCubicAntialias = -0.5;
 
 // Keys' cubic convolution kernel (IEEE ASSP 29(6), 1981).
-template <class A>
-A cubic(A x, A a) {
+template <class A> A cubic(A x, A a) {
   x = std::fabs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
@@ -27,14 +26,12 @@ A cubic(A x, A a) {
 }
 
 // Input places per output place.
-template <class A>
-A scale_of(int64_t in, int64_t out, bool align_corners, double given) {
+template <class A> A scale_of(int64_t in, int64_t out, bool align_corners, double given) {
   if (align_corners) return out > 1 ? static_cast<A>(in - 1) / static_cast<A>(out - 1) : A(0);
   return given > 0 ? static_cast<A>(1.0 / given) : static_cast<A>(in) / static_cast<A>(out);
 }
 
-template <class A>
-struct Axis {
+template <class A> struct Axis {
   std::vector<int64_t> index;
   std::vector<A> weight;
   int64_t in = 1, out = 1, taps = 1;
@@ -45,8 +42,7 @@ struct Axis {
   }
 };
 
-template <class A>
-Axis<A> make_axis(int64_t in, int64_t out, int64_t taps) {
+template <class A> Axis<A> make_axis(int64_t in, int64_t out, int64_t taps) {
   Axis<A> axis;
   axis.in = in;
   axis.out = out;
@@ -56,8 +52,7 @@ Axis<A> make_axis(int64_t in, int64_t out, int64_t taps) {
   return axis;
 }
 
-template <class A>
-Axis<A> linear_axis(int64_t in, int64_t out, A scale, bool align_corners) {
+template <class A> Axis<A> linear_axis(int64_t in, int64_t out, A scale, bool align_corners) {
   Axis<A> axis = make_axis<A>(in, out, 2);
   for (int64_t o = 0; o < out; o++) {
     const A half_pixel = std::max(scale * (static_cast<A>(o) + A(0.5)) - A(0.5), A(0));
@@ -71,8 +66,7 @@ Axis<A> linear_axis(int64_t in, int64_t out, A scale, bool align_corners) {
   return axis;
 }
 
-template <class A>
-Axis<A> cubic_axis(int64_t in, int64_t out, A scale, bool align_corners) {
+template <class A> Axis<A> cubic_axis(int64_t in, int64_t out, A scale, bool align_corners) {
   Axis<A> axis = make_axis<A>(in, out, 4);
   for (int64_t o = 0; o < out; o++) {
     const A at = align_corners ? scale * static_cast<A>(o) : scale * (static_cast<A>(o) + A(0.5)) - A(0.5);
@@ -84,8 +78,7 @@ Axis<A> cubic_axis(int64_t in, int64_t out, A scale, bool align_corners) {
 }
 
 // The kernel is stretched over the input places that fall into one output place, and its weights are normalised.
-template <class A>
-Axis<A> antialias_axis(int64_t in, int64_t out, A scale, bool is_cubic) {
+template <class A> Axis<A> antialias_axis(int64_t in, int64_t out, A scale, bool is_cubic) {
   if (in == out) scale = 1;  // copied, whatever scale was given
   const A stretch = std::max(scale, A(1)), support = (is_cubic ? 2 : 1) * stretch;
   Axis<A> axis = make_axis<A>(in, out, std::min<int64_t>(static_cast<int64_t>(std::ceil(support)) * 2 + 1, in));
@@ -100,14 +93,12 @@ Axis<A> antialias_axis(int64_t in, int64_t out, A scale, bool is_cubic) {
       return is_cubic ? cubic(x, static_cast<A>(kCubicAntialias)) : std::max(A(1) - std::fabs(x), A(0));
     };
     for (int64_t k = 0; k < count; k++) total += weight_of(k);
-    for (int64_t k = 0; k < axis.taps; k++)
-      axis.put(o, k, std::min(begin + k, in - 1), k < count && total != 0 ? weight_of(k) / total : A(0));
+    for (int64_t k = 0; k < axis.taps; k++) axis.put(o, k, std::min(begin + k, in - 1), k < count && total != 0 ? weight_of(k) / total : A(0));
   }
   return axis;
 }
 
-template <class A>
-Axis<A> axis_of(int64_t in, int64_t out, const ResizeOptions& options, int d) {
+template <class A> Axis<A> axis_of(int64_t in, int64_t out, const ResizeOptions& options, int d) {
   const A scale = scale_of<A>(in, out, options.align_corners, options.scales[d]);
   const bool is_cubic = options.mode == ResizeMode::cubic;
   if (options.antialias) return antialias_axis<A>(in, out, scale, is_cubic);
@@ -147,8 +138,7 @@ Shape3 shape_of(const char* op, const Strided& in, const Strided& out) {
   return s;
 }
 
-template <class F>
-void for_planes(const Shape3& s, F f) {
+template <class F> void for_planes(const Shape3& s, F f) {
   const int64_t work = std::max(s.in_plane(), s.out_plane());
   parallel_for(0, s.planes, 1 + 32768 / work, f);
 }
@@ -157,13 +147,11 @@ struct NearestAxes {
   std::vector<int64_t> z, y, x;
   NearestAxes(const Shape3& s, const ResizeOptions& options) {
     std::vector<int64_t>* axes[3] = {&z, &y, &x};
-    for (int d = 0; d < 3; d++)
-      *axes[d] = d < s.first ? std::vector<int64_t>{0} : nearest_index(s.in[d], s.out[d], options, d - s.first, s.first == 1);
+    for (int d = 0; d < 3; d++) *axes[d] = d < s.first ? std::vector<int64_t>{0} : nearest_index(s.in[d], s.out[d], options, d - s.first, s.first == 1);
   }
 };
 
-template <class T>
-void nearest_forward(T* out, const T* in, const Shape3& s, const NearestAxes& at) {
+template <class T> void nearest_forward(T* out, const T* in, const Shape3& s, const NearestAxes& at) {
   for_planes(s, [&](int64_t begin, int64_t end) {
     T* to = out + begin * s.out_plane();
     for (int64_t p = begin; p < end; p++)
@@ -181,8 +169,7 @@ void nearest_forward(T* out, const T* in, const Shape3& s, const NearestAxes& at
   });
 }
 
-template <class A, class T>
-void nearest_backward(A* grad_in, const T* grad, const Shape3& s, const NearestAxes& at) {
+template <class A, class T> void nearest_backward(A* grad_in, const T* grad, const Shape3& s, const NearestAxes& at) {
   for_planes(s, [&](int64_t begin, int64_t end) {
     std::fill_n(grad_in + begin * s.in_plane(), (end - begin) * s.in_plane(), A(0));
     const T* from = grad + begin * s.out_plane();
@@ -196,8 +183,7 @@ void nearest_backward(A* grad_in, const T* grad, const Shape3& s, const NearestA
   });
 }
 
-template <class A>
-struct WeightedAxes {
+template <class A> struct WeightedAxes {
   Axis<A> axes[3];
   ResizeAxis<A> views[3];
   WeightedAxes(const Shape3& s, const ResizeOptions& options) {
@@ -275,9 +261,8 @@ void resize(const Strided& out, const Strided& self, const ResizeOptions& option
   const DenseOutput to(out);
   const int64_t in_bytes = s.in_plane() * self.item(), out_bytes = s.out_plane() * self.item();
   const auto run = [&](auto kernel, const auto* axes) {
-    for_planes(s, [&](int64_t begin, int64_t end) {
-      kernel(self.dtype, to.as<char>() + begin * out_bytes, in.as<char>() + begin * in_bytes, end - begin, axes);
-    });
+    for_planes(s,
+               [&](int64_t begin, int64_t end) { kernel(self.dtype, to.as<char>() + begin * out_bytes, in.as<char>() + begin * in_bytes, end - begin, axes); });
   };
   if (is_nearest(options)) {
     const NearestAxes axes(s, options);
@@ -303,9 +288,7 @@ void resize_backward(const Strided& grad_input, const Strided& grad, const Resiz
   char* sums = is_low ? reinterpret_cast<char*>(wide.data()) : to.as<char>();
   const int64_t in_bytes = s.in_plane() * (is_low ? 4 : grad.item()), out_bytes = s.out_plane() * grad.item();
   const auto run = [&](auto kernel, const auto* axes) {
-    for_planes(s, [&](int64_t begin, int64_t end) {
-      kernel(grad.dtype, sums + begin * in_bytes, from.as<char>() + begin * out_bytes, end - begin, axes);
-    });
+    for_planes(s, [&](int64_t begin, int64_t end) { kernel(grad.dtype, sums + begin * in_bytes, from.as<char>() + begin * out_bytes, end - begin, axes); });
   };
   const auto narrow_sums = [&](auto tag) {
     using T = decltype(tag);

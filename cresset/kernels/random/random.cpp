@@ -25,8 +25,7 @@ void check_floating(const char* op, ScalarType dtype) {
 
 void check_real(const char* op, ScalarType dtype) {
   const bool wide_unsigned = dtype >= ScalarType::UInt16 && dtype <= ScalarType::UInt64;
-  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined, op,
-                                ": not implemented for ", dtype);
+  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined, op, ": not implemented for ", dtype);
 }
 
 char* at(void* out, ScalarType dtype, int64_t i) { return static_cast<char*>(out) + i * static_cast<int64_t>(element_size(dtype)); }
@@ -37,8 +36,7 @@ void store_doubles(void* out, ScalarType dtype, int64_t offset, const double* x,
 }
 
 // Fills `out` with n numbers that `transform(data, count)` makes from count u53 in place.
-template <class F>
-void through_doubles(RandomState& state, void* out, ScalarType dtype, int64_t n, F transform) {
+template <class F> void through_doubles(RandomState& state, void* out, ScalarType dtype, int64_t n, F transform) {
   double* const data = thread_scratch<double>(Scratch::random, static_cast<size_t>(std::min(n, kDoubleChunk)));
   for (int64_t begin = 0; begin < n; begin += kDoubleChunk) {
     const int64_t m = std::min(kDoubleChunk, n - begin);
@@ -52,8 +50,7 @@ void through_doubles(RandomState& state, void* out, ScalarType dtype, int64_t n,
 }
 
 // Standard normals in pairs, the second of which may wait in `state`; `finish(data, count)` turns them into the numbers wanted.
-template <class F>
-void normal_pairs(RandomState& state, void* out, ScalarType dtype, int64_t n, F finish) {
+template <class F> void normal_pairs(RandomState& state, void* out, ScalarType dtype, int64_t n, F finish) {
   int64_t done = 0;
   if (n > 0 && state.has_next_normal) {
     double value = state.next_normal;
@@ -94,9 +91,8 @@ void normal_float(RandomState& state, float* out, int64_t n, float mean, float s
     const int64_t m = std::min(kFloatChunk, n - begin);
     float* const x = out + begin;
     call(random_uniform_stub)(engine, x, ScalarType::Float, m, 0, 1);
-    parallel_for(0, m / 16, kFloatGrain / 16, [&](int64_t b, int64_t e) {
-      call(box_muller_float_stub)(x + 16 * b, ScalarType::Float, x + 16 * b, e - b, mean, std);
-    });
+    parallel_for(0, m / 16, kFloatGrain / 16,
+                 [&](int64_t b, int64_t e) { call(box_muller_float_stub)(x + 16 * b, ScalarType::Float, x + 16 * b, e - b, mean, std); });
   }
   if (n % 16 == 0) return;
   float* const tail = out + n - 16;
@@ -110,8 +106,7 @@ void normal_double(RandomState& state, double* out, int64_t n, double mean, doub
     const int64_t m = std::min(kDoubleChunk, n - begin);
     double* const x = out + begin;
     call(random_uniform_stub)(engine, x, ScalarType::Double, m, 0, 1);
-    parallel_for(0, m / 16, kDoubleGrain / 16,
-                 [&](int64_t b, int64_t e) { call(box_muller_double_stub)(x + 16 * b, e - b, mean, std); });
+    parallel_for(0, m / 16, kDoubleGrain / 16, [&](int64_t b, int64_t e) { call(box_muller_double_stub)(x + 16 * b, e - b, mean, std); });
   }
   if (n % 16 == 0) return;
   double* const tail = out + n - 16;
@@ -127,9 +122,8 @@ void normal_low(RandomState& state, void* out, ScalarType dtype, int64_t n, floa
   for (int64_t begin = 0; begin < whole; begin += kFloatChunk) {
     const int64_t m = std::min(kFloatChunk, whole - begin);
     call(random_uniform_stub)(engine, x, ScalarType::Float, m, 0, 1);
-    parallel_for(0, m / 16, kFloatGrain / 16, [&](int64_t b, int64_t e) {
-      call(box_muller_float_stub)(at(out, dtype, begin + 16 * b), dtype, x + 16 * b, e - b, mean, std);
-    });
+    parallel_for(0, m / 16, kFloatGrain / 16,
+                 [&](int64_t b, int64_t e) { call(box_muller_float_stub)(at(out, dtype, begin + 16 * b), dtype, x + 16 * b, e - b, mean, std); });
   }
   if (n == whole) return;
   call(random_uniform_stub)(engine, x, ScalarType::Float, 16, 0, 1);
@@ -163,12 +157,9 @@ void normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double m
     normal_pairs(state, out, dtype, n, [&](double* x, int64_t m) { call(scale_shift_stub)(x, m, std, mean); });
     return;
   }
-  if (dtype == ScalarType::Float)
-    normal_float(state, static_cast<float*>(out), n, static_cast<float>(mean), static_cast<float>(std));
-  else if (dtype == ScalarType::Double)
-    normal_double(state, static_cast<double*>(out), n, mean, std);
-  else
-    normal_low(state, out, dtype, n, static_cast<float>(mean), static_cast<float>(std));
+  if (dtype == ScalarType::Float) normal_float(state, static_cast<float*>(out), n, static_cast<float>(mean), static_cast<float>(std));
+  else if (dtype == ScalarType::Double) normal_double(state, static_cast<double*>(out), n, mean, std);
+  else normal_low(state, out, dtype, n, static_cast<float>(mean), static_cast<float>(std));
 }
 
 void log_normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std) {
@@ -256,8 +247,7 @@ void bernoulli(RandomState& state, void* out, ScalarType dtype, int64_t n, const
 
 void dropout_noise(RandomState& state, void* noise, ScalarType dtype, int64_t n, double p) {
   check_floating("dropout", dtype);
-  call(random_bernoulli_stub)(state.engine, noise, element_size(dtype), n, threshold53(1.0 - p),
-                              bits_of(dtype, dropout_scale(dtype, p)));
+  call(random_bernoulli_stub)(state.engine, noise, element_size(dtype), n, threshold53(1.0 - p), bits_of(dtype, dropout_scale(dtype, p)));
 }
 
 void dropout(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double p) {

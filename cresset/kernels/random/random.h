@@ -27,8 +27,7 @@ CRESSET_API void uniform(RandomState& state, void* out, ScalarType dtype, int64_
 //     partial block is drawn whole, with 16 fresh numbers, over the last 16 elements; Float and Double draw the partial block's
 //     own numbers first, Half and BFloat16 do not.
 //   otherwise: pairs from two u53 (angle, then radius) in double; the second of a pair waits in `state` for the next such call.
-CRESSET_API void normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std,
-                        bool contiguous = true);
+CRESSET_API void normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std, bool contiguous = true);
 
 // exp of a normal number; always draws as `normal` does when not contiguous.
 CRESSET_API void log_normal(RandomState& state, void* out, ScalarType dtype, int64_t n, double mean, double std);
@@ -48,7 +47,7 @@ CRESSET_API void bernoulli(RandomState& state, void* out, ScalarType dtype, int6
 // One probability for each element, of a floating dtype: u24 < p, but u53 < p if p is Double.
 CRESSET_API void bernoulli(RandomState& state, void* out, ScalarType dtype, int64_t n, const void* p, ScalarType p_dtype);
 
-// What dropout multiplies by: 1 / (1 - p) with probability 1 - p, else 0. Draws as `bernoulli(1 - p)`; floating dtypes; p < 1.
+// The factors of dropout: 1 / (1 - p) with probability 1 - p, else 0. Draws as `bernoulli(1 - p)`; floating dtypes; p < 1.
 CRESSET_API void dropout_noise(RandomState& state, void* noise, ScalarType dtype, int64_t n, double p);
 
 // Dropout in one pass: out = x * noise, noise as above, and written to `noise` if that is not null.
@@ -72,8 +71,8 @@ CRESSET_API void randperm(RandomState& state, void* out, ScalarType dtype, int64
 //   With replacement and samples > 1: the first index at which the running sum reaches u53 of the total.
 //   Otherwise: the indices of the largest weight / exponential(1), largest first. Exponentials are drawn for all weights in
 //     memory order if the weights are dense, in row-major order otherwise.
-CRESSET_API void multinomial(RandomState& state, int64_t* out, const void* weights, ScalarType dtype, int64_t rows,
-                             int64_t categories, int64_t row_stride, int64_t category_stride, int64_t samples, bool replacement);
+CRESSET_API void multinomial(RandomState& state, int64_t* out, const void* weights, ScalarType dtype, int64_t rows, int64_t categories, int64_t row_stride,
+                             int64_t category_stride, int64_t samples, bool replacement);
 
 // Poisson numbers for packed rates >= 0 of the same floating dtype. Rates below 10: products of u53; from 10 on: Hoermann's PTRS.
 CRESSET_API void poisson(RandomState& state, void* out, const void* rate, ScalarType dtype, int64_t n);
@@ -89,8 +88,7 @@ CRESSET_API void standard_gamma(RandomState& state, void* out, const void* shape
 
 // Randomised leaky ReLU in training, Float and Double: out = x * noise, where noise is lower + u53 * (upper - lower) for x <= 0,
 // and 1, without drawing, elsewhere.
-CRESSET_API void rrelu(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double lower,
-                       double upper);
+CRESSET_API void rrelu(RandomState& state, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, double lower, double upper);
 
 // How a gamma sample x of shape `a`, or a beta sample x of parameters `a` and `b`, moves with `a` at a fixed quantile. NaN outside the laws.
 CRESSET_API double gamma_slope(double x, double a);

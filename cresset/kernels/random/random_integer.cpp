@@ -21,36 +21,24 @@ constexpr int64_t kLongPermutation = 214748364;
 
 int mantissa_bits(ScalarType t) {
   switch (t) {
-    case ScalarType::Half:
-      return 11;
-    case ScalarType::BFloat16:
-      return 8;
-    case ScalarType::Float:
-      return 24;
-    default:
-      return 53;
+    case ScalarType::Half: return 11;
+    case ScalarType::BFloat16: return 8;
+    case ScalarType::Float: return 24;
+    default: return 53;
   }
 }
 
 // The largest integer of an integral dtype, as far as int64 can hold it.
 int64_t integer_max(ScalarType t) {
   switch (t) {
-    case ScalarType::Bool:
-      return 1;
-    case ScalarType::Byte:
-      return std::numeric_limits<uint8_t>::max();
-    case ScalarType::Char:
-      return std::numeric_limits<int8_t>::max();
-    case ScalarType::Short:
-      return std::numeric_limits<int16_t>::max();
-    case ScalarType::Int:
-      return std::numeric_limits<int32_t>::max();
-    case ScalarType::UInt16:
-      return std::numeric_limits<uint16_t>::max();
-    case ScalarType::UInt32:
-      return std::numeric_limits<uint32_t>::max();
-    default:
-      return kMax64;
+    case ScalarType::Bool: return 1;
+    case ScalarType::Byte: return std::numeric_limits<uint8_t>::max();
+    case ScalarType::Char: return std::numeric_limits<int8_t>::max();
+    case ScalarType::Short: return std::numeric_limits<int16_t>::max();
+    case ScalarType::Int: return std::numeric_limits<int32_t>::max();
+    case ScalarType::UInt16: return std::numeric_limits<uint16_t>::max();
+    case ScalarType::UInt32: return std::numeric_limits<uint32_t>::max();
+    default: return kMax64;
   }
 }
 
@@ -65,21 +53,16 @@ void check_integer_fits(const char* name, int64_t v, ScalarType dtype) {
     CRESSET_CHECK(fits, "random_: ", name, " is out of bounds for ", dtype, ", got ", v);
     return;
   }
-  CRESSET_CHECK(v >= integer_min(dtype) && v <= integer_max(dtype), "random_: ", name, " is out of bounds for ", dtype, ", got ",
-                v);
+  CRESSET_CHECK(v >= integer_min(dtype) && v <= integer_max(dtype), "random_: ", name, " is out of bounds for ", dtype, ", got ", v);
 }
 
 // The integer that `v` becomes in a floating dtype, as a double.
 double rounded(int64_t v, ScalarType dtype) {
   switch (dtype) {
-    case ScalarType::Half:
-      return static_cast<double>(static_cast<float>(Half(static_cast<float>(v))));
-    case ScalarType::BFloat16:
-      return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(v))));
-    case ScalarType::Float:
-      return static_cast<double>(static_cast<float>(v));
-    default:
-      return static_cast<double>(v);
+    case ScalarType::Half: return static_cast<double>(static_cast<float>(Half(static_cast<float>(v))));
+    case ScalarType::BFloat16: return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(v))));
+    case ScalarType::Float: return static_cast<double>(static_cast<float>(v));
+    default: return static_cast<double>(v);
   }
 }
 
@@ -105,10 +88,8 @@ int64_t lower_to(int64_t to, ScalarType dtype) {
 }
 
 void draw(RandomState& state, void* out, ScalarType dtype, int64_t n, uint64_t range, int64_t from) {
-  if (range >= kWideRange)
-    call(random_mod64_stub)(state.engine, out, dtype, n, range, from);
-  else
-    call(random_mod_stub)(state.engine, out, dtype, n, range, from);
+  if (range >= kWideRange) call(random_mod64_stub)(state.engine, out, dtype, n, range, from);
+  else call(random_mod_stub)(state.engine, out, dtype, n, range, from);
 }
 
 // Inside-out: position i receives what its partner held, and the partner receives i.
@@ -122,29 +103,23 @@ void long_permutation(RandomState& state, void* out, ScalarType dtype, int64_t n
     r[z] = i;
   }
   if (!work) return;
-  converter(ScalarType::Long, dtype)(static_cast<char*>(out), static_cast<int64_t>(element_size(dtype)),
-                                     reinterpret_cast<const char*>(r), 8, n);
+  converter(ScalarType::Long, dtype)(static_cast<char*>(out), static_cast<int64_t>(element_size(dtype)), reinterpret_cast<const char*>(r), 8, n);
 }
 
 }  // namespace
 
 void random_full(RandomState& state, void* out, ScalarType dtype, int64_t n) {
   const bool wide_unsigned = dtype >= ScalarType::UInt16 && dtype <= ScalarType::UInt64;
-  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined,
-                                "random_: not implemented for ", dtype);
+  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype < ScalarType::Undefined, "random_: not implemented for ", dtype);
   if (is_floating_type(dtype)) {
     const uint64_t range = (uint64_t{1} << mantissa_bits(dtype)) + 1;
-    if (dtype == ScalarType::Double)
-      call(random_mod64_stub)(state.engine, out, dtype, n, range, 0);
-    else
-      call(random_mod_stub)(state.engine, out, dtype, n, range, 0);
+    if (dtype == ScalarType::Double) call(random_mod64_stub)(state.engine, out, dtype, n, range, 0);
+    else call(random_mod_stub)(state.engine, out, dtype, n, range, 0);
     return;
   }
   const uint64_t range = static_cast<uint64_t>(integer_max(dtype)) + 1;
-  if (dtype == ScalarType::Long)
-    call(random_mod64_stub)(state.engine, out, dtype, n, range, 0);
-  else
-    call(random_mod_stub)(state.engine, out, dtype, n, range, 0);
+  if (dtype == ScalarType::Long) call(random_mod64_stub)(state.engine, out, dtype, n, range, 0);
+  else call(random_mod_stub)(state.engine, out, dtype, n, range, 0);
 }
 
 void random_from_to(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from, int64_t to) {
@@ -155,8 +130,7 @@ void random_from_to(RandomState& state, void* out, ScalarType dtype, int64_t n, 
   if (is_floating_type(dtype)) {
     from = raise_from(from, dtype);
     to = lower_to(to, dtype);
-    CRESSET_CHECK(from < to, "random_: expected from below to in the tensor's dtype, got from=", from,
-                  " >= to=", to);
+    CRESSET_CHECK(from < to, "random_: expected from below to in the tensor's dtype, got from=", from, " >= to=", to);
   }
   draw(state, out, dtype, n, static_cast<uint64_t>(to) - static_cast<uint64_t>(from), from);
 }
@@ -164,8 +138,7 @@ void random_from_to(RandomState& state, void* out, ScalarType dtype, int64_t n, 
 void random_from(RandomState& state, void* out, ScalarType dtype, int64_t n, int64_t from) {
   CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && dtype < ScalarType::Undefined, "random_: not implemented for ", dtype);
   if (from == kMin64) {
-    const bool known =
-        dtype == ScalarType::Long || dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::BFloat16;
+    const bool known = dtype == ScalarType::Long || dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::BFloat16;
     CRESSET_CHECK_NOT_IMPLEMENTED(known, "random_: the full 64-bit range is not implemented for ", dtype);
     call(random_mod64_stub)(state.engine, out, dtype, n, 0, 0);
     return;
@@ -175,9 +148,7 @@ void random_from(RandomState& state, void* out, ScalarType dtype, int64_t n, int
   if (is_floating_type(dtype)) {
     from = raise_from(from, dtype);
     last = int64_t{1} << mantissa_bits(dtype);
-    CRESSET_CHECK(from <= last,
-                  "random_: expected from of at most to in the tensor's dtype, got from=",
-                  from, " > to_inc=", last);
+    CRESSET_CHECK(from <= last, "random_: expected from of at most to in the tensor's dtype, got from=", from, " > to_inc=", last);
   }
   CRESSET_CHECK(dtype != ScalarType::UInt64, "random_: to - 1 is out of bounds for uint64");
   draw(state, out, dtype, n, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1, from);
@@ -186,9 +157,8 @@ void random_from(RandomState& state, void* out, ScalarType dtype, int64_t n, int
 void randperm(RandomState& state, void* out, ScalarType dtype, int64_t n) {
   CRESSET_CHECK(n >= 0, "randperm: expected a length of at least 0, got ", n);
   const bool wide_unsigned = dtype >= ScalarType::UInt16 && dtype <= ScalarType::UInt64;
-  CRESSET_CHECK_NOT_IMPLEMENTED(
-      !is_complex_type(dtype) && !wide_unsigned && dtype != ScalarType::Bool && dtype < ScalarType::Undefined,
-      "randperm: not implemented for ", dtype);
+  CRESSET_CHECK_NOT_IMPLEMENTED(!is_complex_type(dtype) && !wide_unsigned && dtype != ScalarType::Bool && dtype < ScalarType::Undefined,
+                                "randperm: not implemented for ", dtype);
   const bool exact = dtype == ScalarType::Half || dtype == ScalarType::Float || dtype == ScalarType::Double;
   const int64_t limit = is_integral_type(dtype, false) ? integer_max(dtype) : exact ? int64_t{1} << mantissa_bits(dtype) : kMax64;
   CRESSET_CHECK(n - 1 <= limit, "randperm: the numbers below ", n, " do not fit ", dtype);

@@ -48,9 +48,8 @@ double poisson_product(RandomState& state, double rate) {
 
 // Remainder of Stirling's series for log(k!).
 double stirling_tail(double k) {
-  constexpr double kTable[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
-                               0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
-                               0.00925546218271273, 0.00833056343336287};
+  constexpr double kTable[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+                               0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287};
   if (k <= 9) return kTable[static_cast<size_t>(k)];
   const double square = (k + 1) * (k + 1);
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
@@ -58,8 +57,7 @@ double stirling_tail(double k) {
 
 // W. Hoermann, "The generation of binomial random variates", 1993. p <= 1/2. Products of n and p
 // have T's precision.
-template <class T>
-T binomial_btrs(RandomState& state, T n, T p) {
+template <class T> T binomial_btrs(RandomState& state, T n, T p) {
   const double deviation = std::sqrt(n * p * (1 - p));
   const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5;
   const double v_r = 0.92 - 4.2 / b, r = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation;
@@ -70,14 +68,12 @@ T binomial_btrs(RandomState& state, T n, T p) {
     if (us >= 0.07 && v <= v_r) return static_cast<T>(k);
     if (k < 0 || k > n) continue;
     const double bound = (m + 0.5) * std::log((m + 1) / (r * (n - m + 1))) + (n + 1) * std::log((n - m + 1) / (n - k + 1)) +
-                         (k + 0.5) * std::log(r * (n - k + 1) / (k + 1)) + stirling_tail(m) + stirling_tail(n - m) -
-                         stirling_tail(k) - stirling_tail(n - k);
+                         (k + 0.5) * std::log(r * (n - k + 1) / (k + 1)) + stirling_tail(m) + stirling_tail(n - m) - stirling_tail(k) - stirling_tail(n - k);
     if (std::log(v * alpha / (a / (us * us) + b)) <= bound) return static_cast<T>(k);
   }
 }
 
-template <class T>
-T binomial_by_waiting(RandomState& state, T n, T p) {
+template <class T> T binomial_by_waiting(RandomState& state, T n, T p) {
   const double log_q = std::log1p(-p);
   T hits = 0;
   for (double trials = 0;; hits++) {
@@ -86,8 +82,7 @@ T binomial_by_waiting(RandomState& state, T n, T p) {
   }
 }
 
-template <class T>
-T binomial_number(RandomState& state, T n, T p) {
+template <class T> T binomial_number(RandomState& state, T n, T p) {
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
   if (!(p <= T(0.5) || p > T(0.5))) return std::numeric_limits<T>::quiet_NaN();
@@ -98,8 +93,7 @@ T binomial_number(RandomState& state, T n, T p) {
 
 // G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000. The shape's own arithmetic is T's, and its
 // third is a float's even in double.
-template <class T>
-T gamma_number(RandomState& state, T shape) {
+template <class T> T gamma_number(RandomState& state, T shape) {
   double scale = 1;
   if (shape < T(1)) {
     if (shape == T(0)) return std::numeric_limits<T>::min();
@@ -120,13 +114,10 @@ T gamma_number(RandomState& state, T shape) {
 }
 
 // Calls f with a null pointer to the dtype's C++ type.
-template <class F>
-void visit_single_or_double(const char* op, ScalarType dtype, F&& f) {
+template <class F> void visit_single_or_double(const char* op, ScalarType dtype, F&& f) {
   CRESSET_CHECK_NOT_IMPLEMENTED(dtype == ScalarType::Float || dtype == ScalarType::Double, op, ": not implemented for ", dtype);
-  if (dtype == ScalarType::Float)
-    f(static_cast<float*>(nullptr));
-  else
-    f(static_cast<double*>(nullptr));
+  if (dtype == ScalarType::Float) f(static_cast<float*>(nullptr));
+  else f(static_cast<double*>(nullptr));
 }
 
 }  // namespace
@@ -146,8 +137,7 @@ void poisson(RandomState& state, void* out, const void* rate, ScalarType dtype, 
 
 void binomial(RandomState& state, void* out, const void* count, const void* p, ScalarType dtype, int64_t n) {
   visit_single_or_double("binomial", dtype, [&]<class T>(T*) {
-    for (int64_t i = 0; i < n; i++)
-      static_cast<T*>(out)[i] = binomial_number(state, static_cast<const T*>(count)[i], static_cast<const T*>(p)[i]);
+    for (int64_t i = 0; i < n; i++) static_cast<T*>(out)[i] = binomial_number(state, static_cast<const T*>(count)[i], static_cast<const T*>(p)[i]);
   });
 }
 

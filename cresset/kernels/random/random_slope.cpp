@@ -14,17 +14,15 @@ namespace {
 
 constexpr int kHalf = 10;
 // Gauss and Legendre's rule of 20 points on [-1, 1]: Abramowitz & Stegun 25.4.30.
-constexpr double kNodes[kHalf] = {0.076526521133497333755, 0.227785851141645078080, 0.373706088715419560673, 0.510867001950827098004,
-                                  0.636053680726515025453, 0.746331906460150792614, 0.839116971822218823395, 0.912234428251325905868,
-                                  0.963971927277913791268, 0.993128599185094924786};
+constexpr double kNodes[kHalf] = {0.076526521133497333755, 0.227785851141645078080, 0.373706088715419560673, 0.510867001950827098004, 0.636053680726515025453,
+                                  0.746331906460150792614, 0.839116971822218823395, 0.912234428251325905868, 0.963971927277913791268, 0.993128599185094924786};
 constexpr double kWeights[kHalf] = {0.152753387130725850698, 0.149172986472603746788, 0.142096109318382051329, 0.131688638449176626898,
                                     0.118194531961518417312, 0.101930119817240435037, 0.083276741576704748725, 0.062672048334109063570,
                                     0.040601429800386941331, 0.017614007139152118312};
 
 // The integral of f(y) from `from` on, in the direction of `step`, until f has died away: over panels that double, but are no wider than 1
 // where they meet [low, high], where f bends.
-template <class F>
-double integral(double from, double step, double low, double high, F f) {
+template <class F> double integral(double from, double step, double low, double high, F f) {
   double sum = 0, at = from, width = std::fabs(step);
   const double sign = std::copysign(1.0, step);
   for (int panel = 0; panel < 2000; panel++) {

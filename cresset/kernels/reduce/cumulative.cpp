@@ -19,7 +19,10 @@ class Walk {
     for (int64_t s : shape) count_ *= s;
     shape_ = DimVector(shape);
   }
-  void add(IntArrayRef strides) { strides_.push_back(DimVector(strides)); offsets_.push_back(0); }
+  void add(IntArrayRef strides) {
+    strides_.push_back(DimVector(strides));
+    offsets_.push_back(0);
+  }
   int64_t count() const { return count_; }
   int64_t offset(size_t i) const { return offsets_[i]; }
   void next() {
@@ -58,8 +61,7 @@ Split split(IntArrayRef shape, IntArrayRef in, uint64_t mask, IntArrayRef out, I
   return s;
 }
 
-template <class A>
-bool is_nan(A v) {
+template <class A> bool is_nan(A v) {
   if constexpr (std::is_floating_point_v<A>) return v != v;
   if constexpr (is_complex<A>::value) return v.real() != v.real() || v.imag() != v.imag();
   return false;
@@ -67,8 +69,7 @@ bool is_nan(A v) {
 
 using C = complex<double>;
 
-template <class A, class F>
-void scan(const CumulativeArgs& args, F step) {
+template <class A, class F> void scan(const CumulativeArgs& args, F step) {
   const auto load = load_fn<A>(args.in_dtype);
   const auto store = store_fn<A>(args.out_dtype);
   const uint64_t mask = uint64_t{1} << args.dim;
@@ -90,8 +91,7 @@ void scan(const CumulativeArgs& args, F step) {
   }
 }
 
-template <class A>
-A log_add_exp(A a, A b) {
+template <class A> A log_add_exp(A a, A b) {
   if constexpr (is_complex<A>::value) {
     const bool swap = b.real() > a.real();
     const A hi = swap ? b : a, lo = swap ? a : b;
@@ -108,8 +108,7 @@ A log_add_exp(A a, A b) {
 
 // Calls body(offsets of in, out and indices, columns) for every set of neighbouring columns that are scanned together; false where steps
 // are not whole elements.
-template <class F>
-bool for_columns(const CumulativeArgs& args, F body) {
+template <class F> bool for_columns(const CumulativeArgs& args, F body) {
   const auto in_item = static_cast<int64_t>(element_size(args.in_dtype)), out_item = static_cast<int64_t>(element_size(args.out_dtype));
   constexpr int64_t kIndex = sizeof(int64_t);
   for (size_t d = 0; d < args.shape.size(); d++)
@@ -144,8 +143,16 @@ bool scan_directly(bool is_sum, const CumulativeArgs& args) {
 void scan_extreme(bool is_max, const CumulativeArgs& args) {
   const auto item = static_cast<int64_t>(element_size(args.in_dtype));
   const bool whole = for_columns(args, [&](int64_t in, int64_t out, int64_t index, int64_t columns) {
-    ScanOrderProblem p{is_max, args.in_dtype, args.in + in, args.out + out, nullptr, args.shape[args.dim], columns, args.in_strides[args.dim] / item,
-                       args.out_strides[args.dim] / item, 0};
+    ScanOrderProblem p{is_max,
+                       args.in_dtype,
+                       args.in + in,
+                       args.out + out,
+                       nullptr,
+                       args.shape[args.dim],
+                       columns,
+                       args.in_strides[args.dim] / item,
+                       args.out_strides[args.dim] / item,
+                       0};
     if (args.indices) {
       p.indices = reinterpret_cast<int64_t*>(args.indices + index);
       p.index_step = args.index_strides[args.dim] / static_cast<int64_t>(sizeof(int64_t));
@@ -155,8 +162,7 @@ void scan_extreme(bool is_max, const CumulativeArgs& args) {
   CRESSET_CHECK(whole, "cumulative: expected strides of whole elements");
 }
 
-template <class A>
-void scan_numeric(bool is_sum, const CumulativeArgs& args) {
+template <class A> void scan_numeric(bool is_sum, const CumulativeArgs& args) {
   if (is_sum) return scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a + v; });
   scan<A>(args, [](A a, A v, int64_t, int64_t*) { return a * v; });
 }

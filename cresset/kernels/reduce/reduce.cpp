@@ -8,8 +8,8 @@
 #include "cresset/base/error.h"
 #include "cresset/base/small_vector.h"
 #include "cresset/kernels/common/reduce_plan.h"
-#include "cresset/kernels/layout/cpu/convert.h"
 #include "cresset/kernels/expr/complex_math.h"
+#include "cresset/kernels/layout/cpu/convert.h"
 
 namespace cresset::kernels {
 
@@ -66,14 +66,12 @@ ScalarType accumulator(ScalarType t) {
   return is_integral_type(t, true) ? ScalarType::UInt64 : t;
 }
 
-template <class A>
-void transform(char* acc, int64_t n, double (*f)(double, double), double param) {
+template <class A> void transform(char* acc, int64_t n, double (*f)(double, double), double param) {
   A* a = reinterpret_cast<A*>(acc);
   for (int64_t i = 0; i < n; i++) a[i] = static_cast<A>(f(static_cast<double>(a[i]), param));
 }
 
-template <class A>
-void divide(char* acc, int64_t n, A by) {
+template <class A> void divide(char* acc, int64_t n, A by) {
   A* a = reinterpret_cast<A*>(acc);
   for (int64_t i = 0; i < n; i++) a[i] = a[i] / by;
 }
@@ -90,8 +88,9 @@ void divide_all(char* acc, int64_t n, ScalarType t, double by) {
 
 void reduce_with(ReduceKernelPtr kernel, ReduceOp op, const char* in, ScalarType in_dtype, IntArrayRef strides, const ReduceArgs& args,
                  double (*f)(double, double) = nullptr) {
-  const ReduceProblem problem{in, static_cast<int64_t>(element_size(in_dtype)), args.shape, strides, args.reduce_mask,
-                              {args.out, nullptr}, {args.out_strides, {}}, false, op == ReduceOp::norm ? args.param.as<double>() : 0};
+  const ReduceProblem problem{
+      in,    static_cast<int64_t>(element_size(in_dtype)),      args.shape, strides, args.reduce_mask, {args.out, nullptr}, {args.out_strides, {}},
+      false, op == ReduceOp::norm ? args.param.as<double>() : 0};
   const ScalarType acc = kernel->acc_dtype;
   const Convert convert = converter(acc, args.out_dtype);
   const double count = op == ReduceOp::mean ? static_cast<double>(numels(args.shape, args.reduce_mask).reduced) : 0;
@@ -150,10 +149,14 @@ void reduce_nanmean(const ReduceArgs& args) {
 void reduce_norm(const ReduceArgs& args) {
   const double p = args.param.as<double>(), infinity = std::numeric_limits<double>::infinity();
   if (p == 0)
-    return reduce_with(call(logic_kernel_for_stub)(ReduceFn::count_nonzero, args.in_dtype), ReduceOp::count_nonzero, args.in, args.in_dtype,
-                       args.in_strides, args);
-  const ReduceFn fn = p == 1 ? ReduceFn::sum_abs : p == 2 ? ReduceFn::sum_squares : p == infinity ? ReduceFn::max_abs
-                      : p == -infinity ? ReduceFn::min_abs : p == 3 ? ReduceFn::sum_cubes : ReduceFn::sum_powers;
+    return reduce_with(call(logic_kernel_for_stub)(ReduceFn::count_nonzero, args.in_dtype), ReduceOp::count_nonzero, args.in, args.in_dtype, args.in_strides,
+                       args);
+  const ReduceFn fn = p == 1           ? ReduceFn::sum_abs
+                      : p == 2         ? ReduceFn::sum_squares
+                      : p == infinity  ? ReduceFn::max_abs
+                      : p == -infinity ? ReduceFn::min_abs
+                      : p == 3         ? ReduceFn::sum_cubes
+                                       : ReduceFn::sum_powers;
   double (*f)(double, double) = nullptr;
   if (fn == ReduceFn::sum_squares) f = [](double x, double) { return std::sqrt(x); };
   if (fn == ReduceFn::sum_cubes) f = [](double x, double) { return std::cbrt(x); };
@@ -193,16 +196,20 @@ void reduce_norm(const ReduceArgs& args) {
 
 void reduce(ReduceOp op, const ReduceArgs& args) {
   switch (op) {
-    case ReduceOp::sum: case ReduceOp::mean: return reduce_sum(ReduceFn::sum, op, args);
+    case ReduceOp::sum:
+    case ReduceOp::mean: return reduce_sum(ReduceFn::sum, op, args);
     case ReduceOp::nansum: return reduce_sum(ReduceFn::nansum, op, args);
     case ReduceOp::prod: return reduce_sum(ReduceFn::prod, op, args);
     case ReduceOp::nanmean: return reduce_nanmean(args);
     case ReduceOp::norm: return reduce_norm(args);
-    case ReduceOp::all: case ReduceOp::any: case ReduceOp::count_nonzero: {
+    case ReduceOp::all:
+    case ReduceOp::any:
+    case ReduceOp::count_nonzero: {
       const ReduceFn fn = op == ReduceOp::all ? ReduceFn::all : op == ReduceOp::any ? ReduceFn::any : ReduceFn::count_nonzero;
       return reduce_with(call(logic_kernel_for_stub)(fn, args.in_dtype), op, args.in, args.in_dtype, args.in_strides, args);
     }
-    case ReduceOp::max: case ReduceOp::min: {
+    case ReduceOp::max:
+    case ReduceOp::min: {
       const char* name = op == ReduceOp::max ? "max" : "min";
       const Numels n = numels(args.shape, args.reduce_mask);
       CRESSET_CHECK_INDEX(n.reduced > 0 || n.kept == 0, name, ": expected at least one element to reduce, got shape ", args.shape);
@@ -224,8 +231,15 @@ void var_mean(const VarMeanArgs& args) {
   const int64_t size = static_cast<int64_t>(element_size(real));
   // A complex array is two real ones a part apart; the variances of both parts add up.
   const auto run = [&](int64_t part, bool last) {
-    const ReduceProblem problem{args.in + part * size, size, args.shape, args.in_strides, args.reduce_mask,
-                                {args.var_out, args.mean_out ? args.mean_out + part * size : nullptr}, {args.var_strides, args.mean_strides}, false, 0};
+    const ReduceProblem problem{args.in + part * size,
+                                size,
+                                args.shape,
+                                args.in_strides,
+                                args.reduce_mask,
+                                {args.var_out, args.mean_out ? args.mean_out + part * size : nullptr},
+                                {args.var_strides, args.mean_strides},
+                                false,
+                                0};
     run_reduction(*kernel, problem, [&](char* acc, int64_t count, char* const* out, const int64_t* strides) {
       const Moments* m = reinterpret_cast<const Moments*>(acc);
       for (int64_t i = 0; i < count; i++) {
@@ -257,8 +271,15 @@ void arg_reduce(bool is_max, const ArgReduceArgs& args) {
   CRESSET_CHECK_INDEX(n.reduced > 0 || n.kept == 0, name, ": expected at least one element to choose from, got shape ", args.shape);
   const ReduceKernelPtr kernel = call(arg_kernel_for_stub)(is_max ? ReduceFn::arg_max : ReduceFn::arg_min, args.dtype);
   CRESSET_CHECK_NOT_IMPLEMENTED(kernel, name, ": not implemented for ", args.dtype);
-  const ReduceProblem problem{args.in, static_cast<int64_t>(element_size(args.dtype)), args.shape, args.in_strides, mask,
-                              {args.values, args.indices}, {args.value_strides, args.index_strides}, true, 0};
+  const ReduceProblem problem{args.in,
+                              static_cast<int64_t>(element_size(args.dtype)),
+                              args.shape,
+                              args.in_strides,
+                              mask,
+                              {args.values, args.indices},
+                              {args.value_strides, args.index_strides},
+                              true,
+                              0};
   const bool low = args.dtype == ScalarType::Half || args.dtype == ScalarType::BFloat16;
   const Convert convert = converter(low ? ScalarType::Float : args.dtype, args.dtype);
   run_reduction(*kernel, problem, [&](char* acc, int64_t count, char* const* out, const int64_t* strides) {

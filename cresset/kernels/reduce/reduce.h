@@ -17,7 +17,7 @@ struct ReduceArgs {
   const char* in = nullptr;
   char* out = nullptr;
   ScalarType in_dtype = ScalarType::Undefined, out_dtype = ScalarType::Undefined;
-  IntArrayRef shape{};        // of `in`
+  IntArrayRef shape{};  // of `in`
   IntArrayRef in_strides{};
   uint64_t reduce_mask = 0;   // bit d: dimension d is reduced
   IntArrayRef out_strides{};  // one per dimension of `in`; those of reduced dimensions are ignored
@@ -32,8 +32,8 @@ void reduce(ReduceOp op, const ReduceArgs& args);
 
 struct VarMeanArgs {
   const char* in = nullptr;
-  char* var_out = nullptr;   // may be null; real dtype of `dtype` (complex64 -> float32)
-  char* mean_out = nullptr;  // may be null; `dtype`
+  char* var_out = nullptr;                   // may be null; real dtype of `dtype` (complex64 -> float32)
+  char* mean_out = nullptr;                  // may be null; `dtype`
   ScalarType dtype = ScalarType::Undefined;  // floating or complex
   IntArrayRef shape{}, in_strides{};
   uint64_t reduce_mask = 0;
@@ -46,11 +46,11 @@ void var_mean(const VarMeanArgs& args);
 
 struct ArgReduceArgs {
   const char* in = nullptr;
-  char* values = nullptr;   // may be null; `dtype`
-  char* indices = nullptr;  // int64; may be null
+  char* values = nullptr;                    // may be null; `dtype`
+  char* indices = nullptr;                   // int64; may be null
   ScalarType dtype = ScalarType::Undefined;  // anything but complex
   IntArrayRef shape{}, in_strides{};
-  int dim = -1;  // -1: over all elements, index in row-major order of `shape`; value_strides and index_strides are unused then
+  int dim = -1;                                  // -1: over all elements, index in row-major order of `shape`; value_strides and index_strides are unused then
   IntArrayRef value_strides{}, index_strides{};  // one per dimension of `in`; that of `dim` is ignored
 };
 // The largest (smallest) element and its index: the first of several equal ones; NaN wins over everything, the first NaN is taken.

@@ -9,9 +9,9 @@
 
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/scratch.h"
-#include "cresset/kernels/sequence/cpu/attention.h"
-#include "cresset/kernels/layout/cpu/convert.h"
 #include "cresset/kernels/gemm/gemm.h"
+#include "cresset/kernels/layout/cpu/convert.h"
+#include "cresset/kernels/sequence/cpu/attention.h"
 
 namespace cresset::kernels {
 
@@ -28,8 +28,10 @@ struct Matrix {
 class Attention {
  public:
   explicit Attention(const AttentionShape& shape)
-      : s_(shape), compute_(shape.dtype == ScalarType::Double ? ScalarType::Double : ScalarType::Float),
-        item_(static_cast<int64_t>(element_size(compute_))), stored_item_(static_cast<int64_t>(element_size(shape.dtype))) {}
+      : s_(shape),
+        compute_(shape.dtype == ScalarType::Double ? ScalarType::Double : ScalarType::Float),
+        item_(static_cast<int64_t>(element_size(compute_))),
+        stored_item_(static_cast<int64_t>(element_size(shape.dtype))) {}
 
  protected:
   using Buffer = std::vector<char>;
@@ -39,8 +41,7 @@ class Attention {
     const char* from = t.data + b * t.strides[0] + h * t.strides[1] + first * t.strides[2];
     if (s_.dtype == compute_ && t.strides[2] % stored_item_ == 0 && t.strides[2] >= width * stored_item_) return {from, t.strides[2] / stored_item_};
     buffer.resize(static_cast<size_t>(count * width * item_));
-    for (int64_t i = 0; i < count; i++)
-      convert(buffer.data() + i * width * item_, compute_, from + i * t.strides[2], s_.dtype, width);
+    for (int64_t i = 0; i < count; i++) convert(buffer.data() + i * width * item_, compute_, from + i * t.strides[2], s_.dtype, width);
     return {buffer.data(), width};
   }
   void write_rows(const AttentionOutput& t, int64_t b, int64_t h, int64_t first, int64_t count, int64_t width, const char* from) const {
@@ -94,7 +95,9 @@ class Forward : Attention {
 
  private:
   void block(int64_t b, int64_t h, int64_t query) {
-    struct Work { Buffer q_buffer, k_buffer, v_buffer, scores, values, max, sum; };
+    struct Work {
+      Buffer q_buffer, k_buffer, v_buffer, scores, values, max, sum;
+    };
     auto& [q_buffer, k_buffer, v_buffer, scores, values, max, sum] = thread_work<Work>();
     const int64_t rows_here = std::min(kQueries, s_.q_len - query), kv_head = h / (s_.q_heads / s_.kv_heads);
     scores.resize(static_cast<size_t>(kQueries * kKeys * item_));
@@ -117,8 +120,7 @@ class Forward : Attention {
     write_rows(out_, b, h, query, rows_here, s_.v_dim, values.data());
   }
   void fill_lowest(Buffer& buffer) const {
-    if (compute_ == ScalarType::Double)
-      std::fill_n(reinterpret_cast<double*>(buffer.data()), kQueries, -std::numeric_limits<double>::infinity());
+    if (compute_ == ScalarType::Double) std::fill_n(reinterpret_cast<double*>(buffer.data()), kQueries, -std::numeric_limits<double>::infinity());
     else std::fill_n(reinterpret_cast<float*>(buffer.data()), kQueries, -std::numeric_limits<float>::infinity());
   }
 
@@ -146,7 +148,9 @@ class Backward : Attention {
 
  private:
   void head(int64_t b, int64_t kv_head) {
-    struct Work { Buffer k_buffer, v_buffer, dk, dv; };
+    struct Work {
+      Buffer k_buffer, v_buffer, dk, dv;
+    };
     auto& [k_buffer, v_buffer, dk, dv] = thread_work<Work>();
     const Matrix k = rows(g_.k, b, kv_head, 0, s_.kv_len, s_.head_dim, k_buffer), v = rows(g_.v, b, kv_head, 0, s_.kv_len, s_.v_dim, v_buffer);
     dk.assign(static_cast<size_t>(s_.kv_len * s_.head_dim * item_), 0);
@@ -159,7 +163,9 @@ class Backward : Attention {
   }
 
   void block(int64_t b, int64_t h, int64_t query, Matrix k, Matrix v, char* dk, char* dv) {
-    struct Work { Buffer q_buffer, dout_buffer, out_buffer, weights, gradients, dq, delta; };
+    struct Work {
+      Buffer q_buffer, dout_buffer, out_buffer, weights, gradients, dq, delta;
+    };
     auto& [q_buffer, dout_buffer, out_buffer, weights, gradients, dq, delta] = thread_work<Work>();
     const int64_t rows_here = std::min(kQueries, s_.q_len - query);
     const size_t tile_bytes = static_cast<size_t>(kQueries * kKeys * item_);
@@ -196,8 +202,8 @@ void attention(const AttentionShape& s, AttentionInput q, AttentionInput k, Atte
   Forward(s, q, k, v, out, lse).run();
 }
 
-void attention_backward(const AttentionShape& s, AttentionInput dout, AttentionInput q, AttentionInput k, AttentionInput v, AttentionInput out,
-                        const char* lse, AttentionOutput dq, AttentionOutput dk, AttentionOutput dv) {
+void attention_backward(const AttentionShape& s, AttentionInput dout, AttentionInput q, AttentionInput k, AttentionInput v, AttentionInput out, const char* lse,
+                        AttentionOutput dq, AttentionOutput dk, AttentionOutput dv) {
   const Gradients g{dout, q, k, v, out, lse, dq, dk, dv};
   Backward(s, g).run();
 }

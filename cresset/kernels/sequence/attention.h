@@ -36,7 +36,7 @@ void attention(const AttentionShape& shape, AttentionInput q, AttentionInput k, 
 
 // Gradients from the forward's `out` and `lse`; dk and dv are summed over the query heads that share a key head. Each of dq, dk, dv may be
 // null. Results do not depend on the number of threads.
-void attention_backward(const AttentionShape& shape, AttentionInput dout, AttentionInput q, AttentionInput k, AttentionInput v,
-                        AttentionInput out, const char* lse, AttentionOutput dq, AttentionOutput dk, AttentionOutput dv);
+void attention_backward(const AttentionShape& shape, AttentionInput dout, AttentionInput q, AttentionInput k, AttentionInput v, AttentionInput out,
+                        const char* lse, AttentionOutput dq, AttentionOutput dk, AttentionOutput dv);
 
 }  // namespace cresset::kernels

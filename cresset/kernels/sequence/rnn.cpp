@@ -5,18 +5,16 @@
 #include "cresset/base/parallel.h"
 #include "cresset/kernels/common/aligned_buffer.h"
 #include "cresset/kernels/gemm/cpu/gemm.h"
-#include "cresset/kernels/sequence/cpu/rnn.h"
 #include "cresset/kernels/gemm/gemm.h"
+#include "cresset/kernels/sequence/cpu/rnn.h"
 
 namespace cresset::kernels {
 
 namespace {
 
-template <class T>
-struct Kernels;
+template <class T> struct Kernels;
 #define CRESSET_RNN_KERNELS(name, T)                                               \
-  template <>                                                                      \
-  struct Kernels<T> {                                                              \
+  template <> struct Kernels<T> {                                                  \
     static auto lstm() { return call(lstm_step_##name##_stub); }                   \
     static auto lstm_backward() { return call(lstm_step_backward_##name##_stub); } \
     static auto gru() { return call(gru_step_##name##_stub); }                     \
@@ -66,8 +64,7 @@ template <class T> T* out(void* p) { return static_cast<T*>(p); }
 //   20 steps of 256 sequences, 16 -> 32      571 |   584 + 3
 //   32 steps of 1 sequence, 64 -> 128        121 |   116 + 29      (weights where they lie)
 //   16 steps of 1 sequence, 512 -> 512      1259 |  1627 + 1786    (weights where they lie)
-template <class T>
-class Weights {
+template <class T> class Weights {
  public:
   Weights(ScalarType dtype, bool trans, int64_t n, int64_t k, const void* w, int64_t ld, bool keep_packed)
       : dtype_(dtype), trans_(trans), n_(n), k_(k), w_(in<T>(w)), ld_(ld), keeps_(keep_packed), packed_(keeps_ ? Kernels<T>::packed_size()(n, k) : 0) {
@@ -91,15 +88,13 @@ class Weights {
 constexpr int64_t kThinForward = 16, kThinBackward = 4;
 
 // Calls f(begin, end) on pieces of the batch: a sequence passes all steps on one thread.
-template <class F>
-void for_sequences(const RnnShape& s, const std::vector<Step>& steps, F&& f) {
+template <class F> void for_sequences(const RnnShape& s, const std::vector<Step>& steps, F&& f) {
   constexpr double kGrainFlops = 4e6;
   const double each = 2.0 * static_cast<double>(steps.size()) * static_cast<double>(rnn_gates(s.kind) * s.hidden) * static_cast<double>(s.hidden);
   parallel_for(0, batch_of(s), std::max<int64_t>(kThinForward, static_cast<int64_t>(kGrainFlops / each)), f);
 }
 
-template <class T>
-void forward(const RnnShape& s, const RnnLayer& a) {
+template <class T> void forward(const RnnShape& s, const RnnLayer& a) {
   const int64_t H = s.hidden, G = rnn_gates(s.kind) * H, B = batch_of(s);
   const T* gates = in<T>(a.gates);
   T *h = out<T>(a.hn), *c = out<T>(a.cn), *y = out<T>(a.out), *saved = out<T>(a.saved), *cells = out<T>(a.cells);
@@ -129,8 +124,7 @@ void forward(const RnnShape& s, const RnnLayer& a) {
   });
 }
 
-template <class T>
-void backward(const RnnShape& s, const RnnLayerBackward& a) {
+template <class T> void backward(const RnnShape& s, const RnnLayerBackward& a) {
   const int64_t H = s.hidden, G = rnn_gates(s.kind) * H, B = batch_of(s);
   const std::vector<Step> steps = steps_of(s);
   int64_t N = 0;
@@ -178,9 +172,7 @@ void backward(const RnnShape& s, const RnnLayerBackward& a) {
 
 }  // namespace
 
-void rnn_layer(const RnnShape& s, const RnnLayer& layer) {
-  s.dtype == ScalarType::Float ? forward<float>(s, layer) : forward<double>(s, layer);
-}
+void rnn_layer(const RnnShape& s, const RnnLayer& layer) { s.dtype == ScalarType::Float ? forward<float>(s, layer) : forward<double>(s, layer); }
 void rnn_layer_backward(const RnnShape& s, const RnnLayerBackward& layer) {
   s.dtype == ScalarType::Float ? backward<float>(s, layer) : backward<double>(s, layer);
 }

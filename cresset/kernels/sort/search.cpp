@@ -15,8 +15,7 @@ namespace cresset::kernels {
 namespace {
 
 // Numbers the runs of equal elements in the order that `at` gives.
-template <class T, class At>
-int64_t distinct(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, At at) {
+template <class T, class At> int64_t distinct(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, At at) {
   int64_t runs = 0;
   if (!inverse && !counts) {
     // Written at once and kept if it is new.
@@ -46,8 +45,7 @@ Strided as_bytes(Strided x) {
 }
 
 // The first place in [0, n) whose element is not before the value; comparisons with NaN count as before.
-template <class T, class At>
-int64_t insertion_point(At at, int64_t n, T value, bool right) {
+template <class T, class At> int64_t insertion_point(At at, int64_t n, T value, bool right) {
   auto before = [&](int64_t i) { return right ? !(at(i) > value) : !(at(i) >= value); };
   int64_t low = 0, high = n;
   if (n > 0 && !(at(n - 1) < at(0)) && at(n - 1) == at(n - 1)) {
@@ -155,8 +153,8 @@ void bincount(const Strided& out, const Strided& self, const Strided& weights) {
     const T* x = dense.as<T>();
     for (int64_t i = 0; i < n; i++) {
       const bool negative = std::is_signed_v<T> && x[i] < T(0);
-      CRESSET_CHECK(!negative && static_cast<uint64_t>(x[i]) < static_cast<uint64_t>(bins),
-                    "bincount: expected non-negative integers below ", bins, ", got ", static_cast<int64_t>(x[i]));
+      CRESSET_CHECK(!negative && static_cast<uint64_t>(x[i]) < static_cast<uint64_t>(bins), "bincount: expected non-negative integers below ", bins, ", got ",
+                    static_cast<int64_t>(x[i]));
     }
     fill_strided(out, 0);
     const auto add = [&](auto* to, auto amount) {

@@ -49,8 +49,7 @@ void check_real(const char* op, const Strided& self, int64_t dim) {
   CRESSET_CHECK(self.sizes[static_cast<size_t>(dim)] < int64_t{1} << 32, op, ": at most 2^32 - 1 elements along dim, got ", self.sizes);
 }
 
-template <class T>
-void load_rows(T* to, const Rows& rows, int64_t first, int64_t count) {
+template <class T> void load_rows(T* to, const Rows& rows, int64_t first, int64_t count) {
   const int64_t n = rows.length(), step = rows.step();
   const T* from[kGroup];
   for (int64_t g = 0; g < count; g++) from[g] = reinterpret_cast<const T*>(rows[first + g]);
@@ -58,8 +57,7 @@ void load_rows(T* to, const Rows& rows, int64_t first, int64_t count) {
     for (int64_t g = 0; g < count; g++) to[g * n + i] = from[g][i * step];
 }
 
-template <class T>
-void store_rows(const Rows& rows, const T* from, int64_t first, int64_t count) {
+template <class T> void store_rows(const Rows& rows, const T* from, int64_t first, int64_t count) {
   const int64_t n = rows.length(), step = rows.step();
   T* to[kGroup];
   for (int64_t g = 0; g < count; g++) to[g] = reinterpret_cast<T*>(rows[first + g]);
@@ -90,8 +88,7 @@ void for_each_row(const Strided& values, const Strided& indices, const Strided& 
         }
         T *from = reinterpret_cast<T*>(rows.data()), *to = reinterpret_cast<T*>(sorted.data());
         load_rows(from, in, first, count);
-        for (int64_t g = 0; g < count; g++)
-          kernel(from + g * n, values.defined() ? to + g * k : nullptr, positions.data() + g * k, scratch.data());
+        for (int64_t g = 0; g < count; g++) kernel(from + g * n, values.defined() ? to + g * k : nullptr, positions.data() + g * k, scratch.data());
         if (values.defined()) store_rows(out, to, first, count);
         store_rows(places, positions.data(), first, count);
       }
@@ -99,28 +96,24 @@ void for_each_row(const Strided& values, const Strided& indices, const Strided& 
   });
 }
 
-template <class T>
-bool is_nan(T v) {
+template <class T> bool is_nan(T v) {
   if constexpr (std::is_integral_v<T>) return false;
   else return v != v;
 }
 
-template <class T>
-void write_at(const T* row, void* value, int64_t* index, int64_t at) {
+template <class T> void write_at(const T* row, void* value, int64_t* index, int64_t at) {
   *index = at;
   if (value) *static_cast<T*>(value) = row[at];
 }
 
 // The k-th (from 0) of the stable ascending order; `keys` has n words and is overwritten.
-template <class T>
-int64_t nth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
+template <class T> int64_t nth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
   struct Entry {
     uint64_t key, index;
     bool operator<(const Entry& o) const { return key != o.key ? key < o.key : index < o.index; }
   };
   if constexpr (sizeof(T) < 8) {
-    for (int64_t i = 0; i < n; i++)
-      scratch[i] = static_cast<uint64_t>(KeyCodec<T>::encode(row[i])) << 32 | static_cast<uint64_t>(i);
+    for (int64_t i = 0; i < n; i++) scratch[i] = static_cast<uint64_t>(KeyCodec<T>::encode(row[i])) << 32 | static_cast<uint64_t>(i);
     std::nth_element(scratch, scratch + k, scratch + n);
     return static_cast<int64_t>(scratch[k] & 0xffffffffu);
   } else {
@@ -133,8 +126,7 @@ int64_t nth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
 
 // The position of the k-th (from 0) value as partitioning around the median of three finds it (Numerical Recipes, "select"), whose
 // choice among equal values is that of PyTorch.
-template <class Entry, class Greater>
-void select_around_medians(Entry* e, int64_t n, int64_t k, Greater greater) {
+template <class Entry, class Greater> void select_around_medians(Entry* e, int64_t n, int64_t k, Greater greater) {
   const auto order = [&](int64_t low, int64_t high) {
     if (greater(e[low], e[high])) std::swap(e[low], e[high]);
   };
@@ -160,15 +152,15 @@ void select_around_medians(Entry* e, int64_t n, int64_t k, Greater greater) {
   }
 }
 
-template <class T>
-int64_t kth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
+template <class T> int64_t kth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
   if constexpr (sizeof(T) < 8) {
-    for (int64_t i = 0; i < n; i++)
-      scratch[i] = static_cast<uint64_t>(KeyCodec<T>::encode(row[i])) << 32 | static_cast<uint64_t>(i);
+    for (int64_t i = 0; i < n; i++) scratch[i] = static_cast<uint64_t>(KeyCodec<T>::encode(row[i])) << 32 | static_cast<uint64_t>(i);
     select_around_medians(scratch, n, k, [](uint64_t a, uint64_t b) { return a >> 32 > b >> 32; });
     return static_cast<int64_t>(scratch[k] & 0xffffffffu);
   } else {
-    struct Entry { uint64_t key, index; };
+    struct Entry {
+      uint64_t key, index;
+    };
     Entry* entries = reinterpret_cast<Entry*>(scratch);
     for (int64_t i = 0; i < n; i++) entries[i] = {KeyCodec<T>::encode(row[i]), static_cast<uint64_t>(i)};
     select_around_medians(entries, n, k, [](const Entry& a, const Entry& b) { return a.key > b.key; });
@@ -176,8 +168,7 @@ int64_t kth_position(const T* row, int64_t n, int64_t k, uint64_t* scratch) {
   }
 }
 
-template <class T>
-int64_t median_position(const T* row, int64_t n, bool ignore_nan, uint64_t* scratch) {
+template <class T> int64_t median_position(const T* row, int64_t n, bool ignore_nan, uint64_t* scratch) {
   int64_t numbers = 0, first_nan = -1;
   for (int64_t i = 0; i < n; i++) {
     const bool nan = is_nan(row[i]);
@@ -188,8 +179,7 @@ int64_t median_position(const T* row, int64_t n, bool ignore_nan, uint64_t* scra
   return nth_position(row, n, (numbers - 1) / 2, scratch);
 }
 
-template <class T>
-int64_t mode_position(ScalarType t, const T* row, int64_t n, uint64_t* scratch) {
+template <class T> int64_t mode_position(ScalarType t, const T* row, int64_t n, uint64_t* scratch) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   call(sort_row_stub)(t, row, n, false, nullptr, order.data(), scratch);
   int64_t best = 0, last = 0;
@@ -206,8 +196,7 @@ int64_t mode_position(ScalarType t, const T* row, int64_t n, uint64_t* scratch) 
 }
 
 // Runs position(row, n, scratch) on each row, which has at least one element.
-template <class F>
-void pick(const char* op, const Strided& values, const Strided& indices, const Strided& self, int64_t dim, F position) {
+template <class F> void pick(const char* op, const Strided& values, const Strided& indices, const Strided& self, int64_t dim, F position) {
   check_real(op, self, dim);
   const int64_t n = self.sizes[static_cast<size_t>(dim)];
   CRESSET_CHECK_INDEX(n > 0, op, ": expected reduction dim ", dim, " to have non-zero size, got ", self.sizes);
@@ -228,14 +217,11 @@ void sort(const Strided& values_any, const Strided& indices_any, const Strided& 
   if (self.numel() == 0) return;
   const auto kernel = call(sort_row_stub);
   const int64_t n = self.sizes[static_cast<size_t>(dim)];
-  for_each_row(values, indices, self, dim, [&](const void* row, void* value, int64_t* index, uint64_t* scratch) {
-    kernel(self.dtype, row, n, descending, value, index, scratch);
-  });
+  for_each_row(values, indices, self, dim,
+               [&](const void* row, void* value, int64_t* index, uint64_t* scratch) { kernel(self.dtype, row, n, descending, value, index, scratch); });
 }
 
-void argsort(const Strided& indices, const Strided& self, int64_t dim, bool descending) {
-  sort(Strided{}, indices, self, dim, descending);
-}
+void argsort(const Strided& indices, const Strided& self, int64_t dim, bool descending) { sort(Strided{}, indices, self, dim, descending); }
 
 void topk(const Strided& values_any, const Strided& indices_any, const Strided& self_any, int64_t k, int64_t dim, bool largest, bool sorted) {
   const AtLeast1d values_1d(values_any), indices_1d(indices_any), self_1d(self_any);
@@ -258,9 +244,8 @@ void topk(const Strided& values_any, const Strided& indices_any, const Strided& 
     });
   }
   const auto kernel = call(select_row_stub);
-  for_each_row(values, indices, self, dim, [&](const void* row, void* value, int64_t* index, uint64_t* scratch) {
-    kernel(self.dtype, row, n, k, largest, sorted, value, index, scratch);
-  });
+  for_each_row(values, indices, self, dim,
+               [&](const void* row, void* value, int64_t* index, uint64_t* scratch) { kernel(self.dtype, row, n, k, largest, sorted, value, index, scratch); });
 }
 
 void kthvalue(const Strided& values_any, const Strided& indices_any, const Strided& self_any, int64_t k, int64_t dim) {
@@ -273,16 +258,14 @@ void kthvalue(const Strided& values_any, const Strided& indices_any, const Strid
 
 void median(const Strided& values_any, const Strided& indices_any, const Strided& self_any, int64_t dim, bool ignore_nan) {
   const AtLeast1d values(values_any), indices(indices_any), self(self_any);
-  pick("median", values.get(), indices.get(), self.get(), dim, [ignore_nan](const auto* row, int64_t n, uint64_t* scratch) {
-    return median_position(row, n, ignore_nan, scratch);
-  });
+  pick("median", values.get(), indices.get(), self.get(), dim,
+       [ignore_nan](const auto* row, int64_t n, uint64_t* scratch) { return median_position(row, n, ignore_nan, scratch); });
 }
 
 void mode(const Strided& values_any, const Strided& indices_any, const Strided& self_any, int64_t dim) {
   const AtLeast1d values(values_any), indices(indices_any), self(self_any);
-  pick("mode", values.get(), indices.get(), self.get(), dim, [t = self_any.dtype](const auto* row, int64_t n, uint64_t* scratch) {
-    return mode_position(t, row, n, scratch);
-  });
+  pick("mode", values.get(), indices.get(), self.get(), dim,
+       [t = self_any.dtype](const auto* row, int64_t n, uint64_t* scratch) { return mode_position(t, row, n, scratch); });
 }
 
 }  // namespace cresset::kernels

@@ -58,31 +58,18 @@ int64_t segment_starts(int64_t* starts, const int64_t* sorted, int64_t n) {
 
 namespace {
 
-template <class T>
-struct SumOf {
-  using type = T;
-};
-template <>
-struct SumOf<Half> {
-  using type = float;
-};
-template <>
-struct SumOf<BFloat16> {
-  using type = float;
-};
+template <class T> struct SumOf { using type = T; };
+template <> struct SumOf<Half> { using type = float; };
+template <> struct SumOf<BFloat16> { using type = float; };
 
-template <class T>
-void add_to(T& sum, const T& x) {
-  if constexpr (std::is_same_v<T, bool>)
-    sum = sum || x;
-  else
-    sum = static_cast<T>(sum + x);
+template <class T> void add_to(T& sum, const T& x) {
+  if constexpr (std::is_same_v<T, bool>) sum = sum || x;
+  else sum = static_cast<T>(sum + x);
 }
 
 }  // namespace
 
-void segment_sum(void* out, const void* values, ScalarType dtype, int64_t width, const int64_t* order, const int64_t* starts,
-                 int64_t segments) {
+void segment_sum(void* out, const void* values, ScalarType dtype, int64_t width, const int64_t* order, const int64_t* starts, int64_t segments) {
   visit_dtype(dtype, "coalesce", [&](auto zero) {
     using T = decltype(zero);
     using Sum = typename SumOf<T>::type;
@@ -140,8 +127,7 @@ void expand_pointers(void* majors, const void* pointers, ScalarType index_dtype,
   });
 }
 
-PointerFault check_pointers(const void* pointers, const void* plain, ScalarType index_dtype, int64_t batches, int64_t n_major,
-                            int64_t n_minor, int64_t nnz) {
+PointerFault check_pointers(const void* pointers, const void* plain, ScalarType index_dtype, int64_t batches, int64_t n_major, int64_t n_minor, int64_t nnz) {
   return visit_index(index_dtype, "sparse", [&](auto zero) {
     using I = decltype(zero);
     for (int64_t b = 0; b < batches; b++) {
@@ -165,18 +151,14 @@ PointerFault check_pointers(const void* pointers, const void* plain, ScalarType 
   });
 }
 
-void sparse_times_dense(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns,
-                        const Scalar& beta, const Scalar& alpha) {
+void sparse_times_dense(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns, const Scalar& beta, const Scalar& alpha) {
   if (columns == 0) return;
-  parallel_for(0, a.rows, std::max<int64_t>(1, 4096 / columns), [&](int64_t begin, int64_t end) {
-    call(sparse_dense_rows_stub)(out, a, dense, dense_stride, columns, beta, alpha, begin, end);
-  });
+  parallel_for(0, a.rows, std::max<int64_t>(1, 4096 / columns),
+               [&](int64_t begin, int64_t end) { call(sparse_dense_rows_stub)(out, a, dense, dense_stride, columns, beta, alpha, begin, end); });
 }
 
-void sampled_product(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta,
-                     const Scalar& alpha) {
-  parallel_for(0, pattern.rows, 64,
-               [&](int64_t begin, int64_t end) { call(sampled_rows_stub)(values, pattern, a, b, depth, beta, alpha, begin, end); });
+void sampled_product(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta, const Scalar& alpha) {
+  parallel_for(0, pattern.rows, 64, [&](int64_t begin, int64_t end) { call(sampled_rows_stub)(values, pattern, a, b, depth, beta, alpha, begin, end); });
 }
 
 void sparse_product_count(int64_t* pointers, const SparseRows& a, const SparseRows& b, int64_t columns) {
@@ -204,8 +186,7 @@ void sparse_product_count(int64_t* pointers, const SparseRows& a, const SparseRo
   for (int64_t i = 0; i < a.rows; i++) pointers[i + 1] += pointers[i];
 }
 
-void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, const SparseRows& a, const SparseRows& b,
-                         int64_t columns) {
+void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, const SparseRows& a, const SparseRows& b, int64_t columns) {
   visit_index(a.index_dtype, "sparse", [&](auto izero) {
     using I = decltype(izero);
     const I *pa = static_cast<const I*>(a.pointers), *ca = static_cast<const I*>(a.plain);
@@ -229,10 +210,8 @@ void sparse_product_fill(const int64_t* pointers, int64_t* plain, void* values, 
                 sums[c] = Sum{};
                 mine[count++] = static_cast<int64_t>(c);
               }
-              if constexpr (std::is_same_v<Sum, bool>)
-                sums[c] = sums[c] || (va[k] && vb[j]);
-              else
-                sums[c] = static_cast<Sum>(sums[c] + static_cast<Sum>(va[k]) * static_cast<Sum>(vb[j]));
+              if constexpr (std::is_same_v<Sum, bool>) sums[c] = sums[c] || (va[k] && vb[j]);
+              else sums[c] = static_cast<Sum>(sums[c] + static_cast<Sum>(va[k]) * static_cast<Sum>(vb[j]));
             }
           // A row that is full enough is in order by its marks.
           if (count > columns / 16) {

@@ -91,8 +91,10 @@ void cross_entropy(const CrossEntropyArgs& a) {
     if (a.target[i] != a.ignore_index) check_target("cross_entropy", a.target[i], a.classes);
   const bool smooths = a.label_smoothing != 0;
   std::vector<double> lse(static_cast<size_t>(a.n)), smooth(smooths ? lse.size() : 0);
-  if (a.n * a.classes > 0) call(cross_entropy_rows_stub)({a.dtype, a.x, smooths ? a.weight : nullptr, a.n, a.classes, lse.data(), smooths ? smooth.data() : nullptr});
-  const double share = a.label_smoothing / static_cast<double>(a.classes), all = smooths ? (a.weight ? sum_of(w, a.classes) : static_cast<double>(a.classes)) : 0;
+  if (a.n * a.classes > 0)
+    call(cross_entropy_rows_stub)({a.dtype, a.x, smooths ? a.weight : nullptr, a.n, a.classes, lse.data(), smooths ? smooth.data() : nullptr});
+  const double share = a.label_smoothing / static_cast<double>(a.classes),
+               all = smooths ? (a.weight ? sum_of(w, a.classes) : static_cast<double>(a.classes)) : 0;
   for (int64_t i = 0; i < a.n; i++) {
     const int64_t t = a.target[i];
     const double l = lse[static_cast<size_t>(i)];
@@ -112,7 +114,8 @@ void cross_entropy_backward(const CrossEntropyBackwardArgs& a) {
   const In dy(a.dy, a.dtype), x(a.x, a.dtype), w(a.weight, a.dtype, 1), total(a.total_weight, a.dtype), saved(a.lse, lse_dtype(a.dtype));
   const Out dx(a.dx, a.dtype);
   const bool smooths = a.label_smoothing != 0;
-  const double share = a.label_smoothing / static_cast<double>(a.classes), all = smooths ? (a.weight ? sum_of(w, a.classes) : static_cast<double>(a.classes)) : 0;
+  const double share = a.label_smoothing / static_cast<double>(a.classes),
+               all = smooths ? (a.weight ? sum_of(w, a.classes) : static_cast<double>(a.classes)) : 0;
   const auto n = static_cast<size_t>(a.n);
   std::vector<double> lse(n), scale(n), offset(smooths ? n : 0), at_target(n);
   for (size_t i = 0; i < n; i++) {
@@ -126,7 +129,8 @@ void cross_entropy_backward(const CrossEntropyBackwardArgs& a) {
     if (smooths) offset[i] = g * share;
     at_target[i] = scale[i] * std::exp(x[row * a.classes + t] - lse[i]) - g * (own + share * w[t]);
   }
-  call(cross_entropy_rows_backward_stub)({a.dtype, a.x, smooths ? a.weight : nullptr, a.dx, a.n, a.classes, lse.data(), scale.data(), smooths ? offset.data() : nullptr});
+  call(cross_entropy_rows_backward_stub)(
+      {a.dtype, a.x, smooths ? a.weight : nullptr, a.dx, a.n, a.classes, lse.data(), scale.data(), smooths ? offset.data() : nullptr});
   for (size_t i = 0; i < n; i++)
     if (a.target[i] != a.ignore_index) dx.set(static_cast<int64_t>(i) * a.classes + a.target[i], at_target[i]);
 }

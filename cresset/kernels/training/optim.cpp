@@ -10,8 +10,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-template <class T>
-T* shifted(void* p, int64_t by) { return p ? static_cast<T*>(p) + by : nullptr; }
+template <class T> T* shifted(void* p, int64_t by) { return p ? static_cast<T*>(p) + by : nullptr; }
 
 template <class T, class Kernel, class Options>
 void run(int64_t n, void* param, const void* grad, void* first, void* second, void* third, Kernel kernel, const Options& options) {
@@ -29,8 +28,7 @@ void check(const char* name, ScalarType dtype) {
 
 }  // namespace
 
-void adam_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* exp_avg, void* exp_avg_sq, void* max_exp_avg_sq,
-               const AdamStep& options) {
+void adam_step(ScalarType dtype, int64_t n, void* param, const void* grad, void* exp_avg, void* exp_avg_sq, void* max_exp_avg_sq, const AdamStep& options) {
   check("adam", dtype);
   if (dtype == kFloat) run<float>(n, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, call(adam_float_stub), options);
   else run<double>(n, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, call(adam_double_stub), options);

@@ -2,7 +2,6 @@
 
 #include <ostream>
 
-
 namespace cresset::nn {
 
 namespace functional {
@@ -34,9 +33,7 @@ Tensor relu6(Tensor input, const ReLU6FuncOptions& o) { return o.inplace() ? cre
 Tensor rrelu(Tensor input, const RReLUFuncOptions& o) {
   return o.inplace() ? cresset::rrelu_(input, o.lower(), o.upper(), o.training()) : cresset::rrelu(input, o.lower(), o.upper(), o.training());
 }
-Tensor celu(Tensor input, const CELUFuncOptions& o) {
-  return o.inplace() ? cresset::celu_(input, o.alpha()) : cresset::celu(input, o.alpha());
-}
+Tensor celu(Tensor input, const CELUFuncOptions& o) { return o.inplace() ? cresset::celu_(input, o.alpha()) : cresset::celu(input, o.alpha()); }
 Tensor silu(const Tensor& input) { return cresset::silu(input); }
 Tensor mish(const Tensor& input) { return cresset::mish(input); }
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& o) { return cresset::softplus(input, o.beta(), o.threshold()); }
@@ -49,14 +46,10 @@ Tensor threshold(Tensor input, const ThresholdFuncOptions& o) {
 
 }  // namespace functional
 
-#define CRESSET_PRINT(Name, ...)                                         \
-  void Name##Impl::pretty_print(std::ostream& stream) const {            \
-    stream << std::boolalpha << "torch::nn::" #Name "(" __VA_ARGS__ << ")"; \
-  }
-#define CRESSET_PRINT_INPLACE(Name)                                                         \
-  void Name##Impl::pretty_print(std::ostream& stream) const {                               \
-    stream << "torch::nn::" #Name "(" << (options.inplace() ? "inplace=true" : "") << ")"; \
-  }
+#define CRESSET_PRINT(Name, ...) \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "torch::nn::" #Name "(" __VA_ARGS__ << ")"; }
+#define CRESSET_PRINT_INPLACE(Name) \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "torch::nn::" #Name "(" << (options.inplace() ? "inplace=true" : "") << ")"; }
 
 Tensor ELUImpl::forward(Tensor input) { return functional::elu(std::move(input), options); }
 CRESSET_PRINT(ELU, "alpha=" << options.alpha() << (options.inplace() ? ", inplace=true" : ""))
@@ -82,11 +75,8 @@ CRESSET_PRINT_INPLACE(ReLU)
 Tensor ReLU6Impl::forward(Tensor input) { return functional::relu6(std::move(input), options); }
 CRESSET_PRINT_INPLACE(ReLU6)
 Tensor RReLUImpl::forward(Tensor input) {
-  return functional::rrelu(std::move(input), functional::RReLUFuncOptions()
-                                                 .lower(options.lower())
-                                                 .upper(options.upper())
-                                                 .training(is_training())
-                                                 .inplace(options.inplace()));
+  return functional::rrelu(std::move(input),
+                           functional::RReLUFuncOptions().lower(options.lower()).upper(options.upper()).training(is_training()).inplace(options.inplace()));
 }
 CRESSET_PRINT(RReLU, "lower=" << options.lower() << ", upper=" << options.upper() << (options.inplace() ? ", inplace=true" : ""))
 Tensor CELUImpl::forward(Tensor input) { return functional::celu(std::move(input), options); }

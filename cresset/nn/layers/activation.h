@@ -4,9 +4,9 @@
 #include <optional>
 #include <tuple>
 
+#include "cresset/nn/layers/linear.h"
 #include "cresset/nn/module/any.h"
 #include "cresset/nn/module/layer.h"
-#include "cresset/nn/layers/linear.h"
 
 namespace cresset::nn {
 
@@ -81,13 +81,13 @@ struct CRESSET_API ThresholdOptions {
   CRESSET_ARG(bool, inplace) = false;
 };
 
-#define CRESSET_DECLARE_ACTIVATION(Name)                                                            \
-  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> {           \
-   public:                                                                                          \
-    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}               \
-    void pretty_print(std::ostream& stream) const override;                                         \
-    Tensor forward(Tensor input);                                                                   \
-  };                                                                                                \
+#define CRESSET_DECLARE_ACTIVATION(Name)                                                  \
+  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
+   public:                                                                                \
+    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}     \
+    void pretty_print(std::ostream& stream) const override;                               \
+    Tensor forward(Tensor input);                                                         \
+  };                                                                                      \
   CRESSET_LAYER(Name);
 CRESSET_DECLARE_ACTIVATION(ELU)
 CRESSET_DECLARE_ACTIVATION(SELU)
@@ -113,12 +113,12 @@ class CRESSET_API HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, Hardt
 };
 CRESSET_LAYER(Hardtanh);
 
-#define CRESSET_DECLARE_PLAIN_ACTIVATION(Name)                                     \
-  class CRESSET_API Name##Impl : public detail::PlainLayer<Name##Impl> {           \
-   public:                                                                         \
-    void pretty_print(std::ostream& stream) const override;                        \
-    Tensor forward(const Tensor& input);                                           \
-  };                                                                               \
+#define CRESSET_DECLARE_PLAIN_ACTIVATION(Name)                           \
+  class CRESSET_API Name##Impl : public detail::PlainLayer<Name##Impl> { \
+   public:                                                               \
+    void pretty_print(std::ostream& stream) const override;              \
+    Tensor forward(const Tensor& input);                                 \
+  };                                                                     \
   CRESSET_LAYER(Name);
 CRESSET_DECLARE_PLAIN_ACTIVATION(LogSigmoid)
 CRESSET_DECLARE_PLAIN_ACTIVATION(SiLU)
@@ -131,14 +131,14 @@ CRESSET_DECLARE_PLAIN_ACTIVATION(Tanhshrink)
 CRESSET_DECLARE_PLAIN_ACTIVATION(Softmax2d)
 #undef CRESSET_DECLARE_PLAIN_ACTIVATION
 
-#define CRESSET_DECLARE_SOFTMAX(Name)                                                      \
-  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> {  \
-   public:                                                                                 \
-    explicit Name##Impl(int64_t dim) : Name##Impl(Name##Options(dim)) {}                   \
-    explicit Name##Impl(const Name##Options& options) : OptionsLayer(options) {}           \
-    void pretty_print(std::ostream& stream) const override;                                \
-    Tensor forward(const Tensor& input);                                                   \
-  };                                                                                       \
+#define CRESSET_DECLARE_SOFTMAX(Name)                                                     \
+  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
+   public:                                                                                \
+    explicit Name##Impl(int64_t dim) : Name##Impl(Name##Options(dim)) {}                  \
+    explicit Name##Impl(const Name##Options& options) : OptionsLayer(options) {}          \
+    void pretty_print(std::ostream& stream) const override;                               \
+    Tensor forward(const Tensor& input);                                                  \
+  };                                                                                      \
   CRESSET_LAYER(Name);
 CRESSET_DECLARE_SOFTMAX(Softmax)
 CRESSET_DECLARE_SOFTMAX(Softmin)
@@ -168,8 +168,7 @@ class CRESSET_API PReLUImpl : public Cloneable<PReLUImpl> {
 CRESSET_LAYER(PReLU);
 
 struct CRESSET_API MultiheadAttentionOptions {
-  MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads)
-      : embed_dim_(embed_dim), num_heads_(num_heads), kdim_(embed_dim), vdim_(embed_dim) {}
+  MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads) : embed_dim_(embed_dim), num_heads_(num_heads), kdim_(embed_dim), vdim_(embed_dim) {}
   CRESSET_ARG(int64_t, embed_dim);
   CRESSET_ARG(int64_t, num_heads);
   CRESSET_ARG(double, dropout) = 0.0;
@@ -183,11 +182,10 @@ struct CRESSET_API MultiheadAttentionOptions {
 // query (L, N, E), key (S, N, kdim), value (S, N, vdim) -> output (L, N, E), weights (N, L, S).
 class CRESSET_API MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
  public:
-  MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)
-      : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
+  MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads) : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
-  std::tuple<Tensor, Tensor> forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& key_padding_mask = {},
-                                     bool need_weights = true, const Tensor& attn_mask = {}, bool average_attn_weights = true);
+  std::tuple<Tensor, Tensor> forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& key_padding_mask = {}, bool need_weights = true,
+                                     const Tensor& attn_mask = {}, bool average_attn_weights = true);
   void reset() override;
   void _reset_parameters();
 
@@ -237,9 +235,8 @@ struct CRESSET_API GumbelSoftmaxFuncOptions {
   CRESSET_ARG(int, dim) = -1;
 };
 struct CRESSET_API MultiheadAttentionForwardFuncOptions {
-  MultiheadAttentionForwardFuncOptions(int64_t embed_dim_to_check, int64_t num_heads, Tensor in_proj_weight, Tensor in_proj_bias,
-                                       Tensor bias_k, Tensor bias_v, bool add_zero_attn, double dropout_p, Tensor out_proj_weight,
-                                       Tensor out_proj_bias);
+  MultiheadAttentionForwardFuncOptions(int64_t embed_dim_to_check, int64_t num_heads, Tensor in_proj_weight, Tensor in_proj_bias, Tensor bias_k, Tensor bias_v,
+                                       bool add_zero_attn, double dropout_p, Tensor out_proj_weight, Tensor out_proj_bias);
   CRESSET_ARG(int64_t, embed_dim_to_check);
   CRESSET_ARG(int64_t, num_heads);
   CRESSET_ARG(Tensor, in_proj_weight);

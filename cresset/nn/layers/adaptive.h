@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/linear.h"
+#include "cresset/nn/module/containers.h"
 
 namespace cresset::nn {
 

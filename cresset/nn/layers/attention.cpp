@@ -5,22 +5,27 @@ namespace cresset::nn {
 
 namespace functional {
 
-MultiheadAttentionForwardFuncOptions::MultiheadAttentionForwardFuncOptions(int64_t embed_dim_to_check, int64_t num_heads,
-                                                                           Tensor in_proj_weight, Tensor in_proj_bias, Tensor bias_k,
-                                                                           Tensor bias_v, bool add_zero_attn, double dropout_p,
-                                                                           Tensor out_proj_weight, Tensor out_proj_bias)
-    : embed_dim_to_check_(embed_dim_to_check), num_heads_(num_heads), in_proj_weight_(std::move(in_proj_weight)),
-      in_proj_bias_(std::move(in_proj_bias)), bias_k_(std::move(bias_k)), bias_v_(std::move(bias_v)), add_zero_attn_(add_zero_attn),
-      dropout_p_(dropout_p), out_proj_weight_(std::move(out_proj_weight)), out_proj_bias_(std::move(out_proj_bias)) {}
+MultiheadAttentionForwardFuncOptions::MultiheadAttentionForwardFuncOptions(int64_t embed_dim_to_check, int64_t num_heads, Tensor in_proj_weight,
+                                                                           Tensor in_proj_bias, Tensor bias_k, Tensor bias_v, bool add_zero_attn,
+                                                                           double dropout_p, Tensor out_proj_weight, Tensor out_proj_bias)
+    : embed_dim_to_check_(embed_dim_to_check),
+      num_heads_(num_heads),
+      in_proj_weight_(std::move(in_proj_weight)),
+      in_proj_bias_(std::move(in_proj_bias)),
+      bias_k_(std::move(bias_k)),
+      bias_v_(std::move(bias_v)),
+      add_zero_attn_(add_zero_attn),
+      dropout_p_(dropout_p),
+      out_proj_weight_(std::move(out_proj_weight)),
+      out_proj_bias_(std::move(out_proj_bias)) {}
 
 std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                                         const MultiheadAttentionForwardFuncOptions& o) {
   CRESSET_CHECK(query.dim() == 3 && key.dim() == 3 && value.dim() == 3,
-                "multi_head_attention: query, key and value must have 3 dimensions (length, batch, embedding), got shapes ", query.sizes(), ", ",
-                key.sizes(), " and ", value.sizes());
+                "multi_head_attention: query, key and value must have 3 dimensions (length, batch, embedding), got shapes ", query.sizes(), ", ", key.sizes(),
+                " and ", value.sizes());
   const int64_t embed_dim = query.size(2), heads = o.num_heads();
-  CRESSET_CHECK(embed_dim == o.embed_dim_to_check(), "multi_head_attention: embedding of query, got ", embed_dim, ", expected ",
-                o.embed_dim_to_check());
+  CRESSET_CHECK(embed_dim == o.embed_dim_to_check(), "multi_head_attention: embedding of query, got ", embed_dim, ", expected ", o.embed_dim_to_check());
   CRESSET_CHECK(key.size(0) == value.size(0) && key.size(1) == value.size(1), "multi_head_attention: key and value differ in length or batch, got shapes ",
                 key.sizes(), " and ", value.sizes());
   CRESSET_CHECK(heads > 0 && embed_dim % heads == 0, "multi_head_attention: embed_dim must be divisible by num_heads, got ", embed_dim, " and ", heads);
@@ -78,9 +83,8 @@ void MultiheadAttentionImpl::_reset_parameters() {
   if (bias_v.defined()) init::xavier_normal_(bias_v);
 }
 
-std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const Tensor& query, const Tensor& key, const Tensor& value,
-                                                           const Tensor& key_padding_mask, bool need_weights, const Tensor& attn_mask,
-                                                           bool average_attn_weights) {
+std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& key_padding_mask,
+                                                           bool need_weights, const Tensor& attn_mask, bool average_attn_weights) {
   auto o = functional::MultiheadAttentionForwardFuncOptions(options.embed_dim(), options.num_heads(), in_proj_weight, in_proj_bias, bias_k, bias_v,
                                                             options.add_zero_attn(), options.dropout(), out_proj->weight, out_proj->bias)
                .training(is_training())
@@ -88,8 +92,7 @@ std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(const Tensor& query, 
                .need_weights(need_weights)
                .attn_mask(attn_mask)
                .average_attn_weights(average_attn_weights);
-  if (!_qkv_same_embed_dim)
-    o.use_separate_proj_weight(true).q_proj_weight(q_proj_weight).k_proj_weight(k_proj_weight).v_proj_weight(v_proj_weight);
+  if (!_qkv_same_embed_dim) o.use_separate_proj_weight(true).q_proj_weight(q_proj_weight).k_proj_weight(k_proj_weight).v_proj_weight(v_proj_weight);
   return functional::multi_head_attention_forward(query, key, value, o);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What Python has in torch.nn.attention: which kernels may serve attention, causal masks, and attention whose scores and masks are functions.
+// Python's torch.nn.attention: which kernels may serve attention, causal masks, and attention whose scores and masks are functions.
 // Include it by name: <cresset/nn/layers/attention.h>.
 
 #include <array>
@@ -111,9 +111,7 @@ class CausalBias {
       warn("causal_lower_right: rows without a key become NaN, since there are more queries than keys");
   }
   // (queries, keys), true where a query sees a key.
-  Tensor to_tensor() const {
-    return ones({seq_len_q, seq_len_kv}, kBool).tril(variant == CausalVariant::LOWER_RIGHT ? seq_len_kv - seq_len_q : 0);
-  }
+  Tensor to_tensor() const { return ones({seq_len_q, seq_len_kv}, kBool).tril(variant == CausalVariant::LOWER_RIGHT ? seq_len_kv - seq_len_q : 0); }
 
   CausalVariant variant;
   int64_t seq_len_q, seq_len_kv;
@@ -152,8 +150,11 @@ namespace detail {
 // Numbers along a dimension each.
 struct Places {
   Places(int64_t batch, int64_t heads, int64_t queries, int64_t keys, Device device)
-      : b(numbers(batch, {batch, 1, 1, 1}, device)), h(numbers(heads, {heads, 1, 1}, device)), q(numbers(queries, {queries, 1}, device)),
-        kv(numbers(keys, {keys}, device)), shape{batch, heads, queries, keys} {}
+      : b(numbers(batch, {batch, 1, 1, 1}, device)),
+        h(numbers(heads, {heads, 1, 1}, device)),
+        q(numbers(queries, {queries, 1}, device)),
+        kv(numbers(keys, {keys}, device)),
+        shape{batch, heads, queries, keys} {}
   static Tensor numbers(int64_t n, IntArrayRef shape, Device device) { return arange(n, TensorOptions(kInt).device(device)).view(shape); }
   Tensor b, h, q, kv;
   std::vector<int64_t> shape;
@@ -173,7 +174,7 @@ inline Tensor mapped(const Tensor& count, const Tensor& indices) {
 }
 }  // namespace detail
 
-// What a mask function, or a function of scores, gives at all places: (B, H, Q_LEN, KV_LEN). Scores are asked what they hide of zeros.
+// The values of a mask function, or of a function of scores, at all places: (B, H, Q_LEN, KV_LEN). Scores are asked what they hide of zeros.
 inline Tensor create_mask(const MaskMod& mask_mod, int64_t B, int64_t H, int64_t Q_LEN, int64_t KV_LEN, Device device = kCPU) {
   return detail::Places(B, H, Q_LEN, KV_LEN, device).of(mask_mod).contiguous();
 }
@@ -250,7 +251,8 @@ struct BlockMask {
   // The mask of fewer queries and keys, from the upper left. Errors: more of them.
   BlockMask adjust(int64_t new_q_len, int64_t new_kv_len) const {
     const int64_t rows = (new_q_len + block_size[0] - 1) / block_size[0], columns = (new_kv_len + block_size[1] - 1) / block_size[1];
-    CRESSET_CHECK_VALUE(rows <= kv_indices.size(-2) && columns <= kv_indices.size(-1), "BlockMask: cannot grow to ", new_q_len, " queries and ", new_kv_len, " keys");
+    CRESSET_CHECK_VALUE(rows <= kv_indices.size(-2) && columns <= kv_indices.size(-1), "BlockMask: cannot grow to ", new_q_len, " queries and ", new_kv_len,
+                        " keys");
     const auto cut = [&](const Tensor& count, const Tensor& indices) {
       return indices.defined() ? detail::listed(detail::mapped(count, indices).narrow(-2, 0, rows).narrow(-1, 0, columns)) : std::pair<Tensor, Tensor>();
     };
@@ -280,7 +282,7 @@ inline BlockMask create_block_mask(const MaskMod& mask_mod, int64_t B, int64_t H
 
 // ---- attention -------------------------------------------------------------------------------------------------------------
 
-// What flex_attention gives beside its output: (B, Hq, L) each, undefined where it was not asked for.
+// Results of flex_attention beside its output: (B, Hq, L) each, undefined where it was not asked for.
 struct AuxRequest {
   bool lse = false, max_scores = false;
 };
@@ -302,8 +304,9 @@ inline void check_flex(const Tensor& query, const Tensor& key, const Tensor& val
   CRESSET_CHECK_VALUE(query.size(3) == key.size(3), "expected one embedding size in query and key, got E=", query.size(3), " and E=", key.size(3));
   CRESSET_CHECK_VALUE(value.sizes().slice(0, 3) == key.sizes().slice(0, 3), "Expect key and value to agree but for their last dimension, got ", key.sizes(),
                       " and ", value.sizes());
-  CRESSET_CHECK_VALUE(o.enable_gqa || query.size(1) == key.size(1), "expected as many heads in query as in key and value (or enable_gqa=True), got Hq=", query.size(1),
-                      " and Hkv=", key.size(1), ". Try setting enable_gqa for GQA.");
+  CRESSET_CHECK_VALUE(o.enable_gqa || query.size(1) == key.size(1),
+                      "expected as many heads in query as in key and value (or enable_gqa=True), got Hq=", query.size(1), " and Hkv=", key.size(1),
+                      ". Try setting enable_gqa for GQA.");
   CRESSET_CHECK_VALUE(query.size(1) % key.size(1) == 0, "enable_gqa: expected a multiple of the key's heads in query, got Hq=", query.size(1),
                       " and Hkv=", key.size(1));
   if (!o.block_mask) {

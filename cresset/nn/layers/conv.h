@@ -10,8 +10,7 @@
 namespace cresset::nn {
 
 // A padding in numbers, or kValid (none) or kSame (output as large as the input).
-template <size_t D>
-class ConvPadding {
+template <size_t D> class ConvPadding {
  public:
   ConvPadding(int64_t one) : amounts_(one) {}
   ConvPadding(std::initializer_list<int64_t> amounts) : amounts_(amounts) {}
@@ -34,8 +33,7 @@ class ConvPadding {
 
 using conv_padding_mode_t = enumtype::OneOf<enumtype::kZeros, enumtype::kReflect, enumtype::kReplicate, enumtype::kCircular>;
 
-template <size_t D>
-struct ConvOptions {
+template <size_t D> struct ConvOptions {
   using padding_t = ConvPadding<D>;
   using padding_mode_t = conv_padding_mode_t;
   ConvOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
@@ -54,8 +52,7 @@ using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
 using Conv3dOptions = ConvOptions<3>;
 
-template <size_t D>
-struct ConvTransposeOptions {
+template <size_t D> struct ConvTransposeOptions {
   using padding_mode_t = conv_padding_mode_t;
   ConvTransposeOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
       : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
@@ -77,17 +74,31 @@ using ConvTranspose3dOptions = ConvTransposeOptions<3>;
 namespace detail {
 
 // The options of both kinds.
-template <size_t D>
-struct ConvNdOptions {
+template <size_t D> struct ConvNdOptions {
   using padding_t = ConvPadding<D>;
   using padding_mode_t = conv_padding_mode_t;
   ConvNdOptions(const ConvOptions<D>& o)
-      : in_channels_(o.in_channels()), out_channels_(o.out_channels()), kernel_size_(o.kernel_size()), stride_(o.stride()),
-        padding_(o.padding()), dilation_(o.dilation()), groups_(o.groups()), bias_(o.bias()), padding_mode_(o.padding_mode()) {}
+      : in_channels_(o.in_channels()),
+        out_channels_(o.out_channels()),
+        kernel_size_(o.kernel_size()),
+        stride_(o.stride()),
+        padding_(o.padding()),
+        dilation_(o.dilation()),
+        groups_(o.groups()),
+        bias_(o.bias()),
+        padding_mode_(o.padding_mode()) {}
   ConvNdOptions(const ConvTransposeOptions<D>& o)
-      : in_channels_(o.in_channels()), out_channels_(o.out_channels()), kernel_size_(o.kernel_size()), stride_(o.stride()),
-        padding_(o.padding()), dilation_(o.dilation()), transposed_(true), output_padding_(o.output_padding()), groups_(o.groups()),
-        bias_(o.bias()), padding_mode_(o.padding_mode()) {}
+      : in_channels_(o.in_channels()),
+        out_channels_(o.out_channels()),
+        kernel_size_(o.kernel_size()),
+        stride_(o.stride()),
+        padding_(o.padding()),
+        dilation_(o.dilation()),
+        transposed_(true),
+        output_padding_(o.output_padding()),
+        groups_(o.groups()),
+        bias_(o.bias()),
+        padding_mode_(o.padding_mode()) {}
   CRESSET_ARG(int64_t, in_channels);
   CRESSET_ARG(int64_t, out_channels);
   CRESSET_ARG(ExpandingArray<D>, kernel_size);
@@ -104,8 +115,7 @@ struct ConvNdOptions {
 }  // namespace detail
 
 // Holds weight and bias; the number of dimensions decides the class name in print.
-template <size_t D, class Derived>
-class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
+template <size_t D, class Derived> class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
  public:
   explicit ConvNdImpl(detail::ConvNdOptions<D> o) : options(std::move(o)) { ConvNdImpl::reset(); }
   void reset() override;
@@ -121,28 +131,28 @@ class CRESSET_API ConvNdImpl : public Cloneable<Derived> {
   std::vector<int64_t> output_padding_for(const Tensor& input, IntArrayRef output_size) const;
 };
 
-#define CRESSET_DECLARE_CONV(D)                                                                                                    \
-  class Conv##D##dImpl;                                                                                                            \
-  class ConvTranspose##D##dImpl;                                                                                                   \
-  extern template class CRESSET_API ConvNdImpl<D, Conv##D##dImpl>;                                                                             \
-  extern template class CRESSET_API ConvNdImpl<D, ConvTranspose##D##dImpl>;                                                                    \
-  class CRESSET_API Conv##D##dImpl : public ConvNdImpl<D, Conv##D##dImpl> {                                                        \
-   public:                                                                                                                         \
-    Conv##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)                                       \
-        : Conv##D##dImpl(ConvOptions<D>(in_channels, out_channels, kernel_size)) {}                                                \
-    explicit Conv##D##dImpl(const ConvOptions<D>& options);                                                                        \
-    Tensor forward(const Tensor& input);                                                                                           \
-  };                                                                                                                               \
-  CRESSET_LAYER(Conv##D##d);                                                                                                      \
-  class CRESSET_API ConvTranspose##D##dImpl : public ConvNdImpl<D, ConvTranspose##D##dImpl> {                                      \
-   public:                                                                                                                         \
-    ConvTranspose##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)                              \
-        : ConvTranspose##D##dImpl(ConvTransposeOptions<D>(in_channels, out_channels, kernel_size)) {}                              \
-    explicit ConvTranspose##D##dImpl(const ConvTransposeOptions<D>& options);                                                      \
-    /* `output_size` picks among the sizes that the stride leaves open. */                                                         \
-    Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt);                             \
-    CRESSET_DECLARE_DEFAULT_ARGS()                                                                                          \
-  };                                                                                                                               \
+#define CRESSET_DECLARE_CONV(D)                                                                        \
+  class Conv##D##dImpl;                                                                                \
+  class ConvTranspose##D##dImpl;                                                                       \
+  extern template class CRESSET_API ConvNdImpl<D, Conv##D##dImpl>;                                     \
+  extern template class CRESSET_API ConvNdImpl<D, ConvTranspose##D##dImpl>;                            \
+  class CRESSET_API Conv##D##dImpl : public ConvNdImpl<D, Conv##D##dImpl> {                            \
+   public:                                                                                             \
+    Conv##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)           \
+        : Conv##D##dImpl(ConvOptions<D>(in_channels, out_channels, kernel_size)) {}                    \
+    explicit Conv##D##dImpl(const ConvOptions<D>& options);                                            \
+    Tensor forward(const Tensor& input);                                                               \
+  };                                                                                                   \
+  CRESSET_LAYER(Conv##D##d);                                                                           \
+  class CRESSET_API ConvTranspose##D##dImpl : public ConvNdImpl<D, ConvTranspose##D##dImpl> {          \
+   public:                                                                                             \
+    ConvTranspose##D##dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)  \
+        : ConvTranspose##D##dImpl(ConvTransposeOptions<D>(in_channels, out_channels, kernel_size)) {}  \
+    explicit ConvTranspose##D##dImpl(const ConvTransposeOptions<D>& options);                          \
+    /* `output_size` picks among the sizes that the stride leaves open. */                             \
+    Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt); \
+    CRESSET_DECLARE_DEFAULT_ARGS()                                                                     \
+  };                                                                                                   \
   CRESSET_LAYER(ConvTranspose##D##d);
 
 CRESSET_DECLARE_CONV(1)
@@ -152,8 +162,7 @@ CRESSET_DECLARE_CONV(3)
 
 namespace functional {
 
-template <size_t D>
-struct ConvFuncOptions {
+template <size_t D> struct ConvFuncOptions {
   using padding_t = ConvPadding<D>;
   CRESSET_ARG(Tensor, bias);
   CRESSET_ARG(ExpandingArray<D>, stride) = 1;
@@ -165,8 +174,7 @@ using Conv1dFuncOptions = ConvFuncOptions<1>;
 using Conv2dFuncOptions = ConvFuncOptions<2>;
 using Conv3dFuncOptions = ConvFuncOptions<3>;
 
-template <size_t D>
-struct ConvTransposeFuncOptions {
+template <size_t D> struct ConvTransposeFuncOptions {
   CRESSET_ARG(Tensor, bias);
   CRESSET_ARG(ExpandingArray<D>, stride) = 1;
   CRESSET_ARG(ExpandingArray<D>, padding) = 0;

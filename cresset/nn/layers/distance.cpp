@@ -7,17 +7,12 @@ namespace cresset::nn {
 void CosineSimilarityImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::CosineSimilarity(dim=" << options.dim() << ", eps=" << options.eps() << ")";
 }
-Tensor CosineSimilarityImpl::forward(const Tensor& input1, const Tensor& input2) {
-  return functional::cosine_similarity(input1, input2, options);
-}
+Tensor CosineSimilarityImpl::forward(const Tensor& input1, const Tensor& input2) { return functional::cosine_similarity(input1, input2, options); }
 
 void PairwiseDistanceImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "torch::nn::PairwiseDistance(p=" << options.p() << ", eps=" << options.eps() << ", keepdim=" << options.keepdim()
-         << ")";
+  stream << std::boolalpha << "torch::nn::PairwiseDistance(p=" << options.p() << ", eps=" << options.eps() << ", keepdim=" << options.keepdim() << ")";
 }
-Tensor PairwiseDistanceImpl::forward(const Tensor& input1, const Tensor& input2) {
-  return functional::pairwise_distance(input1, input2, options);
-}
+Tensor PairwiseDistanceImpl::forward(const Tensor& input1, const Tensor& input2) { return functional::pairwise_distance(input1, input2, options); }
 
 namespace functional {
 

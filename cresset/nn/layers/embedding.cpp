@@ -10,8 +10,8 @@ namespace {
 
 int64_t wrap_padding_idx(const char* name, std::optional<int64_t> index, int64_t rows) {
   if (!index) return -1;
-  CRESSET_CHECK(*index >= -rows && *index < rows, name, ": padding_idx must be within the number of rows, got ", *index, ", expected -", rows,
-                " to ", rows - 1);
+  CRESSET_CHECK(*index >= -rows && *index < rows, name, ": padding_idx must be within the number of rows, got ", *index, ", expected -", rows, " to ",
+                rows - 1);
   return *index < 0 ? *index + rows : *index;
 }
 
@@ -21,11 +21,10 @@ void renormalise(Tensor weight, const Tensor& indices, double max_norm, double n
   cresset::embedding_renorm_(weight, indices, max_norm, norm_type);
 }
 
-template <class Options>
-void check_given_weight(const char* name, const Options& options) {
+template <class Options> void check_given_weight(const char* name, const Options& options) {
   const IntArrayRef got = options._weight().sizes();
-  CRESSET_CHECK(got.size() == 2 && got[0] == options.num_embeddings() && got[1] == options.embedding_dim(), name,
-                ": shape of the given weight, got ", got, ", expected [", options.num_embeddings(), ", ", options.embedding_dim(), "]");
+  CRESSET_CHECK(got.size() == 2 && got[0] == options.num_embeddings() && got[1] == options.embedding_dim(), name, ": shape of the given weight, got ", got,
+                ", expected [", options.num_embeddings(), ", ", options.embedding_dim(), "]");
 }
 
 }  // namespace
@@ -153,11 +152,10 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
   const Tensor& weights = o.per_sample_weights();
   CRESSET_CHECK(input.dim() == 1 || input.dim() == 2, "embedding_bag: input must have 1 or 2 dimensions, got shape ", input.sizes());
   CRESSET_CHECK(!weights.defined() || o.mode() == kSum, "embedding_bag: per_sample_weights needs mode kSum");
-  CRESSET_CHECK(!weights.defined() || weights.sizes() == input.sizes(), "embedding_bag: per_sample_weights must have the shape of input, got ",
-                weights.sizes(), " and ", input.sizes());
+  CRESSET_CHECK(!weights.defined() || weights.sizes() == input.sizes(), "embedding_bag: per_sample_weights must have the shape of input, got ", weights.sizes(),
+                " and ", input.sizes());
   CRESSET_CHECK(input.dim() == 1 || !o.offsets().defined(), "embedding_bag: offsets do not go with an input of 2 dimensions");
-  CRESSET_CHECK(input.dim() == 2 || (o.offsets().defined() && o.offsets().dim() == 1),
-                "embedding_bag: an input of 1 dimension needs offsets of 1 dimension");
+  CRESSET_CHECK(input.dim() == 2 || (o.offsets().defined() && o.offsets().dim() == 1), "embedding_bag: an input of 1 dimension needs offsets of 1 dimension");
   if (o.max_norm()) renormalise(weight, input, *o.max_norm(), o.norm_type());
   // Rows of equal lengths begin at multiples of it.
   const bool rows = input.dim() == 2;

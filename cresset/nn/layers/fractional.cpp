@@ -6,8 +6,7 @@ namespace cresset::nn {
 
 namespace {
 
-template <size_t D>
-std::tuple<Tensor, Tensor> run(const Tensor& input, const FractionalMaxPoolOptions<D>& o) {
+template <size_t D> std::tuple<Tensor, Tensor> run(const Tensor& input, const FractionalMaxPoolOptions<D>& o) {
   constexpr auto n = static_cast<int64_t>(D);
   CRESSET_CHECK_VALUE(o.output_size() || o.output_ratio(), "fractional_max_pool", n, "d: output_size or output_ratio must be given");
   CRESSET_CHECK(input.dim() == n + 1 || input.dim() == n + 2, "fractional_max_pool", n, "d: expected ", n + 1, " or ", n + 2, " dimensions, got ",
@@ -23,8 +22,7 @@ std::tuple<Tensor, Tensor> run(const Tensor& input, const FractionalMaxPoolOptio
   else return cresset::fractional_max_pool3d(input, o.kernel_size(), size, samples);
 }
 
-template <size_t D>
-void check(const FractionalMaxPoolOptions<D>& o) {
+template <size_t D> void check(const FractionalMaxPoolOptions<D>& o) {
   CRESSET_CHECK_VALUE(o.output_size().has_value() != o.output_ratio().has_value(), "FractionalMaxPool", D,
                       "d: exactly one of output_size and output_ratio must be given");
   if (!o.output_ratio()) return;
@@ -34,25 +32,25 @@ void check(const FractionalMaxPoolOptions<D>& o) {
 
 }  // namespace
 
-#define CRESSET_DEFINE_FRACTIONAL(D)                                                                                                       \
+#define CRESSET_DEFINE_FRACTIONAL(D)                                                                                                                \
   std::tuple<Tensor, Tensor> functional::fractional_max_pool##D##d_with_indices(const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) { \
-    return run<D>(input, o);                                                                                            \
-  }                                                                                                                                        \
-  Tensor functional::fractional_max_pool##D##d(const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) {                         \
-    return std::get<0>(fractional_max_pool##D##d_with_indices(input, o));                                                                  \
-  }                                                                                                                                        \
-  FractionalMaxPool##D##dImpl::FractionalMaxPool##D##dImpl(ExpandingArray<D> kernel_size)                                                  \
-      : FractionalMaxPool##D##dImpl(FractionalMaxPoolOptions<D>(kernel_size)) {}                                                           \
-  FractionalMaxPool##D##dImpl::~FractionalMaxPool##D##dImpl() = default;                                                                   \
-  FractionalMaxPool##D##dImpl::FractionalMaxPool##D##dImpl(const FractionalMaxPoolOptions<D>& o) : options(o) {                            \
-    check(options);                                                                                                                        \
-    FractionalMaxPool##D##dImpl::reset();                                                                                                  \
-  }                                                                                                                                        \
-  void FractionalMaxPool##D##dImpl::reset() { _random_samples = register_buffer("_random_samples", options._random_samples()); }           \
-  void FractionalMaxPool##D##dImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::FractionalMaxPool" #D "d()"; }      \
-  Tensor FractionalMaxPool##D##dImpl::forward(const Tensor& input) { return std::get<0>(forward_with_indices(input)); }                    \
-  std::tuple<Tensor, Tensor> FractionalMaxPool##D##dImpl::forward_with_indices(const Tensor& input) {                                      \
-    return functional::fractional_max_pool##D##d_with_indices(input, FractionalMaxPoolOptions<D>(options)._random_samples(_random_samples)); \
+    return run<D>(input, o);                                                                                                                        \
+  }                                                                                                                                                 \
+  Tensor functional::fractional_max_pool##D##d(const Tensor& input, const FractionalMaxPool##D##dFuncOptions& o) {                                  \
+    return std::get<0>(fractional_max_pool##D##d_with_indices(input, o));                                                                           \
+  }                                                                                                                                                 \
+  FractionalMaxPool##D##dImpl::FractionalMaxPool##D##dImpl(ExpandingArray<D> kernel_size)                                                           \
+      : FractionalMaxPool##D##dImpl(FractionalMaxPoolOptions<D>(kernel_size)) {}                                                                    \
+  FractionalMaxPool##D##dImpl::~FractionalMaxPool##D##dImpl() = default;                                                                            \
+  FractionalMaxPool##D##dImpl::FractionalMaxPool##D##dImpl(const FractionalMaxPoolOptions<D>& o) : options(o) {                                     \
+    check(options);                                                                                                                                 \
+    FractionalMaxPool##D##dImpl::reset();                                                                                                           \
+  }                                                                                                                                                 \
+  void FractionalMaxPool##D##dImpl::reset() { _random_samples = register_buffer("_random_samples", options._random_samples()); }                    \
+  void FractionalMaxPool##D##dImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::FractionalMaxPool" #D "d()"; }                 \
+  Tensor FractionalMaxPool##D##dImpl::forward(const Tensor& input) { return std::get<0>(forward_with_indices(input)); }                             \
+  std::tuple<Tensor, Tensor> FractionalMaxPool##D##dImpl::forward_with_indices(const Tensor& input) {                                               \
+    return functional::fractional_max_pool##D##d_with_indices(input, FractionalMaxPoolOptions<D>(options)._random_samples(_random_samples));        \
   }
 CRESSET_DEFINE_FRACTIONAL(2)
 CRESSET_DEFINE_FRACTIONAL(3)

@@ -10,13 +10,11 @@ namespace cresset::nn {
 
 namespace detail {
 // A std::optional of an ExpandingArray that costs the compiler little.
-template <class Array>
-class MaybeArray {
+template <class Array> class MaybeArray {
  public:
   MaybeArray() = default;
   MaybeArray(std::nullopt_t) {}
-  template <class T, class = std::enable_if_t<std::is_constructible<Array, const T&>::value>>
-  MaybeArray(const T& values) : values_(values), has_value_(true) {}
+  template <class T, class = std::enable_if_t<std::is_constructible<Array, const T&>::value>> MaybeArray(const T& values) : values_(values), has_value_(true) {}
   MaybeArray(std::initializer_list<std::decay_t<decltype((*std::declval<Array&>())[0])>> values) : values_(values), has_value_(true) {}
   bool has_value() const { return has_value_; }
   explicit operator bool() const { return has_value_; }
@@ -28,8 +26,7 @@ class MaybeArray {
 };
 }  // namespace detail
 
-template <size_t D>
-struct FractionalMaxPoolOptions {
+template <size_t D> struct FractionalMaxPoolOptions {
   using ExpandingArrayDouble = ExpandingArray<D, double>;
   FractionalMaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size) {}
   CRESSET_ARG(ExpandingArray<D>, kernel_size);
@@ -43,19 +40,19 @@ using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;
 using FractionalMaxPool3dOptions = FractionalMaxPoolOptions<3>;
 
 // Errors where they are made: not exactly one of output_size and output_ratio; a ratio outside (0, 1).
-#define CRESSET_DECLARE_FRACTIONAL(D)                                                                                                 \
-  class CRESSET_API FractionalMaxPool##D##dImpl : public Cloneable<FractionalMaxPool##D##dImpl> {                                     \
-   public:                                                                                                                            \
-    FractionalMaxPool##D##dImpl(ExpandingArray<D> kernel_size);                                                                       \
-    explicit FractionalMaxPool##D##dImpl(const FractionalMaxPoolOptions<D>& options);                                                 \
-    ~FractionalMaxPool##D##dImpl() override;                                                                                          \
-    void reset() override;                                                                                                            \
-    void pretty_print(std::ostream& stream) const override;                                                                           \
-    Tensor forward(const Tensor& input);                                                                                              \
-    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                                                             \
-    FractionalMaxPoolOptions<D> options;                                                                                              \
-    Tensor _random_samples;                                                                                                           \
-  };                                                                                                                                  \
+#define CRESSET_DECLARE_FRACTIONAL(D)                                                             \
+  class CRESSET_API FractionalMaxPool##D##dImpl : public Cloneable<FractionalMaxPool##D##dImpl> { \
+   public:                                                                                        \
+    FractionalMaxPool##D##dImpl(ExpandingArray<D> kernel_size);                                   \
+    explicit FractionalMaxPool##D##dImpl(const FractionalMaxPoolOptions<D>& options);             \
+    ~FractionalMaxPool##D##dImpl() override;                                                      \
+    void reset() override;                                                                        \
+    void pretty_print(std::ostream& stream) const override;                                       \
+    Tensor forward(const Tensor& input);                                                          \
+    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                         \
+    FractionalMaxPoolOptions<D> options;                                                          \
+    Tensor _random_samples;                                                                       \
+  };                                                                                              \
   CRESSET_LAYER(FractionalMaxPool##D##d);
 CRESSET_DECLARE_FRACTIONAL(2)
 CRESSET_DECLARE_FRACTIONAL(3)

@@ -82,10 +82,10 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) { r
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
   CRESSET_CHECK(weight.dim() == 3, "bilinear: weight must have 3 dimensions, got shape ", weight.sizes());
-  CRESSET_CHECK(input1.dim() == input2.dim() && input1.dim() > 0, "bilinear: inputs must have the same number of dimensions, got shapes ",
-                input1.sizes(), " and ", input2.sizes());
-  CRESSET_CHECK(input1.size(-1) == weight.size(1) && input2.size(-1) == weight.size(2), "bilinear: the last sizes of the inputs must be ",
-                weight.size(1), " and ", weight.size(2), ", got shapes ", input1.sizes(), " and ", input2.sizes());
+  CRESSET_CHECK(input1.dim() == input2.dim() && input1.dim() > 0, "bilinear: inputs must have the same number of dimensions, got shapes ", input1.sizes(),
+                " and ", input2.sizes());
+  CRESSET_CHECK(input1.size(-1) == weight.size(1) && input2.size(-1) == weight.size(2), "bilinear: the last sizes of the inputs must be ", weight.size(1),
+                " and ", weight.size(2), ", got shapes ", input1.sizes(), " and ", input2.sizes());
   return cresset::bilinear(input1, input2, weight, bias);
 }
 

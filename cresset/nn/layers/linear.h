@@ -55,8 +55,7 @@ struct CRESSET_API BilinearOptions {
 // (*, in1_features), (*, in2_features) -> (*, out_features): input1^T * weight[k] * input2 + bias[k].
 class CRESSET_API BilinearImpl : public Cloneable<BilinearImpl> {
  public:
-  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
-      : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
+  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features) : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
   explicit BilinearImpl(const BilinearOptions& options);
   void reset() override;
   void reset_parameters();
@@ -96,8 +95,7 @@ struct CRESSET_API UnflattenOptions {
 class CRESSET_API UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOptions> {
  public:
   UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))) {}
-  UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape)
-      : UnflattenImpl(UnflattenOptions(std::move(dimname), std::move(namedshape))) {}
+  UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape) : UnflattenImpl(UnflattenOptions(std::move(dimname), std::move(namedshape))) {}
   explicit UnflattenImpl(const UnflattenOptions& options) : OptionsLayer(options) {}
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);

@@ -31,15 +31,14 @@ inline Tensor scores_cross_entropy(const Tensor& input, const Tensor& linear_wei
 // cross_entropy of linear(input, linear_weight, linear_bias): (N, in_features) for classes (N, *) or probabilities (N, C, *). A weight
 // (C, *, in_features) gives a loss for each place of *. Errors: features, weights, batches or a piece of rows that do not fit.
 inline Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target, const Tensor& linear_bias = {},
-                                   const CrossEntropyFuncOptions& options = {},
-                                   const std::optional<LinearCrossEntropyOptions>& pieces = std::nullopt) {
+                                   const CrossEntropyFuncOptions& options = {}, const std::optional<LinearCrossEntropyOptions>& pieces = std::nullopt) {
   const char* op = "linear_cross_entropy: ";
   CRESSET_CHECK(input.dim() == 1 || input.dim() == 2, op, "expected an input of 1 or 2 dimensions, got shape ", input.sizes());
   CRESSET_CHECK(linear_weight.dim() >= 2, op, "expected a linear_weight of at least 2 dimensions, got shape ", linear_weight.sizes());
   CRESSET_CHECK(input.size(-1) == linear_weight.size(-1), op, "expected as many features in input and linear_weight, got ", input.size(-1), " and ",
                 linear_weight.size(-1));
-  CRESSET_CHECK(linear_weight.dim() == 2 || input.dim() == 2, op, "a linear_weight of shape ", linear_weight.sizes(), " needs an input with a batch, got shape ",
-                input.sizes());
+  CRESSET_CHECK(linear_weight.dim() == 2 || input.dim() == 2, op, "a linear_weight of shape ", linear_weight.sizes(),
+                " needs an input with a batch, got shape ", input.sizes());
   const IntArrayRef of_classes = linear_weight.sizes().slice(0, static_cast<size_t>(linear_weight.dim() - 1));
   CRESSET_CHECK(!linear_bias.defined() || linear_bias.sizes() == of_classes, op, "expected a linear_bias of shape ", of_classes, ", got ", linear_bias.sizes());
   CRESSET_CHECK_VALUE(input.dim() == 1 || target.dim() == 0 || target.size(0) == input.size(0), op, "expected as many targets as inputs, got ",
@@ -60,7 +59,10 @@ inline Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_wei
         given, false)[0]);
   }
   if (losses.empty()) return detail::scores_cross_entropy(input, linear_weight, target, linear_bias, options);
-  return cresset::_join_cross_entropies(losses, target, options.weight(), options.reduction() == kNone ? 0 : options.reduction() == kMean ? 1 : 2,
+  return cresset::_join_cross_entropies(losses, target, options.weight(),
+                                        options.reduction() == kNone   ? 0
+                                        : options.reduction() == kMean ? 1
+                                                                       : 2,
                                         options.ignore_index());
 }
 
@@ -84,11 +86,10 @@ struct LinearCrossEntropyLossOptions {
 // CrossEntropyLoss over a Linear of its own. Errors: class weights or a label smoothing that do not fit.
 class LinearCrossEntropyLossImpl : public Cloneable<LinearCrossEntropyLossImpl> {
  public:
-  LinearCrossEntropyLossImpl(int64_t in_features, int64_t num_classes)
-      : LinearCrossEntropyLossImpl(LinearCrossEntropyLossOptions(in_features, num_classes)) {}
+  LinearCrossEntropyLossImpl(int64_t in_features, int64_t num_classes) : LinearCrossEntropyLossImpl(LinearCrossEntropyLossOptions(in_features, num_classes)) {}
   explicit LinearCrossEntropyLossImpl(LinearCrossEntropyLossOptions o) : options(std::move(o)) {
-    CRESSET_CHECK(!options.weight().defined() || options.weight().sizes() == IntArrayRef({options.num_classes()}), "LinearCrossEntropyLoss: expected a weight of ",
-                  options.num_classes(), " classes, got shape ", options.weight().sizes());
+    CRESSET_CHECK(!options.weight().defined() || options.weight().sizes() == IntArrayRef({options.num_classes()}),
+                  "LinearCrossEntropyLoss: expected a weight of ", options.num_classes(), " classes, got shape ", options.weight().sizes());
     CRESSET_CHECK(options.label_smoothing() >= 0 && options.label_smoothing() <= 1, "LinearCrossEntropyLoss: label_smoothing must be in [0, 1], got ",
                   options.label_smoothing());
     LinearCrossEntropyLossImpl::reset();

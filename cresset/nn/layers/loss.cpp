@@ -14,12 +14,8 @@ int64_t code(Reduction_t reduction) { return reduction == kNone ? 0 : reduction 
 
 }  // namespace
 
-Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOptions& o) {
-  return cresset::l1_loss(input, target, code(o.reduction()));
-}
-Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& o) {
-  return cresset::mse_loss(input, target, code(o.reduction()));
-}
+Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOptions& o) { return cresset::l1_loss(input, target, code(o.reduction())); }
+Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& o) { return cresset::mse_loss(input, target, code(o.reduction())); }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& o) {
   CRESSET_CHECK(o.reduction() != kBatchMean || input.dim() > 0, "kl_div: kBatchMean needs an input with a batch dimension, got shape ", input.sizes());
@@ -42,8 +38,8 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Bin
   return cresset::binary_cross_entropy(input, target, o.weight(), code(o.reduction()));
 }
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const BinaryCrossEntropyWithLogitsFuncOptions& o) {
-  CRESSET_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy_with_logits: input and target must have the same shape, got ",
-                      input.sizes(), " and ", target.sizes());
+  CRESSET_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy_with_logits: input and target must have the same shape, got ", input.sizes(),
+                      " and ", target.sizes());
   return cresset::binary_cross_entropy_with_logits(input, target, o.weight(), o.pos_weight(), code(o.reduction()));
 }
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& o) {
@@ -85,7 +81,9 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                          const TripletMarginWithDistanceLossFuncOptions& o) {
-  auto distance = [&](const Tensor& a, const Tensor& b) { return o.distance_function() ? (*o.distance_function())(a, b) : functional::pairwise_distance(a, b); };
+  auto distance = [&](const Tensor& a, const Tensor& b) {
+    return o.distance_function() ? (*o.distance_function())(a, b) : functional::pairwise_distance(a, b);
+  };
   std::optional<Tensor> other;
   if (o.swap()) other = distance(positive, negative);
   return cresset::_triplet_hinge(distance(anchor, positive), distance(anchor, negative), other, o.margin(), code(o.reduction()));
@@ -97,15 +95,15 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const Poisson
 
 }  // namespace functional
 
-#define CRESSET_DEFINE_LOSS(Name, function, printed)                                                                           \
+#define CRESSET_DEFINE_LOSS(Name, function, printed)                                                                                \
   void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "torch::nn::" #Name "(" printed << ")"; } \
   Tensor Name##Impl::forward(const Tensor& input, const Tensor& target) { return functional::function(input, target, options); }
 CRESSET_DEFINE_LOSS(L1Loss, l1_loss, )
 CRESSET_DEFINE_LOSS(MSELoss, mse_loss, )
 CRESSET_DEFINE_LOSS(KLDivLoss, kl_div, )
 CRESSET_DEFINE_LOSS(HingeEmbeddingLoss, hinge_embedding_loss, "margin=" << options.margin())
-CRESSET_DEFINE_LOSS(MultiMarginLoss, multi_margin_loss, "p=" << options.p() << ", margin=" << options.margin() << ", weight=" << options.weight()
-                    << ", reduction=" << options.reduction().name())
+CRESSET_DEFINE_LOSS(MultiMarginLoss, multi_margin_loss,
+                    "p=" << options.p() << ", margin=" << options.margin() << ", weight=" << options.weight() << ", reduction=" << options.reduction().name())
 CRESSET_DEFINE_LOSS(MultiLabelMarginLoss, multilabel_margin_loss, )
 CRESSET_DEFINE_LOSS(SoftMarginLoss, soft_margin_loss, )
 CRESSET_DEFINE_LOSS(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss, )
@@ -117,20 +115,17 @@ Tensor SmoothL1LossImpl::forward(const Tensor& input, const Tensor& target) { re
 void HuberLossImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::HuberLoss"; }
 Tensor HuberLossImpl::forward(const Tensor& input, const Tensor& target) { return functional::huber_loss(input, target, options); }
 
-#define CRESSET_DEFINE_TRIPLE_LOSS(Name, function, printed)                                                                    \
+#define CRESSET_DEFINE_TRIPLE_LOSS(Name, function, printed)                                                                         \
   void Name##Impl::pretty_print(std::ostream& stream) const { stream << std::boolalpha << "torch::nn::" #Name "(" printed << ")"; } \
-  Tensor Name##Impl::forward(const Tensor& first, const Tensor& second, const Tensor& third) {                                 \
-    return functional::function(first, second, third, options);                                                                \
-  }
+  Tensor Name##Impl::forward(const Tensor& first, const Tensor& second, const Tensor& third) { return functional::function(first, second, third, options); }
 CRESSET_DEFINE_TRIPLE_LOSS(CosineEmbeddingLoss, cosine_embedding_loss, "margin=" << options.margin())
 CRESSET_DEFINE_TRIPLE_LOSS(MarginRankingLoss, margin_ranking_loss, )
 CRESSET_DEFINE_TRIPLE_LOSS(TripletMarginLoss, triplet_margin_loss,
                            "margin=" << options.margin() << ", p=" << options.p() << ", eps=" << options.eps() << ", swap=" << options.swap())
-CRESSET_DEFINE_TRIPLE_LOSS(TripletMarginWithDistanceLoss, triplet_margin_with_distance_loss,
-                           "margin=" << options.margin() << ", swap=" << options.swap())
+CRESSET_DEFINE_TRIPLE_LOSS(TripletMarginWithDistanceLoss, triplet_margin_with_distance_loss, "margin=" << options.margin() << ", swap=" << options.swap())
 
-#define CRESSET_DEFINE_WEIGHTED_LOSS(Name)                                                    \
-  Name##Impl::Name##Impl(Name##Options o) : options(std::move(o)) { Name##Impl::reset(); }    \
+#define CRESSET_DEFINE_WEIGHTED_LOSS(Name)                                                 \
+  Name##Impl::Name##Impl(Name##Options o) : options(std::move(o)) { Name##Impl::reset(); } \
   void Name##Impl::pretty_print(std::ostream& stream) const { stream << "torch::nn::" #Name "()"; }
 CRESSET_DEFINE_WEIGHTED_LOSS(BCELoss)
 CRESSET_DEFINE_WEIGHTED_LOSS(BCEWithLogitsLoss)
@@ -148,23 +143,23 @@ void BCEWithLogitsLossImpl::reset() {
 }
 Tensor BCEWithLogitsLossImpl::forward(const Tensor& input, const Tensor& target) {
   return functional::binary_cross_entropy_with_logits(
-      input, target,
-      functional::BinaryCrossEntropyWithLogitsFuncOptions().weight(weight).reduction(options.reduction()).pos_weight(pos_weight));
+      input, target, functional::BinaryCrossEntropyWithLogitsFuncOptions().weight(weight).reduction(options.reduction()).pos_weight(pos_weight));
 }
 
 void NLLLossImpl::reset() { weight = register_buffer("weight", options.weight()); }
 Tensor NLLLossImpl::forward(const Tensor& input, const Tensor& target) {
-  return functional::nll_loss(
-      input, target, functional::NLLLossFuncOptions().weight(weight).ignore_index(options.ignore_index()).reduction(options.reduction()));
+  return functional::nll_loss(input, target,
+                              functional::NLLLossFuncOptions().weight(weight).ignore_index(options.ignore_index()).reduction(options.reduction()));
 }
 
 void CrossEntropyLossImpl::reset() { weight = register_buffer("weight", options.weight()); }
 Tensor CrossEntropyLossImpl::forward(const Tensor& input, const Tensor& target) {
-  return functional::cross_entropy(input, target, functional::CrossEntropyFuncOptions()
-                                                      .weight(weight)
-                                                      .ignore_index(options.ignore_index())
-                                                      .reduction(options.reduction())
-                                                      .label_smoothing(options.label_smoothing()));
+  return functional::cross_entropy(input, target,
+                                   functional::CrossEntropyFuncOptions()
+                                       .weight(weight)
+                                       .ignore_index(options.ignore_index())
+                                       .reduction(options.reduction())
+                                       .label_smoothing(options.label_smoothing()));
 }
 
 }  // namespace cresset::nn

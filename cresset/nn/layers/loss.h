@@ -1,8 +1,8 @@
 #pragma once
 // Loss functions. `reduction` is kMean (the default), kSum, or kNone for one value per element or sample.
 
-#include "cresset/base/std_function.h"
 #include <optional>
+#include "cresset/base/std_function.h"
 
 #include "cresset/nn/module/layer.h"
 
@@ -12,8 +12,7 @@ namespace cresset::nn {
 struct CRESSET_API LossOptions {
   using reduction_t = Reduction_t;
   LossOptions() = default;
-  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>>
-  LossOptions(Choice reduction) : reduction_(reduction) {}
+  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>> LossOptions(Choice reduction) : reduction_(reduction) {}
   LossOptions(reduction_t reduction) : reduction_(reduction) {}
   CRESSET_ARG(reduction_t, reduction) = kMean;
 };
@@ -25,8 +24,7 @@ using SoftMarginLossOptions = LossOptions;
 struct CRESSET_API KLDivLossOptions {
   using reduction_t = enumtype::OneOf<enumtype::kNone, enumtype::kBatchMean, enumtype::kSum, enumtype::kMean>;
   KLDivLossOptions() = default;
-  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>>
-  KLDivLossOptions(Choice reduction) : reduction_(reduction) {}
+  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>> KLDivLossOptions(Choice reduction) : reduction_(reduction) {}
   CRESSET_ARG(reduction_t, reduction) = kMean;
   // Whether the target holds logarithms too.
   CRESSET_ARG(bool, log_target) = false;
@@ -34,16 +32,14 @@ struct CRESSET_API KLDivLossOptions {
 struct CRESSET_API SmoothL1LossOptions {
   using reduction_t = Reduction_t;
   SmoothL1LossOptions() = default;
-  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>>
-  SmoothL1LossOptions(Choice reduction) : reduction_(reduction) {}
+  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>> SmoothL1LossOptions(Choice reduction) : reduction_(reduction) {}
   CRESSET_ARG(reduction_t, reduction) = kMean;
   CRESSET_ARG(std::optional<double>, beta) = std::nullopt;
 };
 struct CRESSET_API HuberLossOptions {
   using reduction_t = Reduction_t;
   HuberLossOptions() = default;
-  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>>
-  HuberLossOptions(Choice reduction) : reduction_(reduction) {}
+  template <class Choice, class = std::enable_if_t<reduction_t::allows<Choice>>> HuberLossOptions(Choice reduction) : reduction_(reduction) {}
   CRESSET_ARG(reduction_t, reduction) = kMean;
   CRESSET_ARG(double, delta) = 1.0;
 };
@@ -125,13 +121,13 @@ struct CRESSET_API PoissonNLLLossOptions {
   CRESSET_ARG(reduction_t, reduction) = kMean;
 };
 
-#define CRESSET_DECLARE_LOSS(Name)                                                            \
-  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> {     \
-   public:                                                                                    \
-    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}         \
-    void pretty_print(std::ostream& stream) const override;                                   \
-    Tensor forward(const Tensor& input, const Tensor& target);                                \
-  };                                                                                          \
+#define CRESSET_DECLARE_LOSS(Name)                                                        \
+  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
+   public:                                                                                \
+    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}     \
+    void pretty_print(std::ostream& stream) const override;                               \
+    Tensor forward(const Tensor& input, const Tensor& target);                            \
+  };                                                                                      \
   CRESSET_LAYER(Name);
 CRESSET_DECLARE_LOSS(L1Loss)
 CRESSET_DECLARE_LOSS(MSELoss)
@@ -147,16 +143,16 @@ CRESSET_DECLARE_LOSS(PoissonNLLLoss)
 #undef CRESSET_DECLARE_LOSS
 
 // Losses whose weights move with the module.
-#define CRESSET_DECLARE_WEIGHTED_LOSS(Name, ...)                       \
-  class CRESSET_API Name##Impl : public Cloneable<Name##Impl> {        \
-   public:                                                             \
-    explicit Name##Impl(Name##Options options = {});                   \
-    void reset() override;                                             \
-    void pretty_print(std::ostream& stream) const override;            \
-    Tensor forward(const Tensor& input, const Tensor& target);         \
-    Name##Options options;                                             \
-    Tensor __VA_ARGS__;                                                \
-  };                                                                   \
+#define CRESSET_DECLARE_WEIGHTED_LOSS(Name, ...)                \
+  class CRESSET_API Name##Impl : public Cloneable<Name##Impl> { \
+   public:                                                      \
+    explicit Name##Impl(Name##Options options = {});            \
+    void reset() override;                                      \
+    void pretty_print(std::ostream& stream) const override;     \
+    Tensor forward(const Tensor& input, const Tensor& target);  \
+    Name##Options options;                                      \
+    Tensor __VA_ARGS__;                                         \
+  };                                                            \
   CRESSET_LAYER(Name);
 CRESSET_DECLARE_WEIGHTED_LOSS(BCELoss, weight)
 CRESSET_DECLARE_WEIGHTED_LOSS(BCEWithLogitsLoss, weight, pos_weight)
@@ -165,13 +161,13 @@ CRESSET_DECLARE_WEIGHTED_LOSS(CrossEntropyLoss, weight)
 #undef CRESSET_DECLARE_WEIGHTED_LOSS
 
 // Losses of three tensors: two inputs and a target, or anchor, positive and negative.
-#define CRESSET_DECLARE_TRIPLE_LOSS(Name)                                                     \
-  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> {     \
-   public:                                                                                    \
-    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}         \
-    void pretty_print(std::ostream& stream) const override;                                   \
-    Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third);           \
-  };                                                                                          \
+#define CRESSET_DECLARE_TRIPLE_LOSS(Name)                                                 \
+  class CRESSET_API Name##Impl : public detail::OptionsLayer<Name##Impl, Name##Options> { \
+   public:                                                                                \
+    explicit Name##Impl(const Name##Options& options = {}) : OptionsLayer(options) {}     \
+    void pretty_print(std::ostream& stream) const override;                               \
+    Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third);       \
+  };                                                                                      \
   CRESSET_LAYER(Name);
 CRESSET_DECLARE_TRIPLE_LOSS(CosineEmbeddingLoss)
 CRESSET_DECLARE_TRIPLE_LOSS(MarginRankingLoss)
@@ -209,23 +205,18 @@ CRESSET_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, con
 CRESSET_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta);
 CRESSET_API Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options = {});
 CRESSET_API Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& options = {});
-CRESSET_API Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
-                                                    const BinaryCrossEntropyWithLogitsFuncOptions& options = {});
+CRESSET_API Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const BinaryCrossEntropyWithLogitsFuncOptions& options = {});
 CRESSET_API Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options = {});
 CRESSET_API Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options = {});
 CRESSET_API Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const HingeEmbeddingLossFuncOptions& options = {});
-CRESSET_API Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                                         const CosineEmbeddingLossFuncOptions& options = {});
-CRESSET_API Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                                       const MarginRankingLossFuncOptions& options = {});
+CRESSET_API Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, const CosineEmbeddingLossFuncOptions& options = {});
+CRESSET_API Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, const MarginRankingLossFuncOptions& options = {});
 // Errors: p is neither 1 nor 2.
 CRESSET_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& options = {});
 CRESSET_API Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const MultilabelMarginLossFuncOptions& options = {});
 CRESSET_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& options = {});
-CRESSET_API Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
-                                               const MultilabelSoftMarginLossFuncOptions& options = {});
-CRESSET_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                                       const TripletMarginLossFuncOptions& options = {});
+CRESSET_API Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const MultilabelSoftMarginLossFuncOptions& options = {});
+CRESSET_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, const TripletMarginLossFuncOptions& options = {});
 CRESSET_API Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                                      const TripletMarginWithDistanceLossFuncOptions& options = {});
 CRESSET_API Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& options = {});

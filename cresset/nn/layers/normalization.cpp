@@ -6,8 +6,7 @@
 
 namespace cresset::nn {
 
-template <size_t D, class Derived, class Options>
-void NormImplBase<D, Derived, Options>::reset() {
+template <size_t D, class Derived, class Options> void NormImplBase<D, Derived, Options>::reset() {
   if (options.affine()) {
     weight = this->register_parameter("weight", cresset::empty(options.num_features()));
     bias = this->register_parameter("bias", cresset::empty(options.num_features()));
@@ -27,16 +26,14 @@ void NormImplBase<D, Derived, Options>::reset() {
   reset_parameters();
 }
 
-template <size_t D, class Derived, class Options>
-void NormImplBase<D, Derived, Options>::reset_running_stats() {
+template <size_t D, class Derived, class Options> void NormImplBase<D, Derived, Options>::reset_running_stats() {
   if (!options.track_running_stats()) return;
   running_mean.zero_();
   running_var.fill_(1);
   num_batches_tracked.zero_();
 }
 
-template <size_t D, class Derived, class Options>
-void NormImplBase<D, Derived, Options>::reset_parameters() {
+template <size_t D, class Derived, class Options> void NormImplBase<D, Derived, Options>::reset_parameters() {
   reset_running_stats();
   if (!options.affine()) return;
   init::ones_(weight);
@@ -51,8 +48,7 @@ void print_momentum(std::ostream& stream, const std::optional<double>& momentum)
 void print_momentum(std::ostream& stream, double momentum) { stream << momentum; }
 }  // namespace
 
-template <size_t D, class Derived, class Options>
-void NormImplBase<D, Derived, Options>::pretty_print(std::ostream& stream) const {
+template <size_t D, class Derived, class Options> void NormImplBase<D, Derived, Options>::pretty_print(std::ostream& stream) const {
   stream << std::boolalpha << "torch::nn::" << class_name() << "(" << options.num_features() << ", eps=" << options.eps() << ", momentum=";
   print_momentum(stream, options.momentum());
   stream << ", affine=" << options.affine() << ", track_running_stats=" << options.track_running_stats() << ")";
@@ -79,22 +75,24 @@ Tensor norm_forward(const InstanceNormOptions& options, const Tensor& input, con
 }
 
 void check_dims(const char* name, const Tensor& input, int64_t low, int64_t high) {
-  CRESSET_CHECK(input.dim() >= low && input.dim() <= high, name, ": number of dimensions of the input, got shape ", input.sizes(), ", expected ",
-                low, low == high ? "" : high - low > 1 ? " to " : " or ", low == high ? std::string() : std::to_string(high));
+  CRESSET_CHECK(input.dim() >= low && input.dim() <= high, name, ": number of dimensions of the input, got shape ", input.sizes(), ", expected ", low,
+                low == high      ? ""
+                : high - low > 1 ? " to "
+                                 : " or ",
+                low == high ? std::string() : std::to_string(high));
 }
 
 }  // namespace
 
-template <size_t D, class Derived, class Options>
-Tensor NormImplBase<D, Derived, Options>::forward(const Tensor& input) {
+template <size_t D, class Derived, class Options> Tensor NormImplBase<D, Derived, Options>::forward(const Tensor& input) {
   check_input(input);
   return norm_forward(options, input, weight, bias, running_mean, running_var, num_batches_tracked, this->is_training(), D + 2);
 }
 
-#define CRESSET_DEFINE_NORM(Kind, D, low, high)                                                                                        \
-  template class NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                                                             \
-  Kind##Norm##D##dImpl::Kind##Norm##D##dImpl(const Kind##NormOptions& o) : NormImplBase(o) {}                                          \
-  void Kind##Norm##D##dImpl::check_input(const Tensor& input) const { check_dims(#Kind "Norm" #D "d", input, low, high); }             \
+#define CRESSET_DEFINE_NORM(Kind, D, low, high)                                                                            \
+  template class NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                                                 \
+  Kind##Norm##D##dImpl::Kind##Norm##D##dImpl(const Kind##NormOptions& o) : NormImplBase(o) {}                              \
+  void Kind##Norm##D##dImpl::check_input(const Tensor& input) const { check_dims(#Kind "Norm" #D "d", input, low, high); } \
   const char* Kind##Norm##D##dImpl::class_name() const { return #Kind "Norm" #D "d"; }
 CRESSET_DEFINE_NORM(Batch, 1, 2, 3)
 CRESSET_DEFINE_NORM(Batch, 2, 4, 4)
@@ -105,10 +103,8 @@ CRESSET_DEFINE_NORM(Instance, 3, 4, 5)
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { LayerNormImpl::reset(); }
 void LayerNormImpl::reset() {
-  weight = register_parameter("weight", options.elementwise_affine() ? cresset::empty(options.normalized_shape()) : Tensor(),
-                              options.elementwise_affine());
-  bias = register_parameter("bias", options.elementwise_affine() ? cresset::empty(options.normalized_shape()) : Tensor(),
-                            options.elementwise_affine());
+  weight = register_parameter("weight", options.elementwise_affine() ? cresset::empty(options.normalized_shape()) : Tensor(), options.elementwise_affine());
+  bias = register_parameter("bias", options.elementwise_affine() ? cresset::empty(options.normalized_shape()) : Tensor(), options.elementwise_affine());
   reset_parameters();
 }
 void LayerNormImpl::reset_parameters() {
@@ -121,9 +117,7 @@ void LayerNormImpl::pretty_print(std::ostream& stream) const {
   cresset::detail::print_list(stream, IntArrayRef(options.normalized_shape()));
   stream << ", eps=" << options.eps() << ", elementwise_affine=" << options.elementwise_affine() << ")";
 }
-Tensor LayerNormImpl::forward(const Tensor& input) {
-  return cresset::layer_norm(input, options.normalized_shape(), weight, bias, options.eps());
-}
+Tensor LayerNormImpl::forward(const Tensor& input) { return cresset::layer_norm(input, options.normalized_shape(), weight, bias, options.eps()); }
 
 GroupNormImpl::GroupNormImpl(const GroupNormOptions& o) : options(o) { GroupNormImpl::reset(); }
 void GroupNormImpl::reset() {
@@ -143,8 +137,7 @@ void GroupNormImpl::pretty_print(std::ostream& stream) const {
 Tensor GroupNormImpl::forward(const Tensor& input) { return cresset::group_norm(input, options.num_groups(), weight, bias, options.eps()); }
 
 void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
-  stream << "torch::nn::LocalResponseNorm(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta()
-         << ", k=" << options.k() << ")";
+  stream << "torch::nn::LocalResponseNorm(" << options.size() << ", alpha=" << options.alpha() << ", beta=" << options.beta() << ", k=" << options.k() << ")";
 }
 Tensor LocalResponseNormImpl::forward(const Tensor& input) { return functional::local_response_norm(input, options); }
 
@@ -162,9 +155,7 @@ Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
   return cresset::layer_norm(input, o.normalized_shape(), o.weight(), o.bias(), o.eps());
 }
 
-Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
-  return cresset::group_norm(input, o.num_groups(), o.weight(), o.bias(), o.eps());
-}
+Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) { return cresset::group_norm(input, o.num_groups(), o.weight(), o.bias(), o.eps()); }
 
 Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& o) {
   return cresset::_local_response_norm(input, o.size(), o.alpha(), o.beta(), o.k());

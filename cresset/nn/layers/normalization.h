@@ -55,8 +55,7 @@ struct CRESSET_API LocalResponseNormOptions {
 };
 
 // Affine parameters and running statistics over channels.
-template <size_t D, class Derived, class Options>
-class CRESSET_API NormImplBase : public Cloneable<Derived> {
+template <size_t D, class Derived, class Options> class CRESSET_API NormImplBase : public Cloneable<Derived> {
  public:
   explicit NormImplBase(const Options& o) : options(o) { NormImplBase::reset(); }
   void reset() override;
@@ -73,17 +72,17 @@ class CRESSET_API NormImplBase : public Cloneable<Derived> {
   virtual const char* class_name() const = 0;
 };
 
-#define CRESSET_DECLARE_NORM(Kind, D)                                                                   \
-  class Kind##Norm##D##dImpl;                                                                           \
-  extern template class CRESSET_API NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                          \
+#define CRESSET_DECLARE_NORM(Kind, D)                                                                        \
+  class Kind##Norm##D##dImpl;                                                                                \
+  extern template class CRESSET_API NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions>;                \
   class CRESSET_API Kind##Norm##D##dImpl : public NormImplBase<D, Kind##Norm##D##dImpl, Kind##NormOptions> { \
-   public:                                                                                              \
-    explicit Kind##Norm##D##dImpl(const Kind##NormOptions& options);                                    \
-                                                                                                        \
-   protected:                                                                                           \
-    void check_input(const Tensor& input) const override;                                               \
-    const char* class_name() const override;                                                            \
-  };                                                                                                    \
+   public:                                                                                                   \
+    explicit Kind##Norm##D##dImpl(const Kind##NormOptions& options);                                         \
+                                                                                                             \
+   protected:                                                                                                \
+    void check_input(const Tensor& input) const override;                                                    \
+    const char* class_name() const override;                                                                 \
+  };                                                                                                         \
   CRESSET_LAYER(Kind##Norm##D##d);
 CRESSET_DECLARE_NORM(Batch, 1)
 CRESSET_DECLARE_NORM(Batch, 2)
@@ -170,8 +169,7 @@ struct CRESSET_API NormalizeFuncOptions {
   CRESSET_ARG(std::optional<Tensor>, out) = std::nullopt;
 };
 
-CRESSET_API Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                              const BatchNormFuncOptions& options = {});
+CRESSET_API Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const BatchNormFuncOptions& options = {});
 CRESSET_API Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
 CRESSET_API Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
 CRESSET_API Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options);

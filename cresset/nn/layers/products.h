@@ -11,7 +11,7 @@
 
 namespace cresset::nn::functional {
 
-// What a scale of scaled_mm is for. On the CPU both are for the whole matrix or both for its rows (columns).
+// The part of a matrix that a scale of scaled_mm is for. On the CPU both are for the whole matrix or both for its rows (columns).
 enum class ScalingType : uint8_t { TensorWise, RowWise, BlockWise1x16, BlockWise1x32, BlockWise1x128, BlockWise128x128 };
 // How the scales of blocks lie in memory.
 enum class SwizzleType : uint8_t { NO_SWIZZLE, SWIZZLE_32_4_4 };
@@ -25,7 +25,7 @@ inline void check_scaling(const char* name, ScalingType a, ScalingType b, Swizzl
 }  // namespace detail
 
 // Products of several pairs of matrices: of stacks (G, M, K) and (G, K, N), or with one or both 2-d, whose groups end at `offs` (int32, ascending).
-// What comes after the last group gives zeros. Errors: shapes, offsets and dtypes that do not fit.
+// Rows after the last group give zeros. Errors: shapes, offsets and dtypes that do not fit.
 inline Tensor grouped_mm(const Tensor& mat_a, const Tensor& mat_b, const std::optional<Tensor>& offs = std::nullopt) {
   return cresset::_grouped_mm(mat_a, mat_b, offs);
 }

@@ -57,23 +57,20 @@ std::pair<Tensor, States> run_network(const RnnShape& s, const std::vector<Tenso
 }
 
 void print_network(std::ostream& stream, const char* name, const RnnShape& s) {
-  stream << std::boolalpha << "torch::nn::" << name << "(input_size=" << s.input_size << ", hidden_size=" << s.hidden_size
-         << ", num_layers=" << s.num_layers << ", bias=" << s.bias << ", batch_first=" << s.batch_first << ", dropout=" << s.dropout
-         << ", bidirectional=" << s.bidirectional;
+  stream << std::boolalpha << "torch::nn::" << name << "(input_size=" << s.input_size << ", hidden_size=" << s.hidden_size << ", num_layers=" << s.num_layers
+         << ", bias=" << s.bias << ", batch_first=" << s.batch_first << ", dropout=" << s.dropout << ", bidirectional=" << s.bidirectional;
   if (s.proj_size > 0) stream << ", proj_size=" << s.proj_size;
   stream << ")";
 }
 
 }  // namespace
 
-template <class Derived>
-void RNNImplBase<Derived>::reset() {
+template <class Derived> void RNNImplBase<Derived>::reset() {
   const RnnShape& s = shape_;
-  CRESSET_CHECK_VALUE(s.input_size > 0 && s.hidden_size > 0 && s.num_layers > 0,
-                      "rnn: input_size, hidden_size and num_layers must be positive, got ", s.input_size, ", ", s.hidden_size, " and ", s.num_layers);
+  CRESSET_CHECK_VALUE(s.input_size > 0 && s.hidden_size > 0 && s.num_layers > 0, "rnn: input_size, hidden_size and num_layers must be positive, got ",
+                      s.input_size, ", ", s.hidden_size, " and ", s.num_layers);
   CRESSET_CHECK_VALUE(s.dropout >= 0 && s.dropout <= 1, "rnn: dropout must be between 0 and 1, got ", s.dropout);
-  CRESSET_CHECK_VALUE(s.proj_size >= 0 && s.proj_size < s.hidden_size, "rnn: proj_size must be below hidden_size, got ", s.proj_size, " and ",
-                      s.hidden_size);
+  CRESSET_CHECK_VALUE(s.proj_size >= 0 && s.proj_size < s.hidden_size, "rnn: proj_size must be below hidden_size, got ", s.proj_size, " and ", s.hidden_size);
   const int64_t gate_size = s.gates() * s.hidden_size;
   for (int64_t layer = 0; layer < s.num_layers; layer++) {
     const int64_t layer_input = layer == 0 ? s.input_size : s.output_size() * s.directions();
@@ -91,16 +88,13 @@ void RNNImplBase<Derived>::reset() {
   reset_parameters();
 }
 
-template <class Derived>
-void RNNImplBase<Derived>::reset_parameters() {
+template <class Derived> void RNNImplBase<Derived>::reset_parameters() {
   const double bound = 1.0 / std::sqrt(static_cast<double>(shape_.hidden_size));
   for (const Tensor& weight : all_weights()) init::uniform_(weight, -bound, bound);
 }
 
-template <class Derived>
-void RNNCellImplBase<Derived>::reset() {
-  CRESSET_CHECK_VALUE(input_size_ > 0 && hidden_size_ > 0, "rnn cell: input_size and hidden_size must be positive, got ", input_size_, " and ",
-                      hidden_size_);
+template <class Derived> void RNNCellImplBase<Derived>::reset() {
+  CRESSET_CHECK_VALUE(input_size_ > 0 && hidden_size_ > 0, "rnn cell: input_size and hidden_size must be positive, got ", input_size_, " and ", hidden_size_);
   const int64_t gate_size = (kind_ == RnnKind::lstm ? 4 : kind_ == RnnKind::gru ? 3 : 1) * hidden_size_;
   weight_ih = this->register_parameter("weight_ih", cresset::empty({gate_size, input_size_}));
   weight_hh = this->register_parameter("weight_hh", cresset::empty({gate_size, hidden_size_}));
@@ -109,8 +103,7 @@ void RNNCellImplBase<Derived>::reset() {
   reset_parameters();
 }
 
-template <class Derived>
-void RNNCellImplBase<Derived>::reset_parameters() {
+template <class Derived> void RNNCellImplBase<Derived>::reset_parameters() {
   const double bound = 1.0 / std::sqrt(static_cast<double>(hidden_size_));
   for (const Tensor& weight : this->parameters()) init::uniform_(weight, -bound, bound);
 }
@@ -143,8 +136,7 @@ States run_cell(RnnKind kind, const Tensor& w_ih, const Tensor& w_hh, const Tens
   return s;
 }
 
-template <class Options>
-void print_cell(std::ostream& stream, const char* name, const Options& o) {
+template <class Options> void print_cell(std::ostream& stream, const char* name, const Options& o) {
   stream << "torch::nn::" << name << "(" << o.input_size() << ", " << o.hidden_size();
   if (!o.bias()) stream << ", bias=false";
 }
@@ -163,8 +155,8 @@ template class RNNCellImplBase<GRUCellImpl>;
 }  // namespace detail
 
 RNNImpl::RNNImpl(const RNNOptions& o)
-    : RNNImplBase({detail::kind_of(o.nonlinearity()), o.input_size(), o.hidden_size(), o.num_layers(), o.bias(), o.batch_first(), o.dropout(),
-                   o.bidirectional(), 0}),
+    : RNNImplBase(
+          {detail::kind_of(o.nonlinearity()), o.input_size(), o.hidden_size(), o.num_layers(), o.bias(), o.batch_first(), o.dropout(), o.bidirectional(), 0}),
       options(o) {}
 void RNNImpl::pretty_print(std::ostream& stream) const { detail::print_network(stream, "RNN", shape_); }
 std::tuple<Tensor, Tensor> RNNImpl::forward(const Tensor& input, Tensor hx) {
@@ -173,8 +165,8 @@ std::tuple<Tensor, Tensor> RNNImpl::forward(const Tensor& input, Tensor hx) {
 }
 
 LSTMImpl::LSTMImpl(const LSTMOptions& o)
-    : RNNImplBase({detail::RnnKind::lstm, o.input_size(), o.hidden_size(), o.num_layers(), o.bias(), o.batch_first(), o.dropout(), o.bidirectional(),
-                   o.proj_size()}),
+    : RNNImplBase(
+          {detail::RnnKind::lstm, o.input_size(), o.hidden_size(), o.num_layers(), o.bias(), o.batch_first(), o.dropout(), o.bidirectional(), o.proj_size()}),
       options(o) {}
 void LSTMImpl::pretty_print(std::ostream& stream) const { detail::print_network(stream, "LSTM", shape_); }
 std::tuple<Tensor, std::tuple<Tensor, Tensor>> LSTMImpl::forward(const Tensor& input, HiddenStates hx) {
@@ -193,8 +185,7 @@ std::tuple<Tensor, Tensor> GRUImpl::forward(const Tensor& input, Tensor hx) {
   return {output, last.hidden};
 }
 
-RNNCellImpl::RNNCellImpl(const RNNCellOptions& o)
-    : RNNCellImplBase(detail::kind_of(o.nonlinearity()), o.input_size(), o.hidden_size(), o.bias()), options(o) {}
+RNNCellImpl::RNNCellImpl(const RNNCellOptions& o) : RNNCellImplBase(detail::kind_of(o.nonlinearity()), o.input_size(), o.hidden_size(), o.bias()), options(o) {}
 void RNNCellImpl::pretty_print(std::ostream& stream) const {
   detail::print_cell(stream, "RNNCell", options);
   if (options.nonlinearity() != kTanh) stream << ", nonlinearity=" << options.nonlinearity().name();
@@ -204,8 +195,7 @@ Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
   return detail::run_cell(kind_, weight_ih, weight_hh, bias_ih, bias_hh, input, {hx, Tensor()}).hidden;
 }
 
-LSTMCellImpl::LSTMCellImpl(const LSTMCellOptions& o)
-    : RNNCellImplBase(detail::RnnKind::lstm, o.input_size(), o.hidden_size(), o.bias()), options(o) {}
+LSTMCellImpl::LSTMCellImpl(const LSTMCellOptions& o) : RNNCellImplBase(detail::RnnKind::lstm, o.input_size(), o.hidden_size(), o.bias()), options(o) {}
 void LSTMCellImpl::pretty_print(std::ostream& stream) const {
   detail::print_cell(stream, "LSTMCell", options);
   stream << ")";
@@ -217,8 +207,7 @@ std::tuple<Tensor, Tensor> LSTMCellImpl::forward(const Tensor& input, HiddenStat
   return {last.hidden, last.cell};
 }
 
-GRUCellImpl::GRUCellImpl(const GRUCellOptions& o)
-    : RNNCellImplBase(detail::RnnKind::gru, o.input_size(), o.hidden_size(), o.bias()), options(o) {}
+GRUCellImpl::GRUCellImpl(const GRUCellOptions& o) : RNNCellImplBase(detail::RnnKind::gru, o.input_size(), o.hidden_size(), o.bias()), options(o) {}
 void GRUCellImpl::pretty_print(std::ostream& stream) const {
   detail::print_cell(stream, "GRUCell", options);
   stream << ")";

@@ -56,7 +56,7 @@ namespace detail {
 
 enum class RnnKind { tanh, relu, lstm, gru };
 
-// What all kinds need to know.
+// Options that all kinds need.
 struct RnnShape {
   RnnKind kind;
   int64_t input_size, hidden_size, num_layers;
@@ -70,11 +70,17 @@ struct RnnShape {
   int64_t output_size() const { return proj_size > 0 ? proj_size : hidden_size; }
 };
 
-// What the options of all kinds have in common.
+// The common part of the options of all kinds.
 struct CRESSET_API RNNOptionsBase {
   explicit RNNOptionsBase(const RnnShape& s)
-      : input_size_(s.input_size), hidden_size_(s.hidden_size), num_layers_(s.num_layers), bias_(s.bias), batch_first_(s.batch_first),
-        dropout_(s.dropout), bidirectional_(s.bidirectional), proj_size_(s.proj_size) {}
+      : input_size_(s.input_size),
+        hidden_size_(s.hidden_size),
+        num_layers_(s.num_layers),
+        bias_(s.bias),
+        batch_first_(s.batch_first),
+        dropout_(s.dropout),
+        bidirectional_(s.bidirectional),
+        proj_size_(s.proj_size) {}
   CRESSET_ARG(int64_t, input_size);
   CRESSET_ARG(int64_t, hidden_size);
   CRESSET_ARG(int64_t, num_layers);
@@ -86,8 +92,7 @@ struct CRESSET_API RNNOptionsBase {
 };
 
 // The weights of all layers and directions.
-template <class Derived>
-class CRESSET_API RNNImplBase : public Cloneable<Derived> {
+template <class Derived> class CRESSET_API RNNImplBase : public Cloneable<Derived> {
  public:
   explicit RNNImplBase(RnnShape shape) : options_base(shape), shape_(shape) { RNNImplBase::reset(); }
   void reset() override;
@@ -132,7 +137,7 @@ class CRESSET_API LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   std::tuple<Tensor, std::tuple<Tensor, Tensor>> forward(const Tensor& input, HiddenStates hx = std::nullopt);
   // cresset/nn/utils/packed.h
   std::tuple<utils::rnn::PackedSequence, std::tuple<Tensor, Tensor>> forward_with_packed_input(const utils::rnn::PackedSequence& packed_input,
-                                                                                              HiddenStates hx = std::nullopt);
+                                                                                               HiddenStates hx = std::nullopt);
   LSTMOptions options;
   CRESSET_DECLARE_DEFAULT_ARGS()
 };
@@ -171,8 +176,7 @@ using GRUCellOptions = LSTMCellOptions;
 
 namespace detail {
 
-template <class Derived>
-class CRESSET_API RNNCellImplBase : public Cloneable<Derived> {
+template <class Derived> class CRESSET_API RNNCellImplBase : public Cloneable<Derived> {
  public:
   RNNCellImplBase(RnnKind kind, int64_t input_size, int64_t hidden_size, bool bias)
       : kind_(kind), input_size_(input_size), hidden_size_(hidden_size), bias_(bias) {

@@ -132,8 +132,8 @@ TransformerImpl::TransformerImpl(TransformerOptions o) : options(std::move(o)) {
 
 void TransformerImpl::reset() {
   const TransformerOptions& o = options;
-  const auto layer = TransformerEncoderLayerOptions(o.d_model(), o.nhead())
-                         .dim_feedforward(o.dim_feedforward()).dropout(o.dropout()).activation(o.activation());
+  const auto layer =
+      TransformerEncoderLayerOptions(o.d_model(), o.nhead()).dim_feedforward(o.dim_feedforward()).dropout(o.dropout()).activation(o.activation());
   const LayerNormOptions norm({o.d_model()});
   encoder = o.custom_encoder().is_empty()
                 ? AnyModule(TransformerEncoder(TransformerEncoderOptions(layer, o.num_encoder_layers()).norm(AnyModule(LayerNorm(norm)))))
@@ -155,8 +155,8 @@ Tensor TransformerImpl::forward(const Tensor& src, const Tensor& tgt, const Tens
                                 const Tensor& src_key_padding_mask, const Tensor& tgt_key_padding_mask, const Tensor& memory_key_padding_mask) {
   CRESSET_CHECK(src.dim() == 3 && tgt.dim() == 3, "transformer: src and tgt must have 3 dimensions, got shapes ", src.sizes(), " and ", tgt.sizes());
   CRESSET_CHECK(src.size(1) == tgt.size(1), "transformer: batch sizes of src and tgt differ, got ", src.size(1), " and ", tgt.size(1));
-  CRESSET_CHECK(src.size(2) == options.d_model() && tgt.size(2) == options.d_model(), "transformer: features of src and tgt, got ", src.size(2),
-                " and ", tgt.size(2), ", expected ", options.d_model());
+  CRESSET_CHECK(src.size(2) == options.d_model() && tgt.size(2) == options.d_model(), "transformer: features of src and tgt, got ", src.size(2), " and ",
+                tgt.size(2), ", expected ", options.d_model());
   const Tensor memory = encoder.forward(src, src_mask, src_key_padding_mask);
   return decoder.forward(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask);
 }
@@ -171,6 +171,7 @@ CRESSET_DEFINE_DEFAULT_ARGS(TransformerEncoderLayerImpl, {1, AnyValue(Tensor())}
 CRESSET_DEFINE_DEFAULT_ARGS(TransformerDecoderLayerImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())})
 CRESSET_DEFINE_DEFAULT_ARGS(TransformerEncoderImpl, {1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
 CRESSET_DEFINE_DEFAULT_ARGS(TransformerDecoderImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())})
-CRESSET_DEFINE_DEFAULT_ARGS(TransformerImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())}, {6, AnyValue(Tensor())}, {7, AnyValue(Tensor())})
+CRESSET_DEFINE_DEFAULT_ARGS(TransformerImpl, {2, AnyValue(Tensor())}, {3, AnyValue(Tensor())}, {4, AnyValue(Tensor())}, {5, AnyValue(Tensor())},
+                            {6, AnyValue(Tensor())}, {7, AnyValue(Tensor())})
 
 }  // namespace cresset::nn

@@ -5,16 +5,16 @@
 #include "cresset/base/std_function.h"
 
 #include "cresset/nn/layers/activation.h"
-#include "cresset/nn/module/any.h"
-#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/dropout.h"
-#include "cresset/nn/module/layer.h"
 #include "cresset/nn/layers/linear.h"
 #include "cresset/nn/layers/normalization.h"
+#include "cresset/nn/module/any.h"
+#include "cresset/nn/module/containers.h"
+#include "cresset/nn/module/layer.h"
 
 namespace cresset::nn {
 
-// What lies between the two linear layers: kReLU, kGELU, or a function.
+// The activation between the two linear layers: kReLU, kGELU, or a function.
 class CRESSET_API activation_t {
  public:
   using Function = std::function<Tensor(const Tensor&)>;
@@ -66,8 +66,8 @@ class CRESSET_API TransformerDecoderLayerImpl : public Cloneable<TransformerDeco
   explicit TransformerDecoderLayerImpl(TransformerDecoderLayerOptions options);
   void reset() override;
   void reset_parameters();
-  Tensor forward(const Tensor& tgt, const Tensor& memory, const Tensor& tgt_mask = {}, const Tensor& memory_mask = {},
-                 const Tensor& tgt_key_padding_mask = {}, const Tensor& memory_key_padding_mask = {});
+  Tensor forward(const Tensor& tgt, const Tensor& memory, const Tensor& tgt_mask = {}, const Tensor& memory_mask = {}, const Tensor& tgt_key_padding_mask = {},
+                 const Tensor& memory_key_padding_mask = {});
 
   TransformerDecoderLayerOptions options;
   MultiheadAttention self_attn = nullptr;
@@ -86,8 +86,7 @@ class CRESSET_API TransformerDecoderLayerImpl : public Cloneable<TransformerDeco
 CRESSET_LAYER(TransformerDecoderLayer);
 
 struct CRESSET_API TransformerEncoderOptions {
-  TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers)
-      : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
+  TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers) : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
   TransformerEncoderOptions(const TransformerEncoderLayerOptions& layer, int64_t num_layers)
       : TransformerEncoderOptions(TransformerEncoderLayer(layer), num_layers) {}
   // Copied for each layer.
@@ -97,8 +96,7 @@ struct CRESSET_API TransformerEncoderOptions {
   CRESSET_ARG(AnyModule, norm);
 };
 struct CRESSET_API TransformerDecoderOptions {
-  TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers)
-      : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
+  TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers) : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
   TransformerDecoderOptions(const TransformerDecoderLayerOptions& layer, int64_t num_layers)
       : TransformerDecoderOptions(TransformerDecoderLayer(layer), num_layers) {}
   CRESSET_ARG(TransformerDecoderLayer, decoder_layer) = nullptr;
@@ -129,8 +127,8 @@ class CRESSET_API TransformerDecoderImpl : public Cloneable<TransformerDecoderIm
   explicit TransformerDecoderImpl(TransformerDecoderOptions options);
   void reset() override;
   void reset_parameters();
-  Tensor forward(const Tensor& tgt, const Tensor& memory, const Tensor& tgt_mask = {}, const Tensor& memory_mask = {},
-                 const Tensor& tgt_key_padding_mask = {}, const Tensor& memory_key_padding_mask = {});
+  Tensor forward(const Tensor& tgt, const Tensor& memory, const Tensor& tgt_mask = {}, const Tensor& memory_mask = {}, const Tensor& tgt_key_padding_mask = {},
+                 const Tensor& memory_key_padding_mask = {});
 
   TransformerDecoderOptions options;
   ModuleList layers = nullptr;

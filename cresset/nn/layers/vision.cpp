@@ -15,9 +15,7 @@ Tensor pad(const Tensor& input, const PadFuncOptions& o) {
 Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& o) { return cresset::pixel_shuffle(input, o.upscale_factor()); }
 Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& o) { return cresset::pixel_unshuffle(input, o.downscale_factor()); }
 
-Tensor unfold(const Tensor& input, const UnfoldFuncOptions& o) {
-  return cresset::im2col(input, o.kernel_size(), o.dilation(), o.padding(), o.stride());
-}
+Tensor unfold(const Tensor& input, const UnfoldFuncOptions& o) { return cresset::im2col(input, o.kernel_size(), o.dilation(), o.padding(), o.stride()); }
 Tensor fold(const Tensor& input, const FoldFuncOptions& o) {
   return cresset::col2im(input, o.output_size(), o.kernel_size(), o.dilation(), o.padding(), o.stride());
 }
@@ -51,10 +49,8 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
 
 }  // namespace functional
 
-#define CRESSET_DEFINE_PAD(Name, D, mode_of)                                                             \
-  void Name##D##dImpl::pretty_print(std::ostream& stream) const {                                        \
-    stream << "torch::nn::" #Name #D "d(padding=" << options.padding() << ")";                         \
-  }                                                                                                      \
+#define CRESSET_DEFINE_PAD(Name, D, mode_of)                                                                                                   \
+  void Name##D##dImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::" #Name #D "d(padding=" << options.padding() << ")"; } \
   Tensor Name##D##dImpl::forward(const Tensor& input) { return cresset::pad(input, options.padding(), mode_of); }
 CRESSET_DEFINE_PAD(ReflectionPad, 1, "reflect")
 CRESSET_DEFINE_PAD(ReflectionPad, 2, "reflect")
@@ -66,22 +62,18 @@ CRESSET_DEFINE_PAD(ZeroPad, 1, "constant")
 CRESSET_DEFINE_PAD(ZeroPad, 2, "constant")
 CRESSET_DEFINE_PAD(ZeroPad, 3, "constant")
 
-#define CRESSET_DEFINE_CONSTANT_PAD(D)                                                                                      \
-  void ConstantPad##D##dImpl::pretty_print(std::ostream& stream) const {                                                    \
-    stream << "torch::nn::ConstantPad" #D "d(padding=" << options.padding() << ", value=" << options.value() << ")";      \
-  }                                                                                                                         \
-  Tensor ConstantPad##D##dImpl::forward(const Tensor& input) {                                                              \
-    return cresset::pad(input, options.padding(), "constant", options.value());                                             \
-  }
+#define CRESSET_DEFINE_CONSTANT_PAD(D)                                                                               \
+  void ConstantPad##D##dImpl::pretty_print(std::ostream& stream) const {                                             \
+    stream << "torch::nn::ConstantPad" #D "d(padding=" << options.padding() << ", value=" << options.value() << ")"; \
+  }                                                                                                                  \
+  Tensor ConstantPad##D##dImpl::forward(const Tensor& input) { return cresset::pad(input, options.padding(), "constant", options.value()); }
 CRESSET_DEFINE_CONSTANT_PAD(1)
 CRESSET_DEFINE_CONSTANT_PAD(2)
 CRESSET_DEFINE_CONSTANT_PAD(3)
 
 PixelShuffleImpl::PixelShuffleImpl(const PixelShuffleOptions& o) : options(o) {}
 void PixelShuffleImpl::reset() {}
-void PixelShuffleImpl::pretty_print(std::ostream& stream) const {
-  stream << "torch::nn::PixelShuffle(upscale_factor=" << options.upscale_factor() << ")";
-}
+void PixelShuffleImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::PixelShuffle(upscale_factor=" << options.upscale_factor() << ")"; }
 Tensor PixelShuffleImpl::forward(const Tensor& input) { return functional::pixel_shuffle(input, options); }
 
 PixelUnshuffleImpl::PixelUnshuffleImpl(const PixelUnshuffleOptions& o) : options(o) {}
@@ -111,8 +103,8 @@ Tensor UpsampleImpl::forward(const Tensor& input) {
 }
 
 void FoldImpl::pretty_print(std::ostream& stream) const {
-  stream << "torch::nn::Fold(output_size=" << options.output_size() << ", kernel_size=" << options.kernel_size()
-         << ", dilation=" << options.dilation() << ", padding=" << options.padding() << ", stride=" << options.stride() << ")";
+  stream << "torch::nn::Fold(output_size=" << options.output_size() << ", kernel_size=" << options.kernel_size() << ", dilation=" << options.dilation()
+         << ", padding=" << options.padding() << ", stride=" << options.stride() << ")";
 }
 Tensor FoldImpl::forward(const Tensor& input) { return functional::fold(input, options); }
 

@@ -9,31 +9,27 @@
 namespace cresset::nn {
 
 // Amounts from the last dimension on: left, right, top, bottom, front, back; or one for all.
-template <size_t D>
-struct ReflectionPadOptions {
+template <size_t D> struct ReflectionPadOptions {
   ReflectionPadOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}
   CRESSET_ARG(ExpandingArray<D * 2>, padding);
 };
-template <size_t D>
-using ReplicationPadOptions = ReflectionPadOptions<D>;
-template <size_t D>
-using ZeroPadOptions = ReflectionPadOptions<D>;
-template <size_t D>
-struct ConstantPadOptions {
+template <size_t D> using ReplicationPadOptions = ReflectionPadOptions<D>;
+template <size_t D> using ZeroPadOptions = ReflectionPadOptions<D>;
+template <size_t D> struct ConstantPadOptions {
   ConstantPadOptions(ExpandingArray<D * 2> padding, double value) : padding_(padding), value_(value) {}
   CRESSET_ARG(ExpandingArray<D * 2>, padding);
   CRESSET_ARG(double, value);
 };
 
-#define CRESSET_DECLARE_PAD(Name, D)                                                                            \
-  using Name##D##dOptions = Name##Options<D>;                                                                   \
-  class CRESSET_API Name##D##dImpl : public detail::OptionsLayer<Name##D##dImpl, Name##Options<D>> {            \
-   public:                                                                                                      \
-    Name##D##dImpl(ExpandingArray<D * 2> padding) : OptionsLayer(Name##Options<D>(padding)) {}                  \
-    explicit Name##D##dImpl(const Name##Options<D>& options) : OptionsLayer(options) {}                         \
-    void pretty_print(std::ostream& stream) const override;                                                     \
-    Tensor forward(const Tensor& input);                                                                        \
-  };                                                                                                            \
+#define CRESSET_DECLARE_PAD(Name, D)                                                                 \
+  using Name##D##dOptions = Name##Options<D>;                                                        \
+  class CRESSET_API Name##D##dImpl : public detail::OptionsLayer<Name##D##dImpl, Name##Options<D>> { \
+   public:                                                                                           \
+    Name##D##dImpl(ExpandingArray<D * 2> padding) : OptionsLayer(Name##Options<D>(padding)) {}       \
+    explicit Name##D##dImpl(const Name##Options<D>& options) : OptionsLayer(options) {}              \
+    void pretty_print(std::ostream& stream) const override;                                          \
+    Tensor forward(const Tensor& input);                                                             \
+  };                                                                                                 \
   CRESSET_LAYER(Name##D##d);
 CRESSET_DECLARE_PAD(ReflectionPad, 1)
 CRESSET_DECLARE_PAD(ReflectionPad, 2)
@@ -46,15 +42,15 @@ CRESSET_DECLARE_PAD(ZeroPad, 2)
 CRESSET_DECLARE_PAD(ZeroPad, 3)
 #undef CRESSET_DECLARE_PAD
 
-#define CRESSET_DECLARE_CONSTANT_PAD(D)                                                                                \
-  using ConstantPad##D##dOptions = ConstantPadOptions<D>;                                                              \
-  class CRESSET_API ConstantPad##D##dImpl : public detail::OptionsLayer<ConstantPad##D##dImpl, ConstantPadOptions<D>> { \
-   public:                                                                                                             \
+#define CRESSET_DECLARE_CONSTANT_PAD(D)                                                                                         \
+  using ConstantPad##D##dOptions = ConstantPadOptions<D>;                                                                       \
+  class CRESSET_API ConstantPad##D##dImpl : public detail::OptionsLayer<ConstantPad##D##dImpl, ConstantPadOptions<D>> {         \
+   public:                                                                                                                      \
     ConstantPad##D##dImpl(ExpandingArray<D * 2> padding, double value) : OptionsLayer(ConstantPadOptions<D>(padding, value)) {} \
-    explicit ConstantPad##D##dImpl(const ConstantPadOptions<D>& options) : OptionsLayer(options) {}                    \
-    void pretty_print(std::ostream& stream) const override;                                                            \
-    Tensor forward(const Tensor& input);                                                                               \
-  };                                                                                                                   \
+    explicit ConstantPad##D##dImpl(const ConstantPadOptions<D>& options) : OptionsLayer(options) {}                             \
+    void pretty_print(std::ostream& stream) const override;                                                                     \
+    Tensor forward(const Tensor& input);                                                                                        \
+  };                                                                                                                            \
   CRESSET_LAYER(ConstantPad##D##d);
 CRESSET_DECLARE_CONSTANT_PAD(1)
 CRESSET_DECLARE_CONSTANT_PAD(2)
@@ -154,8 +150,8 @@ struct CRESSET_API PadFuncOptions {
 using PixelShuffleFuncOptions = PixelShuffleOptions;
 using PixelUnshuffleFuncOptions = PixelUnshuffleOptions;
 struct CRESSET_API InterpolateFuncOptions {
-  using mode_t = enumtype::OneOf<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic, enumtype::kTrilinear,
-                                 enumtype::kArea, enumtype::kNearestExact>;
+  using mode_t = enumtype::OneOf<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic, enumtype::kTrilinear, enumtype::kArea,
+                                 enumtype::kNearestExact>;
   CRESSET_ARG(std::optional<std::vector<int64_t>>, size) = std::nullopt;
   CRESSET_ARG(std::optional<std::vector<double>>, scale_factor) = std::nullopt;
   CRESSET_ARG(mode_t, mode) = kNearest;

@@ -36,8 +36,7 @@ void throw_argument_count(const Module& module, size_t expected, size_t required
 }
 
 void throw_argument_type(const Module& module, size_t position, const std::type_info& expected, const std::type_info& got) {
-  CRESSET_CHECK(false, module.name(), ": argument ", position, " of forward has the wrong type, got ", type_name(got), ", expected ",
-                type_name(expected));
+  CRESSET_CHECK(false, module.name(), ": argument ", position, " of forward has the wrong type, got ", type_name(got), ", expected ", type_name(expected));
   std::abort();
 }
 

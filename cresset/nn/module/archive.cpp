@@ -18,15 +18,13 @@ std::string print_double(double v) {
   return text;
 }
 
-template <class T, class Print>
-std::string join(const std::vector<T>& values, Print print) {
+template <class T, class Print> std::string join(const std::vector<T>& values, Print print) {
   std::string s;
   for (size_t i = 0; i < values.size(); i++) s += (i ? "," : "") + print(values[i]);
   return s;
 }
 
-template <class T, class Parse>
-std::vector<T> split(const char* s, Parse parse) {
+template <class T, class Parse> std::vector<T> split(const char* s, Parse parse) {
   std::vector<T> values;
   while (*s) {
     char* end = nullptr;
@@ -40,8 +38,7 @@ std::vector<T> split(const char* s, Parse parse) {
 int64_t parse_int(const char* s, char** end) { return std::strtoll(s, end, 10); }
 double parse_double(const char* s, char** end) { return std::strtod(s, end); }
 
-template <class T, class Parse>
-T parse_one(const char* s, Parse parse) {
+template <class T, class Parse> T parse_one(const char* s, Parse parse) {
   char* end = nullptr;
   const T value = parse(s, &end);
   CRESSET_CHECK(end != s && *end == 0, "archive: malformed number '", s, "'");
@@ -137,12 +134,10 @@ bool InputArchive::try_read(const std::string& key, Tensor& tensor, bool is_buff
     return true;
   }
   if (problems_) {
-    if (tensor.sizes() != stored.sizes())
-      problems_->wrong.push_back(cresset::str(prefix_ + key, " is ", stored.sizes(), ", expected ", tensor.sizes()));
+    if (tensor.sizes() != stored.sizes()) problems_->wrong.push_back(cresset::str(prefix_ + key, " is ", stored.sizes(), ", expected ", tensor.sizes()));
     return true;
   }
-  CRESSET_CHECK(tensor.sizes() == stored.sizes(), "load: shape of '", prefix_ + key, "' does not match, got ", stored.sizes(), ", expected ",
-                tensor.sizes());
+  CRESSET_CHECK(tensor.sizes() == stored.sizes(), "load: shape of '", prefix_ + key, "' does not match, got ", stored.sizes(), ", expected ", tensor.sizes());
   NoGradGuard guard;
   if (tensor.dtype() == stored.dtype() && tensor.device() == stored.device()) {
     tensor.copy_(stored);

@@ -1,17 +1,19 @@
 #pragma once
 // Named tensors and plain values that modules and optimizers write and read. The file format lives in the io room.
 
-#include "cresset/base/std_function.h"
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/tensor.h"
 
-namespace cresset::dispatch { class Value; }
+namespace cresset::dispatch {
+class Value;
+}
 
 namespace cresset::serialize {
 
@@ -53,7 +55,7 @@ class CRESSET_API ArchiveValue {
   std::string text_;
 };
 
-// What both archives hold: entries in the order of writing, nested archives flattened with '.'.
+// Contents of both archives: entries in the order of writing, nested archives flattened with '.'.
 struct ArchiveContents;
 
 class CRESSET_API OutputArchive {
@@ -104,8 +106,7 @@ class CRESSET_API InputArchive {
   void load_from(const std::string& filename, std::optional<Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<Device> device = std::nullopt);
   void load_from(const char* data, size_t size, std::optional<Device> device = std::nullopt);
-  void load_from(const std::function<size_t(uint64_t, void*, size_t)>& read, const std::function<size_t()>& size,
-                 std::optional<Device> device = std::nullopt);
+  void load_from(const std::function<size_t(uint64_t, void*, size_t)>& read, const std::function<size_t()>& size, std::optional<Device> device = std::nullopt);
 
   // Takes over what a file held.
   void assign(ArchiveContents contents);

@@ -26,12 +26,10 @@ struct ArchiveContents {
   }
 
  private:
-  void claim(const std::string& key, int64_t at) {
-    CRESSET_CHECK(index.emplace(key, at).second, "archive: the key '", key, "' is already in use");
-  }
+  void claim(const std::string& key, int64_t at) { CRESSET_CHECK(index.emplace(key, at).second, "archive: the key '", key, "' is already in use"); }
 };
 
-// What a file lacks, or has in another shape.
+// The tensors that a file lacks, or has in another shape.
 struct LoadProblems {
   std::vector<std::string> missing, wrong;
 };

@@ -31,8 +31,7 @@ class CRESSET_API CloneableBase : public Module {
 
 }  // namespace detail
 
-template <class Derived>
-class CRESSET_API Cloneable : public detail::CloneableBase {
+template <class Derived> class CRESSET_API Cloneable : public detail::CloneableBase {
  public:
   using detail::CloneableBase::CloneableBase;
 
@@ -41,12 +40,10 @@ class CRESSET_API Cloneable : public detail::CloneableBase {
   void assign(const Module& other) override;
 };
 
-template <class Derived>
-std::shared_ptr<detail::CloneableBase> Cloneable<Derived>::duplicate() const {
+template <class Derived> std::shared_ptr<detail::CloneableBase> Cloneable<Derived>::duplicate() const {
   return std::shared_ptr<CloneableBase>(static_cast<CloneableBase*>(new Derived(static_cast<const Derived&>(*this))));
 }
-template <class Derived>
-void Cloneable<Derived>::assign(const Module& other) {
+template <class Derived> void Cloneable<Derived>::assign(const Module& other) {
   auto* same = dynamic_cast<const Derived*>(&other);
   if (!same) detail::throw_wrong_clone(other, *this);
   static_cast<Derived&>(*this) = *same;

@@ -172,9 +172,7 @@ void ParameterDictImpl::pretty_print(std::ostream& stream) const {
   }
   stream << ")";
 }
-Tensor& ParameterDictImpl::insert(const std::string& key, const Tensor& param) {
-  return register_parameter(key, param, param.requires_grad());
-}
+Tensor& ParameterDictImpl::insert(const std::string& key, const Tensor& param) { return register_parameter(key, param, param.requires_grad()); }
 Tensor ParameterDictImpl::pop(const std::string& key) {
   Tensor param = parameters_[key];
   parameters_.erase(key);

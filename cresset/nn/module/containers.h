@@ -1,12 +1,12 @@
 #pragma once
 // Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict, Functional.
 
-#include "cresset/base/std_function.h"
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/nn/module/any.h"
 #include "cresset/nn/module/layer.h"
@@ -20,8 +20,7 @@ class CRESSET_API SequentialImpl : public Cloneable<SequentialImpl> {
   using ConstIterator = std::vector<AnyModule>::const_iterator;
 
   SequentialImpl() = default;
-  template <class... Modules>
-  explicit SequentialImpl(Modules&&... modules) {
+  template <class... Modules> explicit SequentialImpl(Modules&&... modules) {
     modules_.reserve(sizeof...(Modules));
     (push_back(std::forward<Modules>(modules)), ...);
   }
@@ -34,8 +33,7 @@ class CRESSET_API SequentialImpl : public Cloneable<SequentialImpl> {
   void pretty_print(std::ostream& stream) const override;
 
   // Errors: no modules; a module that does not take what the one before returned; another type than Return at the end.
-  template <class Return = Tensor, class... Inputs>
-  Return forward(Inputs&&... inputs) {
+  template <class Return = Tensor, class... Inputs> Return forward(Inputs&&... inputs) {
     if constexpr (std::is_same<Return, Tensor>::value && sizeof...(Inputs) == 1 && (std::is_convertible<Inputs, Tensor>::value && ...)) {
       return forward_tensor(std::forward<Inputs>(inputs)...);
     } else {
@@ -48,22 +46,17 @@ class CRESSET_API SequentialImpl : public Cloneable<SequentialImpl> {
     }
   }
 
-  template <class ModuleType>
-  void push_back(std::shared_ptr<ModuleType> module) { push_back(std::to_string(modules_.size()), std::move(module)); }
-  template <class ModuleType>
-  void push_back(std::string name, std::shared_ptr<ModuleType> module) { push_back(std::move(name), AnyModule(std::move(module))); }
-  template <class M, class = std::enable_if_t<detail::is_module<M>>>
-  void push_back(M&& module) { push_back(std::to_string(modules_.size()), std::forward<M>(module)); }
-  template <class M, class = std::enable_if_t<detail::is_module<M>>>
-  void push_back(std::string name, M&& module) {
+  template <class ModuleType> void push_back(std::shared_ptr<ModuleType> module) { push_back(std::to_string(modules_.size()), std::move(module)); }
+  template <class ModuleType> void push_back(std::string name, std::shared_ptr<ModuleType> module) { push_back(std::move(name), AnyModule(std::move(module))); }
+  template <class M, class = std::enable_if_t<detail::is_module<M>>> void push_back(M&& module) {
+    push_back(std::to_string(modules_.size()), std::forward<M>(module));
+  }
+  template <class M, class = std::enable_if_t<detail::is_module<M>>> void push_back(std::string name, M&& module) {
     push_back(std::move(name), std::make_shared<std::remove_cv_t<std::remove_reference_t<M>>>(std::forward<M>(module)));
   }
-  template <class M>
-  void push_back(const ModuleHolder<M>& holder) { push_back(std::to_string(modules_.size()), holder); }
-  template <class M>
-  void push_back(std::string name, const ModuleHolder<M>& holder) { push_back(std::move(name), holder.ptr()); }
-  template <class Container>
-  void extend(const Container& container) {
+  template <class M> void push_back(const ModuleHolder<M>& holder) { push_back(std::to_string(modules_.size()), holder); }
+  template <class M> void push_back(std::string name, const ModuleHolder<M>& holder) { push_back(std::move(name), holder.ptr()); }
+  template <class Container> void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
   void push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
@@ -74,13 +67,10 @@ class CRESSET_API SequentialImpl : public Cloneable<SequentialImpl> {
   Iterator end() { return modules_.end(); }
   ConstIterator end() const { return modules_.end(); }
   // Errors: out of range, or of another class.
-  template <class T>
-  T& at(size_t index) { return module_at(index).template get<T>(); }
-  template <class T>
-  const T& at(size_t index) const { return module_at(index).template get<T>(); }
+  template <class T> T& at(size_t index) { return module_at(index).template get<T>(); }
+  template <class T> const T& at(size_t index) const { return module_at(index).template get<T>(); }
   std::shared_ptr<Module> ptr(size_t index) const { return module_at(index).ptr(); }
-  template <class T>
-  std::shared_ptr<T> ptr(size_t index) const { return module_at(index).template ptr<T>(); }
+  template <class T> std::shared_ptr<T> ptr(size_t index) const { return module_at(index).template ptr<T>(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
   size_t size() const noexcept { return modules_.size(); }
   bool is_empty() const noexcept { return modules_.empty(); }
@@ -111,10 +101,7 @@ class CRESSET_API ModuleListImpl : public Cloneable<ModuleListImpl> {
   using ConstIterator = std::vector<std::shared_ptr<Module>>::const_iterator;
 
   ModuleListImpl() = default;
-  template <class... Modules>
-  explicit ModuleListImpl(Modules&&... modules) {
-    (push_back(std::forward<Modules>(modules)), ...);
-  }
+  template <class... Modules> explicit ModuleListImpl(Modules&&... modules) { (push_back(std::forward<Modules>(modules)), ...); }
   ~ModuleListImpl() override;
 
   std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
@@ -122,32 +109,28 @@ class CRESSET_API ModuleListImpl : public Cloneable<ModuleListImpl> {
   void pretty_print(std::ostream& stream) const override;
 
   void push_back(std::shared_ptr<Module> module);
-  template <class M, class = std::enable_if_t<detail::is_module<M>>>
-  void push_back(M&& module) { push_back(std::make_shared<std::decay_t<M>>(std::forward<M>(module))); }
-  template <class M>
-  void push_back(const ModuleHolder<M>& holder) { push_back(std::shared_ptr<Module>(holder.ptr())); }
-  template <class Container>
-  void extend(const Container& container) {
+  template <class M, class = std::enable_if_t<detail::is_module<M>>> void push_back(M&& module) {
+    push_back(std::make_shared<std::decay_t<M>>(std::forward<M>(module)));
+  }
+  template <class M> void push_back(const ModuleHolder<M>& holder) { push_back(std::shared_ptr<Module>(holder.ptr())); }
+  template <class Container> void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
   // Errors: index > size().
   void insert(size_t index, std::shared_ptr<Module> module);
-  template <class M>
-  void insert(size_t index, const ModuleHolder<M>& holder) { insert(index, std::shared_ptr<Module>(holder.ptr())); }
-  template <class M, class = std::enable_if_t<detail::is_module<M>>>
-  void insert(size_t index, M&& module) { insert(index, std::make_shared<std::decay_t<M>>(std::forward<M>(module))); }
+  template <class M> void insert(size_t index, const ModuleHolder<M>& holder) { insert(index, std::shared_ptr<Module>(holder.ptr())); }
+  template <class M, class = std::enable_if_t<detail::is_module<M>>> void insert(size_t index, M&& module) {
+    insert(index, std::make_shared<std::decay_t<M>>(std::forward<M>(module)));
+  }
 
   Iterator begin() { return modules_.begin(); }
   ConstIterator begin() const { return modules_.begin(); }
   Iterator end() { return modules_.end(); }
   ConstIterator end() const { return modules_.end(); }
-  template <class T>
-  T& at(size_t index) { return *ptr<T>(index); }
-  template <class T>
-  const T& at(size_t index) const { return *ptr<T>(index); }
+  template <class T> T& at(size_t index) { return *ptr<T>(index); }
+  template <class T> const T& at(size_t index) const { return *ptr<T>(index); }
   std::shared_ptr<Module> ptr(size_t index) const;
-  template <class T>
-  std::shared_ptr<T> ptr(size_t index) const {
+  template <class T> std::shared_ptr<T> ptr(size_t index) const {
     auto module = std::dynamic_pointer_cast<T>(ptr(index));
     CRESSET_CHECK(module != nullptr, "ModuleList: module ", index, " is a ", ptr(index)->name(), ", expected another class");
     return module;
@@ -190,23 +173,19 @@ class CRESSET_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
 
   // Errors of these: no such key.
   std::shared_ptr<Module> operator[](const std::string& key) const { return children_[key]; }
-  template <class T>
-  T& at(const std::string& key) { return *typed<T>(key); }
-  template <class T>
-  const T& at(const std::string& key) const { return *typed<T>(key); }
+  template <class T> T& at(const std::string& key) { return *typed<T>(key); }
+  template <class T> const T& at(const std::string& key) const { return *typed<T>(key); }
   std::shared_ptr<Module> pop(const std::string& key);
 
   // Replaces the modules whose names are there, appends the others.
   void update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules);
   void update(const OrderedDict<std::string, std::shared_ptr<Module>>& modules);
-  template <class Container>
-  void update(const Container& container) {
+  template <class Container> void update(const Container& container) {
     for (const auto& item : container) put(item.key(), item.value());
   }
 
  private:
-  template <class T>
-  std::shared_ptr<T> typed(const std::string& key) const {
+  template <class T> std::shared_ptr<T> typed(const std::string& key) const {
     auto module = std::dynamic_pointer_cast<T>(children_[key]);
     CRESSET_CHECK(module != nullptr, "ModuleDict: module '", key, "' is a ", children_[key]->name(), ", expected another class");
     return module;
@@ -221,10 +200,7 @@ class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   using ConstIterator = OrderedDict<std::string, Tensor>::ConstIterator;
 
   ParameterListImpl() = default;
-  template <class... Tensors>
-  explicit ParameterListImpl(Tensors&&... params) {
-    (append(std::forward<Tensors>(params)), ...);
-  }
+  template <class... Tensors> explicit ParameterListImpl(Tensors&&... params) { (append(std::forward<Tensors>(params)), ...); }
   ~ParameterListImpl() override;
 
   void reset() override;
@@ -233,12 +209,10 @@ class CRESSET_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   // A tensor keeps its requires_grad.
   void append(const Tensor& param);
   void append(const OrderedDict<std::string, Tensor>::Item& item) { append(item.value()); }
-  template <class Container>
-  void extend(const Container& container) {
+  template <class Container> void extend(const Container& container) {
     for (const auto& param : container) append(param);
   }
-  template <class Container>
-  void operator+=(const Container& container) { extend(container); }
+  template <class Container> void operator+=(const Container& container) { extend(container); }
   Iterator begin() { return parameters_.begin(); }
   ConstIterator begin() const { return parameters_.begin(); }
   Iterator end() { return parameters_.end(); }
@@ -274,8 +248,7 @@ class CRESSET_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   Tensor& operator[](const std::string& key) { return parameters_[key]; }
   const Tensor& operator[](const std::string& key) const { return parameters_[key]; }
   // Replaces the parameters of these names. Errors: a name that is not there; nothing has been replaced then.
-  template <class Container>
-  void update(const Container& container) {
+  template <class Container> void update(const Container& container) {
     for (const auto& item : container) get(item.key());
     for (const auto& item : container) get(item.key()) = item.value();
   }
@@ -299,8 +272,7 @@ class CRESSET_API FunctionalImpl : public Cloneable<FunctionalImpl> {
 
   explicit FunctionalImpl(Function function);
   // Further arguments are bound behind the tensor.
-  template <class SomeFunction, class... Args, class = std::enable_if_t<(sizeof...(Args) > 0)>>
-  explicit FunctionalImpl(SomeFunction function, Args&&... args)
+  template <class SomeFunction, class... Args, class = std::enable_if_t<(sizeof...(Args) > 0)>> explicit FunctionalImpl(SomeFunction function, Args&&... args)
       : function_([function = std::move(function), bound = std::make_tuple(std::forward<Args>(args)...)](Tensor input) mutable -> Tensor {
           return std::apply([&](auto&... more) -> Tensor { return function(std::move(input), more...); }, bound);
         }) {}

@@ -22,8 +22,7 @@ CRESSET_API void print_expanded(std::ostream& stream, ArrayRef<double> values);
 CRESSET_API void print_expanded(std::ostream& stream, ArrayRef<std::optional<int64_t>> values);
 }  // namespace detail
 
-template <size_t D, class T = int64_t>
-class ExpandingArray {
+template <size_t D, class T = int64_t> class ExpandingArray {
  public:
   ExpandingArray(std::initializer_list<T> list) : ExpandingArray(ArrayRef<T>(list)) {}
   ExpandingArray(const std::vector<T>& values) : ExpandingArray(ArrayRef<T>(values)) {}
@@ -45,15 +44,13 @@ class ExpandingArray {
   std::array<T, D> values_;
 };
 
-template <size_t D, class T>
-std::ostream& operator<<(std::ostream& stream, const ExpandingArray<D, T>& array) {
+template <size_t D, class T> std::ostream& operator<<(std::ostream& stream, const ExpandingArray<D, T>& array) {
   detail::print_expanded(stream, ArrayRef<T>(array));
   return stream;
 }
 
 // D numbers each of which may be absent: output sizes of adaptive pooling.
-template <size_t D, class T = int64_t>
-class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<T>> {
+template <size_t D, class T = int64_t> class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<T>> {
  public:
   using Base = ExpandingArray<D, std::optional<T>>;
   using Base::Base;

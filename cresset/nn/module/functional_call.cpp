@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "cresset/nn/module/containers.h"
 #include "cresset/nn/layers/normalization.h"
-#include "cresset/nn/utils/parametrize.h"
 #include "cresset/nn/layers/rnn.h"
+#include "cresset/nn/module/containers.h"
 #include "cresset/nn/module/tables.h"
+#include "cresset/nn/utils/parametrize.h"
 
 namespace cresset::func {
 
@@ -131,8 +131,7 @@ std::pair<TensorDict, TensorDict> stack_module_state(const std::vector<const nn:
 }  // namespace detail
 
 namespace {
-template <class Norm>
-bool forget_statistics(nn::Module& module) {
+template <class Norm> bool forget_statistics(nn::Module& module) {
   auto* norm = module.as<Norm>();
   if (norm) norm->options.track_running_stats(false);
   return norm;

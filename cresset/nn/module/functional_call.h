@@ -41,9 +41,8 @@ CRESSET_API std::pair<TensorDict, TensorDict> stack_module_state(const std::vect
 // Calls `module` with these tensors in place of its parameters and buffers of those names, which come back afterwards. Tied tensors are
 // replaced together unless `tie_weights` is off. Errors: a name in several dictionaries; with `strict`, missing and unexpected names; a
 // tensor of a class of your own whose member is not known (nn::declare_member).
-template <class M, class... Args>
-auto functional_call(const nn::ModuleHolder<M>& module, const std::vector<TensorDict>& tensors, std::tuple<Args...> args, bool tie_weights = true,
-                     bool strict = false) {
+template <class M, class... Args> auto functional_call(const nn::ModuleHolder<M>& module, const std::vector<TensorDict>& tensors, std::tuple<Args...> args,
+                                                       bool tie_weights = true, bool strict = false) {
   nn::ModuleHolder<M> holder = module;
   const detail::ExchangedTensors exchanged(*holder, &nn::detail::member_of_module<M>, tensors, tie_weights, strict);
   return std::apply([&](auto&... arg) { return holder(arg...); }, args);
@@ -59,8 +58,7 @@ auto functional_call(const nn::ModuleHolder<M>& module, const TensorDict& tensor
 
 // The parameters and the buffers of modules of one class, stacked along a new first dimension: leaves that require grad where theirs do.
 // Errors: no modules; different classes, modes or requirements of gradients.
-template <class M>
-std::pair<TensorDict, TensorDict> stack_module_state(const std::vector<M>& models) {
+template <class M> std::pair<TensorDict, TensorDict> stack_module_state(const std::vector<M>& models) {
   std::vector<const nn::Module*> all;
   for (const M& model : models) all.push_back(&nn::detail::module_of(model));
   return detail::stack_module_state(all);
@@ -68,8 +66,7 @@ std::pair<TensorDict, TensorDict> stack_module_state(const std::vector<M>& model
 
 // Makes every batch norm below `root` (included) use the statistics of the batch, always, and keep none of its own.
 CRESSET_API void replace_all_batch_norm_modules_(nn::Module& root);
-template <class M>
-const nn::ModuleHolder<M>& replace_all_batch_norm_modules_(const nn::ModuleHolder<M>& root) {
+template <class M> const nn::ModuleHolder<M>& replace_all_batch_norm_modules_(const nn::ModuleHolder<M>& root) {
   replace_all_batch_norm_modules_(*root.ptr());
   return root;
 }
@@ -83,8 +80,7 @@ CRESSET_API void give_memory(Module& module);
 }
 
 // A module whose parameters and buffers have memory and no values; nothing is drawn: skip_init<Linear>(2, 3).
-template <class Holder, class... Args>
-Holder skip_init(Args&&... args) {
+template <class Holder, class... Args> Holder skip_init(Args&&... args) {
   Holder module = [&] {
     const NoDataScope scope(NoData::Meta);
     return Holder(std::forward<Args>(args)...);

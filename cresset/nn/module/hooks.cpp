@@ -14,8 +14,7 @@ namespace detail {
 namespace {
 
 // Hooks by the order of their registration.
-template <class Hook>
-using HookList = std::map<size_t, std::shared_ptr<Hook>>;
+template <class Hook> using HookList = std::map<size_t, std::shared_ptr<Hook>>;
 
 std::mutex& hook_mutex() {
   static std::mutex mutex;
@@ -43,8 +42,7 @@ std::shared_ptr<Hooks>& global_hooks() {
 }
 void note_global() { HookedCall::any_global = global_hooks()->in_calls(); }
 
-template <class Hook>
-RemovableHandle add(const std::shared_ptr<Hooks>& hooks, HookList<Hook> Hooks::*list, Hook hook) {
+template <class Hook> RemovableHandle add(const std::shared_ptr<Hooks>& hooks, HookList<Hook> Hooks::*list, Hook hook) {
   CRESSET_CHECK_TYPE(hook, "module: the hook is empty");
   std::lock_guard<std::mutex> guard(hook_mutex());
   const size_t key = hooks->next++;
@@ -57,8 +55,7 @@ RemovableHandle add(const std::shared_ptr<Hooks>& hooks, HookList<Hook> Hooks::*
   }));
 }
 
-template <class Hook>
-std::vector<std::shared_ptr<Hook>> collect_hooks(const std::shared_ptr<void>& own, HookList<Hook> Hooks::*list) {
+template <class Hook> std::vector<std::shared_ptr<Hook>> collect_hooks(const std::shared_ptr<void>& own, HookList<Hook> Hooks::*list) {
   std::lock_guard<std::mutex> guard(hook_mutex());
   std::vector<std::shared_ptr<Hook>> all;
   for (const Hooks* hooks : {global_hooks().get(), static_cast<Hooks*>(own.get())})
@@ -131,7 +128,8 @@ void HookedCall::after() {
   for (const auto& hook : collect_hooks(module.hooks_, &Hooks::forward)) (*hook)(module, inputs, outputs);
   if (!backward_ || !records(outputs)) return;
   outputs = Passage::apply(outputs);
-  node_of(outputs)->add_pre_hook([backward = std::static_pointer_cast<HookedBackward>(backward_)](autograd::variable_list grads) { return backward->at_outputs(grads); });
+  node_of(outputs)->add_pre_hook(
+      [backward = std::static_pointer_cast<HookedBackward>(backward_)](autograd::variable_list grads) { return backward->at_outputs(grads); });
 }
 
 void run_registration_hooks(Module& module, const std::string& name, Tensor& tensor, bool is_buffer) {
@@ -150,11 +148,11 @@ void RemovableHandle::remove() {
 
 using detail::Hooks;
 
-#define CRESSET_DEFINE_CALL_HOOK(name, Hook, list)                                                                   \
-  RemovableHandle Module::register_##name(Hook hook) {                                                               \
-    if (!hooks_) hooks_ = std::make_shared<Hooks>();                                                                 \
-    return detail::add(std::static_pointer_cast<Hooks>(hooks_), &Hooks::list, std::move(hook));                                                       \
-  }                                                                                                                  \
+#define CRESSET_DEFINE_CALL_HOOK(name, Hook, list)                                              \
+  RemovableHandle Module::register_##name(Hook hook) {                                          \
+    if (!hooks_) hooks_ = std::make_shared<Hooks>();                                            \
+    return detail::add(std::static_pointer_cast<Hooks>(hooks_), &Hooks::list, std::move(hook)); \
+  }                                                                                             \
   RemovableHandle register_module_##name(Hook hook) { return detail::add(detail::global_hooks(), &Hooks::list, std::move(hook)); }
 CRESSET_DEFINE_CALL_HOOK(forward_pre_hook, ForwardPreHook, forward_pre)
 CRESSET_DEFINE_CALL_HOOK(forward_hook, ForwardHook, forward)

@@ -1,5 +1,5 @@
 #pragma once
-// What the families of layers share.
+// Shared by the families of layers.
 
 #include "cresset/base/arg.h"
 #include "cresset/nn/module/cloneable.h"
@@ -13,15 +13,14 @@
 #else
 #define CRESSET_CLONES(Impl) extern template class Cloneable<Impl>
 #endif
-#define CRESSET_LAYER(Name)     \
-  CRESSET_CLONES(Name##Impl);   \
+#define CRESSET_LAYER(Name)   \
+  CRESSET_CLONES(Name##Impl); \
   CRESSET_MODULE(Name)
 
 namespace cresset::nn::detail {
 
 // A layer without parameters that is described by its options.
-template <class Derived, class Options>
-class CRESSET_API OptionsLayer : public Cloneable<Derived> {
+template <class Derived, class Options> class CRESSET_API OptionsLayer : public Cloneable<Derived> {
  public:
   OptionsLayer() = default;
   explicit OptionsLayer(const Options& o) : options(o) {}
@@ -31,8 +30,7 @@ class CRESSET_API OptionsLayer : public Cloneable<Derived> {
 };
 
 // A layer without parameters and options.
-template <class Derived>
-class CRESSET_API PlainLayer : public Cloneable<Derived> {
+template <class Derived> class CRESSET_API PlainLayer : public Cloneable<Derived> {
  public:
   void reset() override {}
 };

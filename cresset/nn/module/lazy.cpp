@@ -48,8 +48,7 @@ struct WithoutLazy {
   std::vector<Entry> entries;
 };
 
-template <class Function>
-void for_each_tensor(const Module& module, Function function) {
+template <class Function> void for_each_tensor(const Module& module, Function function) {
   Module& m = const_cast<Module&>(module);
   for (auto* table : {&Tables::parameters(m), &Tables::buffers(m)})
     for (auto& item : *table)
@@ -103,8 +102,7 @@ void move_lazy(Module& module, std::optional<Device> device, std::optional<Scala
   if (device && dtype) module.Module::to(*device, *dtype, non_blocking);
   else if (device) module.Module::to(*device, non_blocking);
   else module.Module::to(*dtype, non_blocking);
-  for (const auto& e : waiting.entries)
-    e.value.set_data(make_uninitialized(dtype.value_or(e.value.scalar_type()), device.value_or(e.value.device())));
+  for (const auto& e : waiting.entries) e.value.set_data(make_uninitialized(dtype.value_or(e.value.scalar_type()), device.value_or(e.value.device())));
 }
 
 void copy_lazy(const Module& module, Module& copy, const std::optional<Device>& device) {

@@ -37,15 +37,13 @@ CRESSET_API void move_lazy(Module& module, std::optional<Device> device, std::op
 CRESSET_API void copy_lazy(const Module& module, Module& copy, const std::optional<Device>& device);
 CRESSET_API void print_lazy(const Module& module, std::ostream& stream, void (*print_eager)(const Module&, std::ostream&));
 
-template <class Options>
-Options with_inputs(Options o, int64_t n) { return std::move(o.in_channels(n)); }
+template <class Options> Options with_inputs(Options o, int64_t n) { return std::move(o.in_channels(n)); }
 inline LinearOptions with_inputs(LinearOptions o, int64_t n) { return o.in_features(n); }
 inline BatchNormOptions with_inputs(BatchNormOptions o, int64_t n) { return o.num_features(n); }
 inline InstanceNormOptions with_inputs(InstanceNormOptions o, int64_t n) { return o.num_features(n); }
 
 // `Base` with nothing known of its inputs, until initialize_parameters.
-template <class Derived, class Base, class Options>
-class LazyLayer : public Base {
+template <class Derived, class Base, class Options> class LazyLayer : public Base {
  public:
   bool has_uninitialized_params() const { return nn::has_uninitialized_params(*this); }
   // Shapes and values of the parameters, for inputs like this one. Nothing happens where they are there.
@@ -116,12 +114,10 @@ class LazyLinearImpl : public detail::LazyLayer<LazyLinearImpl, LinearImpl, Line
 };
 CRESSET_MODULE(LazyLinear);
 
-template <size_t D>
-struct LazyConvOptions : ConvOptions<D> {
+template <size_t D> struct LazyConvOptions : ConvOptions<D> {
   LazyConvOptions(int64_t out_channels, ExpandingArray<D> kernel_size) : ConvOptions<D>(0, out_channels, kernel_size) {}
 };
-template <size_t D>
-struct LazyConvTransposeOptions : ConvTransposeOptions<D> {
+template <size_t D> struct LazyConvTransposeOptions : ConvTransposeOptions<D> {
   LazyConvTransposeOptions(int64_t out_channels, ExpandingArray<D> kernel_size) : ConvTransposeOptions<D>(0, out_channels, kernel_size) {}
 };
 struct LazyBatchNormOptions : BatchNormOptions {
@@ -131,47 +127,48 @@ struct LazyInstanceNormOptions : InstanceNormOptions {
   LazyInstanceNormOptions() : InstanceNormOptions(0) {}
 };
 
-#define CRESSET_LAZY_CONV(Kind, D)                                                                                                          \
-  using LazyConv##Kind##D##dOptions = LazyConv##Kind##Options<D>;                                                                           \
-  class LazyConv##Kind##D##dImpl : public detail::LazyLayer<LazyConv##Kind##D##dImpl, Conv##Kind##D##dImpl, Conv##Kind##Options<D>> {       \
-   public:                                                                                                                                  \
-    LazyConv##Kind##D##dImpl(int64_t out_channels, ExpandingArray<D> kernel_size)                                                           \
-        : LazyConv##Kind##D##dImpl(LazyConv##Kind##Options<D>(out_channels, kernel_size)) {}                                                \
-    explicit LazyConv##Kind##D##dImpl(const Conv##Kind##Options<D>& options) : LazyLayer(options, options.groups()) {}                      \
-    CRESSET_LAZY_FORWARD##Kind(Conv##Kind##D##dImpl)                                                                                        \
-                                                                                                                                            \
-   protected:                                                                                                                               \
-    int64_t count(const Tensor& input) const override { return detail::lazy_channels(*this, input, D); }                                    \
-  };                                                                                                                                        \
+#define CRESSET_LAZY_CONV(Kind, D)                                                                                                    \
+  using LazyConv##Kind##D##dOptions = LazyConv##Kind##Options<D>;                                                                     \
+  class LazyConv##Kind##D##dImpl : public detail::LazyLayer<LazyConv##Kind##D##dImpl, Conv##Kind##D##dImpl, Conv##Kind##Options<D>> { \
+   public:                                                                                                                            \
+    LazyConv##Kind##D##dImpl(int64_t out_channels, ExpandingArray<D> kernel_size)                                                     \
+        : LazyConv##Kind##D##dImpl(LazyConv##Kind##Options<D>(out_channels, kernel_size)) {}                                          \
+    explicit LazyConv##Kind##D##dImpl(const Conv##Kind##Options<D>& options) : LazyLayer(options, options.groups()) {}                \
+    CRESSET_LAZY_FORWARD##Kind(Conv##Kind##D##dImpl)                                                                                  \
+                                                                                                                                      \
+        protected : int64_t count(const Tensor& input) const override {                                                               \
+      return detail::lazy_channels(*this, input, D);                                                                                  \
+    }                                                                                                                                 \
+  };                                                                                                                                  \
   CRESSET_MODULE(LazyConv##Kind##D##d);
-#define CRESSET_LAZY_FORWARD(Base)                                                                                                          \
-  Tensor forward(const Tensor& input) {                                                                                                     \
-    initialize_parameters(input);                                                                                                           \
-    return Base::forward(input);                                                                                                            \
+#define CRESSET_LAZY_FORWARD(Base)      \
+  Tensor forward(const Tensor& input) { \
+    initialize_parameters(input);       \
+    return Base::forward(input);        \
   }
-#define CRESSET_LAZY_FORWARDTranspose(Base)                                                                                                 \
-  Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt) {                                       \
-    initialize_parameters(input);                                                                                                           \
-    return Base::forward(input, output_size);                                                                                               \
+#define CRESSET_LAZY_FORWARDTranspose(Base)                                                           \
+  Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt) { \
+    initialize_parameters(input);                                                                     \
+    return Base::forward(input, output_size);                                                         \
   }
-#define CRESSET_LAZY_NORM(Kind, D, channels)                                                                                                \
-  using Lazy##Kind##Norm##D##dOptions = Lazy##Kind##NormOptions;                                                                            \
-  class Lazy##Kind##Norm##D##dImpl : public detail::LazyLayer<Lazy##Kind##Norm##D##dImpl, Kind##Norm##D##dImpl, Kind##NormOptions> {        \
-   public:                                                                                                                                  \
-    explicit Lazy##Kind##Norm##D##dImpl(const Kind##NormOptions& options = Lazy##Kind##NormOptions()) : LazyLayer(options, 1) {}            \
-    CRESSET_LAZY_FORWARD(Kind##Norm##D##dImpl)                                                                                              \
-                                                                                                                                            \
-   protected:                                                                                                                               \
-    int64_t count(const Tensor& input) const override {                                                                                     \
-      check_input(input);                                                                                                                   \
-      return input.size(channels);                                                                                                          \
-    }                                                                                                                                       \
-  };                                                                                                                                        \
+#define CRESSET_LAZY_NORM(Kind, D, channels)                                                                                         \
+  using Lazy##Kind##Norm##D##dOptions = Lazy##Kind##NormOptions;                                                                     \
+  class Lazy##Kind##Norm##D##dImpl : public detail::LazyLayer<Lazy##Kind##Norm##D##dImpl, Kind##Norm##D##dImpl, Kind##NormOptions> { \
+   public:                                                                                                                           \
+    explicit Lazy##Kind##Norm##D##dImpl(const Kind##NormOptions& options = Lazy##Kind##NormOptions()) : LazyLayer(options, 1) {}     \
+    CRESSET_LAZY_FORWARD(Kind##Norm##D##dImpl)                                                                                       \
+                                                                                                                                     \
+   protected:                                                                                                                        \
+    int64_t count(const Tensor& input) const override {                                                                              \
+      check_input(input);                                                                                                            \
+      return input.size(channels);                                                                                                   \
+    }                                                                                                                                \
+  };                                                                                                                                 \
   CRESSET_MODULE(Lazy##Kind##Norm##D##d);
-#define CRESSET_LAZY_LAYERS(D)     \
-  CRESSET_LAZY_CONV(, D)           \
-  CRESSET_LAZY_CONV(Transpose, D)  \
-  CRESSET_LAZY_NORM(Batch, D, 1)   \
+#define CRESSET_LAZY_LAYERS(D)    \
+  CRESSET_LAZY_CONV(, D)          \
+  CRESSET_LAZY_CONV(Transpose, D) \
+  CRESSET_LAZY_NORM(Batch, D, 1)  \
   CRESSET_LAZY_NORM(Instance, D, -D - 1)
 CRESSET_LAZY_LAYERS(1)
 CRESSET_LAZY_LAYERS(2)

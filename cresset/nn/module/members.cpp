@@ -28,11 +28,10 @@ DeclaredMembers& declared_members() {
 }
 
 // The member of that name if the module is an M, else null.
-template <class M>
-Tensor* in(Module& module, const std::string& name) {
+template <class M> Tensor* in(Module& module, const std::string& name) {
   M* own = dynamic_cast<M*>(&module);
   if (!own) return nullptr;
-#define CRESSET_MEMBER(member) \
+#define CRESSET_MEMBER(member)             \
   if constexpr (requires { own->member; }) \
     if (name == #member) return &own->member;
   CRESSET_MEMBER(weight)
@@ -55,8 +54,7 @@ Tensor* in(Module& module, const std::string& name) {
   return nullptr;
 }
 
-template <class... M>
-Tensor* in_any(Module& module, const std::string& name) {
+template <class... M> Tensor* in_any(Module& module, const std::string& name) {
   Tensor* found = nullptr;
   static_cast<void>(((found = in<M>(module, name)) || ...));
   return found;
@@ -75,10 +73,10 @@ void declare_member(const std::type_info& type, const std::string& name, MemberG
 }
 
 Tensor* find_member(Module& module, const std::string& name) {
-  if (Tensor* own = in_any<LinearImpl, Conv1dImpl, Conv2dImpl, Conv3dImpl, BatchNorm1dImpl, BatchNorm2dImpl, BatchNorm3dImpl, LayerNormImpl, EmbeddingImpl,
-                           MultiheadAttentionImpl, GroupNormImpl, RMSNormImpl, PReLUImpl, BilinearImpl, ConvTranspose1dImpl, ConvTranspose2dImpl,
-                           ConvTranspose3dImpl, InstanceNorm1dImpl, InstanceNorm2dImpl, InstanceNorm3dImpl, EmbeddingBagImpl, RNNCellImpl, LSTMCellImpl,
-                           GRUCellImpl>(module, name))
+  if (Tensor* own =
+          in_any<LinearImpl, Conv1dImpl, Conv2dImpl, Conv3dImpl, BatchNorm1dImpl, BatchNorm2dImpl, BatchNorm3dImpl, LayerNormImpl, EmbeddingImpl,
+                 MultiheadAttentionImpl, GroupNormImpl, RMSNormImpl, PReLUImpl, BilinearImpl, ConvTranspose1dImpl, ConvTranspose2dImpl, ConvTranspose3dImpl,
+                 InstanceNorm1dImpl, InstanceNorm2dImpl, InstanceNorm3dImpl, EmbeddingBagImpl, RNNCellImpl, LSTMCellImpl, GRUCellImpl>(module, name))
     return own;
   if (auto* norm = module.as<utils::parametrizations::detail::SpectralNormImpl>()) return name == "_u" ? &norm->u : name == "_v" ? &norm->v : nullptr;
   if (auto* map = module.as<utils::parametrizations::detail::OrthogonalImpl>()) return name == "base" ? &map->base : nullptr;

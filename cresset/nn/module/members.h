@@ -17,26 +17,18 @@ CRESSET_API void declare_member(const std::type_info& type, const std::string& n
 // Null: the class is none of ours, or has no such member, and none was declared.
 CRESSET_API Tensor* find_member(Module& module, const std::string& name);
 
-template <class M, class = void>
-struct HasWeight : std::false_type {};
-template <class M>
-struct HasWeight<M, std::enable_if_t<std::is_same<decltype(std::declval<M&>().weight), Tensor>::value>> : std::true_type {};
-template <class M, class = void>
-struct HasBias : std::false_type {};
-template <class M>
-struct HasBias<M, std::enable_if_t<std::is_same<decltype(std::declval<M&>().bias), Tensor>::value>> : std::true_type {};
+template <class M, class = void> struct HasWeight : std::false_type {};
+template <class M> struct HasWeight<M, std::enable_if_t<std::is_same<decltype(std::declval<M&>().weight), Tensor>::value>> : std::true_type {};
+template <class M, class = void> struct HasBias : std::false_type {};
+template <class M> struct HasBias<M, std::enable_if_t<std::is_same<decltype(std::declval<M&>().bias), Tensor>::value>> : std::true_type {};
 
 // The module behind a holder or a pointer.
-template <class M>
-M& module_of(const std::shared_ptr<M>& module) { return *module; }
-template <class M>
-M& module_of(const ModuleHolder<M>& holder) { return *holder.ptr(); }
-template <class M, class = std::enable_if_t<std::is_base_of<Module, M>::value>>
-M& module_of(M& module) { return module; }
+template <class M> M& module_of(const std::shared_ptr<M>& module) { return *module; }
+template <class M> M& module_of(const ModuleHolder<M>& holder) { return *holder.ptr(); }
+template <class M, class = std::enable_if_t<std::is_base_of<Module, M>::value>> M& module_of(M& module) { return module; }
 
 // Any class may have a weight and a bias.
-template <class M>
-Tensor* member_of(M& module, const std::string& name) {
+template <class M> Tensor* member_of(M& module, const std::string& name) {
   if constexpr (HasWeight<M>::value)
     if (name == "weight") return &module.weight;
   if constexpr (HasBias<M>::value)
@@ -45,14 +37,12 @@ Tensor* member_of(M& module, const std::string& name) {
 }
 
 // The same, where the class is known no more.
-template <class M>
-Tensor* member_of_module(Module& module, const std::string& name) { return member_of(static_cast<M&>(module), name); }
+template <class M> Tensor* member_of_module(Module& module, const std::string& name) { return member_of(static_cast<M&>(module), name); }
 
 }  // namespace detail
 
 // Says that a module of your class keeps what it registers as `name` in a member: declare_member("scale", &NetImpl::scale). Own layers are known.
-template <class M>
-void declare_member(const std::string& name, Tensor M::*member) {
+template <class M> void declare_member(const std::string& name, Tensor M::*member) {
   detail::declare_member(
       typeid(M), name,
       [](Module& module, const void* place) {

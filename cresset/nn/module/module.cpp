@@ -279,8 +279,8 @@ void Module::load(serialize::InputArchive& archive) {
       for (const std::string& name : names) text += (text.empty() ? what : ", ") + name;
       return text;
     };
-    CRESSET_CHECK(problems.missing.empty() && problems.wrong.empty(), "load: the archive is not the state of ", name(),
-                  listed("; missing: ", problems.missing), listed("; of another shape: ", problems.wrong));
+    CRESSET_CHECK(problems.missing.empty() && problems.wrong.empty(), "load: the archive is not the state of ", name(), listed("; missing: ", problems.missing),
+                  listed("; of another shape: ", problems.wrong));
   }
   read_state(archive);
 }

@@ -1,15 +1,15 @@
 #pragma once
 // Module: parameters, buffers and child modules by name. Layers and networks derive from it (or from Cloneable) and add a `forward`.
 
-#include "cresset/base/std_function.h"
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+#include "cresset/base/std_function.h"
 
-#include "cresset/nn/module/archive.h"
 #include "cresset/core/named_tensors.h"
+#include "cresset/nn/module/archive.h"
 #include "cresset/tensor.h"
 
 namespace cresset {
@@ -37,7 +37,7 @@ namespace nn {
 class CRESSET_API RemovableHandle {
  public:
   RemovableHandle() = default;
-  // What to call, a std::function<void()>.
+  // The function to call, a std::function<void()>.
   explicit RemovableHandle(std::shared_ptr<void> remover) : remover_(std::move(remover)) {}
   void remove();
 
@@ -88,8 +88,7 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
   std::vector<Tensor> buffers(bool recurse = true) const;
   OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
-  OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = std::string(),
-                                                                  bool include_self = true) const;
+  OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = std::string(), bool include_self = true) const;
   std::vector<std::shared_ptr<Module>> children() const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_children() const;
 
@@ -110,34 +109,30 @@ class CRESSET_API Module : public std::enable_shared_from_this<Module> {
   virtual bool is_serializable() const;
 
   // This module as a ModuleType (or as what a holder holds), else null.
-  template <class ModuleType>
-  typename ModuleType::ContainedType* as() noexcept { return as<typename ModuleType::ContainedType>(); }
-  template <class ModuleType>
-  const typename ModuleType::ContainedType* as() const noexcept { return as<typename ModuleType::ContainedType>(); }
-  template <class ModuleType, class = std::enable_if_t<std::is_base_of<Module, ModuleType>::value>>
-  ModuleType* as() noexcept { return dynamic_cast<ModuleType*>(this); }
-  template <class ModuleType, class = std::enable_if_t<std::is_base_of<Module, ModuleType>::value>>
-  const ModuleType* as() const noexcept { return dynamic_cast<const ModuleType*>(this); }
+  template <class ModuleType> typename ModuleType::ContainedType* as() noexcept { return as<typename ModuleType::ContainedType>(); }
+  template <class ModuleType> const typename ModuleType::ContainedType* as() const noexcept { return as<typename ModuleType::ContainedType>(); }
+  template <class ModuleType, class = std::enable_if_t<std::is_base_of<Module, ModuleType>::value>> ModuleType* as() noexcept {
+    return dynamic_cast<ModuleType*>(this);
+  }
+  template <class ModuleType, class = std::enable_if_t<std::is_base_of<Module, ModuleType>::value>> const ModuleType* as() const noexcept {
+    return dynamic_cast<const ModuleType*>(this);
+  }
 
   // Errors of all registrations: an empty name, one with a dot, one that is taken.
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
   Tensor& register_buffer(std::string name, Tensor tensor);
-  template <class ModuleType>
-  std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
+  template <class ModuleType> std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
     add_child(std::move(name), module);
     return module;
   }
-  template <class ModuleType>
-  std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> holder) {
+  template <class ModuleType> std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> holder) {
     return register_module(std::move(name), holder.ptr());
   }
-  template <class ModuleType>
-  std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
+  template <class ModuleType> std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
     set_child(name, module);
     return module;
   }
-  template <class ModuleType>
-  std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
+  template <class ModuleType> std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
     return replace_module(name, holder.ptr());
   }
   void unregister_module(const std::string& name);
@@ -200,23 +195,18 @@ struct CRESSET_API HookedCall {
 };
 
 inline void note_tensor(std::vector<Tensor>& list, const Tensor& t) { list.push_back(t); }
-template <class T>
-void note_tensor(std::vector<Tensor>&, const T&) {}
-template <class... T>
-void note_tensor(std::vector<Tensor>& list, const std::tuple<T...>& values) {
+template <class T> void note_tensor(std::vector<Tensor>&, const T&) {}
+template <class... T> void note_tensor(std::vector<Tensor>& list, const std::tuple<T...>& values) {
   std::apply([&](const auto&... one) { (note_tensor(list, one), ...); }, values);
 }
 inline void replace_tensors(const std::vector<Tensor>& list, size_t& next, Tensor& value) { value = list[next++]; }
-template <class T>
-void replace_tensors(const std::vector<Tensor>&, size_t&, T&) {}
-template <class... T>
-void replace_tensors(const std::vector<Tensor>& list, size_t& next, std::tuple<T...>& values) {
+template <class T> void replace_tensors(const std::vector<Tensor>&, size_t&, T&) {}
+template <class... T> void replace_tensors(const std::vector<Tensor>& list, size_t& next, std::tuple<T...>& values) {
   std::apply([&](auto&... one) { (replace_tensors(list, next, one), ...); }, values);
 }
 
 // module.forward(args...), with the hooks of the module around it.
-template <class M, class... Args>
-auto call_hooked(M& module, Args... args) {
+template <class M, class... Args> auto call_hooked(M& module, Args... args) {
   HookedCall call(module);
   (note_tensor(call.inputs, args), ...);
   call.before();

@@ -12,8 +12,7 @@ namespace cresset::nn {
 
 // Gradients of the replicas' parameters are added to those of the module's.
 template <class ModuleType>
-void replicate_grad_edges(const std::shared_ptr<Module>& module, const std::vector<std::shared_ptr<ModuleType>>& replicas,
-                          const std::vector<Device>& devices) {
+void replicate_grad_edges(const std::shared_ptr<Module>& module, const std::vector<std::shared_ptr<ModuleType>>& replicas, const std::vector<Device>& devices) {
   (void)devices;
   const auto originals = module->parameters();
   for (const auto& replica : replicas) {
@@ -29,19 +28,17 @@ void replicate_grad_edges(const std::shared_ptr<Module>& module, const std::vect
   }
 }
 
-// `Devices` is no choice: it keeps the types below from being made where nobody uses them.
+// `Devices` is no choice: it keeps the types below from being made where they are not used.
 namespace parallel {
 
 // A copy of the module for each device.
-template <class ModuleType>
-std::vector<std::shared_ptr<ModuleType>> replicate(const std::shared_ptr<ModuleType>& module, const std::vector<Device>& devices) {
+template <class ModuleType> std::vector<std::shared_ptr<ModuleType>> replicate(const std::shared_ptr<ModuleType>& module, const std::vector<Device>& devices) {
   std::vector<std::shared_ptr<ModuleType>> replicas;
   for (const Device& device : devices) replicas.push_back(std::dynamic_pointer_cast<ModuleType>(module->clone(device)));
   replicate_grad_edges(module, replicas, devices);
   return replicas;
 }
-template <class ModuleType>
-std::vector<ModuleHolder<ModuleType>> replicate(const ModuleHolder<ModuleType>& module, const std::vector<Device>& devices) {
+template <class ModuleType> std::vector<ModuleHolder<ModuleType>> replicate(const ModuleHolder<ModuleType>& module, const std::vector<Device>& devices) {
   std::vector<ModuleHolder<ModuleType>> holders;
   for (auto& replica : replicate(module.ptr(), devices)) holders.emplace_back(std::move(replica));
   return holders;
@@ -63,8 +60,8 @@ std::vector<Tensor> parallel_apply(std::vector<ModuleType>& modules, const std::
 
 // Cuts the input along `dim`, applies a replica of the module to each part, and joins the outputs.
 template <class ModuleType, class Devices = std::optional<std::vector<Device>>>
-Tensor data_parallel(ModuleType module, Tensor input, std::common_type_t<Devices> devices = std::nullopt,
-                     std::optional<Device> output_device = std::nullopt, int64_t dim = 0) {
+Tensor data_parallel(ModuleType module, Tensor input, std::common_type_t<Devices> devices = std::nullopt, std::optional<Device> output_device = std::nullopt,
+                     int64_t dim = 0) {
   if (!devices || devices->size() < 2) {
     const Device device = devices && !devices->empty() ? devices->front() : input.device();
     if (devices && !devices->empty()) module->to(device);

@@ -13,18 +13,15 @@ namespace cresset::nn {
 namespace detail {
 
 struct ModuleHolderIndicator {};
-template <class T>
-constexpr bool is_module_holder = std::is_base_of<ModuleHolderIndicator, std::decay_t<T>>::value;
-// What a holder is copied from, and not made with. Lazy: most classes are never asked whether they convert.
-template <class T, class Contained>
-using IsHolderOrPointer = std::disjunction<std::is_base_of<ModuleHolder<Contained>, std::decay_t<T>>, std::is_convertible<T, std::shared_ptr<Contained>>>;
-template <class T>
-constexpr bool is_module = std::is_base_of<Module, std::decay_t<T>>::value;
+template <class T> constexpr bool is_module_holder = std::is_base_of<ModuleHolderIndicator, std::decay_t<T>>::value;
+// The types that a holder is copied from, and not made with. Lazy: most classes are never asked whether they convert.
+template <class T, class Contained> using IsHolderOrPointer =
+    std::disjunction<std::is_base_of<ModuleHolder<Contained>, std::decay_t<T>>, std::is_convertible<T, std::shared_ptr<Contained>>>;
+template <class T> constexpr bool is_module = std::is_base_of<Module, std::decay_t<T>>::value;
 [[noreturn]] CRESSET_API void throw_empty_holder();
 
 // A std::shared_ptr<Contained> that costs the compiler nothing until it is asked for one.
-template <class Contained>
-class SharedModule {
+template <class Contained> class SharedModule {
  public:
   SharedModule() = default;
   SharedModule(std::nullptr_t) {}
@@ -42,27 +39,23 @@ class SharedModule {
 };
 
 // Whether a class can be made from nothing, also where its default constructor is deleted by hand.
-template <class Contained>
-Contained* default_module() {
-  static_assert(std::is_default_constructible<Contained>::value,
-                "this module has no default constructor: give its options, or nullptr for an empty holder");
+template <class Contained> Contained* default_module() {
+  static_assert(std::is_default_constructible<Contained>::value, "this module has no default constructor: give its options, or nullptr for an empty holder");
   return new Contained();
 }
 
 }  // namespace detail
 
-template <class Contained>
-class ModuleHolder : detail::ModuleHolderIndicator {
+template <class Contained> class ModuleHolder : detail::ModuleHolderIndicator {
  public:
   using ContainedType = Contained;
 
   ModuleHolder() : impl_(detail::default_module<Contained>()) {}
   ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
-  template <class Head, class... Tail,
-            class = std::enable_if_t<std::disjunction<std::bool_constant<(sizeof...(Tail) > 0)>,
-                                                      std::negation<detail::IsHolderOrPointer<Head, Contained>>>::value>>
-  explicit ModuleHolder(Head&& head, Tail&&... tail)
-      : impl_(new Contained(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+  template <
+      class Head, class... Tail,
+      class = std::enable_if_t<std::disjunction<std::bool_constant<(sizeof...(Tail) > 0)>, std::negation<detail::IsHolderOrPointer<Head, Contained>>>::value>>
+  explicit ModuleHolder(Head&& head, Tail&&... tail) : impl_(new Contained(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
 
   explicit operator bool() const noexcept { return !is_empty(); }
@@ -86,8 +79,7 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   bool is_empty() const noexcept { return impl_.get() == nullptr; }
 
   // Calls forward, and the hooks of the module.
-  template <class... Args, class M = Contained>
-  auto operator()(Args&&... args) -> decltype(std::declval<M&>().forward(std::forward<Args>(args)...)) {
+  template <class... Args, class M = Contained> auto operator()(Args&&... args) -> decltype(std::declval<M&>().forward(std::forward<Args>(args)...)) {
     M& module = *get();
     try {
       if constexpr (!std::is_reference<decltype(module.forward(std::forward<Args>(args)...))>::value &&
@@ -101,23 +93,19 @@ class ModuleHolder : detail::ModuleHolderIndicator {
     }
   }
   // The holder may stand for its module as an argument: holder[0] and the like.
-  template <class Arg>
-  decltype(auto) operator[](Arg&& arg) { return (*get())[std::forward<Arg>(arg)]; }
+  template <class Arg> decltype(auto) operator[](Arg&& arg) { return (*get())[std::forward<Arg>(arg)]; }
 
  protected:
   detail::SharedModule<Contained> impl_;
 };
 
-template <class Contained>
-std::ostream& operator<<(std::ostream& stream, const ModuleHolder<Contained>& module) {
+template <class Contained> std::ostream& operator<<(std::ostream& stream, const ModuleHolder<Contained>& module) {
   return stream << static_cast<const Module&>(*module);
 }
-template <class Contained>
-serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const ModuleHolder<Contained>& module) {
+template <class Contained> serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const ModuleHolder<Contained>& module) {
   return archive << std::shared_ptr<Module>(module.ptr());
 }
-template <class Contained>
-serialize::InputArchive& operator>>(serialize::InputArchive& archive, ModuleHolder<Contained>& module) {
+template <class Contained> serialize::InputArchive& operator>>(serialize::InputArchive& archive, ModuleHolder<Contained>& module) {
   return archive >> std::shared_ptr<Module>(module.ptr());
 }
 

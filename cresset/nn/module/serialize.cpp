@@ -373,8 +373,8 @@ void OutputArchive::save_to(const std::string& filename) {
   io::write_file_atomically(filename, [&](const io::WriteBytes& write) { ArchiveWriter(*contents_).write(write, io::archive_folder(filename)); });
 }
 void OutputArchive::save_to(std::ostream& stream) {
-  ArchiveWriter(*contents_).write([&](const void* data, size_t size) { stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); },
-                                  "archive");
+  ArchiveWriter(*contents_)
+      .write([&](const void* data, size_t size) { stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); }, "archive");
   stream.flush();
   CRESSET_CHECK(stream.good(), "save: the stream refused to be written");
 }
@@ -393,11 +393,8 @@ void InputArchive::load_from(std::istream& stream, std::optional<Device> device)
   const std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   assign(read_memory(bytes.data(), bytes.size(), "<stream>", device));
 }
-void InputArchive::load_from(const char* data, size_t size, std::optional<Device> device) {
-  assign(read_memory(data, size, "<memory>", device));
-}
-void InputArchive::load_from(const std::function<size_t(uint64_t, void*, size_t)>& read, const std::function<size_t()>& size,
-                             std::optional<Device> device) {
+void InputArchive::load_from(const char* data, size_t size, std::optional<Device> device) { assign(read_memory(data, size, "<memory>", device)); }
+void InputArchive::load_from(const std::function<size_t(uint64_t, void*, size_t)>& read, const std::function<size_t()>& size, std::optional<Device> device) {
   std::string bytes(size(), 0);
   const size_t got = bytes.empty() ? 0 : read(0, bytes.data(), bytes.size());
   CRESSET_CHECK(got == bytes.size(), "load: the function read ", got, " of ", bytes.size(), " bytes");

@@ -2,7 +2,7 @@
 // save and load of tensors, lists and dicts of tensors, modules and optimizers, to files and streams.
 //
 // The files are PyTorch's checkpoints, those that Python's torch.save writes: a tensor is a tensor there, a list a list, a module its
-// state_dict, an optimizer the state_dict of the optimizer. What LibTorch and Python write is read, and so are safetensors files.
+// state_dict, an optimizer the state_dict of the optimizer. Files of LibTorch and Python are read, and so are safetensors files.
 
 #include <type_traits>
 #include <utility>
@@ -25,8 +25,7 @@ CRESSET_API InputArchive& operator>>(InputArchive& archive, OrderedDict<std::str
 }  // namespace serialize
 
 // `where`: a file name, a stream, or a function that takes bytes.
-template <class Value, class... Where>
-void save(const Value& value, Where&&... where) {
+template <class Value, class... Where> void save(const Value& value, Where&&... where) {
   using serialize::operator<<;
   serialize::OutputArchive archive;
   archive << value;
@@ -34,8 +33,7 @@ void save(const Value& value, Where&&... where) {
 }
 
 // Errors: a missing, truncated or malformed file; names or shapes other than those of `value`.
-template <class Value, class... Where>
-void load(Value& value, Where&&... where) {
+template <class Value, class... Where> void load(Value& value, Where&&... where) {
   using serialize::operator>>;
   serialize::InputArchive archive;
   archive.load_from(std::forward<Where>(where)...);

@@ -43,10 +43,8 @@ Tensor constant_(Tensor tensor, const Scalar& value) {
 }
 
 Tensor dirac_(Tensor tensor, int64_t groups) {
-  CRESSET_CHECK_VALUE(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_: expected 3 to 5 dimensions, got shape ",
-                      tensor.sizes());
-  CRESSET_CHECK_VALUE(groups > 0 && tensor.size(0) % groups == 0, "dirac_: dim 0 must be divisible by groups, got ", tensor.size(0), " and ",
-                      groups);
+  CRESSET_CHECK_VALUE(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_: expected 3 to 5 dimensions, got shape ", tensor.sizes());
+  CRESSET_CHECK_VALUE(groups > 0 && tensor.size(0) % groups == 0, "dirac_: dim 0 must be divisible by groups, got ", tensor.size(0), " and ", groups);
   NoGradGuard guard;
   tensor.zero_();
   const int64_t per_group = tensor.size(0) / groups, ones = std::min(per_group, tensor.size(1));

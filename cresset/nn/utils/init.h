@@ -7,9 +7,8 @@
 namespace cresset::nn::init {
 
 using NonlinearityType =
-    enumtype::OneOf<enumtype::kLinear, enumtype::kConv1D, enumtype::kConv2D, enumtype::kConv3D, enumtype::kConvTranspose1D,
-                    enumtype::kConvTranspose2D, enumtype::kConvTranspose3D, enumtype::kSigmoid, enumtype::kTanh, enumtype::kReLU,
-                    enumtype::kLeakyReLU>;
+    enumtype::OneOf<enumtype::kLinear, enumtype::kConv1D, enumtype::kConv2D, enumtype::kConv3D, enumtype::kConvTranspose1D, enumtype::kConvTranspose2D,
+                    enumtype::kConvTranspose3D, enumtype::kSigmoid, enumtype::kTanh, enumtype::kReLU, enumtype::kLeakyReLU>;
 using FanModeType = enumtype::OneOf<enumtype::kFanIn, enumtype::kFanOut>;
 
 // The recommended gain; `param` is the negative slope of kLeakyReLU.

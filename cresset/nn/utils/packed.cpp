@@ -12,7 +12,9 @@ Tensor invert_permutation(const Tensor& permutation) {
 }
 
 PackedSequence::PackedSequence(Tensor data, Tensor batch_sizes, Tensor sorted_indices, Tensor unsorted_indices)
-    : data_(std::move(data)), batch_sizes_(std::move(batch_sizes)), sorted_indices_(std::move(sorted_indices)),
+    : data_(std::move(data)),
+      batch_sizes_(std::move(batch_sizes)),
+      sorted_indices_(std::move(sorted_indices)),
       unsorted_indices_(unsorted_indices.defined() ? std::move(unsorted_indices) : invert_permutation(sorted_indices_)) {
   CRESSET_CHECK_VALUE(batch_sizes_.defined(), "PackedSequence: batch_sizes are needed beside the data");
   CRESSET_CHECK_VALUE(batch_sizes_.device().is_cpu(), "PackedSequence: batch_sizes must be on the CPU, got ", batch_sizes_.device());
@@ -36,8 +38,7 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
     input = input.index_select(batch_first ? 0 : 1, sorted_indices.to(input.device()));
   }
   if (batch_first) input = input.transpose(0, 1);
-  CRESSET_CHECK(lengths.dim() == 1 && lengths.numel() == input.size(1), "pack_padded_sequence: expected ", input.size(1), " lengths, got ",
-                lengths.numel());
+  CRESSET_CHECK(lengths.dim() == 1 && lengths.numel() == input.size(1), "pack_padded_sequence: expected ", input.size(1), " lengths, got ", lengths.numel());
   const Tensor flat = lengths.contiguous();
   const int64_t* values = flat.data_ptr<int64_t>();
   const int64_t count = flat.numel();
@@ -48,8 +49,7 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
   return PackedSequence(input.narrow(0, 0, values[0]).index({inside}), inside.to(kLong).sum(1), sorted_indices);
 }
 
-std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value,
-                                               std::optional<int64_t> total_length) {
+std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value, std::optional<int64_t> total_length) {
   const int64_t steps = sequence.batch_sizes().numel(), count = sequence.batch_sizes()[0].item<int64_t>();
   CRESSET_CHECK_VALUE(total_length.value_or(steps) >= steps, "pad_packed_sequence: total_length must be at least the length of the longest sequence, got ",
                       total_length.value_or(steps), " and ", steps);
@@ -126,8 +126,8 @@ using OneState = std::tuple<Tensor, Tensor> (*)(const Tensor&, const Tensor&, co
 
 std::tuple<PackedSequence, Tensor> run_packed(const detail::RnnShape& s, OneState network, const std::vector<Tensor>& weights, const PackedSequence& input,
                                               const Tensor& hx, bool training) {
-  auto [out, end] = network(input.data(), input.batch_sizes(), first_state(s, input, hx, s.hidden_size), weights, s.bias, s.num_layers, s.dropout,
-                            training, s.bidirectional);
+  auto [out, end] =
+      network(input.data(), input.batch_sizes(), first_state(s, input, hx, s.hidden_size), weights, s.bias, s.num_layers, s.dropout, training, s.bidirectional);
   return {same_steps(input, out), in_order(end, input.unsorted_indices())};
 }
 
@@ -146,8 +146,8 @@ std::tuple<PackedSequence, std::tuple<Tensor, Tensor>> LSTMImpl::forward_with_pa
   const auto& s = shape_;
   const Tensor hidden = first_state(s, input, hx ? std::get<0>(*hx) : Tensor(), s.output_size());
   const Tensor cell = first_state(s, input, hx ? std::get<1>(*hx) : Tensor(), s.hidden_size);
-  auto [out, last_hidden, last_cell] = cresset::lstm(input.data(), input.batch_sizes(), {hidden, cell}, all_weights(), s.bias, s.num_layers, s.dropout,
-                                                     is_training(), s.bidirectional);
+  auto [out, last_hidden, last_cell] =
+      cresset::lstm(input.data(), input.batch_sizes(), {hidden, cell}, all_weights(), s.bias, s.num_layers, s.dropout, is_training(), s.bidirectional);
   const Tensor& order = input.unsorted_indices();
   return {same_steps(input, out), {in_order(last_hidden, order), in_order(last_cell, order)}};
 }

@@ -44,8 +44,7 @@ CRESSET_API PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bo
 CRESSET_API std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first = false, double padding_value = 0.0,
                                                            std::optional<int64_t> total_length = std::nullopt);
 // Tensors (L, *) of different lengths as one (T, B, *), or (B, T, *) with batch_first.
-CRESSET_API Tensor pad_sequence(ArrayRef<Tensor> sequences, bool batch_first = false, double padding_value = 0.0,
-                                const std::string& padding_side = "right");
+CRESSET_API Tensor pad_sequence(ArrayRef<Tensor> sequences, bool batch_first = false, double padding_value = 0.0, const std::string& padding_side = "right");
 // The tensors that pad_sequence joined.
 CRESSET_API std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor& lengths, bool batch_first = false);
 CRESSET_API PackedSequence pack_sequence(ArrayRef<Tensor> sequences, bool enforce_sorted = true);

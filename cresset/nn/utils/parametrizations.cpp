@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "cresset/nn/utils/reparametrize.h"
 #include "cresset/nn/module/tables.h"
+#include "cresset/nn/utils/reparametrize.h"
 #include "cresset/ops/namespaces.h"
 
 namespace cresset::nn::utils::parametrizations::detail {
@@ -15,7 +15,8 @@ Tensor diagonal_of(const Tensor& t) { return t.diagonal(0, -2, -1); }
 
 double epsilon_of(ScalarType t) {
   switch (t) {
-    case kDouble: case kComplexDouble: return std::numeric_limits<double>::epsilon();
+    case kDouble:
+    case kComplexDouble: return std::numeric_limits<double>::epsilon();
     case kHalf: return 0x1p-10;
     case kBFloat16: return 0x1p-7;
     default: return std::numeric_limits<float>::epsilon();
@@ -25,8 +26,7 @@ double epsilon_of(ScalarType t) {
 // Whether the columns of a square matrix are orthonormal, but for rounding.
 bool is_orthogonal(const Tensor& q) {
   const int64_t n = q.size(-2);
-  return allclose(adjoint(q).matmul(q), eye(n, q.options().requires_grad(false)), 1e-5,
-                  10.0 * static_cast<double>(n) * epsilon_of(q.scalar_type()));
+  return allclose(adjoint(q).matmul(q), eye(n, q.options().requires_grad(false)), 1e-5, 10.0 * static_cast<double>(n) * epsilon_of(q.scalar_type()));
 }
 
 // The Q of a QR decomposition whose R has a positive diagonal.
@@ -78,8 +78,8 @@ Tensor OrthogonalImpl::forward(const Tensor& input) {
 
 Tensor OrthogonalImpl::right_inverse(const Tensor& value) {
   NoGradGuard guard;
-  CRESSET_CHECK_VALUE(value.sizes() == IntArrayRef(shape_), "orthogonal: expected a matrix or batch of matrices of shape ", IntArrayRef(shape_),
-                      ", got shape ", value.sizes());
+  CRESSET_CHECK_VALUE(value.sizes() == IntArrayRef(shape_), "orthogonal: expected a matrix or batch of matrices of shape ", IntArrayRef(shape_), ", got shape ",
+                      value.sizes());
   const bool wide = value.size(-2) < value.size(-1);
   Tensor q = wide ? transposed(value) : value;
   const int64_t n = q.size(-2), k = q.size(-1);
@@ -107,9 +107,7 @@ Tensor OrthogonalImpl::right_inverse(const Tensor& value) {
   return wide ? transposed(start) : start;
 }
 
-Tensor WeightNormImpl::forward(const Tensor& length, const Tensor& direction) {
-  return direction * (length / utils::detail::norm_except(direction, dim_));
-}
+Tensor WeightNormImpl::forward(const Tensor& length, const Tensor& direction) { return direction * (length / utils::detail::norm_except(direction, dim_)); }
 std::vector<Tensor> WeightNormImpl::right_inverse(const Tensor& weight) { return {utils::detail::norm_except(weight, dim_), weight}; }
 
 SpectralNormImpl::SpectralNormImpl(const Tensor& weight, int64_t n_power_iterations, int64_t dim, double eps)

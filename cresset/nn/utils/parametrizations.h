@@ -16,7 +16,7 @@ class CRESSET_API OrthogonalImpl : public Cloneable<OrthogonalImpl> {
   Tensor forward(const Tensor& x);
   Tensor right_inverse(const Tensor& q);
 
-  // What the matrix is multiplied by; undefined until right_inverse, and without trivialisation.
+  // The factor of the matrix; undefined until right_inverse, and without trivialisation.
   Tensor base;
 
  private:
@@ -66,21 +66,18 @@ CRESSET_API bool is_transposed_convolution(const Module& module);
 // says how: "matrix_exp" (the default of square and complex matrices) or "cayley" of a skew matrix, or "householder" (the default of others).
 // With `use_trivialization` the result is multiplied by a fixed base, the orthogonalised first value (Lezcano Casado, "Trivializations for
 // gradient-based optimization on manifolds", 2019). Errors: another name or map; fewer than two dimensions.
-template <class M>
-M& orthogonal(M& module, const std::string& name = "weight", const std::string& orthogonal_map = {}, bool use_trivialization = true) {
+template <class M> M& orthogonal(M& module, const std::string& name = "weight", const std::string& orthogonal_map = {}, bool use_trivialization = true) {
   const Tensor weight = detail::weight_of("orthogonal", nn::detail::module_of(module), name);
   return parametrize::register_parametrization(module, name, detail::make_orthogonal(weight, orthogonal_map, use_trivialization), true);
 }
 // Splits a weight into its length, for every index of `dim` (-1: one for all), and its direction.
-template <class M>
-M& weight_norm(M& module, const std::string& name = "weight", int64_t dim = 0) {
+template <class M> M& weight_norm(M& module, const std::string& name = "weight", int64_t dim = 0) {
   return parametrize::register_parametrization(module, name, std::make_shared<detail::WeightNormImpl>(dim), true);
 }
 // Divides a weight by its largest singular value, followed by power iterations in training. The dimension of outputs is 1 in transposed
 // convolutions, else 0. Errors: another name; no iterations; a dimension out of range.
 template <class M>
-M& spectral_norm(M& module, const std::string& name = "weight", int64_t n_power_iterations = 1, double eps = 1e-12,
-                 std::optional<int64_t> dim = std::nullopt) {
+M& spectral_norm(M& module, const std::string& name = "weight", int64_t n_power_iterations = 1, double eps = 1e-12, std::optional<int64_t> dim = std::nullopt) {
   auto& own = nn::detail::module_of(module);
   const Tensor weight = detail::weight_of("spectral_norm", own, name);
   const int64_t along = dim.value_or(detail::is_transposed_convolution(own) ? 1 : 0);

@@ -68,13 +68,13 @@ ParametrizationListImpl::ParametrizationListImpl(std::vector<Step> steps, Tensor
       try {
         values = steps_[i].right_inverse(*steps_[i].module, values[0]);
         several = steps_[i].several;
-      } catch (const NotImplementedError&) {
-      }
+      } catch (const NotImplementedError&) {}
     }
     is_tensor_ = !several;
     if (is_tensor_) {
-      CRESSET_CHECK_VALUE(values[0].scalar_type() == original.scalar_type(), "ParametrizationList: a right_inverse with one result may not change the dtype, got ",
-                          values[0].scalar_type(), ", expected ", original.scalar_type());
+      CRESSET_CHECK_VALUE(values[0].scalar_type() == original.scalar_type(),
+                          "ParametrizationList: a right_inverse with one result may not change the dtype, got ", values[0].scalar_type(), ", expected ",
+                          original.scalar_type());
       refill(original, values[0]);
       add(*this, "original", original, is_buffer);
     } else {
@@ -160,8 +160,8 @@ void set_value(Module& module, const std::string& tensor_name, const Tensor& ten
 namespace detail {
 
 void register_step(Module& module, const std::string& name, Tensor* member, Step step, bool unsafe) {
-  CRESSET_CHECK_VALUE(member, "register_parametrization: the member '", name, "' of ", module.name(),
-                      " is not known: call nn::declare_member(\"", name, "\", &...) for its class");
+  CRESSET_CHECK_VALUE(member, "register_parametrization: the member '", name, "' of ", module.name(), " is not known: call nn::declare_member(\"", name,
+                      "\", &...) for its class");
   step.module->train(module.is_training());
   if (const auto list = find_list(module, name)) {
     if (!unsafe) {

@@ -2,7 +2,7 @@
 // Parameters and buffers computed from others by modules. (Python: torch.nn.utils.parametrize.)
 //
 // A C++ layer reads a member, so the member is computed where the layer is called, by its holder or in a container: it is fresh in every
-// forward. Outside, after an optimizer's step say, ask value(). What a module of your own keeps beside `weight` and `bias` has to be
+// forward. Outside, after an optimizer's step say, ask value(). Tensors that a module of your own keeps beside `weight` and `bias` has to be
 // declared once (declare_member, cresset/nn/module/members.h). A parametrised module has no clone(); its state is saved and loaded like any other.
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace cresset::nn::utils::parametrize {
 struct Step {
   std::shared_ptr<Module> module;
   Tensor (*forward)(Module& module, const std::vector<Tensor>& originals) = nullptr;
-  // What forward makes `value` of; null: the module has none.
+  // The source of `value` in forward; null: the module has none.
   std::vector<Tensor> (*right_inverse)(Module& module, const Tensor& value) = nullptr;
   // right_inverse returns a tuple or a vector, not one tensor.
   bool several = false;
@@ -85,25 +85,19 @@ CRESSET_API bool is_parametrized(const Module& module, const std::optional<std::
 
 namespace detail {
 
-template <class P, class = void>
-struct HasInverse : std::false_type {};
-template <class P>
-struct HasInverse<P, std::void_t<decltype(std::declval<P&>().right_inverse(std::declval<const Tensor&>()))>> : std::true_type {};
-template <class P, class... T>
-constexpr auto takes(int) -> decltype(std::declval<P&>().forward(std::declval<T>()...), true) { return true; }
-template <class P, class... T>
-constexpr bool takes(...) { return false; }
+template <class P, class = void> struct HasInverse : std::false_type {};
+template <class P> struct HasInverse<P, std::void_t<decltype(std::declval<P&>().right_inverse(std::declval<const Tensor&>()))>> : std::true_type {};
+template <class P, class... T> constexpr auto takes(int) -> decltype(std::declval<P&>().forward(std::declval<T>()...), true) { return true; }
+template <class P, class... T> constexpr bool takes(...) { return false; }
 
 inline std::vector<Tensor> as_list(const Tensor& t) { return {t}; }
 inline std::vector<Tensor> as_list(std::vector<Tensor> list) { return list; }
-template <class... T>
-std::vector<Tensor> as_list(const std::tuple<T...>& tensors) {
+template <class... T> std::vector<Tensor> as_list(const std::tuple<T...>& tensors) {
   return std::apply([](const auto&... t) { return std::vector<Tensor>{t...}; }, tensors);
 }
 [[noreturn]] CRESSET_API void throw_originals(const Module& module, size_t got, size_t expected);
 
-template <class P>
-Step step_of(std::shared_ptr<P> module) {
+template <class P> Step step_of(std::shared_ptr<P> module) {
   Step step;
   step.module = std::move(module);
   step.forward = [](Module& m, const std::vector<Tensor>& x) -> Tensor {
@@ -125,45 +119,39 @@ Step step_of(std::shared_ptr<P> module) {
   }
   return step;
 }
-template <class P>
-Step step_of(const ModuleHolder<P>& holder) { return step_of(holder.ptr()); }
+template <class P> Step step_of(const ModuleHolder<P>& holder) { return step_of(holder.ptr()); }
 
 }  // namespace detail
 
 // Computes the parameter or buffer `tensor_name` by a module from now on: forward(Tensor), or of two tensors or a vector where its
 // right_inverse returns that many. Several apply in order. With a right_inverse the tensor starts as what it was, and can be set.
 // Errors: a name that is neither; a change of shape or dtype, unless `unsafe`; a member that is not known.
-template <class M, class P>
-M& register_parametrization(M& module, const std::string& tensor_name, const P& parametrization, bool unsafe = false) {
+template <class M, class P> M& register_parametrization(M& module, const std::string& tensor_name, const P& parametrization, bool unsafe = false) {
   auto& own = nn::detail::module_of(module);
   detail::register_step(own, tensor_name, nn::detail::member_of(own, tensor_name), detail::step_of(parametrization), unsafe);
   return module;
 }
 // Makes a tensor an ordinary one again: with its value, or with its original one. Errors: it has no parametrisations; several originals that
 // should be left.
-template <class M>
-M& remove_parametrizations(M& module, const std::string& tensor_name, bool leave_parametrized = true) {
+template <class M> M& remove_parametrizations(M& module, const std::string& tensor_name, bool leave_parametrized = true) {
   detail::remove_steps(nn::detail::module_of(module), tensor_name, leave_parametrized);
   return module;
 }
-template <class M>
-bool is_parametrized(const ModuleHolder<M>& module, const std::optional<std::string>& tensor_name = std::nullopt) {
+template <class M> bool is_parametrized(const ModuleHolder<M>& module, const std::optional<std::string>& tensor_name = std::nullopt) {
   return is_parametrized(static_cast<const Module&>(*module), tensor_name);
 }
-template <class M>
-Tensor value(const ModuleHolder<M>& module, const std::string& tensor_name) { return value(*module.ptr(), tensor_name); }
-template <class M>
-void set_value(const ModuleHolder<M>& module, const std::string& tensor_name, const Tensor& tensor) { set_value(*module.ptr(), tensor_name, tensor); }
+template <class M> Tensor value(const ModuleHolder<M>& module, const std::string& tensor_name) { return value(*module.ptr(), tensor_name); }
+template <class M> void set_value(const ModuleHolder<M>& module, const std::string& tensor_name, const Tensor& tensor) {
+  set_value(*module.ptr(), tensor_name, tensor);
+}
 
 // The class of a module: a parametrisation leaves it as it is.
 inline const std::type_info& type_before_parametrizations(const Module& module) { return typeid(module); }
-template <class M>
-const std::type_info& type_before_parametrizations(const ModuleHolder<M>& module) { return typeid(*module.ptr()); }
+template <class M> const std::type_info& type_before_parametrizations(const ModuleHolder<M>& module) { return typeid(*module.ptr()); }
 
 // Gives `to` copies of the parametrisations of `from`, for one tensor or for all, and their originals. Errors: there are none; a
 // parametrisation that does not derive from Cloneable.
-template <class From, class To>
-To& transfer_parametrizations_and_params(From& from, To& to, const std::string& tensor_name = {}) {
+template <class From, class To> To& transfer_parametrizations_and_params(From& from, To& to, const std::string& tensor_name = {}) {
   auto& target = nn::detail::module_of(to);
   detail::transfer(nn::detail::module_of(from), target, tensor_name, &nn::detail::member_of_module<std::decay_t<decltype(target)>>);
   return to;

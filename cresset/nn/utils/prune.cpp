@@ -140,7 +140,8 @@ namespace detail {
 
 std::shared_ptr<BasePruningMethod> apply(Module& module, Tensor* member, const std::string& name, std::shared_ptr<BasePruningMethod> method,
                                          const Tensor& importance_scores) {
-  CRESSET_CHECK_VALUE(member, "prune: the member '", name, "' of ", module.name(), " is not known: call nn::declare_member(\"", name, "\", &...) for its class");
+  CRESSET_CHECK_VALUE(member, "prune: the member '", name, "' of ", module.name(), " is not known: call nn::declare_member(\"", name,
+                      "\", &...) for its class");
   method->set_tensor_name(name);
   auto pruned = find_pruned(module, name);
   const bool again = pruned && pruned->method;

@@ -16,8 +16,8 @@ namespace cresset::nn::utils::prune {
 // How many elements: an integer says their number, another number their share.
 class Amount {
  public:
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value && !std::is_same<T, bool>::value>>
-  Amount(T amount) : value_(static_cast<double>(amount)), is_share_(std::is_floating_point<T>::value) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value && !std::is_same<T, bool>::value>> Amount(T amount)
+      : value_(static_cast<double>(amount)), is_share_(std::is_floating_point<T>::value) {}
   // Errors: negative, a share above 1, more than there are.
   CRESSET_API int64_t of(int64_t size) const;
   CRESSET_API void check() const;
@@ -36,7 +36,7 @@ class CRESSET_API BasePruningMethod {
   // The new mask of a tensor, given the one it has.
   virtual Tensor compute_mask(const Tensor& t, const Tensor& default_mask) = 0;
   virtual PruningType pruning_type() const = 0;
-  // What structured methods prune along.
+  // The dimension that structured methods prune along.
   virtual int64_t pruned_dim() const { return 0; }
 
   // A pruned copy of a tensor. Errors: scores of another shape.
@@ -47,8 +47,7 @@ class CRESSET_API BasePruningMethod {
   void set_tensor_name(std::string name) { tensor_name_ = std::move(name); }
 
   // Prunes by Method(args...): BasePruningMethod::apply<L1Unstructured>(layer, "weight", 3). Returns the method, or all of this tensor.
-  template <class Method, class M, class... Args>
-  static std::shared_ptr<BasePruningMethod> apply(M& module, const std::string& name, Args&&... args);
+  template <class Method, class M, class... Args> static std::shared_ptr<BasePruningMethod> apply(M& module, const std::string& name, Args&&... args);
 
  private:
   std::string tensor_name_;
@@ -126,7 +125,7 @@ class CRESSET_API LnStructured : public RandomStructured {
  private:
   double n_;
 };
-// What a given mask says. Errors of compute_mask: another shape.
+// Prunes by a given mask. Errors of compute_mask: another shape.
 class CRESSET_API CustomFromMask : public BasePruningMethod {
  public:
   explicit CustomFromMask(Tensor mask) : mask_(std::move(mask)) {}
@@ -141,8 +140,7 @@ namespace detail {
 CRESSET_API std::shared_ptr<BasePruningMethod> apply(Module& module, Tensor* member, const std::string& name, std::shared_ptr<BasePruningMethod> method,
                                                      const Tensor& importance_scores = {});
 CRESSET_API void remove(Module& module, const std::string& name);
-template <class M>
-M& apply_to(M& module, const std::string& name, std::shared_ptr<BasePruningMethod> method, const Tensor& importance_scores = {}) {
+template <class M> M& apply_to(M& module, const std::string& name, std::shared_ptr<BasePruningMethod> method, const Tensor& importance_scores = {}) {
   auto& own = nn::detail::module_of(module);
   apply(own, nn::detail::member_of(own, name), name, std::move(method), importance_scores);
   return module;
@@ -157,33 +155,27 @@ std::shared_ptr<BasePruningMethod> BasePruningMethod::apply(M& module, const std
 
 // These return the module. A tensor pruned before combines its masks. Errors: no parameter of that name; scores of another shape; amounts
 // that do not fit.
-template <class M>
-M& identity(M& module, const std::string& name) { return detail::apply_to(module, name, std::make_shared<Identity>()); }
-template <class M>
-M& random_unstructured(M& module, const std::string& name, Amount amount) {
+template <class M> M& identity(M& module, const std::string& name) { return detail::apply_to(module, name, std::make_shared<Identity>()); }
+template <class M> M& random_unstructured(M& module, const std::string& name, Amount amount) {
   return detail::apply_to(module, name, std::make_shared<RandomUnstructured>(amount));
 }
-template <class M>
-M& l1_unstructured(M& module, const std::string& name, Amount amount, const Tensor& importance_scores = {}) {
+template <class M> M& l1_unstructured(M& module, const std::string& name, Amount amount, const Tensor& importance_scores = {}) {
   return detail::apply_to(module, name, std::make_shared<L1Unstructured>(amount), importance_scores);
 }
-template <class M>
-M& random_structured(M& module, const std::string& name, Amount amount, int64_t dim) {
+template <class M> M& random_structured(M& module, const std::string& name, Amount amount, int64_t dim) {
   return detail::apply_to(module, name, std::make_shared<RandomStructured>(amount, dim));
 }
-template <class M>
-M& ln_structured(M& module, const std::string& name, Amount amount, double n, int64_t dim, const Tensor& importance_scores = {}) {
+template <class M> M& ln_structured(M& module, const std::string& name, Amount amount, double n, int64_t dim, const Tensor& importance_scores = {}) {
   return detail::apply_to(module, name, std::make_shared<LnStructured>(amount, n, dim), importance_scores);
 }
-template <class M>
-M& custom_from_mask(M& module, const std::string& name, const Tensor& mask) { return detail::apply_to(module, name, std::make_shared<CustomFromMask>(mask)); }
+template <class M> M& custom_from_mask(M& module, const std::string& name, const Tensor& mask) {
+  return detail::apply_to(module, name, std::make_shared<CustomFromMask>(mask));
+}
 
 // A tensor of a module, for global_unstructured: {layer, "weight"}.
 struct Target {
-  template <class Held>
-  Target(const Held& held, std::string tensor) : Target(nn::detail::module_of(held), std::move(tensor), nullptr) {}
-  template <class M>
-  Target(M& m, std::string tensor, std::nullptr_t) : module(&m), member(nn::detail::member_of(m, tensor)), name(std::move(tensor)) {}
+  template <class Held> Target(const Held& held, std::string tensor) : Target(nn::detail::module_of(held), std::move(tensor), nullptr) {}
+  template <class M> Target(M& m, std::string tensor, std::nullptr_t) : module(&m), member(nn::detail::member_of(m, tensor)), name(std::move(tensor)) {}
   Module* module;
   Tensor* member;
   std::string name;
@@ -193,14 +185,12 @@ struct Target {
 CRESSET_API void global_unstructured(const std::vector<Target>& parameters, BasePruningMethod&& method, const std::vector<Tensor>& importance_scores = {});
 
 // Makes a pruned tensor an ordinary parameter again, pruned for good. Errors: it was not pruned.
-template <class M>
-M& remove(M& module, const std::string& name) {
+template <class M> M& remove(M& module, const std::string& name) {
   detail::remove(nn::detail::module_of(module), name);
   return module;
 }
 // Whether a module or one below it is pruned.
 CRESSET_API bool is_pruned(const Module& module);
-template <class M>
-bool is_pruned(const ModuleHolder<M>& module) { return is_pruned(static_cast<const Module&>(*module)); }
+template <class M> bool is_pruned(const ModuleHolder<M>& module) { return is_pruned(static_cast<const Module&>(*module)); }
 
 }  // namespace cresset::nn::utils::prune

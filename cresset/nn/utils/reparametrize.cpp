@@ -17,9 +17,7 @@ Tensor normalized(const Tensor& v, double eps) { return v / v.norm(2.0, 0, true)
 
 namespace {
 
-Tensor as_matrix(const Tensor& weight, int64_t dim) {
-  return (dim ? weight.transpose(0, dim) : weight).reshape({weight.size(dim), -1});
-}
+Tensor as_matrix(const Tensor& weight, int64_t dim) { return (dim ? weight.transpose(0, dim) : weight).reshape({weight.size(dim), -1}); }
 
 Tensor find(const OrderedDict<std::string, Tensor>& tensors, const std::string& name) {
   const Tensor* found = tensors.find(name);
@@ -27,7 +25,8 @@ Tensor find(const OrderedDict<std::string, Tensor>& tensors, const std::string& 
 }
 
 void check_fresh(Module& module, const Tensor& weight, const std::string& name) {
-  CRESSET_CHECK(find(module.named_parameters(false), name).is_same(weight), "norm: '", name, "' of ", module.name(), " is no parameter, or is computed already");
+  CRESSET_CHECK(find(module.named_parameters(false), name).is_same(weight), "norm: '", name, "' of ", module.name(),
+                " is no parameter, or is computed already");
 }
 
 Tensor length_times_direction(Module& module, const std::string& name, int64_t dim) {
@@ -45,8 +44,7 @@ RemovableHandle weight_norm(Module& module, Tensor& weight, const std::string& n
   module.register_parameter(name + "_g", norm_except(value, dim));
   module.register_parameter(name + "_v", value);
   weight = length_times_direction(module, name, dim);
-  return module.register_forward_pre_hook(
-      [place = &weight, name, dim](Module& m, std::vector<Tensor>&) { *place = length_times_direction(m, name, dim); });
+  return module.register_forward_pre_hook([place = &weight, name, dim](Module& m, std::vector<Tensor>&) { *place = length_times_direction(m, name, dim); });
 }
 
 RemovableHandle spectral_norm(Module& module, Tensor& weight, const std::string& name, int64_t n_power_iterations, double eps, int64_t dim) {

@@ -18,8 +18,7 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   const Tensor all = cresset::stack(norms);
   const Tensor total = infinite ? all.max() : all.norm(norm_type);
   const double value = total.item<double>();
-  CRESSET_CHECK(!error_if_nonfinite || std::isfinite(value), "clip_grad_norm_: the norm of order ", norm_type, " of the gradients is not finite, got ",
-                value);
+  CRESSET_CHECK(!error_if_nonfinite || std::isfinite(value), "clip_grad_norm_: the norm of order ", norm_type, " of the gradients is not finite, got ", value);
   const Tensor scale = (max_norm / (total + 1e-6)).clamp_max(1.0);
   if (!(scale.item<double>() < 1.0) && std::isfinite(value)) return value;
   for (Tensor& grad : grads) grad.detach().mul_(scale);
@@ -40,8 +39,8 @@ void clip_grad_value_(Tensor parameter, double clip_value) { clip_grad_value_(st
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> flat;
   for (const Tensor& parameter : parameters) {
-    CRESSET_CHECK_TYPE(parameter.device() == parameters.front().device(), "parameters_to_vector: parameters are on different devices, got ",
-                       parameter.device(), " and ", parameters.front().device());
+    CRESSET_CHECK_TYPE(parameter.device() == parameters.front().device(), "parameters_to_vector: parameters are on different devices, got ", parameter.device(),
+                       " and ", parameters.front().device());
     flat.push_back(parameter.reshape({-1}));
   }
   return cresset::cat(flat);

@@ -27,18 +27,22 @@ struct Geometry {
 Geometry geometry(const Tensor& input, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding) {
   const int64_t dims = input.dim() - 2;
   CRESSET_CHECK(dims >= 1 && dims <= 3, "convolution: expected 1 to 3 spatial dimensions, got input of shape ", input.sizes());
-  return {dims, expand_list("convolution", "stride", stride, dims), expand_list("convolution", "padding", padding, dims),
-          expand_list("convolution", "dilation", dilation, dims), expand_list("convolution", "output_padding", output_padding, dims), transposed};
+  return {dims,
+          expand_list("convolution", "stride", stride, dims),
+          expand_list("convolution", "padding", padding, dims),
+          expand_list("convolution", "dilation", dilation, dims),
+          expand_list("convolution", "output_padding", output_padding, dims),
+          transposed};
 }
 
 DimVector output_shape(const Tensor& input, const Tensor& weight, const Geometry& g, int64_t groups) {
   CRESSET_CHECK(groups > 0, "convolution: non-positive groups is not supported, got ", groups);
-  CRESSET_CHECK(weight.dim() == input.dim(), "convolution: expected a weight of ", input.dim(), " dimensions for input of shape ",
-                input.sizes(), ", got weight of shape ", weight.sizes());
-  CRESSET_CHECK(input.scalar_type() == weight.scalar_type(), "convolution: input dtype ", input.scalar_type(), " and weight dtype ",
-                weight.scalar_type(), " should be the same");
-  CRESSET_CHECK(input.device() == weight.device(), "convolution: expected all tensors to be on the same device, got ", input.device(),
-                " and ", weight.device());
+  CRESSET_CHECK(weight.dim() == input.dim(), "convolution: expected a weight of ", input.dim(), " dimensions for input of shape ", input.sizes(),
+                ", got weight of shape ", weight.sizes());
+  CRESSET_CHECK(input.scalar_type() == weight.scalar_type(), "convolution: input dtype ", input.scalar_type(), " and weight dtype ", weight.scalar_type(),
+                " should be the same");
+  CRESSET_CHECK(input.device() == weight.device(), "convolution: expected all tensors to be on the same device, got ", input.device(), " and ",
+                weight.device());
   for (int64_t d = 0; d < g.dims; d++) {
     CRESSET_CHECK(g.stride[d] > 0, "convolution: non-positive stride is not supported, got ", g.stride);
     CRESSET_CHECK(g.padding[d] >= 0, "convolution: negative padding is not supported, got ", g.padding);
@@ -47,24 +51,24 @@ DimVector output_shape(const Tensor& input, const Tensor& weight, const Geometry
   }
   CRESSET_CHECK(weight.size(0) > 0, "convolution: given groups=", groups, ", expected weight to be at least 1 at dimension 0, got weight of size ",
                 weight.sizes());
-  CRESSET_CHECK(weight.size(0) % groups == 0, "convolution: expected the weight's first dimension to be divisible by groups ", groups,
-                ", got weight of shape ", weight.sizes());
+  CRESSET_CHECK(weight.size(0) % groups == 0, "convolution: expected the weight's first dimension to be divisible by groups ", groups, ", got weight of shape ",
+                weight.sizes());
   const int64_t expected = g.transposed ? weight.size(0) : weight.size(1) * groups;
-  CRESSET_CHECK(input.size(1) == expected, "convolution: given groups=", groups, ", weight of size ", weight.sizes(), ", expected input ",
-                input.sizes(), " to have ", expected, " channels, but got ", input.size(1), " channels instead");
+  CRESSET_CHECK(input.size(1) == expected, "convolution: given groups=", groups, ", weight of size ", weight.sizes(), ", expected input ", input.sizes(),
+                " to have ", expected, " channels, but got ", input.size(1), " channels instead");
   DimVector shape{input.size(0), g.transposed ? weight.size(1) * groups : weight.size(0)};
   for (int64_t d = 0; d < g.dims; d++) {
     const int64_t in = input.size(d + 2), reach = g.dilation[d] * (weight.size(d + 2) - 1) + 1;
     int64_t out;
     if (g.transposed) {
       CRESSET_CHECK(g.output_padding[d] >= 0 && (g.output_padding[d] < g.stride[d] || g.output_padding[d] < g.dilation[d]),
-                    "convolution: expected output_padding below stride or dilation, got output_padding ", g.output_padding,
-                    ", stride ", g.stride, ", dilation ", g.dilation);
+                    "convolution: expected output_padding below stride or dilation, got output_padding ", g.output_padding, ", stride ", g.stride,
+                    ", dilation ", g.dilation);
       out = (in - 1) * g.stride[d] - 2 * g.padding[d] + reach + g.output_padding[d];
       CRESSET_CHECK(out > 0, "convolution: given input size ", input.sizes(), ", the calculated output size ", out, " is too small");
     } else {
-      CRESSET_CHECK(in + 2 * g.padding[d] >= reach, "convolution: calculated padded input size ", in + 2 * g.padding[d],
-                    " is smaller than the kernel size ", reach, " (dilation included) in dimension ", d + 2, " of input ", input.sizes());
+      CRESSET_CHECK(in + 2 * g.padding[d] >= reach, "convolution: calculated padded input size ", in + 2 * g.padding[d], " is smaller than the kernel size ",
+                    reach, " (dilation included) in dimension ", d + 2, " of input ", input.sizes());
       out = (in + 2 * g.padding[d] - reach) / g.stride[d] + 1;
     }
     shape.push_back(out);
@@ -126,13 +130,13 @@ void run_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   }
   if (g.transposed)
     kernels::conv_backward_input(out.scalar_type(), params_of(g, out.sizes(), w, groups), x.data_ptr(), w.data_ptr(), bias_data, out.data_ptr());
-  else
-    kernels::conv_forward(out.scalar_type(), params_of(g, x.sizes(), w, groups), x.data_ptr(), w.data_ptr(), bias_data, out.data_ptr());
+  else kernels::conv_forward(out.scalar_type(), params_of(g, x.sizes(), w, groups), x.data_ptr(), w.data_ptr(), bias_data, out.data_ptr());
 }
 
 // Gradients are in the format of the gradient that comes, which the derivative rule has put into that of the result.
 DimVector grad_strides(const Tensor& grad_output, IntArrayRef sizes) {
-  return sizes.size() == static_cast<size_t>(grad_output.dim()) && !is_complex_type(grad_output.scalar_type()) ? format_strides(grad_output, sizes) : DimVector();
+  return sizes.size() == static_cast<size_t>(grad_output.dim()) && !is_complex_type(grad_output.scalar_type()) ? format_strides(grad_output, sizes)
+                                                                                                               : DimVector();
 }
 
 }  // namespace
@@ -146,15 +150,15 @@ MemoryFormat convolution_format(ScalarType dtype, IntArrayRef input_sizes, IntAr
 
 namespace meta {
 
-OutSpec convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
-                    IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
+OutSpec convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                    bool transposed, IntArrayRef output_padding, int64_t groups) {
   const Geometry g = geometry(input, stride, padding, dilation, transposed, output_padding);
   const DimVector shape = output_shape(input, weight, g, groups);
   if (bias && bias->defined()) {
     CRESSET_CHECK(bias->dim() == 1 && bias->size(0) == shape[1], "convolution: given weight of size ", weight.sizes(),
                   ", expected a bias of one dimension with ", shape[1], " elements, got bias of size ", bias->sizes());
-    CRESSET_CHECK(bias->scalar_type() == input.scalar_type(), "convolution: input dtype ", input.scalar_type(), " and bias dtype ",
-                  bias->scalar_type(), " should be the same");
+    CRESSET_CHECK(bias->scalar_type() == input.scalar_type(), "convolution: input dtype ", input.scalar_type(), " and bias dtype ", bias->scalar_type(),
+                  " should be the same");
   }
   OutSpec spec{shape, input.scalar_type(), input.device()};
   const MemoryFormat format = convolution_format(input.scalar_type(), input.sizes(), input.strides(), weight.sizes(), weight.strides());
@@ -162,13 +166,13 @@ OutSpec convolution(const Tensor& input, const Tensor& weight, const std::option
   return spec;
 }
 
-OutSpec convolution_grad_input(const Tensor& grad_output, const Tensor&, IntArrayRef input_sizes, IntArrayRef, IntArrayRef, IntArrayRef, bool,
-                               IntArrayRef, int64_t) {
+OutSpec convolution_grad_input(const Tensor& grad_output, const Tensor&, IntArrayRef input_sizes, IntArrayRef, IntArrayRef, IntArrayRef, bool, IntArrayRef,
+                               int64_t) {
   return {DimVector(input_sizes), grad_output.scalar_type(), grad_output.device(), grad_strides(grad_output, input_sizes)};
 }
 
-OutSpec convolution_grad_weight(const Tensor& grad_output, const Tensor&, IntArrayRef weight_sizes, IntArrayRef, IntArrayRef, IntArrayRef, bool,
-                                IntArrayRef, int64_t) {
+OutSpec convolution_grad_weight(const Tensor& grad_output, const Tensor&, IntArrayRef weight_sizes, IntArrayRef, IntArrayRef, IntArrayRef, bool, IntArrayRef,
+                                int64_t) {
   return {DimVector(weight_sizes), grad_output.scalar_type(), grad_output.device(), grad_strides(grad_output, weight_sizes)};
 }
 
@@ -176,17 +180,20 @@ OutSpec convolution_grad_weight(const Tensor& grad_output, const Tensor&, IntArr
 
 namespace cpu {
 
-void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
-                 IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, const Tensor& out) {
+void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                 bool transposed, IntArrayRef output_padding, int64_t groups, const Tensor& out) {
   run_forward(input, weight, bias.value_or(Tensor()), geometry(input, stride, padding, dilation, transposed, output_padding), groups, out);
 }
 
 // The input's gradient alone: a convolution the other way round.
-void convolution_grad_input(const Tensor& grad_output, const Tensor& weight, IntArrayRef, IntArrayRef stride, IntArrayRef padding,
-                            IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, const Tensor& out) {
+void convolution_grad_input(const Tensor& grad_output, const Tensor& weight, IntArrayRef, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                            bool transposed, IntArrayRef output_padding, int64_t groups, const Tensor& out) {
   const Geometry g = geometry(grad_output, stride, padding, dilation, transposed, output_padding);
   if (out.numel() == 0) return;
-  if (grad_output.numel() == 0) { out.zero_(); return; }
+  if (grad_output.numel() == 0) {
+    out.zero_();
+    return;
+  }
   const Tensor dy = grad_output.contiguous(), w = weight.contiguous();
   if (transposed) {
     const DimVector sizes = sizes_past_the_end(out.sizes(), g);
@@ -198,11 +205,14 @@ void convolution_grad_input(const Tensor& grad_output, const Tensor& weight, Int
   }
 }
 
-void convolution_grad_weight(const Tensor& grad_output, const Tensor& input, IntArrayRef, IntArrayRef stride, IntArrayRef padding,
-                             IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, const Tensor& out) {
+void convolution_grad_weight(const Tensor& grad_output, const Tensor& input, IntArrayRef, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                             bool transposed, IntArrayRef output_padding, int64_t groups, const Tensor& out) {
   const Geometry g = geometry(input, stride, padding, dilation, transposed, output_padding);
   if (out.numel() == 0) return;
-  if (grad_output.numel() == 0 || input.numel() == 0) { out.zero_(); return; }
+  if (grad_output.numel() == 0 || input.numel() == 0) {
+    out.zero_();
+    return;
+  }
   const Tensor dy = grad_output.contiguous(), x = zeros_past_the_end(input, g);
   const Tensor& image = transposed ? dy : x;
   const Tensor& other = transposed ? x : dy;
@@ -215,13 +225,13 @@ namespace composite {
 
 namespace {
 
-Tensor conv(const char* op, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-            IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
+Tensor conv(const char* op, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+            IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
   const bool batched = input.dim() == dims + 2;
   CRESSET_CHECK(batched || input.dim() == dims + 1, op, ": expected ", dims + 1, "-dimensional (unbatched) or ", dims + 2,
                 "-dimensional (batched) input, got input of shape ", input.sizes());
-  const DimVector s = expand_list(op, "stride", stride, dims), p = expand_list(op, "padding", padding, dims),
-                  d = expand_list(op, "dilation", dilation, dims), o = expand_list(op, "output_padding", output_padding, dims);
+  const DimVector s = expand_list(op, "stride", stride, dims), p = expand_list(op, "padding", padding, dims), d = expand_list(op, "dilation", dilation, dims),
+                  o = expand_list(op, "output_padding", output_padding, dims);
   const Tensor out = cresset::convolution(batched ? input : input.unsqueeze(0), weight, bias, s, p, d, transposed, o, groups);
   return batched ? out : out.squeeze(0);
 }
@@ -248,18 +258,18 @@ Tensor conv_padded(const char* op, int64_t dims, const Tensor& input, const Tens
 
 }  // namespace
 
-#define CRESSET_CONV(N)                                                                                                                 \
-  Tensor conv##N##d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, \
-                    IntArrayRef dilation, int64_t groups) {                                                                             \
-    return conv("conv" #N "d", N, input, weight, bias, stride, padding, dilation, false, {0}, groups);                                  \
-  }                                                                                                                                     \
-  Tensor conv##N##d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,                   \
-                    std::string_view padding, IntArrayRef dilation, int64_t groups) {                                                   \
-    return conv_padded("conv" #N "d", N, input, weight, bias, stride, padding, dilation, groups);                                       \
-  }                                                                                                                                     \
-  Tensor conv_transpose##N##d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,         \
-                              IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {                  \
-    return conv("conv_transpose" #N "d", N, input, weight, bias, stride, padding, dilation, true, output_padding, groups);              \
+#define CRESSET_CONV(N)                                                                                                                              \
+  Tensor conv##N##d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,           \
+                    IntArrayRef dilation, int64_t groups) {                                                                                          \
+    return conv("conv" #N "d", N, input, weight, bias, stride, padding, dilation, false, {0}, groups);                                               \
+  }                                                                                                                                                  \
+  Tensor conv##N##d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, std::string_view padding,      \
+                    IntArrayRef dilation, int64_t groups) {                                                                                          \
+    return conv_padded("conv" #N "d", N, input, weight, bias, stride, padding, dilation, groups);                                                    \
+  }                                                                                                                                                  \
+  Tensor conv_transpose##N##d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, \
+                              IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {                                                    \
+    return conv("conv_transpose" #N "d", N, input, weight, bias, stride, padding, dilation, true, output_padding, groups);                           \
   }
 CRESSET_CONV(1)
 CRESSET_CONV(2)

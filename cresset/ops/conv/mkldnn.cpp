@@ -126,9 +126,31 @@ void register_kernels() {
     library.impl(name, kernel);
     known.insert(name);
   };
-  for (const char* name : {"relu", "relu_", "sigmoid", "sigmoid_", "tanh", "tanh_", "gelu", "softmax.int", "_softmax", "max_pool2d", "max_pool3d",
-                           "avg_pool2d", "avg_pool3d", "adaptive_avg_pool2d", "mul.Scalar", "mul_.Scalar", "reshape", "transpose.int",
-                           "flatten.using_ints", "clone", "contiguous", "zero_", "prelu", "zeros", "empty.memory_format"})
+  for (const char* name : {"relu",
+                           "relu_",
+                           "sigmoid",
+                           "sigmoid_",
+                           "tanh",
+                           "tanh_",
+                           "gelu",
+                           "softmax.int",
+                           "_softmax",
+                           "max_pool2d",
+                           "max_pool3d",
+                           "avg_pool2d",
+                           "avg_pool3d",
+                           "adaptive_avg_pool2d",
+                           "mul.Scalar",
+                           "mul_.Scalar",
+                           "reshape",
+                           "transpose.int",
+                           "flatten.using_ints",
+                           "clone",
+                           "contiguous",
+                           "zero_",
+                           "prelu",
+                           "zeros",
+                           "empty.memory_format"})
     put(name, &on_values);
   for (const char* name : {"add.Tensor", "add_.Tensor", "add.out", "mul.Tensor", "mul_.Tensor", "mul.out", "copy_"}) put(name, &on_pairs);
   for (const char* name : {"conv1d", "conv2d", "conv3d", "linear"}) put(name, &on_input);

@@ -19,13 +19,12 @@ PadMode pad_mode(int64_t mode) { return static_cast<PadMode>(mode); }
 OutSpec padded(const char* op, const Tensor& self, IntArrayRef pad) {
   CRESSET_CHECK(pad.size() % 2 == 0, op, ": length of pad must be even, got ", pad);
   const int64_t n = self.dim(), pairs = static_cast<int64_t>(pad.size() / 2);
-  CRESSET_CHECK(pairs <= n, op, ": pad has more than two numbers for each dimension of the input, got pad ", pad,
-                " for shape ", self.sizes());
+  CRESSET_CHECK(pairs <= n, op, ": pad has more than two numbers for each dimension of the input, got pad ", pad, " for shape ", self.sizes());
   OutSpec s{DimVector(self.sizes()), self.scalar_type(), self.device()};
   for (int64_t i = 0; i < pairs; i++) {
     s.sizes[n - 1 - i] += pad[2 * i] + pad[2 * i + 1];
-    CRESSET_CHECK(s.sizes[n - 1 - i] >= 0, op, ": the input size ", self.size(n - 1 - i), " plus negative padding ", pad[2 * i], " and ",
-                  pad[2 * i + 1], " leaves nothing of the input");
+    CRESSET_CHECK(s.sizes[n - 1 - i] >= 0, op, ": the input size ", self.size(n - 1 - i), " plus negative padding ", pad[2 * i], " and ", pad[2 * i + 1],
+                  " leaves nothing of the input");
   }
   s.strides = format_strides(self, s.sizes);
   return s;
@@ -34,15 +33,15 @@ OutSpec padded(const char* op, const Tensor& self, IntArrayRef pad) {
 void check_mode_pad(const Tensor& self, IntArrayRef pad, int64_t mode) {
   constexpr const char* kNames[] = {"reflect", "replicate", "circular"};
   const int64_t pairs = static_cast<int64_t>(pad.size() / 2);
-  CRESSET_CHECK(pairs >= 1 && pairs <= 3 && (self.dim() == pairs + 1 || self.dim() == pairs + 2), "pad: mode ", kNames[mode],
-                " pads the last ", pairs, " of ", pairs + 1, " or ", pairs + 2, " dimensions, got input of shape ", self.sizes());
+  CRESSET_CHECK(pairs >= 1 && pairs <= 3 && (self.dim() == pairs + 1 || self.dim() == pairs + 2), "pad: mode ", kNames[mode], " pads the last ", pairs, " of ",
+                pairs + 1, " or ", pairs + 2, " dimensions, got input of shape ", self.sizes());
   CRESSET_CHECK(mode == 2 || self.dim() == pairs + 1 || self.size(1) > 0, "pad: mode ", kNames[mode], " expects channels, got shape ", self.sizes());
   for (int64_t i = 0; i < pairs; i++) {
     const int64_t n = self.size(self.dim() - 1 - i), most = std::max(pad[2 * i], pad[2 * i + 1]);
-    CRESSET_CHECK(mode != 0 || most < n, "pad: expected padding below the size of the dimension, got padding (", pad[2 * i], ", ",
-                  pad[2 * i + 1], ") at dimension ", self.dim() - 1 - i, " of input ", self.sizes());
-    CRESSET_CHECK(mode != 2 || most <= n, "pad: padding value causes wrapping around more than once, got padding (", pad[2 * i], ", ",
-                  pad[2 * i + 1], ") for size ", n);
+    CRESSET_CHECK(mode != 0 || most < n, "pad: expected padding below the size of the dimension, got padding (", pad[2 * i], ", ", pad[2 * i + 1],
+                  ") at dimension ", self.dim() - 1 - i, " of input ", self.sizes());
+    CRESSET_CHECK(mode != 2 || most <= n, "pad: padding value causes wrapping around more than once, got padding (", pad[2 * i], ", ", pad[2 * i + 1],
+                  ") for size ", n);
     CRESSET_CHECK(n > 0, "pad: expected non-zero sizes for the padded dimensions, got shape ", self.sizes());
   }
 }
@@ -66,8 +65,8 @@ kernels::Window2d window_of(IntArrayRef kernel, IntArrayRef dilation, IntArrayRe
     w.padding[d] = at(padding, d);
     w.stride[d] = at(stride, d);
     CRESSET_CHECK(w.kernel[d] > 0 && w.dilation[d] > 0 && w.stride[d] > 0 && w.padding[d] >= 0,
-                  "unfold: kernel size, dilation and stride must be positive and padding not negative, got kernel_size ", kernel, ", dilation ",
-                  dilation, ", stride ", stride, ", padding ", padding);
+                  "unfold: kernel size, dilation and stride must be positive and padding not negative, got kernel_size ", kernel, ", dilation ", dilation,
+                  ", stride ", stride, ", padding ", padding);
   }
   return w;
 }
@@ -88,13 +87,13 @@ OutSpec _pad_mode_backward(const Tensor& grad_output, IntArrayRef sizes, IntArra
 }
 OutSpec _resize_images(const Tensor& self, IntArrayRef output_size, int64_t, bool, bool, const std::optional<ArrayRef<double>>&) {
   const int64_t dims = static_cast<int64_t>(output_size.size());
-  CRESSET_CHECK(self.dim() == dims + 2, "interpolate: expected an input of ", dims + 2, " dimensions for output_size ", output_size,
-                ", got shape ", self.sizes());
+  CRESSET_CHECK(self.dim() == dims + 2, "interpolate: expected an input of ", dims + 2, " dimensions for output_size ", output_size, ", got shape ",
+                self.sizes());
   CRESSET_CHECK(self.size(1) > 0, "interpolate: expected an input with channels, got shape ", self.sizes());
   OutSpec s{DimVector(self.sizes()), self.scalar_type(), self.device()};
   for (int64_t d = 0; d < dims; d++) {
-    CRESSET_CHECK(self.size(d + 2) > 0 && output_size[d] > 0, "interpolate: input and output sizes should be greater than 0, got input ",
-                  self.sizes(), " and output_size ", output_size);
+    CRESSET_CHECK(self.size(d + 2) > 0 && output_size[d] > 0, "interpolate: input and output sizes should be greater than 0, got input ", self.sizes(),
+                  " and output_size ", output_size);
     s.sizes[d + 2] = output_size[d];
   }
   s.strides = format_strides(self, s.sizes);
@@ -132,8 +131,8 @@ void _pad_mode(const Tensor& self, IntArrayRef pad, int64_t mode, const Tensor& 
 void _pad_mode_backward(const Tensor& grad_output, IntArrayRef, IntArrayRef pad, int64_t mode, const Tensor& out) {
   if (out.numel() > 0) kernels::pad_backward(view_of(out), view_of(grad_output), pad, pad_mode(mode));
 }
-void _resize_images(const Tensor& self, IntArrayRef, int64_t mode, bool align_corners, bool antialias,
-                    const std::optional<ArrayRef<double>>& scales, const Tensor& out) {
+void _resize_images(const Tensor& self, IntArrayRef, int64_t mode, bool align_corners, bool antialias, const std::optional<ArrayRef<double>>& scales,
+                    const Tensor& out) {
   if (out.numel() > 0) kernels::resize(view_of(out), view_of(self), resize_options(mode, align_corners, antialias, scales));
 }
 void _resize_images_backward(const Tensor& grad_output, IntArrayRef, int64_t mode, bool align_corners, bool antialias,
@@ -162,8 +161,8 @@ Tensor pad(const Tensor& self, IntArrayRef pad, std::string_view mode, std::opti
 
 namespace {
 
-Tensor resize(const Tensor& self, OptionalIntArrayRef output_size, bool align_corners, const std::optional<ArrayRef<double>>& scale_factors,
-              ResizeMode mode, bool antialias = false) {
+Tensor resize(const Tensor& self, OptionalIntArrayRef output_size, bool align_corners, const std::optional<ArrayRef<double>>& scale_factors, ResizeMode mode,
+              bool antialias = false) {
   CRESSET_CHECK(output_size.has_value() != scale_factors.has_value(), "interpolate: must specify exactly one of output_size and scale_factors");
   DimVector size;
   if (output_size) size = output_size.value();
@@ -198,7 +197,8 @@ Tensor upsample_nearest2d(const Tensor& self, IntArrayRef output_size, std::opti
   const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
   return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::nearest), false, false, ArrayRef<double>(scales));
 }
-Tensor upsample_nearest3d(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
+Tensor upsample_nearest3d(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_d, std::optional<double> scales_h,
+                          std::optional<double> scales_w) {
   const double scales[] = {scales_d.value_or(0), scales_h.value_or(0), scales_w.value_or(0)};
   return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::nearest), false, false, ArrayRef<double>(scales));
 }
@@ -214,7 +214,8 @@ Tensor upsample_bicubic2d(const Tensor& self, IntArrayRef output_size, bool alig
   const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
   return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::cubic), align_corners, false, ArrayRef<double>(scales));
 }
-Tensor upsample_trilinear3d(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_d, std::optional<double> scales_h, std::optional<double> scales_w) {
+Tensor upsample_trilinear3d(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_d, std::optional<double> scales_h,
+                            std::optional<double> scales_w) {
   const double scales[] = {scales_d.value_or(0), scales_h.value_or(0), scales_w.value_or(0)};
   return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::linear), align_corners, false, ArrayRef<double>(scales));
 }
@@ -222,22 +223,17 @@ Tensor upsample_trilinear3d(const Tensor& self, IntArrayRef output_size, bool al
 Tensor _upsample_bilinear2d_aa(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_h,
                                std::optional<double> scales_w) {
   const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
-  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::linear), align_corners, true,
-                                 ArrayRef<double>(scales));
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::linear), align_corners, true, ArrayRef<double>(scales));
 }
-Tensor _upsample_bilinear2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners,
-                               const std::optional<ArrayRef<double>>& scale_factors) {
+Tensor _upsample_bilinear2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners, const std::optional<ArrayRef<double>>& scale_factors) {
   CRESSET_CHECK(input.dim() == 4, "_upsample_bilinear2d_aa: expected a 4-d input, got shape ", input.sizes());
   return cresset::upsample_linear(input, output_size, align_corners, scale_factors, true);
 }
-Tensor _upsample_bicubic2d_aa(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_h,
-                              std::optional<double> scales_w) {
+Tensor _upsample_bicubic2d_aa(const Tensor& self, IntArrayRef output_size, bool align_corners, std::optional<double> scales_h, std::optional<double> scales_w) {
   const double scales[] = {scales_h.value_or(0), scales_w.value_or(0)};
-  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::cubic), align_corners, true,
-                                 ArrayRef<double>(scales));
+  return cresset::_resize_images(self, output_size, static_cast<int64_t>(ResizeMode::cubic), align_corners, true, ArrayRef<double>(scales));
 }
-Tensor _upsample_bicubic2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners,
-                              const std::optional<ArrayRef<double>>& scale_factors) {
+Tensor _upsample_bicubic2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners, const std::optional<ArrayRef<double>>& scale_factors) {
   return cresset::upsample_bicubic(input, output_size, align_corners, scale_factors, true);
 }
 
@@ -259,7 +255,8 @@ Tensor formatted(const Tensor& t, const Tensor& like) {
 }
 
 void check_planes(const char* op, const Tensor& self) {
-  CRESSET_CHECK(self.suggest_memory_format() != MemoryFormat::ChannelsLast3d, op, ": supports the memory formats channels_last and contiguous only, got channels_last_3d");
+  CRESSET_CHECK(self.suggest_memory_format() != MemoryFormat::ChannelsLast3d, op,
+                ": supports the memory formats channels_last and contiguous only, got channels_last_3d");
 }
 
 // The product of all dims before the last three.
@@ -275,8 +272,8 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_shuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
   check_planes("pixel_shuffle", self);
   const int64_t r = upscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  CRESSET_CHECK(r > 0 && c % (r * r) == 0, "pixel_shuffle: expected channels that the square of upscale_factor divides, got ",
-                c, " channels and upscale_factor ", r);
+  CRESSET_CHECK(r > 0 && c % (r * r) == 0, "pixel_shuffle: expected channels that the square of upscale_factor divides, got ", c,
+                " channels and upscale_factor ", r);
   const Tensor x = self.reshape({leading_size(self), c / (r * r), r, r, h, w}).permute({0, 1, 4, 2, 5, 3});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c / (r * r), h * r, w * r}) shape.push_back(s);
@@ -286,8 +283,8 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   CRESSET_CHECK(self.dim() >= 3, "pixel_unshuffle: expects input to have at least 3 dimensions, got shape ", self.sizes());
   check_planes("pixel_unshuffle", self);
   const int64_t r = downscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  CRESSET_CHECK(r > 0 && h % r == 0 && w % r == 0, "pixel_unshuffle: expects height and width to be divisible by downscale_factor ", r, ", got ", h,
-                " and ", w);
+  CRESSET_CHECK(r > 0 && h % r == 0 && w % r == 0, "pixel_unshuffle: expects height and width to be divisible by downscale_factor ", r, ", got ", h, " and ",
+                w);
   const Tensor x = self.reshape({leading_size(self), c, h / r, r, w / r, r}).permute({0, 1, 3, 5, 2, 4});
   DimVector shape(self.sizes().slice(0, static_cast<size_t>(self.dim() - 3)));
   for (const int64_t s : {c * r * r, h / r, w / r}) shape.push_back(s);

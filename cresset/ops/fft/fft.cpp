@@ -7,8 +7,8 @@
 
 #include "cresset/ops/bodies_fft.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -265,12 +265,8 @@ Tensor fft_ifft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm 
 Tensor fft_rfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
   return real_input("rfft", promoted_real("rfft", self), n, dim, norm, true, true);
 }
-Tensor fft_irfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
-  return real_output("irfft", self, n, dim, norm, false);
-}
-Tensor fft_hfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
-  return real_output("hfft", self, n, dim, norm, true);
-}
+Tensor fft_irfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) { return real_output("irfft", self, n, dim, norm, false); }
+Tensor fft_hfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) { return real_output("hfft", self, n, dim, norm, true); }
 Tensor fft_ihfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, Norm norm) {
   return real_input("ihfft", promoted_real("ihfft", self), n, dim, norm, false, true).conj();
 }

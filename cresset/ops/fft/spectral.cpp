@@ -5,8 +5,8 @@
 #include "cresset/core/batched.h"
 #include "cresset/ops/bodies_fft.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -72,8 +72,7 @@ void check_window(const char* op, int64_t length, const TensorOptions& options) 
 }
 
 // values(k, n) of 0 .. n - 1; a periodic window is the longer one without its last element.
-template <class F>
-Tensor window(const char* op, int64_t length, bool periodic, const TensorOptions& options, F values) {
+template <class F> Tensor window(const char* op, int64_t length, bool periodic, const TensorOptions& options, F values) {
   check_window(op, length, options);
   const TensorOptions o = plain(options).dtype(options.has_dtype() ? options.dtype() : get_default_dtype());
   if (length == 0) return cresset::empty({0}, o);
@@ -151,7 +150,8 @@ bool is_complex_window(const std::optional<Tensor>& window) { return window && w
 
 void check_window_shape(const char* op, const std::optional<Tensor>& window, int64_t win_length) {
   CRESSET_CHECK(!window || !window->defined() || (window->dim() == 1 && window->size(0) == win_length), op,
-                ": expected a window of one dimension and size win_length=", win_length, ", but got window with size ", window ? window->sizes() : IntArrayRef());
+                ": expected a window of one dimension and size win_length=", win_length, ", but got window with size ",
+                window ? window->sizes() : IntArrayRef());
 }
 
 // Rows of frames put back where they came from, `hop` apart, and summed.
@@ -172,8 +172,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   const int64_t hop = hop_length.value_or(n_fft / 4), win = win_length.value_or(n_fft);
   const bool complex = self.is_complex() || is_complex_window(window), aligned = align_to_window.value_or(false);
   CRESSET_CHECK(!center || !align_to_window, "stft: align_to_window should only be set when center = false");
-  CRESSET_CHECK(return_complex || complex,
-                "stft: expected return_complex for a real input, got none; True gives complex values.");
+  CRESSET_CHECK(return_complex || complex, "stft: expected return_complex for a real input, got none; True gives complex values.");
   CRESSET_CHECK(is_floating_type(self.scalar_type()) || self.is_complex(), "stft: expected a floating or complex dtype, got ", self.scalar_type());
   CRESSET_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor, got shape ", self.sizes());
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;

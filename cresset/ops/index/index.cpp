@@ -8,9 +8,9 @@
 #include "cresset/core/layout.h"
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 
@@ -34,19 +34,16 @@ void check_gather(const char* op, const Tensor& self, int64_t dim, const Tensor&
   const int64_t d = wrap_dim(dim, self.dim());
   if (index.numel() == 0) return;
   CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64, got ", index.scalar_type());
-  CRESSET_CHECK(dims_or_one(index) == dims_or_one(self), op, ": expected an index of as many dimensions as self, got ",
-                index.sizes(), " and ", self.sizes());
+  CRESSET_CHECK(dims_or_one(index) == dims_or_one(self), op, ": expected an index of as many dimensions as self, got ", index.sizes(), " and ", self.sizes());
   for (int64_t i = 0; i < dims_or_one(self); i++)
-    CRESSET_CHECK(i == d || size_or_one(index, i) <= size_or_one(self, i), op, ": size does not match at dimension ", i, ", expected index ",
-                  index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", d);
+    CRESSET_CHECK(i == d || size_or_one(index, i) <= size_or_one(self, i), op, ": size does not match at dimension ", i, ", expected index ", index.sizes(),
+                  " to be no larger than self ", self.sizes(), " apart from dimension ", d);
   if (!src) return;
   CRESSET_CHECK(src->scalar_type() == self.scalar_type(), op, ": expected self.dtype to be equal to src.dtype, got ", self.scalar_type(), " and ",
                 src->scalar_type());
-  CRESSET_CHECK(dims_or_one(*src) == dims_or_one(index), op, ": expected an index of as many dimensions as src, got ",
-                index.sizes(), " and ", src->sizes());
+  CRESSET_CHECK(dims_or_one(*src) == dims_or_one(index), op, ": expected an index of as many dimensions as src, got ", index.sizes(), " and ", src->sizes());
   for (int64_t i = 0; i < dims_or_one(self); i++)
-    CRESSET_CHECK(size_or_one(index, i) <= size_or_one(*src, i), op, ": expected index ", index.sizes(), " to be no larger than src ",
-                  src->sizes());
+    CRESSET_CHECK(size_or_one(index, i) <= size_or_one(*src, i), op, ": expected index ", index.sizes(), " to be no larger than src ", src->sizes());
 }
 
 kernels::ScatterReduce reduction_named(std::string_view reduce) {
@@ -91,8 +88,8 @@ std::vector<std::optional<Tensor>> expand_masks(const Tensor& self, ArrayRef<std
 
 Indices broadcast_indices(const Tensor& self, ArrayRef<std::optional<Tensor>> given) {
   const std::vector<std::optional<Tensor>> indices = expand_masks(self, given);
-  CRESSET_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "index: more indices than dimensions of the tensor, ", self.dim(),
-                      ", got ", indices.size());
+  CRESSET_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "index: more indices than dimensions of the tensor, ", self.dim(), ", got ",
+                      indices.size());
   DimVector shape;
   bool first = true;
   for (const auto& i : indices) {
@@ -101,9 +98,7 @@ Indices broadcast_indices(const Tensor& self, ArrayRef<std::optional<Tensor>> gi
                         i->scalar_type());
     try {
       shape = first ? DimVector(i->sizes()) : broadcast_shapes(shape, i->sizes());
-    } catch (const Error&) {
-      CRESSET_CHECK_INDEX(false, "index: expected indices that broadcast together, got shapes ", shape, " and ", i->sizes());
-    }
+    } catch (const Error&) { CRESSET_CHECK_INDEX(false, "index: expected indices that broadcast together, got shapes ", shape, " and ", i->sizes()); }
     first = false;
   }
   Indices r;
@@ -195,10 +190,10 @@ OutSpec index_add(const Tensor& self, int64_t dim, const Tensor& index, const Te
   const int64_t d = wrap_dim(dim, self.dim());
   check_index_dtype("index_add", index);
   CRESSET_CHECK_INDEX(index.dim() <= 1, "index_add: index is supposed to be a vector, got shape ", index.sizes());
-  CRESSET_CHECK(self.scalar_type() == source.scalar_type(), "index_add: self dtype ", self.scalar_type(), " and source dtype ",
-                source.scalar_type(), " must be the same");
-  CRESSET_CHECK_INDEX(source.dim() > 0 || index.numel() == 1, "index_add: dimension specified as ", dim, " but source has no dimensions, for ",
-                      index.numel(), " indices");
+  CRESSET_CHECK(self.scalar_type() == source.scalar_type(), "index_add: self dtype ", self.scalar_type(), " and source dtype ", source.scalar_type(),
+                " must be the same");
+  CRESSET_CHECK_INDEX(source.dim() > 0 || index.numel() == 1, "index_add: dimension specified as ", dim, " but source has no dimensions, for ", index.numel(),
+                      " indices");
   CRESSET_CHECK(self.dim() == source.dim(), "index_add: source shape ", source.sizes(), " must match self shape ", self.sizes(), " but for dimension ", d);
   CRESSET_CHECK(size_or_one(source, d) == index.numel(), "index_add: number of indices ", index.numel(), " should be equal to the size of source ",
                 source.sizes(), " in dimension ", d);
@@ -225,14 +220,12 @@ OutSpec index_put(const Tensor& self, ArrayRef<std::optional<Tensor>> indices, c
   const Indices i = broadcast_indices(self, indices);
   const bool fills = !accumulate && fills_mask(indices, values);
   CRESSET_CHECK(fills || i.keep.size() > 0, "index_put: a mask without dimensions can only be filled, with one value and without accumulate");
-  CRESSET_CHECK(fills || values.scalar_type() == self.scalar_type(), "index_put: expected source and destination dtypes to match, got ",
-                self.scalar_type(), " for the destination and ", values.scalar_type(), " for the source");
+  CRESSET_CHECK(fills || values.scalar_type() == self.scalar_type(), "index_put: expected source and destination dtypes to match, got ", self.scalar_type(),
+                " for the destination and ", values.scalar_type(), " for the source");
   const DimVector shape = kernels::index_shape(self.sizes(), i.list);
   bool fits = values.dim() <= static_cast<int64_t>(shape.size());
-  for (int64_t d = 1; fits && d <= values.dim(); d++)
-    fits = values.size(-d) == 1 || values.size(-d) == shape[shape.size() - static_cast<size_t>(d)];
-  CRESSET_CHECK(fits, "index_put: shape mismatch, value tensor of shape ", values.sizes(),
-                " does not broadcast to the indexed places of shape ", shape);
+  for (int64_t d = 1; fits && d <= values.dim(); d++) fits = values.size(-d) == 1 || values.size(-d) == shape[shape.size() - static_cast<size_t>(d)];
+  CRESSET_CHECK(fits, "index_put: shape mismatch, value tensor of shape ", values.sizes(), " does not broadcast to the indexed places of shape ", shape);
   OutSpec s = like(self);
   s.strides = preserved_strides(self);
   return s;
@@ -255,11 +248,11 @@ OutSpec cat(TensorList tensors, int64_t dim) {
     const Tensor& t = tensors[i];
     CRESSET_CHECK(t.device() == s.device, "cat: expected all tensors to be on the same device, got ", s.device, " and ", t.device());
     if (skipped(t)) continue;
-    CRESSET_CHECK(t.dim() == static_cast<int64_t>(s.sizes.size()), "cat: tensors must have the same number of dimensions, got ",
-                  s.sizes.size(), " and ", t.dim());
+    CRESSET_CHECK(t.dim() == static_cast<int64_t>(s.sizes.size()), "cat: tensors must have the same number of dimensions, got ", s.sizes.size(), " and ",
+                  t.dim());
     for (int64_t k = 0; k < t.dim(); k++)
-      CRESSET_CHECK(k == d || t.size(k) == first->size(k), "cat: sizes of tensors must match except in dimension ", d, ", expected size ",
-                    first->size(k), " but got size ", t.size(k), " for tensor number ", i, " in the list");
+      CRESSET_CHECK(k == d || t.size(k) == first->size(k), "cat: sizes of tensors must match except in dimension ", d, ", expected size ", first->size(k),
+                    " but got size ", t.size(k), " for tensor number ", i, " in the list");
     CRESSET_CHECK(!__builtin_add_overflow(total, t.size(d), &total), "cat: the size of dimension ", d, " does not fit in 64 bits");
   }
   s.sizes[d] = first ? total : 0;
@@ -278,8 +271,7 @@ OutSpec flip(const Tensor& self, IntArrayRef dims) {
 }
 OutSpec roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   CRESSET_CHECK(!shifts.empty(), "roll: `shifts` required");
-  CRESSET_CHECK(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(), "roll: shifts ", shifts, " and dimensions ", dims,
-                " must align");
+  CRESSET_CHECK(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(), "roll: shifts ", shifts, " and dimensions ", dims, " must align");
   for (const int64_t d : dims) {
     CRESSET_CHECK_INDEX(self.dim() > 0, "roll: dimension specified as ", d, " but tensor has no dimensions");
     wrap_dim(d, self.dim());
@@ -406,8 +398,7 @@ void triu(const Tensor& self, int64_t diagonal, const Tensor& out) { kernels::tr
 void embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool, const Tensor& out) {
   if (indices.numel() > 0) kernels::embedding(view_of(out), view_of(weight), view_of(indices));
 }
-void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, int64_t, int64_t padding_idx, bool scale_grad_by_freq,
-                              const Tensor& out) {
+void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, int64_t, int64_t padding_idx, bool scale_grad_by_freq, const Tensor& out) {
   kernels::embedding_backward(view_of(out), view_of(grad_output), view_of(indices), padding_idx, scale_grad_by_freq);
 }
 

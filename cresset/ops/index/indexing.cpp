@@ -27,7 +27,9 @@ struct Applied {
 
 int64_t consumed_dims(const TensorIndex& i) {
   switch (i.type()) {
-    case TensorIndexType::None: case TensorIndexType::Ellipsis: case TensorIndexType::Boolean: return 0;
+    case TensorIndexType::None:
+    case TensorIndexType::Ellipsis:
+    case TensorIndexType::Boolean: return 0;
     case TensorIndexType::Tensor: {
       const ScalarType t = i.tensor().scalar_type();
       return t == ScalarType::Bool || t == ScalarType::Byte ? i.tensor().dim() : 1;
@@ -54,13 +56,10 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
         a.view = a.view.unsqueeze(dim++);
         shift--;
         break;
-      case TensorIndexType::Ellipsis:
-        dim += self.dim() - consumed;
-        break;
+      case TensorIndexType::Ellipsis: dim += self.dim() - consumed; break;
       case TensorIndexType::Integer: {
         const int64_t n = a.view.size(dim);
-        CRESSET_CHECK_INDEX(i.integer() >= -n && i.integer() < n, "index ", i.integer(), " is out of bounds for dimension ",
-                            dim + shift, " with size ", n);
+        CRESSET_CHECK_INDEX(i.integer() >= -n && i.integer() < n, "index ", i.integer(), " is out of bounds for dimension ", dim + shift, " with size ", n);
         a.view = a.view.select(dim, i.integer());
         shift++;
         break;
@@ -68,8 +67,7 @@ Applied apply_views(const Tensor& self, ArrayRef<TensorIndex> indices) {
       case TensorIndexType::Slice: {
         const Slice& s = i.slice();
         CRESSET_CHECK_VALUE(s.step() > 0, "slice: step must be greater than zero, got ", s.step());
-        if (s.start() != 0 || s.stop() < a.view.size(dim) || s.step() != 1)
-          a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
+        if (s.start() != 0 || s.stop() < a.view.size(dim) || s.step() != 1) a.view = a.view.slice(dim, s.start(), s.stop(), s.step());
         dim++;
         break;
       }
@@ -125,7 +123,8 @@ Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
   CRESSET_CHECK_INDEX(!a.misfit, "index: the shape of the mask ", a.misfit->mask.sizes(), " at index ", a.misfit->dim,
                       " does not fit the indexed tensor of shape ", a.misfit->sizes, " at index ", a.misfit->at);
   for (const auto& t : a.tensors)
-    CRESSET_CHECK_INDEX(!t || t->lacks_data() || t->scalar_type() == kLong || t->scalar_type() == kInt, "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
+    CRESSET_CHECK_INDEX(!t || t->lacks_data() || t->scalar_type() == kLong || t->scalar_type() == kInt,
+                        "tensors used as indices must be int64, int32, uint8 or bool, got ", *t);
   return a;
 }
 
@@ -231,8 +230,7 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& v
   if (a.any_tensor) {
     const Tensor one = full({}, value, self.options());
     if (!fill_masked(self, indices, one)) a.view.index_put_(a.tensors, one);
-  }
-  else a.view.fill_(value);
+  } else a.view.fill_(value);
 }
 
 }  // namespace cresset::indexing
@@ -272,11 +270,7 @@ Tensor& Tensor::index_put_(ArrayRef<TensorIndex> indices, const Scalar& value) {
   indexing::set_item(*this, some(indices, "index_put_"), value);
   return *this;
 }
-Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& value) {
-  return index_put_(ArrayRef<TensorIndex>(indices), value);
-}
-Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) {
-  return index_put_(ArrayRef<TensorIndex>(indices), value);
-}
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& value) { return index_put_(ArrayRef<TensorIndex>(indices), value); }
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) { return index_put_(ArrayRef<TensorIndex>(indices), value); }
 
 }  // namespace cresset

@@ -34,10 +34,9 @@ struct TensorIndex {
   TensorIndex(EllipsisIndexType) : type_(TensorIndexType::Ellipsis) {}
   // "..." only. Errors: any other text.
   CRESSET_API TensorIndex(const char* text);
-  template <class T, class = std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>>
-  TensorIndex(T i) : integer_(static_cast<int64_t>(i)), type_(TensorIndexType::Integer) {}
-  template <class T, class = std::enable_if_t<std::is_same<T, bool>::value>, class = void>
-  TensorIndex(T b) : integer_(b), type_(TensorIndexType::Boolean) {}
+  template <class T, class = std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> TensorIndex(T i)
+      : integer_(static_cast<int64_t>(i)), type_(TensorIndexType::Integer) {}
+  template <class T, class = std::enable_if_t<std::is_same<T, bool>::value>, class = void> TensorIndex(T b) : integer_(b), type_(TensorIndexType::Boolean) {}
   TensorIndex(Slice s) : slice_(s), type_(TensorIndexType::Slice) {}
   TensorIndex(Tensor t) : tensor_(std::move(t)), type_(TensorIndexType::Tensor) {}
 

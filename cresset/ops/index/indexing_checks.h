@@ -1,5 +1,5 @@
 #pragma once
-// What Python asks about indices before it indexes.
+// Questions that Python asks about indices before it indexes.
 
 #include "cresset/ops/index/indexing.h"
 

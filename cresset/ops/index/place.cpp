@@ -4,8 +4,8 @@
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -44,8 +44,8 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
   for (int64_t i = 0; i < self.dim(); i++)
     CRESSET_CHECK(i == d || self.size(i) == source.size(i), op, ": source ", source.sizes(), " must have the sizes of self ", self.sizes(),
                   " but for dimension ", dim);
-  CRESSET_CHECK_INDEX(index.numel() == source.size(self.dim() == 0 ? 0 : d), op, ": number of indices ", index.numel(),
-                      " differs from source.size(dim) ", source.size(self.dim() == 0 ? 0 : d));
+  CRESSET_CHECK_INDEX(index.numel() == source.size(self.dim() == 0 ? 0 : d), op, ": number of indices ", index.numel(), " differs from source.size(dim) ",
+                      source.size(self.dim() == 0 ? 0 : d));
 }
 
 kernels::ScatterReduce reduction(std::string_view reduce) {
@@ -71,8 +71,7 @@ OutSpec put(const Tensor& self, const Tensor& index, const Tensor& source, bool)
   check_long("put", index);
   CRESSET_CHECK(self.scalar_type() == source.scalar_type(), "put: self and source expected to have the same dtype, got ", self.scalar_type(), " and ",
                 source.scalar_type());
-  CRESSET_CHECK(index.numel() == source.numel(), "put: expected as many elements in source as in index, got ", source.numel(), " and ",
-                index.numel());
+  CRESSET_CHECK(index.numel() == source.numel(), "put: expected as many elements in source as in index, got ", source.numel(), " and ", index.numel());
   CRESSET_CHECK_INDEX(self.numel() > 0 || index.numel() == 0, "put: tried to put elements into an empty tensor");
   OutSpec s = like(self);
   s.strides = preserved_strides(self);
@@ -145,13 +144,13 @@ void masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source
 }
 void scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self, const Tensor& out) {
   start_from(self, out);
-  if (index.numel() > 0)
-    kernels::scatter_reduce(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(src), reduction(reduce), include_self);
+  if (index.numel() > 0) kernels::scatter_reduce(view_of(out), wrap_dim(dim, self.dim()), view_of(index), view_of(src), reduction(reduce), include_self);
 }
 
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
   CRESSET_CHECK(repeats.dim() == 1, "repeat_interleave: only accepts a 1D vector as repeats, got shape ", repeats.sizes());
-  CRESSET_CHECK(repeats.scalar_type() == kLong || repeats.scalar_type() == kInt, "repeat_interleave: repeats has to be int64 or int32, got ", repeats.scalar_type());
+  CRESSET_CHECK(repeats.scalar_type() == kLong || repeats.scalar_type() == kInt, "repeat_interleave: repeats has to be int64 or int32, got ",
+                repeats.scalar_type());
   if (repeats.lacks_data()) {
     if (!output_size) shape_depends_on_data("repeat_interleave", "Tensor", repeats);
     return cresset::empty({*output_size}, repeats.options());
@@ -195,9 +194,10 @@ void check_repeated_dim(const Tensor& self, std::optional<int64_t> dim) {
 }  // namespace
 
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) {
-  CRESSET_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin", "index_reduce: reduce argument must be prod, mean, amax or amin, got ",
-                std::string(reduce));
-  CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, "index_reduce: expected an index of dtype int64 or int32, got ", index.scalar_type());
+  CRESSET_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+                "index_reduce: reduce argument must be prod, mean, amax or amin, got ", std::string(reduce));
+  CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, "index_reduce: expected an index of dtype int64 or int32, got ",
+                index.scalar_type());
   check_source("index_reduce", self, dim, index, source);
   if (self.dim() == 0) return cresset::index_reduce(self.reshape({1}), 0, index.reshape({1}), source.reshape({1}), reduce, include_self).reshape({});
   const int64_t d = wrap_dim(dim, self.dim());
@@ -213,8 +213,9 @@ Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optiona
   const int64_t d = wrap_dim(dim.value_or(0), x.dim());
   CRESSET_CHECK(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor, got shape ", repeats.sizes());
   const int64_t n = x.dim() == 0 ? 1 : x.size(d);
-  CRESSET_CHECK(repeats.dim() == 0 || repeats.numel() == 1 || repeats.numel() == n, "repeat_interleave: expected one repeat, or one for each index of dim, got repeats.size(0) = ",
-                repeats.numel(), " and input.size(", d, ") = ", n);
+  CRESSET_CHECK(repeats.dim() == 0 || repeats.numel() == 1 || repeats.numel() == n,
+                "repeat_interleave: expected one repeat, or one for each index of dim, got repeats.size(0) = ", repeats.numel(), " and input.size(", d,
+                ") = ", n);
   const Tensor counts = repeats.numel() == n && repeats.dim() == 1 ? repeats : repeats.reshape({1}).expand({n});
   const Tensor places = cresset::repeat_interleave(counts, output_size);
   return x.dim() == 0 ? x.reshape({1}).index_select(0, places) : x.index_select(d, places);
@@ -225,7 +226,8 @@ Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int6
   Tensor x = dim ? self : self.reshape({-1});
   if (x.dim() == 0) x = x.reshape({1});
   const int64_t d = wrap_dim(dim.value_or(0), x.dim()), n = x.size(d);
-  CRESSET_CHECK(!output_size || *output_size == n * repeats, "repeat_interleave: allocated size ", output_size.value_or(0), " does not match required size ", n * repeats);
+  CRESSET_CHECK(!output_size || *output_size == n * repeats, "repeat_interleave: allocated size ", output_size.value_or(0), " does not match required size ",
+                n * repeats);
   DimVector wide(x.sizes()), shape(x.sizes());
   wide.insert(wide.begin() + d + 1, repeats);
   shape[static_cast<size_t>(d)] *= repeats;

@@ -6,9 +6,9 @@
 #include "cresset/kernels/common/strided.h"
 #include "cresset/kernels/sort/sort.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 
@@ -33,11 +33,12 @@ void check_boundaries(const Tensor& sequence, const Tensor& values, bool right, 
   if (sequence.dim() != 1) {
     bool same = values.dim() == sequence.dim();
     for (int64_t d = 0; same && d + 1 < sequence.dim(); d++) same = values.size(d) == sequence.size(d);
-    CRESSET_CHECK(same, op, ": expected sorted_sequence of one dimension, or of the sizes of input but the last, got ",
-                  sequence.sizes(), " and ", values.sizes());
+    CRESSET_CHECK(same, op, ": expected sorted_sequence of one dimension, or of the sizes of input but the last, got ", sequence.sizes(), " and ",
+                  values.sizes());
   }
   if (!given(sorter)) return;
-  CRESSET_CHECK(sorter->sizes() == sequence.sizes(), op, ": sorter must have the same shape as sorted_sequence, got ", sequence.sizes(), " and ", sorter->sizes());
+  CRESSET_CHECK(sorter->sizes() == sequence.sizes(), op, ": sorter must have the same shape as sorted_sequence, got ", sequence.sizes(), " and ",
+                sorter->sizes());
   CRESSET_CHECK(sorter->scalar_type() == kLong, op, ": sorter must be a tensor of dtype int64, got ", sorter->scalar_type());
   CRESSET_CHECK(sorter->lacks_data() || sorter->numel() == 0 || (sorter->min().item<int64_t>() >= 0 && sorter->max().item<int64_t>() < sequence.size(-1)), op,
                 ": sorter index out of range");
@@ -53,9 +54,7 @@ Tensor number_for(const Scalar& value, const Tensor& sequence) {
   return cresset::scalar_tensor(value, sequence.options().dtype(common_dtype(value, sequence)));
 }
 
-void check_isin(ScalarType t) {
-  CRESSET_CHECK(t != kBool && !is_complex_type(t), "isin: expected integers or real floating point numbers, got dtype ", t);
-}
+void check_isin(ScalarType t) { CRESSET_CHECK(t != kBool && !is_complex_type(t), "isin: expected integers or real floating point numbers, got dtype ", t); }
 
 // Numbers of the runs that rows (n, ...) form, and where each begins.
 Tensor run_starts(const Tensor& rows) {
@@ -72,8 +71,7 @@ Three of_runs(const Tensor& rows, const Tensor& order, bool return_inverse, bool
   return {rows.index_select(0, places), inverse, return_counts ? cresset::bincount(number) : cresset::empty({0}, longs)};
 }
 
-Three distinct(const char* op, const Tensor& self, bool return_inverse, bool return_counts,
-               int64_t (*find)(void*, int64_t*, int64_t*, const Strided&)) {
+Three distinct(const char* op, const Tensor& self, bool return_inverse, bool return_counts, int64_t (*find)(void*, int64_t*, int64_t*, const Strided&)) {
   check_real(op, self);
   const TensorOptions longs = TensorOptions(kLong).device(self.device());
   Tensor values = cresset::empty({self.numel()}, self.options());
@@ -161,7 +159,8 @@ Three _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts
 }
 
 Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-  if (!dim || (self.dim() == 1 && wrap_dim(*dim, 1) == 0)) return distinct("unique_consecutive", self, return_inverse, return_counts, kernels::unique_consecutive);
+  if (!dim || (self.dim() == 1 && wrap_dim(*dim, 1) == 0))
+    return distinct("unique_consecutive", self, return_inverse, return_counts, kernels::unique_consecutive);
   const int64_t d = wrap_dim(*dim, self.dim());
   const TensorOptions longs = TensorOptions(kLong).device(self.device());
   if (self.size(d) == 0) {
@@ -181,8 +180,7 @@ Three unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, boo
   const int64_t n = rows.size(0);
   if (rows.numel() == 0) {
     for (int64_t i = 0; i < self.dim(); i++)
-      CRESSET_CHECK(i == d || self.size(i) > 0 || n == 0, "unique_dim: expected sizes above 0 beside dim, got shape ",
-                    self.sizes());
+      CRESSET_CHECK(i == d || self.size(i) > 0 || n == 0, "unique_dim: expected sizes above 0 beside dim, got shape ", self.sizes());
     return {cresset::empty(self.sizes(), self.options()), cresset::empty({0}, longs), cresset::empty({0}, longs)};
   }
   // Rows in lexicographic order: by the last column first.

@@ -1,8 +1,8 @@
 // Composites over views: reshaping, splitting, joining and moving of dimensions.
 
 #include "cresset/ops/functions.h"
-#include "cresset/ops/own.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/own.h"
 
 namespace cresset::ops::composite {
 
@@ -42,8 +42,7 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
 }
 
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
-  CRESSET_CHECK(source.size() == destination.size(), "movedim: source ", source, " and destination ", destination,
-                " differ in their number of elements");
+  CRESSET_CHECK(source.size() == destination.size(), "movedim: source ", source, " and destination ", destination, " differ in their number of elements");
   const int64_t n = self.dim();
   const uint64_t from = dim_mask(source, n), to = dim_mask(destination, n);
   if (n == 0) return self.alias();
@@ -62,8 +61,8 @@ Tensor movedim(const Tensor& self, int64_t source, int64_t destination) { return
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_size, int64_t dim) { return self.split_with_sizes(split_size, dim); }
 
 Tensor narrow(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
-  CRESSET_CHECK(start.dim() == 0 && is_integral_type(start.scalar_type(), false), "narrow: start must be a 0-dim integral tensor, got ",
-                start.scalar_type(), " of shape ", start.sizes());
+  CRESSET_CHECK(start.dim() == 0 && is_integral_type(start.scalar_type(), false), "narrow: start must be a 0-dim integral tensor, got ", start.scalar_type(),
+                " of shape ", start.sizes());
   return self.narrow(dim, start.item<int64_t>(), length);
 }
 
@@ -107,8 +106,8 @@ Tensor stack(TensorList tensors, int64_t dim) {
   std::vector<Tensor> parts;
   parts.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); i++) {
-    CRESSET_CHECK(tensors[i].sizes() == tensors[0].sizes(), "stack: expects each tensor to be equal size, got ", tensors[0].sizes(),
-                  " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
+    CRESSET_CHECK(tensors[i].sizes() == tensors[0].sizes(), "stack: expects each tensor to be equal size, got ", tensors[0].sizes(), " at entry 0 and ",
+                  tensors[i].sizes(), " at entry ", i);
     parts.push_back(d < tensors[0].dim() && tensors[0].layout() == Layout::Strided ? tensors[i] : tensors[i].unsqueeze(d));
   }
   const Tensor joined = cresset::cat(parts, d);

@@ -2,9 +2,9 @@
 
 #include "cresset/core/layout.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/sparse/sparse_math.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops::composite {
 
@@ -20,8 +20,7 @@ std::vector<Tensor> separate(const std::vector<Tensor>& views) {
 }
 
 // A copy of `self` in the same memory order whose part `view` holds `src`.
-template <class F>
-Tensor placed(const char* op, const Tensor& self, const Tensor& src, F view) {
+template <class F> Tensor placed(const char* op, const Tensor& self, const Tensor& src, F view) {
   CRESSET_CHECK(src.device() == self.device(), op, ": expected src on ", self.device(), ", got ", src.device());
   const Tensor out = self.clone();
   const Tensor part = view(out);

@@ -18,11 +18,8 @@ DLDataType type_of(ScalarType t) {
 }
 
 // Kept while the structure is with others: the memory, which may not move, and the geometry at the time.
-template <class Managed>
-struct Exported {
-  explicit Exported(const Tensor& t) : tensor(t.detach()), shape(t.sizes().vec()), strides(t.strides().vec()) {
-    tensor.impl()->storage()->lend();
-  }
+template <class Managed> struct Exported {
+  explicit Exported(const Tensor& t) : tensor(t.detach()), shape(t.sizes().vec()), strides(t.strides().vec()) { tensor.impl()->storage()->lend(); }
   ~Exported() { tensor.impl()->storage()->take_back(); }
   Exported(const Exported&) = delete;
   Exported& operator=(const Exported&) = delete;
@@ -32,22 +29,19 @@ struct Exported {
   Managed managed{};
 };
 
-template <class Managed>
-Managed* exported(const Tensor& t) {
+template <class Managed> Managed* exported(const Tensor& t) {
   CRESSET_CHECK(t.defined() && t.impl()->has_storage() && t.impl()->backend() == kCpuBackend,
                 "to_dlpack: the values of the tensor do not lie in the memory of the CPU");
   auto* e = new Exported<Managed>(t);
   Managed& m = e->managed;
-  m.dl_tensor = {
-      t.data_ptr(), getDLContext(t), static_cast<int32_t>(t.dim()), getDLDataType(t), e->shape.data(), e->strides.data(), 0};
+  m.dl_tensor = {t.data_ptr(), getDLContext(t), static_cast<int32_t>(t.dim()), getDLDataType(t), e->shape.data(), e->strides.data(), 0};
   m.manager_ctx = e;
   m.deleter = [](Managed* it) { delete static_cast<Exported<Managed>*>(it->manager_ctx); };
   return &m;
 }
 
 Tensor over(const DLTensor& d, std::function<void(void*)> deleter) {
-  CRESSET_CHECK(d.device.device_type == kDLCPU, "from_dlpack: got memory of device type ", static_cast<int>(d.device.device_type),
-                ", expected the CPU (1)");
+  CRESSET_CHECK(d.device.device_type == kDLCPU, "from_dlpack: got memory of device type ", static_cast<int>(d.device.device_type), ", expected the CPU (1)");
   const IntArrayRef sizes(d.shape, static_cast<size_t>(d.ndim));
   const DimVector dense = contiguous_strides(sizes);
   const IntArrayRef strides = d.strides ? IntArrayRef(d.strides, static_cast<size_t>(d.ndim)) : IntArrayRef(dense);
@@ -55,8 +49,7 @@ Tensor over(const DLTensor& d, std::function<void(void*)> deleter) {
   return from_blob(static_cast<char*>(d.data) + d.byte_offset, sizes, strides, std::move(deleter), toScalarType(d.dtype));
 }
 
-template <class Managed>
-std::function<void(void*)> own_deleter(Managed* managed) {
+template <class Managed> std::function<void(void*)> own_deleter(Managed* managed) {
   return [managed](void*) {
     if (managed->deleter) managed->deleter(managed);
   };
@@ -70,8 +63,7 @@ ScalarType toScalarType(const DLDataType& type) {
     const DLDataType own = type_of(static_cast<ScalarType>(t));
     if (own.code == type.code && own.bits == type.bits) return static_cast<ScalarType>(t);
   }
-  CRESSET_CHECK(false, "from_dlpack: no dtype for type code ", static_cast<int>(type.code), " of ", static_cast<int>(type.bits),
-                " bits");
+  CRESSET_CHECK(false, "from_dlpack: no dtype for type code ", static_cast<int>(type.code), " of ", static_cast<int>(type.bits), " bits");
   return ScalarType::Undefined;
 }
 DLDataType getDLDataType(const Tensor& t) { return type_of(t.scalar_type()); }
@@ -88,13 +80,10 @@ DLManagedTensorVersioned* toDLPackVersioned(const Tensor& t) {
 }
 
 Tensor fromDLPack(DLManagedTensor* managed) { return fromDLPack(managed, own_deleter(managed)); }
-Tensor fromDLPack(DLManagedTensor* managed, std::function<void(void*)> deleter) {
-  return over(managed->dl_tensor, std::move(deleter));
-}
+Tensor fromDLPack(DLManagedTensor* managed, std::function<void(void*)> deleter) { return over(managed->dl_tensor, std::move(deleter)); }
 Tensor fromDLPackVersioned(DLManagedTensorVersioned* managed) { return fromDLPackVersioned(managed, own_deleter(managed)); }
 Tensor fromDLPackVersioned(DLManagedTensorVersioned* managed, std::function<void(void*)> deleter) {
-  CRESSET_CHECK(managed->version.major == 1, "from_dlpack: got a structure of DLPack version ", managed->version.major,
-                ", expected 1");
+  CRESSET_CHECK(managed->version.major == 1, "from_dlpack: got a structure of DLPack version ", managed->version.major, ", expected 1");
   return over(managed->dl_tensor, std::move(deleter));
 }
 

@@ -11,9 +11,9 @@
 #include "cresset/kernels/layout/layout.h"
 #include "cresset/ops/bodies_factory.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/uninitialized.h"
 #include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/sparse/sparse.h"
-#include "cresset/ops/layout/uninitialized.h"
 
 namespace cresset::ops {
 
@@ -157,7 +157,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
   const TensorOptions o = with_dtype(options, complex ? to_complex_type(get_default_dtype()) : get_default_dtype());
   CRESSET_CHECK(!complex || is_complex_type(o.dtype()), "linspace: expected a complex dtype for complex bounds, got ", o.dtype());
   if (steps == 1) return cresset::full({1}, start, o);
-  if (steps > 1) kernels::visit_dtype(compute_type(o.dtype()), "linspace", [&](auto zero) { static_cast<void>((start.to<decltype(zero)>(), end.to<decltype(zero)>())); });
+  if (steps > 1)
+    kernels::visit_dtype(compute_type(o.dtype()), "linspace", [&](auto zero) { static_cast<void>((start.to<decltype(zero)>(), end.to<decltype(zero)>())); });
   return sequence(steps, o, [&](const kernels::Strided& out) { kernels::linspace(out, start, end); });
 }
 
@@ -202,7 +203,10 @@ Tensor zeros(IntArrayRef size, const TensorOptions& options) { return fresh(cres
 Tensor ones(IntArrayRef size, const TensorOptions& options) { return fresh(cresset::empty(size, plain(options)).fill_(1)); }
 
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
-  const ScalarType t = fill_value.isIntegral(false) ? kLong : fill_value.isIntegral(true) ? kBool : fill_value.isComplex() ? to_complex_type(get_default_dtype()) : get_default_dtype();
+  const ScalarType t = fill_value.isIntegral(false)  ? kLong
+                       : fill_value.isIntegral(true) ? kBool
+                       : fill_value.isComplex()      ? to_complex_type(get_default_dtype())
+                                                     : get_default_dtype();
   return fresh(cresset::empty(size, with_dtype(plain(options), t)).fill_(fill_value));
 }
 
@@ -247,9 +251,7 @@ Scalar bound(const char* op, const Tensor& t) {
   return t.item();
 }
 
-TensorOptions beside(const Tensor& bound, const TensorOptions& options) {
-  return bound.is_meta() ? plain(options).device(bound.device()) : plain(options);
-}
+TensorOptions beside(const Tensor& bound, const TensorOptions& options) { return bound.is_meta() ? plain(options).device(bound.device()) : plain(options); }
 
 }  // namespace
 

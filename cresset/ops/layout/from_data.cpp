@@ -55,8 +55,8 @@ Tensor TensorData::make(const TensorOptions& options) const {
   const FakeModeScope off(nullptr);
   Tensor t(make_dense(sizes_, compute_type(dtype), Device(kCPU)));
   switch (t.scalar_type()) {
-#define CRESSET_FILL(T, Name)                                                        \
-  case ScalarType::Name:                                                             \
+#define CRESSET_FILL(T, Name)                                                                          \
+  case ScalarType::Name:                                                                               \
     for (size_t i = 0; i < values_.size(); i++) static_cast<T*>(t.data_ptr())[i] = values_[i].as<T>(); \
     break;
     CRESSET_FOR_EACH_DTYPE(CRESSET_FILL)

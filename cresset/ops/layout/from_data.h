@@ -1,9 +1,9 @@
 #pragma once
 // Tensors from data that already exists: memory of the caller's, and lists of numbers.
 
-#include "cresset/base/std_function.h"
 #include <initializer_list>
 #include <vector>
+#include "cresset/base/std_function.h"
 
 #include "cresset/core/tensor.h"
 
@@ -14,34 +14,28 @@ namespace cresset {
 CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
 CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
-CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
-                             const TensorOptions& options = {});
+CRESSET_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter, const TensorOptions& options = {});
 
 namespace detail {
 
-template <class T>
-using IfNumber = std::enable_if_t<std::is_arithmetic<T>::value || (HasDtype<T>::value && std::is_constructible<Scalar, T>::value)>;
+template <class T> using IfNumber = std::enable_if_t<std::is_arithmetic<T>::value || (HasDtype<T>::value && std::is_constructible<Scalar, T>::value)>;
 
 // Nested lists of numbers: `torch::tensor({{1, 2}, {3, 4}})`.
 class CRESSET_API TensorData {
  public:
-  template <class T, class = IfNumber<T>>
-  TensorData(T value) : values_{Scalar(value)}, dtype_(dtype_of_literal<T>()) {}
+  template <class T, class = IfNumber<T>> TensorData(T value) : values_{Scalar(value)}, dtype_(dtype_of_literal<T>()) {}
   TensorData(std::initializer_list<TensorData> list) : TensorData(list.begin(), list.size()) {}
-  template <class T, class = IfNumber<T>>
-  TensorData(const std::vector<T>& list) : sizes_{static_cast<int64_t>(list.size())}, dtype_(dtype_of_literal<T>()) {
+  template <class T, class = IfNumber<T>> TensorData(const std::vector<T>& list) : sizes_{static_cast<int64_t>(list.size())}, dtype_(dtype_of_literal<T>()) {
     for (const T v : list) values_.emplace_back(static_cast<T>(v));
   }
-  template <class T, class = IfNumber<T>>
-  TensorData(ArrayRef<T> list) : TensorData(list.vec()) {}
+  template <class T, class = IfNumber<T>> TensorData(ArrayRef<T> list) : TensorData(list.vec()) {}
 
   Tensor make(const TensorOptions& options) const;
 
  private:
   TensorData(const TensorData* list, size_t n);
   // As in LibTorch: floating point numbers have the default dtype, int and long are int64, other C++ types keep their own.
-  template <class T>
-  static ScalarType dtype_of_literal() {
+  template <class T> static ScalarType dtype_of_literal() {
     if constexpr (std::is_floating_point<T>::value) return ScalarType::Undefined;
     else if constexpr (std::is_same<T, int>::value || std::is_same<T, long long>::value) return ScalarType::Long;
     else return dtype_of<T>;

@@ -6,10 +6,10 @@
 #include "cresset/core/layout.h"
 #include "cresset/ops/batched.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops::composite {
 
@@ -43,9 +43,15 @@ Tensor atleast_3d(const Tensor& self) {
   if (self.dim() == 1) return self.unsqueeze(0).unsqueeze(-1);
   return self.dim() == 2 ? self.unsqueeze(-1) : self;
 }
-std::vector<Tensor> atleast_1d(TensorList tensors) { return each(tensors, [](const Tensor& t) { return cresset::atleast_1d(t); }); }
-std::vector<Tensor> atleast_2d(TensorList tensors) { return each(tensors, [](const Tensor& t) { return cresset::atleast_2d(t); }); }
-std::vector<Tensor> atleast_3d(TensorList tensors) { return each(tensors, [](const Tensor& t) { return cresset::atleast_3d(t); }); }
+std::vector<Tensor> atleast_1d(TensorList tensors) {
+  return each(tensors, [](const Tensor& t) { return cresset::atleast_1d(t); });
+}
+std::vector<Tensor> atleast_2d(TensorList tensors) {
+  return each(tensors, [](const Tensor& t) { return cresset::atleast_2d(t); });
+}
+std::vector<Tensor> atleast_3d(TensorList tensors) {
+  return each(tensors, [](const Tensor& t) { return cresset::atleast_3d(t); });
+}
 
 Tensor hstack(TensorList tensors) {
   check_some("hstack", tensors);
@@ -231,7 +237,8 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
     CRESSET_CHECK(t.numel() > 0, "_chunk_cat: expected tensors that are not empty");
     CRESSET_CHECK(t.scalar_type() == tensors[0].scalar_type() && t.dim() > d, "_chunk_cat: expected tensors of one dtype with more than ", d, " dimensions");
     for (int64_t i = 0; i < d; i++)
-      CRESSET_CHECK(t.size(i) == tensors[0].size(i), "_chunk_cat: expected the same sizes before dimension ", d, ", got ", tensors[0].sizes(), " and ", t.sizes());
+      CRESSET_CHECK(t.size(i) == tensors[0].size(i), "_chunk_cat: expected the same sizes before dimension ", d, ", got ", tensors[0].sizes(), " and ",
+                    t.sizes());
     // Padded to a multiple of num_chunks along dim, then (leading, num_chunks, rest).
     const int64_t rows = (t.size(d) + num_chunks - 1) / num_chunks * num_chunks;
     DimVector pad(static_cast<size_t>(2 * (t.dim() - d)), 0), shape(t.sizes().slice(0, static_cast<size_t>(d)));
@@ -243,8 +250,6 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
   return cresset::cat(parts, d + 1);
 }
 
-Tensor isreal(const Tensor& self) {
-  return self.is_complex() ? cresset::imag(self) == 0 : cresset::ones_like(self, TensorOptions(kBool));
-}
+Tensor isreal(const Tensor& self) { return self.is_complex() ? cresset::imag(self) == 0 : cresset::ones_like(self, TensorOptions(kBool)); }
 
 }  // namespace cresset::ops::composite

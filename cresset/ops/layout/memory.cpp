@@ -7,8 +7,8 @@
 #include "cresset/kernels/layout/copy.h"
 #include "cresset/ops/bodies_memory.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/layout/uninitialized.h"
+#include "cresset/ops/pointwise/pointwise.h"
 
 namespace cresset::ops {
 
@@ -25,9 +25,7 @@ DimVector byte_strides(const Tensor& t, IntArrayRef sizes) {
   return strides;
 }
 
-kernels::Operand operand(const Tensor& t, const DimVector& strides) {
-  return {static_cast<char*>(t.data_ptr()), t.scalar_type(), strides.data()};
-}
+kernels::Operand operand(const Tensor& t, const DimVector& strides) { return {static_cast<char*>(t.data_ptr()), t.scalar_type(), strides.data()}; }
 
 bool share_memory(const Tensor& a, const Tensor& b) { return a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage()); }
 
@@ -77,7 +75,9 @@ Tensor copy_of(const Tensor& self, const TensorOptions& options, MemoryFormat fo
 }
 
 // Whether a tensor on `have` already is where `wanted` says: no index means any.
-bool is_on(const Device& have, const Device& wanted) { return have.type() == wanted.type() && (!wanted.has_index() || wanted.index() == have.index() || !have.has_index()); }
+bool is_on(const Device& have, const Device& wanted) {
+  return have.type() == wanted.type() && (!wanted.has_index() || wanted.index() == have.index() || !have.has_index());
+}
 
 void check_number_fits(const Tensor& self, const Scalar& value) {
   const ScalarType t = self.scalar_type();
@@ -127,9 +127,7 @@ void zero_(Tensor& self) {
   if (self.numel() > 0) kernels::fill_strided(array(self), 0);
 }
 
-Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
-  return copy_of(self, {}, memory_format.value_or(MemoryFormat::Preserve));
-}
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) { return copy_of(self, {}, memory_format.value_or(MemoryFormat::Preserve)); }
 
 Tensor _to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat> memory_format) {
   const bool leaves = self.is_meta() && options.has_device() && !options.device().is_meta() && !is_fake(*self.impl());
@@ -153,7 +151,8 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   // Only memory that was not there before is uninitialised.
   const int64_t before = static_cast<int64_t>(storage.nbytes() / self.element_size()) - self.storage_offset();
   if (storage.nbytes() < needed) {
-    CRESSET_CHECK(storage.resizable(), "resize_: Trying to resize storage that is not resizable (memory of others, or lent to a NumPy array for instance) to ", size, "; clone the tensor first");
+    CRESSET_CHECK(storage.resizable(), "resize_: Trying to resize storage that is not resizable (memory of others, or lent to a NumPy array for instance) to ",
+                  size, "; clone the tensor first");
     storage.resize(needed);
   }
   self.impl()->set_geometry(size, strides_for(size, format), self.storage_offset());
@@ -180,8 +179,10 @@ Tensor to(const Tensor& self, const TensorOptions& options, bool non_blocking, b
   CRESSET_CHECK(!options.has_requires_grad(), "to: got options with requires_grad, which no copy changes; use requires_grad_()");
   CRESSET_CHECK(!options.has_memory_format() || !memory_format, "to: memory_format is given twice, in the options and as an argument");
   if (options.has_memory_format()) memory_format = options.memory_format_opt();
-  const bool same = (!options.has_layout() || options.layout() == self.layout()) && (!options.has_dtype() || options.dtype() == self.scalar_type()) && (!options.has_device() || is_on(self.device(), options.device())) &&
-                    (!memory_format || *memory_format == MemoryFormat::Preserve || self.layout() != Layout::Strided || self.suggest_memory_format() == *memory_format);
+  const bool same =
+      (!options.has_layout() || options.layout() == self.layout()) && (!options.has_dtype() || options.dtype() == self.scalar_type()) &&
+      (!options.has_device() || is_on(self.device(), options.device())) &&
+      (!memory_format || *memory_format == MemoryFormat::Preserve || self.layout() != Layout::Strided || self.suggest_memory_format() == *memory_format);
   if (same && !copy) return self;
   return cresset::_to_copy(self, options.memory_format(std::nullopt), non_blocking, memory_format);
 }
@@ -219,9 +220,7 @@ void _assert_async(const Tensor& self, std::string_view assert_msg) {
   CRESSET_CHECK(self.item().toBool(), std::string(assert_msg));
 }
 
-void _assert_async(const Tensor& self) {
-  composite::_assert_async(self, std::string_view("_assert_async: expected the tensor to be nonzero"));
-}
+void _assert_async(const Tensor& self) { composite::_assert_async(self, std::string_view("_assert_async: expected the tensor to be nonzero")); }
 
 }  // namespace composite
 

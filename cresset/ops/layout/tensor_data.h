@@ -12,13 +12,12 @@ namespace cresset::detail {
 class CRESSET_API TensorDataContainer {
  public:
   TensorDataContainer() : kind_(Kind::list) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  TensorDataContainer(T value) : kind_(Kind::number), scalar_(value) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> TensorDataContainer(T value) : kind_(Kind::number), scalar_(value) {}
   TensorDataContainer(std::initializer_list<TensorDataContainer> list) : kind_(Kind::list), list_(copied(list.begin(), list.size())) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  TensorDataContainer(ArrayRef<T> values) : kind_(Kind::tensor), tensor_(cresset::tensor(TensorData(values))) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
-  TensorDataContainer(const std::vector<T>& values) : TensorDataContainer(ArrayRef<T>(values)) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> TensorDataContainer(ArrayRef<T> values)
+      : kind_(Kind::tensor), tensor_(cresset::tensor(TensorData(values))) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> TensorDataContainer(const std::vector<T>& values)
+      : TensorDataContainer(ArrayRef<T>(values)) {}
 
   bool is_scalar() const { return kind_ == Kind::number; }
   bool is_init_list() const { return kind_ == Kind::list; }

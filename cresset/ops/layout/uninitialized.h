@@ -1,5 +1,5 @@
 #pragma once
-// What memory that nobody has written to holds: by default, whatever was there.
+// The contents of memory that has not been written to: by default, as it was found.
 
 #include "cresset/core/tensor.h"
 

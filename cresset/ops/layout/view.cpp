@@ -36,8 +36,8 @@ ViewSpec view(const Tensor& self, IntArrayRef size) {
   ViewSpec v;
   v.sizes = infer_size(size, self.numel());
   auto strides = view_strides(self.sizes(), self.strides(), v.sizes);
-  CRESSET_CHECK(strides.has_value(), "view: size ", v.sizes, " is not compatible with input shape ", self.sizes(), " and strides ",
-                self.strides(), ", which would need a copy; reshape() makes one");
+  CRESSET_CHECK(strides.has_value(), "view: size ", v.sizes, " is not compatible with input shape ", self.sizes(), " and strides ", self.strides(),
+                ", which would need a copy; reshape() makes one");
   v.strides = *strides;
   v.offset = self.storage_offset();
   return v;
@@ -63,8 +63,7 @@ ViewSpec as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, st
 
 ViewSpec permute(const Tensor& self, IntArrayRef dims) {
   const int64_t n = self.dim();
-  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == n, "permute: number of dims ", dims, " does not match the ", n,
-                " dimensions of shape ", self.sizes());
+  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == n, "permute: number of dims ", dims, " does not match the ", n, " dimensions of shape ", self.sizes());
   dim_mask(dims, n);
   ViewSpec v;
   v.offset = self.storage_offset();
@@ -119,8 +118,8 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool /*implicit*/) {
     }
     if (size[i] == -1) v.sizes[i] = self.size(d);
     CRESSET_CHECK(v.sizes[i] >= 0, "expand: invalid size ", size[i], " in ", size);
-    CRESSET_CHECK(v.sizes[i] == self.size(d) || self.size(d) == 1, "expand: the expanded size ", size[i], " must match the existing size ",
-                  self.size(d), " at dimension ", i, ", target sizes ", size, ", tensor sizes ", self.sizes());
+    CRESSET_CHECK(v.sizes[i] == self.size(d) || self.size(d) == 1, "expand: the expanded size ", size[i], " must match the existing size ", self.size(d),
+                  " at dimension ", i, ", target sizes ", size, ", tensor sizes ", self.sizes());
     v.strides[i] = self.size(d) == v.sizes[i] ? self.stride(d) : 0;
   }
   return v;

@@ -83,8 +83,8 @@ DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b) {
   DimVector result(n);
   for (size_t i = 0; i < n; i++) {
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
-    CRESSET_CHECK(x == y || x == 1 || y == 1, "shapes ", a, " and ", b, " cannot be broadcast: sizes ", x, " and ", y,
-                  " differ at dimension ", n - 1 - i, " and neither is 1");
+    CRESSET_CHECK(x == y || x == 1 || y == 1, "shapes ", a, " and ", b, " cannot be broadcast: sizes ", x, " and ", y, " differ at dimension ", n - 1 - i,
+                  " and neither is 1");
     result[n - 1 - i] = x == 1 ? y : x;
   }
   return result;

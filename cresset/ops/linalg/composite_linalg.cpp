@@ -6,9 +6,9 @@
 #include "cresset/core/layers.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/linalg/linalg.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 
@@ -149,8 +149,8 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, 
   check_same_kind(op, lu, b);
   check_inexact(op, lu);
   CRESSET_CHECK(pivots.scalar_type() == kInt, op, ": expected pivots of dtype int32, got ", pivots.scalar_type());
-  CRESSET_CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes() == lu.sizes().slice(0, lu.dim() - 1), op, ": expected a pivot for each row of each matrix, got shapes ",
-                lu.sizes(), " and ", pivots.sizes());
+  CRESSET_CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes() == lu.sizes().slice(0, lu.dim() - 1), op,
+                ": expected a pivot for each row of each matrix, got shapes ", lu.sizes(), " and ", pivots.sizes());
   CRESSET_CHECK(lu.size(-1) == b.size(left ? -2 : -1), op, ": incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", ", got ",
                 lu.sizes(), " and ", b.sizes());
   return solve_by(lu, permutation_of(pivots, lu.size(-1)), b, left, adjoint);
@@ -167,8 +167,8 @@ Two linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_erro
   const bool vector = is_vector(a, b);
   CRESSET_CHECK(!vector || left, op, ": vectors cannot be solved for with left=False, got A of shape ", a.sizes(), " and B of shape ", b.sizes());
   const Tensor right = vector ? b.unsqueeze(-1) : b;
-  CRESSET_CHECK(a.size(-1) == right.size(left ? -2 : -1), op, ": incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", ", got ", a.sizes(),
-                " and ", b.sizes());
+  CRESSET_CHECK(a.size(-1) == right.size(left ? -2 : -1), op, ": incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", ", got ",
+                a.sizes(), " and ", b.sizes());
   broadcast_shapes(batch_of(a), batch_of(right));
   const auto [lu, pivots, info] = cresset::linalg_lu_factor_ex(a, true, false);
   if (check_errors) check_info("linalg.solve_ex", info, Failure::singular_solve);
@@ -262,12 +262,12 @@ Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other, OptionalIntAr
     for (int64_t i = 0; i < count; i++) to.push_back(self.dim() - count + i);
     a = self.movedim(dims.value(), to);
   }
-  CRESSET_CHECK(a.dim() >= other.dim(), "linalg.tensorsolve: expected self to have at least as many dimensions as other, got shapes ", self.sizes(), " and ", other.sizes());
+  CRESSET_CHECK(a.dim() >= other.dim(), "linalg.tensorsolve: expected self to have at least as many dimensions as other, got shapes ", self.sizes(), " and ",
+                other.sizes());
   const DimVector sizes(a.sizes().slice(other.dim(), a.dim() - other.dim()));
   int64_t unknowns = 1;
   for (const int64_t n : sizes) unknowns *= n;
-  CRESSET_CHECK(unknowns == other.numel(), "linalg.tensorsolve: expected as many unknowns as elements of other, got ",
-                unknowns, " and ", other.numel());
+  CRESSET_CHECK(unknowns == other.numel(), "linalg.tensorsolve: expected as many unknowns as elements of other, got ", unknowns, " and ", other.numel());
   return cresset::linalg_solve(a.reshape({unknowns, unknowns}), other.flatten()).reshape(sizes);
 }
 

@@ -6,9 +6,9 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/layers.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/linalg/linalg.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 
@@ -32,8 +32,10 @@ struct Norm {
   static void check_norm_dtype(const char* op, const Tensor& self, std::optional<ScalarType> dtype) {
     const ScalarType t = dtype.value_or(self.scalar_type());
     CRESSET_CHECK(is_floating_type(t) || is_complex_type(t), op, ": expected a floating or complex dtype, got ", t);
-    CRESSET_CHECK(!dtype || is_complex_type(*dtype) == self.is_complex(), op, ": dtype should be ", self.is_complex() ? "complex for complex inputs" : "real for real inputs", ", got ", t);
-    CRESSET_CHECK(!dtype || promote_types(self.scalar_type(), *dtype) == *dtype, op, ": the dtype of the input (", self.scalar_type(), ") would be narrowed by the given dtype (", t, ")");
+    CRESSET_CHECK(!dtype || is_complex_type(*dtype) == self.is_complex(), op, ": dtype should be ",
+                  self.is_complex() ? "complex for complex inputs" : "real for real inputs", ", got ", t);
+    CRESSET_CHECK(!dtype || promote_types(self.scalar_type(), *dtype) == *dtype, op, ": the dtype of the input (", self.scalar_type(),
+                  ") would be narrowed by the given dtype (", t, ")");
   }
 
   // Sums of absolute values along dims[0] (or 1), then the most (or least) of them.
@@ -44,8 +46,7 @@ struct Norm {
     if (most && sums.size(left) == 0) return sums.sum(IntArrayRef(left), keepdim);  // the most of nothing is 0
     return most ? sums.amax(IntArrayRef(left), keepdim) : sums.amin(IntArrayRef(left), keepdim);
   }
-  template <class F>
-  Tensor by_values(F&& reduce) const {
+  template <class F> Tensor by_values(F&& reduce) const {
     const Tensor last = matrices.movedim(dims, {-2, -1});
     Tensor result = reduce(cresset::linalg_svdvals(last));
     if (!keepdim) return result;

@@ -4,9 +4,9 @@
 #include "cresset/core/layers.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/linalg/linalg.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 
@@ -136,7 +136,8 @@ Tensor differentiable_solution(const Tensor& a, const Tensor& b, const Svd& svd,
   }
   const DimVector batch(batch_of(a));
   const auto each = [&](const Tensor& t) { return t.expand(with_matrix(batch, t.size(-2), t.size(-1))).reshape({-1, t.size(-2), t.size(-1)}); };
-  const Tensor as = each(a), bs = each(b), us = each(svd.u), vs = each(svd.vh), ss = svd.s.reshape({-1, svd.s.size(-1)}), ks = kept.reshape({-1, kept.size(-1)});
+  const Tensor as = each(a), bs = each(b), us = each(svd.u), vs = each(svd.vh), ss = svd.s.reshape({-1, svd.s.size(-1)}),
+               ks = kept.reshape({-1, kept.size(-1)});
   std::vector<Tensor> results;
   for (int64_t i = 0; i < as.size(0); i++) results.push_back(differentiable_solution(as[i], bs[i], {us[i], ss[i], vs[i]}, ks[i]));
   return cresset::stack(results).reshape(with_matrix(batch, a.size(-1), b.size(-1)));
@@ -226,7 +227,9 @@ Two linalg_eig(const Tensor& self) { return cresset::_linalg_eig(self, true); }
 Tensor linalg_eigvals(const Tensor& self) { return std::get<0>(cresset::_linalg_eig(self, differentiates(self))); }
 
 Three linalg_svd(const Tensor& a, bool full_matrices, std::optional<std::string_view> driver) { return cresset::_linalg_svd(a, full_matrices, true, driver); }
-Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) { return std::get<1>(cresset::_linalg_svd(a, false, differentiates(a), driver)); }
+Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
+  return std::get<1>(cresset::_linalg_svd(a, false, differentiates(a), driver));
+}
 Three svd(const Tensor& self, bool some, bool compute_uv) {
   if (compute_uv) {
     const auto [u, s, vh] = cresset::_linalg_svd(self, !some, true);
@@ -234,7 +237,8 @@ Three svd(const Tensor& self, bool some, bool compute_uv) {
   }
   const Tensor s = cresset::linalg_svdvals(self);
   const int64_t m = self.size(-2), n = self.size(-1);
-  return {cresset::zeros(with_matrix(batch_of(self), m, m), self.options()), s, cresset::zeros(with_matrix(batch_of(self), n, n), self.options()).transpose(-2, -1)};
+  return {cresset::zeros(with_matrix(batch_of(self), m, m), self.options()), s,
+          cresset::zeros(with_matrix(batch_of(self), n, n), self.options()).transpose(-2, -1)};
 }
 
 Tensor linalg_pinv(const Tensor& self, double rcond, bool hermitian) { return pseudo_inverse(self, number(self, 0), number(self, rcond), hermitian); }
@@ -264,7 +268,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   check_inexact(op, a);
   check_same_kind(op, a, b);
   const std::string_view name = driver.value_or("gelsy");
-  CRESSET_CHECK(name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss", op, ": expected driver to be gels, gelsy, gelsd or gelss, got ", std::string(name));
+  CRESSET_CHECK(name == "gels" || name == "gelsy" || name == "gelsd" || name == "gelss", op, ": expected driver to be gels, gelsy, gelsd or gelss, got ",
+                std::string(name));
   const int64_t m = a.size(-2), n = a.size(-1);
   const bool vector = a.dim() - 1 == b.dim() && b.sizes() == a.sizes().slice(0, a.dim() - 1);
   CRESSET_CHECK(vector || b.dim() >= 2, op, ": expected other of at most the dimensions of input, got shapes ", a.sizes(), " and ", b.sizes());

@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops::composite {
 
@@ -40,8 +40,10 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   int64_t count = 1;
   for (const int64_t s : batch) count *= s;
   DimVector left_shape(batch), right_shape(batch), shape(batch);
-  left_shape.push_back(m); left_shape.push_back(k);
-  right_shape.push_back(k); right_shape.push_back(n);
+  left_shape.push_back(m);
+  left_shape.push_back(k);
+  right_shape.push_back(k);
+  right_shape.push_back(n);
   if (a > 1) shape.push_back(m);
   if (b > 1) shape.push_back(n);
   return own(left.expand(left_shape).reshape({count, m, k}).bmm(right.expand(right_shape).reshape({count, k, n})).view(shape));
@@ -99,12 +101,11 @@ Tensor linalg_multi_dot(TensorList tensors) {
   if (column) list[n - 1] = list[n - 1].unsqueeze(-1);
   for (size_t i = 0; i < n; i++) {
     CRESSET_CHECK(list[i].dim() == 2, "multi_dot: tensor ", i, " must be 2D", i == 0 || i == n - 1 ? " or 1D" : "", ", got shape ", tensors[i].sizes());
-    CRESSET_CHECK(list[i].scalar_type() == list[0].scalar_type(), "multi_dot: all tensors must have the same dtype, got ", list[0].scalar_type(),
-                  " and ", list[i].scalar_type());
-    CRESSET_CHECK(list[i].device() == list[0].device(), "multi_dot: all tensors must be on the same device, got ", list[0].device(), " and ",
-                  list[i].device());
-    CRESSET_CHECK(i == 0 || list[i - 1].size(1) == list[i].size(0), "multi_dot: tensors ", i - 1, " and ", i, " with shapes ", tensors[i - 1].sizes(),
-                  " and ", tensors[i].sizes(), " cannot be multiplied");
+    CRESSET_CHECK(list[i].scalar_type() == list[0].scalar_type(), "multi_dot: all tensors must have the same dtype, got ", list[0].scalar_type(), " and ",
+                  list[i].scalar_type());
+    CRESSET_CHECK(list[i].device() == list[0].device(), "multi_dot: all tensors must be on the same device, got ", list[0].device(), " and ", list[i].device());
+    CRESSET_CHECK(i == 0 || list[i - 1].size(1) == list[i].size(0), "multi_dot: tensors ", i - 1, " and ", i, " with shapes ", tensors[i - 1].sizes(), " and ",
+                  tensors[i].sizes(), " cannot be multiplied");
   }
   Tensor product = product_of(list);
   if (row) product = product.squeeze(0);
@@ -217,9 +218,15 @@ Tensor contract(Tensor a, std::vector<int> la, Tensor b, std::vector<int> lb, co
   int64_t nb = 1, nl = 1, ns = 1, nr = 1;
   shape = batch_shape;
   for (const int64_t s : batch_shape) nb *= s;
-  for (size_t i = 0; i < left.size(); i++) { shape.push_back(a.size(batch.size() + i)); nl *= shape.back(); }
+  for (size_t i = 0; i < left.size(); i++) {
+    shape.push_back(a.size(batch.size() + i));
+    nl *= shape.back();
+  }
   for (size_t i = 0; i < sum.size(); i++) ns *= a.size(batch.size() + left.size() + i);
-  for (size_t i = 0; i < right.size(); i++) { shape.push_back(b.size(batch.size() + sum.size() + i)); nr *= shape.back(); }
+  for (size_t i = 0; i < right.size(); i++) {
+    shape.push_back(b.size(batch.size() + sum.size() + i));
+    nr *= shape.back();
+  }
   auto expanded = [&](const Tensor& t, int64_t rows, int64_t columns) {
     DimVector full(t.sizes());
     for (size_t i = 0; i < batch_shape.size(); i++) full[i] = batch_shape[i];
@@ -247,9 +254,12 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
     size_t letters = 0;
     const size_t dots = term.find("...");
     for (size_t i = 0; i < term.size(); i++) {
-      if (i == dots) { i += 2; continue; }
-      CRESSET_CHECK((term[i] >= 'a' && term[i] <= 'z') || (term[i] >= 'A' && term[i] <= 'Z'), "einsum: invalid subscript '", term[i],
-                    "' in equation \"", text, "\", subscripts must be in [a-zA-Z]");
+      if (i == dots) {
+        i += 2;
+        continue;
+      }
+      CRESSET_CHECK((term[i] >= 'a' && term[i] <= 'z') || (term[i] >= 'A' && term[i] <= 'Z'), "einsum: invalid subscript '", term[i], "' in equation \"", text,
+                    "\", subscripts must be in [a-zA-Z]");
       letters++;
     }
     return letters;
@@ -259,8 +269,8 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   for (size_t i = 0; i < terms.size(); i++) {
     const int64_t letters = static_cast<int64_t>(check_term(terms[i])), rest = tensors[i].dim() - letters;
     const bool dots = terms[i].find("...") != std::string::npos;
-    CRESSET_CHECK(dots ? rest >= 0 : rest == 0, "einsum: the number of subscripts in \"", terms[i], "\" does not match the ",
-                  tensors[i].dim(), " dimensions of operand ", i);
+    CRESSET_CHECK(dots ? rest >= 0 : rest == 0, "einsum: the number of subscripts in \"", terms[i], "\" does not match the ", tensors[i].dim(),
+                  " dimensions of operand ", i);
     own_ellipsis.push_back(dots ? rest : 0);
     ellipsis_dims = std::max(ellipsis_dims, own_ellipsis.back());
   }
@@ -294,8 +304,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
     size_t i = 0, j = 1;
     if (path) {
       const IntArrayRef pairs = *path;
-      CRESSET_CHECK(pairs.size() == 2 * (tensors.size() - 1), "einsum: expected contraction path of length ", 2 * (tensors.size() - 1),
-                    ", got ", pairs.size());
+      CRESSET_CHECK(pairs.size() == 2 * (tensors.size() - 1), "einsum: expected contraction path of length ", 2 * (tensors.size() - 1), ", got ", pairs.size());
       i = static_cast<size_t>(std::min(pairs[2 * step], pairs[2 * step + 1]));
       j = static_cast<size_t>(std::max(pairs[2 * step], pairs[2 * step + 1]));
       CRESSET_CHECK(i != j && j < operands.size(), "einsum: invalid contraction path");
@@ -328,20 +337,18 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   return align(result, labels[0], output);
 }
 
-Tensor _scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b,
-                  const std::optional<Tensor>& bias, const std::optional<Tensor>&, std::optional<ScalarType> out_dtype, bool) {
-  CRESSET_CHECK(self.dim() == 2 && mat2.dim() == 2, "_scaled_mm: expected matrices, got shapes ", self.sizes(), " and ",
-                mat2.sizes());
+Tensor _scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const std::optional<Tensor>& bias,
+                  const std::optional<Tensor>&, std::optional<ScalarType> out_dtype, bool) {
+  CRESSET_CHECK(self.dim() == 2 && mat2.dim() == 2, "_scaled_mm: expected matrices, got shapes ", self.sizes(), " and ", mat2.sizes());
   CRESSET_CHECK(self.size(1) == mat2.size(0), "_scaled_mm: shapes cannot be multiplied: ", self.sizes(), " and ", mat2.sizes());
   const int64_t m = self.size(0), n = mat2.size(1);
   const bool single = scale_a.numel() == 1 && scale_b.numel() == 1;
   const bool rows = scale_a.sizes() == IntArrayRef({m, 1}) && scale_b.sizes() == IntArrayRef({1, n});
-  const bool dtypes = is_float8_type(self.scalar_type()) && is_float8_type(mat2.scalar_type()) && scale_a.scalar_type() == kFloat &&
-                      scale_b.scalar_type() == kFloat;
-  CRESSET_CHECK_VALUE(dtypes && (single || rows),
-                      "_scaled_mm: expected float8 matrices with float32 scales of one element each, or of shapes [", m,
-                      ", 1] and [1, ", n, "], got ", self.scalar_type(), " and ", mat2.scalar_type(), " with ",
-                      scale_a.scalar_type(), scale_a.sizes(), " and ", scale_b.scalar_type(), scale_b.sizes());
+  const bool dtypes =
+      is_float8_type(self.scalar_type()) && is_float8_type(mat2.scalar_type()) && scale_a.scalar_type() == kFloat && scale_b.scalar_type() == kFloat;
+  CRESSET_CHECK_VALUE(dtypes && (single || rows), "_scaled_mm: expected float8 matrices with float32 scales of one element each, or of shapes [", m,
+                      ", 1] and [1, ", n, "], got ", self.scalar_type(), " and ", mat2.scalar_type(), " with ", scale_a.scalar_type(), scale_a.sizes(), " and ",
+                      scale_b.scalar_type(), scale_b.sizes());
   const bool biased = bias && bias->defined();
   CRESSET_CHECK(!biased || bias->numel() == n, "_scaled_mm: bias must be of size ", n, " but got ", biased ? bias->numel() : 0);
   auto rescaled = [&](const Tensor& x, const Tensor& scale) { return x.to(kFloat) * (single ? scale.reshape({}) : scale); };
@@ -350,16 +357,15 @@ Tensor _scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a,
   return product.to(out_dtype.value_or(self.scalar_type()));
 }
 
-Tensor _scaled_mm_v2(const Tensor& self, const Tensor& mat2, TensorList scale_a, IntArrayRef recipe_a, IntArrayRef,
-                     TensorList scale_b, IntArrayRef recipe_b, IntArrayRef, const std::optional<Tensor>& bias,
-                     std::optional<ScalarType> out_dtype, IntArrayRef, bool use_fast_accum) {
+Tensor _scaled_mm_v2(const Tensor& self, const Tensor& mat2, TensorList scale_a, IntArrayRef recipe_a, IntArrayRef, TensorList scale_b, IntArrayRef recipe_b,
+                     IntArrayRef, const std::optional<Tensor>& bias, std::optional<ScalarType> out_dtype, IntArrayRef, bool use_fast_accum) {
   // Recipe 0 scales the matrix by one number, 1 each row.
   auto fits = [](TensorList scale, IntArrayRef recipe) {
     return scale.size() == 1 && recipe.size() == 1 && (recipe[0] == 0 ? scale[0].numel() == 1 : recipe[0] == 1);
   };
   CRESSET_CHECK_VALUE(fits(scale_a, recipe_a) && fits(scale_b, recipe_b),
-                      "_scaled_mm_v2: expected one scale for each matrix, by recipe 0 (the matrix) or 1 (its rows), got ",
-                      scale_a.size(), " by ", recipe_a, " and ", scale_b.size(), " by ", recipe_b);
+                      "_scaled_mm_v2: expected one scale for each matrix, by recipe 0 (the matrix) or 1 (its rows), got ", scale_a.size(), " by ", recipe_a,
+                      " and ", scale_b.size(), " by ", recipe_b);
   return cresset::_scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, {}, out_dtype, use_fast_accum);
 }
 

@@ -12,8 +12,8 @@
 #include "cresset/kernels/providers/lapack.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -23,7 +23,8 @@ constexpr int64_t kMaxOrder = INT32_MAX;
 
 const kernels::LapackTable& lapack(const char* op) {
   const kernels::LapackTable* table = kernels::lapack();
-  CRESSET_CHECK(table, op, ": needs LAPACK, which could not be opened; on Debian or Ubuntu apt-get install libopenblas0 installs it for a package that was built ",
+  CRESSET_CHECK(table, op,
+                ": needs LAPACK, which could not be opened; on Debian or Ubuntu apt-get install libopenblas0 installs it for a package that was built ",
                 "with it, and libopenblas-dev before building; CRESSET_LAPACK=0 in the environment turns it off");
   return *table;
 }
@@ -49,7 +50,9 @@ class Columns {
   int rows() const { return static_cast<int>(used_.size(-2)); }
   int columns() const { return static_cast<int>(used_.size(-1)); }
   int ld() const { return std::max(rows(), 1); }
-  void finish() const { if (!used_.is_same(out_)) overwrite(out_, used_); }
+  void finish() const {
+    if (!used_.is_same(out_)) overwrite(out_, used_);
+  }
 
  private:
   const Tensor& out_;
@@ -64,22 +67,17 @@ Tensor scratch(const Tensor& a) {
 }
 
 // A dense vector for each matrix.
-template <class T>
-T* row(const Tensor& t, int64_t i) {
-  return static_cast<T*>(t.data_ptr()) + i * (t.dim() ? t.size(-1) : 1);
-}
+template <class T> T* row(const Tensor& t, int64_t i) { return static_cast<T*>(t.data_ptr()) + i * (t.dim() ? t.size(-1) : 1); }
 void* row_bytes(const Tensor& t, int64_t i) { return static_cast<char*>(t.data_ptr()) + i * t.size(-1) * static_cast<int64_t>(t.element_size()); }
 int32_t* info_at(const Tensor& info, int64_t i) { return static_cast<int32_t*>(info.data_ptr()) + i; }
 
-template <class F>
-void for_matrices(const Tensor& a, F&& body) {
+template <class F> void for_matrices(const Tensor& a, F&& body) {
   const int64_t m = std::max<int64_t>(a.size(-2), 1), n = std::max<int64_t>(a.size(-1), 1);
   const int64_t cost = 64 + std::min<int64_t>(m * n, 1 << 20) * std::min<int64_t>(std::min(m, n), 1 << 10);
   parallel_for(0, batch_count(a), std::max<int64_t>(1, 32768 / cost), body);
 }
 // body(i), or body(i, work) for routines that take memory.
-template <class F>
-void for_each_matrix(const Tensor& a, F&& body) {
+template <class F> void for_each_matrix(const Tensor& a, F&& body) {
   for_matrices(a, [&](int64_t begin, int64_t end) {
     if constexpr (std::is_invocable_v<F, int64_t, kernels::LapackWork&>) {
       kernels::LapackWork work;
@@ -160,28 +158,27 @@ void check_info(const char* op, const Tensor& given, Failure failure) {
     CRESSET_CHECK(order > 0, where, "argument ", -order, " of LAPACK's routine has an illegal value");
     switch (failure) {
       case Failure::not_positive_definite:
-        throw LinAlgError(str(where, "the matrix has no Cholesky factor, since it is not positive definite (leading minor of order ", order,
-                              " is not positive-definite)."));
+        throw LinAlgError(
+            str(where, "the matrix has no Cholesky factor, since it is not positive definite (leading minor of order ", order, " is not positive-definite)."));
       case Failure::singular_factor:
         throw LinAlgError(str(where, "U[", order, ",", order, "] is zero, by which lu_solve would divide; linalg.lu and ",
                               "linalg.lu_factor_ex factorize such matrices too"));
-      case Failure::singular_inverse:
-        throw LinAlgError(str(where, "The diagonal element ", order, " is zero: the matrix is singular and has no inverse"));
-      case Failure::singular_solve: throw LinAlgError(str(where, "The solver failed because the input matrix is singular (diagonal element ", order, " of U is zero)."));
+      case Failure::singular_inverse: throw LinAlgError(str(where, "The diagonal element ", order, " is zero: the matrix is singular and has no inverse"));
+      case Failure::singular_solve:
+        throw LinAlgError(str(where, "The solver failed because the input matrix is singular (diagonal element ", order, " of U is zero)."));
       case Failure::no_eigenvalues:
-        throw LinAlgError(str(where, "the eigenvalues did not converge: the matrix is ill-conditioned, or many of them are equal (LAPACK's code ",
-                              order, ")."));
+        throw LinAlgError(
+            str(where, "the eigenvalues did not converge: the matrix is ill-conditioned, or many of them are equal (LAPACK's code ", order, ")."));
       case Failure::no_singular_values:
-        throw LinAlgError(str(where, "the singular values did not converge: the matrix is ill-conditioned, or many of them are equal (LAPACK's code ",
-                              order, ")."));
+        throw LinAlgError(
+            str(where, "the singular values did not converge: the matrix is ill-conditioned, or many of them are equal (LAPACK's code ", order, ")."));
       case Failure::singular_ldl: throw LinAlgError(str(where, "The diagonal block ", order, " of D is zero: using it in ldl_solve would divide by zero."));
     }
   }
 }
 
 Tensor permutation_of(const Tensor& pivots, int64_t rows) {
-  if (const BatchedImpl* b = as_batched(pivots))
-    return make_batched(permutation_of(b->value().movedim(b->batch_dim(), 0), rows), 0, b->level());
+  if (const BatchedImpl* b = as_batched(pivots)) return make_batched(permutation_of(b->value().movedim(b->batch_dim(), 0), rows), 0, b->level());
   const int64_t k = pivots.size(-1);
   DimVector sizes(pivots.sizes());
   sizes.back() = rows;
@@ -270,10 +267,9 @@ OutSpec linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b
   check_same_kind(op, ld, b);
   check_inexact(op, ld);
   CRESSET_CHECK(is_integral_type(pivots.scalar_type(), false), op, ": expected pivots of an integer dtype, got ", pivots.scalar_type());
-  CRESSET_CHECK(pivots.sizes() == ld.sizes().slice(0, ld.dim() - 1), op, ": LD.shape[:-1] and pivots.shape differ, got ", ld.sizes(), " and ",
-                pivots.sizes());
-  CRESSET_CHECK(ld.size(-1) == b.size(-2), op, ": incompatible matrix sizes, each LD is ", ld.size(-2), " by ", ld.size(-1), " but each B is ", b.size(-2), " by ",
-                b.size(-1));
+  CRESSET_CHECK(pivots.sizes() == ld.sizes().slice(0, ld.dim() - 1), op, ": LD.shape[:-1] and pivots.shape differ, got ", ld.sizes(), " and ", pivots.sizes());
+  CRESSET_CHECK(ld.size(-1) == b.size(-2), op, ": incompatible matrix sizes, each LD is ", ld.size(-2), " by ", ld.size(-1), " but each B is ", b.size(-2),
+                " by ", b.size(-1));
   return by_columns(with_matrix(broadcast_shapes(batch_of(ld), batch_of(b)), b.size(-2), b.size(-1)), b);
 }
 
@@ -305,7 +301,8 @@ OutSpecs _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v) {
   check_inexact("linalg.eigh", a);
   const bool known = uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u";
   CRESSET_CHECK(known, "linalg.eigh: expected UPLO argument to be 'L' or 'U', got ", std::string(uplo));
-  return {plain(vector_sizes(a, a.size(-1)), to_real_type(a.scalar_type()), a), compute_v ? by_columns(a.sizes(), a) : plain(IntArrayRef(0), a.scalar_type(), a)};
+  return {plain(vector_sizes(a, a.size(-1)), to_real_type(a.scalar_type()), a),
+          compute_v ? by_columns(a.sizes(), a) : plain(IntArrayRef(0), a.scalar_type(), a)};
 }
 
 OutSpecs _linalg_eig(const Tensor& a, bool compute_v) {
@@ -341,9 +338,8 @@ void linalg_cholesky_ex(const Tensor& self, bool upper, bool check_errors, const
       kernels::call(kernels::small_cholesky_stub)(self.scalar_type(), upper, end - begin, factor.rows(), factor.at(begin), info_at(found.tensor(), begin));
     });
   else
-    for_each_matrix(factor.tensor(), [&](int64_t i) {
-      *info_at(found.tensor(), i) = table.potrf(self.scalar_type(), upper, factor.rows(), factor.at(i), factor.ld());
-    });
+    for_each_matrix(factor.tensor(),
+                    [&](int64_t i) { *info_at(found.tensor(), i) = table.potrf(self.scalar_type(), upper, factor.rows(), factor.at(i), factor.ld()); });
   factor.finish();
   found.finish();
   if (check_errors) check_info("linalg.cholesky_ex", info, Failure::not_positive_definite);
@@ -360,7 +356,8 @@ void linalg_lu_factor_ex(const Tensor& a, bool, bool check_errors, const Tensor&
     });
   else
     for_each_matrix(factors.tensor(), [&](int64_t i) {
-      *info_at(found.tensor(), i) = table.getrf(a.scalar_type(), factors.rows(), factors.columns(), factors.at(i), factors.ld(), row<int32_t>(exchanged.tensor(), i));
+      *info_at(found.tensor(), i) =
+          table.getrf(a.scalar_type(), factors.rows(), factors.columns(), factors.at(i), factors.ld(), row<int32_t>(exchanged.tensor(), i));
     });
   factors.finish();
   exchanged.finish();
@@ -424,7 +421,8 @@ void linalg_ldl_factor_ex(const Tensor& self, bool hermitian, bool check_errors,
   const Columns factor(ld, lower);
   const Dense exchanged(pivots), found(info);
   const auto run = [&](int64_t i, kernels::LapackWork& memory) {
-    return *info_at(found.tensor(), i) = table.sytrf(memory, self.scalar_type(), hermitian, factor.rows(), factor.at(i), factor.ld(), row<int32_t>(exchanged.tensor(), i));
+    return *info_at(found.tensor(), i) =
+               table.sytrf(memory, self.scalar_type(), hermitian, factor.rows(), factor.at(i), factor.ld(), row<int32_t>(exchanged.tensor(), i));
   };
   for_each_matrix(factor.tensor(), run);
   // LAPACK's blocked code leaves columns in which nothing remains as they were. It takes the other where there is memory for one column alone.
@@ -454,7 +452,8 @@ void linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, b
   for_each_matrix(factors, [&](int64_t i) {
     const int32_t* with = row<int32_t>(exchanged, i);
     for (int64_t k = 0; k < n; k++)
-      CRESSET_CHECK(with[k] != 0 && std::abs(static_cast<int64_t>(with[k])) <= n, "linalg.ldl_solve: pivots must be between -", n, " and ", n, " and not 0, got ", with[k]);
+      CRESSET_CHECK(with[k] != 0 && std::abs(static_cast<int64_t>(with[k])) <= n, "linalg.ldl_solve: pivots must be between -", n, " and ", n,
+                    " and not 0, got ", with[k]);
     table.sytrs(out.scalar_type(), hermitian, from.rows(), x.columns(), from.at(i), from.ld(), with, x.at(i), x.ld());
   });
   x.finish();
@@ -465,7 +464,8 @@ void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const T
   const int64_t m = a.size(-2), n = a.size(-1), k = least(a);
   const bool small = m <= kernels::kSmallQr && n <= kernels::kSmallQr && !a.is_complex();
   const auto factor = [&, with = kernels::call(kernels::small_qr_stub)](kernels::LapackWork& memory, const Columns& at, int64_t i, void* tau) {
-    if (!small || !with(a.scalar_type(), at.rows(), at.columns(), at.at(i), tau)) table.geqrf(memory, a.scalar_type(), at.rows(), at.columns(), at.at(i), at.ld(), tau);
+    if (!small || !with(a.scalar_type(), at.rows(), at.columns(), at.at(i), tau))
+      table.geqrf(memory, a.scalar_type(), at.rows(), at.columns(), at.at(i), at.ld(), tau);
   };
   if (mode == "raw") {
     const Columns vectors(q, a);
@@ -486,7 +486,9 @@ void _linalg_qr(const Tensor& a, std::string_view mode, const Tensor& q, const T
   overwrite(target.narrow(-1, 0, given), vectors.narrow(-1, 0, given));
   if (given < target.size(-1)) target.narrow(-1, given, target.size(-1) - given).zero_();
   for_each_matrix(target, [&](int64_t i, kernels::LapackWork& memory) {
-    if (small) kernels::call(kernels::small_q_stub)(a.scalar_type(), product.rows(), product.columns(), static_cast<int>(std::min<int64_t>(k, product.columns())), product.at(i), row_bytes(tau, i));
+    if (small)
+      kernels::call(kernels::small_q_stub)(a.scalar_type(), product.rows(), product.columns(), static_cast<int>(std::min<int64_t>(k, product.columns())),
+                                           product.at(i), row_bytes(tau, i));
     else table.orgqr(memory, a.scalar_type(), product.rows(), product.columns(), static_cast<int>(k), product.at(i), product.ld(), row_bytes(tau, i));
   });
   product.finish();
@@ -502,7 +504,9 @@ void _linalg_eigh(const Tensor& a, std::string_view uplo, bool compute_v, const 
   const bool small = a.size(-1) <= kernels::kSmallEigen && !a.is_complex();
   for_each_matrix(work.tensor(), [&](int64_t i, kernels::LapackWork& memory) {
     *info_at(info, i) = 0;
-    if (small && kernels::call(kernels::small_eigh_stub)(a.scalar_type(), upper, work.rows(), work.at(i), row_bytes(found.tensor(), i), compute_v ? work.at(i) : nullptr)) return;
+    if (small && kernels::call(kernels::small_eigh_stub)(a.scalar_type(), upper, work.rows(), work.at(i), row_bytes(found.tensor(), i),
+                                                         compute_v ? work.at(i) : nullptr))
+      return;
     *info_at(info, i) = table.heevd(memory, a.scalar_type(), compute_v, upper, work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i));
   });
   if (compute_v) work.finish();
@@ -518,7 +522,8 @@ void _linalg_eig(const Tensor& a, bool compute_v, const Tensor& values, const Te
   const Columns work(copy), right(compute_v ? vectors : nothing);
   const Dense found(values);
   for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
-    *info_at(info, i) = table.geev(memory, a.scalar_type(), work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i), compute_v ? right.at(i) : nullptr, work.ld());
+    *info_at(info, i) =
+        table.geev(memory, a.scalar_type(), work.rows(), work.at(i), work.ld(), row_bytes(found.tensor(), i), compute_v ? right.at(i) : nullptr, work.ld());
   });
   if (compute_v) right.finish();
   found.finish();
@@ -536,8 +541,11 @@ void _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::opti
     for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
       char unused[16];
       *info_at(info, i) = 0;
-      if (small && kernels::call(kernels::small_singular_values_stub)(work.rows(), work.columns(), static_cast<const float*>(work.at(i)), row<float>(found.tensor(), i))) return;
-      *info_at(info, i) = table.gesdd(memory, a.scalar_type(), 'N', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i), unused, 1, unused, 1);
+      if (small &&
+          kernels::call(kernels::small_singular_values_stub)(work.rows(), work.columns(), static_cast<const float*>(work.at(i)), row<float>(found.tensor(), i)))
+        return;
+      *info_at(info, i) =
+          table.gesdd(memory, a.scalar_type(), 'N', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i), unused, 1, unused, 1);
     });
   } else {
     const Columns left(u), right(vh);
@@ -547,8 +555,8 @@ void _linalg_svd(const Tensor& a, bool full_matrices, bool compute_uv, std::opti
         if (c->tensor().numel() > 0) overwrite(c->tensor(), cresset::eye(c->rows(), a.options()).expand(c->tensor().sizes()));
     if (least(a) > 0)
       for_each_matrix(copy, [&](int64_t i, kernels::LapackWork& memory) {
-        *info_at(info, i) = table.gesdd(memory, a.scalar_type(), full_matrices ? 'A' : 'S', work.rows(), work.columns(), work.at(i), work.ld(), row_bytes(found.tensor(), i),
-                                        left.at(i), left.ld(), right.at(i), right.ld());
+        *info_at(info, i) = table.gesdd(memory, a.scalar_type(), full_matrices ? 'A' : 'S', work.rows(), work.columns(), work.at(i), work.ld(),
+                                        row_bytes(found.tensor(), i), left.at(i), left.ld(), right.at(i), right.ld());
       });
     else info.zero_();
     left.finish();

@@ -1,5 +1,5 @@
 #pragma once
-// What the bodies of linear algebra share: checks of matrices and of what LAPACK found.
+// Shared by the bodies of linear algebra: checks of matrices and of what LAPACK found.
 
 #include <string>
 
@@ -38,7 +38,7 @@ Tensor small_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b = 
 // The shortest least squares solutions of a x = b, of matrices (count, m, n) and (count, m, columns), and the rank of each into the int64
 // vector `rank`: what PyTorch's driver 'gelsy' finds. No history, no other layer.
 Tensor shortest_solution(const Tensor& a, const Tensor& b, double rcond, const Tensor& rank);
-// Whether any element is true; false for meta tensors, whose elements nobody knows.
+// Whether any element is true; false for meta tensors, whose elements are not known.
 bool known_any(const Tensor& mask);
 
 }  // namespace cresset::ops

@@ -2,16 +2,15 @@
 
 #include "cresset/kernels/gemm/gemm.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
 namespace {
 
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
-  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected both operands to have the same dtype, got ", a.scalar_type(), " and ",
-                b.scalar_type());
+  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected both operands to have the same dtype, got ", a.scalar_type(), " and ", b.scalar_type());
   CRESSET_CHECK(a.device() == b.device(), op, ": expected all tensors to be on the same device, got ", a.device(), " and ", b.device());
 }
 
@@ -44,18 +43,16 @@ struct Matrix {
   }
 };
 
-void product(const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta, const Tensor& out,
-             const kernels::GemmEpilogue* epilogue = nullptr) {
+void product(const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta, const Tensor& out, const kernels::GemmEpilogue* epilogue = nullptr) {
   const Matrix left(a), right(b);
-  kernels::gemm(out.scalar_type(), left.trans, right.trans, a.size(0), b.size(1), a.size(1), alpha, left.data(), left.ld, right.data(),
-                right.ld, beta, out.data_ptr(), std::max<int64_t>(b.size(1), 1), epilogue);
+  kernels::gemm(out.scalar_type(), left.trans, right.trans, a.size(0), b.size(1), a.size(1), alpha, left.data(), left.ld, right.data(), right.ld, beta,
+                out.data_ptr(), std::max<int64_t>(b.size(1), 1), epilogue);
 }
 
 void batched_product(const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta, const Tensor& out) {
   const Matrix left(a), right(b);
-  kernels::gemm_batched(out.scalar_type(), left.trans, right.trans, a.size(1), b.size(2), a.size(2), alpha, left.data(), left.ld,
-                        left.keep.stride(0), right.data(), right.ld, right.keep.stride(0), beta, out.data_ptr(),
-                        std::max<int64_t>(b.size(2), 1), b.size(2) * a.size(1), a.size(0));
+  kernels::gemm_batched(out.scalar_type(), left.trans, right.trans, a.size(1), b.size(2), a.size(2), alpha, left.data(), left.ld, left.keep.stride(0),
+                        right.data(), right.ld, right.keep.stride(0), beta, out.data_ptr(), std::max<int64_t>(b.size(2), 1), b.size(2) * a.size(1), a.size(0));
 }
 
 // out = beta * self, broadcast, ready for gemm to add to; beta == 0 leaves it alone since self may hold NaN.
@@ -76,8 +73,8 @@ OutSpec mm(const Tensor& self, const Tensor& mat2) {
 
 OutSpec bmm(const Tensor& self, const Tensor& mat2) {
   CRESSET_CHECK(self.dim() == 3 && mat2.dim() == 3, "bmm: expected two batches of matrices, got shapes ", self.sizes(), " and ", mat2.sizes());
-  CRESSET_CHECK(self.size(0) == mat2.size(0) && self.size(2) == mat2.size(1), "bmm: batches cannot be multiplied, got shapes ",
-                self.sizes(), " and ", mat2.sizes());
+  CRESSET_CHECK(self.size(0) == mat2.size(0) && self.size(2) == mat2.size(1), "bmm: batches cannot be multiplied, got shapes ", self.sizes(), " and ",
+                mat2.sizes());
   check_same_dtype("bmm", self, mat2);
   return {{self.size(0), self.size(1), mat2.size(2)}, self.scalar_type(), self.device()};
 }
@@ -91,8 +88,8 @@ OutSpec mv(const Tensor& self, const Tensor& vec) {
 
 OutSpec dot(const Tensor& self, const Tensor& tensor) {
   CRESSET_CHECK(self.dim() == 1 && tensor.dim() == 1, "dot: 1D tensors expected, got shapes ", self.sizes(), " and ", tensor.sizes());
-  CRESSET_CHECK(self.size(0) == tensor.size(0), "dot: inconsistent tensor size, expected tensors of the same number of elements, got ",
-                self.size(0), " and ", tensor.size(0));
+  CRESSET_CHECK(self.size(0) == tensor.size(0), "dot: inconsistent tensor size, expected tensors of the same number of elements, got ", self.size(0), " and ",
+                tensor.size(0));
   check_same_dtype("dot", self, tensor);
   return {{}, self.scalar_type(), self.device()};
 }
@@ -123,8 +120,8 @@ OutSpec addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sc
                 " and a vector of shape ", vec.sizes());
   check_same_dtype("addmv", mat, vec);
   check_same_dtype("addmv", self, mat);
-  CRESSET_CHECK(self.dim() <= 1 && (self.numel() == 1 || self.numel() == mat.size(0)), "addmv: input of shape ", self.sizes(),
-                " does not broadcast to ", mat.size(0), " elements");
+  CRESSET_CHECK(self.dim() <= 1 && (self.numel() == 1 || self.numel() == mat.size(0)), "addmv: input of shape ", self.sizes(), " does not broadcast to ",
+                mat.size(0), " elements");
   return {{mat.size(0)}, mat.scalar_type(), mat.device()};
 }
 

@@ -36,17 +36,16 @@ kernels::NormDtypes dtypes_of(const Tensor& x, const OptionalTensor& weight, con
   return d;
 }
 
-void check_float(const char* op, const Tensor& x) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(x.is_floating_point(), op, ": not implemented for dtype ", x.scalar_type());
-}
+void check_float(const char* op, const Tensor& x) { CRESSET_CHECK_NOT_IMPLEMENTED(x.is_floating_point(), op, ": not implemented for dtype ", x.scalar_type()); }
 
 void check_channels(const char* op, const char* what, const OptionalTensor& t, int64_t channels) {
-  CRESSET_CHECK(!given(t) || t->numel() == channels, op, ": ", what, " should contain ", channels, " elements, got ",
-                given(t) ? t->numel() : 0);
+  CRESSET_CHECK(!given(t) || t->numel() == channels, op, ": ", what, " should contain ", channels, " elements, got ", given(t) ? t->numel() : 0);
 }
 
 // (N, C, spatial) of an input with channels second.
-struct Planes { int64_t n = 1, channels = 1, spatial = 1; };
+struct Planes {
+  int64_t n = 1, channels = 1, spatial = 1;
+};
 Planes planes_of(const Tensor& x) {
   Planes p;
   p.n = x.size(0);
@@ -55,12 +54,14 @@ Planes planes_of(const Tensor& x) {
   return p;
 }
 
-struct Rows { int64_t rows = 1, cols = 1; };
+struct Rows {
+  int64_t rows = 1, cols = 1;
+};
 Rows rows_of(const char* op, const Tensor& x, IntArrayRef normalized_shape, const OptionalTensor& weight, const OptionalTensor& bias) {
   CRESSET_CHECK(!normalized_shape.empty(), op, ": expected normalized_shape to be at least 1-dimensional");
   const int64_t n = static_cast<int64_t>(normalized_shape.size());
-  CRESSET_CHECK(x.dim() >= n && x.sizes().slice(static_cast<size_t>(x.dim() - n)) == normalized_shape, op, ": given normalized_shape=",
-                normalized_shape, ", expected input with shape [*, ", normalized_shape, "], got input of size ", x.sizes());
+  CRESSET_CHECK(x.dim() >= n && x.sizes().slice(static_cast<size_t>(x.dim() - n)) == normalized_shape, op, ": given normalized_shape=", normalized_shape,
+                ", expected input with shape [*, ", normalized_shape, "], got input of size ", x.sizes());
   CRESSET_CHECK(!given(weight) || weight->sizes() == normalized_shape, op, ": expected weight of shape ", normalized_shape, ", got ",
                 given(weight) ? weight->sizes() : IntArrayRef());
   CRESSET_CHECK(!given(bias) || bias->sizes() == normalized_shape, op, ": expected bias of shape ", normalized_shape, ", got ",
@@ -100,13 +101,13 @@ OutSpecs native_group_norm(const Tensor& input, const OptionalTensor& weight, co
                            int64_t groups, double) {
   check_float("group_norm", input);
   CRESSET_CHECK(input.dim() >= 2, "group_norm: expected at least 2 dimensions, got shape ", input.sizes());
-  CRESSET_CHECK(groups > 0 && input.size(1) % groups == 0, "group_norm: expected channels that num_groups divides, got ",
-                input.size(1), " channels and num_groups=", groups);
+  CRESSET_CHECK(groups > 0 && input.size(1) % groups == 0, "group_norm: expected channels that num_groups divides, got ", input.size(1),
+                " channels and num_groups=", groups);
   check_channels("group_norm", "weight", weight, input.size(1));
   check_channels("group_norm", "bias", bias, input.size(1));
   const Planes p = planes_of(input);
-  CRESSET_CHECK(p.n == n && p.channels == channels && p.spatial == spatial, "group_norm: expected an input of N=", n, ", C=", channels, " and HxW=",
-                spatial, ", got shape ", input.sizes());
+  CRESSET_CHECK(p.n == n && p.channels == channels && p.spatial == spatial, "group_norm: expected an input of N=", n, ", C=", channels, " and HxW=", spatial,
+                ", got shape ", input.sizes());
   const OutSpec stat{{input.size(0), groups}, saved_dtype(input, weight, bias), input.device()};
   return {image_like(input), stat, stat};
 }
@@ -133,8 +134,8 @@ OutSpecs native_batch_norm(const Tensor& input, const OptionalTensor& weight, co
   return {image_like(input), stat, stat};
 }
 
-OutSpecs native_batch_norm_backward(const Tensor&, const Tensor& input, const OptionalTensor& weight, const OptionalTensor&,
-                                    const OptionalTensor&, const Tensor&, const Tensor&, bool, double) {
+OutSpecs native_batch_norm_backward(const Tensor&, const Tensor& input, const OptionalTensor& weight, const OptionalTensor&, const OptionalTensor&,
+                                    const Tensor&, const Tensor&, bool, double) {
   const OutSpec param{{input.size(1)}, given(weight) ? weight->scalar_type() : input.scalar_type(), input.device()};
   return {image_like(input), param, param};
 }
@@ -149,10 +150,16 @@ void native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const 
   const Rows r = rows_of("layer_norm", input, normalized_shape, weight, bias);
   const Tensor x = input.contiguous(), w = dense(weight), b = dense(bias);
   kernels::LayerNormArgs a;
-  a.x = in(x); a.weight = in(w); a.bias = in(b);
-  a.y = out_of(out); a.mean = out_of(mean); a.rstd = out_of(rstd);
+  a.x = in(x);
+  a.weight = in(w);
+  a.bias = in(b);
+  a.y = out_of(out);
+  a.mean = out_of(mean);
+  a.rstd = out_of(rstd);
   a.dtypes = dtypes_of(input, weight, bias);
-  a.rows = r.rows; a.cols = r.cols; a.eps = eps;
+  a.rows = r.rows;
+  a.cols = r.cols;
+  a.eps = eps;
   kernels::layer_norm(a);
   save(saved_mean, mean);
   save(saved_rstd, rstd);
@@ -164,23 +171,38 @@ void native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, Int
   const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight);
   const Tensor m = mean.to(stat_dtype(input.scalar_type())).contiguous(), s = rstd.to(m.scalar_type()).contiguous();
   kernels::LayerNormBackwardArgs a;
-  a.dy = in(dy); a.x = in(x); a.mean = in(m); a.rstd = in(s); a.weight = in(w);
-  a.dx = out_of(dx); a.dweight = out_of(dweight); a.dbias = out_of(dbias);
+  a.dy = in(dy);
+  a.x = in(x);
+  a.mean = in(m);
+  a.rstd = in(s);
+  a.weight = in(w);
+  a.dx = out_of(dx);
+  a.dweight = out_of(dweight);
+  a.dbias = out_of(dbias);
   a.dtypes = dtypes_of(input, weight, {});
-  a.rows = r.rows; a.cols = r.cols;
+  a.rows = r.rows;
+  a.cols = r.cols;
   kernels::layer_norm_backward(a);
 }
 
-void native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, int64_t, int64_t, int64_t, int64_t groups,
-                       double eps, const Tensor& out, const Tensor& saved_mean, const Tensor& saved_rstd) {
+void native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, int64_t, int64_t, int64_t, int64_t groups, double eps,
+                       const Tensor& out, const Tensor& saved_mean, const Tensor& saved_rstd) {
   const Tensor mean = computed(saved_mean, stat_dtype(input.scalar_type())), rstd = computed(saved_rstd, mean.scalar_type());
   const Planes p = planes_of(input);
   const Tensor x = input.contiguous(), w = dense(weight), b = dense(bias);
   kernels::GroupNormArgs a;
-  a.x = in(x); a.weight = in(w); a.bias = in(b);
-  a.y = out_of(out); a.mean = out_of(mean); a.rstd = out_of(rstd);
+  a.x = in(x);
+  a.weight = in(w);
+  a.bias = in(b);
+  a.y = out_of(out);
+  a.mean = out_of(mean);
+  a.rstd = out_of(rstd);
   a.dtypes = dtypes_of(input, weight, bias);
-  a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.groups = groups; a.eps = eps;
+  a.n = p.n;
+  a.channels = p.channels;
+  a.spatial = p.spatial;
+  a.groups = groups;
+  a.eps = eps;
   kernels::group_norm(a);
   save(saved_mean, mean);
   save(saved_rstd, rstd);
@@ -192,10 +214,19 @@ void native_group_norm_backward(const Tensor& grad_out, const Tensor& input, con
   const Tensor dy = grad_out.contiguous(), x = input.contiguous(), w = dense(weight);
   const Tensor m = mean.to(stat_dtype(input.scalar_type())).contiguous(), s = rstd.to(m.scalar_type()).contiguous();
   kernels::GroupNormBackwardArgs a;
-  a.dy = in(dy); a.x = in(x); a.mean = in(m); a.rstd = in(s); a.weight = in(w);
-  a.dx = out_of(dx); a.dweight = out_of(dweight); a.dbias = out_of(dbias);
+  a.dy = in(dy);
+  a.x = in(x);
+  a.mean = in(m);
+  a.rstd = in(s);
+  a.weight = in(w);
+  a.dx = out_of(dx);
+  a.dweight = out_of(dweight);
+  a.dbias = out_of(dbias);
   a.dtypes = dtypes_of(input, weight, {});
-  a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.groups = groups;
+  a.n = p.n;
+  a.channels = p.channels;
+  a.spatial = p.spatial;
+  a.groups = groups;
   kernels::group_norm_backward(a);
 }
 
@@ -208,10 +239,17 @@ void native_batch_norm(const Tensor& input, const OptionalTensor& weight, const 
     const ScalarType stat = stat_dtype(input.scalar_type());
     const Tensor m = running_mean->to(stat).contiguous(), v = running_var->to(stat).contiguous();
     kernels::BatchNormEvalArgs a;
-    a.x = in(x); a.weight = in(w); a.bias = in(b); a.mean = in(m); a.var = in(v);
+    a.x = in(x);
+    a.weight = in(w);
+    a.bias = in(b);
+    a.mean = in(m);
+    a.var = in(v);
     a.y = out_of(out);
     a.dtypes = dtypes_of(input, weight, bias);
-    a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.eps = eps;
+    a.n = p.n;
+    a.channels = p.channels;
+    a.spatial = p.spatial;
+    a.eps = eps;
     kernels::batch_norm_eval(a);
     return;
   }
@@ -221,11 +259,20 @@ void native_batch_norm(const Tensor& input, const OptionalTensor& weight, const 
   auto state = [&](const OptionalTensor& t) { return given(t) ? t->to(stat).contiguous() : Tensor(); };
   const Tensor m = state(running_mean), v = state(running_var);
   kernels::BatchNormArgs a;
-  a.x = in(x); a.weight = in(w); a.bias = in(b);
-  a.y = out_of(out); a.mean = out_of(mean); a.rstd = out_of(rstd);
-  a.running_mean = out_of(m); a.running_var = out_of(v);
+  a.x = in(x);
+  a.weight = in(w);
+  a.bias = in(b);
+  a.y = out_of(out);
+  a.mean = out_of(mean);
+  a.rstd = out_of(rstd);
+  a.running_mean = out_of(m);
+  a.running_var = out_of(v);
   a.dtypes = dtypes_of(input, weight, bias);
-  a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.momentum = momentum; a.eps = eps;
+  a.n = p.n;
+  a.channels = p.channels;
+  a.spatial = p.spatial;
+  a.momentum = momentum;
+  a.eps = eps;
   kernels::batch_norm_train(a);
   save(saved_mean, mean);
   save(saved_rstd, rstd);
@@ -246,10 +293,19 @@ void native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, con
   const Tensor m = (training ? save_mean : *running_mean).to(stat).contiguous();
   const Tensor s = (training ? save_rstd.to(stat) : (running_var->to(stat) + eps).rsqrt()).contiguous();
   kernels::BatchNormBackwardArgs a;
-  a.dy = in(dy); a.x = in(x); a.weight = in(w); a.mean = in(m); a.rstd = in(s);
-  a.dx = out_of(dx); a.dweight = out_of(dweight); a.dbias = out_of(dbias);
+  a.dy = in(dy);
+  a.x = in(x);
+  a.weight = in(w);
+  a.mean = in(m);
+  a.rstd = in(s);
+  a.dx = out_of(dx);
+  a.dweight = out_of(dweight);
+  a.dbias = out_of(dbias);
   a.dtypes = dtypes_of(input, weight, {});
-  a.n = p.n; a.channels = p.channels; a.spatial = p.spatial; a.train = training;
+  a.n = p.n;
+  a.channels = p.channels;
+  a.spatial = p.spatial;
+  a.train = training;
   kernels::batch_norm_backward(a);
 }
 
@@ -281,19 +337,16 @@ Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const Optio
   return std::get<0>(cresset::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
-std::tuple<Tensor, Tensor, Tensor> _native_batch_norm_legit(const Tensor& input, const OptionalTensor& weight,
-                                                            const OptionalTensor& bias, const Tensor& running_mean,
-                                                            const Tensor& running_var, bool training, double momentum, double eps) {
+std::tuple<Tensor, Tensor, Tensor> _native_batch_norm_legit(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
+                                                            const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps) {
   return cresset::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
-std::tuple<Tensor, Tensor, Tensor> _native_batch_norm_legit(const Tensor& input, const OptionalTensor& weight,
-                                                            const OptionalTensor& bias, bool training, double momentum,
-                                                            double eps) {
+std::tuple<Tensor, Tensor, Tensor> _native_batch_norm_legit(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, bool training,
+                                                            double momentum, double eps) {
   return cresset::native_batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
 }
-std::tuple<Tensor, Tensor, Tensor, Tensor> _batch_norm_with_update(const Tensor& input, const OptionalTensor& weight,
-                                                                   const OptionalTensor& bias, const Tensor& running_mean,
-                                                                   const Tensor& running_var, double momentum, double eps) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> _batch_norm_with_update(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
+                                                                   const Tensor& running_mean, const Tensor& running_var, double momentum, double eps) {
   const auto [out, mean, invstd] = cresset::native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
   return {out, mean, invstd, cresset::empty({0}, TensorOptions(kByte).device(input.device()))};
 }

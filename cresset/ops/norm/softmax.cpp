@@ -1,16 +1,18 @@
 // Softmax, log-softmax and negative log-likelihood over kernels/norm/softmax.h and kernels/training/loss.h.
 
-#include "cresset/kernels/training/loss.h"
 #include "cresset/kernels/norm/softmax.h"
+#include "cresset/kernels/training/loss.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
 namespace {
 
-struct Split { int64_t outer = 1, dim = 1, inner = 1; };
+struct Split {
+  int64_t outer = 1, dim = 1, inner = 1;
+};
 
 Split split_at(const Tensor& t, int64_t dim) {
   Split s;
@@ -34,19 +36,20 @@ using Backward = void (*)(const char*, const char*, char*, ScalarType, int64_t, 
 void run(Forward kernel, const Tensor& self, int64_t dim, const Tensor& out) {
   const Tensor x = self.contiguous();
   const Split s = split_at(x, dim);
-  if (out.numel() > 0)
-    kernel(static_cast<const char*>(x.data_ptr()), static_cast<char*>(out.data_ptr()), out.scalar_type(), s.outer, s.dim, s.inner);
+  if (out.numel() > 0) kernel(static_cast<const char*>(x.data_ptr()), static_cast<char*>(out.data_ptr()), out.scalar_type(), s.outer, s.dim, s.inner);
 }
 
 void run(Backward kernel, const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out) {
   const Tensor dy = grad.contiguous(), y = output.contiguous();
   const Split s = split_at(y, dim);
   if (out.numel() > 0)
-    kernel(static_cast<const char*>(dy.data_ptr()), static_cast<const char*>(y.data_ptr()), static_cast<char*>(out.data_ptr()),
-           out.scalar_type(), s.outer, s.dim, s.inner);
+    kernel(static_cast<const char*>(dy.data_ptr()), static_cast<const char*>(y.data_ptr()), static_cast<char*>(out.data_ptr()), out.scalar_type(), s.outer,
+           s.dim, s.inner);
 }
 
-struct Classes { int64_t n = 1, classes = 1, spatial = 1; };
+struct Classes {
+  int64_t n = 1, classes = 1, spatial = 1;
+};
 
 Classes classes_of(const Tensor& self) {
   Classes c;
@@ -59,23 +62,21 @@ Classes classes_of(const Tensor& self) {
 void check_nll(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
   CRESSET_CHECK(self.dim() >= 1, "nll_loss: expected input with at least 1 dimension, got a 0-dim tensor");
   CRESSET_CHECK(reduction >= 0 && reduction <= 2, "nll_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
-  CRESSET_CHECK(target.scalar_type() == kLong || target.scalar_type() == kByte, "nll_loss: expected target dtype int64 or uint8, got ",
-                target.scalar_type());
+  CRESSET_CHECK(target.scalar_type() == kLong || target.scalar_type() == kByte, "nll_loss: expected target dtype int64 or uint8, got ", target.scalar_type());
   DimVector expected;
   for (int64_t d = 0; d < self.dim(); d++)
     if (d != (self.dim() == 1 ? 0 : 1)) expected.push_back(self.size(d));
   // One row may come with a list of one target.
   if (self.dim() == 1 && target.dim() == 1) expected.push_back(1);
   if (self.dim() > 2 && target.dim() == self.dim() - 1 && target.size(0) == self.size(0))
-    CRESSET_CHECK(target.sizes() == IntArrayRef(expected), "nll_loss: expected a target of shape ", expected, " for input of shape ",
-                  self.sizes(), ", got ", target.sizes());
-  CRESSET_CHECK_VALUE(target.dim() == static_cast<int64_t>(expected.size()) && target.sizes() == IntArrayRef(expected),
-                      "nll_loss: expected a target of shape ", expected, " for input of shape ", self.sizes(), ", got ", target.sizes());
+    CRESSET_CHECK(target.sizes() == IntArrayRef(expected), "nll_loss: expected a target of shape ", expected, " for input of shape ", self.sizes(), ", got ",
+                  target.sizes());
+  CRESSET_CHECK_VALUE(target.dim() == static_cast<int64_t>(expected.size()) && target.sizes() == IntArrayRef(expected), "nll_loss: expected a target of shape ",
+                      expected, " for input of shape ", self.sizes(), ", got ", target.sizes());
   const Classes c = classes_of(self);
   if (weight && weight->defined())
     CRESSET_CHECK(weight->dim() == 1 && weight->numel() == c.classes && weight->scalar_type() == self.scalar_type(),
-                  "nll_loss: weight must be defined for all ", c.classes, " classes or no classes and have dtype ", self.scalar_type(),
-                  ", got ", *weight);
+                  "nll_loss: weight must be defined for all ", c.classes, " classes or no classes and have dtype ", self.scalar_type(), ", got ", *weight);
 }
 
 }  // namespace
@@ -103,24 +104,24 @@ OutSpecs nll_loss_forward(const Tensor& self, const Tensor& target, const std::o
   return {OutSpec{shape, self.scalar_type(), self.device()}, OutSpec{{}, self.scalar_type(), self.device()}};
 }
 
-OutSpec nll_loss_backward(const Tensor&, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
-                          int64_t, const Tensor&) {
+OutSpec nll_loss_backward(const Tensor&, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t,
+                          const Tensor&) {
   check_nll(self, target, weight, reduction);
   return {DimVector(self.sizes()), self.scalar_type(), self.device()};
 }
 
 OutSpecs _cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t, double) {
   check_nll(self, target, weight, reduction);
-  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point() && self.dim() == 2, "_cross_entropy: expected a floating-point matrix, got ",
-                                self.scalar_type(), " of shape ", self.sizes());
+  CRESSET_CHECK_NOT_IMPLEMENTED(self.is_floating_point() && self.dim() == 2, "_cross_entropy: expected a floating-point matrix, got ", self.scalar_type(),
+                                " of shape ", self.sizes());
   DimVector shape;
   if (reduction == 0) shape = target.sizes();
   return {OutSpec{shape, self.scalar_type(), self.device()}, OutSpec{{}, self.scalar_type(), self.device()},
           OutSpec{{self.size(0)}, self.scalar_type() == kDouble ? kDouble : kFloat, self.device()}};
 }
 
-OutSpec _cross_entropy_backward(const Tensor&, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const Tensor&,
-                                const Tensor&, int64_t reduction, int64_t, double) {
+OutSpec _cross_entropy_backward(const Tensor&, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const Tensor&, const Tensor&,
+                                int64_t reduction, int64_t, double) {
   check_nll(self, target, weight, reduction);
   return {DimVector(self.sizes()), self.scalar_type(), self.device()};
 }
@@ -157,10 +158,9 @@ void nll_loss_forward(const Tensor& self, const Tensor& target, const std::optio
   kernels::nll_loss(args);
 }
 
-void nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                       int64_t reduction, int64_t ignore_index, const Tensor& total_weight, const Tensor& out) {
-  const Tensor dy = grad_output.contiguous(), t = target.to(kLong).contiguous(),
-               w = weight && weight->defined() ? weight->contiguous() : Tensor();
+void nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                       int64_t ignore_index, const Tensor& total_weight, const Tensor& out) {
+  const Tensor dy = grad_output.contiguous(), t = target.to(kLong).contiguous(), w = weight && weight->defined() ? weight->contiguous() : Tensor();
   const Classes c = classes_of(self);
   kernels::NllLossBackwardArgs args;
   args.dy = static_cast<const char*>(dy.data_ptr());
@@ -197,8 +197,8 @@ void _cross_entropy(const Tensor& self, const Tensor& target, const std::optiona
 }
 
 void _cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                             const Tensor& total_weight, const Tensor& logsumexp, int64_t reduction, int64_t ignore_index,
-                             double label_smoothing, const Tensor& out) {
+                             const Tensor& total_weight, const Tensor& logsumexp, int64_t reduction, int64_t ignore_index, double label_smoothing,
+                             const Tensor& out) {
   const Tensor dy = grad_output.contiguous(), x = self.contiguous(), t = target.to(kLong).contiguous(), lse = logsumexp.contiguous(),
                w = weight && weight->defined() ? weight->contiguous() : Tensor();
   kernels::CrossEntropyBackwardArgs args;

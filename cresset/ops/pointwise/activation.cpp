@@ -38,12 +38,10 @@ void hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) 
                 "hardtanh: cannot be done on an unsigned type with negative limits, got ", min_val, " and ", max_val);
 }
 void leaky_relu_backward(const Tensor&, const Tensor&, const Scalar& negative_slope, bool self_is_result) {
-  CRESSET_CHECK(!self_is_result || negative_slope.as<double>() >= 0, "leaky_relu_: backward needs the input, which in-place with a negative slope has lost, got slope ",
-                negative_slope);
+  CRESSET_CHECK(!self_is_result || negative_slope.as<double>() >= 0,
+                "leaky_relu_: backward needs the input, which in-place with a negative slope has lost, got slope ", negative_slope);
 }
-void softshrink(const Tensor&, const Scalar& lambd) {
-  CRESSET_CHECK(lambd.as<double>() >= 0, "softshrink: lambda must be greater or equal to 0, got ", lambd);
-}
+void softshrink(const Tensor&, const Scalar& lambd) { CRESSET_CHECK(lambd.as<double>() >= 0, "softshrink: lambda must be greater or equal to 0, got ", lambd); }
 
 }  // namespace check
 
@@ -111,7 +109,8 @@ Tensor glu(const Tensor& self, int64_t dim) {
   const LayerState& state = layer_state();
   const bool recorded = (((key.layers | state.included) & ~state.excluded) | key.backend) != 0;
   // Softplus' gradient without its threshold is this product, in one pass.
-  if (!recorded && (self.scalar_type() == kFloat || self.scalar_type() == kDouble)) return cresset::softplus_backward(a, b, 1, std::numeric_limits<double>::infinity());
+  if (!recorded && (self.scalar_type() == kFloat || self.scalar_type() == kDouble))
+    return cresset::softplus_backward(a, b, 1, std::numeric_limits<double>::infinity());
   return a * b.sigmoid();
 }
 

@@ -99,8 +99,7 @@ namespace composite {
 
 namespace {
 
-template <class Other>
-Tensor div_with_mode(const Tensor& self, const Other& other, std::optional<std::string_view> mode) {
+template <class Other> Tensor div_with_mode(const Tensor& self, const Other& other, std::optional<std::string_view> mode) {
   if (!mode) return cresset::div(self, other);
   if (*mode == "floor") return cresset::_div_floor(self, other);
   CRESSET_CHECK(*mode == "trunc", "div: expected rounding_mode None, 'trunc' or 'floor', got '", std::string(*mode), "'");

@@ -29,12 +29,13 @@ Tensor clamp_by(const PointwiseOp& op, const Tensor& self, ArrayRef<Scalar> boun
 }
 
 void check_condition(const Tensor& condition) {
-  CRESSET_CHECK(condition.scalar_type() == kBool || condition.scalar_type() == kByte,
-                "where: expected condition to be a boolean tensor, got dtype ", condition.scalar_type());
+  CRESSET_CHECK(condition.scalar_type() == kBool || condition.scalar_type() == kByte, "where: expected condition to be a boolean tensor, got dtype ",
+                condition.scalar_type());
 }
 
 void check_not_complex(const char* op, const Tensor& self, const Tensor& other) {
-  CRESSET_CHECK(!self.is_complex() && !other.is_complex(), op, ": not implemented for complex tensors, got dtypes ", self.scalar_type(), " and ", other.scalar_type());
+  CRESSET_CHECK(!self.is_complex() && !other.is_complex(), op, ": not implemented for complex tensors, got dtypes ", self.scalar_type(), " and ",
+                other.scalar_type());
 }
 
 // A number outside the dtype's range is refused, a complex one that is not real too; bool asks whether it is zero.

@@ -82,7 +82,9 @@ kernels::Loop loop_of(const PointwiseOp& op, ScalarType t) {
 }
 
 // A number stored in the compute dtype, for a loop to read with stride 0.
-struct alignas(16) NumberCell { unsigned char bytes[16]; };
+struct alignas(16) NumberCell {
+  unsigned char bytes[16];
+};
 
 void store_number(NumberCell* cell, const Scalar& s, ScalarType t) {
   switch (t) {
@@ -113,8 +115,7 @@ DimVector read_strides(const Tensor& t, ScalarType as, IntArrayRef shape) {
   const DimVector own(t.strides()), dense = dense_strides(t.sizes(), ArrayRef<DimVector>(&own, 1));
   const int64_t lead = static_cast<int64_t>(shape.size()) - t.dim();
   DimVector s(shape.size(), 0);
-  for (int64_t d = 0; d < t.dim(); d++)
-    s[lead + d] = t.sizes()[d] == 1 && shape[lead + d] != 1 ? 0 : dense[d] * static_cast<int64_t>(element_size(as));
+  for (int64_t d = 0; d < t.dim(); d++) s[lead + d] = t.sizes()[d] == 1 && shape[lead + d] != 1 ? 0 : dense[d] * static_cast<int64_t>(element_size(as));
   return s;
 }
 
@@ -334,11 +335,12 @@ void pointwise_out(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* para
 void pointwise_inplace(const PointwiseOp& op, ArrayRef<Arg> args, const Scalar* params, const Tensor& self) {
   if (try_direct_into(op, args, params, self)) return;
   const Plan p = make_plan(op, args);
-  CRESSET_CHECK(self.sizes() == IntArrayRef(p.shape), op.name, ": output with shape ", self.sizes(),
-                " doesn't match the broadcast shape ", p.shape);
-  CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ", p.device);
+  CRESSET_CHECK(self.sizes() == IntArrayRef(p.shape), op.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", p.shape);
+  CRESSET_CHECK(self.device() == p.device || (p.device.is_cpu() && self.dim() == 0), op.name, ": expected all tensors to be on ", self.device(), ", got ",
+                p.device);
   check_castable(op.name, p.result, self.scalar_type());
-  CRESSET_CHECK(op.kernel.out != kernels::Out::real || !is_complex_type(p.compute), op.name, ": in place it is not supported for complex tensors, got dtype ", p.compute);
+  CRESSET_CHECK(op.kernel.out != kernels::Out::real || !is_complex_type(p.compute), op.name, ": in place it is not supported for complex tensors, got dtype ",
+                p.compute);
   // Filling (masked_fill) may write a place twice.
   if (op.promote != Promote::first) check_no_internal_overlap(op.name, self);
   check_memory(op, args, self);

@@ -9,9 +9,9 @@ namespace cresset::ops {
 
 // How the compute dtype follows from the arguments' common dtype.
 enum class Promote : uint8_t {
-  common,      // the common dtype
-  floating,    // integers and bool become the default dtype
-  first,       // the dtype of the first input, whatever the others are
+  common,    // the common dtype
+  floating,  // integers and bool become the default dtype
+  first,     // the dtype of the first input, whatever the others are
 };
 
 // An op over a kernel. `mask` is the input that keeps its bool dtype, or -1; exact_out: `out` must have the result's dtype.

@@ -42,8 +42,7 @@ Tap tap_at(const Tensor& place, const Tensor& weight, int64_t size) {
 }
 
 std::vector<Tap> taps_of(const Tensor& coordinate, int64_t size, int64_t mode, int64_t padding, bool align_corners) {
-  const Tensor x = align_corners ? (coordinate + 1) * (static_cast<double>(size - 1) / 2)
-                                 : ((coordinate + 1) * static_cast<double>(size) - 1) / 2;
+  const Tensor x = align_corners ? (coordinate + 1) * (static_cast<double>(size - 1) / 2) : ((coordinate + 1) * static_cast<double>(size) - 1) / 2;
   std::vector<Tap> taps;
   if (mode == kBicubic) {
     // Keys' kernel with a = -3/4 (1981).
@@ -91,23 +90,17 @@ Tensor summed(const Tensor& flat, const std::vector<Tap>& taps, IntArrayRef shap
 
 Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
   const int64_t n = input.dim() - 2;
-  CRESSET_CHECK((n == 2 || n == 3) && grid.dim() == input.dim(), op,
-                ": expected input and grid of 4 or of 5 dimensions, got an input of shape ", input.sizes(),
+  CRESSET_CHECK((n == 2 || n == 3) && grid.dim() == input.dim(), op, ": expected input and grid of 4 or of 5 dimensions, got an input of shape ", input.sizes(),
                 " and grid with sizes ", grid.sizes());
-  CRESSET_CHECK(input.size(0) == grid.size(0), op, ": input and grid differ in their batch, got input of shape ",
-                input.sizes(), " and grid with sizes ", grid.sizes());
-  CRESSET_CHECK(grid.size(-1) == n, op, ": expected grid to have size ", n, " for each place, got a grid of shape ",
+  CRESSET_CHECK(input.size(0) == grid.size(0), op, ": input and grid differ in their batch, got input of shape ", input.sizes(), " and grid with sizes ",
                 grid.sizes());
-  CRESSET_CHECK(input.scalar_type() == grid.scalar_type(), op, ": expected input and grid to have same dtype, but input has ",
-                input.scalar_type(), " and grid has ", grid.scalar_type());
-  CRESSET_CHECK(input.device() == grid.device(), op, ": expected input and grid to be on same device, got ", input.device(),
-                " and ", grid.device());
-  CRESSET_CHECK(mode >= kBilinear && mode <= (n == 2 ? kBicubic : kNearest), op, ": mode ", mode, " is not there for ", n,
-                " dimensions");
+  CRESSET_CHECK(grid.size(-1) == n, op, ": expected grid to have size ", n, " for each place, got a grid of shape ", grid.sizes());
+  CRESSET_CHECK(input.scalar_type() == grid.scalar_type(), op, ": expected input and grid to have same dtype, but input has ", input.scalar_type(),
+                " and grid has ", grid.scalar_type());
+  CRESSET_CHECK(input.device() == grid.device(), op, ": expected input and grid to be on same device, got ", input.device(), " and ", grid.device());
+  CRESSET_CHECK(mode >= kBilinear && mode <= (n == 2 ? kBicubic : kNearest), op, ": mode ", mode, " is not there for ", n, " dimensions");
   CRESSET_CHECK(padding >= kZeros && padding <= kReflection, op, ": expected a padding mode of 0, 1 or 2, got ", padding);
-  for (int64_t d = 2; d < input.dim(); d++)
-    CRESSET_CHECK(input.size(d) > 0, op, ": the input has no places, got shape ",
-                  input.sizes());
+  for (int64_t d = 2; d < input.dim(); d++) CRESSET_CHECK(input.size(d) > 0, op, ": the input has no places, got shape ", input.sizes());
 
   std::vector<std::vector<Tap>> taps;
   int64_t combinations = 1;
@@ -120,16 +113,15 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
   for (int64_t d = 1; d <= n; d++) shape.push_back(grid.size(d));
   const dispatch::Key key = dispatch::key_of(input, grid);
   const LayerState& state = layer_state();
-  const bool direct = (((key.layers | state.included) & ~state.excluded) | key.backend) == 0 && (input.scalar_type() == kFloat || input.scalar_type() == kDouble) &&
-                      input.numel() < (int64_t{1} << 31);
+  const bool direct = (((key.layers | state.included) & ~state.excluded) | key.backend) == 0 &&
+                      (input.scalar_type() == kFloat || input.scalar_type() == kDouble) && input.numel() < (int64_t{1} << 31);
   const Tensor flat = input.flatten(2);
   std::vector<Tap> points;
   Tensor sum;
   for (int64_t c = 0; c < combinations; c++) {
     Tensor place, weight, valid;
     for (int64_t d = 0, rest = c; d < n; d++) {
-      const Tap& tap =
-          taps[static_cast<size_t>(d)][static_cast<size_t>(rest % static_cast<int64_t>(taps[static_cast<size_t>(d)].size()))];
+      const Tap& tap = taps[static_cast<size_t>(d)][static_cast<size_t>(rest % static_cast<int64_t>(taps[static_cast<size_t>(d)].size()))];
       rest /= static_cast<int64_t>(taps[static_cast<size_t>(d)].size());
       place = place.defined() ? place * input.size(2 + d) + tap.place : tap.place;
       valid = valid.defined() ? valid.logical_and(tap.valid) : tap.valid;
@@ -159,13 +151,11 @@ Tensor sampled(const char* op, const Tensor& input, const Tensor& grid, int64_t 
 Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
   return sampled("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners);
 }
-Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-                       bool align_corners) {
+Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
   CRESSET_CHECK(input.dim() == 4, "grid_sampler_2d: expected 4D input, got shape ", input.sizes());
   return sampled("grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners);
 }
-Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-                       bool align_corners) {
+Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) {
   CRESSET_CHECK(input.dim() == 5, "grid_sampler_3d: expected 5D input, got shape ", input.sizes());
   return sampled("grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners);
 }

@@ -16,14 +16,13 @@ using kernels::PoolShape;
 int64_t value_at(IntArrayRef list, int64_t d) { return list.size() == 1 ? list[0] : list[static_cast<size_t>(d)]; }
 
 void check_list(const char* op, const char* what, IntArrayRef list, int64_t dims, bool may_be_empty) {
-  CRESSET_CHECK((may_be_empty && list.empty()) || list.size() == 1 || static_cast<int64_t>(list.size()) == dims, op, ": expected ", what,
-                " to hold 1 or ", dims, " values, got ", list);
+  CRESSET_CHECK((may_be_empty && list.empty()) || list.size() == 1 || static_cast<int64_t>(list.size()) == dims, op, ": expected ", what, " to hold 1 or ",
+                dims, " values, got ", list);
 }
 
 // Sizes from dimension `first` on must not be zero.
 void check_input(const char* op, const Tensor& self, int64_t dims, int64_t first) {
-  CRESSET_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": expected a ", dims + 1, "D or ", dims + 2, "D input, got shape ",
-                self.sizes());
+  CRESSET_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": expected a ", dims + 1, "D or ", dims + 2, "D input, got shape ", self.sizes());
   for (int64_t d = first; d < self.dim(); d++)
     CRESSET_CHECK(self.size(d) > 0, op, ": expected non-zero sizes for all but the batch dimension, got shape ", self.sizes());
 }
@@ -38,8 +37,8 @@ int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
 }
 
 // Both shapes leave the leading dimensions that there are not at one.
-PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                       IntArrayRef dilation, bool ceil_mode) {
+PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                       bool ceil_mode) {
   check_input(op, self, dims, self.dim() == dims + 2 ? 1 : 0);
   check_list(op, "kernel_size", kernel, dims, false);
   check_list(op, "stride", stride, dims, true);
@@ -63,8 +62,7 @@ PoolShape window_shape(const char* op, const Tensor& self, int64_t dims, IntArra
     CRESSET_CHECK(p.padding[i] >= 0 && p.padding[i] <= ((p.kernel[i] - 1) * p.dilation[i] + 1) / 2, op,
                   ": expected a padding of at most half of the dilated kernel, got padding ", padding, " for kernel_size ", kernel);
     p.out[i] = pooled_size(p.in[i], p.kernel[i], p.stride[i], p.padding[i], p.dilation[i], ceil_mode);
-    CRESSET_CHECK(p.out[i] >= 1, op, ": input of shape ", self.sizes(), " is too small for kernel_size ", kernel,
-                  ": the output size would be ", p.out[i]);
+    CRESSET_CHECK(p.out[i] >= 1, op, ": input of shape ", self.sizes(), " is too small for kernel_size ", kernel, ": the output size would be ", p.out[i]);
   }
   return p;
 }
@@ -123,7 +121,9 @@ OutSpec like(const Tensor& t, int64_t dims) {
   return {DimVector(t.sizes()), t.scalar_type(), t.device(), dims == 2 ? format_strides(t, t.sizes()) : DimVector()};
 }
 
-bool is_one(IntArrayRef sizes) { return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; }); }
+bool is_one(IntArrayRef sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
+}
 
 // Everything in one mean: of any number of leading dimensions, in the memory format of the input.
 Tensor mean_plane(const Tensor& self, int64_t dims) {
@@ -138,42 +138,41 @@ char* out_of(const Tensor& t) { return static_cast<char*>(t.data_ptr()); }
 }  // namespace
 
 // Each pooling in two and three dimensions.
-#define CRESSET_POOL(N)                                                                                                                  \
-  namespace meta {                                                                                                                       \
-  OutSpecs max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,             \
-                                       IntArrayRef dilation, bool ceil_mode) {                                                           \
-    return with_indices(self, N, window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode), true); \
-  }                                                                                                                                      \
-  }                                                                                                                                      \
-  namespace cpu {                                                                                                                        \
-  void max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,                 \
-                                   IntArrayRef dilation, bool ceil_mode, const Tensor& out, const Tensor& indices) {                     \
-    const Tensor x = self.contiguous();                                                                                                  \
-    const PoolShape p = window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode);                     \
-    if (out.numel() > 0) kernels::max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(), p);           \
-  }                                                                                                                                      \
-  }                                                                                                                                      \
-  namespace composite {                                                                                                                  \
-  Tensor max_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,      \
-                        bool ceil_mode) {                                                                                                \
-    return std::get<0>(cresset::max_pool##N##d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));                   \
-  }                                                                                                                                      \
-  Tensor avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,            \
-                        bool count_include_pad, std::optional<int64_t> divisor_override) {                                               \
-    if (N == 2) self.size(-3); /* too few dimensions are an index out of range, as in PyTorch */                                         \
-    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                          \
-    return cresset::_avg_pool(self, last_of(p.kernel, N), stride, padding, ceil_mode, count_include_pad, divisor_override);              \
-  }                                                                                                                                      \
-  Tensor _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                         \
-    return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
-  }                                                                                                                                      \
-  Tensor adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                          \
-    if (N > 1 && output_size.size() == N && is_one(output_size)) return mean_plane(self, N);                                             \
-    return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                \
-  }                                                                                                                                      \
-  std::tuple<Tensor, Tensor> adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                      \
-    return cresset::_adaptive_max_pool(self, one_each("adaptive_max_pool" #N "d", self, N, output_size));                                \
-  }                                                                                                                                      \
+#define CRESSET_POOL(N)                                                                                                                                        \
+  namespace meta {                                                                                                                                             \
+  OutSpecs max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,             \
+                                       bool ceil_mode) {                                                                                                       \
+    return with_indices(self, N, window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode), true);                           \
+  }                                                                                                                                                            \
+  }                                                                                                                                                            \
+  namespace cpu {                                                                                                                                              \
+  void max_pool##N##d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, \
+                                   const Tensor& out, const Tensor& indices) {                                                                                 \
+    const Tensor x = self.contiguous();                                                                                                                        \
+    const PoolShape p = window_shape("max_pool" #N "d", self, N, kernel_size, stride, padding, dilation, ceil_mode);                                           \
+    if (out.numel() > 0) kernels::max_pool(in(x), out_of(out), static_cast<int64_t*>(indices.data_ptr()), x.scalar_type(), p);                                 \
+  }                                                                                                                                                            \
+  }                                                                                                                                                            \
+  namespace composite {                                                                                                                                        \
+  Tensor max_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {          \
+    return std::get<0>(cresset::max_pool##N##d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));                                         \
+  }                                                                                                                                                            \
+  Tensor avg_pool##N##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,          \
+                        std::optional<int64_t> divisor_override) {                                                                                             \
+    if (N == 2) self.size(-3); /* too few dimensions are an index out of range, as in PyTorch */                                                               \
+    const PoolShape p = window_shape("avg_pool" #N "d", self, N, kernel_size, stride, padding, {1}, ceil_mode);                                                \
+    return cresset::_avg_pool(self, last_of(p.kernel, N), stride, padding, ceil_mode, count_include_pad, divisor_override);                                    \
+  }                                                                                                                                                            \
+  Tensor _adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                                               \
+    return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                                      \
+  }                                                                                                                                                            \
+  Tensor adaptive_avg_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                                                \
+    if (N > 1 && output_size.size() == N && is_one(output_size)) return mean_plane(self, N);                                                                   \
+    return cresset::_adaptive_avg_pool(self, one_each("adaptive_avg_pool" #N "d", self, N, output_size));                                                      \
+  }                                                                                                                                                            \
+  std::tuple<Tensor, Tensor> adaptive_max_pool##N##d(const Tensor& self, IntArrayRef output_size) {                                                            \
+    return cresset::_adaptive_max_pool(self, one_each("adaptive_max_pool" #N "d", self, N, output_size));                                                      \
+  }                                                                                                                                                            \
   }
 CRESSET_POOL(2)
 CRESSET_POOL(3)
@@ -201,8 +200,7 @@ OutSpecs _adaptive_max_pool(const Tensor& self, IntArrayRef output_size) {
 OutSpec _adaptive_avg_pool_backward(const Tensor&, const Tensor& self, int64_t dims) { return like(self, dims); }
 
 OutSpec _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, IntArrayRef sizes, int64_t dims) {
-  CRESSET_CHECK(grad_output.sizes() == indices.sizes(), "max_pool backward: expected a gradient of shape ", indices.sizes(), ", got ",
-                grad_output.sizes());
+  CRESSET_CHECK(grad_output.sizes() == indices.sizes(), "max_pool backward: expected a gradient of shape ", indices.sizes(), ", got ", grad_output.sizes());
   return {DimVector(sizes), grad_output.scalar_type(), grad_output.device(), dims == 2 ? format_strides(indices, sizes) : DimVector()};
 }
 
@@ -243,9 +241,11 @@ void _pool_backward_by_index(const Tensor& grad_output, const Tensor& indices, I
   const Tensor dy = grad_output.contiguous(), at = indices.contiguous();
   int64_t planes = 1, in_size = 1, out_size = 1;
   for (int64_t d = 0; d < out.dim() - dims; d++) planes *= out.size(d);
-  for (int64_t d = out.dim() - dims; d < out.dim(); d++) { in_size *= out.size(d); out_size *= dy.size(d); }
-  if (out.numel() > 0)
-    kernels::max_pool_backward(in(dy), static_cast<const int64_t*>(at.data_ptr()), out_of(out), dy.scalar_type(), planes, in_size, out_size);
+  for (int64_t d = out.dim() - dims; d < out.dim(); d++) {
+    in_size *= out.size(d);
+    out_size *= dy.size(d);
+  }
+  if (out.numel() > 0) kernels::max_pool_backward(in(dy), static_cast<const int64_t*>(at.data_ptr()), out_of(out), dy.scalar_type(), planes, in_size, out_size);
 }
 
 }  // namespace cpu
@@ -257,17 +257,15 @@ namespace {
 
 DimVector in_row(IntArrayRef list, int64_t otherwise) { return list.empty() ? DimVector() : DimVector({otherwise, list[0]}); }
 
-std::tuple<Tensor, Tensor> without_row(const std::tuple<Tensor, Tensor>& pooled) {
-  return {std::get<0>(pooled).squeeze(-2), std::get<1>(pooled).squeeze(-2)};
-}
+std::tuple<Tensor, Tensor> without_row(const std::tuple<Tensor, Tensor>& pooled) { return {std::get<0>(pooled).squeeze(-2), std::get<1>(pooled).squeeze(-2)}; }
 
 }  // namespace
 
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                                                    bool ceil_mode) {
   window_shape("max_pool1d", self, 1, kernel_size, stride, padding, dilation, ceil_mode);
-  return without_row(cresset::max_pool2d_with_indices(self.unsqueeze(-2), in_row(kernel_size, 1), in_row(stride, 1), in_row(padding, 0), in_row(dilation, 1),
-                                                      ceil_mode));
+  return without_row(
+      cresset::max_pool2d_with_indices(self.unsqueeze(-2), in_row(kernel_size, 1), in_row(stride, 1), in_row(padding, 0), in_row(dilation, 1), ceil_mode));
 }
 Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   return std::get<0>(cresset::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
@@ -292,14 +290,14 @@ Tensor _pool_gather(const Tensor& x, const Tensor& indices, int64_t dims) {
   return x.flatten(-dims, -1).gather(-1, indices.flatten(-dims, -1)).view(indices.sizes());
 }
 
-Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
-                                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices) {
+Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                                        IntArrayRef dilation, bool ceil_mode, const Tensor& indices) {
   const PoolShape p = window_shape("max_pool2d_with_indices_backward", self, 2, kernel_size, stride, padding, dilation, ceil_mode);
   DimVector shape(self.sizes());
   shape[shape.size() - 2] = p.out[1];
   shape[shape.size() - 1] = p.out[2];
-  CRESSET_CHECK(indices.sizes() == IntArrayRef(shape), "max_pool2d_with_indices_backward: expected indices of shape ",
-                IntArrayRef(shape), ", got ", indices.sizes());
+  CRESSET_CHECK(indices.sizes() == IntArrayRef(shape), "max_pool2d_with_indices_backward: expected indices of shape ", IntArrayRef(shape), ", got ",
+                indices.sizes());
   const Tensor grad = cresset::_pool_backward_by_index(grad_output, indices, self.sizes(), 2).contiguous(self.suggest_memory_format());
   // A constant of self, with a gradient of zeros.
   if (!layer_state().grad_mode || !self.requires_grad()) return grad;

@@ -7,8 +7,8 @@
 #include "cresset/core/batched.h"
 #include "cresset/core/random/generator_impl.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -17,8 +17,7 @@ namespace {
 using Gen = std::optional<Generator>;
 
 // Calls draw(state, packed memory) and puts the numbers where the tensor wants them.
-template <class Draw>
-void sample(const Tensor& self, const Gen& generator, Draw&& draw) {
+template <class Draw> void sample(const Tensor& self, const Gen& generator, Draw&& draw) {
   if (self.numel() == 0) return;
   GeneratorImpl& g = generator_or_default(generator.value_or(Generator()));
   std::lock_guard<std::mutex> lock(g.mutex);
@@ -106,9 +105,8 @@ void bernoulli_(Tensor& self, const Tensor& p, const Gen& generator) {
   for (const int64_t d : kernels::memory_order(self.sizes(), self.strides())) order.push_back(d);
   const Tensor target = self.permute(order), sorted = chances.permute(order).contiguous();
   const Tensor packed(make_dense(target.sizes(), self.scalar_type(), Device(kCPU)));
-  sample(packed, generator, [&](RandomState& s, void* out) {
-    kernels::bernoulli(s, out, self.scalar_type(), self.numel(), sorted.data_ptr(), sorted.scalar_type());
-  });
+  sample(packed, generator,
+         [&](RandomState& s, void* out) { kernels::bernoulli(s, out, self.scalar_type(), self.numel(), sorted.data_ptr(), sorted.scalar_type()); });
   target.copy_(packed);
 }
 
@@ -147,13 +145,12 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   Tensor out = cresset::empty(shape, TensorOptions(kLong).device(self.device()));
   if (out.lacks_data() || out.numel() == 0) return out;
   const Tensor low = self.min();
-  CRESSET_CHECK(self.isfinite().all().item<bool>() && low.item<double>() >= 0,
-                "multinomial: probability tensor contains either `inf`, `nan` or element < 0");
+  CRESSET_CHECK(self.isfinite().all().item<bool>() && low.item<double>() >= 0, "multinomial: probability tensor contains either `inf`, `nan` or element < 0");
   CRESSET_CHECK(self.sum(IntArrayRef(-1)).ne(0).all().item<bool>(), "multinomial: invalid distribution, the sum of a row's weights is 0");
   const int64_t rows = self.dim() == 2 ? self.size(0) : 1;
   sample(out, generator, [&](RandomState& s, void* to) {
-    kernels::multinomial(s, static_cast<int64_t*>(to), self.data_ptr(), self.scalar_type(), rows, categories,
-                         self.dim() == 2 ? self.stride(0) : categories, self.stride(-1), num_samples, replacement);
+    kernels::multinomial(s, static_cast<int64_t*>(to), self.data_ptr(), self.scalar_type(), rows, categories, self.dim() == 2 ? self.stride(0) : categories,
+                         self.stride(-1), num_samples, replacement);
   });
   return out;
 }
@@ -167,7 +164,8 @@ Tensor _bernoulli(const Tensor& self, std::optional<double> p, const Gen& genera
 Tensor _normal(const std::optional<Tensor>& mean, const std::optional<Tensor>& std, double mean_number, double std_number, const Gen& generator) {
   if (std) CRESSET_CHECK(std->numel() == 0 || std->lacks_data() || std->min().item<double>() >= 0, "normal: expects all elements of std >= 0");
   else CRESSET_CHECK(std_number >= 0, "normal: expects std >= 0, got std=", std_number);
-  const Tensor out = mean && std ? cresset::empty(broadcast_shapes(mean->sizes(), std->sizes()), mean->options()) : cresset::empty_like(mean ? *mean : *std, {}, MemoryFormat::Contiguous);
+  const Tensor out = mean && std ? cresset::empty(broadcast_shapes(mean->sizes(), std->sizes()), mean->options())
+                                 : cresset::empty_like(mean ? *mean : *std, {}, MemoryFormat::Contiguous);
   out.normal_(0, 1, generator);
   if (std) out.mul_(*std);
   else out.mul_(std_number);
@@ -211,7 +209,9 @@ Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Gen& generator
   return cresset::empty(size, o.requires_grad(std::nullopt))._random_(low, high, generator);
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(low, high, size, Gen(), options); }
-Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, generator, options); }
+Tensor randint(int64_t high, IntArrayRef size, const Gen& generator, const TensorOptions& options) {
+  return composite::randint(int64_t{0}, high, size, generator, options);
+}
 Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options) { return composite::randint(int64_t{0}, high, size, Gen(), options); }
 Tensor randperm(int64_t n, const TensorOptions& options) { return cresset::randperm(n, Gen(), options); }
 Tensor rand_like(const Tensor& self, const Gen& generator, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
@@ -313,9 +313,7 @@ void normal_out(double mean, double std, IntArrayRef size, const Gen& generator,
 
 namespace {
 
-void check_probability(const char* op, double p) {
-  CRESSET_CHECK(p >= 0 && p <= 1, op, ": probability has to be between 0 and 1, got ", p);
-}
+void check_probability(const char* op, double p) { CRESSET_CHECK(p >= 0 && p <= 1, op, ": probability has to be between 0 and 1, got ", p); }
 
 // One draw per channel of each sample.
 Tensor channel_noise(const Tensor& input) {

@@ -5,9 +5,9 @@
 
 #include "cresset/core/batched.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops::composite {
 
@@ -88,9 +88,9 @@ DimVector gradient_dims(const Tensor& self, OptionalIntArrayRef dims, int64_t ed
   return list;
 }
 
-template <class Step>
-std::vector<Tensor> slopes(const DimVector& dims, size_t spacings, Step step) {
-  CRESSET_CHECK(spacings == dims.size(), "gradient: expected spacing to be unspecified, a number, or a list of the length of dim ", dims.size(), ", got ", spacings);
+template <class Step> std::vector<Tensor> slopes(const DimVector& dims, size_t spacings, Step step) {
+  CRESSET_CHECK(spacings == dims.size(), "gradient: expected spacing to be unspecified, a number, or a list of the length of dim ", dims.size(), ", got ",
+                spacings);
   std::vector<Tensor> results;
   for (size_t i = 0; i < dims.size(); i++) results.push_back(step(dims[i], i));
   return results;
@@ -109,8 +109,10 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const std::optional<Tens
   for (const Tensor& p : parts) {
     CRESSET_CHECK(p.dim() == self.dim(), "diff: expected prepend and append of as many dimensions as input, got ", p.dim(), " and ", self.dim());
     for (int64_t i = 0; i < self.dim(); i++)
-      CRESSET_CHECK(i == d || p.size(i) == self.size(i), "diff: expected prepend and append of the sizes of input but along dim,"
-                    " got ", p.sizes(), " and ", self.sizes());
+      CRESSET_CHECK(i == d || p.size(i) == self.size(i),
+                    "diff: expected prepend and append of the sizes of input but along dim,"
+                    " got ",
+                    p.sizes(), " and ", self.sizes());
   }
   Tensor x = parts.size() > 1 ? cresset::cat(parts, d) : self;
   if (n == 0) return x.clone();
@@ -127,9 +129,7 @@ std::vector<Tensor> gradient(const Tensor& self, const Scalar& spacing, IntArray
   const DimVector dims = gradient_dims(self, dim, edge_order);
   return slopes(dims, dims.size(), [&](int64_t d, size_t) { return slope(self, d, {}, spacing, edge_order); });
 }
-std::vector<Tensor> gradient(const Tensor& self, IntArrayRef dim, int64_t edge_order) {
-  return composite::gradient(self, Scalar(1), dim, edge_order);
-}
+std::vector<Tensor> gradient(const Tensor& self, IntArrayRef dim, int64_t edge_order) { return composite::gradient(self, Scalar(1), dim, edge_order); }
 std::vector<Tensor> gradient(const Tensor& self, ArrayRef<Scalar> spacing, std::optional<int64_t> dim, int64_t edge_order) {
   const DimVector one{dim.value_or(0)};
   const DimVector dims = gradient_dims(self, dim ? OptionalIntArrayRef(one) : OptionalIntArrayRef(), edge_order);
@@ -181,8 +181,10 @@ Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
 
 namespace {
 
-Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation, bool ignore_nan) {
-  CRESSET_CHECK(self.scalar_type() == kFloat || self.scalar_type() == kDouble, op, ": input tensor must be either float or double dtype, got ", self.scalar_type());
+Tensor quantile_of(const char* op, const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation,
+                   bool ignore_nan) {
+  CRESSET_CHECK(self.scalar_type() == kFloat || self.scalar_type() == kDouble, op, ": input tensor must be either float or double dtype, got ",
+                self.scalar_type());
   CRESSET_CHECK(self.numel() > 0, op, ": input tensor must be non-empty");
   CRESSET_CHECK(q.dim() <= 1, op, ": q must be a scalar or 1D tensor, got shape ", q.sizes());
   CRESSET_CHECK(q.scalar_type() == self.scalar_type(), op, ": expected q of the dtype of input, got ", q.scalar_type(), " and ", self.scalar_type());

@@ -8,10 +8,10 @@
 #include "cresset/core/layout.h"
 #include "cresset/kernels/linalg/distance.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/own.h"
 #include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops {
 
@@ -20,7 +20,8 @@ namespace {
 void check_cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
   CRESSET_CHECK(x1.dim() >= 2 && x2.dim() >= 2, "cdist: only supports at least 2D tensors, got shapes ", x1.sizes(), " and ", x2.sizes());
   CRESSET_CHECK(x1.size(-1) == x2.size(-1), "cdist: expected x1 and x2 of as many columns, got ", x1.size(-1), " and ", x2.size(-1));
-  CRESSET_CHECK(x1.is_floating_point() && x2.is_floating_point(), "cdist: only supports floating-point dtypes, got ", x1.scalar_type(), " and ", x2.scalar_type());
+  CRESSET_CHECK(x1.is_floating_point() && x2.is_floating_point(), "cdist: only supports floating-point dtypes, got ", x1.scalar_type(), " and ",
+                x2.scalar_type());
   CRESSET_CHECK(p >= 0, "cdist: only supports non-negative p values, got ", p);
   CRESSET_CHECK(!compute_mode || (*compute_mode >= 0 && *compute_mode <= 2), "cdist: possible modes are 0, 1 and 2, got ", compute_mode.value_or(0));
 }
@@ -127,8 +128,7 @@ Tensor inner(const Tensor& self, const Tensor& other) {
   CRESSET_CHECK(self.scalar_type() == other.scalar_type(), "inner: expected both inputs to have the same dtype, got ", self.scalar_type(), " and ",
                 other.scalar_type());
   if (self.dim() == 0 || other.dim() == 0) return self * other;
-  CRESSET_CHECK(self.size(-1) == other.size(-1), "inner: expected equal last dimensions, got shapes ", self.sizes(), " and ",
-                other.sizes());
+  CRESSET_CHECK(self.size(-1) == other.size(-1), "inner: expected equal last dimensions, got shapes ", self.sizes(), " and ", other.sizes());
   return cresset::tensordot(self, other, IntArrayRef(-1), IntArrayRef(-1));
 }
 
@@ -210,11 +210,15 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
     weights = weights.defined() ? weights * *aweights : *aweights;
   }
   const Tensor total = weights.defined() ? weights.sum() : Tensor();
-  CRESSET_CHECK(!weights.defined() || n == 0 || physical(weights).lacks_data() || physical(total).ne(0).all().item<bool>(), "cov: weights sum to zero, can't be normalized");
-  const Tensor mean = weights.defined() ? (x * weights).sum(IntArrayRef(1)) / total : x.to(is_integral_type(x.scalar_type(), true) ? get_default_dtype() : x.scalar_type()).mean(IntArrayRef(1));
+  CRESSET_CHECK(!weights.defined() || n == 0 || physical(weights).lacks_data() || physical(total).ne(0).all().item<bool>(),
+                "cov: weights sum to zero, can't be normalized");
+  const Tensor mean = weights.defined() ? (x * weights).sum(IntArrayRef(1)) / total
+                                        : x.to(is_integral_type(x.scalar_type(), true) ? get_default_dtype() : x.scalar_type()).mean(IntArrayRef(1));
   Tensor factor;
   if (weights.defined()) factor = correction != 0 && given(aweights) ? total - correction * (weights * *aweights).sum() / total : total - correction;
-  else factor = cresset::scalar_tensor(n - correction, TensorOptions(mean.is_complex() ? to_real_type(mean.scalar_type()) : mean.scalar_type()).device(self.device()));
+  else
+    factor =
+        cresset::scalar_tensor(n - correction, TensorOptions(mean.is_complex() ? to_real_type(mean.scalar_type()) : mean.scalar_type()).device(self.device()));
   factor = factor.clamp_min(0);
   const Tensor centred = x - mean.unsqueeze(1);
   const Tensor weighted = weights.defined() ? centred * weights : centred;

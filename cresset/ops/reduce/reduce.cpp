@@ -6,8 +6,8 @@
 #include "cresset/kernels/reduce/reduce.h"
 
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -34,9 +34,7 @@ DimVector reduced_shape(const Tensor& self, uint64_t mask, bool keepdim) {
   return shape;
 }
 
-OutSpec reduction(const Tensor& self, uint64_t mask, bool keepdim, ScalarType dtype) {
-  return {reduced_shape(self, mask, keepdim), dtype, self.device()};
-}
+OutSpec reduction(const Tensor& self, uint64_t mask, bool keepdim, ScalarType dtype) { return {reduced_shape(self, mask, keepdim), dtype, self.device()}; }
 
 DimVector bytes(const Tensor& t) {
   DimVector s(t.strides());
@@ -95,8 +93,7 @@ ScalarType mean_dtype(const char* op, const Tensor& self, std::optional<ScalarTy
 
 void check_not_empty(const char* op, const Tensor& self, uint64_t mask) {
   for (int64_t d = 0; d < self.dim(); d++)
-    CRESSET_CHECK_INDEX(!(mask >> d & 1) || self.size(d) != 0, op, ": expected reduction dim ", d, " to have non-zero size, got shape ",
-                        self.sizes());
+    CRESSET_CHECK_INDEX(!(mask >> d & 1) || self.size(d) != 0, op, ": expected reduction dim ", d, " to have non-zero size, got shape ", self.sizes());
 }
 
 void check_has_elements(const char* op, const Tensor& self, IntArrayRef dim) {
@@ -177,8 +174,16 @@ void run_var(const Tensor& self, uint64_t mask, const std::optional<Scalar>& cor
   if (self.numel() > 0 && static_cast<double>(count) <= args.correction)
     warn(str(take_sqrt ? "std" : "var", ": no degrees of freedom are left, got ", count, " numbers and a correction of ", args.correction));
   args.take_sqrt = take_sqrt;
-  if (var) { args.var_out = static_cast<char*>(var->data_ptr()); var_strides = over_input(self, mask, *var); args.var_strides = var_strides; }
-  if (mean) { args.mean_out = static_cast<char*>(mean->data_ptr()); mean_strides = over_input(self, mask, *mean); args.mean_strides = mean_strides; }
+  if (var) {
+    args.var_out = static_cast<char*>(var->data_ptr());
+    var_strides = over_input(self, mask, *var);
+    args.var_strides = var_strides;
+  }
+  if (mean) {
+    args.mean_out = static_cast<char*>(mean->data_ptr());
+    mean_strides = over_input(self, mask, *mean);
+    args.mean_strides = mean_strides;
+  }
   kernels::var_mean(args);
 }
 
@@ -275,8 +280,8 @@ OutSpec linalg_vector_norm(const Tensor& self, const Scalar& ord, Dims dim, bool
   const uint64_t mask = reduced(self, dim);
   if (ord.to<double>() < 0 || std::isinf(ord.to<double>()))
     for (int64_t d = 0; d < self.dim(); d++)
-      CRESSET_CHECK(!(mask >> d & 1) || self.size(d) != 0, "linalg.vector_norm: cannot compute the ", ord,
-                    " norm of an input of shape ", self.sizes(), " over an empty dimension, it has no identity");
+      CRESSET_CHECK(!(mask >> d & 1) || self.size(d) != 0, "linalg.vector_norm: cannot compute the ", ord, " norm of an input of shape ", self.sizes(),
+                    " over an empty dimension, it has no identity");
   return reduction(self, mask, keepdim, to_real_type(t));
 }
 OutSpec count_nonzero(const Tensor& self, IntArrayRef dim) { return reduction(self, reduced(self, dim), false, kLong); }
@@ -310,7 +315,9 @@ void mean(const Tensor& self, Dims dim, bool, std::optional<ScalarType>, const T
   run(ReduceOp::mean, self, reduced(self, dim), out);
 }
 void prod(const Tensor& self, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, reduced(self, {}), out); }
-void prod(const Tensor& self, int64_t dim, bool, std::optional<ScalarType>, const Tensor& out) { run(ReduceOp::prod, self, self.dim() ? one_dim(self, dim) : 0, out); }
+void prod(const Tensor& self, int64_t dim, bool, std::optional<ScalarType>, const Tensor& out) {
+  run(ReduceOp::prod, self, self.dim() ? one_dim(self, dim) : 0, out);
+}
 void amax(const Tensor& self, IntArrayRef dim, bool, const Tensor& out) { run(ReduceOp::max, self, reduced(self, dim), out); }
 void amin(const Tensor& self, IntArrayRef dim, bool, const Tensor& out) { run(ReduceOp::min, self, reduced(self, dim), out); }
 void max(const Tensor& self, const Tensor& out) { run(ReduceOp::max, self, reduced(self, {}), out); }
@@ -362,7 +369,9 @@ Tensor norm(const Tensor& self, const Scalar& p) { return cresset::linalg_vector
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim) {
   return cresset::linalg_vector_norm(self, p.value_or(2), dim, keepdim);
 }
-Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) { return dim ? cresset::count_nonzero(self, IntArrayRef(*dim)) : cresset::count_nonzero(self, IntArrayRef()); }
+Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) {
+  return dim ? cresset::count_nonzero(self, IntArrayRef(*dim)) : cresset::count_nonzero(self, IntArrayRef());
+}
 Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
   const Tensor x = is_integral_type(self.scalar_type(), true) ? self.to(get_default_dtype()) : self;
   if (x.numel() == 0) return x.exp().sum(dim, keepdim).log();
@@ -376,11 +385,15 @@ Tensor nanmean(const Tensor& self, Dims dim, bool keepdim, std::optional<ScalarT
   CRESSET_CHECK(is_differentiable_type(self.scalar_type()), "nanmean: expected a floating point or complex input, got ", self.scalar_type());
   return cresset::nansum(self, dim, keepdim, dtype) / self.isnan().logical_not().sum(dim, keepdim);
 }
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) { return cresset::var_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) {
+  return cresset::var_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false);
+}
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
   return cresset::var_mean(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) { return cresset::std_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false); }
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) {
+  return cresset::std_mean(self, OptionalIntArrayRef(), Scalar(unbiased ? 1 : 0), false);
+}
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
   return cresset::std_mean(self, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }

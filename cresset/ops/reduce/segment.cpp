@@ -15,19 +15,17 @@ namespace {
 bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
 
 // Where the segments begin along the last dimension, and where the last one ends.
-Tensor bounds_of(const Tensor& data, const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis,
-                 bool unsafe) {
+Tensor bounds_of(const Tensor& data, const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis, bool unsafe) {
   const char* op = "segment_reduce";
   CRESSET_CHECK(given(lengths) || given(offsets), op, ": either lengths or offsets must be defined");
   const bool by_offset = given(offsets);
   const Tensor& given_one = by_offset ? *offsets : *lengths;
   const char* name = by_offset ? "offsets" : "lengths";
-  CRESSET_CHECK_NOT_IMPLEMENTED(given_one.scalar_type() == kInt || given_one.scalar_type() == kLong, op, ": not implemented for ",
-                                name, " of dtype ", given_one.scalar_type());
+  CRESSET_CHECK_NOT_IMPLEMENTED(given_one.scalar_type() == kInt || given_one.scalar_type() == kLong, op, ": not implemented for ", name, " of dtype ",
+                                given_one.scalar_type());
   CRESSET_CHECK(axis == given_one.dim() - 1, op, ": expected axis to be the last dimension of ", name, " but got ", axis);
-  CRESSET_CHECK(given_one.sizes().slice(0, static_cast<size_t>(axis)) == data.sizes().slice(0, static_cast<size_t>(axis)), op,
-                ": expected ", name, " to have data's sizes before axis ", axis, ", got ", given_one.sizes(), " for ",
-                data.sizes());
+  CRESSET_CHECK(given_one.sizes().slice(0, static_cast<size_t>(axis)) == data.sizes().slice(0, static_cast<size_t>(axis)), op, ": expected ", name,
+                " to have data's sizes before axis ", axis, ", got ", given_one.sizes(), " for ", data.sizes());
   const Tensor numbers = given_one.detach().to(kLong).contiguous();
   if (by_offset) {
     CRESSET_CHECK(numbers.size(-1) > 0, op, ": expected at least one offset");
@@ -35,8 +33,8 @@ Tensor bounds_of(const Tensor& data, const std::optional<Tensor>& lengths, const
   }
   if (!unsafe && !numbers.lacks_data() && numbers.numel() > 0) {
     CRESSET_CHECK(numbers.min().item<int64_t>() >= 0, op, ": lengths contains a negative value");
-    CRESSET_CHECK((numbers.sum(IntArrayRef(-1)) == data.size(axis)).all().item<bool>(), op,
-                  ": expected all rows of lengths along axis to sum to ", data.size(axis));
+    CRESSET_CHECK((numbers.sum(IntArrayRef(-1)) == data.size(axis)).all().item<bool>(), op, ": expected all rows of lengths along axis to sum to ",
+                  data.size(axis));
   }
   DimVector first(numbers.sizes());
   first.back() = 1;
@@ -45,14 +43,12 @@ Tensor bounds_of(const Tensor& data, const std::optional<Tensor>& lengths, const
 
 }  // namespace
 
-Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths,
-                      const std::optional<Tensor>& indices, const std::optional<Tensor>& offsets, int64_t axis, bool unsafe,
-                      const std::optional<Scalar>& initial) {
+Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths, const std::optional<Tensor>& indices,
+                      const std::optional<Tensor>& offsets, int64_t axis, bool unsafe, const std::optional<Scalar>& initial) {
   const char* op = "segment_reduce";
   const bool sum = reduce == "sum", mean = reduce == "mean", prod = reduce == "prod", max = reduce == "max" || reduce == "amax",
              min = reduce == "min" || reduce == "amin";
-  CRESSET_CHECK(sum || mean || prod || max || min, op, ": expected reduce sum, prod, mean, amax or amin, got ",
-                std::string(reduce));
+  CRESSET_CHECK(sum || mean || prod || max || min, op, ": expected reduce sum, prod, mean, amax or amin, got ", std::string(reduce));
   CRESSET_CHECK(!given(indices), op, ": reductions by indices are not there, give lengths or offsets");
   CRESSET_CHECK(data.dim() > 0, op, ": expected data of at least one dimension");
   axis = wrap_dim(axis, data.dim());
@@ -84,7 +80,11 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::op
     const bool any_nan = !physical(nan).lacks_data() && physical(nan).any().item<bool>();
     const double neutral = max ? -infinity : min ? infinity : 1;
     result = cresset::full(out, neutral, x.options())
-                 .scatter_reduce(axis, number, any_nan ? x.masked_fill(nan, neutral) : x, prod ? "prod" : max ? "amax" : "amin", false);
+                 .scatter_reduce(axis, number, any_nan ? x.masked_fill(nan, neutral) : x,
+                                 prod  ? "prod"
+                                 : max ? "amax"
+                                       : "amin",
+                                 false);
     if (any_nan) {
       const Tensor zeros = cresset::zeros(out, x.options()), count = zeros.scatter_add(axis, number, nan.to(x.scalar_type()));
       const Tensor nans = zeros.scatter_add(axis, number, x.masked_fill(nan.logical_not(), 0));
@@ -110,8 +110,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::op
 Tensor hash_tensor(const Tensor& self, IntArrayRef dim, bool keepdim, int64_t mode) {
   CRESSET_CHECK(mode == 0, "hash_tensor: unknown mode ", mode, ", expected 0");
   CRESSET_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "hash_tensor: not implemented for dtype ", self.scalar_type());
-  CRESSET_CHECK(self.numel() > 0 || !dim.empty(), "hash_tensor: expected a dim to reduce over, since the input of shape ",
-                self.sizes(), " is empty");
+  CRESSET_CHECK(self.numel() > 0 || !dim.empty(), "hash_tensor: expected a dim to reduce over, since the input of shape ", self.sizes(), " is empty");
   std::vector<bool> reduced(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), dim.empty());
   for (const int64_t d : dim) {
     auto at = reduced[static_cast<size_t>(wrap_dim(d, self.dim()))];
@@ -121,8 +120,7 @@ Tensor hash_tensor(const Tensor& self, IntArrayRef dim, bool keepdim, int64_t mo
   DimVector order, kept, shape;
   for (int64_t d = 0; d < self.dim(); d++) {
     const bool gone = reduced[static_cast<size_t>(d)];
-    CRESSET_CHECK_INDEX(!gone || self.size(d) > 0, "hash_tensor: expected dim ", d, " to have non-zero size, got shape ",
-                        self.sizes());
+    CRESSET_CHECK_INDEX(!gone || self.size(d) > 0, "hash_tensor: expected dim ", d, " to have non-zero size, got shape ", self.sizes());
     if (!gone) {
       order.push_back(d);
       kept.push_back(self.size(d));
@@ -132,9 +130,7 @@ Tensor hash_tensor(const Tensor& self, IntArrayRef dim, bool keepdim, int64_t mo
   for (int64_t d = 0; d < self.dim(); d++)
     if (reduced[static_cast<size_t>(d)]) order.push_back(d);
   const Tensor plain = self.detach();
-  Tensor bits = self.is_floating_point()         ? plain.to(kDouble).view(kLong)
-                : plain.scalar_type() == kUInt64 ? plain.view(kLong)
-                                                 : plain.to(kLong);
+  Tensor bits = self.is_floating_point() ? plain.to(kDouble).view(kLong) : plain.scalar_type() == kUInt64 ? plain.view(kLong) : plain.to(kLong);
   int64_t others = 1;
   for (const int64_t n : kept) others *= n;
   bits = bits.permute(order).reshape({others, others > 0 ? bits.numel() / others : 1});

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "cresset/base/warning.h"
-#include "cresset/ops/sequence/attention_kernels.h"
 #include "cresset/ops/differentiates.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/own.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/own.h"
+#include "cresset/ops/sequence/attention_kernels.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -58,8 +58,8 @@ namespace meta {
 OutSpecs _attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>&, bool, double) {
   const ScalarType t = query.scalar_type();
   CRESSET_CHECK_NOT_IMPLEMENTED(query.is_floating_point(), "scaled_dot_product_attention: not implemented for dtype ", t);
-  CRESSET_CHECK(key.scalar_type() == t && value.scalar_type() == t, "scaled_dot_product_attention: expected query, key and value of one dtype, got ",
-                t, ", ", key.scalar_type(), " and ", value.scalar_type());
+  CRESSET_CHECK(key.scalar_type() == t && value.scalar_type() == t, "scaled_dot_product_attention: expected query, key and value of one dtype, got ", t, ", ",
+                key.scalar_type(), " and ", value.scalar_type());
   return {OutSpec{{query.size(0), query.size(1), query.size(2), value.size(3)}, t, query.device()},
           OutSpec{{query.size(0), query.size(1), query.size(2)}, t == kDouble ? kDouble : kFloat, query.device()}};
 }
@@ -74,8 +74,8 @@ OutSpecs _attention_backward(const Tensor&, const Tensor& query, const Tensor& k
 
 namespace cpu {
 
-void _attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale,
-                const Tensor& out, const Tensor& lse) {
+void _attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal, double scale, const Tensor& out,
+                const Tensor& lse) {
   const Tensor q = rows(query), k = rows(key), v = rows(value);
   if (out.numel() > 0)
     kernels::attention(shape_of(q, k, v, mask, causal, scale), input(q), input(k), input(v), output(out), static_cast<char*>(lse.data_ptr()));
@@ -88,8 +88,8 @@ void _attention_backward(const Tensor& grad_out, const Tensor& query, const Tens
     return;
   }
   const Tensor g = rows(grad_out), q = rows(query), k = rows(key), v = rows(value), o = rows(out), l = lse.contiguous();
-  kernels::attention_backward(shape_of(q, k, v, mask, causal, scale), input(g), input(q), input(k), input(v), input(o),
-                              static_cast<const char*>(l.data_ptr()), output(dq), output(dk), output(dv));
+  kernels::attention_backward(shape_of(q, k, v, mask, causal, scale), input(g), input(q), input(k), input(v), input(o), static_cast<const char*>(l.data_ptr()),
+                              output(dq), output(dk), output(dv));
 }
 
 }  // namespace cpu
@@ -99,8 +99,7 @@ namespace composite {
 namespace {
 
 // Softmax(q k^T scale + mask) v in plain steps: for dropout, masks that need gradients, and as the reference of the fused op.
-Tensor attention_by_steps(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout_p, bool causal,
-                          double scale) {
+Tensor attention_by_steps(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout_p, bool causal, double scale) {
   // Scores and weights of half and bfloat16 stay in float32: rounding each step would cost most of their digits.
   if (q.scalar_type() == kHalf || q.scalar_type() == kBFloat16) {
     std::optional<Tensor> wide = mask;
@@ -112,7 +111,8 @@ Tensor attention_by_steps(const Tensor& q, const Tensor& k, const Tensor& v, con
   std::optional<Tensor> bias = mask;
   if (causal) bias = cresset::ones({q.size(-2), k.size(-2)}, TensorOptions(kBool).device(q.device())).tril();
   if (bias && bias->defined()) {
-    const Tensor add = bias->scalar_type() == kBool ? cresset::zeros_like(*bias, TensorOptions(q.scalar_type())).masked_fill(bias->logical_not(), -INFINITY) : *bias;
+    const Tensor add =
+        bias->scalar_type() == kBool ? cresset::zeros_like(*bias, TensorOptions(q.scalar_type())).masked_fill(bias->logical_not(), -INFINITY) : *bias;
     scores = scores + add;
   }
   Tensor weights = cresset::softmax(scores, -1);
@@ -123,13 +123,11 @@ Tensor attention_by_steps(const Tensor& q, const Tensor& k, const Tensor& v, con
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask,
-                                    double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask, double dropout_p,
+                                    bool is_causal, std::optional<double> scale, bool enable_gqa) {
   const char* op = "scaled_dot_product_attention";
-  if (t_kernels == AttentionKernels::none_warned)
-    warn("attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION");
-  CRESSET_CHECK(t_kernels == AttentionKernels::all, op,
-                ": expected at least one of its kernels to be allowed, got none");
+  if (t_kernels == AttentionKernels::none_warned) warn("attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION");
+  CRESSET_CHECK(t_kernels == AttentionKernels::all, op, ": expected at least one of its kernels to be allowed, got none");
   CRESSET_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, op, ": expected query, key and value to be at least 2 dimensional, got shapes ",
                 query.sizes(), ", ", key.sizes(), " and ", value.sizes());
   CRESSET_CHECK(query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type(), op,
@@ -164,8 +162,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   CRESSET_CHECK(weight.dim() == 2 || weight.dim() == 1, "linear: expected a weight of 1 or 2 dimensions, got shape ", weight.sizes());
-  CRESSET_CHECK(input.dim() >= 1 && input.size(-1) == weight.size(-1), "linear: input and weight shapes cannot be multiplied, got ", input.sizes(),
-                " and ", weight.sizes(), " (the weight is used transposed)");
+  CRESSET_CHECK(input.dim() >= 1 && input.size(-1) == weight.size(-1), "linear: input and weight shapes cannot be multiplied, got ", input.sizes(), " and ",
+                weight.sizes(), " (the weight is used transposed)");
   const bool biased = bias && bias->defined();
   if (weight.dim() == 1) {
     const Tensor out = input.matmul(weight);

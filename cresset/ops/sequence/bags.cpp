@@ -69,8 +69,8 @@ Tensor& embedding_renorm_(Tensor& self, const Tensor& indices, double max_norm, 
 
 // Modes: 0 sum, 1 mean, 2 max.
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,
-                                                         int64_t mode, bool sparse, const std::optional<Tensor>& per_sample_weights,
-                                                         bool include_last_offset, std::optional<int64_t> padding_idx) {
+                                                         int64_t mode, bool sparse, const std::optional<Tensor>& per_sample_weights, bool include_last_offset,
+                                                         std::optional<int64_t> padding_idx) {
   CRESSET_CHECK(weight.dim() == 2 && indices.dim() == 1 && offsets.dim() == 1, "embedding_bag: expected a matrix, indices and offsets in one dimension, got ",
                 weight.sizes(), ", ", indices.sizes(), " and ", offsets.sizes());
   CRESSET_CHECK(mode >= 0 && mode <= 2, "embedding_bag: mode is 0 sum, 1 mean or 2 max, got ", mode);
@@ -136,8 +136,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq,
-                                                         int64_t mode, bool sparse, const std::optional<Tensor>& per_sample_weights,
-                                                         bool include_last_offset) {
+                                                         int64_t mode, bool sparse, const std::optional<Tensor>& per_sample_weights, bool include_last_offset) {
   return composite::embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, std::nullopt);
 }
 

@@ -37,13 +37,14 @@ Projection project(const Tensor& query, const Tensor& key, const Tensor& value, 
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> _multi_head_attention(
-    const Tensor& query, const Tensor& key, const Tensor& value, int64_t num_heads, const std::optional<Tensor>& in_proj_weight,
-    const std::optional<Tensor>& in_proj_bias, const std::optional<Tensor>& q_proj_weight, const std::optional<Tensor>& k_proj_weight,
-    const std::optional<Tensor>& v_proj_weight, const std::optional<Tensor>& bias_k, const std::optional<Tensor>& bias_v,
-    const std::optional<Tensor>& static_k, const std::optional<Tensor>& static_v, bool add_zero_attn, double dropout_p, const Tensor& out_proj_weight,
-    const std::optional<Tensor>& out_proj_bias, const std::optional<Tensor>& key_padding_mask, const std::optional<Tensor>& attn_mask, bool is_causal,
-    bool need_weights, bool average_attn_weights) {
+std::tuple<Tensor, Tensor> _multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, int64_t num_heads,
+                                                 const std::optional<Tensor>& in_proj_weight, const std::optional<Tensor>& in_proj_bias,
+                                                 const std::optional<Tensor>& q_proj_weight, const std::optional<Tensor>& k_proj_weight,
+                                                 const std::optional<Tensor>& v_proj_weight, const std::optional<Tensor>& bias_k,
+                                                 const std::optional<Tensor>& bias_v, const std::optional<Tensor>& static_k,
+                                                 const std::optional<Tensor>& static_v, bool add_zero_attn, double dropout_p, const Tensor& out_proj_weight,
+                                                 const std::optional<Tensor>& out_proj_bias, const std::optional<Tensor>& key_padding_mask,
+                                                 const std::optional<Tensor>& attn_mask, bool is_causal, bool need_weights, bool average_attn_weights) {
   const int64_t length = query.size(0), batch = query.size(1), embed = query.size(2), head = embed / num_heads, heads = batch * num_heads;
   auto [q, k, v] = project(query, key, value, in_proj_weight, in_proj_bias, {q_proj_weight, k_proj_weight, v_proj_weight});
   // A mask that only says that attention is causal is not needed.
@@ -124,8 +125,7 @@ std::vector<std::pair<int64_t, int64_t>> groups_of(int64_t count, const Tensor& 
 Tensor grouped(const char* name, const Tensor& a, const Tensor& b, const std::optional<Tensor>& offs) {
   CRESSET_CHECK((a.dim() == 2 || a.dim() == 3) && (b.dim() == 2 || b.dim() == 3), name, ": both matrices have to be 2- or 3-d, got shapes ", a.sizes(), " and ",
                 b.sizes());
-  CRESSET_CHECK(given(offs) == (a.dim() == 2 || b.dim() == 2), name,
-                ": expected offsets with a matrix of two dimensions, and none without");
+  CRESSET_CHECK(given(offs) == (a.dim() == 2 || b.dim() == 2), name, ": expected offsets with a matrix of two dimensions, and none without");
   CRESSET_CHECK(a.size(-1) == b.size(-2), name, ": contraction dimension of mat_a and mat_b must match, got shapes ", a.sizes(), " and ", b.sizes());
   if (!given(offs)) {
     CRESSET_CHECK(a.size(0) == b.size(0), name, ": batched dimension has to match, got shapes ", a.sizes(), " and ", b.sizes());
@@ -140,8 +140,9 @@ Tensor grouped(const char* name, const Tensor& a, const Tensor& b, const std::op
   for (int64_t i = 0; i < matrices; i++) {
     const auto [start, end] = groups[static_cast<size_t>(i)];
     const int64_t n = end - start;
-    parts.push_back(both ? a.narrow(1, start, n).matmul(b.narrow(0, start, n))
-                    : a.dim() == 2 ? a.narrow(0, start, n).matmul(b.select(0, i)) : a.select(0, i).matmul(b.narrow(1, start, n)));
+    parts.push_back(both           ? a.narrow(1, start, n).matmul(b.narrow(0, start, n))
+                    : a.dim() == 2 ? a.narrow(0, start, n).matmul(b.select(0, i))
+                                   : a.select(0, i).matmul(b.narrow(1, start, n)));
   }
   if (both) return cresset::stack(parts);
   const int64_t rest = (a.dim() == 2 ? a.size(0) : b.size(1)) - groups.back().second;

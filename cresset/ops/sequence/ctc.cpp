@@ -64,8 +64,8 @@ Tensor one_by_one(const Tensor (&given)[4], int64_t blank, int64_t reduction, bo
 
 }  // namespace
 
-Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank,
-                int64_t reduction, bool zero_infinity) {
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank, int64_t reduction,
+                bool zero_infinity) {
   CRESSET_CHECK_VALUE(reduction >= 0 && reduction <= 2, "ctc_loss: reduction is 0, 1 or 2, got ", reduction);
   const bool alone = log_probs.dim() == 2;
   CRESSET_CHECK(alone || log_probs.dim() == 3, "ctc_loss: log_probs must have 2 or 3 dimensions, got shape ", log_probs.sizes());
@@ -77,8 +77,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
   const int64_t steps = lp.size(0), batch = lp.size(1), classes = lp.size(2);
   const Tensor lengths_in = input_lengths.to(kLong).reshape(-1), lengths = target_lengths.to(kLong).reshape(-1);
   CRESSET_CHECK(blank >= 0 && blank < classes, "ctc_loss: blank must be in label range, got ", blank, " of ", classes);
-  CRESSET_CHECK(lengths_in.numel() == batch && lengths.numel() == batch, "ctc_loss: expected ", batch, " lengths, got ", lengths_in.numel(),
-                " of inputs and ", lengths.numel(), " of targets");
+  CRESSET_CHECK(lengths_in.numel() == batch && lengths.numel() == batch, "ctc_loss: expected ", batch, " lengths, got ", lengths_in.numel(), " of inputs and ",
+                lengths.numel(), " of targets");
   if (lp.lacks_data() || targets.lacks_data() || lengths_in.lacks_data() || lengths.lacks_data())
     return reduced(lp.sum(IntArrayRef({0, 2})), lengths.to(lp.device()), reduction, alone);
   CRESSET_CHECK(lengths_in.max().item<int64_t>() <= steps && lengths.min().item<int64_t>() >= 0 && lengths_in.min().item<int64_t>() >= 0,

@@ -36,7 +36,8 @@ OutSpecs _rnn_layer(const Tensor& gates, const Tensor& weight_hh, const std::opt
   const bool is_lstm = kind == static_cast<int64_t>(RnnKind::lstm);
   CRESSET_CHECK(hx.dim() == 2 && gates.dim() == 2, "_rnn_layer: expected matrices, got gates of shape ", gates.sizes(), " and hx of shape ", hx.sizes());
   const int64_t batch = hx.size(0), hidden = hx.size(1), g = kernels::rnn_gates(static_cast<RnnKind>(kind)) * hidden, rows = rows_in(batch_sizes);
-  CRESSET_CHECK(!batch_sizes.empty() && batch_sizes[0] == batch && std::is_sorted(batch_sizes.begin(), batch_sizes.end(), std::greater<int64_t>()) && batch_sizes.back() >= 0,
+  CRESSET_CHECK(!batch_sizes.empty() && batch_sizes[0] == batch && std::is_sorted(batch_sizes.begin(), batch_sizes.end(), std::greater<int64_t>()) &&
+                    batch_sizes.back() >= 0,
                 "_rnn_layer: batch sizes must not grow and start with that of hx, ", batch, ", got ", batch_sizes);
   CRESSET_CHECK(gates.sizes() == IntArrayRef({rows, g}) && weight_hh.sizes() == IntArrayRef({g, hidden}) &&
                     (!given(bias_hh) || bias_hh->sizes() == IntArrayRef({g})) && (!is_lstm || (given(cx) && cx->sizes() == hx.sizes())),
@@ -68,15 +69,15 @@ void _rnn_layer(const Tensor& gates, const Tensor& weight_hh, const std::optiona
                                                                 cn.data_ptr(), saved.data_ptr(), cells.data_ptr()});
 }
 
-void _rnn_layer_backward(const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn, const std::optional<Tensor>& grad_cn,
-                         const Tensor&, const Tensor& weight_hh, const std::optional<Tensor>&, const Tensor& hx, const std::optional<Tensor>& cx,
-                         const Tensor& output, const Tensor& saved, const Tensor& cells, IntArrayRef batch_sizes, int64_t kind, bool reverse,
-                         const Tensor& d_gates, const Tensor& d_weight, const Tensor& d_bias, const Tensor& d_hx, const Tensor& d_cx) {
+void _rnn_layer_backward(const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hn, const std::optional<Tensor>& grad_cn, const Tensor&,
+                         const Tensor& weight_hh, const std::optional<Tensor>&, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& output,
+                         const Tensor& saved, const Tensor& cells, IntArrayRef batch_sizes, int64_t kind, bool reverse, const Tensor& d_gates,
+                         const Tensor& d_weight, const Tensor& d_bias, const Tensor& d_hx, const Tensor& d_cx) {
   const Tensor go = dense(grad_output), gh = dense(grad_hn), gc = kind == static_cast<int64_t>(RnnKind::lstm) ? dense(grad_cn) : Tensor();
   const Tensor w = weight_hh.contiguous(), h = hx.contiguous(), c = dense(cx), y = output.contiguous(), s = saved.contiguous(), k = cells.contiguous();
   kernels::rnn_layer_backward(shape_of(hx, batch_sizes, kind, reverse),
-                              {data(go), data(gh), data(gc), w.data_ptr(), h.data_ptr(), data(c), y.data_ptr(), s.data_ptr(), k.data_ptr(),
-                               d_gates.data_ptr(), d_weight.data_ptr(), d_bias.data_ptr(), d_hx.data_ptr(), d_cx.data_ptr()});
+                              {data(go), data(gh), data(gc), w.data_ptr(), h.data_ptr(), data(c), y.data_ptr(), s.data_ptr(), k.data_ptr(), d_gates.data_ptr(),
+                               d_weight.data_ptr(), d_bias.data_ptr(), d_hx.data_ptr(), d_cx.data_ptr()});
 }
 
 }  // namespace cpu
@@ -131,8 +132,8 @@ struct Network {
 
 std::vector<Weights> group_weights(const Network& net, TensorList flat, bool projects) {
   const size_t each = 2 + (net.has_biases ? 2u : 0u) + (projects ? 1u : 0u), wanted = static_cast<size_t>(net.num_layers * net.directions()) * each;
-  CRESSET_CHECK(flat.size() == wanted, net.name, ": expected ", wanted, " weights for ", net.num_layers, " layers and ", net.directions(),
-                " directions, got ", flat.size());
+  CRESSET_CHECK(flat.size() == wanted, net.name, ": expected ", wanted, " weights for ", net.num_layers, " layers and ", net.directions(), " directions, got ",
+                flat.size());
   std::vector<Weights> all;
   for (size_t i = 0; i < flat.size();) {
     Weights w;
@@ -176,8 +177,8 @@ std::pair<Tensor, States> run_network(const Network& net, TensorList params, con
   const int64_t states = net.num_layers * net.directions(), batch = batch_sizes.empty() ? 0 : batch_sizes[0];
   const bool projects = is_lstm && initial.cell.dim() == 3 && initial.hidden.size(-1) != initial.cell.size(-1);
   const std::vector<Weights> weights = group_weights(net, params, projects);
-  CRESSET_CHECK(rows.size(-1) == weights[0].ih.size(1), net.name, ": input.size(-1) must be equal to input_size, expected ", weights[0].ih.size(1),
-                ", got ", rows.size(-1));
+  CRESSET_CHECK(rows.size(-1) == weights[0].ih.size(1), net.name, ": input.size(-1) must be equal to input_size, expected ", weights[0].ih.size(1), ", got ",
+                rows.size(-1));
   const int64_t hidden = projects ? weights[0].projection.size(0) : weights[0].hh.size(1);
   CRESSET_CHECK(initial.hidden.sizes() == IntArrayRef({states, batch, hidden}), net.name, ": expected hidden size (", states, ", ", batch, ", ", hidden,
                 "), got ", initial.hidden.sizes());
@@ -224,8 +225,8 @@ States lstm_states(TensorList hx) {
   return {hx[0], hx[1]};
 }
 
-States run_cell(const char* name, RnnKind kind, const Tensor& input, const States& s, const Tensor& w_ih, const Tensor& w_hh,
-                const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
+States run_cell(const char* name, RnnKind kind, const Tensor& input, const States& s, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
+                const std::optional<Tensor>& b_hh) {
   CRESSET_CHECK(input.dim() == 2 && input.size(1) == w_ih.size(1), name, ": input has another input_size, got shape ", input.sizes(), ", expected (batch, ",
                 w_ih.size(1), ")");
   CRESSET_CHECK(s.hidden.dim() == 2 && s.hidden.size(0) == input.size(0), name, ": input batch size ", input.size(0), " doesn't match hidden state of shape ",
@@ -269,13 +270,13 @@ std::tuple<Tensor, Tensor, Tensor> _rnn_layer_by_steps(const Tensor& gates, cons
   return {cresset::cat(outputs), all(s.hidden, ended_hidden), is_lstm ? all(s.cell, ended_cell) : cresset::empty({0}, gates.options().requires_grad(false))};
 }
 
-std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, TensorList params, bool has_biases, int64_t num_layers, double dropout,
-                                        bool train, bool bidirectional, bool batch_first) {
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train,
+                                        bool bidirectional, bool batch_first) {
   auto [out, last] = run_padded({"lstm", RnnKind::lstm, has_biases, bidirectional, num_layers, dropout, train}, input, lstm_states(hx), params, batch_first);
   return {out, last.hidden, last.cell};
 }
-std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params, bool has_biases,
-                                        int64_t num_layers, double dropout, bool train, bool bidirectional) {
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params, bool has_biases, int64_t num_layers,
+                                        double dropout, bool train, bool bidirectional) {
   auto [out, last] = run_packed({"lstm", RnnKind::lstm, has_biases, bidirectional, num_layers, dropout, train}, data, batch_sizes, lstm_states(hx), params);
   return {out, last.hidden, last.cell};
 }
@@ -285,20 +286,20 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const T
   return {s.hidden, s.cell};
 }
 
-#define CRESSET_ONE_STATE(name, kind)                                                                                                                  \
-  std::tuple<Tensor, Tensor> name(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers, double dropout,       \
-                                  bool train, bool bidirectional, bool batch_first) {                                                                  \
-    auto [out, last] = run_padded({#name, kind, has_biases, bidirectional, num_layers, dropout, train}, input, {hx, Tensor()}, params, batch_first);   \
-    return {out, last.hidden};                                                                                                                         \
-  }                                                                                                                                                    \
-  std::tuple<Tensor, Tensor> name(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, bool has_biases,                 \
-                                  int64_t num_layers, double dropout, bool train, bool bidirectional) {                                                \
-    auto [out, last] = run_packed({#name, kind, has_biases, bidirectional, num_layers, dropout, train}, data, batch_sizes, {hx, Tensor()}, params);    \
-    return {out, last.hidden};                                                                                                                         \
-  }                                                                                                                                                    \
-  Tensor name##_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,                 \
-                     const std::optional<Tensor>& b_hh) {                                                                                              \
-    return run_cell(#name "_cell", kind, input, {hx, Tensor()}, w_ih, w_hh, b_ih, b_hh).hidden;                                                        \
+#define CRESSET_ONE_STATE(name, kind)                                                                                                                        \
+  std::tuple<Tensor, Tensor> name(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train, \
+                                  bool bidirectional, bool batch_first) {                                                                                    \
+    auto [out, last] = run_padded({#name, kind, has_biases, bidirectional, num_layers, dropout, train}, input, {hx, Tensor()}, params, batch_first);         \
+    return {out, last.hidden};                                                                                                                               \
+  }                                                                                                                                                          \
+  std::tuple<Tensor, Tensor> name(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers,   \
+                                  double dropout, bool train, bool bidirectional) {                                                                          \
+    auto [out, last] = run_packed({#name, kind, has_biases, bidirectional, num_layers, dropout, train}, data, batch_sizes, {hx, Tensor()}, params);          \
+    return {out, last.hidden};                                                                                                                               \
+  }                                                                                                                                                          \
+  Tensor name##_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,                       \
+                     const std::optional<Tensor>& b_hh) {                                                                                                    \
+    return run_cell(#name "_cell", kind, input, {hx, Tensor()}, w_ih, w_hh, b_ih, b_hh).hidden;                                                              \
   }
 CRESSET_ONE_STATE(gru, RnnKind::gru)
 CRESSET_ONE_STATE(rnn_tanh, RnnKind::tanh)

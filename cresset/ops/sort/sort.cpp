@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "cresset/ops/functions.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops {
 
@@ -37,9 +37,7 @@ OutSpec one_along(const Tensor& self, int64_t dim, bool keepdim) {
 }
 
 // An output whose reduced dimension has been dropped, seen with length 1 there.
-Tensor kept(const Tensor& self, int64_t dim, const Tensor& out) {
-  return out.dim() == self.dim() ? out : out.unsqueeze(wrap_dim(dim, self.dim()));
-}
+Tensor kept(const Tensor& self, int64_t dim, const Tensor& out) { return out.dim() == self.dim() ? out : out.unsqueeze(wrap_dim(dim, self.dim())); }
 
 }  // namespace
 

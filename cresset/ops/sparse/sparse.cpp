@@ -16,8 +16,7 @@ const char* title(Layout l) {
 
 int64_t product(IntArrayRef sizes) {
   int64_t n = 1;
-  for (const int64_t s : sizes)
-    CRESSET_CHECK(!__builtin_mul_overflow(n, s, &n), "sparse: the number of elements of shape ", sizes, " does not fit in 64 bits");
+  for (const int64_t s : sizes) CRESSET_CHECK(!__builtin_mul_overflow(n, s, &n), "sparse: the number of elements of shape ", sizes, " does not fit in 64 bits");
   return n;
 }
 
@@ -39,8 +38,7 @@ void check_size(const char* op, IntArrayRef size) {
 }
 
 void check_data(const Tensor& t) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "sparse: the positions or values of ", t,
-                                " are needed, but meta tensors hold no data");
+  CRESSET_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "sparse: the positions or values of ", t, " are needed, but meta tensors hold no data");
 }
 
 Tensor flat_positions(const Tensor& positions, IntArrayRef sizes) {
@@ -88,13 +86,11 @@ Tensor element_positions(const Tensor& t) {
   if (is_blocked(t.layout())) {
     const DimVector inside{row.numel(), rows, columns};
     row = (row.view({-1, 1, 1}) * rows + cresset::arange(rows, row.options()).view({1, -1, 1})).expand(inside).reshape({-1});
-    column =
-        (column.view({-1, 1, 1}) * columns + cresset::arange(columns, row.options()).view({1, 1, -1})).expand(inside).reshape({-1});
+    column = (column.view({-1, 1, 1}) * columns + cresset::arange(columns, row.options()).view({1, 1, -1})).expand(inside).reshape({-1});
   }
   const Tensor cell = cresset::stack({row, column});
   if (p.batch_dim() == 0) return cell;
-  const Tensor batch = positions_of(cresset::arange(batches, TensorOptions(kLong)).repeat_interleave(nnz * rows * columns),
-                                    first(t.sizes(), p.batch_dim()));
+  const Tensor batch = positions_of(cresset::arange(batches, TensorOptions(kLong)).repeat_interleave(nnz * rows * columns), first(t.sizes(), p.batch_dim()));
   return cresset::cat({batch, cell});
 }
 
@@ -103,10 +99,8 @@ Tensor element_values(const Tensor& t, const Tensor& values) {
   if (!p.plain.defined()) return values;
   const DimVector dense(behind(t.sizes(), p.batch_dim() + 2));
   int64_t n = values.numel();
-  if (const int64_t width = product(dense); width > 0)
-    n /= width;
-  else
-    n = product(first(values.sizes(), values.dim() - p.dense_dim));
+  if (const int64_t width = product(dense); width > 0) n /= width;
+  else n = product(first(values.sizes(), values.dim() - p.dense_dim));
   return values.reshape(joined({n}, dense));
 }
 
@@ -124,8 +118,7 @@ Tensor coalesced(const Tensor& coo) {
   if (nnz < 2) return make_coo(coo.sizes(), p.indices.clone(), p.values.clone(), true);
   const IntArrayRef sizes = first(coo.sizes(), p.sparse_dim);
   const Tensor flat = flat_positions(p.indices, sizes);
-  if (kernels::strictly_increasing(flat.data_ptr<int64_t>(), nnz))
-    return make_coo(coo.sizes(), p.indices.clone(), p.values.clone(), true);
+  if (kernels::strictly_increasing(flat.data_ptr<int64_t>(), nnz)) return make_coo(coo.sizes(), p.indices.clone(), p.values.clone(), true);
   const auto [sorted, order] = cresset::sort(flat, /*stable=*/true, 0, false);
   std::vector<int64_t> starts(static_cast<size_t>(nnz) + 1);
   const int64_t count = kernels::segment_starts(starts.data(), sorted.data_ptr<int64_t>(), nnz);
@@ -135,8 +128,7 @@ Tensor coalesced(const Tensor& coo) {
   DimVector shape(values.sizes());
   shape[0] = count;
   Tensor sums = cresset::empty(shape, values.options());
-  kernels::segment_sum(sums.data_ptr(), values.data_ptr(), values.scalar_type(), product(behind(shape, 1)),
-                       order.data_ptr<int64_t>(), starts.data(), count);
+  kernels::segment_sum(sums.data_ptr(), values.data_ptr(), values.scalar_type(), product(behind(shape, 1)), order.data_ptr<int64_t>(), starts.data(), count);
   return make_coo(coo.sizes(), positions_of(unique, sizes), sums, true);
 }
 
@@ -144,8 +136,7 @@ Tensor with_values(const Tensor& pattern, const Tensor& values) {
   const SparseParts& p = sparse_parts(pattern);
   const TensorOptions options = TensorOptions(values.scalar_type()).layout(pattern.layout());
   if (p.plain.defined()) return cresset::_sparse_compressed_tensor_unsafe(p.indices, p.plain, values, pattern.sizes(), options);
-  return cresset::_sparse_coo_tensor_with_dims_and_tensors(p.sparse_dim, p.dense_dim, pattern.sizes(), p.indices, values, options,
-                                                           p.coalesced);
+  return cresset::_sparse_coo_tensor_with_dims_and_tensors(p.sparse_dim, p.dense_dim, pattern.sizes(), p.indices, values, options, p.coalesced);
 }
 
 Tensor values_at(const Tensor& source, const Tensor& positions) {
@@ -172,8 +163,7 @@ Tensor values_like(const Tensor& source, const Tensor& pattern) {
   const SparseParts& p = sparse_parts(pattern);
   if (source.layout() == pattern.layout() && p.plain.defined()) {
     const SparseParts& q = sparse_parts(source);
-    if (q.values.sizes() == p.values.sizes() && cresset::equal(q.indices, p.indices) && cresset::equal(q.plain, p.plain))
-      return source.values();
+    if (q.values.sizes() == p.values.sizes() && cresset::equal(q.indices, p.indices) && cresset::equal(q.plain, p.plain)) return source.values();
   }
   DimVector shape(first(p.values.sizes(), p.values.dim() - p.dense_dim));
   return values_at(source, element_positions(pattern)).reshape(joined(shape, behind(pattern.sizes(), pattern.dim() - p.dense_dim)));
@@ -185,8 +175,8 @@ Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_di
   const TensorOptions plain = TensorOptions(options.dtype()).device(options.device()), whole = plain.dtype(kLong);
   const int64_t dims = static_cast<int64_t>(size.size());
   if (layout == Layout::Sparse)
-    return make_coo(size, cresset::empty({dims - dense_dim, 0}, whole),
-                    cresset::empty(joined({0}, behind(size, dims - dense_dim)), plain), dims == dense_dim ? false : true);
+    return make_coo(size, cresset::empty({dims - dense_dim, 0}, whole), cresset::empty(joined({0}, behind(size, dims - dense_dim)), plain),
+                    dims == dense_dim ? false : true);
   CRESSET_CHECK(!is_blocked(layout), "empty: sparse blocks of what size? ", layout, " needs values");
   CRESSET_CHECK(dims - dense_dim >= 2, "empty: ", layout, " tensors have 2 dimensions at least, got shape ", size);
   const DimVector batch(first(size, dims - dense_dim - 2));
@@ -215,8 +205,7 @@ using namespace sparse;
 
 // The layout that a caller's options and a function's name agree on.
 TensorOptions laid_out(const char* op, const TensorOptions& options, Layout wanted) {
-  CRESSET_CHECK(!options.has_layout() || options.layout() == wanted, op, ": layout must be ", title(wanted), " but got ",
-                title(options.layout()));
+  CRESSET_CHECK(!options.has_layout() || options.layout() == wanted, op, ": layout must be ", title(wanted), " but got ", title(options.layout()));
   return options.layout(wanted);
 }
 
@@ -232,25 +221,19 @@ Tensor at_least_1d(const Tensor& values) { return values.dim() == 0 ? values.uns
 
 void check_counts(const Tensor& indices, const Tensor& values) {
   CRESSET_CHECK(indices.dim() == 2, "expected indices of shape (sparse_dim, nnz), got shape ", indices.sizes());
-  CRESSET_CHECK(indices.size(1) == values.size(0),
-                "indices and values differ in nnz, got ", indices.size(1),
-                " in indices and ", values.size(0));
+  CRESSET_CHECK(indices.size(1) == values.size(0), "indices and values differ in nnz, got ", indices.size(1), " in indices and ", values.size(0));
 }
 
 const char* pointer_name(Layout l) { return is_by_rows(l) ? "crow_indices" : "ccol_indices"; }
 const char* plain_name(Layout l) { return is_by_rows(l) ? "col_indices" : "row_indices"; }
 
-void check_compressed(const char* op, Layout layout) {
-  CRESSET_CHECK(is_compressed(layout), op, ": expected a compressed sparse layout, got ", title(layout));
-}
+void check_compressed(const char* op, Layout layout) { CRESSET_CHECK(is_compressed(layout), op, ": expected a compressed sparse layout, got ", title(layout)); }
 
 // The sizes that pointers, positions and values speak of at least.
 DimVector sizes_from(Layout layout, const Tensor& pointers, const Tensor& plain, const Tensor& values) {
   const int64_t batch = plain.dim() - 1, block = is_blocked(layout) ? 2 : 0;
-  CRESSET_CHECK(pointers.dim() >= 1 && plain.dim() >= 1, pointer_name(layout), ": expected at least one dimension, got ",
-                pointers.dim());
-  CRESSET_CHECK(values.dim() > batch + block, "values need more dimensions than batch and blocks together (=", batch,
-                " + ", block, ") but got ", values.dim());
+  CRESSET_CHECK(pointers.dim() >= 1 && plain.dim() >= 1, pointer_name(layout), ": expected at least one dimension, got ", pointers.dim());
+  CRESSET_CHECK(values.dim() > batch + block, "values need more dimensions than batch and blocks together (=", batch, " + ", block, ") but got ", values.dim());
   DimVector sizes(first(plain.sizes(), batch));
   const int64_t rows = block ? values.size(batch + 1) : 1, columns = block ? values.size(batch + 2) : 1;
   const int64_t major = pointers.size(-1) - 1, minor = plain.numel() > 0 ? plain.max().item().as<int64_t>() + 1 : 0;
@@ -260,8 +243,8 @@ DimVector sizes_from(Layout layout, const Tensor& pointers, const Tensor& plain,
   return sizes;
 }
 
-Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const Tensor& values, IntArrayRef size,
-            const TensorOptions& given, std::optional<Layout> wanted) {
+Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const Tensor& values, IntArrayRef size, const TensorOptions& given,
+            std::optional<Layout> wanted) {
   const TensorOptions options = wanted ? laid_out(op, given, *wanted) : given;
   CRESSET_CHECK(wanted || given.has_layout(), "sparse_compressed_tensor: expected a compressed sparse layout, got none");
   check_compressed(op, options.layout());
@@ -269,8 +252,7 @@ Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const T
   return cresset::_sparse_compressed_tensor_unsafe(pointers, plain, values, size, options);
 }
 
-Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const Tensor& values, const TensorOptions& given,
-            std::optional<Layout> wanted) {
+Tensor make(const char* op, const Tensor& pointers, const Tensor& plain, const Tensor& values, const TensorOptions& given, std::optional<Layout> wanted) {
   const TensorOptions options = wanted ? laid_out(op, given, *wanted) : given;
   CRESSET_CHECK(wanted || given.has_layout(), "sparse_compressed_tensor: expected a compressed sparse layout, got none");
   check_compressed(op, options.layout());
@@ -294,32 +276,29 @@ Tensor shared(const Tensor& t) { return Tensor(t.impl()->alias(true)); }
 
 namespace cpu {
 
-Tensor _sparse_coo_tensor_with_dims_and_tensors(int64_t sparse_dim, int64_t dense_dim, IntArrayRef size, const Tensor& indices,
-                                                const Tensor& values, const TensorOptions& options,
-                                                std::optional<bool> is_coalesced) {
+Tensor _sparse_coo_tensor_with_dims_and_tensors(int64_t sparse_dim, int64_t dense_dim, IntArrayRef size, const Tensor& indices, const Tensor& values,
+                                                const TensorOptions& options, std::optional<bool> is_coalesced) {
   check_counts(indices, values);
-  CRESSET_CHECK(
-      indices.size(0) == sparse_dim && values.dim() - 1 == dense_dim && static_cast<int64_t>(size.size()) == sparse_dim + dense_dim,
-      "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", indices.size(0),
-      ", dense_dim = ", values.dim() - 1);
+  CRESSET_CHECK(indices.size(0) == sparse_dim && values.dim() - 1 == dense_dim && static_cast<int64_t>(size.size()) == sparse_dim + dense_dim,
+                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", indices.size(0),
+                ", dense_dim = ", values.dim() - 1);
   return make_coo(size, as_positions(indices), as_values(values, options), is_coalesced.value_or(false));
 }
 
-Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values,
-                                        IntArrayRef size, const TensorOptions& options) {
+Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, IntArrayRef size,
+                                        const TensorOptions& options) {
   check_compressed("_sparse_compressed_tensor_unsafe", options.layout());
-  CRESSET_CHECK(compressed_indices.scalar_type() == plain_indices.scalar_type() &&
-                    (plain_indices.scalar_type() == kLong || plain_indices.scalar_type() == kInt),
-                pointer_name(options.layout()), " and ", plain_name(options.layout()), " must be both int32 or both int64, got ",
-                compressed_indices.scalar_type(), " and ", plain_indices.scalar_type());
+  CRESSET_CHECK(
+      compressed_indices.scalar_type() == plain_indices.scalar_type() && (plain_indices.scalar_type() == kLong || plain_indices.scalar_type() == kInt),
+      pointer_name(options.layout()), " and ", plain_name(options.layout()), " must be both int32 or both int64, got ", compressed_indices.scalar_type(),
+      " and ", plain_indices.scalar_type());
   // Conditions on the shapes of the parts for anything to be done with them; what they hold is not looked at.
   const int64_t block = is_blocked(options.layout()) ? 2 : 0;
-  CRESSET_CHECK(plain_indices.dim() >= 1 && compressed_indices.dim() == plain_indices.dim() &&
-                    values.dim() >= plain_indices.dim() + block && values.size(plain_indices.dim() - 1) == plain_indices.size(-1) &&
-                    static_cast<int64_t>(size.size()) == values.dim() + 1 - block && compressed_indices.size(-1) >= 1,
-                "sparse_compressed_tensor: ", pointer_name(options.layout()), " of shape ", compressed_indices.sizes(), ", ",
-                plain_name(options.layout()), " of shape ", plain_indices.sizes(), " and values of shape ", values.sizes(),
-                " do not make a tensor of shape ", size);
+  CRESSET_CHECK(plain_indices.dim() >= 1 && compressed_indices.dim() == plain_indices.dim() && values.dim() >= plain_indices.dim() + block &&
+                    values.size(plain_indices.dim() - 1) == plain_indices.size(-1) && static_cast<int64_t>(size.size()) == values.dim() + 1 - block &&
+                    compressed_indices.size(-1) >= 1,
+                "sparse_compressed_tensor: ", pointer_name(options.layout()), " of shape ", compressed_indices.sizes(), ", ", plain_name(options.layout()),
+                " of shape ", plain_indices.sizes(), " and values of shape ", values.sizes(), " do not make a tensor of shape ", size);
   return make_compressed(options.layout(), size, compressed_indices, plain_indices, as_values(values, options));
 }
 
@@ -343,8 +322,7 @@ Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& options) {
   return sparse::empty_of(size, laid_out("sparse_coo_tensor", options, Layout::Sparse));
 }
 
-Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const TensorOptions& options,
-                         std::optional<bool> is_coalesced) {
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const TensorOptions& options, std::optional<bool> is_coalesced) {
   laid_out("sparse_coo_tensor", options, Layout::Sparse);
   const Tensor data = at_least_1d(values), positions = as_positions(indices);
   check_counts(positions, data);
@@ -364,8 +342,7 @@ Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const Tens
   return cresset::sparse_coo_tensor(positions, data, size, options, is_coalesced);
 }
 
-Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, const TensorOptions& options,
-                         std::optional<bool> is_coalesced) {
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, const TensorOptions& options, std::optional<bool> is_coalesced) {
   laid_out("sparse_coo_tensor", options, Layout::Sparse);
   const Tensor data = at_least_1d(values), positions = as_positions(indices);
   cresset::_validate_sparse_coo_tensor_args(positions, data, size, is_coalesced);
@@ -379,134 +356,108 @@ Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, In
   check_size("sparse_coo_tensor", size);
   const Tensor cast = as_values(data, options);
   return cresset::_sparse_coo_tensor_with_dims_and_tensors(indices.size(0), data.dim() - 1, size, indices, cast,
-                                                           options.requires_grad(std::nullopt).layout(Layout::Sparse),
-                                                           is_coalesced);
+                                                           options.requires_grad(std::nullopt).layout(Layout::Sparse), is_coalesced);
 }
 
 Tensor _sparse_coo_tensor_with_dims(int64_t sparse_dim, int64_t dense_dim, IntArrayRef size, const TensorOptions& options) {
   CRESSET_CHECK(sparse_dim >= 0 && dense_dim >= 0 && sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
-                ", dense_dim = ", dense_dim);
+                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim, ", dense_dim = ", dense_dim);
   return sparse::empty_of(size, options.layout(Layout::Sparse), dense_dim);
 }
 
-void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& values, IntArrayRef size,
-                                      std::optional<bool> is_coalesced, std::optional<bool>) {
+void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& values, IntArrayRef size, std::optional<bool> is_coalesced, std::optional<bool>) {
   const Tensor data = at_least_1d(values);
   CRESSET_CHECK(indices.dim() == 2, "expected indices of shape (sparse_dim, nnz), got shape ", indices.sizes());
   const int64_t sparse_dim = indices.size(0), dense_dim = data.dim() - 1;
-  CRESSET_CHECK(static_cast<int64_t>(size.size()) == sparse_dim + dense_dim,
-                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
-                ", dense_dim = ", dense_dim);
+  CRESSET_CHECK(static_cast<int64_t>(size.size()) == sparse_dim + dense_dim, "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(),
+                ", sparse_dim = ", sparse_dim, ", dense_dim = ", dense_dim);
   check_size("sparse_coo_tensor", size);
   check_counts(indices, data);
   const DimVector expected = joined({data.size(0)}, behind(size, sparse_dim));
-  CRESSET_CHECK(IntArrayRef(expected) == data.sizes(), "sparse_coo_tensor: expected values of shape ", IntArrayRef(expected), ", got ",
-                data.sizes());
+  CRESSET_CHECK(IntArrayRef(expected) == data.sizes(), "sparse_coo_tensor: expected values of shape ", IntArrayRef(expected), ", got ", data.sizes());
   if (indices.size(1) == 0 || indices.is_meta()) return;
   const Tensor positions = as_positions(indices), least = positions.amin(1), most = positions.amax(1);
   for (int64_t d = 0; d < sparse_dim; d++) {
     const int64_t low = least.data_ptr<int64_t>()[d], high = most.data_ptr<int64_t>()[d];
     CRESSET_CHECK(low >= 0, "found negative index ", low, " for dim ", d);
-    CRESSET_CHECK(high < size[static_cast<size_t>(d)], "an index lies outside size: at dim ", d, ", size is ",
-                  size[static_cast<size_t>(d)], " but found index ", high);
+    CRESSET_CHECK(high < size[static_cast<size_t>(d)], "an index lies outside size: at dim ", d, ", size is ", size[static_cast<size_t>(d)],
+                  " but found index ", high);
   }
   if (!is_coalesced.value_or(false)) return;
   const Tensor flat = flat_positions(positions, first(size, sparse_dim));
-  CRESSET_CHECK(kernels::strictly_increasing(flat.data_ptr<int64_t>(), flat.numel()),
-                "is_coalesced=True, got indices that are unsorted or repeated");
+  CRESSET_CHECK(kernels::strictly_increasing(flat.data_ptr<int64_t>(), flat.numel()), "is_coalesced=True, got indices that are unsorted or repeated");
 }
 
-void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tensor& plain, const Tensor& values, IntArrayRef size,
-                                             Layout layout, std::optional<bool>) {
+void _validate_sparse_compressed_tensor_args(const Tensor& pointers, const Tensor& plain, const Tensor& values, IntArrayRef size, Layout layout,
+                                             std::optional<bool>) {
   check_compressed("validate_sparse_compressed_tensor_args", layout);
   const std::string p = pointer_name(layout), q = plain_name(layout), major = is_by_rows(layout) ? "rows" : "columns";
   const int64_t block = is_blocked(layout) ? 2 : 0, batch = pointers.dim() - 1, dims = static_cast<int64_t>(size.size());
   const int64_t dense = values.dim() - batch - block - 1;
   CRESSET_CHECK(pointers.dim() >= 1, p, ": expected at least one dimension, got ", pointers.dim());
-  CRESSET_CHECK(pointers.dim() == plain.dim(), p, " and ", q, " differ in their number of dimensions, got ", pointers.dim(), " and ",
-                plain.dim(), ", respectively");
-  CRESSET_CHECK(values.dim() > batch + block, "values need more dimensions than batch and blocks together (=", batch,
-                " + ", block, ") but got ", values.dim());
-  CRESSET_CHECK(dims == batch + 2 + dense, "size has another number of dimensions than batch, base and dense ones together (=", batch,
-                " + 2 + ", dense, ") but got ", dims);
+  CRESSET_CHECK(pointers.dim() == plain.dim(), p, " and ", q, " differ in their number of dimensions, got ", pointers.dim(), " and ", plain.dim(),
+                ", respectively");
+  CRESSET_CHECK(values.dim() > batch + block, "values need more dimensions than batch and blocks together (=", batch, " + ", block, ") but got ", values.dim());
+  CRESSET_CHECK(dims == batch + 2 + dense, "size has another number of dimensions than batch, base and dense ones together (=", batch, " + 2 + ", dense,
+                ") but got ", dims);
   check_size("sparse_compressed_tensor", size);
   const IntArrayRef batch_sizes = first(size, batch);
-  CRESSET_CHECK(first(pointers.sizes(), batch) == batch_sizes && first(plain.sizes(), batch) == batch_sizes &&
-                    first(values.sizes(), batch) == batch_sizes,
+  CRESSET_CHECK(first(pointers.sizes(), batch) == batch_sizes && first(plain.sizes(), batch) == batch_sizes && first(values.sizes(), batch) == batch_sizes,
                 "all batch dimensions of ", p, " (=", first(pointers.sizes(), batch), "), ", q, " (=", first(plain.sizes(), batch),
-                "), and values (=", first(values.sizes(), batch), ") differ from those of size (=", batch_sizes,
-                ")");
+                "), and values (=", first(values.sizes(), batch), ") differ from those of size (=", batch_sizes, ")");
   DimVector blocks{1, 1};
   for (int64_t d = 0; d < block; d++) {
     blocks[static_cast<size_t>(d)] = values.size(batch + 1 + d);
-    CRESSET_CHECK(blocks[static_cast<size_t>(d)] > 0 && size[static_cast<size_t>(batch + d)] % blocks[static_cast<size_t>(d)] == 0,
-                  "expected size(", batch + d, ") to be a multiple of the blocks' size, which is ", blocks[static_cast<size_t>(d)],
-                  " there as the shape of values says, got ", size[static_cast<size_t>(batch + d)]);
+    CRESSET_CHECK(blocks[static_cast<size_t>(d)] > 0 && size[static_cast<size_t>(batch + d)] % blocks[static_cast<size_t>(d)] == 0, "expected size(", batch + d,
+                  ") to be a multiple of the blocks' size, which is ", blocks[static_cast<size_t>(d)], " there as the shape of values says, got ",
+                  size[static_cast<size_t>(batch + d)]);
   }
   const int64_t rows = size[static_cast<size_t>(batch)] / blocks[0], columns = size[static_cast<size_t>(batch) + 1] / blocks[1];
-  const int64_t n_major = is_by_rows(layout) ? rows : columns, n_minor = is_by_rows(layout) ? columns : rows,
-                nnz = values.size(batch);
+  const int64_t n_major = is_by_rows(layout) ? rows : columns, n_minor = is_by_rows(layout) ? columns : rows, nnz = values.size(batch);
   CRESSET_CHECK(pointers.size(-1) == n_major + 1, p, ".shape[-1] differs from the number of ",
-                block ? std::string(is_by_rows(layout) ? "row" : "column") + " blocks" : major, " + 1 (=", n_major + 1,
-                "), but got ", pointers.size(-1));
-  CRESSET_CHECK(plain.size(-1) == nnz, q, ".shape[-1] must be equal to nnz (=", nnz, ") as defined by values.shape[", batch,
-                "], but got ", plain.size(-1));
+                block ? std::string(is_by_rows(layout) ? "row" : "column") + " blocks" : major, " + 1 (=", n_major + 1, "), but got ", pointers.size(-1));
+  CRESSET_CHECK(plain.size(-1) == nnz, q, ".shape[-1] must be equal to nnz (=", nnz, ") as defined by values.shape[", batch, "], but got ", plain.size(-1));
   for (int64_t d = 0; d < dense; d++)
-    CRESSET_CHECK(values.size(batch + 1 + block + d) == size[static_cast<size_t>(batch + 2 + d)], "values.shape[",
-                  batch + 1 + block + d, "] (=", values.size(batch + 1 + block + d), ") must be equal to tensor shape[",
-                  batch + 2 + d, "] (=", size[static_cast<size_t>(batch + 2 + d)], ")");
-  CRESSET_CHECK(pointers.scalar_type() == plain.scalar_type(), p, " and ", q, " must have the same dtype, got ",
-                pointers.scalar_type(), " and ", plain.scalar_type(), ", respectively");
-  CRESSET_CHECK(pointers.scalar_type() == kLong || pointers.scalar_type() == kInt, p, " and ", q,
-                " must be an int32 or int64 type, but got ", pointers.scalar_type());
+    CRESSET_CHECK(values.size(batch + 1 + block + d) == size[static_cast<size_t>(batch + 2 + d)], "values.shape[", batch + 1 + block + d,
+                  "] (=", values.size(batch + 1 + block + d), ") must be equal to tensor shape[", batch + 2 + d,
+                  "] (=", size[static_cast<size_t>(batch + 2 + d)], ")");
+  CRESSET_CHECK(pointers.scalar_type() == plain.scalar_type(), p, " and ", q, " must have the same dtype, got ", pointers.scalar_type(), " and ",
+                plain.scalar_type(), ", respectively");
+  CRESSET_CHECK(pointers.scalar_type() == kLong || pointers.scalar_type() == kInt, p, " and ", q, " must be an int32 or int64 type, but got ",
+                pointers.scalar_type());
   if (pointers.is_meta() || plain.is_meta()) return;
   const Tensor dense_pointers = pointers.contiguous(), dense_plain = plain.contiguous();
   const char* minor = is_by_rows(layout) ? (block ? "ncolblocks" : "ncols") : (block ? "nrowblocks" : "nrows");
   const char* majors = is_by_rows(layout) ? (block ? "nrowblocks" : "nrows") : (block ? "ncolblocks" : "ncols");
   using kernels::PointerFault;
-  switch (kernels::check_pointers(dense_pointers.data_ptr(), dense_plain.data_ptr(), pointers.scalar_type(), product(batch_sizes),
-                                  n_major, n_minor, nnz)) {
-    case PointerFault::none:
-      return;
-    case PointerFault::first:
-      CRESSET_CHECK(false, "`", p, "[..., 0] == 0` is not satisfied.");
-      break;
-    case PointerFault::last:
-      CRESSET_CHECK(false, p, "[..., -1] differs from nnz");
-      break;
-    case PointerFault::steps: case PointerFault::crowded:
-      CRESSET_CHECK(false, "`0 <= ", p, "[..., 1:] - ", p, "[..., :-1] <= ", minor, "` is not satisfied.");
-      break;
-    case PointerFault::range:
-      CRESSET_CHECK(false, "`0 <= ", q, " < ", minor, "` is not satisfied.");
-      break;
+  switch (kernels::check_pointers(dense_pointers.data_ptr(), dense_plain.data_ptr(), pointers.scalar_type(), product(batch_sizes), n_major, n_minor, nnz)) {
+    case PointerFault::none: return;
+    case PointerFault::first: CRESSET_CHECK(false, "`", p, "[..., 0] == 0` is not satisfied."); break;
+    case PointerFault::last: CRESSET_CHECK(false, p, "[..., -1] differs from nnz"); break;
+    case PointerFault::steps:
+    case PointerFault::crowded: CRESSET_CHECK(false, "`0 <= ", p, "[..., 1:] - ", p, "[..., :-1] <= ", minor, "` is not satisfied."); break;
+    case PointerFault::range: CRESSET_CHECK(false, "`0 <= ", q, " < ", minor, "` is not satisfied."); break;
     case PointerFault::order:
-      CRESSET_CHECK(false, q, "[..., ", p, "[..., i - 1]:", p, "[..., i]] for all i = 1, ..., ", majors,
-                    " are unsorted or repeated along the last dimension");
+      CRESSET_CHECK(false, q, "[..., ", p, "[..., i - 1]:", p, "[..., i]] for all i = 1, ..., ", majors, " are unsorted or repeated along the last dimension");
   }
 }
 
-Tensor sparse_compressed_tensor(const Tensor& a, const Tensor& b, const Tensor& values, IntArrayRef size,
-                                const TensorOptions& options) {
+Tensor sparse_compressed_tensor(const Tensor& a, const Tensor& b, const Tensor& values, IntArrayRef size, const TensorOptions& options) {
   return make("sparse_compressed_tensor", a, b, values, size, options, std::nullopt);
 }
 Tensor sparse_compressed_tensor(const Tensor& a, const Tensor& b, const Tensor& values, const TensorOptions& options) {
   return make("sparse_compressed_tensor", a, b, values, options, std::nullopt);
 }
 
-#define CRESSET_SPARSE_FACTORIES(name, layout_)                                                                         \
-  Tensor sparse_##name##_tensor(const Tensor& a, const Tensor& b, const Tensor& values, IntArrayRef size,               \
-                                const TensorOptions& options) {                                                         \
-    return make("sparse_" #name "_tensor", a, b, values, size, options, Layout::layout_);                               \
-  }                                                                                                                     \
-  Tensor sparse_##name##_tensor(const Tensor& a, const Tensor& b, const Tensor& values, const TensorOptions& options) { \
-    return make("sparse_" #name "_tensor", a, b, values, options, Layout::layout_);                                     \
-  }                                                                                                                     \
-  Tensor _sparse_##name##_tensor_unsafe(const Tensor& a, const Tensor& b, const Tensor& values, IntArrayRef size,       \
-                                        const TensorOptions& options) {                                                 \
-    return cresset::_sparse_compressed_tensor_unsafe(a, b, values, size,                                                \
-                                                     laid_out("sparse_" #name "_tensor", options, Layout::layout_));    \
+#define CRESSET_SPARSE_FACTORIES(name, layout_)                                                                                                   \
+  Tensor sparse_##name##_tensor(const Tensor& a, const Tensor& b, const Tensor& values, IntArrayRef size, const TensorOptions& options) {         \
+    return make("sparse_" #name "_tensor", a, b, values, size, options, Layout::layout_);                                                         \
+  }                                                                                                                                               \
+  Tensor sparse_##name##_tensor(const Tensor& a, const Tensor& b, const Tensor& values, const TensorOptions& options) {                           \
+    return make("sparse_" #name "_tensor", a, b, values, options, Layout::layout_);                                                               \
+  }                                                                                                                                               \
+  Tensor _sparse_##name##_tensor_unsafe(const Tensor& a, const Tensor& b, const Tensor& values, IntArrayRef size, const TensorOptions& options) { \
+    return cresset::_sparse_compressed_tensor_unsafe(a, b, values, size, laid_out("sparse_" #name "_tensor", options, Layout::layout_));          \
   }
 CRESSET_SPARSE_FACTORIES(csr, SparseCsr)
 CRESSET_SPARSE_FACTORIES(csc, SparseCsc)
@@ -519,8 +470,7 @@ int64_t dense_dim(const Tensor& self) { return cresset::is_sparse(self.layout())
 int64_t _dimI(const Tensor& self) { return coo_parts("_dimI", self).sparse_dim; }
 int64_t _dimV(const Tensor& self) { return coo_parts("_dimV", self).dense_dim; }
 int64_t _nnz(const Tensor& self) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(cresset::is_sparse(self.layout()),
-                                "Could not run 'aten::_nnz' with arguments from the 'CPU' backend; the operator is ",
+  CRESSET_CHECK_NOT_IMPLEMENTED(cresset::is_sparse(self.layout()), "Could not run 'aten::_nnz' with arguments from the 'CPU' backend; the operator is ",
                                 "registered for: SparseCPU, SparseCsrCPU");
   return sparse_parts(self).nnz();
 }
@@ -563,17 +513,15 @@ Tensor row_indices(const Tensor& self) { return shared(compressed_parts("row_ind
 Tensor& sparse_resize_(Tensor& self, IntArrayRef size, int64_t sparse_dim, int64_t dense_dim) {
   const SparseParts& p = coo_parts("sparse_resize_", self);
   self.impl()->check_writable();
-  CRESSET_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
-                ", dense_dim = ", dense_dim);
+  CRESSET_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()), "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(),
+                ", sparse_dim = ", sparse_dim, ", dense_dim = ", dense_dim);
   check_size("sparse_resize_", size);
   if (p.nnz() == 0) return composite::sparse_resize_and_clear_(self, size, sparse_dim, dense_dim);
-  CRESSET_CHECK(sparse_dim == p.sparse_dim && dense_dim == p.dense_dim, "changing the number of sparse or dense dimensions (from ",
-                p.sparse_dim, " and ", p.dense_dim, " to ", sparse_dim, " and ", dense_dim,
-                ") of a sparse tensor with elements would lose some");
+  CRESSET_CHECK(sparse_dim == p.sparse_dim && dense_dim == p.dense_dim, "changing the number of sparse or dense dimensions (from ", p.sparse_dim, " and ",
+                p.dense_dim, " to ", sparse_dim, " and ", dense_dim, ") of a sparse tensor with elements would lose some");
   for (size_t d = 0; d < size.size(); d++)
-    CRESSET_CHECK(size[d] >= self.sizes()[d], "shrinking the size of ", d < static_cast<size_t>(sparse_dim) ? "sparse" : "dense",
-                  " dimensions (from ", self.sizes(), " to ", size, ") of a sparse tensor with elements would lose some");
+    CRESSET_CHECK(size[d] >= self.sizes()[d], "shrinking the size of ", d < static_cast<size_t>(sparse_dim) ? "sparse" : "dense", " dimensions (from ",
+                  self.sizes(), " to ", size, ") of a sparse tensor with elements would lose some");
   Tensor values = p.values;
   if (behind(size, sparse_dim) != behind(self.sizes(), sparse_dim)) {
     values = cresset::zeros(joined({p.nnz()}, behind(size, sparse_dim)), p.values.options());
@@ -589,9 +537,8 @@ Tensor& sparse_resize_(Tensor& self, IntArrayRef size, int64_t sparse_dim, int64
 Tensor& sparse_resize_and_clear_(Tensor& self, IntArrayRef size, int64_t sparse_dim, int64_t dense_dim) {
   coo_parts("sparse_resize_and_clear_", self);
   self.impl()->check_writable();
-  CRESSET_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-                "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(), ", sparse_dim = ", sparse_dim,
-                ", dense_dim = ", dense_dim);
+  CRESSET_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()), "size does not have sparse_dim + dense_dim entries: len(size) = ", size.size(),
+                ", sparse_dim = ", sparse_dim, ", dense_dim = ", dense_dim);
   take_parts(self, sparse::empty_of(size, self.options(), dense_dim));
   self.impl()->bump_version();
   return self;

@@ -1,5 +1,5 @@
 #pragma once
-// What the bodies of sparse ops share. Functions over public ops record gradients where their callers do.
+// Shared by the bodies of sparse ops. Functions over public ops record gradients where their callers do.
 
 #include "cresset/core/sparse.h"
 #include "cresset/ops/functions.h"
@@ -30,7 +30,7 @@ std::pair<int64_t, int64_t> block_of(const Tensor& t);
 Tensor coalesced(const Tensor& coo);
 // The same positions with other values, differentiably.
 Tensor with_values(const Tensor& pattern, const Tensor& values);
-// What `source`, dense or sparse, has at the positions (d, n) of its first d dimensions, differentiably: (n, other sizes...).
+// Values of `source`, dense or sparse, at the positions (d, n) of its first d dimensions, differentiably: (n, other sizes...).
 Tensor values_at(const Tensor& source, const Tensor& positions);
 // The same for all positions that `pattern` stores, in the shape of its values.
 Tensor values_like(const Tensor& source, const Tensor& pattern);
@@ -40,8 +40,7 @@ Tensor empty_of(IntArrayRef size, const TensorOptions& options, int64_t dense_di
 Tensor empty_like(const Tensor& self, const TensorOptions& options);
 
 // To a compressed layout from positions (batch_dim + 2, n) and values (n, dense sizes...); `blocksize` empty: no blocks.
-Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& values, IntArrayRef blocksize,
-                       ScalarType index_dtype);
+Tensor compressed_from(Layout layout, IntArrayRef sizes, const Tensor& positions, const Tensor& values, IntArrayRef blocksize, ScalarType index_dtype);
 // A matrix by rows: itself where it is CSR; its values without a history.
 Tensor by_rows(const Tensor& matrix);
 

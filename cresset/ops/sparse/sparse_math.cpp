@@ -3,8 +3,8 @@
 #include "cresset/ops/sparse/sparse_math.h"
 
 #include "cresset/core/result_type.h"
-#include "cresset/ops/support.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/support.h"
 
 namespace cresset::ops::sparse {
 
@@ -26,13 +26,12 @@ Tensor in_layout_of(const Tensor& coo, const Tensor& like) {
 bool same_pattern(const Tensor& a, const Tensor& b) {
   const SparseParts &p = sparse_parts(a), &q = sparse_parts(b);
   return a.layout() == b.layout() && p.values.sizes() == q.values.sizes() && p.indices.is_alias_of(q.indices) &&
-         p.indices.storage_offset() == q.indices.storage_offset() && p.indices.sizes() == q.indices.sizes() &&
-         p.indices.strides() == q.indices.strides() && (!p.plain.defined() || cresset::equal(p.plain, q.plain));
+         p.indices.storage_offset() == q.indices.storage_offset() && p.indices.sizes() == q.indices.sizes() && p.indices.strides() == q.indices.strides() &&
+         (!p.plain.defined() || cresset::equal(p.plain, q.plain));
 }
 
 void check_same_sizes(const char* op, const Tensor& a, const Tensor& b, const char* more) {
-  CRESSET_CHECK(a.sizes() == b.sizes(), op, ": self and other differ in shape, got ", a.sizes(),
-                " while other has size ", b.sizes(), more);
+  CRESSET_CHECK(a.sizes() == b.sizes(), op, ": self and other differ in shape, got ", a.sizes(), " while other has size ", b.sizes(), more);
 }
 
 ScalarType common_dtype(const Tensor& a, const Tensor& b) { return cresset::result_type(a, b); }
@@ -44,12 +43,10 @@ Tensor add_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   if (same_pattern(a, b)) return cresset::with_values(a, p.values.add(q.values, alpha));
   const Tensor x = as_coo(a), y = as_coo(b);
   const SparseParts &r = sparse_parts(x), &s = sparse_parts(y);
-  CRESSET_CHECK(r.sparse_dim == s.sparse_dim,
-                "add: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", r.sparse_dim,
+  CRESSET_CHECK(r.sparse_dim == s.sparse_dim, "add: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", r.sparse_dim,
                 " sparse dimensions while other has ", s.sparse_dim, " sparse dimensions");
   const Tensor scaled = alpha.equal(1) ? s.values.to(dtype) : s.values.to(dtype).mul(alpha);
-  const Tensor both =
-      make_coo(a.sizes(), cresset::cat({r.indices, s.indices}, 1), cresset::cat({r.values.to(dtype), scaled}), false);
+  const Tensor both = make_coo(a.sizes(), cresset::cat({r.indices, s.indices}, 1), cresset::cat({r.values.to(dtype), scaled}), false);
   // Two sorted lists make a sorted one; others stay lists of what is to be added.
   return in_layout_of(r.coalesced && s.coalesced ? coalesced(both) : is_compressed(a.layout()) ? coalesced(both) : both, a);
 }
@@ -86,8 +83,7 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
     return cresset::with_values(a, sparse_parts(a).values.mul(sparse_parts(b).values));
   const Tensor x = as_coo(a), y = as_coo(b).coalesce();
   const SparseParts &p = sparse_parts(x), &q = sparse_parts(y);
-  CRESSET_CHECK(p.sparse_dim == q.sparse_dim,
-                "mul: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", p.sparse_dim,
+  CRESSET_CHECK(p.sparse_dim == q.sparse_dim, "mul: expected 'self' and 'other' to have same number of sparse dimensions, but self has ", p.sparse_dim,
                 " sparse dimensions while other has ", q.sparse_dim, " sparse dimensions");
   const IntArrayRef lead = first(a.sizes(), p.sparse_dim);
   if (p.nnz() == 0 || q.nnz() == 0) {
@@ -103,8 +99,7 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
 
 Tensor mul_dense(const Tensor& sparse, const Tensor& dense) {
   const DimVector sizes = broadcast_shapes(sparse.sizes(), dense.sizes());
-  CRESSET_CHECK(IntArrayRef(sizes) == sparse.sizes(), "mul: a sparse tensor of shape ", sparse.sizes(), " cannot be broadcast to ",
-                sizes);
+  CRESSET_CHECK(IntArrayRef(sizes) == sparse.sizes(), "mul: a sparse tensor of shape ", sparse.sizes(), " cannot be broadcast to ", sizes);
   return cresset::with_values(sparse, sparse_parts(sparse).values.mul(values_like(dense.expand(sizes), sparse)));
 }
 
@@ -125,8 +120,8 @@ Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
 }
 
 Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
-  CRESSET_CHECK(can_cast(common_dtype(self, other), self.scalar_type()), "add_: the result of dtype ", common_dtype(self, other),
-                " cannot be cast to ", self.scalar_type());
+  CRESSET_CHECK(can_cast(common_dtype(self, other), self.scalar_type()), "add_: the result of dtype ", common_dtype(self, other), " cannot be cast to ",
+                self.scalar_type());
   if (is_sparse(self)) {
     sparse::copy_(self, sparse::add(self, other, alpha), false);
     return self;
@@ -137,8 +132,7 @@ Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
 }
 
 Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  CRESSET_CHECK(self.scalar_type() != kBool && other.scalar_type() != kBool,
-                "sub: subtraction is not supported for bool tensors; use `^` or logical_xor()");
+  CRESSET_CHECK(self.scalar_type() != kBool && other.scalar_type() != kBool, "sub: subtraction is not supported for bool tensors; use `^` or logical_xor()");
   return sparse::add(self, other, -alpha);
 }
 Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) { return sparse::add_(self, other, -alpha); }
@@ -158,22 +152,18 @@ Tensor mul(const Tensor& self, const Tensor& other) {
   if (is_sparse(self) && is_sparse(other)) return mul_sparse(self, other);
   return is_sparse(self) ? mul_dense(self, other) : mul_dense(other, self);
 }
-Tensor mul_number(const Tensor& self, const Scalar& other) {
-  return cresset::with_values(self, sparse_parts(self).values.mul(other));
-}
+Tensor mul_number(const Tensor& self, const Scalar& other) { return cresset::with_values(self, sparse_parts(self).values.mul(other)); }
 
 Tensor div(const Tensor& self, const Tensor& other) { return div_mode(self, other, std::nullopt); }
 Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
-  CRESSET_CHECK(is_sparse(self) && !is_sparse(other) && other.dim() == 0,
-                "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape ", other.sizes(), " for divisor)");
+  CRESSET_CHECK(is_sparse(self) && !is_sparse(other) && other.dim() == 0, "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape ",
+                other.sizes(), " for divisor)");
   // Sums of rounded parts are not the rounded sum.
   const Tensor whole = rounding_mode && self.layout() == Layout::Sparse ? self.coalesce() : self;
   return cresset::with_values(whole, sparse_parts(whole).values.div(other, rounding_mode));
 }
 
-Tensor div_number(const Tensor& self, const Scalar& other) {
-  return cresset::with_values(self, sparse_parts(self).values.div(other));
-}
+Tensor div_number(const Tensor& self, const Scalar& other) { return cresset::with_values(self, sparse_parts(self).values.div(other)); }
 Tensor div_number_mode(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
   const Tensor whole = rounding_mode && self.layout() == Layout::Sparse ? self.coalesce() : self;
   return cresset::with_values(whole, sparse_parts(whole).values.div(other, rounding_mode));
@@ -183,15 +173,13 @@ Tensor floor_divide(const Tensor& self, const Tensor& other) { return div_mode(s
 Tensor floor_divide_number(const Tensor& self, const Scalar& other) { return div_number_mode(self, other, "floor"); }
 
 Tensor pow(const Tensor& self, const Scalar& exponent) {
-  CRESSET_CHECK(exponent.isComplex() || exponent.as<double>() != 0,
-                "pow: a sparse tensor to the power 0 would be dense");
+  CRESSET_CHECK(exponent.isComplex() || exponent.as<double>() != 0, "pow: a sparse tensor to the power 0 would be dense");
   const Tensor whole = self.layout() == Layout::Sparse ? self.coalesce() : self;
   return cresset::with_values(whole, sparse_parts(whole).values.pow(exponent));
 }
 
 Tensor threshold_backward(const Tensor& grad, const Tensor& self, const Scalar& threshold) {
-  CRESSET_CHECK_NOT_IMPLEMENTED(
-      is_sparse(self), "Could not run 'aten::threshold_backward' with a sparse gradient of a dense tensor; use to_dense()");
+  CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self), "Could not run 'aten::threshold_backward' with a sparse gradient of a dense tensor; use to_dense()");
   const Tensor whole = self.layout() == Layout::Sparse ? self.coalesce() : self;
   return cresset::with_values(whole, cresset::threshold_backward(values_like(grad, whole), sparse_parts(whole).values, threshold));
 }
@@ -259,9 +247,7 @@ Tensor any(const Tensor& self) { return sparse_parts(self.layout() == Layout::Sp
 
 Tensor norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const bool whole = !dim.has_value() || dim.value().empty() || static_cast<int64_t>(dim.value().size()) == self.dim();
-  CRESSET_CHECK(
-      whole,
-      "norm: of a sparse tensor only the norm over all dimensions is known, expected dim to be empty or all of them");
+  CRESSET_CHECK(whole, "norm: of a sparse tensor only the norm over all dimensions is known, expected dim to be empty or all of them");
   CRESSET_CHECK(!keepdim, "norm: of a sparse tensor expected keepdim=False, got True");
   // Zeros add nothing to sums of powers, but they count for the smallest and for powers below 0.
   const bool counts_zeros = !ord.isComplex() && ord.as<double>() < 0;
@@ -272,19 +258,18 @@ Tensor norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool
 // ---- Copies
 
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
-  CRESSET_CHECK(!memory_format || *memory_format == MemoryFormat::Preserve || *memory_format == MemoryFormat::Contiguous,
-                "unsupported memory format option ", *memory_format);
+  CRESSET_CHECK(!memory_format || *memory_format == MemoryFormat::Preserve || *memory_format == MemoryFormat::Contiguous, "unsupported memory format option ",
+                *memory_format);
   return cloned(self);
 }
 
 Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::optional<MemoryFormat>) {
   const ScalarType dtype = options.has_dtype() ? options.dtype() : self.scalar_type();
   if (options.has_device() && options.device().type() != self.device().type()) {
-    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && options.device().is_meta(), "to: ", title(self.layout()),
-                                  " tensors cannot be moved to ", options.device());
+    CRESSET_CHECK_NOT_IMPLEMENTED(is_sparse(self) && options.device().is_meta(), "to: ", title(self.layout()), " tensors cannot be moved to ",
+                                  options.device());
     const SparseParts& p = sparse_parts(self);
-    if (!is_blocked(self.layout()))
-      return empty_of(self.sizes(), self.options().dtype(dtype).device(options.device()), p.dense_dim);
+    if (!is_blocked(self.layout())) return empty_of(self.sizes(), self.options().dtype(dtype).device(options.device()), p.dense_dim);
     const Tensor values = p.values.to(TensorOptions(dtype).device(options.device())), indices = p.indices.to(options.device());
     return make_compressed(self.layout(), self.sizes(), indices, p.plain.to(options.device()), values);
   }
@@ -296,20 +281,17 @@ Tensor to_copy(const Tensor& self, const TensorOptions& options, bool, std::opti
 }
 
 Tensor& copy_(Tensor& self, const Tensor& src, bool) {
-  CRESSET_CHECK(is_sparse(self) && is_sparse(src),
-                "copy_: expected both tensors dense or both sparse, got self layout = ", self.layout(),
+  CRESSET_CHECK(is_sparse(self) && is_sparse(src), "copy_: expected both tensors dense or both sparse, got self layout = ", self.layout(),
                 " and src layout = ", src.layout());
   if (self.is_same(src)) return self;
   if (is_compressed(self.layout())) {
-    CRESSET_CHECK(self.layout() == src.layout() && self.sizes() == src.sizes(), "copy_: expected a ", title(self.layout()),
-                  " tensor of shape ", self.sizes(), ", got ", title(src.layout()), " of shape ", src.sizes());
+    CRESSET_CHECK(self.layout() == src.layout() && self.sizes() == src.sizes(), "copy_: expected a ", title(self.layout()), " tensor of shape ", self.sizes(),
+                  ", got ", title(src.layout()), " of shape ", src.sizes());
   } else {
     CRESSET_CHECK(src.layout() == Layout::Sparse, "copy_: expected a Sparse tensor, got ", title(src.layout()));
   }
   const Tensor copy = cloned(src);
-  take_parts(self, self.scalar_type() == src.scalar_type()
-                       ? copy
-                       : cresset::with_values(copy, sparse_parts(copy).values.to(self.scalar_type())));
+  take_parts(self, self.scalar_type() == src.scalar_type() ? copy : cresset::with_values(copy, sparse_parts(copy).values.to(self.scalar_type())));
   return self;
 }
 
@@ -332,8 +314,8 @@ void resize_compressed(Tensor& self, IntArrayRef size) {
   const bool by_row = self.layout() == Layout::SparseCsr;
   const int64_t last = static_cast<int64_t>(size.size()) - 1, rows = size[by_row ? last - 1 : last], columns = size[by_row ? last : last - 1];
   const int64_t old_rows = self.size(by_row ? -2 : -1), old_columns = self.size(by_row ? -1 : -2);
-  CRESSET_CHECK(columns >= old_columns, "resize_: the ", by_row ? "columns" : "rows", " of a ", title(self.layout()),
-                " tensor cannot become fewer, got ", columns, " after ", old_columns);
+  CRESSET_CHECK(columns >= old_columns, "resize_: the ", by_row ? "columns" : "rows", " of a ", title(self.layout()), " tensor cannot become fewer, got ",
+                columns, " after ", old_columns);
   const IntArrayRef batch = size.slice(0, size.size() - 2);
   int64_t batches = 1;
   for (const int64_t n : batch) batches *= n;
@@ -361,15 +343,13 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat>) {
     resize_compressed(self, size);
     return self;
   }
-  CRESSET_CHECK(self.layout() == Layout::Sparse, "resize_: a ", title(self.layout()), " tensor cannot be resized from ",
-                self.sizes(), " to ", size);
+  CRESSET_CHECK(self.layout() == Layout::Sparse, "resize_: a ", title(self.layout()), " tensor cannot be resized from ", self.sizes(), " to ", size);
   take_parts(self, empty_of(size, self.options()));
   return self;
 }
 
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat>) {
-  CRESSET_CHECK(!is_blocked(options.layout()),
-                "empty_sparse_compressed: expected layout CSR or CSC, got ", title(options.layout()));
+  CRESSET_CHECK(!is_blocked(options.layout()), "empty_sparse_compressed: expected layout CSR or CSC, got ", title(options.layout()));
   return empty_of(size, options);
 }
 

@@ -21,10 +21,8 @@ kernels::SparseRows rows_of(const Tensor& csr) {
 
 void check_product(const char* op, const Tensor& a, const Tensor& b) {
   CRESSET_CHECK(a.dim() == 2 && b.dim() == 2, op, ": expected two matrices, got shapes ", a.sizes(), " and ", b.sizes());
-  CRESSET_CHECK(a.size(1) == b.size(0), op, ": the inner sizes of mat1 and mat2 differ (", a.size(0), "x", a.size(1), " and ",
-                b.size(0), "x", b.size(1), ")");
-  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected both matrices to have the same dtype, got ", a.scalar_type(),
-                " and ", b.scalar_type());
+  CRESSET_CHECK(a.size(1) == b.size(0), op, ": the inner sizes of mat1 and mat2 differ (", a.size(0), "x", a.size(1), " and ", b.size(0), "x", b.size(1), ")");
+  CRESSET_CHECK(a.scalar_type() == b.scalar_type(), op, ": expected both matrices to have the same dtype, got ", a.scalar_type(), " and ", b.scalar_type());
 }
 
 // out = beta * out + alpha * (sparse x dense); `out` contiguous.
@@ -51,8 +49,7 @@ Tensor sparse_product(const Tensor& a, const Tensor& b) {
   kernels::sparse_product_count(pointers.data_ptr<int64_t>(), rows_of(x), rows_of(y), columns);
   const int64_t nnz = pointers.data_ptr<int64_t>()[a.size(0)];
   Tensor plain = cresset::empty({nnz}, whole), values = cresset::empty({nnz}, sparse_parts(x).values.options());
-  kernels::sparse_product_fill(pointers.data_ptr<int64_t>(), plain.data_ptr<int64_t>(), values.data_ptr(), rows_of(x), rows_of(y),
-                               columns);
+  kernels::sparse_product_fill(pointers.data_ptr<int64_t>(), plain.data_ptr<int64_t>(), values.data_ptr(), rows_of(x), rows_of(y), columns);
   const ScalarType index = a.layout() == Layout::Sparse ? kLong : sparse_parts(x).indices.scalar_type();
   const Tensor csr = make_compressed(Layout::SparseCsr, {a.size(0), columns}, pointers.to(index), plain.to(index), values);
   return a.layout() == Layout::Sparse ? csr.to_sparse() : csr;
@@ -84,8 +81,8 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
     if (!is_sparse(self)) return self.expand(sizes).mul(beta).add(product);
     return beta.equal(0) ? product.to_sparse(self.layout()) : self.mul(beta).add(product.to_sparse(self.layout()));
   }
-  CRESSET_CHECK(self.scalar_type() == mat1.scalar_type(), "addmm: expected input and matrices to have the same dtype, got ",
-                self.scalar_type(), " and ", mat1.scalar_type());
+  CRESSET_CHECK(self.scalar_type() == mat1.scalar_type(), "addmm: expected input and matrices to have the same dtype, got ", self.scalar_type(), " and ",
+                mat1.scalar_type());
   if (!is_sparse(mat1)) {
     const Tensor product = sparse::mm(mat1, mat2);
     return beta.equal(0) ? product.mul(alpha) : self.mul(beta).add(product, alpha);
@@ -97,10 +94,8 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
 }
 
 Tensor mv(const Tensor& self, const Tensor& vec) {
-  CRESSET_CHECK(self.dim() == 2 && vec.dim() == 1, "mv: expected a matrix and a vector, got shapes ", self.sizes(), " and ",
-                vec.sizes());
-  CRESSET_CHECK(self.size(1) == vec.size(0), "mv: expected self.size(-1) == vec.size(-1), got ", self.size(1), " and ",
-                vec.size(0));
+  CRESSET_CHECK(self.dim() == 2 && vec.dim() == 1, "mv: expected a matrix and a vector, got shapes ", self.sizes(), " and ", vec.sizes());
+  CRESSET_CHECK(self.size(1) == vec.size(0), "mv: expected self.size(-1) == vec.size(-1), got ", self.size(1), " and ", vec.size(0));
   return sparse::mm(self, vec.unsqueeze(1)).squeeze(1);
 }
 
@@ -111,12 +106,9 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
 
 // A batch is one matrix with its own on the diagonal.
 Tensor bmm(const Tensor& self, const Tensor& mat2) {
-  CRESSET_CHECK(self.dim() == 3 && mat2.dim() == 3, "bmm: expected two batches of matrices, got shapes ", self.sizes(), " and ",
-                mat2.sizes());
-  CRESSET_CHECK(self.size(0) == mat2.size(0) && self.size(2) == mat2.size(1), "bmm: shapes ", self.sizes(), " and ", mat2.sizes(),
-                " do not fit");
-  CRESSET_CHECK(is_sparse(self) && !is_sparse(mat2), "bmm: expected a sparse and a dense batch, got layouts ", self.layout(),
-                " and ", mat2.layout());
+  CRESSET_CHECK(self.dim() == 3 && mat2.dim() == 3, "bmm: expected two batches of matrices, got shapes ", self.sizes(), " and ", mat2.sizes());
+  CRESSET_CHECK(self.size(0) == mat2.size(0) && self.size(2) == mat2.size(1), "bmm: shapes ", self.sizes(), " and ", mat2.sizes(), " do not fit");
+  CRESSET_CHECK(is_sparse(self) && !is_sparse(mat2), "bmm: expected a sparse and a dense batch, got layouts ", self.layout(), " and ", mat2.layout());
   const Tensor coo = self.layout() == Layout::Sparse ? self.detach() : self.detach().to_sparse();
   const SparseParts& p = sparse_parts(coo);
   CRESSET_CHECK(p.dense_dim == 0, "bmm: expected a tensor without dense dimensions, got ", p.dense_dim);
@@ -145,25 +137,23 @@ Tensor _sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2,
 }
 
 Tensor _sparse_sparse_matmul(const Tensor& self, const Tensor& other) {
-  CRESSET_CHECK(cresset::is_sparse(self.layout()) && cresset::is_sparse(other.layout()),
-                "_sparse_sparse_matmul: expected two sparse matrices, got layouts ", self.layout(), " and ", other.layout());
+  CRESSET_CHECK(cresset::is_sparse(self.layout()) && cresset::is_sparse(other.layout()), "_sparse_sparse_matmul: expected two sparse matrices, got layouts ",
+                self.layout(), " and ", other.layout());
   return sparse::mm(self, other);
 }
 
 Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   CRESSET_CHECK(self.layout() == Layout::SparseCsr, "sampled_addmm: Expected self to be in CSR format, got ", title(self.layout()));
-  CRESSET_CHECK(mat1.layout() == Layout::Strided && mat2.layout() == Layout::Strided,
-                "sampled_addmm: Expected mat1 and mat2 to be dense, got layouts ", mat1.layout(), " and ", mat2.layout());
-  CRESSET_CHECK(self.scalar_type() == mat1.scalar_type() && self.scalar_type() == mat2.scalar_type(),
-                "sampled_addmm: Expected all of one dtype, got ", self.scalar_type(), ", ", mat1.scalar_type(), " and ",
-                mat2.scalar_type());
-  CRESSET_CHECK(mat1.dim() >= 2 && mat2.dim() >= 2 && self.dim() == 2 && mat1.dim() == 2 && mat2.dim() == 2,
-                "sampled_addmm: Expected matrices, got shapes ", self.sizes(), ", ", mat1.sizes(), " and ", mat2.sizes());
-  CRESSET_CHECK(mat1.size(1) == mat2.size(0), "sampled_addmm: the inner sizes of mat1 and mat2 differ (", mat1.size(0), "x",
-                mat1.size(1), " and ", mat2.size(0), "x", mat2.size(1), ")");
-  CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1),
-                "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(), " and (", mat1.size(0), ", ",
-                mat2.size(1), ")");
+  CRESSET_CHECK(mat1.layout() == Layout::Strided && mat2.layout() == Layout::Strided, "sampled_addmm: Expected mat1 and mat2 to be dense, got layouts ",
+                mat1.layout(), " and ", mat2.layout());
+  CRESSET_CHECK(self.scalar_type() == mat1.scalar_type() && self.scalar_type() == mat2.scalar_type(), "sampled_addmm: Expected all of one dtype, got ",
+                self.scalar_type(), ", ", mat1.scalar_type(), " and ", mat2.scalar_type());
+  CRESSET_CHECK(mat1.dim() >= 2 && mat2.dim() >= 2 && self.dim() == 2 && mat1.dim() == 2 && mat2.dim() == 2, "sampled_addmm: Expected matrices, got shapes ",
+                self.sizes(), ", ", mat1.sizes(), " and ", mat2.sizes());
+  CRESSET_CHECK(mat1.size(1) == mat2.size(0), "sampled_addmm: the inner sizes of mat1 and mat2 differ (", mat1.size(0), "x", mat1.size(1), " and ",
+                mat2.size(0), "x", mat2.size(1), ")");
+  CRESSET_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), "sampled_addmm: self and mat1 @ mat2 have different shapes, ", self.sizes(),
+                " and (", mat1.size(0), ", ", mat2.size(1), ")");
   check_data(mat1);
   check_data(mat2);
   const Tensor csr = by_rows(self);
@@ -183,32 +173,27 @@ Tensor sparse_addmm_dense(const Tensor& self, const Tensor& mat1, const Tensor& 
   const Tensor product = cresset::addmm(self.to_dense(), mat1.to_dense(), mat2.to_dense(), beta, alpha);
   return cresset::is_sparse(self.layout()) ? product.to_sparse(self.layout()) : product;
 }
-Tensor sparse_matmul_dense(const Tensor& self, const Tensor& other) {
-  return self.to_dense().mm(other.to_dense()).to_sparse(self.layout());
-}
+Tensor sparse_matmul_dense(const Tensor& self, const Tensor& other) { return self.to_dense().mm(other.to_dense()).to_sparse(self.layout()); }
 Tensor sampled_addmm_dense(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   return cresset::addmm(self.to_dense(), mat1, mat2, beta, alpha).sparse_mask(self);
 }
 
 Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense) {
-  if (cresset::is_sparse(sparse.layout()) && cresset::is_sparse(dense.layout()))
-    return cresset::_sparse_sparse_matmul(sparse, dense);
-  CRESSET_CHECK(cresset::is_sparse(sparse.layout()) || cresset::is_sparse(dense.layout()),
-                "sparse.mm: expected a sparse matrix, got layouts ", sparse.layout(), " and ", dense.layout());
-  CRESSET_CHECK(sparse.dim() == 2 && dense.dim() == 2, "sparse.mm: expected two matrices, got shapes ", sparse.sizes(), " and ",
-                dense.sizes());
+  if (cresset::is_sparse(sparse.layout()) && cresset::is_sparse(dense.layout())) return cresset::_sparse_sparse_matmul(sparse, dense);
+  CRESSET_CHECK(cresset::is_sparse(sparse.layout()) || cresset::is_sparse(dense.layout()), "sparse.mm: expected a sparse matrix, got layouts ", sparse.layout(),
+                " and ", dense.layout());
+  CRESSET_CHECK(sparse.dim() == 2 && dense.dim() == 2, "sparse.mm: expected two matrices, got shapes ", sparse.sizes(), " and ", dense.sizes());
   const Tensor zero = cresset::zeros({}, TensorOptions(dense.scalar_type()));
   return cresset::_sparse_addmm(zero.expand({sparse.size(0), dense.size(1)}), sparse, dense, 0, 1);
 }
 
 Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense, std::string_view reduce) {
-  CRESSET_CHECK(reduce == "sum" || reduce == "mean" || reduce == "amax" || reduce == "amin",
-                "sparse.mm: expected reduce to be sum, mean, amax or amin, got ", std::string(reduce));
-  CRESSET_CHECK_NOT_IMPLEMENTED(
-      sparse.layout() == Layout::SparseCsr, "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the '",
-      sparse.layout() == Layout::Sparse ? "SparseCPU" : "CPU", "' backend; the operator is registered for: SparseCsrCPU");
-  CRESSET_CHECK(sparse.dim() == 2 && dense.dim() == 2 && sparse.size(1) == dense.size(0), "sparse.mm: shapes ", sparse.sizes(),
-                " and ", dense.sizes(), " do not fit");
+  CRESSET_CHECK(reduce == "sum" || reduce == "mean" || reduce == "amax" || reduce == "amin", "sparse.mm: expected reduce to be sum, mean, amax or amin, got ",
+                std::string(reduce));
+  CRESSET_CHECK_NOT_IMPLEMENTED(sparse.layout() == Layout::SparseCsr, "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the '",
+                                sparse.layout() == Layout::Sparse ? "SparseCPU" : "CPU", "' backend; the operator is registered for: SparseCsrCPU");
+  CRESSET_CHECK(sparse.dim() == 2 && dense.dim() == 2 && sparse.size(1) == dense.size(0), "sparse.mm: shapes ", sparse.sizes(), " and ", dense.sizes(),
+                " do not fit");
   const SparseParts& p = sparse_parts(sparse);
   const Tensor lengths = p.indices.diff().to(kLong);
   if (reduce == "sum" || reduce == "mean") {
@@ -221,28 +206,25 @@ Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense, std::string_view re
   const Tensor at = rows.unsqueeze(1).expand(products.sizes());
   // The target of a reduction never equals the result, with which it would share the gradient.
   const Scalar start = is_floating_type(products.scalar_type()) ? Scalar(std::nan("")) : Scalar(0);
-  const Tensor extremes = cresset::full({sparse.size(0), dense.size(1)}, start, products.options())
-                              .scatter_reduce(0, at, products, reduce, /*include_self=*/false);
+  const Tensor extremes =
+      cresset::full({sparse.size(0), dense.size(1)}, start, products.options()).scatter_reduce(0, at, products, reduce, /*include_self=*/false);
   return extremes.masked_fill(lengths.eq(0).unsqueeze(1), 0);
 }
 
 Tensor smm(const Tensor& self, const Tensor& mat2) {
   CRESSET_CHECK(self.layout() == Layout::Sparse, "smm: expected a COO matrix, got layout ", self.layout());
-  return cresset::sspaddmm(cresset::sparse_coo_tensor({self.size(0), mat2.size(1)}, TensorOptions(mat2.scalar_type())), self, mat2,
-                           0, 1);
+  return cresset::sspaddmm(cresset::sparse_coo_tensor({self.size(0), mat2.size(1)}, TensorOptions(mat2.scalar_type())), self, mat2, 0, 1);
 }
 
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2) {
   CRESSET_CHECK(mat1.layout() == Layout::Sparse, "hspmm: expected a COO matrix, got layout ", mat1.layout());
   const Tensor rows = stored_rows(mat1);
-  return cresset::_sparse_coo_tensor_unsafe(rows.unsqueeze(0), cresset::mm(mat1, mat2).index_select(0, rows),
-                                            {mat1.size(0), mat2.size(1)}, {}, true);
+  return cresset::_sparse_coo_tensor_unsafe(rows.unsqueeze(0), cresset::mm(mat1, mat2).index_select(0, rows), {mat1.size(0), mat2.size(1)}, {}, true);
 }
 
 Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   CRESSET_CHECK(self.layout() == Layout::Sparse && mat1.layout() == Layout::Sparse && mat2.layout() == Layout::Strided,
-                "sspaddmm: expected a COO tensor, a COO matrix and a dense matrix, got layouts ", self.layout(), ", ",
-                mat1.layout(), " and ", mat2.layout());
+                "sspaddmm: expected a COO tensor, a COO matrix and a dense matrix, got layouts ", self.layout(), ", ", mat1.layout(), " and ", mat2.layout());
   // Whole rows where mat1 has any.
   const Tensor rows = stored_rows(mat1);
   const int64_t n = mat2.size(1);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "cresset/ops/layout/view_geometry.h"
 #include "cresset/ops/sparse/sparse_math.h"
 #include "cresset/ops/support.h"
-#include "cresset/ops/layout/view_geometry.h"
 
 namespace cresset::ops::sparse {
 
@@ -41,14 +41,10 @@ Tensor with_row(const Tensor& positions, int64_t d, const Tensor& row) {
 
 Layout turned(Layout l) {
   switch (l) {
-    case Layout::SparseCsr:
-      return Layout::SparseCsc;
-    case Layout::SparseCsc:
-      return Layout::SparseCsr;
-    case Layout::SparseBsr:
-      return Layout::SparseBsc;
-    default:
-      return Layout::SparseBsr;
+    case Layout::SparseCsr: return Layout::SparseCsc;
+    case Layout::SparseCsc: return Layout::SparseCsr;
+    case Layout::SparseBsr: return Layout::SparseBsc;
+    default: return Layout::SparseBsr;
   }
 }
 
@@ -69,14 +65,12 @@ Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   }
   const SparseParts& p = sparse_parts(self);
   const int64_t batch = p.batch_dim(), low = std::min(a, b), high = std::max(a, b);
-  CRESSET_CHECK(low == batch && high == batch + 1, "transpose: a ", title(self.layout()),
-                " tensor can only exchange its rows and columns, dimensions ", batch, " and ", batch + 1, ", got ", dim0, " and ",
-                dim1);
+  CRESSET_CHECK(low == batch && high == batch + 1, "transpose: a ", title(self.layout()), " tensor can only exchange its rows and columns, dimensions ", batch,
+                " and ", batch + 1, ", got ", dim0, " and ", dim1);
   DimVector sizes(self.sizes());
   std::swap(sizes[static_cast<size_t>(a)], sizes[static_cast<size_t>(b)]);
   // The same pointers, read by columns instead of by rows.
-  return make_compressed(turned(self.layout()), sizes, p.indices, p.plain,
-                         is_blocked(self.layout()) ? p.values.transpose(batch + 1, batch + 2) : p.values);
+  return make_compressed(turned(self.layout()), sizes, p.indices, p.plain, is_blocked(self.layout()) ? p.values.transpose(batch + 1, batch + 2) : p.values);
 }
 
 Tensor t(const Tensor& self) {
@@ -86,8 +80,7 @@ Tensor t(const Tensor& self) {
 }
 
 Tensor permute(const Tensor& self, IntArrayRef dims) {
-  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
-                "permute: expected each of ", self.dim(), " dimensions once, got ", dims.size());
+  CRESSET_CHECK(static_cast<int64_t>(dims.size()) == self.dim(), "permute: expected each of ", self.dim(), " dimensions once, got ", dims.size());
   DimVector order, sizes;
   std::vector<bool> seen(dims.size(), false);
   for (const int64_t d : dims) {
@@ -100,10 +93,9 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
   if (is_compressed(self.layout())) {
     const int64_t batch = sparse_parts(self).batch_dim();
     for (size_t d = 0; d < order.size(); d++)
-      CRESSET_CHECK(
-          order[d] == static_cast<int64_t>(d) || (order[d] == 2 * batch + 1 - static_cast<int64_t>(d) &&
-                                                  (static_cast<int64_t>(d) == batch || static_cast<int64_t>(d) == batch + 1)),
-          "permute: a ", title(self.layout()), " tensor can only exchange its rows and columns, got ", dims);
+      CRESSET_CHECK(order[d] == static_cast<int64_t>(d) ||
+                        (order[d] == 2 * batch + 1 - static_cast<int64_t>(d) && (static_cast<int64_t>(d) == batch || static_cast<int64_t>(d) == batch + 1)),
+                    "permute: a ", title(self.layout()), " tensor can only exchange its rows and columns, got ", dims);
     return order[static_cast<size_t>(batch)] == batch ? cloned(self) : sparse::transpose(self, batch, batch + 1);
   }
   const SparseParts& p = sparse_parts(self);
@@ -112,8 +104,8 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
   for (size_t d = 0; d < order.size(); d++) {
     const bool is_sparse_place = static_cast<int64_t>(d) < p.sparse_dim;
     CRESSET_CHECK(is_sparse_place == (order[d] < p.sparse_dim),
-                  "permute(COO): Dense and sparse dimensions must stay in their own part; sparse dims: ", p.sparse_dim,
-                  ", dense dims: ", p.dense_dim, ", got ", dims);
+                  "permute(COO): Dense and sparse dimensions must stay in their own part; sparse dims: ", p.sparse_dim, ", dense dims: ", p.dense_dim, ", got ",
+                  dims);
     if (is_sparse_place) {
       sparse_order.push_back(order[d]);
       moved = moved || order[d] != static_cast<int64_t>(d);
@@ -132,21 +124,18 @@ Tensor unsqueeze(const Tensor& self, int64_t dim) {
   for (int64_t i = 0; i <= self.dim(); i++) sizes.push_back(i == d ? 1 : self.size(i < d ? i : i - 1));
   if (d > p.sparse_dim) return make_coo(sizes, p.indices, p.values.unsqueeze(d - p.sparse_dim + 1), p.coalesced);
   const Tensor row = cresset::zeros({1, p.nnz()}, p.indices.options());
-  return make_coo(sizes, cresset::cat({p.indices.narrow(0, 0, d), row, p.indices.narrow(0, d, p.sparse_dim - d)}), p.values,
-                  p.coalesced);
+  return make_coo(sizes, cresset::cat({p.indices.narrow(0, 0, d), row, p.indices.narrow(0, d, p.sparse_dim - d)}), p.values, p.coalesced);
 }
 
 Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   CRESSET_CHECK_INDEX(self.dim() > 0, "select: cannot be applied to a 0-dim tensor");
   const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
-  CRESSET_CHECK_INDEX(index >= -n && index < n, "select(): index ", index, " out of range for tensor of size ", self.sizes(),
-                      " at dimension ", d);
+  CRESSET_CHECK_INDEX(index >= -n && index < n, "select(): index ", index, " out of range for tensor of size ", self.sizes(), " at dimension ", d);
   const int64_t at = index < 0 ? index + n : index;
   if (is_compressed(self.layout())) {
     const SparseParts& p = sparse_parts(self);
     if (d < p.batch_dim())
-      return make_compressed(self.layout(), without(self.sizes(), d), p.indices.select(d, at), p.plain.select(d, at),
-                             p.values.select(d, at));
+      return make_compressed(self.layout(), without(self.sizes(), d), p.indices.select(d, at), p.plain.select(d, at), p.values.select(d, at));
     return sparse::select(self.detach().to_sparse(), d, at);
   }
   const SparseParts& p = sparse_parts(self);
@@ -177,43 +166,36 @@ std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const SparseParts& p = coo("index_select", self);
   const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
-  CRESSET_CHECK_INDEX(index.dim() <= 1 && index.layout() == Layout::Strided,
-                      "index_select(): index must be a dense vector, got shape ", index.sizes());
-  CRESSET_CHECK_INDEX(index.scalar_type() == kLong || index.scalar_type() == kInt,
-                      "index_select(): expected an index of dtype int64 or int32, got ", index.scalar_type());
+  CRESSET_CHECK_INDEX(index.dim() <= 1 && index.layout() == Layout::Strided, "index_select(): index must be a dense vector, got shape ", index.sizes());
+  CRESSET_CHECK_INDEX(index.scalar_type() == kLong || index.scalar_type() == kInt, "index_select(): expected an index of dtype int64 or int32, got ",
+                      index.scalar_type());
   check_data(index);
   const Tensor wanted = index.to(kLong).reshape({-1}).contiguous();
   for (int64_t k = 0; k < wanted.numel(); k++) {
     const int64_t i = wanted.data_ptr<int64_t>()[k];
-    CRESSET_CHECK_INDEX(i >= -n && i < n, "index_select(): index ", i, " contains an element out of range for dimension ", d,
-                        " of size ", n);
+    CRESSET_CHECK_INDEX(i >= -n && i < n, "index_select(): index ", i, " contains an element out of range for dimension ", d, " of size ", n);
   }
   const DimVector sizes = with(self.sizes(), d, wanted.numel());
   const Tensor in_range = wanted.remainder(std::max<int64_t>(n, 1));
   if (d >= p.sparse_dim) return make_coo(sizes, p.indices, p.values.index_select(d - p.sparse_dim + 1, in_range), p.coalesced);
   // For each wanted place the stored elements there, in their order.
   const auto [sorted, order] = cresset::sort(p.indices.select(0, d), /*stable=*/true, 0, false);
-  const Tensor from = cresset::searchsorted(sorted, in_range), to = cresset::searchsorted(sorted, in_range, false, /*right=*/true),
-               counts = to - from;
+  const Tensor from = cresset::searchsorted(sorted, in_range), to = cresset::searchsorted(sorted, in_range, false, /*right=*/true), counts = to - from;
   const Tensor place = cresset::arange(wanted.numel(), TensorOptions(kLong)).repeat_interleave(counts);
   const Tensor begins = from - (counts.cumsum(0) - counts);
-  const Tensor element =
-      order.index_select(0, begins.index_select(0, place) + cresset::arange(place.numel(), TensorOptions(kLong)));
-  const Tensor found =
-      make_coo(sizes, with_row(p.indices.index_select(1, element), d, place), p.values.index_select(0, element), false);
+  const Tensor element = order.index_select(0, begins.index_select(0, place) + cresset::arange(place.numel(), TensorOptions(kLong)));
+  const Tensor found = make_coo(sizes, with_row(p.indices.index_select(1, element), d, place), p.values.index_select(0, element), false);
   return p.coalesced ? coalesced(found) : found;
 }
 
 Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   const SparseParts& p = coo("narrow_copy", self);
   const int64_t d = wrap_dim(dim, self.dim()), n = self.size(d);
-  CRESSET_CHECK_INDEX(start >= -n && start <= n, "narrow_copy: start ", start, " is out of range for dimension ", d, " of size ",
-                      n);
+  CRESSET_CHECK_INDEX(start >= -n && start <= n, "narrow_copy: start ", start, " is out of range for dimension ", d, " of size ", n);
   const int64_t from = start < 0 ? start + n : start;
   CRESSET_CHECK(length >= 0 && from + length <= n, "start (", from, ") + length (", length, ") exceeds dimension size (", n, ").");
   const DimVector sizes = with(self.sizes(), d, length);
-  if (d >= p.sparse_dim)
-    return make_coo(sizes, p.indices, p.values.narrow(d - p.sparse_dim + 1, from, length).clone(), p.coalesced);
+  if (d >= p.sparse_dim) return make_coo(sizes, p.indices, p.values.narrow(d - p.sparse_dim + 1, from, length).clone(), p.coalesced);
   const Tensor row = p.indices.select(0, d), kept = places(row.ge(from).logical_and(row.lt(from + length)));
   return make_coo(sizes, with_row(p.indices, d, row - from).index_select(1, kept), p.values.index_select(0, kept), p.coalesced);
 }
@@ -222,8 +204,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
   CRESSET_CHECK_VALUE(!tensors.empty(), "cat: expected a non-empty list of tensors");
   ScalarType dtype = tensors[0].scalar_type();
   for (const Tensor& t : tensors) {
-    CRESSET_CHECK(t.layout() == Layout::Sparse, "Concatenating sparse tensors, but a dense tensor was found: expected Sparse, got ",
-                  title(t.layout()));
+    CRESSET_CHECK(t.layout() == Layout::Sparse, "Concatenating sparse tensors, but a dense tensor was found: expected Sparse, got ", title(t.layout()));
     dtype = promote_types(dtype, t.scalar_type());
   }
   const Tensor& head = tensors[0];
@@ -234,11 +215,10 @@ Tensor cat(TensorList tensors, int64_t dim) {
   for (size_t k = 0; k < tensors.size(); k++) {
     const Tensor& t = tensors[k];
     const SparseParts& q = sparse_parts(t);
-    CRESSET_CHECK(q.sparse_dim == p.sparse_dim && q.dense_dim == p.dense_dim,
-                  "All tensors must have the same number of sparse and dense dimensions: got ", p.sparse_dim, " and ", p.dense_dim,
-                  ", but tensor at position ", k, " has ", q.sparse_dim, " and ", q.dense_dim);
-    CRESSET_CHECK(without(t.sizes(), d) == without(head.sizes(), d), "cat: the shapes differ: ", head.sizes(),
-                  " (outside the dimension that is joined), ", "but found shape: ", t.sizes());
+    CRESSET_CHECK(q.sparse_dim == p.sparse_dim && q.dense_dim == p.dense_dim, "All tensors must have the same number of sparse and dense dimensions: got ",
+                  p.sparse_dim, " and ", p.dense_dim, ", but tensor at position ", k, " has ", q.sparse_dim, " and ", q.dense_dim);
+    CRESSET_CHECK(without(t.sizes(), d) == without(head.sizes(), d), "cat: the shapes differ: ", head.sizes(), " (outside the dimension that is joined), ",
+                  "but found shape: ", t.sizes());
     total += t.size(d);
   }
   const DimVector sizes = with(head.sizes(), d, total);
@@ -260,8 +240,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
     before += t.size(d);
   }
   return make_coo(sizes, cresset::cat(positions, 1), cresset::cat(values),
-                  d == 0 && p.sparse_dim > 0 &&
-                      std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return sparse_parts(t).coalesced; }));
+                  d == 0 && p.sparse_dim > 0 && std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return sparse_parts(t).coalesced; }));
 }
 
 }  // namespace cresset::ops::sparse

@@ -24,20 +24,14 @@ class Table {
 
  private:
   using Kernels = std::unordered_map<const OpEntry*, Kernel>;
-  template <class F>
-  static void put(Kernels& kernels, const char* op, F f) {
+  template <class F> static void put(Kernels& kernels, const char* op, F f) {
     const OpEntry& entry = dispatch::find_op(op).entry();
     Kernel kernel = dispatch::detail::make_kernel(f);
-    CRESSET_CHECK(!kernel.signature || *kernel.signature == *entry.signature, "sparse kernels: the function for ", op,
-                  " does not fit ", entry.schema);
+    CRESSET_CHECK(!kernel.signature || *kernel.signature == *entry.signature, "sparse kernels: the function for ", op, " does not fit ", entry.schema);
     kernels.emplace(&entry, std::move(kernel));
   }
-  template <class F>
-  void coo(const char* op, F f) {
-    put(coo_, op, f);
-  }
-  template <class F>
-  void both(const char* op, F f) {
+  template <class F> void coo(const char* op, F f) { put(coo_, op, f); }
+  template <class F> void both(const char* op, F f) {
     put(coo_, op, f);
     put(compressed_, op, f);
   }
@@ -48,10 +42,9 @@ class Table {
 Table::Table() {
   namespace sparse = ops::sparse;
   // Functions that are 0 at 0.
-  for (const char* op :
-       {"abs",   "asin", "asinh",   "atan",  "atanh",    "ceil",     "conj_physical", "erf",        "erfinv", "expm1",
-        "floor", "frac", "isinf",   "isnan", "isneginf", "isposinf", "log1p",         "nan_to_num", "relu",   "round",
-        "sgn",   "sign", "signbit", "sin",   "sinh",     "sqrt",     "tan",           "tanh",       "trunc"})
+  for (const char* op : {"abs",   "asin", "asinh",   "atan",  "atanh",    "ceil",     "conj_physical", "erf",        "erfinv", "expm1",
+                         "floor", "frac", "isinf",   "isnan", "isneginf", "isposinf", "log1p",         "nan_to_num", "relu",   "round",
+                         "sgn",   "sign", "signbit", "sin",   "sinh",     "sqrt",     "tan",           "tanh",       "trunc"})
     both(op, &sparse::on_values);
   for (const char* op : {"neg", "angle"}) both(op, &sparse::on_values);
   both("pow.Tensor_Scalar", &sparse::pow);

@@ -5,8 +5,8 @@
 #include "cresset/kernels/pointwise/pointwise_kernels.h"
 #include "cresset/ops/bodies_loss.h"
 #include "cresset/ops/functions.h"
-#include "cresset/ops/pointwise/pointwise.h"
 #include "cresset/ops/layout/view_geometry.h"
+#include "cresset/ops/pointwise/pointwise.h"
 
 namespace cresset::ops::composite {
 
@@ -80,8 +80,8 @@ Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double ep
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
   CRESSET_CHECK(target.dim() <= 1, "cosine_embedding_loss: 0D or 1D target tensor expected, got shape ", target.sizes());
-  CRESSET_CHECK(input1.dim() == target.dim() + 1 && input2.dim() == target.dim() + 1, "cosine_embedding_loss: inputs of shapes ",
-                input1.sizes(), " and ", input2.sizes(), " do not fit a target of shape ", target.sizes());
+  CRESSET_CHECK(input1.dim() == target.dim() + 1 && input2.dim() == target.dim() + 1, "cosine_embedding_loss: inputs of shapes ", input1.sizes(), " and ",
+                input2.sizes(), " do not fit a target of shape ", target.sizes());
   constexpr double kEpsilon = 1e-12;
   const Tensor product = (input1 * input2).sum(IntArrayRef(-1));
   const Tensor norm1 = (input1 * input1).sum(IntArrayRef(-1)) + kEpsilon, norm2 = (input2 * input2).sum(IntArrayRef(-1)) + kEpsilon;
@@ -99,15 +99,15 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
   return reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction);
 }
 
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps,
-                           bool swap, int64_t reduction) {
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap,
+                           int64_t reduction) {
   CRESSET_CHECK(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(),
-                "triplet_margin_loss: anchor, positive and negative must have the same number of dimensions, got ", anchor.sizes(), ", ",
-                positive.sizes(), " and ", negative.sizes());
+                "triplet_margin_loss: anchor, positive and negative must have the same number of dimensions, got ", anchor.sizes(), ", ", positive.sizes(),
+                " and ", negative.sizes());
   std::optional<Tensor> other;
   if (swap) other = cresset::pairwise_distance(positive, negative, p, eps);
-  return composite::_triplet_hinge(cresset::pairwise_distance(anchor, positive, p, eps), cresset::pairwise_distance(anchor, negative, p, eps), other,
-                                   margin, reduction);
+  return composite::_triplet_hinge(cresset::pairwise_distance(anchor, positive, p, eps), cresset::pairwise_distance(anchor, negative, p, eps), other, margin,
+                                   reduction);
 }
 
 Tensor _triplet_hinge(const Tensor& near, const Tensor& far, const std::optional<Tensor>& other, double margin, int64_t reduction) {
@@ -123,8 +123,7 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
                          int64_t reduction) {
   const bool square = p.to<double>() == 2;
   CRESSET_CHECK(square || p.to<double>() == 1, "multi_margin_loss: p has to be 1 or 2, got ", p);
-  CRESSET_CHECK(self.dim() <= 2 && (self.dim() == 0 || self.size(-1) > 0), "multi_margin_loss: expected a vector or a matrix with classes, got ",
-                self.sizes());
+  CRESSET_CHECK(self.dim() <= 2 && (self.dim() == 0 || self.size(-1) > 0), "multi_margin_loss: expected a vector or a matrix with classes, got ", self.sizes());
   const Tensor scores = cresset::atleast_2d(self), classes = target.reshape({-1, 1});
   CRESSET_CHECK(classes.size(0) == scores.size(0), "multi_margin_loss: inconsistent target size, got ", target.sizes(), " for an input of ", self.sizes());
   CRESSET_CHECK(!given(weight) || (weight->dim() == 1 && weight->size(0) == scores.size(1)), "multi_margin_loss: expected a weight of ", scores.size(1),
@@ -137,8 +136,7 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
 }
 
 Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  CRESSET_CHECK(self.sizes() == target.sizes(), "multilabel_margin_loss: inconsistent target size, got ", target.sizes(), " for an input of ",
-                self.sizes());
+  CRESSET_CHECK(self.sizes() == target.sizes(), "multilabel_margin_loss: inconsistent target size, got ", target.sizes(), " for an input of ", self.sizes());
   CRESSET_CHECK(self.dim() <= 2 && (self.dim() == 0 || self.size(-1) > 0),
                 "multilabel_margin_loss: expected a vector or a matrix that is not empty but for its batch, got ", self.sizes());
   const Tensor scores = cresset::atleast_2d(self);
@@ -174,8 +172,7 @@ Tensor _gaussian_nll_loss(const Tensor& self, const Tensor& target, const Tensor
       other += v.size(d) != self.size(d);
       ones += v.size(d) != self.size(d) && v.size(d) == 1;
     }
-    CRESSET_CHECK_VALUE(short_of_one || (other == 1 && ones == 1), "gaussian_nll_loss: var of shape ", v.sizes(), " does not fit an input of ",
-                        self.sizes());
+    CRESSET_CHECK_VALUE(short_of_one || (other == 1 && ones == 1), "gaussian_nll_loss: var of shape ", v.sizes(), " does not fit an input of ", self.sizes());
     if (short_of_one) v = v.unsqueeze(-1);
   }
   // At least eps, with the gradient of var itself.
@@ -206,9 +203,7 @@ Tensor _join_cross_entropies(TensorList pieces, const Tensor& target, const std:
   return total / each.masked_fill(counted.logical_not(), 0).sum();
 }
 
-Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  return reduce((-target * self).exp().log1p(), reduction);
-}
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) { return reduce((-target * self).exp().log1p(), reduction); }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
   Tensor loss = log_input ? input.exp() - target * input : input - target * (input + eps).log();
@@ -220,10 +215,10 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
   return reduce(loss, reduction);
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                                        const std::optional<Tensor>& pos_weight, int64_t reduction) {
-  CRESSET_CHECK_VALUE(target.sizes() == self.sizes(), "binary_cross_entropy_with_logits: target size ", target.sizes(),
-                      " must be the same as input size ", self.sizes());
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const std::optional<Tensor>& pos_weight,
+                                        int64_t reduction) {
+  CRESSET_CHECK_VALUE(target.sizes() == self.sizes(), "binary_cross_entropy_with_logits: target size ", target.sizes(), " must be the same as input size ",
+                      self.sizes());
   const Tensor log_sigmoid = cresset::log_sigmoid(self);
   Tensor loss;
   if (pos_weight && pos_weight->defined()) {
@@ -243,8 +238,8 @@ static bool runs_fused(const Tensor& self) {
   return dispatch::can_run(self.impl()->backend(), op.entry());
 }
 
-Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
-                          int64_t ignore_index, double label_smoothing) {
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
+                          double label_smoothing) {
   CRESSET_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label_smoothing must be between 0 and 1, got ", label_smoothing);
   CRESSET_CHECK(self.dim() >= 1, "cross_entropy: expected input with at least 1 dimension");
   const int64_t class_dim = self.dim() == 1 ? 0 : 1, classes = self.size(class_dim);
@@ -261,8 +256,7 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
     class_weight = weight->view(shape);
   }
   if (self.sizes() == target.sizes()) {
-    CRESSET_CHECK(target.is_floating_point(), "cross_entropy: expected probabilities of classes in a floating dtype, got ",
-                  target.scalar_type());
+    CRESSET_CHECK(target.is_floating_point(), "cross_entropy: expected probabilities of classes in a floating dtype, got ", target.scalar_type());
     CRESSET_CHECK(ignore_index < 0, "cross_entropy: ignore_index is not supported for floating point target");
     const Tensor smooth = label_smoothing > 0 ? target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes) : target;
     const Tensor loss = -(logp * smooth * (weighted ? class_weight : cresset::ones({}, self.options()))).sum(IntArrayRef(class_dim));

@@ -128,8 +128,7 @@ Tensor unpool(const char* name, const Tensor& self, const Tensor& indices, IntAr
 
 std::tuple<Tensor, Tensor> fractional(const Tensor& self, IntArrayRef kernel, IntArrayRef size, const Tensor& random_samples) {
   const auto n = static_cast<int64_t>(size.size());
-  CRESSET_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "fractional_max_pool", n, "d: expected ", n + 1, " or ", n + 2, " dimensions, got ",
-                self.sizes());
+  CRESSET_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "fractional_max_pool", n, "d: expected ", n + 1, " or ", n + 2, " dimensions, got ", self.sizes());
   const Tensor input = self.dim() == n + 2 ? self : self.unsqueeze(0);
   const int64_t batch = input.size(0), planes = input.size(1);
   const Tensor samples = random_samples.narrow(0, 0, batch);

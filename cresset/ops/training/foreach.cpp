@@ -10,8 +10,7 @@ namespace cresset::ops {
 void check_lists(const char* name, std::initializer_list<size_t> sizes) {
   const size_t first = *sizes.begin();
   CRESSET_CHECK(first > 0, name, ": expected at least one tensor, got an empty list");
-  for (const size_t size : sizes)
-    CRESSET_CHECK(size == first, name, ": the lists must be of the same length, got ", first, " and ", size);
+  for (const size_t size : sizes) CRESSET_CHECK(size == first, name, ": the lists must be of the same length, got ", first, " and ", size);
 }
 
 void check_single_number(const char* name, const Tensor& number) {
@@ -19,8 +18,8 @@ void check_single_number(const char* name, const Tensor& number) {
 }
 
 std::vector<Scalar> list_numbers(const char* name, const Tensor& numbers, size_t n) {
-  CRESSET_CHECK(numbers.dim() == 1 && numbers.size(0) == static_cast<int64_t>(n), name, ": expected one number for each of ", n,
-                " tensors, got shape ", numbers.sizes());
+  CRESSET_CHECK(numbers.dim() == 1 && numbers.size(0) == static_cast<int64_t>(n), name, ": expected one number for each of ", n, " tensors, got shape ",
+                numbers.sizes());
   std::vector<Scalar> values;
   values.reserve(n);
   for (size_t i = 0; i < n; i++) values.push_back(numbers.select(0, static_cast<int64_t>(i)).item());
@@ -49,8 +48,7 @@ std::vector<Tensor> _foreach_powsum(TensorList self, const Scalar& ord, std::opt
   check_lists("_foreach_powsum", {self.size()});
   return map_list(self.size(), [&](size_t i) {
     const Tensor& x = self[i];
-    CRESSET_CHECK_NOT_IMPLEMENTED(x.is_floating_point() || x.is_complex(),
-                                  "_foreach_powsum: expected floating or complex tensors, got ", x.scalar_type());
+    CRESSET_CHECK_NOT_IMPLEMENTED(x.is_floating_point() || x.is_complex(), "_foreach_powsum: expected floating or complex tensors, got ", x.scalar_type());
     const Tensor size = (dtype ? x.to(*dtype) : x).abs();
     return size.pow(ord).sum();
   });

@@ -59,24 +59,20 @@ enum class Grads { Dense, DenseOrSparse, Sparse };
 // list.
 void check_step(const char* name, TensorList params, TensorList grads, std::initializer_list<TensorList> states, TensorList steps,
                 Grads wanted = Grads::Dense) {
-  CRESSET_CHECK(grads.size() == params.size(), name, ": expected a gradient for each of ", params.size(), " parameters, got ",
-                grads.size());
-  CRESSET_CHECK(steps.empty() || steps.size() == params.size(), name, ": expected a count of steps for each of ", params.size(),
-                " parameters, got ", steps.size());
+  CRESSET_CHECK(grads.size() == params.size(), name, ": expected a gradient for each of ", params.size(), " parameters, got ", grads.size());
+  CRESSET_CHECK(steps.empty() || steps.size() == params.size(), name, ": expected a count of steps for each of ", params.size(), " parameters, got ",
+                steps.size());
   for (const TensorList state : states)
-    CRESSET_CHECK(state.empty() || state.size() == params.size(), name, ": expected a state for each of ", params.size(),
-                  " parameters, got ", state.size());
+    CRESSET_CHECK(state.empty() || state.size() == params.size(), name, ": expected a state for each of ", params.size(), " parameters, got ", state.size());
   for (size_t i = 0; i < params.size(); i++) {
     const Tensor &p = params[i], &grad = grads[i];
     const bool dense = grad.layout() == Layout::Strided;
     CRESSET_CHECK(dense || wanted != Grads::Dense, name, ": does not support sparse gradients");
     CRESSET_CHECK(!dense || wanted != Grads::Sparse, name, ": does not support dense gradients");
     CRESSET_CHECK(grad.sizes() == p.sizes(), name, ": gradient ", i, " is ", grad.sizes(), ", expected ", p.sizes());
-    CRESSET_CHECK(grad.is_complex() == p.is_complex(), name, ": gradient ", i, " is of ", grad.scalar_type(), ", expected ",
-                  p.scalar_type());
+    CRESSET_CHECK(grad.is_complex() == p.is_complex(), name, ": gradient ", i, " is of ", grad.scalar_type(), ", expected ", p.scalar_type());
     for (const TensorList state : states)
-      CRESSET_CHECK(state.empty() || state[i].sizes() == p.sizes(), name, ": state ", i, " is ", element(state, i).sizes(),
-                    ", expected ", p.sizes());
+      CRESSET_CHECK(state.empty() || state[i].sizes() == p.sizes(), name, ": state ", i, " is ", element(state, i).sizes(), ", expected ", p.sizes());
   }
 }
 
@@ -91,13 +87,10 @@ bool unscale(TensorList grads, const std::optional<Tensor>& scale, const std::op
 // Plain float32 or float64 arrays on the CPU that lie alike in memory: what the kernels take. Undefined tensors are left out.
 bool one_pass(const Tensor& param, std::initializer_list<const Tensor*> others) {
   const ScalarType dtype = param.scalar_type();
-  if (!param.is_cpu() || param.layout() != Layout::Strided || (dtype != kFloat && dtype != kDouble) ||
-      !param.is_non_overlapping_and_dense())
-    return false;
+  if (!param.is_cpu() || param.layout() != Layout::Strided || (dtype != kFloat && dtype != kDouble) || !param.is_non_overlapping_and_dense()) return false;
   for (const Tensor* t : others) {
     if (!t->defined()) continue;
-    if (!t->is_cpu() || t->layout() != Layout::Strided || t->scalar_type() != dtype || t->sizes() != param.sizes() ||
-        t->strides() != param.strides())
+    if (!t->is_cpu() || t->layout() != Layout::Strided || t->scalar_type() != dtype || t->sizes() != param.sizes() || t->strides() != param.strides())
       return false;
   }
   return true;
@@ -107,26 +100,21 @@ void* pointer(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
 
 // ---- Adam ---------------------------------------------------------------------------------------------------------------
 
-template <class N>
-struct AdamNumbers {
+template <class N> struct AdamNumbers {
   N lr, beta1, beta2, weight_decay;
   double eps;
   bool decoupled, maximize;
 };
 
 // Weight decay on its way into the gradient, or of the parameter itself.
-template <class N>
-void decay(const Tensor& p, Tensor& grad, const N& lr, const N& weight, bool decoupled) {
+template <class N> void decay(const Tensor& p, Tensor& grad, const N& lr, const N& weight, bool decoupled) {
   if (value(weight) == 0) return;
-  if (decoupled)
-    p.mul_(1 - lr * weight);
-  else
-    grad = plus_scaled(grad, p, weight);
+  if (decoupled) p.mul_(1 - lr * weight);
+  else grad = plus_scaled(grad, p, weight);
 }
 
 template <class N>
-void adam(const Tensor& param, const Tensor& given, const Tensor& first, const Tensor& second, const Tensor& largest, double steps,
-          const AdamNumbers<N>& o) {
+void adam(const Tensor& param, const Tensor& given, const Tensor& first, const Tensor& second, const Tensor& largest, double steps, const AdamNumbers<N>& o) {
   Tensor p = real_view(param), grad = real_grad(given, o.maximize), mean = real_view(first), square = real_view(second);
   decay(p, grad, o.lr, o.weight_decay, o.decoupled);
   approach(mean, grad, 1 - o.beta1);
@@ -138,10 +126,8 @@ void adam(const Tensor& param, const Tensor& given, const Tensor& first, const T
     square = grown;
   }
   const N rate = -(o.lr / (1 - power(o.beta1, steps))), scale = root(1 - power(o.beta2, steps));
-  if constexpr (std::is_same_v<N, Tensor>)
-    p.addcdiv_(mean, square.sqrt() / (scale * rate) + o.eps / rate);
-  else
-    p.addcdiv_(mean, (square.sqrt() / scale).add_(o.eps), rate);
+  if constexpr (std::is_same_v<N, Tensor>) p.addcdiv_(mean, square.sqrt() / (scale * rate) + o.eps / rate);
+  else p.addcdiv_(mean, (square.sqrt() / scale).add_(o.eps), rate);
 }
 
 struct AdamLists {
@@ -151,10 +137,8 @@ struct AdamLists {
     check_step(name, params, grads, {first, second, largest}, steps);
     return unscale(grads, scale, found_inf);
   }
-  template <class N>
-  void each(const AdamNumbers<N>& o) const {
-    for (size_t i = 0; i < params.size(); i++)
-      adam(params[i], grads[i], first[i], second[i], element(largest, i), count(steps[i]), o);
+  template <class N> void each(const AdamNumbers<N>& o) const {
+    for (size_t i = 0; i < params.size(); i++) adam(params[i], grads[i], first[i], second[i], element(largest, i), count(steps[i]), o);
   }
   void in_one_pass(const AdamNumbers<double>& o) const {
     for (size_t i = 0; i < params.size(); i++) {
@@ -164,8 +148,7 @@ struct AdamLists {
         adam(p, grads[i], first[i], second[i], max, step, o);
         continue;
       }
-      kernels::adam_step(p.scalar_type(), elements(p), p.data_ptr(), grads[i].data_ptr(), first[i].data_ptr(), second[i].data_ptr(),
-                         pointer(max),
+      kernels::adam_step(p.scalar_type(), elements(p), p.data_ptr(), grads[i].data_ptr(), first[i].data_ptr(), second[i].data_ptr(), pointer(max),
                          {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, static_cast<int64_t>(step), o.decoupled, o.maximize});
       p.impl()->bump_version();
     }
@@ -174,50 +157,42 @@ struct AdamLists {
 
 // ---- SGD ----------------------------------------------------------------------------------------------------------------
 
-template <class N>
-struct SgdNumbers {
+template <class N> struct SgdNumbers {
   N weight_decay, momentum, lr;
   double dampening;
   bool nesterov, maximize, first;
 };
 
-template <class N>
-void sgd(const Tensor& p, const Tensor& given, const Tensor& buffer, const SgdNumbers<N>& o) {
+template <class N> void sgd(const Tensor& p, const Tensor& given, const Tensor& buffer, const SgdNumbers<N>& o) {
   Tensor grad = o.maximize ? given.neg() : given;
   if (value(o.weight_decay) != 0) grad = plus_scaled(grad, p, o.weight_decay);
   if (buffer.defined()) {
-    if (o.first)
-      buffer.copy_(grad.detach());
-    else
-      buffer.mul_(o.momentum).add_(grad, 1 - o.dampening);
+    if (o.first) buffer.copy_(grad.detach());
+    else buffer.mul_(o.momentum).add_(grad, 1 - o.dampening);
     grad = o.nesterov ? plus_scaled(grad, buffer, o.momentum) : buffer;
   }
   add_scaled(p, grad, -o.lr);
 }
 
-bool sgd_ready(TensorList params, TensorList grads, TensorList buffers, const std::optional<Tensor>& scale,
-               const std::optional<Tensor>& found_inf) {
+bool sgd_ready(TensorList params, TensorList grads, TensorList buffers, const std::optional<Tensor>& scale, const std::optional<Tensor>& found_inf) {
   check_step("_fused_sgd_", params, grads, {buffers}, {}, Grads::DenseOrSparse);
   return unscale(grads, scale, found_inf);
 }
 
-template <class N>
-void sgd_each(TensorList params, TensorList grads, TensorList buffers, const SgdNumbers<N>& o) {
+template <class N> void sgd_each(TensorList params, TensorList grads, TensorList buffers, const SgdNumbers<N>& o) {
   for (size_t i = 0; i < params.size(); i++) sgd(params[i], grads[i], element(buffers, i), o);
 }
 
 // ---- RMSprop, Adagrad ---------------------------------------------------------------------------------------------------
 
-template <class N>
-struct RmspropNumbers {
+template <class N> struct RmspropNumbers {
   N lr, weight_decay, momentum;
   double alpha, eps;
   bool maximize;
 };
 
 template <class N>
-void rmsprop(const Tensor& param, const Tensor& given, const Tensor& squares, const Tensor& buffers, const Tensor& means,
-             const RmspropNumbers<N>& o) {
+void rmsprop(const Tensor& param, const Tensor& given, const Tensor& squares, const Tensor& buffers, const Tensor& means, const RmspropNumbers<N>& o) {
   Tensor p = real_view(param), grad = real_grad(given, o.maximize), square = real_view(squares);
   if (value(o.weight_decay) != 0) grad = plus_scaled(grad, p, o.weight_decay);
   square.mul_(o.alpha).addcmul_(grad, grad, 1 - o.alpha);
@@ -236,35 +211,29 @@ void rmsprop(const Tensor& param, const Tensor& given, const Tensor& squares, co
 struct RmspropLists {
   TensorList params, grads, squares, buffers, means;
   void check() const { check_step("_fused_rmsprop_", params, grads, {squares, buffers, means}, {}); }
-  template <class N>
-  void each(const RmspropNumbers<N>& o) const {
+  template <class N> void each(const RmspropNumbers<N>& o) const {
     check();
     for (size_t i = 0; i < params.size(); i++) rmsprop(params[i], grads[i], squares[i], element(buffers, i), element(means, i), o);
   }
 };
 
-template <class N>
-struct AdagradNumbers {
+template <class N> struct AdagradNumbers {
   N lr, weight_decay;
   double lr_decay, eps;
   bool maximize;
 };
 
 // Moves the sum and the parameter only where there is a gradient.
-template <class N>
-void adagrad_sparse(const Tensor& p, const Tensor& given, const Tensor& sum, const N& rate, double eps) {
+template <class N> void adagrad_sparse(const Tensor& p, const Tensor& given, const Tensor& sum, const N& rate, double eps) {
   const Tensor grad = given.coalesce();
   if (grad._nnz() == 0) return;
   const Tensor values = grad.values();
-  const auto stored = [&](const Tensor& v) {
-    return cresset::_sparse_coo_tensor_unsafe(grad.indices(), v, grad.sizes())._coalesced_(true);
-  };
+  const auto stored = [&](const Tensor& v) { return cresset::_sparse_coo_tensor_unsafe(grad.indices(), v, grad.sizes())._coalesced_(true); };
   sum.add_(stored(values * values));
   add_scaled(p, stored(values / (sum.sparse_mask(grad).values().sqrt() + eps)), -rate);
 }
 
-template <class N>
-void adagrad(const Tensor& param, const Tensor& given, const Tensor& sums, double steps, const AdagradNumbers<N>& o) {
+template <class N> void adagrad(const Tensor& param, const Tensor& given, const Tensor& sums, double steps, const AdagradNumbers<N>& o) {
   const N rate = o.lr / (1 + (steps - 1) * o.lr_decay);
   if (given.layout() != Layout::Strided) return adagrad_sparse(param, o.maximize ? given.neg() : given, sums, rate, o.eps);
   Tensor p = real_view(param), grad = real_grad(given, o.maximize), sum = real_view(sums);
@@ -273,25 +242,22 @@ void adagrad(const Tensor& param, const Tensor& given, const Tensor& sums, doubl
   add_quotient(p, grad, sum.sqrt().add(o.eps), -rate);
 }
 
-bool adagrad_ready(TensorList params, TensorList grads, TensorList sums, TensorList steps, double weight_decay,
-                   const std::optional<Tensor>& scale, const std::optional<Tensor>& found_inf) {
+bool adagrad_ready(TensorList params, TensorList grads, TensorList sums, TensorList steps, double weight_decay, const std::optional<Tensor>& scale,
+                   const std::optional<Tensor>& found_inf) {
   check_step("_fused_adagrad_", params, grads, {sums}, steps, Grads::DenseOrSparse);
   for (const Tensor& grad : grads)
-    CRESSET_CHECK(weight_decay == 0 || grad.layout() == Layout::Strided,
-                  "_fused_adagrad_: weight_decay does not go with sparse gradients");
+    CRESSET_CHECK(weight_decay == 0 || grad.layout() == Layout::Strided, "_fused_adagrad_: weight_decay does not go with sparse gradients");
   return unscale(grads, scale, found_inf);
 }
 
-template <class N>
-void adagrad_each(TensorList params, TensorList grads, TensorList sums, TensorList steps, const AdagradNumbers<N>& o) {
+template <class N> void adagrad_each(TensorList params, TensorList grads, TensorList sums, TensorList steps, const AdagradNumbers<N>& o) {
   for (size_t i = 0; i < params.size(); i++) adagrad(params[i], grads[i], sums[i], count(steps[i]), o);
 }
 
 // ---- Adamax, NAdam, RAdam -----------------------------------------------------------------------------------------------
 
-template <class N>
-void adamax_each(TensorList params, TensorList grads, TensorList means, TensorList sizes, TensorList steps, const N& lr,
-                 const N& beta1, const N& beta2, double eps, const N& weight_decay, bool maximize) {
+template <class N> void adamax_each(TensorList params, TensorList grads, TensorList means, TensorList sizes, TensorList steps, const N& lr, const N& beta1,
+                                    const N& beta2, double eps, const N& weight_decay, bool maximize) {
   check_step("_fused_adamax_", params, grads, {means, sizes}, steps);
   for (size_t i = 0; i < params.size(); i++) {
     Tensor p = real_view(params[i]), grad = real_grad(grads[i], maximize), mean = real_view(means[i]), size = real_view(sizes[i]);
@@ -302,30 +268,24 @@ void adamax_each(TensorList params, TensorList grads, TensorList means, TensorLi
   }
 }
 
-template <class N>
-struct BetasNumbers {
+template <class N> struct BetasNumbers {
   N lr, beta1, beta2, weight_decay;
   double eps;
   bool decoupled, maximize;
 };
 
-template <class N>
-void nadam_each(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList products, TensorList steps,
-                double momentum_decay, const BetasNumbers<N>& o) {
+template <class N> void nadam_each(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList products, TensorList steps,
+                                   double momentum_decay, const BetasNumbers<N>& o) {
   check_step("_fused_nadam_", params, grads, {means, squares}, steps);
   for (size_t i = 0; i < params.size(); i++) {
-    Tensor p = real_view(params[i]), grad = real_grad(grads[i], o.maximize), mean = real_view(means[i]),
-           square = real_view(squares[i]);
+    Tensor p = real_view(params[i]), grad = real_grad(grads[i], o.maximize), mean = real_view(means[i]), square = real_view(squares[i]);
     const double step = count(steps[i]);
     decay(p, grad, o.lr, o.weight_decay, o.decoupled);
-    const N mu = o.beta1 * (1.0 - 0.5 * std::pow(0.96, step * momentum_decay)),
-            next = o.beta1 * (1.0 - 0.5 * std::pow(0.96, (step + 1) * momentum_decay));
+    const N mu = o.beta1 * (1.0 - 0.5 * std::pow(0.96, step * momentum_decay)), next = o.beta1 * (1.0 - 0.5 * std::pow(0.96, (step + 1) * momentum_decay));
     products[i].mul_(mu);
     N product;
-    if constexpr (std::is_same_v<N, Tensor>)
-      product = products[i];
-    else
-      product = products[i].template item<double>();
+    if constexpr (std::is_same_v<N, Tensor>) product = products[i];
+    else product = products[i].template item<double>();
     approach(mean, grad, 1 - o.beta1);
     square.mul_(o.beta2);
     add_product(square, grad, grad, 1 - o.beta2);
@@ -335,20 +295,16 @@ void nadam_each(TensorList params, TensorList grads, TensorList means, TensorLis
   }
 }
 
-template <class N>
-void radam_each(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList steps,
-                const BetasNumbers<N>& o) {
+template <class N> void radam_each(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList steps, const BetasNumbers<N>& o) {
   check_step("_fused_radam_", params, grads, {means, squares}, steps);
   for (size_t i = 0; i < params.size(); i++) {
-    Tensor p = real_view(params[i]), grad = real_grad(grads[i], o.maximize), mean = real_view(means[i]),
-           square = real_view(squares[i]);
+    Tensor p = real_view(params[i]), grad = real_grad(grads[i], o.maximize), mean = real_view(means[i]), square = real_view(squares[i]);
     const double step = count(steps[i]);
     decay(p, grad, o.lr, o.weight_decay, o.decoupled);
     approach(mean, grad, 1 - o.beta1);
     square.mul_(o.beta2);
     add_product(square, grad, grad, 1 - o.beta2);
-    const N rest = power(o.beta2, step), correction = 1 - rest, limit = 2 / (1 - o.beta2) - 1,
-            length = limit - 2 * step * rest / correction;
+    const N rest = power(o.beta2, step), correction = 1 - rest, limit = 2 / (1 - o.beta2) - 1, length = limit - 2 * step * rest / correction;
     Tensor change = mean / (1 - power(o.beta1, step)) * o.lr;
     if (value(length) > 5) {
       const N rectified = root((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length));
@@ -360,13 +316,11 @@ void radam_each(TensorList params, TensorList grads, TensorList means, TensorLis
 
 // ---- Adadelta, ASGD -----------------------------------------------------------------------------------------------------
 
-template <class N>
-void adadelta_each(TensorList params, TensorList grads, TensorList averages, TensorList deltas, const N& lr, double rho, double eps,
-                   const N& weight_decay, bool maximize) {
+template <class N> void adadelta_each(TensorList params, TensorList grads, TensorList averages, TensorList deltas, const N& lr, double rho, double eps,
+                                      const N& weight_decay, bool maximize) {
   check_step("_fused_adadelta_", params, grads, {averages, deltas}, {});
   for (size_t i = 0; i < params.size(); i++) {
-    Tensor p = real_view(params[i]), grad = real_grad(grads[i], maximize), square = real_view(averages[i]),
-           changes = real_view(deltas[i]);
+    Tensor p = real_view(params[i]), grad = real_grad(grads[i], maximize), square = real_view(averages[i]), changes = real_view(deltas[i]);
     if (value(weight_decay) != 0) grad = plus_scaled(grad, p, weight_decay);
     square.mul_(rho).addcmul_(grad, grad, 1 - rho);
     const Tensor change = changes.add(eps).sqrt() / square.add(eps).sqrt() * grad;
@@ -378,9 +332,8 @@ void adadelta_each(TensorList params, TensorList grads, TensorList averages, Ten
 // A number that PyTorch makes a tensor of before it copies it into a state, which may have another dtype after it was loaded.
 double in_default_dtype(double number) { return get_default_dtype() == kFloat ? static_cast<float>(number) : number; }
 
-template <class N>
-void asgd_each(TensorList params, TensorList grads, TensorList averages, TensorList mus, TensorList etas, TensorList steps,
-               const N& lr, double lambd, double alpha, double t0, const N& weight_decay, bool maximize, bool joint) {
+template <class N> void asgd_each(TensorList params, TensorList grads, TensorList averages, TensorList mus, TensorList etas, TensorList steps, const N& lr,
+                                  double lambd, double alpha, double t0, const N& weight_decay, bool maximize, bool joint) {
   check_step("_fused_asgd_", params, grads, {averages}, steps);
   for (size_t i = 0; i < params.size(); i++) {
     Tensor p = real_view(params[i]), grad = real_grad(grads[i], maximize), average = real_view(averages[i]);
@@ -395,26 +348,20 @@ void asgd_each(TensorList params, TensorList grads, TensorList averages, TensorL
       p.mul_(1 - lambd * eta);
       add_scaled(p, grad, -eta);
     }
-    if (mu != 1)
-      average.add_(p.sub(average).mul(mu));
-    else
-      average.copy_(p);
+    if (mu != 1) average.add_(p.sub(average).mul(mu));
+    else average.copy_(p);
     // In its joint form PyTorch computes the next rate in the precision of the counter.
-    if constexpr (std::is_same_v<N, Tensor>)
-      etas[i].copy_(lr / (1 + lambd * lr * step).pow(alpha));
-    else if (joint)
-      etas[i].copy_(lr / (1 + lambd * lr * steps[i]).pow(alpha));
-    else
-      etas[i].fill_(in_default_dtype(lr / std::pow(1 + lambd * lr * step, alpha)));
+    if constexpr (std::is_same_v<N, Tensor>) etas[i].copy_(lr / (1 + lambd * lr * step).pow(alpha));
+    else if (joint) etas[i].copy_(lr / (1 + lambd * lr * steps[i]).pow(alpha));
+    else etas[i].fill_(in_default_dtype(lr / std::pow(1 + lambd * lr * step, alpha)));
     mus[i].fill_(in_default_dtype(1 / std::max(1.0, step - t0)));
   }
 }
 
 // ---- Adam for sparse gradients ------------------------------------------------------------------------------------------
 
-template <class N>
-void sparse_adam_each(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList steps, const N& lr,
-                      double beta1, double beta2, double eps, bool maximize) {
+template <class N> void sparse_adam_each(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList steps, const N& lr, double beta1,
+                                         double beta2, double eps, bool maximize) {
   check_step("_fused_sparse_adam_", params, grads, {means, squares}, steps, Grads::Sparse);
   for (size_t i = 0; i < params.size(); i++) {
     const Tensor grad = (maximize ? grads[i].neg() : grads[i]).coalesce();
@@ -436,14 +383,10 @@ void sparse_adam_each(TensorList params, TensorList grads, TensorList means, Ten
 
 double epsilon_of(ScalarType t) {
   switch (t) {
-    case kHalf:
-      return 0x1p-10;
-    case kBFloat16:
-      return 0x1p-7;
-    case kFloat:
-      return std::numeric_limits<float>::epsilon();
-    default:
-      return std::numeric_limits<double>::epsilon();
+    case kHalf: return 0x1p-10;
+    case kBFloat16: return 0x1p-7;
+    case kFloat: return std::numeric_limits<float>::epsilon();
+    default: return std::numeric_limits<double>::epsilon();
   }
 }
 
@@ -466,23 +409,21 @@ using MaybeTensor = const std::optional<Tensor>&;
 
 namespace cpu {
 
-void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, double lr,
+                  double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const AdamLists lists{"_fused_adam_", self, grads, exp_avgs, exp_avg_sqs, amsgrad ? max_exp_avg_sqs : TensorList(), state_steps};
   if (lists.ready(grad_scale, found_inf)) lists.in_one_pass({lr, beta1, beta2, weight_decay, eps, false, maximize});
 }
 
-void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                   TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                   bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps,
+                   double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, MaybeTensor grad_scale,
+                   MaybeTensor found_inf) {
   const AdamLists lists{"_fused_adamw_", self, grads, exp_avgs, exp_avg_sqs, amsgrad ? max_exp_avg_sqs : TensorList(), state_steps};
   if (lists.ready(grad_scale, found_inf)) lists.in_one_pass({lr, beta1, beta2, weight_decay, eps, true, maximize});
 }
 
-void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
-                 double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale,
-                 MaybeTensor found_inf) {
+void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr, double dampening,
+                 bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const TensorList buffers = momentum != 0 ? momentum_buffer_list : TensorList();
   if (!sgd_ready(self, grads, buffers, grad_scale, found_inf)) return;
   const SgdNumbers<double> o{weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step};
@@ -498,8 +439,8 @@ void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_l
   }
 }
 
-void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
-                     double weight_decay, double eps, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay, double weight_decay,
+                     double eps, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
   if (!adagrad_ready(self, grads, state_sums, state_steps, weight_decay, grad_scale, found_inf)) return;
   for (size_t i = 0; i < self.size(); i++) {
     const Tensor &p = self[i], &sum = state_sums[i];
@@ -514,8 +455,8 @@ void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, T
   }
 }
 
-void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs,
-                     double lr, double alpha, double eps, double weight_decay, double momentum, bool maximize) {
+void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs, double lr, double alpha,
+                     double eps, double weight_decay, double momentum, bool maximize) {
   const RmspropLists lists{self, grads, square_avgs, momentum_buffers, grad_avgs};
   lists.check();
   for (size_t i = 0; i < self.size(); i++) {
@@ -524,8 +465,8 @@ void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, 
       rmsprop<double>(p, grads[i], square_avgs[i], buffer, mean, {lr, weight_decay, momentum, alpha, eps, maximize});
       continue;
     }
-    kernels::rmsprop_step(p.scalar_type(), elements(p), p.data_ptr(), grads[i].data_ptr(), square_avgs[i].data_ptr(),
-                          pointer(buffer), pointer(mean), {lr, alpha, eps, weight_decay, momentum});
+    kernels::rmsprop_step(p.scalar_type(), elements(p), p.data_ptr(), grads[i].data_ptr(), square_avgs[i].data_ptr(), pointer(buffer), pointer(mean),
+                          {lr, alpha, eps, weight_decay, momentum});
     p.impl()->bump_version();
   }
 }
@@ -534,148 +475,135 @@ void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, 
 
 namespace composite {
 
-void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                  bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, double lr,
+                  double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const AdamLists lists{"_fused_adam_", self, grads, exp_avgs, exp_avg_sqs, amsgrad ? max_exp_avg_sqs : TensorList(), state_steps};
   if (lists.ready(grad_scale, found_inf)) lists.each<double>({lr, beta1, beta2, weight_decay, eps, false, maximize});
 }
 
-void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                  TensorList state_steps, const Tensor& lr, const Tensor& beta1, const Tensor& beta2, const Tensor& weight_decay,
-                  double eps, bool amsgrad, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps,
+                  const Tensor& lr, const Tensor& beta1, const Tensor& beta2, const Tensor& weight_decay, double eps, bool amsgrad, bool maximize,
+                  MaybeTensor grad_scale, MaybeTensor found_inf) {
   const AdamLists lists{"_fused_adam_", self, grads, exp_avgs, exp_avg_sqs, amsgrad ? max_exp_avg_sqs : TensorList(), state_steps};
   if (lists.ready(grad_scale, found_inf)) lists.each<Tensor>({lr, beta1, beta2, weight_decay, eps, false, maximize});
 }
 
-void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                   TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                   bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps,
+                   double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, MaybeTensor grad_scale,
+                   MaybeTensor found_inf) {
   const AdamLists lists{"_fused_adamw_", self, grads, exp_avgs, exp_avg_sqs, amsgrad ? max_exp_avg_sqs : TensorList(), state_steps};
   if (lists.ready(grad_scale, found_inf)) lists.each<double>({lr, beta1, beta2, weight_decay, eps, true, maximize});
 }
 
-void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                   TensorList state_steps, const Tensor& lr, const Tensor& beta1, const Tensor& beta2, const Tensor& weight_decay,
-                   double eps, bool amsgrad, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps,
+                   const Tensor& lr, const Tensor& beta1, const Tensor& beta2, const Tensor& weight_decay, double eps, bool amsgrad, bool maximize,
+                   MaybeTensor grad_scale, MaybeTensor found_inf) {
   const AdamLists lists{"_fused_adamw_", self, grads, exp_avgs, exp_avg_sqs, amsgrad ? max_exp_avg_sqs : TensorList(), state_steps};
   if (lists.ready(grad_scale, found_inf)) lists.each<Tensor>({lr, beta1, beta2, weight_decay, eps, true, maximize});
 }
 
-void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
-                 double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale,
-                 MaybeTensor found_inf) {
+void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr, double dampening,
+                 bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const TensorList buffers = value(momentum) != 0 ? momentum_buffer_list : TensorList();
   if (sgd_ready(self, grads, buffers, grad_scale, found_inf))
     sgd_each<double>(self, grads, buffers, {weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step});
 }
 
-void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, const Tensor& weight_decay,
-                 const Tensor& momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
-                 MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, const Tensor& weight_decay, const Tensor& momentum, const Tensor& lr,
+                 double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const TensorList buffers = value(momentum) != 0 ? momentum_buffer_list : TensorList();
   if (sgd_ready(self, grads, buffers, grad_scale, found_inf))
     sgd_each<Tensor>(self, grads, buffers, {weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step});
 }
 
-void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
-                     double weight_decay, double eps, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
+void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay, double weight_decay,
+                     double eps, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
   if (adagrad_ready(self, grads, state_sums, state_steps, value(weight_decay), grad_scale, found_inf))
     adagrad_each<double>(self, grads, state_sums, state_steps, {lr, weight_decay, lr_decay, eps, maximize});
 }
 
-void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr,
-                     double lr_decay, const Tensor& weight_decay, double eps, bool maximize, MaybeTensor grad_scale,
-                     MaybeTensor found_inf) {
+void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay,
+                     const Tensor& weight_decay, double eps, bool maximize, MaybeTensor grad_scale, MaybeTensor found_inf) {
   if (adagrad_ready(self, grads, state_sums, state_steps, value(weight_decay), grad_scale, found_inf))
     adagrad_each<Tensor>(self, grads, state_sums, state_steps, {lr, weight_decay, lr_decay, eps, maximize});
 }
 
-void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs,
-                     double lr, double alpha, double eps, double weight_decay, double momentum, bool maximize) {
-  RmspropLists{self, grads, square_avgs, momentum_buffers, grad_avgs}.each<double>(
-      {lr, weight_decay, momentum, alpha, eps, maximize});
+void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs, double lr, double alpha,
+                     double eps, double weight_decay, double momentum, bool maximize) {
+  RmspropLists{self, grads, square_avgs, momentum_buffers, grad_avgs}.each<double>({lr, weight_decay, momentum, alpha, eps, maximize});
 }
 
-void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs,
-                     const Tensor& lr, double alpha, double eps, const Tensor& weight_decay, const Tensor& momentum,
-                     bool maximize) {
-  RmspropLists{self, grads, square_avgs, momentum_buffers, grad_avgs}.each<Tensor>(
-      {lr, weight_decay, momentum, alpha, eps, maximize});
+void _fused_rmsprop_(TensorList self, TensorList grads, TensorList square_avgs, TensorList momentum_buffers, TensorList grad_avgs, const Tensor& lr,
+                     double alpha, double eps, const Tensor& weight_decay, const Tensor& momentum, bool maximize) {
+  RmspropLists{self, grads, square_avgs, momentum_buffers, grad_avgs}.each<Tensor>({lr, weight_decay, momentum, alpha, eps, maximize});
 }
 
-void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_infs, TensorList state_steps, double lr,
-                    double beta1, double beta2, double eps, double weight_decay, bool maximize) {
+void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_infs, TensorList state_steps, double lr, double beta1, double beta2,
+                    double eps, double weight_decay, bool maximize) {
   adamax_each<double>(self, grads, exp_avgs, exp_infs, state_steps, lr, beta1, beta2, eps, weight_decay, maximize);
 }
 
-void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_infs, TensorList state_steps,
-                    const Tensor& lr, const Tensor& beta1, const Tensor& beta2, double eps, const Tensor& weight_decay,
-                    bool maximize) {
+void _fused_adamax_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_infs, TensorList state_steps, const Tensor& lr, const Tensor& beta1,
+                    const Tensor& beta2, double eps, const Tensor& weight_decay, bool maximize) {
   adamax_each<Tensor>(self, grads, exp_avgs, exp_infs, state_steps, lr, beta1, beta2, eps, weight_decay, maximize);
 }
 
-void _fused_nadam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList mu_products,
-                   TensorList state_steps, double lr, double beta1, double beta2, double eps, double weight_decay,
-                   double momentum_decay, bool decoupled, bool maximize) {
-  nadam_each<double>(self, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, momentum_decay,
-                     {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
+void _fused_nadam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList mu_products, TensorList state_steps, double lr,
+                   double beta1, double beta2, double eps, double weight_decay, double momentum_decay, bool decoupled, bool maximize) {
+  nadam_each<double>(self, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, momentum_decay, {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
 }
 
-void _fused_nadam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList mu_products,
-                   TensorList state_steps, const Tensor& lr, const Tensor& beta1, const Tensor& beta2, double eps,
-                   const Tensor& weight_decay, double momentum_decay, bool decoupled, bool maximize) {
-  nadam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, momentum_decay,
-                     {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
+void _fused_nadam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList mu_products, TensorList state_steps,
+                   const Tensor& lr, const Tensor& beta1, const Tensor& beta2, double eps, const Tensor& weight_decay, double momentum_decay, bool decoupled,
+                   bool maximize) {
+  nadam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, momentum_decay, {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
 }
 
-void _fused_radam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps,
-                   double lr, double beta1, double beta2, double eps, double weight_decay, bool decoupled, bool maximize) {
+void _fused_radam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, double lr, double beta1,
+                   double beta2, double eps, double weight_decay, bool decoupled, bool maximize) {
   radam_each<double>(self, grads, exp_avgs, exp_avg_sqs, state_steps, {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
 }
 
-void _fused_radam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps,
-                   const Tensor& lr, const Tensor& beta1, const Tensor& beta2, double eps, const Tensor& weight_decay,
-                   bool decoupled, bool maximize) {
+void _fused_radam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, const Tensor& lr,
+                   const Tensor& beta1, const Tensor& beta2, double eps, const Tensor& weight_decay, bool decoupled, bool maximize) {
   radam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, state_steps, {lr, beta1, beta2, weight_decay, eps, decoupled, maximize});
 }
 
-void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs, TensorList acc_deltas, double lr, double rho,
-                      double eps, double weight_decay, bool maximize) {
+void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs, TensorList acc_deltas, double lr, double rho, double eps, double weight_decay,
+                      bool maximize) {
   adadelta_each<double>(self, grads, square_avgs, acc_deltas, lr, rho, eps, weight_decay, maximize);
 }
 
-void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs, TensorList acc_deltas, const Tensor& lr,
-                      double rho, double eps, const Tensor& weight_decay, bool maximize) {
+void _fused_adadelta_(TensorList self, TensorList grads, TensorList square_avgs, TensorList acc_deltas, const Tensor& lr, double rho, double eps,
+                      const Tensor& weight_decay, bool maximize) {
   adadelta_each<Tensor>(self, grads, square_avgs, acc_deltas, lr, rho, eps, weight_decay, maximize);
 }
 
-void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList mus, TensorList etas, TensorList state_steps,
-                  double lr, double lambd, double alpha, double t0, double weight_decay, bool maximize, bool joint) {
+void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList mus, TensorList etas, TensorList state_steps, double lr, double lambd,
+                  double alpha, double t0, double weight_decay, bool maximize, bool joint) {
   asgd_each<double>(self, grads, axs, mus, etas, state_steps, lr, lambd, alpha, t0, weight_decay, maximize, joint);
 }
 
-void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList mus, TensorList etas, TensorList state_steps,
-                  const Tensor& lr, double lambd, double alpha, double t0, const Tensor& weight_decay, bool maximize, bool joint) {
+void _fused_asgd_(TensorList self, TensorList grads, TensorList axs, TensorList mus, TensorList etas, TensorList state_steps, const Tensor& lr, double lambd,
+                  double alpha, double t0, const Tensor& weight_decay, bool maximize, bool joint) {
   asgd_each<Tensor>(self, grads, axs, mus, etas, state_steps, lr, lambd, alpha, t0, weight_decay, maximize, joint);
 }
 
-void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps,
-                         double lr, double beta1, double beta2, double eps, bool maximize) {
+void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, double lr, double beta1,
+                         double beta2, double eps, bool maximize) {
   sparse_adam_each<double>(self, grads, exp_avgs, exp_avg_sqs, state_steps, lr, beta1, beta2, eps, maximize);
 }
 
-void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps,
-                         const Tensor& lr, double beta1, double beta2, double eps, bool maximize) {
+void _fused_sparse_adam_(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
+                         double beta2, double eps, bool maximize) {
   sparse_adam_each<Tensor>(self, grads, exp_avgs, exp_avg_sqs, state_steps, lr, beta1, beta2, eps, maximize);
 }
 
-void _fused_rprop_(TensorList self, TensorList grads, TensorList prevs, TensorList step_sizes, double etaminus, double etaplus,
-                   double step_size_min, double step_size_max, bool maximize) {
+void _fused_rprop_(TensorList self, TensorList grads, TensorList prevs, TensorList step_sizes, double etaminus, double etaplus, double step_size_min,
+                   double step_size_max, bool maximize) {
   check_step("_fused_rprop_", self, grads, {prevs, step_sizes}, {});
   for (size_t i = 0; i < self.size(); i++) {
-    const Tensor p = real_view(self[i]), grad = real_grad(grads[i], maximize), before = real_view(prevs[i]),
-                 sizes = real_view(step_sizes[i]);
+    const Tensor p = real_view(self[i]), grad = real_grad(grads[i], maximize), before = real_view(prevs[i]), sizes = real_view(step_sizes[i]);
     const Tensor agreement = grad.mul(kept(before)).sign();
     const Tensor factor = cresset::ones_like(sizes).masked_fill_(agreement > 0, etaplus).masked_fill_(agreement < 0, etaminus);
     sizes.mul_(factor).clamp_(step_size_min, step_size_max);
@@ -685,9 +613,8 @@ void _fused_rprop_(TensorList self, TensorList grads, TensorList prevs, TensorLi
   }
 }
 
-void _fused_adafactor_(TensorList self, TensorList grads, TensorList row_vars, TensorList col_vars, TensorList variances,
-                       TensorList state_steps, double lr, double beta2_decay, std::optional<double> eps1, double eps2, double d,
-                       double weight_decay, bool maximize) {
+void _fused_adafactor_(TensorList self, TensorList grads, TensorList row_vars, TensorList col_vars, TensorList variances, TensorList state_steps, double lr,
+                       double beta2_decay, std::optional<double> eps1, double eps2, double d, double weight_decay, bool maximize) {
   check_step("_fused_adafactor_", self, grads, {variances}, state_steps);
   for (size_t i = 0; i < self.size(); i++) {
     const Tensor &p = self[i], grad = maximize ? grads[i].neg() : grads[i];
@@ -712,19 +639,16 @@ void _fused_adafactor_(TensorList self, TensorList grads, TensorList row_vars, T
   }
 }
 
-void _fused_muon_(TensorList self, TensorList grads, TensorList momentum_buffers, double lr, double weight_decay, double momentum,
-                  bool nesterov, ArrayRef<double> ns_coefficients, double eps, int64_t ns_steps, std::string_view adjust_lr_fn,
-                  bool maximize) {
-  CRESSET_CHECK_VALUE(ns_coefficients.size() == 3, "_fused_muon_: ns_coefficients: expected 3 numbers, got ",
-                      ns_coefficients.size());
+void _fused_muon_(TensorList self, TensorList grads, TensorList momentum_buffers, double lr, double weight_decay, double momentum, bool nesterov,
+                  ArrayRef<double> ns_coefficients, double eps, int64_t ns_steps, std::string_view adjust_lr_fn, bool maximize) {
+  CRESSET_CHECK_VALUE(ns_coefficients.size() == 3, "_fused_muon_: ns_coefficients: expected 3 numbers, got ", ns_coefficients.size());
   check_step("_fused_muon_", self, grads, {momentum_buffers}, {});
   for (size_t i = 0; i < self.size(); i++) {
     const Tensor &p = self[i], grad = maximize ? grads[i].neg() : grads[i];
     const Tensor average = momentum_buffers[i].lerp_(grad, 1 - momentum);
     const Tensor change = nesterov ? grad.lerp(average, momentum) : average;
     const double rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
-    const double scale = adjust_lr_fn == "match_rms_adamw" ? 0.2 * std::pow(std::max(rows, columns), 0.5)
-                                                           : std::pow(std::max(1.0, rows / columns), 0.5);
+    const double scale = adjust_lr_fn == "match_rms_adamw" ? 0.2 * std::pow(std::max(rows, columns), 0.5) : std::pow(std::max(1.0, rows / columns), 0.5);
     p.mul_(1 - lr * weight_decay);
     p.add_(orthogonalized(change, ns_coefficients, ns_steps, eps).to(p.scalar_type()), -lr * scale);
   }

@@ -381,4 +381,3 @@ def table():
     for wing, modules in WINGS.items():
         lines.append(f"  {wing}: {', '.join(f'torch.{module}' if module else 'torch' for module in modules)}")
     return "\n".join(lines) + "\n"
-

@@ -27,6 +27,7 @@ import cresset as torch
 from cresset import _utils
 from cresset.serialization import _layout, _LoadedStorage
 
+
 class _Identities:
     """A set that asks none of its candidates for a hash or whether it is equal: an object of a file may define both."""
 
@@ -48,7 +49,7 @@ _CONSTRUCTORS = _Identities(
      pathlib.Path, pathlib.PosixPath, pathlib.WindowsPath, operator.itemgetter, operator.attrgetter, torch.device, torch.Size)
 )  # fmt: skip
 _REBUILDERS = _Identities([_layout, *(getattr(_utils, name) for name in dir(_utils) if name.startswith("_rebuild_") and name != "_rebuild_from_type_v2")])
-# Modules whose names files may use though nobody has imported them: those of the constructors above.
+# Modules whose names files may use though they have not been imported: those of the constructors above.
 _WITH_STATE = _Identities([_utils._rebuild_from_type_v2, _utils._rebuild_parameter_with_state])
 _MODULES = frozenset("_codecs builtins collections copyreg datetime decimal fractions functools operator pathlib re types uuid".split())
 # Functions that may be values: they are data as long as nothing calls them, and these do no harm when a program does.
@@ -92,7 +93,9 @@ def _rebuilt(function, arguments):
         if not issubclass(type(arguments[0]), torch.Tensor):
             raise pickle.UnpicklingError(f"load: the file makes a parameter of a {type(arguments[0]).__name__}")
     elif function is _utils._rebuild_sparse_tensor:
-        if not isinstance(arguments[0], torch.layout) or not all(issubclass(type(part), torch.Tensor) or type(part) in (torch.Size, tuple, bool) for part in arguments[1]):
+        if not isinstance(arguments[0], torch.layout) or not all(
+            issubclass(type(part), torch.Tensor) or type(part) in (torch.Size, tuple, bool) for part in arguments[1]
+        ):
             raise pickle.UnpicklingError("load: the file makes a sparse tensor of other things than tensors and sizes")
     elif function is not _utils._rebuild_meta_tensor_no_storage:
         _check_geometry(function, *arguments)
@@ -299,7 +302,9 @@ class Unpickler(pickle._Unpickler):
         if issubclass(kind, tuple) and isinstance(_looked_up(kind, "_fields"), tuple):
             return self._keep(tuple.__new__(kind, arguments))
         make = _looked_up(kind, "__new__")
-        base = next((base for base in (*_MAPPINGS, list, tuple, set, frozenset, int, float, complex, str, bytes, BaseException, object) if issubclass(kind, base)))
+        base = next(
+            (base for base in (*_MAPPINGS, list, tuple, set, frozenset, int, float, complex, str, bytes, BaseException, object) if issubclass(kind, base))
+        )
         if isinstance(make, (staticmethod, types.FunctionType)) and not is_module and not self._is_generated(make):
             raise self._refusal(_full_name(kind), "call the __new__ of")
         if base is not object and base is not BaseException:

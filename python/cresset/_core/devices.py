@@ -8,8 +8,7 @@ class NotBuiltError(AssertionError, RuntimeError):
 def refuse(device):
     """Raises RuntimeError for CUDA, as PyTorch does where there is no driver, else NotBuiltError: `device` is the name to write."""
     raise (RuntimeError if device == "CUDA" else NotBuiltError)(
-        f"Torch not compiled with {device} enabled: this build of Cresset runs on the CPU; "
-        f"ask torch.{device.lower()}.is_available() before using the device"
+        f"Torch not compiled with {device} enabled: this build of Cresset runs on the CPU; ask torch.{device.lower()}.is_available() before using the device"
     )
 
 

@@ -56,7 +56,9 @@ class _Context:
         if isinstance(function, type):
             import warnings
 
-            warnings.warn(f"{type(self).__name__}: decorating a class is deprecated, it wraps the constructor alone; decorate its methods", FutureWarning, stacklevel=2)
+            warnings.warn(
+                f"{type(self).__name__}: decorating a class is deprecated, it wraps the constructor alone; decorate its methods", FutureWarning, stacklevel=2
+            )
         if _is_generator(function):
             return _around_generator(self._again, function)
 

@@ -30,7 +30,15 @@ def replace(names, home, but=()):
 def replace_methods():
     """The same for the methods of Tensor, also those with underscores, but for what reads the class itself."""
     for name, value in list(vars(Tensor).items()):
-        if isinstance(value, types.FunctionType) and name not in ("__deepcopy__", "__reduce_ex__", "__format__", "__iter__", "__array__", "__array_wrap__", "numpy"):
+        if isinstance(value, types.FunctionType) and name not in (
+            "__deepcopy__",
+            "__reduce_ex__",
+            "__format__",
+            "__iter__",
+            "__array__",
+            "__array_wrap__",
+            "numpy",
+        ):
             method = overridable(value, "cresset")
             method.__name__, method.__qualname__ = name, f"Tensor.{name}"
             setattr(Tensor, name, method)

@@ -1,8 +1,8 @@
 """Where the names live that PyTorch has under another module path: modules that hold such names alone, and names beside those of a file.
 
-    >>> from cresset.nn.modules.activation import MultiheadAttention
-    >>> MultiheadAttention is torch.nn.MultiheadAttention
-    True
+>>> from cresset.nn.modules.activation import MultiheadAttention
+>>> MultiheadAttention is torch.nn.MultiheadAttention
+True
 """
 
 import importlib

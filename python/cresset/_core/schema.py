@@ -226,7 +226,9 @@ def inferred(function, mutates_args, op_name=None, tags=()):
             raise fail(f"Parameter {name} must have a type annotation.")
         text = _type_text(hints[name])
         if text is None:
-            raise fail(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them.")
+            raise fail(
+                f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {', '.join(sorted(_PLAIN.values()))}, lists and Optional of them."
+            )
         mutated = name in mutates_args if mutates_args != "unknown" else text.startswith("Tensor")
         if mutated:
             if not text.startswith("Tensor"):

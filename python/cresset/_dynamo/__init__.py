@@ -1,7 +1,7 @@
 """torch._dynamo: what programs tell the compiler that is behind `torch.compile`. This build has none, so what they tell holds already.
 
-    >>> torch._dynamo.is_compiling()
-    False
+>>> torch._dynamo.is_compiling()
+False
 """
 
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset

@@ -32,7 +32,12 @@ def custom_bwd(bwd: None = None, *, device_type: str) -> Callable[[Callable[_P, 
 
 class GradScaler:
     def __init__(
-        self, device: str = "cuda", init_scale: float = 65536.0, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
+        self,
+        device: str = "cuda",
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None: ...
     @overload

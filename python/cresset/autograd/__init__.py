@@ -44,7 +44,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if not inputs:
             raise RuntimeError("backward: `inputs` cannot be empty")
     if create_graph:
-        _modes._warn_once("backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd.grad, or set grad to None")
+        _modes._warn_once(
+            "backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd.grad, or set grad to None"
+        )
     _cresset.run_backward("backward", tensors, grad_tensors, retain_graph, create_graph, inputs, True)
 
 

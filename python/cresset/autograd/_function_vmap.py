@@ -74,13 +74,9 @@ def apply(cls, args):
             f"generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity."
         )
     if cls.setup_context is Function.setup_context:
-        raise RuntimeError(
-            f"{name}: an autograd.Function under vmap, grad, jvp and the like needs a setup_context of its own"
-        )
+        raise RuntimeError(f"{name}: an autograd.Function under vmap, grad, jvp and the like needs a setup_context of its own")
     if not cls.generate_vmap_rule and not has_rule:
-        raise RuntimeError(
-            f"vmap: {name} has no rule for it; define its static method vmap, or set generate_vmap_rule=True"
-        )
+        raise RuntimeError(f"vmap: {name} has no rule for it; define its static method vmap, or set generate_vmap_rule=True")
     randomness = _cresset.vmap_randomness(level)
     if has_rule:
         with _Outside(level):

@@ -27,9 +27,7 @@ class detect_anomaly:
     def __init__(self, check_nan=True):
         self.check_nan = check_nan
         self._before = _cresset.anomaly()
-        warnings.warn(
-            "anomaly detection has been enabled: it slows programs down and should only be enabled for debugging", UserWarning, stacklevel=2
-        )
+        warnings.warn("anomaly detection has been enabled: it slows programs down and should only be enabled for debugging", UserWarning, stacklevel=2)
 
     def __enter__(self):
         self._before = _cresset.anomaly()

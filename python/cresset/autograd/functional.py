@@ -235,9 +235,7 @@ def _rows(out, number, inputs, create_graph, strict):
             if strict and create_graph and not g.requires_grad:
                 raise RuntimeError("jacobian: the Jacobian is independent of an input, which strict mode with create_graph does not allow")
             place.append(_zeros(x.shape, x) if g is None else g)
-    return tuple(
-        stack(place).reshape((*out.shape, *x.shape)) if place else _zeros((*out.shape, *x.shape), x) for place, x in zip(rows, inputs, strict=True)
-    )
+    return tuple(stack(place).reshape((*out.shape, *x.shape)) if place else _zeros((*out.shape, *x.shape), x) for place, x in zip(rows, inputs, strict=True))
 
 
 def _scalar(outputs, several, function):

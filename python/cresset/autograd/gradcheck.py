@@ -267,7 +267,9 @@ class _Check:
             if g is None:
                 continue
             if g.shape != x.shape or (dtypes and g.dtype != x.dtype):
-                raise GradcheckError(f"gradcheck: the gradient of input {i} has shape {tuple(g.shape)} and dtype {g.dtype}, expected {tuple(x.shape)}, {x.dtype}")
+                raise GradcheckError(
+                    f"gradcheck: the gradient of input {i} has shape {tuple(g.shape)} and dtype {g.dtype}, expected {tuple(x.shape)}, {x.dtype}"
+                )
         return [torch.zeros_like(x) if g is None else g for g, x in zip(grads, self.sources, strict=True)]
 
     def analytical(self, output, dtypes):
@@ -298,14 +300,14 @@ class _Check:
             matrices = self.analytical(output, dtypes)
             for a, again in zip(matrices, self.analytical(output, False), strict=True):
                 if a.numel() and (a - again).abs().max().item() > nondet_tol:
-                    raise GradcheckError(f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}")
+                    raise GradcheckError(
+                        f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}"
+                    )
             for i, a, columns in zip(self.places, matrices, numerical, strict=True):
                 n = columns[o].to(a.dtype)
                 bad = (a - n).abs() > self.atol + self.rtol * n.abs()
                 if (bad | a.isnan() | n.isnan()).any():
-                    raise GradcheckError(
-                        f"gradcheck: Jacobian mismatch for output {o} with respect to input {i},\nnumerical:\n{n.t()}\nanalytical:\n{a.t()}\n"
-                    )
+                    raise GradcheckError(f"gradcheck: Jacobian mismatch for output {o} with respect to input {i},\nnumerical:\n{n.t()}\nanalytical:\n{a.t()}\n")
 
     def projected(self, outputs, nondet_tol, dtypes):
         """u @ Jacobian @ v for random u and v, of each pair."""
@@ -330,7 +332,9 @@ class _Check:
             for i, x, g, g2, u, columns in zip(self.places, self.sources, grads, again, directions, moved, strict=True):
                 g, g2 = _of_input(g, x), _of_input(g2, x)
                 if g.numel() and (g - g2).abs().max().item() > nondet_tol:
-                    raise GradcheckError(f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}")
+                    raise GradcheckError(
+                        f"gradcheck: backward is not reentrant: two passes with the same input gave gradients that differ by more than {nondet_tol}"
+                    )
                 a = (g.double() * u).sum().item()
                 n = (columns[o].double() * _reals(v).double()).sum().item()
                 slack = self.atol * max(1.0, _reals(v).abs().sum().item() * u.abs().sum().item())
@@ -363,9 +367,7 @@ class _Check:
             a = torch.zeros_like(n) if t is None else _reals(t)
             bad = (a - n).abs() > self.atol + self.rtol * n.abs()
             if (bad | a.isnan() | n.isnan()).any():
-                raise GradcheckError(
-                    f"gradcheck: forward mode mismatch for output {o} along a random direction,\nnumerical:\n{n}\nanalytical:\n{a}\n"
-                )
+                raise GradcheckError(f"gradcheck: forward mode mismatch for output {o} along a random direction,\nnumerical:\n{n}\nanalytical:\n{a}\n")
 
     def batched(self):
         import cresset as torch
@@ -393,8 +395,7 @@ class _Check:
                 grads = torch.autograd.grad(outputs, self.sources, cotangents, allow_unused=True)
             except RuntimeError as error:
                 raise GradcheckError(
-                    "gradcheck: expected the backward function to handle undefined output gradients; take care of None with "
-                    "set_materialize_grads(False)"
+                    "gradcheck: expected the backward function to handle undefined output gradients; take care of None with set_materialize_grads(False)"
                 ) from error
             if any(g is not None and (g if g.layout == torch.strided else g.to_dense()).ne(0).any() for g in grads):
                 raise GradcheckError("gradcheck: expected all input gradients to be undefined or zero when all output gradients are")

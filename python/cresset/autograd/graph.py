@@ -206,9 +206,7 @@ def allow_mutation_on_saved_tensors():
 
     def unpack(key):
         if key not in context.copies:
-            raise RuntimeError(
-                "allow_mutation_on_saved_tensors: backward ran outside of the context in which the graph was recorded, or after clear()"
-            )
+            raise RuntimeError("allow_mutation_on_saved_tensors: backward ran outside of the context in which the graph was recorded, or after clear()")
         return context.copies[key]
 
     try:

@@ -1,8 +1,8 @@
 """torch.autograd.profiler: named parts of a program. Nothing records them yet; `profile` is not there.
 
-    >>> with torch.autograd.profiler.record_function("a part"):
-    ...     torch.ones(1)
-    tensor([1.])
+>>> with torch.autograd.profiler.record_function("a part"):
+...     torch.ones(1)
+tensor([1.])
 """
 
 import functools

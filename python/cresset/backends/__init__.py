@@ -1,7 +1,7 @@
 """Switches of the libraries that compute, and what is there of them.
 
-    >>> torch.backends.mkldnn.is_available() in (True, False)
-    True
+>>> torch.backends.mkldnn.is_available() in (True, False)
+True
 """
 
 import importlib as _importlib

@@ -1,7 +1,7 @@
 """Settings of CUDA devices. The flags keep their values; without a CUDA device nothing reads them.
 
-    >>> torch.backends.cuda.matmul.allow_tf32
-    False
+>>> torch.backends.cuda.matmul.allow_tf32
+False
 """
 
 import contextlib as _contextlib
@@ -13,7 +13,10 @@ from . import _flags
 matmul = _types.ModuleType(f"{__name__}.matmul", "Matrix products on CUDA devices.")
 _sys.modules[matmul.__name__] = matmul
 _flags.install(
-    matmul.__name__, allow_tf32=(False, bool), allow_fp16_reduced_precision_reduction=(True, bool), allow_bf16_reduced_precision_reduction=(True, bool),
+    matmul.__name__,
+    allow_tf32=(False, bool),
+    allow_fp16_reduced_precision_reduction=(True, bool),
+    allow_bf16_reduced_precision_reduction=(True, bool),
     allow_fp16_accumulation=(False, bool),
 )
 
@@ -44,7 +47,10 @@ class _Library:
         return self.chosen
 
 
-_linalg, _blas = _Library("linalg", "default", ("default", "cusolver", "magma")), _Library("blas", "default", ("default", "cublas", "cublaslt", "hipblaslt", "ck"))
+_linalg, _blas = (
+    _Library("linalg", "default", ("default", "cusolver", "magma")),
+    _Library("blas", "default", ("default", "cublas", "cublaslt", "hipblaslt", "ck")),
+)
 
 
 def preferred_linalg_library(backend=None):

@@ -1,9 +1,9 @@
 """cuDNN, which serves CUDA devices. The flags keep their values; without a CUDA device nothing reads them.
 
-    >>> torch.backends.cudnn.benchmark = True
-    >>> torch.backends.cudnn.benchmark
-    True
-    >>> torch.backends.cudnn.benchmark = False
+>>> torch.backends.cudnn.benchmark = True
+>>> torch.backends.cudnn.benchmark
+True
+>>> torch.backends.cudnn.benchmark = False
 """
 
 from . import _flags

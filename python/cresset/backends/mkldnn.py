@@ -1,9 +1,9 @@
 """oneDNN, a provider of convolutions: whether it is there, and a switch.
 
-    >>> with torch.backends.mkldnn.flags(enabled=False):  # every convolution runs on Cresset's own kernels
-    ...     y = torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 3, 3))
-    >>> y
-    tensor([[[[9.]]]])
+>>> with torch.backends.mkldnn.flags(enabled=False):  # every convolution runs on Cresset's own kernels
+...     y = torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 3, 3))
+>>> y
+tensor([[[[9.]]]])
 """
 
 import contextlib as _contextlib

@@ -1,7 +1,7 @@
 """The order in which `torch.einsum` contracts its operands: from left to right; the opt_einsum package is not used.
 
-    >>> torch.backends.opt_einsum.is_available()
-    False
+>>> torch.backends.opt_einsum.is_available()
+False
 """
 
 

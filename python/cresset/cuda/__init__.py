@@ -1,8 +1,8 @@
 """The CUDA device. None is built in, which `is_available` tells; programs that ask first run on the CPU.
 
-    >>> device = "cuda" if torch.cuda.is_available() else "cpu"
-    >>> device
-    'cpu'
+>>> device = "cuda" if torch.cuda.is_available() else "cpu"
+>>> device
+'cpu'
 """
 
 import collections as _collections

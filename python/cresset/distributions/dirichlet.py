@@ -25,4 +25,4 @@ class Dirichlet(ExponentialFamily):
             raise ValueError("Dirichlet: expected concentration with at least one dimension, got a number")
         self.concentration = concentration
         *batch, count = concentration.shape
-        super().__init__(concentration.shape[:len(batch)], concentration.shape[len(batch):], validate_args)
+        super().__init__(concentration.shape[: len(batch)], concentration.shape[len(batch) :], validate_args)

@@ -41,8 +41,7 @@ class LowRankMultivariateNormal(Distribution):
             batch = torch.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         except RuntimeError as error:
             raise ValueError(
-                f"LowRankMultivariateNormal: the batches do not broadcast, got loc {loc.shape}, cov_factor {cov_factor.shape}, "
-                f"cov_diag {cov_diag.shape}"
+                f"LowRankMultivariateNormal: the batches do not broadcast, got loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
             ) from error
         self.loc, self.cov_diag, self.cov_factor = loc.expand(*batch, -1), cov_diag.expand(*batch, -1), cov_factor.expand(*batch, -1, -1)
         Distribution.__init__(self, batch, loc.shape[-1:], validate_args)

@@ -306,9 +306,7 @@ class ReshapeTransform(Transform):
         Transform.__init__(self, cache_size)
         self.in_shape, self.out_shape = torch.Size(in_shape), torch.Size(out_shape)
         if math.prod(in_shape) != math.prod(out_shape):
-            raise ValueError(
-                f"ReshapeTransform: in_shape and out_shape differ in their number of elements, got {self.in_shape} and {self.out_shape}"
-            )
+            raise ValueError(f"ReshapeTransform: in_shape and out_shape differ in their number of elements, got {self.in_shape} and {self.out_shape}")
 
     @constraints.dependent_property
     def domain(self):

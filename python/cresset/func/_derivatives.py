@@ -130,9 +130,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
         if not isinstance(value, Tensor):
             raise RuntimeError(f"{what}: expected the function to return a tensor, got {type(value)}")
         if value.dim() != 0:
-            raise RuntimeError(
-                f"{what}: expected the function to return a scalar tensor, got one with {value.dim()} dims; use vjp or jacrev for other shapes"
-            )
+            raise RuntimeError(f"{what}: expected the function to return a scalar tensor, got one with {value.dim()} dims; use vjp or jacrev for other shapes")
         more = watch.depends_on_others([value])
         grads = watch.settled(tree_unflatten(watch.pull([value], [None], True, more), spec))
         value = watch.settled(value)

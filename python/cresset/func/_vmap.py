@@ -43,33 +43,23 @@ def _flat_in_dims(func, in_dims, args):
     name = _name(func)
     if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be an int or a tuple of the inputs' structure, "
-            f"got {type(in_dims)}"
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be an int or a tuple of the inputs' structure, got {type(in_dims)}"
         )
     if not args:
-        raise ValueError(
-            f"vmap({name})(<inputs>): expected inputs to map over, got no inputs"
-        )
+        raise ValueError(f"vmap({name})(<inputs>): expected inputs to map over, got no inputs")
     leaves, spec = tree_flatten(args)
     dims = _broadcast(in_dims, args, _is_dim)
     if dims is None:
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims and the inputs differ in structure, got "
-            f"{tree_structure(in_dims)!r} and {spec!r}"
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims and the inputs differ in structure, got {tree_structure(in_dims)!r} and {spec!r}"
         )
     checked = []
     for leaf, dim in zip(leaves, dims, strict=True):
         start = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
         if dim is not None and not isinstance(leaf, Tensor):
-            raise ValueError(
-                f"{start}Got in_dim={dim} for an input of type {type(leaf)}; only tensors are mapped over, "
-                f"others have None in in_dims"
-            )
+            raise ValueError(f"{start}Got in_dim={dim} for an input of type {type(leaf)}; only tensors are mapped over, others have None in in_dims")
         if dim is not None and not -leaf.dim() <= dim < leaf.dim():
-            raise ValueError(
-                f"{start}Got in_dim={dim} for a tensor of dimensions {leaf.dim()}, "
-                f"expected -{leaf.dim()} <= in_dim < {leaf.dim()}"
-            )
+            raise ValueError(f"{start}Got in_dim={dim} for a tensor of dimensions {leaf.dim()}, expected -{leaf.dim()} <= in_dim < {leaf.dim()}")
         checked.append(dim % leaf.dim() if dim is not None else None)
     return leaves, spec, checked
 
@@ -120,10 +110,7 @@ def _run(func, leaves, spec, in_dims, size, out_dims, randomness, kwargs):
                 if dim is None:
                     whole.append(leaf)
                     continue
-                raise ValueError(
-                    f"vmap({_name(func)}, ...): `{_name(func)}` has to return tensors, got type {type(leaf)}; "
-                    f"out_dims of other outputs is None"
-                )
+                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` has to return tensors, got type {type(leaf)}; out_dims of other outputs is None")
             found = _cresset.unwrap_batched(leaf, dim)
             if found is None:
                 raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` returned a mapped tensor where out_dims is None")

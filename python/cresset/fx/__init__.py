@@ -1,7 +1,7 @@
 """torch.fx, of which there is what programs ask or tell a tracer, that Cresset does not have: `wrap` marks a function, and nothing is a `Proxy`.
 
-    >>> torch.fx.wrap(abs) is abs
-    True
+>>> torch.fx.wrap(abs) is abs
+True
 """
 
 __all__ = ["Proxy", "wrap"]

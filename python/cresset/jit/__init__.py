@@ -165,7 +165,11 @@ class ScriptFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name):
-        raise AttributeError(f"ScriptFunction {self.__dict__.get('name')!r} has no {name!r}: Cresset has no compiler for TorchScript, the function runs in Python", name=name, obj=self)
+        raise AttributeError(
+            f"ScriptFunction {self.__dict__.get('name')!r} has no {name!r}: Cresset has no compiler for TorchScript, the function runs in Python",
+            name=name,
+            obj=self,
+        )
 
     def __reduce__(self):
         return type(self), (self.__wrapped__,)

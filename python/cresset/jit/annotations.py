@@ -1,7 +1,7 @@
 """torch.jit.annotations: types that programs annotate with.
 
-    >>> torch.jit.annotations.List[int]
-    typing.List[int]
+>>> torch.jit.annotations.List[int]
+typing.List[int]
 """
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401

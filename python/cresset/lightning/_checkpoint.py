@@ -81,11 +81,16 @@ class CheckpointMixin:
     def _restore(self, path):
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         if "loops" not in checkpoint:
-            raise RuntimeError(f"fit: {os.fspath(path)!r} holds parameters only (save_weights_only), training cannot go on from it; load it by load_from_checkpoint")
+            raise RuntimeError(
+                f"fit: {os.fspath(path)!r} holds parameters only (save_weights_only), training cannot go on from it; load it by load_from_checkpoint"
+            )
         model, loops = self.lightning_module, checkpoint["loops"]
         model.on_load_checkpoint(checkpoint)
         model.load_state_dict(checkpoint["state_dict"])
-        for kind, mine, saved in (("optimizers", self.optimizers, checkpoint["optimizer_states"]), ("schedulers", self.lr_scheduler_configs, checkpoint["lr_schedulers"])):
+        for kind, mine, saved in (
+            ("optimizers", self.optimizers, checkpoint["optimizer_states"]),
+            ("schedulers", self.lr_scheduler_configs, checkpoint["lr_schedulers"]),
+        ):
             if len(mine) != len(saved):
                 raise RuntimeError(f"fit: {os.fspath(path)!r} has {len(saved)} {kind}, the module {len(mine)}")
         for optimizer, state in zip(self.optimizers, checkpoint["optimizer_states"]):

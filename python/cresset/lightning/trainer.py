@@ -24,7 +24,15 @@ class _Context:
     """Where a hook is that may log."""
 
     def __init__(self, hook, metrics, on_step, on_epoch, allows_step, batch=None, loader=None):
-        self.hook, self.metrics, self.on_step, self.on_epoch, self.allows_step, self.batch, self.loader = hook, metrics, on_step, on_epoch, allows_step, batch, loader
+        self.hook, self.metrics, self.on_step, self.on_epoch, self.allows_step, self.batch, self.loader = (
+            hook,
+            metrics,
+            on_step,
+            on_epoch,
+            allows_step,
+            batch,
+            loader,
+        )
 
     def batch_size(self):
         found = None if self.batch is None else _data.size_of(self.batch)
@@ -412,7 +420,11 @@ class Trainer(CheckpointMixin, EvaluationMixin):
         self._end_epoch()
 
     def _ends_early(self, resumed):
-        if self.should_stop and (self.min_steps is None or self.global_step >= self.min_steps) and (self.min_epochs is None or self.current_epoch >= self.min_epochs):
+        if (
+            self.should_stop
+            and (self.min_steps is None or self.global_step >= self.min_steps)
+            and (self.min_epochs is None or self.current_epoch >= self.min_epochs)
+        ):
             return self.fit_batches > 0
         return self._steps_are_used_up()
 
@@ -529,7 +541,9 @@ class Trainer(CheckpointMixin, EvaluationMixin):
                 if metric is None:
                     if config.strict:
                         known = ", ".join(map(repr, self.callback_metrics)) or "nothing"
-                        raise RuntimeError(f"the scheduler {type(config.scheduler).__name__} monitors {config.monitor!r}, which is not logged; there is {known}")
+                        raise RuntimeError(
+                            f"the scheduler {type(config.scheduler).__name__} monitors {config.monitor!r}, which is not logged; there is {known}"
+                        )
                     continue
             self.lightning_module.lr_scheduler_step(config.scheduler, metric)
 

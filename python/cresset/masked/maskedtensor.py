@@ -275,7 +275,7 @@ def _reduced(name, self, dim=None, *args, **kwargs):
 
 
 def _moved(function, args, kwargs):
-    parts = (args[0] if type(args[0]) in (list, tuple) else args[:1])
+    parts = args[0] if type(args[0]) in (list, tuple) else args[:1]
     if not all(isinstance(x, MaskedTensor) for x in parts):
         raise TypeError(f"{function.__name__}: expected masked tensors only")
     data, mask = _plain(function, args, kwargs), function(*map(_masks, args), **kwargs)

@@ -132,7 +132,7 @@ def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: _int | _Size, output_size: _int | _Size | Sequence[_int | None] | None = None,
     output_ratio: _float | Sequence[_float] | None = None, return_indices: _bool = False, _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...  # fmt: skip
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction: _str = 'mean') -> Tensor: ...
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction: _str = "mean") -> Tensor: ...
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor: ...
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor: ...
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor: ...
@@ -141,7 +141,7 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpla
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean',
 ) -> Tensor: ...  # fmt: skip
-def huber_loss(input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor: ...
+def huber_loss(input: Tensor, target: Tensor, reduction: _str = "mean", delta: _float = 1.0, weight: Tensor | None = None) -> Tensor: ...
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None,
     use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05,
@@ -246,7 +246,7 @@ def nll_loss(
     reduce: _bool | None = None, reduction: _str = 'mean',
 ) -> Tensor: ...  # fmt: skip
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor: ...
-def pad(input: Tensor, pad: _Size, mode: _str = 'constant', value: _float | None = None) -> Tensor: ...
+def pad(input: Tensor, pad: _Size, mode: _str = "constant", value: _float | None = None) -> Tensor: ...
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08,
     reduce: _bool | None = None, reduction: _str = 'mean',
@@ -298,16 +298,34 @@ class SwizzleType(enum.Enum):
     SWIZZLE_32_4_4 = 1
 
 def assert_int_or_pair(arg: Any, arg_name: _str, message: _str) -> None: ...
-def grouped_mm(
-    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: _dtype | None = None
-) -> Tensor: ...
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: _dtype | None = None) -> Tensor: ...
 def scaled_mm(
-    mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None,
-    bias: Tensor | None = None, output_dtype: _dtype | None = ..., contraction_dim: Sequence[_int] = (), use_fast_accum: _bool = False,
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Any,
+    scale_recipe_a: Any,
+    scale_b: Any,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    output_dtype: _dtype | None = ...,
+    contraction_dim: Sequence[_int] = (),
+    use_fast_accum: _bool = False,
 ) -> Tensor: ...
 def scaled_grouped_mm(
-    mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None,
-    bias: Tensor | None = None, offs: Tensor | None = None, output_dtype: _dtype | None = ..., contraction_dim: Sequence[_int] = (),
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Any,
+    scale_recipe_a: Any,
+    scale_b: Any,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    offs: Tensor | None = None,
+    output_dtype: _dtype | None = ...,
+    contraction_dim: Sequence[_int] = (),
     use_fast_accum: _bool = False,
 ) -> Tensor: ...
 def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor: ...

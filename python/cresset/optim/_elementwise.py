@@ -158,9 +158,7 @@ class Elementwise(Optimizer):
     @staticmethod
     def _check_capturable(params):
         if any(p.grad is not None and p.device.type not in _CAPTURABLE_DEVICES for p in params):
-            raise AssertionError(
-                "capturable=True: parameters and steps have to be on one of " f"{list(_CAPTURABLE_DEVICES)}."
-            )
+            raise AssertionError(f"capturable=True: parameters and steps have to be on one of {list(_CAPTURABLE_DEVICES)}.")
 
 
 def _with_numbers(group):

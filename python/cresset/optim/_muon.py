@@ -8,6 +8,7 @@ from ._elementwise import Elementwise, check_lr, zeros_like
 
 __all__ = ["Muon"]
 
+
 class Muon(Elementwise):
     r"""Muon: momentum, orthogonalized by a Newton-Schulz iteration (Jordan et al., "Muon: an optimizer for hidden layers in neural
     networks", 2024).

@@ -32,9 +32,7 @@ def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_opti
     own_state, own_groups = optimizer.state, optimizer.param_groups
     given, groups = swapin_optim_state.get("state"), swapin_optim_state.get("param_groups", [])
     if not isinstance(given, dict):
-        raise RuntimeError(
-            f"{_NAME}: expected swapin_optim_state['state'] to be a dict of states by parameter number, got {type(given).__name__}."
-        )
+        raise RuntimeError(f"{_NAME}: expected swapin_optim_state['state'] to be a dict of states by parameter number, got {type(given).__name__}.")
     if len(groups) != len(own_groups):
         raise RuntimeError("swapin_optim_state and the optimizer differ in their number of groups.")
     if any(len(new["params"]) != len(old["params"]) for new, old in zip(groups, own_groups, strict=True)):

@@ -746,8 +746,7 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"ReduceLROnPlateau: the optimizer has {len(groups)} groups, expected {len(self.min_lrs)} as at first; set min_lrs to "
-                    "one number for each"
+                    f"ReduceLROnPlateau: the optimizer has {len(groups)} groups, expected {len(self.min_lrs)} as at first; set min_lrs to one number for each"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs):

@@ -247,10 +247,7 @@ class Optimizer:
         numbers = {}
         for p in self._all_params():
             numbers.setdefault(id(p), len(numbers))
-        groups = [
-            {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
-            for group in self.param_groups
-        ]
+        groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = {numbers[id(k)] if isinstance(k, torch.Tensor) else k: v for k, v in self.state.items()}
         packed = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():

@@ -158,7 +158,9 @@ for _name, _dtype in {
     >>> isinstance(torch.sparse.{_name}Tensor(2, 3), torch.sparse.{_name}Tensor)
     True
     """
-    globals()[_name + "Tensor"] = _SparseType(_name + "Tensor", (), {"dtype": _dtype, "is_cuda": False, "is_sparse": True, "__module__": __name__, "__doc__": _text})
+    globals()[_name + "Tensor"] = _SparseType(
+        _name + "Tensor", (), {"dtype": _dtype, "is_cuda": False, "is_sparse": True, "__module__": __name__, "__doc__": _text}
+    )
 
 
 torch._core.overridable.replace(globals(), __name__, but=("as_sparse_gradcheck",))

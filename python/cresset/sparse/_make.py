@@ -73,8 +73,10 @@ def sparse_coo_tensor(*args, indices=None, values=None, size=None, dtype=None, d
 
 def _unchecked(indices, values, is_coalesced):
     # Sizes are counted from the positions, which finds negative ones in any case.
-    return _ops["sparse_coo_tensor"](indices, values, is_coalesced=None) if not is_coalesced else _ops["_sparse_coo_tensor_unsafe"](
-        indices, values, tuple(_ops["sparse_coo_tensor"](indices, values).shape), is_coalesced=True
+    return (
+        _ops["sparse_coo_tensor"](indices, values, is_coalesced=None)
+        if not is_coalesced
+        else _ops["_sparse_coo_tensor_unsafe"](indices, values, tuple(_ops["sparse_coo_tensor"](indices, values).shape), is_coalesced=True)
     )
 
 

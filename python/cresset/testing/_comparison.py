@@ -14,8 +14,18 @@ _TOLERANCES = {
 
 
 def assert_close(
-    actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True, check_dtype=True, check_layout=True,
-    check_stride=False, msg=None,
+    actual,
+    expected,
+    *,
+    allow_subclasses=True,
+    rtol=None,
+    atol=None,
+    equal_nan=False,
+    check_device=True,
+    check_dtype=True,
+    check_layout=True,
+    check_stride=False,
+    msg=None,
 ):
     """Raises AssertionError unless |actual - expected| <= atol + rtol * |expected| holds for every element.
 
@@ -198,10 +208,7 @@ class _Comparison:
         for figures in (difference, relative):  # what matches is no greatest mismatch
             figures[matches] = 0
         wrong, exact = int((~matches).sum()), rtol == atol == 0
-        text = (
-            f"{what} are not {'equal' if exact else 'close'}!\n\n"
-            f"Mismatched elements: {wrong} / {matches.numel()} ({100 * wrong / matches.numel():.1f}%)"
-        )
+        text = f"{what} are not {'equal' if exact else 'close'}!\n\nMismatched elements: {wrong} / {matches.numel()} ({100 * wrong / matches.numel():.1f}%)"
         for name, figures, allowed in (("absolute", difference, atol), ("relative", relative, rtol)):
             place = figures.argmax()
             text += f"\nGreatest {name} difference: {figures.flatten()[place].item()} at index {at(place)}"

@@ -7,9 +7,7 @@ import warnings
 import cresset as torch
 
 
-def make_tensor(
-    *shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False, memory_format=None
-):
+def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False, memory_format=None):
     """A tensor of random values in [low, high).
 
     Args:

@@ -5,7 +5,18 @@ import json
 import typing
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
-__all__ = ["TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_structure", "tree_unflatten"]
+__all__ = [
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_only",
+    "tree_structure",
+    "tree_unflatten",
+]
 
 
 class TreeSpec(namedtuple("TreeSpec", "type context children")):
@@ -79,7 +90,9 @@ _named_children = {}  # container: how to take it apart into pairs of a key and 
 _registered = {}  # container: how to take it apart, and how to put it together
 
 
-def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None, from_dumpable_context=None, flatten_with_keys_fn=None):
+def register_pytree_node(
+    cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None, from_dumpable_context=None, flatten_with_keys_fn=None
+):
     """Make a class a container of trees, as lists and dictionaries are.
 
     Args:
@@ -311,7 +324,12 @@ def _up_to(spec, tree):
     if spec.type is None:
         return [tree]
     parts = _parts(tree)
-    if parts is None or parts[0] is not spec.type or len(parts[2]) != len(spec.children) or (parts[0] in (dict, OrderedDict) and set(parts[1]) != set(spec.context)):
+    if (
+        parts is None
+        or parts[0] is not spec.type
+        or len(parts[2]) != len(spec.children)
+        or (parts[0] in (dict, OrderedDict) and set(parts[1]) != set(spec.context))
+    ):
         raise ValueError(f"flatten_up_to: expected a {spec.type.__name__} of {len(spec.children)}, got {type(tree).__name__}")
     children = [tree[key] for key in spec.context] if spec.type in (dict, OrderedDict) else parts[2]
     return [leaf for child, part in zip(spec.children, children, strict=True) for leaf in _up_to(child, part)]
@@ -541,6 +559,7 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
 
 
 # ---- names that libraries import ------------------------------------------------------------------------------------------
+
 
 class _LeafKind(type):
     def __instancecheck__(cls, spec):

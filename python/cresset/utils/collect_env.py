@@ -1,7 +1,7 @@
 """Facts of this machine and this build, as text for a report: `python -m cresset -m torch.utils.collect_env`.
 
-    >>> print(torch.utils.collect_env.get_pretty_env_info().partition(":")[0])
-    PyTorch version
+>>> print(torch.utils.collect_env.get_pretty_env_info().partition(":")[0])
+PyTorch version
 """
 
 import os

@@ -1,11 +1,11 @@
 """torch.utils.deterministic: fill pattern of uninitialized memory.
 
-    >>> torch.utils.deterministic.fill_uninitialized_memory
-    True
-    >>> torch.use_deterministic_algorithms(True)
-    >>> torch.empty(2)
-    tensor([nan, nan])
-    >>> torch.use_deterministic_algorithms(False)
+>>> torch.utils.deterministic.fill_uninitialized_memory
+True
+>>> torch.use_deterministic_algorithms(True)
+>>> torch.empty(2)
+tensor([nan, nan])
+>>> torch.use_deterministic_algorithms(False)
 """
 
 import sys

@@ -1,15 +1,15 @@
 """Layers of a model: shapes, parameters, memory and multiplications of its modules, as a table.
 
-    >>> print(torch.utils.summary(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (2, 4)))
-    Module               Input   Output  Parameters  MACs
-    -----------------------------------------------------
-    Sequential           (2, 4)  (2, 3)          15    24
-      0: Linear          (2, 4)  (2, 3)          15    24
-      1: ReLU            (2, 3)  (2, 3)           -     -
-    -----------------------------------------------------
-    Parameters: 15, trained: 15
-    Multiply-accumulates: 24
-    Memory: input 32 B, outputs 48 B, parameters 60 B, buffers 0 B
+>>> print(torch.utils.summary(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (2, 4)))
+Module               Input   Output  Parameters  MACs
+-----------------------------------------------------
+Sequential           (2, 4)  (2, 3)          15    24
+  0: Linear          (2, 4)  (2, 3)          15    24
+  1: ReLU            (2, 3)  (2, 3)           -     -
+-----------------------------------------------------
+Parameters: 15, trained: 15
+Multiply-accumulates: 24
+Memory: input 32 B, outputs 48 B, parameters 60 B, buffers 0 B
 """
 
 import cresset as torch

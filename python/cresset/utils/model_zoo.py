@@ -1,7 +1,7 @@
 """torch.utils.model_zoo: the old home of `torch.hub.load_state_dict_from_url`.
 
-    >>> torch.utils.model_zoo.load_url is torch.hub.load_state_dict_from_url
-    True
+>>> torch.utils.model_zoo.load_url is torch.hub.load_state_dict_from_url
+True
 """
 
 from ..hub import load_state_dict_from_url as load_url

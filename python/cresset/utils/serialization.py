@@ -39,7 +39,10 @@ class _Config:
         def shared(key):
             return (lambda: options[key]), (lambda value: options.__setitem__(key, value))
 
-        self.save = _Settings({"use_pinned_memory_for_d2h": False, "storage_alignment": 64}, {"compute_crc32": (torch.serialization.get_crc32_options, torch.serialization.set_crc32_options)})
+        self.save = _Settings(
+            {"use_pinned_memory_for_d2h": False, "storage_alignment": 64},
+            {"compute_crc32": (torch.serialization.get_crc32_options, torch.serialization.set_crc32_options)},
+        )
         self.load = _Settings(
             {"calculate_storage_offsets": False},
             {"mmap": shared("use_mmap"), "endianness": (torch.serialization.get_default_load_endianness, torch.serialization.set_default_load_endianness), "mmap_flags": shared("mmap")},

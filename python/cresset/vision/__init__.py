@@ -1,8 +1,8 @@
 """torchvision's names: models, transforms, datasets, files of images and pictures. `python -m cresset` and `compat.install()` bind `torchvision` to this package.
 
-    >>> model = torch.vision.models.resnet18(num_classes=10).eval()
-    >>> model(torch.ones(1, 3, 32, 32)).shape
-    torch.Size([1, 10])
+>>> model = torch.vision.models.resnet18(num_classes=10).eval()
+>>> model(torch.ones(1, 3, 32, 32)).shape
+torch.Size([1, 10])
 """
 
 import importlib as _importlib

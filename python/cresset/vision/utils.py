@@ -1,7 +1,7 @@
 """torchvision.utils: many images as one, and files of them.
 
-    >>> torch.vision.utils.make_grid(torch.ones(4, 3, 5, 5), nrow=2).shape
-    torch.Size([3, 16, 16])
+>>> torch.vision.utils.make_grid(torch.ones(4, 3, 5, 5), nrow=2).shape
+torch.Size([3, 16, 16])
 """
 
 import math

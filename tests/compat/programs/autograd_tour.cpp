@@ -37,9 +37,7 @@ struct ScaleGradient : public torch::autograd::Function<ScaleGradient> {
     ctx->saved_data["factor"] = factor;
     return {x.clone()};
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    return {grads[0] * ctx->saved_data["factor"].toDouble(), torch::Tensor()};
-  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) { return {grads[0] * ctx->saved_data["factor"].toDouble(), torch::Tensor()}; }
 };
 
 static void leaves_and_histories() {
@@ -103,15 +101,16 @@ static void hooks_and_mistakes() {
   expect(calls == 1 && x.grad().sum().item<float>() == 60, "hooks");
   expect(y.grad().sum().item<float>() == 30, "retain_grad");
   auto z = (x * x).sum();
-  const std::vector<std::function<void()>> mistakes = {[&] { z.backward(); z.backward(); }, [&] { x.mul_(2); },
-                                                       [] { torch::ones({2}, torch::requires_grad()).backward(); }};
+  const std::vector<std::function<void()>> mistakes = {[&] {
+                                                         z.backward();
+                                                         z.backward();
+                                                       },
+                                                       [&] { x.mul_(2); }, [] { torch::ones({2}, torch::requires_grad()).backward(); }};
   for (auto& mistake : mistakes) {
     try {
       mistake();
       expect(false, "a mistake raises");
-    } catch (const c10::Error& e) {
-      std::cout << e.what_without_backtrace() << std::endl;
-    }
+    } catch (const c10::Error& e) { std::cout << e.what_without_backtrace() << std::endl; }
   }
 }
 

@@ -57,9 +57,7 @@ int main() {
   try {
     auto again = MAKE_TORCH_LIBRARY(boxed_ops_more);
     EXPECT(false);
-  } catch (const c10::Error& e) {
-    EXPECT(std::string(e.what()).find("Only a single TORCH_LIBRARY") != std::string::npos);
-  }
+  } catch (const c10::Error& e) { EXPECT(std::string(e.what()).find("Only a single TORCH_LIBRARY") != std::string::npos); }
   std::cout << op->schema() << "\n";
   return 0;
 }

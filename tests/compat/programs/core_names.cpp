@@ -21,8 +21,7 @@ void check(bool ok, const char* what) {
 }
 #define CHECK_THAT(condition) check(condition, #condition)
 
-template <class T>
-std::string printed(const T& value) {
+template <class T> std::string printed(const T& value) {
   std::ostringstream text;
   text << value;
   return text.str();
@@ -89,21 +88,15 @@ void mistakes() {
   try {
     try {
       TORCH_CHECK(false, "wrong");
-    } catch (c10::Error& e) {
-      TORCH_RETHROW(e, "while looking");
-    }
-  } catch (const c10::Error& e) {
-    text = e.msg();
-  }
+    } catch (c10::Error& e) { TORCH_RETHROW(e, "while looking"); }
+  } catch (const c10::Error& e) { text = e.msg(); }
   CHECK_THAT(text == "wrong (while looking)");
   for (const auto& call : std::vector<std::function<void()>>{[] { torch::ones(2).index({}); }, [] { torch::ones(2, torch::kCUDA); },
-                                                           [] { torch::ones(2).to(torch::TensorOptions().requires_grad(true)); }}) {
+                                                             [] { torch::ones(2).to(torch::TensorOptions().requires_grad(true)); }}) {
     bool raised = false;
     try {
       call();
-    } catch (const c10::Error&) {
-      raised = true;
-    }
+    } catch (const c10::Error&) { raised = true; }
     CHECK_THAT(raised);
   }
 }

@@ -27,8 +27,7 @@ void check(bool ok, const char* what) {
 }
 #define CHECK_THAT(condition) check(condition, #condition)
 
-template <class F>
-std::string message_of(F&& f) {
+template <class F> std::string message_of(F&& f) {
   try {
     f();
   } catch (const c10::Error& e) { return e.what(); }
@@ -140,13 +139,10 @@ void exchange() {
 
 void names() {
   const auto foo = at::Dimname::fromSymbol(at::Symbol::dimname("foo"));
-  CHECK_THAT(foo.type() == at::NameType::BASIC && foo.matches(at::Dimname::wildcard()) &&
-             *at::Dimname::wildcard().unify(foo) == foo);
-  CHECK_THAT(!foo.unify(at::Dimname::fromSymbol(at::Symbol::dimname("bar"))) && at::Dimname::isValidName("a_1") &&
-             !at::Dimname::isValidName("1a"));
+  CHECK_THAT(foo.type() == at::NameType::BASIC && foo.matches(at::Dimname::wildcard()) && *at::Dimname::wildcard().unify(foo) == foo);
+  CHECK_THAT(!foo.unify(at::Dimname::fromSymbol(at::Symbol::dimname("bar"))) && at::Dimname::isValidName("a_1") && !at::Dimname::isValidName("1a"));
   CHECK_THAT(!message_of([] { at::Dimname::fromSymbol(at::Symbol::dimname("a.b")); }).empty());
-  CHECK_THAT(at::Symbol::aten("add") == at::Symbol::fromQualString("aten::add") &&
-             std::string(at::Symbol::aten("add").toUnqualString()) == "add");
+  CHECK_THAT(at::Symbol::aten("add") == at::Symbol::fromQualString("aten::add") && std::string(at::Symbol::aten("add").toUnqualString()) == "add");
   c10::impl::SizesAndStrides geometry;
   geometry.set_sizes({5, 6, 7, 8});
   const c10::impl::SizesAndStrides moved(std::move(geometry));
@@ -164,8 +160,7 @@ void errors() {
   };
   CHECK_THAT(message_of(checking) == "wrong\n  while adding\n  while training");
   int left = 4;
-  CHECK_THAT(message_of([&] { CAFFE_ENFORCE_THAT(std::equal_to<void>(), ==, ++left, 6); }).find("5 vs 6") != std::string::npos &&
-             left == 5);
+  CHECK_THAT(message_of([&] { CAFFE_ENFORCE_THAT(std::equal_to<void>(), ==, ++left, 6); }).find("5 vs 6") != std::string::npos && left == 5);
   CHECK_THAT(message_of([] { CAFFE_ENFORCE_GT(1, 2, " in the loop"); }).find("1 > 2, got 1 vs 2 in the loop") != std::string::npos);
   LOG(INFO) << "not written: the level is above";
 }
@@ -173,21 +168,19 @@ void errors() {
 at::Tensor twice(const at::Tensor& x) { return x * 2; }
 
 void backends() {
-  const at::Tensor absent(c10::make_intrusive<at::TensorImpl, c10::UndefinedTensorImpl>(
-      c10::DispatchKey::XLA, caffe2::TypeMeta::Make<float>(), c10::Device(c10::DeviceType::XLA, 0)));
+  const at::Tensor absent(c10::make_intrusive<at::TensorImpl, c10::UndefinedTensorImpl>(c10::DispatchKey::XLA, caffe2::TypeMeta::Make<float>(),
+                                                                                        c10::Device(c10::DeviceType::XLA, 0)));
   CHECK_THAT(absent.device() == c10::Device(c10::DeviceType::XLA, 0) && absent.scalar_type() == at::kFloat);
   const at::Tensor stored(c10::make_intrusive<at::TensorImpl, c10::UndefinedTensorImpl>(
-      c10::Storage(c10::Storage::use_byte_size_t(), 0, at::DataPtr(nullptr, c10::Device(c10::DeviceType::MAIA, 1)), nullptr, false),
-      c10::DispatchKey::MAIA, caffe2::TypeMeta::Make<double>()));
+      c10::Storage(c10::Storage::use_byte_size_t(), 0, at::DataPtr(nullptr, c10::Device(c10::DeviceType::MAIA, 1)), nullptr, false), c10::DispatchKey::MAIA,
+      caffe2::TypeMeta::Make<double>()));
   CHECK_THAT(stored.device() == c10::Device(c10::DeviceType::MAIA, 1) && stored.dtype() == caffe2::TypeMeta::Make<double>());
   at::Tensor moved = at::ones(1);
   const at::Tensor taken(std::move(moved));
-  CHECK_THAT(moved.unsafeGetTensorImpl() == c10::UndefinedTensorImpl::singleton() &&
-             taken.toBackend(at::Backend::CPU).equal(taken));
+  CHECK_THAT(moved.unsafeGetTensorImpl() == c10::UndefinedTensorImpl::singleton() && taken.toBackend(at::Backend::CPU).equal(taken));
   CHECK_THAT(!message_of([&] { taken.toBackend(at::Backend::Undefined); }).empty());
   CHECK_THAT(at::native::cpu_equal(at::native::zeros({2}), at::zeros(2)) && at::ones(2).m(at::relu).equal(at::ones(2)));
-  CHECK_THAT(at::scalar_to_tensor(at::Scalar(3)).scalar_type() == at::kLong &&
-             at::scalar_to_tensor(2.5).scalar_type() == at::kDouble);
+  CHECK_THAT(at::scalar_to_tensor(at::Scalar(3)).scalar_type() == at::kLong && at::scalar_to_tensor(2.5).scalar_type() == at::kDouble);
   constexpr auto function = TORCH_FN(twice);
   static_assert(function.func_ptr() == &twice, "");
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("core_objects::twice", "").typed<at::Tensor(const at::Tensor&)>();

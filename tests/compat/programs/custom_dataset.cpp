@@ -1,7 +1,7 @@
 // A dataset of one's own, indexing, a custom module tree, dispatch over dtypes.
-#include <torch/torch.h>
 #include <ATen/Dispatch.h>
 #include <c10/util/irange.h>
+#include <torch/torch.h>
 
 #include <iostream>
 #include <memory>
@@ -43,8 +43,7 @@ struct NetworkImpl : torch::nn::SequentialImpl {
 };
 TORCH_MODULE(Network);
 
-template <typename scalar_t>
-void scale_kernel(torch::Tensor& t, double factor) {
+template <typename scalar_t> void scale_kernel(torch::Tensor& t, double factor) {
   auto* p = t.data_ptr<scalar_t>();
   for (int64_t i = 0; i < t.numel(); i++) p[i] = static_cast<scalar_t>(p[i] * factor);
 }
@@ -64,8 +63,8 @@ int main() {
   torch::manual_seed(2);
   auto dataset = CustomDataset(120).map(torch::data::transforms::Stack<>());
   const auto count = dataset.size().value();
-  auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(std::move(dataset),
-                                                                                    torch::data::DataLoaderOptions().batch_size(16).workers(2));
+  auto loader =
+      torch::data::make_data_loader<torch::data::samplers::RandomSampler>(std::move(dataset), torch::data::DataLoaderOptions().batch_size(16).workers(2));
   Network network;
   std::cout << network << std::endl;
   torch::optim::Adam optimizer(network->parameters(), torch::optim::AdamOptions(0.02));
@@ -102,16 +101,12 @@ int main() {
     wrong = torch::ones({2, 3}).t();
     scale(wrong, 2);
     expect(false, "TORCH_CHECK raises");
-  } catch (const c10::Error& e) {
-    std::cout << e.what_without_backtrace() << std::endl;
-  }
+  } catch (const c10::Error& e) { std::cout << e.what_without_backtrace() << std::endl; }
   try {
     auto integers = torch::ones({2}, torch::kInt);
     scale(integers, 2);
     expect(false, "dispatch refuses other dtypes");
-  } catch (const std::exception& e) {
-    std::cout << e.what() << std::endl;
-  }
+  } catch (const std::exception& e) { std::cout << e.what() << std::endl; }
   std::vector<float> values = {1, 2, 3, 4};
   auto blob = torch::from_blob(values.data(), {2, 2}, torch::TensorOptions().dtype(torch::kFloat32)).clone();
   expect(blob[1][0].item<float>() == 3, "from_blob");

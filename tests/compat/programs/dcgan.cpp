@@ -47,9 +47,7 @@ static void initialise(nn::Module& module) {
 }
 
 struct GreySquares : data::Dataset<GreySquares> {
-  data::Example<> get(size_t index) override {
-    return {torch::full({1, 16, 16}, 0.4 + 0.02 * static_cast<double>(index % 5)), torch::zeros({1})};
-  }
+  data::Example<> get(size_t index) override { return {torch::full({1, 16, 16}, 0.4 + 0.02 * static_cast<double>(index % 5)), torch::zeros({1})}; }
   torch::optional<size_t> size() const override { return 96; }
 };
 
@@ -60,11 +58,9 @@ int main(int argc, const char* argv[]) {
   if (torch::cuda::is_available()) device = torch::Device(torch::kCUDA);
 
   Painter painter(kLatent);
-  nn::Sequential critic(nn::Conv2d(nn::Conv2dOptions(1, 8, 4).stride(2).padding(1).bias(false)),
-                        nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2)),
+  nn::Sequential critic(nn::Conv2d(nn::Conv2dOptions(1, 8, 4).stride(2).padding(1).bias(false)), nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2)),
                         nn::Conv2d(nn::Conv2dOptions(8, 16, 4).stride(2).padding(1).bias(false)), nn::BatchNorm2d(16),
-                        nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2)),
-                        nn::Conv2d(nn::Conv2dOptions(16, 1, 4).bias(false)), nn::Sigmoid());
+                        nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2)), nn::Conv2d(nn::Conv2dOptions(16, 1, 4).bias(false)), nn::Sigmoid());
   painter->apply(initialise);
   critic->apply(initialise);
   painter->to(device);

@@ -1,8 +1,8 @@
 // Dispatch keys by LibTorch's names: sets of them, guards, and kernels registered for a key.
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/torch.h>
 #include <torch/library.h>
+#include <torch/torch.h>
 
 #include <iostream>
 
@@ -43,9 +43,7 @@ int main() {
   bool refused = false;
   try {
     torch::ones(2).index({});
-  } catch (const c10::IndexError&) {
-    refused = true;
-  }
+  } catch (const c10::IndexError&) { refused = true; }
   CHECK_THAT(refused);
   return failures;
 }

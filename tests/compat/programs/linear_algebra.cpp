@@ -50,9 +50,7 @@ int main() {
   bool thrown = false;
   try {
     torch::linalg::inv(torch::zeros({2, 2}));
-  } catch (const c10::Error& error) {
-    thrown = std::string(error.what()).find("singular") != std::string::npos;
-  }
+  } catch (const c10::Error& error) { thrown = std::string(error.what()).find("singular") != std::string::npos; }
   expect(thrown, "a singular matrix is an error that says so");
 
   expect(near(torch::fft::irfft(torch::fft::rfft(x), 5), x), "fft");

@@ -30,8 +30,8 @@ static void write_idx(const std::string& path, const std::vector<uint32_t>& head
 
 struct ClassifierImpl : public torch::nn::Module {
   ClassifierImpl() {
-    features = register_module("features", torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 8, 5).stride(2)),
-                                                                 torch::nn::BatchNorm2d(8), torch::nn::ReLU(), torch::nn::MaxPool2d(2)));
+    features = register_module("features", torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 8, 5).stride(2)), torch::nn::BatchNorm2d(8),
+                                                                 torch::nn::ReLU(), torch::nn::MaxPool2d(2)));
     drop = register_module("drop", torch::nn::Dropout2d(torch::nn::Dropout2dOptions().p(0.1)));
     head = register_module("head", torch::nn::Linear(8 * 6 * 6, 10));
   }
@@ -45,8 +45,7 @@ struct ClassifierImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Classifier);
 
-template <class Loader>
-static double evaluate(Classifier& model, Loader& loader, size_t total, torch::Device device) {
+template <class Loader> static double evaluate(Classifier& model, Loader& loader, size_t total, torch::Device device) {
   torch::NoGradGuard guard;
   model->eval();
   int64_t hits = 0;

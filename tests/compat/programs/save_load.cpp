@@ -92,8 +92,7 @@ static void modules(const std::string& folder) {
   torch::optim::AdamW other_optimizer(other->parameters(), torch::optim::AdamWOptions(1.0));
   torch::load(other_optimizer, optimizer_path);
   expect(static_cast<torch::optim::AdamWOptions&>(other_optimizer.param_groups()[0].options()).lr() == 1e-2, "options of an optimizer");
-  for (const auto& item : net->named_parameters())
-    expect(torch::equal(item.value(), other->named_parameters()[item.key()]), item.key().c_str());
+  for (const auto& item : net->named_parameters()) expect(torch::equal(item.value(), other->named_parameters()[item.key()]), item.key().c_str());
   expect(other->calls.item<int64_t>() == 30, "buffers");
 
   // Both go on alike.

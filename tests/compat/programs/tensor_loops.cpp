@@ -20,8 +20,7 @@ void check(bool ok, const char* what) {
 }
 #define CHECK_THAT(condition) check(condition, #condition)
 
-template <class F>
-bool raises(F&& f) {
+template <class F> bool raises(F&& f) {
   try {
     f();
   } catch (const c10::Error&) { return true; }
@@ -62,12 +61,7 @@ void shapes_and_dtypes() {
   CHECK_THAT(sum.output().equal(row + column));
 
   at::Tensor whole = at::zeros({3}, at::kInt);
-  auto cast = at::TensorIteratorConfig()
-                  .add_output(whole)
-                  .add_input(row)
-                  .promote_inputs_to_common_dtype(true)
-                  .cast_common_dtype_to_outputs(true)
-                  .build();
+  auto cast = at::TensorIteratorConfig().add_output(whole).add_input(row).promote_inputs_to_common_dtype(true).cast_common_dtype_to_outputs(true).build();
   at::native::cpu_kernel(cast, [](float a) { return a * 2; });
   CHECK_THAT(whole.equal(at::tensor({0, 2, 4}, at::kInt)) && whole.scalar_type() == at::kInt);
 
@@ -80,13 +74,11 @@ void shapes_and_dtypes() {
   const at::Tensor numbers = at::arange(10, at::kFloat);
   auto raw = at::TensorIteratorConfig().add_output(total).add_const_input(numbers).build();
   raw.for_each([](char** data, const int64_t* strides, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-      *reinterpret_cast<float*>(data[0] + i * strides[0]) += *reinterpret_cast<float*>(data[1] + i * strides[1]);
+    for (int64_t i = 0; i < n; i++) *reinterpret_cast<float*>(data[0] + i * strides[0]) += *reinterpret_cast<float*>(data[1] + i * strides[1]);
   });
   CHECK_THAT(total.equal(numbers));
 
-  CHECK_THAT(
-      raises([&] { at::TensorIteratorConfig().add_owned_input(at::ones(1, at::kInt)).add_owned_input(at::ones(1)).build(); }));
+  CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_owned_input(at::ones(1, at::kInt)).add_owned_input(at::ones(1)).build(); }));
   CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_owned_input(at::ones(2)).add_owned_input(at::ones(3)).build(); }));
   CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_owned_input(at::Tensor()).build(); }));
   CHECK_THAT(raises([&] { at::TensorIteratorConfig().add_output(total.expand({3, 10})).add_input(at::ones({3, 10})).build(); }));
@@ -102,8 +94,7 @@ void lists() {
     return i == list.size();
   };
   c10::List<at::Tensor> boxed{c10::ArrayRef<at::Tensor>(tensors)};
-  CHECK_THAT(is_same(tensors) && is_same(boxed) && is_same({tensors[0], tensors[1], tensors[2]}) &&
-             is_same({tensors.data(), tensors.size()}));
+  CHECK_THAT(is_same(tensors) && is_same(boxed) && is_same({tensors[0], tensors[1], tensors[2]}) && is_same({tensors.data(), tensors.size()}));
   CHECK_THAT(at::ITensorListRef(boxed).isBoxed() && at::ITensorListRef(tensors).isUnboxed() && at::ITensorListRef().isNone());
   CHECK_THAT(at::ITensorListRef(boxed).materialize()[1].get().is_same(tensors[1]));
   CHECK_THAT(raises([] { (void)at::ITensorListRef().size(); }) && raises([] { (void)*at::ITensorListRefIterator(); }));

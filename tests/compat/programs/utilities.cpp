@@ -24,16 +24,12 @@ int main() {
   try {
     try {
       TORCH_CHECK_INDEX(false, "wrong");
-    } catch (c10::IndexError& e) {
-      TORCH_RETHROW(e, "while looking");
-    }
-  } catch (const c10::IndexError& e) {
-    message = e.message();
-  }
+    } catch (c10::IndexError& e) { TORCH_RETHROW(e, "while looking"); }
+  } catch (const c10::IndexError& e) { message = e.message(); }
   c10::LeftRight<int> number(1);
   number.write([](int& n) { n = 2; });
-  const bool fine = collected.text == "again 0;again 1;" && message == "wrong (while looking)" && std::isnan(std::sqrt(-1.0)) &&
-                    torch::str("a", 2) == "a2" && c10::Join("-", std::vector<int>{1, 2}) == "1-2" && c10::div_floor_integer(-7, 2) == -4 &&
+  const bool fine = collected.text == "again 0;again 1;" && message == "wrong (while looking)" && std::isnan(std::sqrt(-1.0)) && torch::str("a", 2) == "a2" &&
+                    c10::Join("-", std::vector<int>{1, 2}) == "1-2" && c10::div_floor_integer(-7, 2) == -4 &&
                     number.read([](const int& n) { return n; }) == 2 && !c10::make_tempfile().name.empty() && !at::hasCUDA();
   if (!fine) std::cerr << collected.text << ' ' << message << '\n';
   return fine ? 0 : 1;

@@ -13,7 +13,9 @@ Tensor identity(const Tensor& x) { return x; }
 
 CRESSET_LIBRARY(broken, m) { m.def("fine(Tensor x) -> Tensor", &identity); }
 #if BROKEN == 1
-CRESSET_LIBRARY_IMPL(broken, CPU, m) { m.impl("fine", [](const Tensor& x, double) { return x; }); }
+CRESSET_LIBRARY_IMPL(broken, CPU, m) {
+  m.impl("fine", [](const Tensor& x, double) { return x; });
+}
 #elif BROKEN == 2
 CRESSET_LIBRARY_FRAGMENT(broken, m) { m.def("fine(Tensor x) -> Tensor"); }
 #else

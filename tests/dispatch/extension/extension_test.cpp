@@ -29,16 +29,14 @@ void* device_library(const std::string& name) {
   if (!handle) handle = load_library(library(name + "_device"));
   return handle;
 }
-int64_t counter(const std::string& device, const char* name) {
-  return reinterpret_cast<int (*)()>(dlsym(device_library(device), name))();
-}
-int64_t live_blocks(const std::string& device) {
-  return reinterpret_cast<int64_t (*)()>(dlsym(device_library(device), "toy_live_blocks"))();
-}
+int64_t counter(const std::string& device, const char* name) { return reinterpret_cast<int (*)()>(dlsym(device_library(device), name))(); }
+int64_t live_blocks(const std::string& device) { return reinterpret_cast<int64_t (*)()>(dlsym(device_library(device), "toy_live_blocks"))(); }
 
 struct CustomOp : testing::Test {
   void* handle = load_library(library("custom_op"));
-  ~CustomOp() override { if (handle) unload_library(handle); }
+  ~CustomOp() override {
+    if (handle) unload_library(handle);
+  }
   Tensor cube(const Tensor& x, double scale) { return find_op("demo::cube").typed<Tensor(const Tensor&, double)>().call(x, scale); }
 };
 
@@ -163,7 +161,9 @@ TEST(BrokenLibrary, RaisesAndLeavesNothing) {
 
 struct COp : testing::Test {
   void* handle = load_library(library("c_op"));
-  ~COp() override { if (handle) unload_library(handle); }
+  ~COp() override {
+    if (handle) unload_library(handle);
+  }
   static Tensor scale(const Tensor& x, double by) { return find_op("plain::scale").typed<Tensor(const Tensor&, double)>().call(x, by); }
 };
 
@@ -238,7 +238,9 @@ TEST(CExtension, ReadsAndWritesEveryKindOfValue) {
   static int freed;
   freed = 0;
   cresset_tensor t;
-  ASSERT_EQ(api->tensor_from_memory(memory, sizes, nullptr, 1, CRESSET_FLOAT64, [](void* count, void*) { ++*static_cast<int*>(count); }, &freed, &t), CRESSET_OK);
+  ASSERT_EQ(api->tensor_from_memory(
+                memory, sizes, nullptr, 1, CRESSET_FLOAT64, [](void* count, void*) { ++*static_cast<int*>(count); }, &freed, &t),
+            CRESSET_OK);
   const cresset_tensor list[] = {t, nullptr};
   api->push_none(values);
   api->push_tensor(values, t);

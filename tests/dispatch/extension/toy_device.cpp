@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "cresset/dispatch/registration.h"
-#include "cresset/ops/layout/from_data.h"
 #include "cresset/ops/functions.h"
+#include "cresset/ops/layout/from_data.h"
 #include "toy_memory.h"
 
 #define TOY_TEXT_OF(x) #x

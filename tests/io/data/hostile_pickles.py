@@ -128,7 +128,10 @@ def zoo():
         yield f"name memoised and called {full}", plain + b"q\x00" + b"0h\x00" + put + b"R."
         yield f"name behind the end {full}", b"(" + call(plain, *arguments) + b"N.."
         yield f"by the stack {full}", b"\x80\x04" + stack_name(module, attribute) + put + b"R."
-        yield f"by the stack, short texts {full}", b"\x80\x04\x8c" + bytes([len(module)]) + module.encode() + b"\x8c" + bytes([len(attribute)]) + attribute.encode() + b"\x93" + put + b"R."
+        yield (
+            f"by the stack, short texts {full}",
+            b"\x80\x04\x8c" + bytes([len(module)]) + module.encode() + b"\x8c" + bytes([len(attribute)]) + attribute.encode() + b"\x93" + put + b"R.",
+        )
         yield f"by the stack, from the memo {full}", b"\x80\x04" + text(module) + b"\x940" + text(attribute) + b"\x940" + b"h\x00h\x01\x93" + put + b"R."
         yield f"instance {full}", b"(" + b"".join(map(data, arguments)) + f"i{module}\n{attribute}\n".encode() + b"."
         yield f"object {full}", b"(" + plain + b"".join(map(data, arguments)) + b"o."
@@ -142,8 +145,21 @@ def zoo():
         yield f"as a reference {full}", call(plain, *arguments) + b"Q."
         yield f"as a class with its source {full}", data(("module", Raw(plain), "a.py", "source")) + b"Q."
         yield f"as factory {full}", call(name("collections", "defaultdict"), Raw(plain)) + b"."
-        yield f"as class of a tensor {full}", call(name("torch._tensor", "_rebuild_from_type_v2"), Raw(name("torch._utils", "_rebuild_tensor_v2")), Raw(plain), (Raw(storage()), 0, (4,), (1,), False, None), {}) + b"."
-        yield f"as function of a tensor {full}", call(name("torch._tensor", "_rebuild_from_type_v2"), Raw(plain), Raw(name("torch", "Tensor")), arguments, {}) + b"."
+        yield (
+            f"as class of a tensor {full}",
+            call(
+                name("torch._tensor", "_rebuild_from_type_v2"),
+                Raw(name("torch._utils", "_rebuild_tensor_v2")),
+                Raw(plain),
+                (Raw(storage()), 0, (4,), (1,), False, None),
+                {},
+            )
+            + b".",
+        )
+        yield (
+            f"as function of a tensor {full}",
+            call(name("torch._tensor", "_rebuild_from_type_v2"), Raw(plain), Raw(name("torch", "Tensor")), arguments, {}) + b".",
+        )
         yield f"before an error {full}", call(plain, *arguments) + b"\xff"
         yield f"in an extension {full}", b"\x80\x02\x82\x01" + put + b"R."
         yield f"dots {full}", call(name("collections", f"OrderedDict.{attribute}"), *arguments) + b"."
@@ -152,7 +168,14 @@ def zoo():
         yield f"with spaces {full}", f"c {module}\n {attribute}\n".encode() + put + b"R."
         yield f"with a zero {full}", f"c{module}\0\n{attribute}\0\n".encode() + put + b"R."
         yield f"in capitals {full}", name(module.upper(), attribute.upper()) + put + b"R."
-    for module, attribute in (("torch", "Tensor"), ("collections", "OrderedDict"), ("torch.nn.parameter", "Parameter"), ("torch", "FloatStorage"), ("torch", "float32"), ("builtins", "dict")):
+    for module, attribute in (
+        ("torch", "Tensor"),
+        ("collections", "OrderedDict"),
+        ("torch.nn.parameter", "Parameter"),
+        ("torch", "FloatStorage"),
+        ("torch", "float32"),
+        ("builtins", "dict"),
+    ):
         plain, full = name(module, attribute), f"{module}.{attribute}"
         for inner in ("__class__", "__init__.__globals__", "__subclasses__", "__dict__", "mro", "__reduce_ex__"):
             yield f"reach {full}.{inner}", name(module, f"{attribute}.{inner}") + b"."
@@ -190,10 +213,16 @@ def zoo():
     yield "tensor with too many arguments", tensor((4,), (1,), 0, False, None, None, 1, 2) + b"."
     yield "tensor without arguments", name("torch._utils", "_rebuild_tensor_v2") + b")R."
     yield "tensor with a list of arguments", name("torch._utils", "_rebuild_tensor_v2") + b"]R."
-    yield "dtype is a name", rebuild(Raw(storage("ByteStorage", count=16)), 0, (4,), (1,), False, None, Raw(name("torch", "FloatStorage")), function="_rebuild_tensor_v3") + b"."
+    yield (
+        "dtype is a name",
+        rebuild(Raw(storage("ByteStorage", count=16)), 0, (4,), (1,), False, None, Raw(name("torch", "FloatStorage")), function="_rebuild_tensor_v3") + b".",
+    )
     yield "parameter of nothing", rebuild(None, True, None, function="_rebuild_parameter") + b"."
     yield "parameter of integers with gradient", rebuild(Raw(tensor(of=storage("LongStorage"))), True, None, function="_rebuild_parameter") + b"."
-    yield "meta tensor that wraps around", rebuild(Raw(name("torch", "float32")), (2**62, 2**62), (1, 1), False, function="_rebuild_meta_tensor_no_storage") + b"."
+    yield (
+        "meta tensor that wraps around",
+        rebuild(Raw(name("torch", "float32")), (2**62, 2**62), (1, 1), False, function="_rebuild_meta_tensor_no_storage") + b".",
+    )
     layout = Raw(call(name("torch.serialization", "_get_layout"), "torch.sparse_coo"))
     yield "layout is a function", call(name("torch.serialization", "_get_layout"), "torch.load") + b"."
     yield "layout is a path", call(name("torch.serialization", "_get_layout"), "torch.hub.load") + b"."
@@ -201,8 +230,20 @@ def zoo():
     yield "layout is a number", call(name("torch.serialization", "_get_layout"), 1) + b"."
     yield "sparse without parts", rebuild(layout, (), function="_rebuild_sparse_tensor") + b"."
     yield "sparse with parts that do not fit", rebuild(layout, (Raw(tensor()), Raw(tensor()), (2, 2)), function="_rebuild_sparse_tensor") + b"."
-    yield "sparse positions outside", rebuild(layout, (Raw(tensor((1, 4), (4, 1), of=storage("LongStorage"))), Raw(tensor(of=storage("FloatStorage", key="1"))), (-2,)), function="_rebuild_sparse_tensor") + b"."
-    yield "sparse of another layout", rebuild(Raw(call(name("torch.serialization", "_get_layout"), "torch.strided")), (Raw(tensor()), Raw(tensor()), (4,)), function="_rebuild_sparse_tensor") + b"."
+    yield (
+        "sparse positions outside",
+        rebuild(
+            layout,
+            (Raw(tensor((1, 4), (4, 1), of=storage("LongStorage"))), Raw(tensor(of=storage("FloatStorage", key="1"))), (-2,)),
+            function="_rebuild_sparse_tensor",
+        )
+        + b".",
+    )
+    yield (
+        "sparse of another layout",
+        rebuild(Raw(call(name("torch.serialization", "_get_layout"), "torch.strided")), (Raw(tensor()), Raw(tensor()), (4,)), function="_rebuild_sparse_tensor")
+        + b".",
+    )
     for kind in ("device", "Size"):
         for arguments in ((1, 2, 3), (None,), ({},), (Raw(tensor()),), (("a",),)):
             yield f"{kind} of {len(arguments)} {type(arguments[0]).__name__}", call(name("torch", kind), *arguments) + b"."
@@ -284,7 +325,19 @@ def zoo():
     yield "elements of an ordered dict", call(name("collections", "OrderedDict")) + b"Na."
 
     # Lengths.
-    for code, size in ((b"X", 4), (b"T", 4), (b"B", 4), (b"\x8d", 8), (b"\x8e", 8), (b"\x96", 8), (b"\x8b", 4), (b"U", 1), (b"C", 1), (b"\x8c", 1), (b"\x8a", 1)):
+    for code, size in (
+        (b"X", 4),
+        (b"T", 4),
+        (b"B", 4),
+        (b"\x8d", 8),
+        (b"\x8e", 8),
+        (b"\x96", 8),
+        (b"\x8b", 4),
+        (b"U", 1),
+        (b"C", 1),
+        (b"\x8c", 1),
+        (b"\x8a", 1),
+    ):
         for length in (b"\xff" * size, b"\xff" * (size - 1) + b"\x7f", b"\2" + bytes(size - 1)):
             yield f"length of {code!r} is {int.from_bytes(length, 'little')}", code + length + b"a"
     yield "line without an end", b"cos" + b"a" * 1000

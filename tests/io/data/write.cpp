@@ -52,8 +52,8 @@ int main() {
   write("pickle_dict.pt", torch::pickle_save(dict));
   c10::List<int64_t> list;
   list.push_back(3);
-  write("pickle_tuple.pt", torch::pickle_save(c10::ivalue::Tuple::create(
-                               {c10::IValue(list), c10::IValue(1.5), c10::IValue("hi"), c10::IValue(torch::ones(2)),
-                                c10::IValue(std::vector<torch::Tensor>{torch::ones(1)}), c10::IValue(true), c10::IValue(),
-                                c10::IValue(c10::complex<double>(1, 2)), c10::IValue(torch::Device("cpu"))})));
+  write("pickle_tuple.pt",
+        torch::pickle_save(c10::ivalue::Tuple::create({c10::IValue(list), c10::IValue(1.5), c10::IValue("hi"), c10::IValue(torch::ones(2)),
+                                                       c10::IValue(std::vector<torch::Tensor>{torch::ones(1)}), c10::IValue(true), c10::IValue(),
+                                                       c10::IValue(c10::complex<double>(1, 2)), c10::IValue(torch::Device("cpu"))})));
 }

@@ -17,8 +17,17 @@ inf, nan = float("inf"), float("nan")
 torch.set_num_threads(1)
 
 NAMES = {
-    torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int", torch.int64: "Long", torch.float16: "Half",
-    torch.float32: "Float", torch.float64: "Double", torch.complex64: "ComplexFloat", torch.bool: "Bool", torch.bfloat16: "BFloat16",
+    torch.uint8: "Byte",
+    torch.int8: "Char",
+    torch.int16: "Short",
+    torch.int32: "Int",
+    torch.int64: "Long",
+    torch.float16: "Half",
+    torch.float32: "Float",
+    torch.float64: "Double",
+    torch.complex64: "ComplexFloat",
+    torch.bool: "Bool",
+    torch.bfloat16: "BFloat16",
 }
 SAME_WIDTH = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 FLOATS = [torch.float32, torch.bfloat16, torch.float64]
@@ -86,9 +95,17 @@ op("huber_loss", lambda x, y: F.huber_loss(x, y, reduction="none", delta=0.75), 
 
 # Where a result is PyTorch's accident rather than its semantics.
 LEFT_OUT = {
-    "gelu": lambda x: abs(x) == inf or x < -1, "gelu_tanh": lambda x: x < -1, "mish": lambda x: x == -inf, "silu_backward": lambda g, x: abs(x) == inf,
-    "mish_backward": lambda g, x: abs(x) == inf or x == -20, "lcm": lambda a, b: True, "gcd": lambda a, b: -128 in (a, b),
-    "maximum": lambda a, b: a == 0 == b, "minimum": lambda a, b: a == 0 == b, "fmax": lambda a, b: a == 0 == b, "fmin": lambda a, b: a == 0 == b,
+    "gelu": lambda x: abs(x) == inf or x < -1,
+    "gelu_tanh": lambda x: x < -1,
+    "mish": lambda x: x == -inf,
+    "silu_backward": lambda g, x: abs(x) == inf,
+    "mish_backward": lambda g, x: abs(x) == inf or x == -20,
+    "lcm": lambda a, b: True,
+    "gcd": lambda a, b: -128 in (a, b),
+    "maximum": lambda a, b: a == 0 == b,
+    "minimum": lambda a, b: a == 0 == b,
+    "fmax": lambda a, b: a == 0 == b,
+    "fmin": lambda a, b: a == 0 == b,
 }
 # Its double constant is a float's 1/6; its complex gradient lacks the conjugate.
 LEFT_OUT_DTYPES = [("hardsigmoid_backward", torch.float64), ("silu_backward", torch.complex64)]

@@ -352,7 +352,6 @@ class Inputs(unittest.TestCase):
         (x * 2).backward(inputs=iter([x]))
         self.assertEqual(x.grad.item(), 2)
 
-
     def test_the_node_of_an_inner_input_runs_and_frees_what_it_saved(self):
         x = torch.tensor([4.0], requires_grad=True)
         y = x.sqrt()

@@ -101,7 +101,6 @@ class Leaves(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             self.late(False).is_leaf
 
-
     def test_only_leaves_can_be_set_to_require_gradients(self):
         y = torch.ones(2, requires_grad=True) * 1
         for on in (True, False):

@@ -21,7 +21,9 @@ class Together(unittest.TestCase):
     def run_all(self, check, size=3):
         command = [sys.executable, str(SCRIPT), check]
         method = f"tcp://127.0.0.1:{free_port()}"
-        running = [subprocess.Popen([*command, str(rank), str(size), method], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(size)]
+        running = [
+            subprocess.Popen([*command, str(rank), str(size), method], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(size)
+        ]
         said = []
         for one in running:
             try:

@@ -352,7 +352,6 @@ class Divergences(unittest.TestCase):
                 self.assertAlmostEqual(float(D.ExponentialFamily.entropy(distribution)), expected, 9)
 
 
-
 class Faults(unittest.TestCase):
     def test_the_halves_expand(self):
         for kind in (torch.distributions.HalfNormal, torch.distributions.HalfCauchy):
@@ -366,6 +365,7 @@ class Faults(unittest.TestCase):
         value = torch.tensor(2.0, dtype=torch.float64)
         torch.distributions.Binomial(5, p).log_prob(value).sum().backward()
         torch.testing.assert_close(p.grad, 2 / p.detach() - 3 / (1 - p.detach()))  # of x log p + (n - x) log(1 - p)
+
 
 if __name__ == "__main__":
     unittest.main()

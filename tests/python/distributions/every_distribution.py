@@ -39,14 +39,10 @@ def distributions(torch):
         "LogisticNormal": lambda t: D.LogisticNormal(t([0.0, 1.0]), t([1.0, 0.5])),
         "LowRankMultivariateNormal": lambda t: D.LowRankMultivariateNormal(t([0.0, 1.0]), t([1.0, 0.5], (2, 1)), t([1.0, 0.5])),
         "MixtureSameFamily": lambda t: D.MixtureSameFamily(D.Categorical(t([0.2, 0.8])), D.Normal(t([0.0, 1.0]), t([1.0, 2.0]))),
-        "MixtureOfVectors": lambda t: D.MixtureSameFamily(
-            D.Categorical(t([0.2, 0.8])), D.Independent(D.Normal(t([0.0, 1.0, -1.0, 2.0], (2, 2)), 1.5), 1)
-        ),
+        "MixtureOfVectors": lambda t: D.MixtureSameFamily(D.Categorical(t([0.2, 0.8])), D.Independent(D.Normal(t([0.0, 1.0, -1.0, 2.0], (2, 2)), 1.5), 1)),
         "Multinomial": lambda t: D.Multinomial(5, t([0.2, 0.3, 0.5])),
         "MultivariateNormal": lambda t: D.MultivariateNormal(t([0.0, 1.0]), t([2.0, 0.5, 0.5, 1.0], (2, 2))),
-        "MultivariateNormalPrecision": lambda t: D.MultivariateNormal(
-            t([0.0, 1.0, 2.0, 0.5], (2, 2)), precision_matrix=t([2.0, 0.5, 0.5, 1.0], (2, 2))
-        ),
+        "MultivariateNormalPrecision": lambda t: D.MultivariateNormal(t([0.0, 1.0, 2.0, 0.5], (2, 2)), precision_matrix=t([2.0, 0.5, 0.5, 1.0], (2, 2))),
         "MultivariateNormalTril": lambda t: D.MultivariateNormal(t([0.0, 1.0]), scale_tril=t([1.5, 0.0, 0.5, 1.0], (2, 2))),
         "NegativeBinomial": lambda t: D.NegativeBinomial(t([2.0, 3.5]), t([0.2, 0.7])),
         "NegativeBinomialLogits": lambda t: D.NegativeBinomial(t([2.0, 3.5]), logits=t([-1.5, 0.25])),

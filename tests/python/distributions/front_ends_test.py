@@ -26,7 +26,9 @@ class FrontEnds(unittest.TestCase):
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "distributions")
-            done = subprocess.run([PROGRAM, "--gtest_filter=Distributions.Written"], capture_output=True, text=True, env={**os.environ, "CRESSET_DISTRIBUTIONS": path})
+            done = subprocess.run(
+                [PROGRAM, "--gtest_filter=Distributions.Written"], capture_output=True, text=True, env={**os.environ, "CRESSET_DISTRIBUTIONS": path}
+            )
             if done.returncode:
                 raise AssertionError(done.stdout + done.stderr)
             with open(path) as file:

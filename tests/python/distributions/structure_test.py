@@ -126,7 +126,12 @@ class Checks(unittest.TestCase):
 
     def test_mixtures_and_independents(self):
         self.refuses("expected a Categorical as mixture_distribution, got Normal", D.MixtureSameFamily, D.Normal(0.0, 1.0), D.Normal(0.0, 1.0))
-        self.refuses("expected a component batch of torch.Size([]) and then 3, got torch.Size([2])", D.MixtureSameFamily, D.Categorical(torch.ones(3)), D.Normal(torch.zeros(2), 1.0))
+        self.refuses(
+            "expected a component batch of torch.Size([]) and then 3, got torch.Size([2])",
+            D.MixtureSameFamily,
+            D.Categorical(torch.ones(3)),
+            D.Normal(torch.zeros(2), 1.0),
+        )
         self.refuses("expected reinterpreted_batch_ndims of at most 0, got 1", D.Independent, D.Normal(0.0, 1.0), 1)
         self.refuses("expected a transform or a list of them as transforms, got 3", D.TransformedDistribution, D.Normal(0.0, 1.0), 3)
         self.refuses("take events of 1 dimensions", D.TransformedDistribution, D.Normal(0.0, 1.0), D.StickBreakingTransform())

@@ -106,7 +106,10 @@ class Functions(unittest.TestCase):
         self.assertEqual(D.AffineTransform(1.0, torch.tensor(2.0)), D.AffineTransform(1.0, 2.0))
         self.assertNotEqual(D.AffineTransform(1.0, 3.0), D.AffineTransform(1.0, 2.0))
         self.assertEqual(D.ExpTransform().inv, D.ExpTransform().inv)
-        self.assertEqual(repr(D.ComposeTransform([D.ExpTransform(), D.ExpTransform().inv])), "ComposeTransform(\n    ExpTransform(),\n    _InverseTransform(ExpTransform())\n)")
+        self.assertEqual(
+            repr(D.ComposeTransform([D.ExpTransform(), D.ExpTransform().inv])),
+            "ComposeTransform(\n    ExpTransform(),\n    _InverseTransform(ExpTransform())\n)",
+        )
         transform = D.ComposeTransform([D.ExpTransform()])
         transform.inv
         for other in (pickle.loads(pickle.dumps(transform)), copy.deepcopy(transform)):
@@ -167,7 +170,13 @@ class Constraints(unittest.TestCase):
         self.assertEqual(c.one_hot.check(rows).tolist(), [False, False, False, True])
         self.assertEqual(c.multinomial(1).check(rows).tolist(), [True, False, False, True])
         matrices = torch.tensor([[[1.0, 0.0], [0.6, 0.8]], [[0.8, 0.6], [0.6, 0.8]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]])
-        each = {c.lower_triangular: [1, 0, 0, 0], c.lower_cholesky: [1, 0, 0, 0], c.corr_cholesky: [1, 0, 0, 0], c.square: [1, 1, 1, 1], c.symmetric: [0, 1, 1, 1]}
+        each = {
+            c.lower_triangular: [1, 0, 0, 0],
+            c.lower_cholesky: [1, 0, 0, 0],
+            c.corr_cholesky: [1, 0, 0, 0],
+            c.square: [1, 1, 1, 1],
+            c.symmetric: [0, 1, 1, 1],
+        }
         for constraint, inside in each.items():
             self.assertEqual(constraint.check(matrices).int().tolist(), inside, constraint)
         self.assertEqual(c.positive_definite.check(matrices[1:]).tolist(), [True, False, False])

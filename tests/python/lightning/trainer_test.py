@@ -347,7 +347,9 @@ class Checkpoints(Logged):
         again = Line.load_from_checkpoint(callback.best_model_path)
         self.assertEqual((again.hparams.lr, again.layer.weight.item()), (0.05, trainer.model.layer.weight.item()))
         self.assertEqual(Line.load_from_checkpoint(callback.best_model_path, lr=7).hparams.lr, 7)
-        self.assertAlmostEqual(trainer.validate(Line(), loader(), ckpt_path="best", verbose=False)[0]["val_loss"], trainer.validate(again, loader(), verbose=False)[0]["val_loss"])
+        self.assertAlmostEqual(
+            trainer.validate(Line(), loader(), ckpt_path="best", verbose=False)[0]["val_loss"], trainer.validate(again, loader(), verbose=False)[0]["val_loss"]
+        )
         checkpoint = torch.load(callback.best_model_path, weights_only=True)
         self.assertEqual((checkpoint["epoch"], checkpoint["global_step"], sorted(checkpoint["state_dict"])), (3, 20, ["layer.bias", "layer.weight"]))
         light = os.path.join(self.root, "light.ckpt")

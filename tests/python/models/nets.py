@@ -181,9 +181,7 @@ class YuNet(nn.Module):
         parts = {"share_convs": None, "cls": 1, "bbox": 4, "obj": 1, "kps": 10}
         self.bbox_head = nn.ModuleDict(
             {
-                f"multi_level_{name}": nn.ModuleList(
-                    [nn.Sequential(ConvDP(64, 64)) if n is None else ConvDP(64, n, norm=False) for _ in range(3)]
-                )
+                f"multi_level_{name}": nn.ModuleList([nn.Sequential(ConvDP(64, 64)) if n is None else ConvDP(64, n, norm=False) for _ in range(3)])
                 for name, n in parts.items()
             }
         )

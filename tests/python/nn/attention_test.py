@@ -42,7 +42,9 @@ class Kernels(unittest.TestCase):
         cuda = torch.backends.cuda
         try:
             with sdpa_kernel([SDPBackend.MATH, SDPBackend.CUDNN_ATTENTION], set_priority=True):
-                self.assertEqual([cuda.flash_sdp_enabled(), cuda.math_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.cudnn_sdp_enabled()], [False, True, False, True])
+                self.assertEqual(
+                    [cuda.flash_sdp_enabled(), cuda.math_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.cudnn_sdp_enabled()], [False, True, False, True]
+                )
                 raise KeyError
         except KeyError:
             pass
@@ -216,7 +218,10 @@ class Blocks(unittest.TestCase):
         self.assertTrue(mask.to_string(3, 1).startswith("(0, 0)\n░░    \n██░░  \n██░░  \n\n...\n(limit=N"))
         small = flex.create_block_mask(causal, None, None, 256, 256, device="cpu")
         self.assertEqual(str(small), "BlockMask(shape=(1, 1, 256, 256), sparsity=25.00%, \n(0, 0)\n██  \n████\n)")
-        self.assertIn("    full_q_indices=torch.Size([1, 1, 2, 2]),\n    BLOCK_SIZE=(128, 128),\n    shape=(1, 1, 256, 256),\n    sparsity=25.00%,\n    mask_mod=causal\n)", repr(small))
+        self.assertIn(
+            "    full_q_indices=torch.Size([1, 1, 2, 2]),\n    BLOCK_SIZE=(128, 128),\n    shape=(1, 1, 256, 256),\n    sparsity=25.00%,\n    mask_mod=causal\n)",
+            repr(small),
+        )
 
     def test_functions(self):
         first = flex.create_mask(flex.or_masks(causal, lambda b, h, q, k: k == 3), 2, None, 3, 4)
@@ -275,7 +280,9 @@ class Products(unittest.TestCase):
         self.assertTrue(torch.equal(out, (rows * rows).diag()))
         self.assertRaises(ValueError, F.scaled_mm, eye, eye.t(), rows, F.ScalingType.BlockWise1x32, rows, F.ScalingType.BlockWise1x32)
         both = torch.stack([eye.float(), eye.float() * 2]).to(torch.float8_e4m3fn)
-        out = F.scaled_grouped_mm(eye, both, rows, F.ScalingType.RowWise, torch.ones(2, 16), F.ScalingType.RowWise, offs=torch.tensor([8, 16], dtype=torch.int32))
+        out = F.scaled_grouped_mm(
+            eye, both, rows, F.ScalingType.RowWise, torch.ones(2, 16), F.ScalingType.RowWise, offs=torch.tensor([8, 16], dtype=torch.int32)
+        )
         self.assertTrue(torch.equal(out.float(), (rows * torch.tensor([1.0, 2.0]).repeat_interleave(8)).diag()))
         self.assertRaises(RuntimeError, F.scaled_grouped_mm, both, both, rows, F.ScalingType.RowWise, rows, F.ScalingType.RowWise)
 

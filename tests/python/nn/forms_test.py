@@ -61,8 +61,17 @@ class Activations(Same):
         self.same(F.logsigmoid(x), -np.log1p(np.exp(-a)))
 
     def test_inplace_functions_change_their_input_and_return_it(self):
-        for name, arguments in (("celu_", (1.5,)), ("elu_", (1.5,)), ("hardtanh_", (-0.5, 0.5)), ("leaky_relu_", (0.1,)), ("selu_", ()), ("threshold_", (0.2, 7.0))):
-            function = {"celu_": F.celu_, "elu_": F.elu_, "hardtanh_": F.hardtanh_, "leaky_relu_": F.leaky_relu_, "selu_": F.selu_, "threshold_": F.threshold_}[name]
+        for name, arguments in (
+            ("celu_", (1.5,)),
+            ("elu_", (1.5,)),
+            ("hardtanh_", (-0.5, 0.5)),
+            ("leaky_relu_", (0.1,)),
+            ("selu_", ()),
+            ("threshold_", (0.2, 7.0)),
+        ):
+            function = {"celu_": F.celu_, "elu_": F.elu_, "hardtanh_": F.hardtanh_, "leaky_relu_": F.leaky_relu_, "selu_": F.selu_, "threshold_": F.threshold_}[
+                name
+            ]
             x = numbers(20)
             expected = getattr(F, name[:-1])(x.clone(), *arguments)
             with self.subTest(name):

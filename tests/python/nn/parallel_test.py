@@ -18,7 +18,9 @@ class Parallel(unittest.TestCase):
 
     def test_parts_and_back(self):
         parts = nn.parallel.scatter((torch.arange(4), [torch.ones(4)], {"a": torch.zeros(4)}, "same"), ["cpu", "cpu"])
-        self.assertEqual([(p[0].tolist(), p[1][0].tolist(), p[2]["a"].tolist(), p[3]) for p in parts], [([0, 1], [1, 1], [0, 0], "same"), ([2, 3], [1, 1], [0, 0], "same")])
+        self.assertEqual(
+            [(p[0].tolist(), p[1][0].tolist(), p[2]["a"].tolist(), p[3]) for p in parts], [([0, 1], [1, 1], [0, 0], "same"), ([2, 3], [1, 1], [0, 0], "same")]
+        )
         whole = nn.parallel.gather([(torch.ones(1), {"a": torch.tensor(1.0)}), (torch.zeros(1), {"a": torch.tensor(2.0)})], "cpu")
         self.assertEqual((whole[0].tolist(), whole[1]["a"].tolist()), ([1, 0], [1, 2]))
         self.assertRaises(ValueError, nn.parallel.gather, [{"a": torch.ones(1)}, {"b": torch.ones(1)}], "cpu")
@@ -56,7 +58,9 @@ class Parallel(unittest.TestCase):
         self.assertRaises(ValueError, sync, torch.rand(3))
 
     def test_converting(self):
-        model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(nn.BatchNorm1d(3, eps=0.1, momentum=None), nn.BatchNorm2d(4, affine=False)), nn.InstanceNorm1d(3)).eval()
+        model = nn.Sequential(
+            nn.Linear(3, 3), nn.Sequential(nn.BatchNorm1d(3, eps=0.1, momentum=None), nn.BatchNorm2d(4, affine=False)), nn.InstanceNorm1d(3)
+        ).eval()
         before = model[1][0]
         made = nn.SyncBatchNorm.convert_sync_batchnorm(model)
         self.assertIs(made, model)

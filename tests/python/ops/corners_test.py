@@ -27,7 +27,6 @@ class SharedMemory(unittest.TestCase):
         torch.index_select(m[1:2], 0, torch.zeros(1, dtype=torch.int64), out=m[:0])
         self.assertEqual(m.tolist(), [1, 1, 2, 3, 4, 5])
 
-
     def test_a_product_into_one_of_its_operands(self):
         m = torch.ones(2, 2)
         with self.assertRaisesRegex(IndexError, "shares no memory|memory of their own"):
@@ -90,8 +89,13 @@ class NarrowAndUnsigned(unittest.TestCase):
     def test_unsigned_integers_wider_than_a_byte_have_no_negative_and_no_sparse_form(self):
         for name in ("uint16", "uint32", "uint64"):
             x = torch.ones(2, 2, dtype=getattr(torch, name))
-            for kernel, call in (("neg_cpu", lambda: -x), ("nonzero_count_cpu", x.to_sparse), ("index_select", x.to_sparse_csr), ("index_select", x.to_sparse_csc)):
-                with self.subTest(name), self.assertRaisesRegex(NotImplementedError, f"\"{kernel}\" not implemented for 'UI"):
+            for kernel, call in (
+                ("neg_cpu", lambda: -x),
+                ("nonzero_count_cpu", x.to_sparse),
+                ("index_select", x.to_sparse_csr),
+                ("index_select", x.to_sparse_csc),
+            ):
+                with self.subTest(name), self.assertRaisesRegex(NotImplementedError, f'"{kernel}" not implemented for \'UI'):
                     call()
             self.assertEqual((x * 2).tolist(), [[2, 2], [2, 2]])
         self.assertEqual((-torch.ones(1, dtype=torch.uint8)).tolist(), [255])

@@ -149,7 +149,6 @@ class Values(Case):
         torch._amp_foreach_non_finite_check_and_unscale_([torch.ones(1), torch.tensor([math.inf])], found, torch.tensor(1.0))
         self.assertEqual(found.item(), 1.0)
 
-
     def test_scales_grow_after_steps_without_overflow_and_shrink_after_one_with(self):
         scale, tracker = torch.tensor(8.0), torch.tensor(0, dtype=torch.int32)
         seen = []

@@ -140,7 +140,6 @@ class SharedMemory(unittest.TestCase):
         self.assertEqual(m[1:2].expand(3).zero_().tolist(), [0, 0, 0])
         self.assertEqual(torch.sum(m[:3], 0, keepdim=True, out=m[:0]).tolist(), [2])  # m[0], 4 before, counts as zero
 
-
     def test_a_copy_of_the_very_same_memory_does_nothing(self):
         x = torch.arange(2).reshape(1, 2).transpose(1, 0)
         wide = x.expand(1, -1, 2)
@@ -251,7 +250,6 @@ class Indices(unittest.TestCase):
             torch.tensor(1.0).index_select(0, torch.tensor([0, 0]))
 
 
-
 class ChannelsLast(unittest.TestCase):
     """Results of PyTorch 2.13, with (L) for channels last and (C) for contiguous memory."""
 
@@ -300,7 +298,9 @@ class ChannelsLast(unittest.TestCase):
 
     def test_a_network_keeps_it_from_end_to_end(self):
         nn = torch.nn
-        net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.GELU(), nn.AdaptiveAvgPool2d(2))
+        net = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.GELU(), nn.AdaptiveAvgPool2d(2)
+        )
         x = torch.randn(2, 3, 16, 16)
         expected = net(x)
         net.to(memory_format=torch.channels_last)

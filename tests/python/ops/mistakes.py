@@ -45,7 +45,9 @@ def _max_pools(n):
 
 def _avg_pools(n):
     space = (5,) * n
-    return each((f(1, 2, *space), (6,) * n), (f(1, 2, *space), (2,) * n, (1,) * n, 2), (f(1, 2, *space), (2,) * n, (1,) * n, 0, False, True, 0), (f(2), (2,) * n))
+    return each(
+        (f(1, 2, *space), (6,) * n), (f(1, 2, *space), (2,) * n, (1,) * n, 2), (f(1, 2, *space), (2,) * n, (1,) * n, 0, False, True, 0), (f(2), (2,) * n)
+    )
 
 
 def _adaptive(n):

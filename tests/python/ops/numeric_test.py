@@ -21,25 +21,135 @@ def random(*shape, seed=0, dtype=np.float64):
 # At these places, in PyTorch 2.13.
 PLACES = [-9.5, -3.0, -0.7, 0.0, 0.3, 1.0, 2.5, 8.0, 30.0]
 SPECIAL = {  # fmt: skip
-    "i0e": [0.13125126081426788, 0.24300035416182536, 0.5593055265070683, 1.0, 0.7575806251825477, 0.46575960759364043, 0.27004644161220276, 0.1434317818568503, 0.0731459464822373],
-    "i1": [-1658.4530777821344, -3.9533702174026093, -0.37187967777700853, 0.0, 0.15169384000359282, 0.5651591039924851, 2.5167162452886984, 399.8731367825599, 768532038938.9569],
-    "i1e": [-0.1241382476548818, -0.19682671329730084, -0.18466998276274726, 0.0, 0.11237756063983881, 0.2079104153497085, 0.20658464953126654, 0.13414249329269812, 0.07191633059864755],
+    "i0e": [
+        0.13125126081426788,
+        0.24300035416182536,
+        0.5593055265070683,
+        1.0,
+        0.7575806251825477,
+        0.46575960759364043,
+        0.27004644161220276,
+        0.1434317818568503,
+        0.0731459464822373,
+    ],
+    "i1": [
+        -1658.4530777821344,
+        -3.9533702174026093,
+        -0.37187967777700853,
+        0.0,
+        0.15169384000359282,
+        0.5651591039924851,
+        2.5167162452886984,
+        399.8731367825599,
+        768532038938.9569,
+    ],
+    "i1e": [
+        -0.1241382476548818,
+        -0.19682671329730084,
+        -0.18466998276274726,
+        0.0,
+        0.11237756063983881,
+        0.2079104153497085,
+        0.20658464953126654,
+        0.13414249329269812,
+        0.07191633059864755,
+    ],
     "entr": [-INF, -INF, -INF, 0.0, 0.3611918412977808, -0.0, -2.2907268296853878, -16.635532333438686, -102.03592144986466],
-    "erfcx": [3.134057697027116e+39, 16205.988853999586, 2.7387021025613167, 1.0, 0.7345993345676554, 0.427583576155807, 0.2108063640611436, 0.06998516620088094, 0.018795888861416754],
+    "erfcx": [
+        3.134057697027116e39,
+        16205.988853999586,
+        2.7387021025613167,
+        1.0,
+        0.7345993345676554,
+        0.427583576155807,
+        0.2108063640611436,
+        0.06998516620088094,
+        0.018795888861416754,
+    ],
     "ndtr": [0.0, 0.0013498980316301035, 0.24196365222307298, 0.5, 0.6179114221889527, 0.841344746068543, 0.9937903346742238, 0.9999999999999993, 1.0],
-    "log_ndtr": [-48.30601929896523, -6.60772622151035, -1.4189677615315315, -0.6931471805599453, -0.48141016158848127, -0.17275377902344985, -0.006229025485860001, -6.220960574271758e-16, -4.906713927148024e-198],
-    "airy_ai": [0.3191032477191283, -0.3788142883304339, 0.5110003975750101, 0.3550280538878172, 0.2788064819550049, 0.13529241631288144, 0.015725923380470484, 4.692207616099224e-08, 3.2082175915504806e-49],
-    "bessel_j0": [-0.19392874749648786, -0.2600519549074645, 0.8812008886074052, 1.0, 0.9776262465382961, 0.7651976865579665, -0.048383776468256645, 0.17165080909758512, -0.08636798358104034],
-    "bessel_j1": [-0.1612644302659841, -0.3390589585282922, -0.3289957415400589, 0.0, 0.148318816273104, 0.44005058574493355, 0.4970941024644698, 0.2346363501030504, -0.11875106261662309],
+    "log_ndtr": [
+        -48.30601929896523,
+        -6.60772622151035,
+        -1.4189677615315315,
+        -0.6931471805599453,
+        -0.48141016158848127,
+        -0.17275377902344985,
+        -0.006229025485860001,
+        -6.220960574271758e-16,
+        -4.906713927148024e-198,
+    ],
+    "airy_ai": [
+        0.3191032477191283,
+        -0.3788142883304339,
+        0.5110003975750101,
+        0.3550280538878172,
+        0.2788064819550049,
+        0.13529241631288144,
+        0.015725923380470484,
+        4.692207616099224e-08,
+        3.2082175915504806e-49,
+    ],
+    "bessel_j0": [
+        -0.19392874749648786,
+        -0.2600519549074645,
+        0.8812008886074052,
+        1.0,
+        0.9776262465382961,
+        0.7651976865579665,
+        -0.048383776468256645,
+        0.17165080909758512,
+        -0.08636798358104034,
+    ],
+    "bessel_j1": [
+        -0.1612644302659841,
+        -0.3390589585282922,
+        -0.3289957415400589,
+        0.0,
+        0.148318816273104,
+        0.44005058574493355,
+        0.4970941024644698,
+        0.2346363501030504,
+        -0.11875106261662309,
+    ],
     "bessel_y0": [NAN, NAN, NAN, -INF, -0.8072735778045196, 0.08825696421567697, 0.49807035961592067, 0.22352148793012566, -0.11729573168666393],
     "bessel_y1": [NAN, NAN, NAN, -INF, -2.2931051383885293, -0.7812128213002888, 0.14591813796695813, -0.15806045736166432, 0.08442557066174709],
-    "modified_bessel_i0": [1753.480990527323, 4.880792585865024, 1.1263030183068092, 1.0, 1.0226268793515967, 1.2660658777520082, 3.289839144050123, 427.56411572180474, 781672297823.9775],
-    "modified_bessel_i1": [-1658.4530777821344, -3.9533702174026093, -0.37187967777700853, 0.0, 0.15169384000359282, 0.5651591039924851, 2.5167162452886984, 399.8731367825599, 768532038938.9569],
+    "modified_bessel_i0": [
+        1753.480990527323,
+        4.880792585865024,
+        1.1263030183068092,
+        1.0,
+        1.0226268793515967,
+        1.2660658777520082,
+        3.289839144050123,
+        427.56411572180474,
+        781672297823.9775,
+    ],
+    "modified_bessel_i1": [
+        -1658.4530777821344,
+        -3.9533702174026093,
+        -0.37187967777700853,
+        0.0,
+        0.15169384000359282,
+        0.5651591039924851,
+        2.5167162452886984,
+        399.8731367825599,
+        768532038938.9569,
+    ],
     "modified_bessel_k0": [NAN, NAN, NAN, INF, 1.3724600605442967, 0.4210244382407082, 0.062347553200366196, 0.00014647070522281542, 2.1324774964630563e-14],
     "modified_bessel_k1": [NAN, NAN, NAN, INF, 3.055992033457325, 0.6019072301972346, 0.07389081634774705, 0.00015536921180500112, 2.1677320018915495e-14],
     "scaled_modified_bessel_k0": [NAN, NAN, NAN, INF, 1.8526273007720135, 1.1444630798068944, 0.7595486903280996, 0.43662301860158614, 0.22788666561625373],
     "scaled_modified_bessel_k1": [NAN, NAN, NAN, INF, 4.12515776224447, 1.636153486263258, 0.9001744239078779, 0.46314909287049605, 0.2316541293777118],
-    "spherical_bessel_j0": [-0.007910644259137822, 0.0470400026866224, 0.9203109817681301, 1.0, 0.9850673555377986, 0.8414709848078965, 0.23938885764158263, 0.12366978082792272, -0.03293438746976206],
+    "spherical_bessel_j0": [
+        -0.007910644259137822,
+        0.0470400026866224,
+        0.9203109817681301,
+        1.0,
+        0.9850673555377986,
+        0.8414709848078965,
+        0.23938885764158263,
+        0.12366978082792272,
+        -0.03293438746976206,
+    ],
 }
 POLYNOMIALS = {  # degree 4 at -1, -0.5, 0.3, 1 and 2
     "chebyshev_polynomial_t": [1.0, -0.5, 0.34480000000000005, 1.0, 97.0],
@@ -69,7 +179,11 @@ class Special(unittest.TestCase):
                 self.assertIs(single.dtype, torch.float32)
                 np.testing.assert_allclose(single.numpy()[1:7], np.array(expected)[1:7], rtol=2e-6, atol=1e-6)
         p = torch.tensor([0.0, 1e-300, 1e-5, 0.02, 0.3, 0.5, 0.9, 0.99999, 1.0], dtype=torch.float64)
-        np.testing.assert_allclose(torch.special.ndtri(p).numpy(), [-INF, -37.0470962993612, -4.264890793922825, -2.053748910631823, -0.5244005127080409, 0.0, 1.2815515655446004, 4.264890793923841, INF], rtol=1e-11)
+        np.testing.assert_allclose(
+            torch.special.ndtri(p).numpy(),
+            [-INF, -37.0470962993612, -4.264890793922825, -2.053748910631823, -0.5244005127080409, 0.0, 1.2815515655446004, 4.264890793923841, INF],
+            rtol=1e-11,
+        )
         self.assertTrue(torch.equal(torch.i0(x), torch.special.modified_bessel_i0(x)))
         close(torch.sinc(x), np.sinc(PLACES), 1e-12)
 
@@ -92,7 +206,11 @@ class Special(unittest.TestCase):
         a, b = (torch.tensor(v, dtype=torch.float64) for v in ([0.5, 1.0, 3.0, 20.0, 100.0], [0.1, 2.0, 3.0, 15.0, 130.0]))
         close(torch.igamma(a, b), [0.345279153981423, 0.8646647167633873, 0.5768099188731566, 0.12478121503252496, 0.9972495916326934], 1e-11)
         close(torch.igammac(a, b), [0.6547208460185769, 0.1353352832366127, 0.4231900811268435, 0.8752187849674751, 0.0027504083673065166], 1e-11)
-        np.testing.assert_allclose(torch.special.zeta(a + 1, b).numpy(), [34.052975515075595, 0.6449340668482266, 0.019823233711138193, 2.7317221118753353e-25, 5.7834455031243114e-214], rtol=1e-12)
+        np.testing.assert_allclose(
+            torch.special.zeta(a + 1, b).numpy(),
+            [34.052975515075595, 0.6449340668482266, 0.019823233711138193, 2.7317221118753353e-25, 5.7834455031243114e-214],
+            rtol=1e-12,
+        )
         close(torch.special.xlog1py(a, b), [0.04765508990216243, 1.0986122886681096, 4.1588830833596715, 55.451774444795625, 487.5197323201151])
         x, n = torch.tensor([-1.0, -0.5, 0.3, 1.0, 2.0], dtype=torch.float64), torch.tensor([0.0, 1.0, -1.0], dtype=torch.float64)
         for name, expected in POLYNOMIALS.items():
@@ -135,7 +253,6 @@ class Special(unittest.TestCase):
         power = torch.arange(-1074, 1024)
         np.testing.assert_array_equal(torch.ldexp(torch.ones(2098, dtype=torch.float64), power).numpy(), np.ldexp(np.ones(2098), power.numpy()))
 
-
     def test_trigamma_is_large_at_its_poles(self):
         for dtype, size in ((torch.float32, 1.29e15), (torch.float64, 6.58e32)):
             at = torch.polygamma(1, torch.tensor([-1.0, 0.0, -0.5], dtype=dtype))
@@ -154,21 +271,37 @@ class Numeric(unittest.TestCase):
         a, b, v = random(3, 4), random(3, 4, seed=1), np.sort(random(4, seed=2))
         t = torch.from_numpy
         for got, expected in (
-            (torch.diff(t(a)), np.diff(a)), (torch.diff(t(a), 2, 0, prepend=t(b[:1])), np.diff(a, 2, 0, prepend=b[:1])),
-            (torch.trapezoid(t(a), t(v)), TRAPEZOID(a, v)), (torch.trapz(t(a), dx=0.5, dim=0), TRAPEZOID(a, dx=0.5, axis=0)),
-            (torch.cov(t(a)), np.cov(a)), (torch.cov(t(a), correction=0, aweights=t(v - v[0] + 1)), np.cov(a, ddof=0, aweights=v - v[0] + 1)),
-            (torch.corrcoef(t(a)), np.corrcoef(a)), (torch.kron(t(a), t(b[:2, 0])), np.kron(a, b[:2, 0])), (torch.inner(t(a), t(b)), np.inner(a, b)),
-            (torch.tensordot(t(a), t(b), 2), np.tensordot(a, b)), (torch.tensordot(t(a), t(b), ([0], [0])), np.tensordot(a, b, ([0], [0]))),
-            (torch.linalg.cross(t(a[:, :3]), t(b[:, :3])), np.cross(a[:, :3], b[:, :3])), (torch.cross(t(a), t(b)), np.cross(a, b, axis=0)),
-            (torch.trace(t(a)), np.trace(a)), (torch.diag(t(v), 1), np.diag(v, 1)), (torch.diagflat(t(a[:2, :2])), np.diagflat(a[:2, :2])),
-            (torch.rot90(t(a), 3), np.rot90(a, 3)), (torch.vstack([t(a), t(v)]), np.vstack([a, v])), (torch.hstack([t(a), t(b)]), np.hstack([a, b])),
-            (torch.dstack([t(a), t(b)]), np.dstack([a, b])), (torch.column_stack([t(v), t(a.T)]), np.column_stack([v, a.T])),
-            (torch.linalg.vander(t(v), N=3), np.vander(v, 3, increasing=True)), (torch.gradient(t(a), dim=1)[0], np.gradient(a, axis=1)),
+            (torch.diff(t(a)), np.diff(a)),
+            (torch.diff(t(a), 2, 0, prepend=t(b[:1])), np.diff(a, 2, 0, prepend=b[:1])),
+            (torch.trapezoid(t(a), t(v)), TRAPEZOID(a, v)),
+            (torch.trapz(t(a), dx=0.5, dim=0), TRAPEZOID(a, dx=0.5, axis=0)),
+            (torch.cov(t(a)), np.cov(a)),
+            (torch.cov(t(a), correction=0, aweights=t(v - v[0] + 1)), np.cov(a, ddof=0, aweights=v - v[0] + 1)),
+            (torch.corrcoef(t(a)), np.corrcoef(a)),
+            (torch.kron(t(a), t(b[:2, 0])), np.kron(a, b[:2, 0])),
+            (torch.inner(t(a), t(b)), np.inner(a, b)),
+            (torch.tensordot(t(a), t(b), 2), np.tensordot(a, b)),
+            (torch.tensordot(t(a), t(b), ([0], [0])), np.tensordot(a, b, ([0], [0]))),
+            (torch.linalg.cross(t(a[:, :3]), t(b[:, :3])), np.cross(a[:, :3], b[:, :3])),
+            (torch.cross(t(a), t(b)), np.cross(a, b, axis=0)),
+            (torch.trace(t(a)), np.trace(a)),
+            (torch.diag(t(v), 1), np.diag(v, 1)),
+            (torch.diagflat(t(a[:2, :2])), np.diagflat(a[:2, :2])),
+            (torch.rot90(t(a), 3), np.rot90(a, 3)),
+            (torch.vstack([t(a), t(v)]), np.vstack([a, v])),
+            (torch.hstack([t(a), t(b)]), np.hstack([a, b])),
+            (torch.dstack([t(a), t(b)]), np.dstack([a, b])),
+            (torch.column_stack([t(v), t(a.T)]), np.column_stack([v, a.T])),
+            (torch.linalg.vander(t(v), N=3), np.vander(v, 3, increasing=True)),
+            (torch.gradient(t(a), dim=1)[0], np.gradient(a, axis=1)),
             (torch.gradient(t(a), spacing=(t(v),), dim=1, edge_order=2)[0], np.gradient(a, v, axis=1, edge_order=2)),
-            (torch.quantile(t(a), t(np.array([0.1, 0.6])), 1), np.quantile(a, [0.1, 0.6], 1)), (torch.quantile(t(a), 0.3), np.quantile(a, 0.3)),
+            (torch.quantile(t(a), t(np.array([0.1, 0.6])), 1), np.quantile(a, [0.1, 0.6], 1)),
+            (torch.quantile(t(a), 0.3), np.quantile(a, 0.3)),
             (torch.quantile(t(a), 0.4, 0, keepdim=True, interpolation="nearest"), np.quantile(a, 0.4, 0, keepdims=True, method="nearest")),
-            (torch.addr(t(np.ones((3, 4))), t(a[:, 0]), t(v), beta=2, alpha=3), 2 + 3 * np.outer(a[:, 0], v)), (torch.vdot(t(v), t(a[0])), v @ a[0]),
-            (torch.dist(t(a), t(b), 3), (np.abs(a - b) ** 3).sum() ** (1 / 3)), (torch.cdist(t(a), t(b)), np.linalg.norm(a[:, None] - b[None], axis=-1)),
+            (torch.addr(t(np.ones((3, 4))), t(a[:, 0]), t(v), beta=2, alpha=3), 2 + 3 * np.outer(a[:, 0], v)),
+            (torch.vdot(t(v), t(a[0])), v @ a[0]),
+            (torch.dist(t(a), t(b), 3), (np.abs(a - b) ** 3).sum() ** (1 / 3)),
+            (torch.cdist(t(a), t(b)), np.linalg.norm(a[:, None] - b[None], axis=-1)),
             (torch.addbmm(t(np.zeros((3, 3))), t(np.stack([a, b])), t(np.stack([a.T, b.T]))), a @ a.T + b @ b.T),
         ):
             close(got, expected)
@@ -196,7 +329,11 @@ class Numeric(unittest.TestCase):
         x = torch.tensor([[1.0, NAN, 3.0], [4.0, 5.0, 9.0]])
         np.testing.assert_array_equal(torch.quantile(x, 0.5, 1).numpy(), [NAN, 5.0])
         np.testing.assert_array_equal(torch.nanquantile(x, 0.5, 1).numpy(), [2.0, 5.0])
-        for call in (lambda: torch.quantile(x, 1.5), lambda: torch.quantile(x, 0.5, interpolation="x"), lambda: torch.quantile(torch.ones(2, dtype=torch.int64), 0.5)):
+        for call in (
+            lambda: torch.quantile(x, 1.5),
+            lambda: torch.quantile(x, 0.5, interpolation="x"),
+            lambda: torch.quantile(torch.ones(2, dtype=torch.int64), 0.5),
+        ):
             with self.assertRaises(RuntimeError):
                 call()
 
@@ -303,8 +440,11 @@ class Places(unittest.TestCase):
         self.assertEqual(torch.channel_shuffle(torch.arange(4).view(1, 4, 1), 2).flatten().tolist(), [0, 2, 1, 3])
         self.assertEqual(torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride(), (12, 1, 3))
         self.assertEqual(torch._chunk_cat([torch.ones(3, 2), torch.ones(2, 1)], 0, 2).tolist(), [[1, 1, 1, 1, 1], [1, 1, 0, 0, 1]])
-        for parts, same in ((torch.unsafe_chunk(t(a), 2, 2), t(a).chunk(2, 2)), (torch.unsafe_split(t(a), 3, 2), t(a).split(3, 2)),
-                            (torch.unsafe_split_with_sizes(t(a), [1, 3], 2), t(a).split([1, 3], 2))):
+        for parts, same in (
+            (torch.unsafe_chunk(t(a), 2, 2), t(a).chunk(2, 2)),
+            (torch.unsafe_split(t(a), 3, 2), t(a).split(3, 2)),
+            (torch.unsafe_split_with_sizes(t(a), [1, 3], 2), t(a).split([1, 3], 2)),
+        ):
             self.assertEqual([p.tolist() for p in parts], [p.tolist() for p in same])
 
     def test_places_under_masks(self):
@@ -393,7 +533,11 @@ class Searching(unittest.TestCase):
         close(found.bin_edges, places)
         self.assertEqual(torch.histogram(torch.tensor([2.0, 2.0]), 4).hist.tolist(), [0, 0, 2, 0])
         self.assertEqual(torch.histogram(torch.tensor([1.0, NAN, 3.0]), 2, range=(1.0, 3.0)).hist.tolist(), [1, 1])
-        for call in (lambda: torch.histogram(torch.ones(2), 0), lambda: torch.histogram(torch.tensor([NAN]), 2), lambda: torch.histogram(torch.ones(2), 2, range=(2.0, 1.0))):
+        for call in (
+            lambda: torch.histogram(torch.ones(2), 0),
+            lambda: torch.histogram(torch.tensor([NAN]), 2),
+            lambda: torch.histogram(torch.ones(2), 2, range=(2.0, 1.0)),
+        ):
             with self.assertRaises(RuntimeError):
                 call()
 
@@ -433,7 +577,9 @@ class Searching(unittest.TestCase):
         of = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
         empty = {"sum": 0, "mean": NAN, "max": -INF, "min": INF, "prod": 1}
         for reduce, function in of.items():
-            expected = [function(x.detach().numpy()[a:b], axis=0) if b > a else np.full(3, empty[reduce]) for a, b in zip(starts[:-1].tolist(), starts[1:].tolist())]
+            expected = [
+                function(x.detach().numpy()[a:b], axis=0) if b > a else np.full(3, empty[reduce]) for a, b in zip(starts[:-1].tolist(), starts[1:].tolist())
+            ]
             close(torch.segment_reduce(x, reduce, lengths=lengths), expected)
             close(torch.segment_reduce(x, reduce, offsets=starts), expected)
             if reduce != "prod":
@@ -472,7 +618,12 @@ class Searching(unittest.TestCase):
         self.assertEqual(torch.hash_tensor(torch.tensor([1.5, 2.5])).item(), int(np.bitwise_xor.reduce(np.array([1.5, 2.5]).view(np.uint64))))
         self.assertEqual(torch.hash_tensor(torch.ones(2, 3), (0, 1), keepdim=True).shape, (1, 1))
         self.assertEqual(torch.hash_tensor(torch.ones(2, 0), 0).shape, (0,))
-        for error, args in ((RuntimeError, (torch.ones(0),)), (IndexError, (torch.ones(2, 0), 1)), (IndexError, (torch.ones(2), 3)), (NotImplementedError, (torch.ones(1, dtype=torch.complex64),))):
+        for error, args in (
+            (RuntimeError, (torch.ones(0),)),
+            (IndexError, (torch.ones(2, 0), 1)),
+            (IndexError, (torch.ones(2), 3)),
+            (NotImplementedError, (torch.ones(1, dtype=torch.complex64),)),
+        ):
             with self.assertRaises(error):
                 torch.hash_tensor(*args)
         with self.assertRaises(RuntimeError):

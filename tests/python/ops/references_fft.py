@@ -135,7 +135,11 @@ def istft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, 
         envelope[t * hop : t * hop + n_fft] += factors**2
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total.shape[1] - start
-    result = (total[:, start:end] / envelope[start:end]) if end <= total.shape[1] else np.pad(total[:, start:] / envelope[start:], ((0, 0), (0, end - total.shape[1])))
+    result = (
+        (total[:, start:end] / envelope[start:end])
+        if end <= total.shape[1]
+        else np.pad(total[:, start:] / envelope[start:], ((0, 0), (0, end - total.shape[1])))
+    )
     result = result if return_complex else result.real
     return (result if x.ndim == 3 else result[0]).astype(_complex(x) if return_complex else _real(x))
 

@@ -257,7 +257,9 @@ def matrix_norm(a, ord="fro", dim=(-2, -1), keepdim=False):
 def norm(a, ord=None, dim=None, keepdim=False):
     if ord is None and dim is None:
         return np.sqrt((np.abs(a) ** 2).sum(keepdims=keepdim))
-    return np.linalg.norm(a, ord, tuple(dim) if isinstance(dim, (list, tuple)) and len(dim) == 2 else dim[0] if isinstance(dim, (list, tuple)) else dim, keepdim)
+    return np.linalg.norm(
+        a, ord, tuple(dim) if isinstance(dim, (list, tuple)) and len(dim) == 2 else dim[0] if isinstance(dim, (list, tuple)) else dim, keepdim
+    )
 
 
 def cond(a, p=None):

@@ -225,7 +225,9 @@ class Rows(unittest.TestCase):
                     on_meta = tree(to_meta, args), tree(to_meta, kwargs)
                     if has_device and not tensors:
                         on_meta[1]["device"] = "meta"
-                    if "data" in row.test and (row.test["data"] != "mask" or any(t.dtype is torch.bool for t in leaves(args[1:]) if isinstance(t, torch.Tensor))):
+                    if "data" in row.test and (
+                        row.test["data"] != "mask" or any(t.dtype is torch.bool for t in leaves(args[1:]) if isinstance(t, torch.Tensor))
+                    ):
                         with self.assertRaises(RuntimeError, msg=case):
                             row.function(*on_meta[0], **on_meta[1])
                         SKIPPED[f"calls whose {row.test['data']} depends on data"] += 1

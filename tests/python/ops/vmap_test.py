@@ -241,7 +241,9 @@ class Derivatives(Case):
         _, product = vjp(lambda a: a.sin() * a[1], X[0])
         self.same(vmap(product)(torch.eye(4)), looped(product, torch.eye(4)))
         self.mapped(lambda t: jvp(lambda a: a.sin() * a[1], (X[0],), (t,))[1], torch.eye(4))
-        self.same(vmap(vmap(lambda a, t: jvp(torch.exp, (a,), (t,))[1], in_dims=(None, 0)), in_dims=(0, None))(X, X[0:2]), torch.einsum("ik,jk->ijk", X.exp(), X[0:2]))
+        self.same(
+            vmap(vmap(lambda a, t: jvp(torch.exp, (a,), (t,))[1], in_dims=(None, 0)), in_dims=(0, None))(X, X[0:2]), torch.einsum("ik,jk->ijk", X.exp(), X[0:2])
+        )
 
     def test_mistakes(self):
         w = torch.ones(4, requires_grad=True)
@@ -444,10 +446,24 @@ class Operators(Case):
             lambda t: torch.fft.rfft(t, dim=1).abs(),
         ):
             self.each(f, x)
-        for f in (lambda t: t.argmax(), lambda t: t.argmin(1, keepdim=True), lambda t: t.all(1).int(), lambda t: t.any().int(), lambda t: t.count_nonzero(), lambda t: t.argmax(keepdim=True)):
+        for f in (
+            lambda t: t.argmax(),
+            lambda t: t.argmin(1, keepdim=True),
+            lambda t: t.all(1).int(),
+            lambda t: t.any().int(),
+            lambda t: t.count_nonzero(),
+            lambda t: t.argmax(keepdim=True),
+        ):
             self.mapped(f, torch.stack([x, -x]))
         numbers = torch.arange(3.0)
-        for f in (lambda t: t.sum(0), lambda t: t.cumsum(-1), lambda t: t.softmax(0), lambda t: t.max(0).values, lambda t: t.sum(0, keepdim=True), lambda t: t.sort().values):
+        for f in (
+            lambda t: t.sum(0),
+            lambda t: t.cumsum(-1),
+            lambda t: t.softmax(0),
+            lambda t: t.max(0).values,
+            lambda t: t.sum(0, keepdim=True),
+            lambda t: t.sort().values,
+        ):
             self.mapped(f, numbers)
 
     def test_indices(self):
@@ -506,7 +522,13 @@ class Operators(Case):
         a, b = torch.randn(3, 3, dtype=torch.float64) + 3 * torch.eye(3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
         for f in (torch.linalg.solve, lambda a, b: torch.linalg.solve_triangular(a.triu(), b, upper=True)):
             self.each(f, a, b)
-        for f in (torch.linalg.inv, torch.linalg.det, lambda a: torch.linalg.svdvals(a), lambda a: torch.linalg.cholesky(a @ a.mT + torch.eye(3)), torch.linalg.matrix_exp):
+        for f in (
+            torch.linalg.inv,
+            torch.linalg.det,
+            lambda a: torch.linalg.svdvals(a),
+            lambda a: torch.linalg.cholesky(a @ a.mT + torch.eye(3)),
+            torch.linalg.matrix_exp,
+        ):
             self.each(f, a)
 
 
@@ -541,7 +563,15 @@ class Batched(Case):
 
     def test_every_step_backwards_of_a_net(self):
         torch.manual_seed(0)
-        net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.BatchNorm2d(2), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3), torch.nn.LayerNorm(3))
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 2, 2),
+            torch.nn.BatchNorm2d(2),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Flatten(),
+            torch.nn.Linear(8, 3),
+            torch.nn.LayerNorm(3),
+        )
         x = torch.randn(2, 1, 5, 5, requires_grad=True)
         y = F.log_softmax(net(x), -1)
         inputs, v = [x, *net.parameters()], torch.randn(3, 2, 3)

@@ -93,7 +93,9 @@ class Refusals(unittest.TestCase):
     def test_a_sequence_has_no_metric_for_plateaus(self):
         optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
         with self.assertRaisesRegex(ValueError, "metric"):
-            torch.optim.lr_scheduler.SequentialLR(optimizer, [torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), torch.optim.lr_scheduler.ConstantLR(optimizer)], [1])
+            torch.optim.lr_scheduler.SequentialLR(
+                optimizer, [torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), torch.optim.lr_scheduler.ConstantLR(optimizer)], [1]
+            )
 
 
 class State(unittest.TestCase):

@@ -45,14 +45,16 @@ class Operators(unittest.TestCase):
                 for dtype in (torch.float32, torch.float64):
                     results = []
                     for lay_out in (lambda t: t, apart):
-                        lists = [[lay_out((values((3, 5), 10 * k + i) .abs()).to(dtype)) for i in range(2)] for k in range(2 + states)]
+                        lists = [[lay_out((values((3, 5), 10 * k + i).abs()).to(dtype)) for i in range(2)] for k in range(2 + states)]
                         steps = [[torch.tensor(3.0), torch.tensor(8.0)]] if counts else []
                         returned = getattr(torch, name)(*lists, *steps, **numbers)
                         self.assertIs(returned, lists[0])
                         results.append([t for tensors in lists for t in tensors])
                     with self.subTest(name=name, numbers=numbers, dtype=dtype):
                         for one, other in zip(*results, strict=True):
-                            torch.testing.assert_close(one, other.contiguous(), rtol=4 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps, equal_nan=True)
+                            torch.testing.assert_close(
+                                one, other.contiguous(), rtol=4 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps, equal_nan=True
+                            )
 
     def test_a_step_of_one_pass_counts_as_a_change(self):
         p = torch.ones(2)
@@ -121,6 +123,7 @@ class Differentiable(unittest.TestCase):
             ("NAdam", {"lr": 0.1, "weight_decay": 0.1}), ("RAdam", {"lr": 0.1, "weight_decay": 0.1}), ("Adadelta", {"lr": 0.1, "weight_decay": 0.1}),
             ("ASGD", {"weight_decay": 0.1}),
         ):  # fmt: skip
+
             def moved(*given, name=name, rates=rates):
                 p = values(3, 0) * 1.0
                 optimizer = getattr(optim, name)([p], differentiable=True, **dict(zip(rates, given, strict=True)))

@@ -16,9 +16,7 @@ import cresset as torch
 
 DATA = Path(__file__).resolve().parents[2] / "io" / "data"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-DTYPES = (
-    "uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128 bool bfloat16 uint16 uint32 uint64".split()
-)
+DTYPES = "uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128 bool bfloat16 uint16 uint32 uint64".split()
 
 
 def written(value):

@@ -168,7 +168,9 @@ class Safetensors(unittest.TestCase):
                 self.assertEqual((file.keys(), file.metadata()), (sorted(tensors), {"format": "pt"}))
                 self.assertEqual(file.get_tensor("int64").tolist(), tensors["int64"].tolist())
                 self.assertEqual(file.get_slice("int64")[:, 1:].tolist(), tensors["int64"][:, 1:].tolist())
-                self.assertEqual((file.get_slice("int64").get_shape(), file.get_slice("int64").get_dtype(), file.get_slice("bfloat16").get_dtype()), ([2, 3], "I64", "BF16"))
+                self.assertEqual(
+                    (file.get_slice("int64").get_shape(), file.get_slice("int64").get_dtype(), file.get_slice("bfloat16").get_dtype()), ([2, 3], "I64", "BF16")
+                )
                 with self.assertRaises(st.SafetensorError):
                     file.get_tensor("missing")
             for backend in ("mmap", "pread"):

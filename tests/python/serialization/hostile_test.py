@@ -137,11 +137,21 @@ class WholeObjects(unittest.TestCase):
                         read.add(title)
                     except (*REFUSALS, AttributeError, ValueError, EOFError, IndexError):
                         pass
-                self.assertEqual([e for e, about in events if not (e == "import" and about[0].startswith("cresset."))
-                                  and (settled or e not in ("import", "open", "compile", "marshal.loads", "exec"))], [], title)
+                self.assertEqual(
+                    [
+                        e
+                        for e, about in events
+                        if not (e == "import" and about[0].startswith("cresset."))
+                        and (settled or e not in ("import", "open", "compile", "marshal.loads", "exec"))
+                    ],
+                    [],
+                    title,
+                )
         self.assertEqual(os.listdir("."), [])
         self.assertEqual(os.environ, environment)
-        self.assertEqual([title for title in read if title.startswith(("size", "stride", "offset", "view", "conjugate", "property"))], ["size wraps around beside zero"])
+        self.assertEqual(
+            [title for title in read if title.startswith(("size", "stride", "offset", "view", "conjugate", "property"))], ["size wraps around beside zero"]
+        )
         self.assertLess(len(read), 40)
 
 

@@ -38,12 +38,25 @@ def tensors(content):
 class Formats(unittest.TestCase):
     def test_checkpoints(self):
         model = torch.nn.Linear(2, 3)
-        value = {"model": model.state_dict(), "tied": [model.weight, model.weight], "view": model.weight.detach()[0], "lr": 0.5, "none": (), "meta": torch.empty(2, device="meta")}
+        value = {
+            "model": model.state_dict(),
+            "tied": [model.weight, model.weight],
+            "view": model.weight.detach()[0],
+            "lr": 0.5,
+            "none": (),
+            "meta": torch.empty(2, device="meta"),
+        }
         for content in (written(value), legacy_test.written(value)):
             listed = inspect(content)
             self.assertEqual(
                 [(t["name"], t["dtype"], t["shape"], t["nbytes"]) for t in listed["tensors"]],
-                [("model.weight", "float32", [3, 2], 24), ("model.bias", "float32", [3], 12), ("tied[0]", "float32", [3, 2], 24), ("view", "float32", [2], 8), ("meta", "float32", [2], 8)],
+                [
+                    ("model.weight", "float32", [3, 2], 24),
+                    ("model.bias", "float32", [3], 12),
+                    ("tied[0]", "float32", [3, 2], 24),
+                    ("view", "float32", [2], 8),
+                    ("meta", "float32", [2], 8),
+                ],
             )
             by_name = {t["name"]: t for t in listed["tensors"]}
             self.assertTrue(by_name["tied[0]"]["parameter"] and by_name["tied[0]"]["requires_grad"] and by_name["meta"]["meta"])
@@ -98,7 +111,13 @@ class Command(unittest.TestCase):
         self.assertEqual((status, first, first["tensors"][0]["name"]), (0, second, "w"))
 
     def test_errors(self):
-        for content, message in ((b"", "is empty"), (b"hello" * 100, "not a checkpoint"), (written(1)[:-30], "damaged"), (b"GGUF", "truncated"), (b"\x93NUMPY", "got 6 bytes")):
+        for content, message in (
+            (b"", "is empty"),
+            (b"hello" * 100, "not a checkpoint"),
+            (written(1)[:-30], "damaged"),
+            (b"GGUF", "truncated"),
+            (b"\x93NUMPY", "got 6 bytes"),
+        ):
             with open(self.path, "wb") as file:
                 file.write(content)
             status, out, err = run("inspect", self.path)

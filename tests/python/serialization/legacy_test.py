@@ -119,11 +119,19 @@ class Writing(unittest.TestCase):
     def test_round_trips(self):
         base = torch.arange(6.0)
         value = {name: (torch.arange(6) % 5).to(getattr(torch, name)).view(2, 3).t() for name in LEGACY_DTYPES}
-        value |= {"base": base, "view": base[2:], "parameter": torch.nn.Parameter(torch.ones(2)), "conj": torch.tensor([1 + 2j]).conj(), "text": ["é", b"\xff", 2**70]}
+        value |= {
+            "base": base,
+            "view": base[2:],
+            "parameter": torch.nn.Parameter(torch.ones(2)),
+            "conj": torch.tensor([1 + 2j]).conj(),
+            "text": ["é", b"\xff", 2**70],
+        }
         for options in ({}, {"weights_only": False}):
             loaded = load(written(value), **options)
             for name in LEGACY_DTYPES:
-                self.assertEqual((loaded[name].dtype, loaded[name].stride(), raw(loaded[name])), (value[name].dtype, value[name].stride(), raw(value[name])), name)
+                self.assertEqual(
+                    (loaded[name].dtype, loaded[name].stride(), raw(loaded[name])), (value[name].dtype, value[name].stride(), raw(value[name])), name
+                )
             loaded["base"][2] = 9
             self.assertEqual(loaded["view"][0].item(), 9)
             self.assertIsInstance(loaded["parameter"], torch.nn.Parameter)

@@ -202,7 +202,9 @@ class Objects(unittest.TestCase):
         slots = Slots()
         slots.a = [1]
         back = again([Plain({"a": torch.ones(2)}), slots, Point(1, Pair(2, 3)), SlotPoint(4)])
-        self.assertEqual((back[0].value["a"].tolist(), back[1].a, hasattr(back[1], "b"), back[2], back[3]), ([1, 1], [1], False, Point(1, Pair(2, 3)), SlotPoint(4)))
+        self.assertEqual(
+            (back[0].value["a"].tolist(), back[1].a, hasattr(back[1], "b"), back[2], back[3]), ([1, 1], [1], False, Point(1, Pair(2, 3)), SlotPoint(4))
+        )
 
     def test_containers_of_a_program_get_elements_without_their_methods(self):
         words, numbers = Words(), Numbers()
@@ -300,7 +302,22 @@ class Gadgets(unittest.TestCase):
         self.refused(None, "Dying", content)
 
     def test_methods_that_constructors_of_data_would_call(self):
-        for function in (list, tuple, set, dict, int, str, float, bytes, collections.OrderedDict, collections.Counter, collections.deque, range, slice, datetime.timedelta):
+        for function in (
+            list,
+            tuple,
+            set,
+            dict,
+            int,
+            str,
+            float,
+            bytes,
+            collections.OrderedDict,
+            collections.Counter,
+            collections.deque,
+            range,
+            slice,
+            datetime.timedelta,
+        ):
             with self.subTest(function=function):
                 self.refused(Reduced(function, (Sized(),)), "plain data")
         self.refused(Reduced(dict, ([Sized()],)), "pairs")

@@ -227,7 +227,12 @@ class Arithmetic(Base):
             self.assertEqual(c[1].to_dense().tolist(), A[1].tolist())
 
     def test_turned(self):
-        turned = {torch.sparse_csr: torch.sparse_csc, torch.sparse_csc: torch.sparse_csr, torch.sparse_bsr: torch.sparse_bsc, torch.sparse_bsc: torch.sparse_bsr}
+        turned = {
+            torch.sparse_csr: torch.sparse_csc,
+            torch.sparse_csc: torch.sparse_csr,
+            torch.sparse_bsr: torch.sparse_bsc,
+            torch.sparse_bsc: torch.sparse_bsr,
+        }
         x = pattern(4, 6)
         for layout in LAYOUTS:
             self.same(to(x, layout).t(), x.t(), turned[layout])

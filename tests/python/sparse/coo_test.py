@@ -103,7 +103,9 @@ class Making(Base):
 
     def test_from_dense(self):
         for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.bool, torch.complex64):
-            self.same(A.to(dtype).to_sparse(), A.to(dtype)) if not dtype.is_complex else self.assertTrue(torch.equal(A.to(dtype).to_sparse().to_dense(), A.to(dtype)))
+            self.same(A.to(dtype).to_sparse(), A.to(dtype)) if not dtype.is_complex else self.assertTrue(
+                torch.equal(A.to(dtype).to_sparse().to_dense(), A.to(dtype))
+            )
         x = torch.arange(24.0).reshape(2, 3, 4)
         for d in (1, 2, 3):
             self.same(x.to_sparse(d), x)
@@ -160,10 +162,11 @@ class Text(unittest.TestCase):
         self.check(x.to_sparse().to_dense(), "tensor([[0., 1.],\n        [2., 0.]], grad_fn=<ToDenseBackward0>)")
         self.check(x.to_sparse().values(), "tensor([1., 2.], grad_fn=<ValuesBackward0>)")
 
-
     def test_without_data(self):
         x = A.to_sparse().to("meta")
-        self.check(x, "tensor(indices=tensor(..., size=(2, 0)),\n       values=tensor(..., size=(0,)),\n       device='meta', size=(2, 3), layout=torch.sparse_coo)")
+        self.check(
+            x, "tensor(indices=tensor(..., size=(2, 0)),\n       values=tensor(..., size=(0,)),\n       device='meta', size=(2, 3), layout=torch.sparse_coo)"
+        )
         self.assertTrue(x.to_dense().is_meta)
         for use in (lambda: A.to("meta").to_sparse(), lambda: A.to("meta") @ A.t().to_sparse(), lambda: x @ A.t(), lambda: x.coalesce().indices().tolist()):
             with self.assertRaises(RuntimeError):

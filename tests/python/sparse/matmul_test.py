@@ -102,7 +102,9 @@ class Gradients(Base):
         m = B.t().double().requires_grad_()
         for s in (A.double().to_sparse().requires_grad_(), A.double().to_sparse_csr().requires_grad_()):
             self.assertTrue(check(torch.sparse.mm, (s, m), masked=True))
-            self.assertTrue(check(lambda c, a, b: torch.sparse.addmm(c, a, b, alpha=2), (torch.ones(2, 2, dtype=torch.float64, requires_grad=True), s, m), masked=True))
+            self.assertTrue(
+                check(lambda c, a, b: torch.sparse.addmm(c, a, b, alpha=2), (torch.ones(2, 2, dtype=torch.float64, requires_grad=True), s, m), masked=True)
+            )
         self.assertTrue(check(lambda a, b: torch.sparse.mm(a, b, "amax"), (A.double().to_sparse_csr().requires_grad_(), m), masked=True))
 
 
@@ -146,7 +148,11 @@ class Optimizers(Base):
         return table.weight, other.weight
 
     def test_sgd_and_adagrad(self):
-        for make in (lambda p: torch.optim.SGD(p, lr=0.1), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.1)):
+        for make in (
+            lambda p: torch.optim.SGD(p, lr=0.1),
+            lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+            lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.1),
+        ):
             a, b = self.run_both(make, make)
             self.assertTrue(torch.allclose(a, b))
 

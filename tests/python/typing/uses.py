@@ -32,7 +32,7 @@ torch.no_such_function(a)  # wrong
 b = a + 1
 b = 2.5 * a - a / 3
 b = a @ a.T
-b = -a ** 2
+b = -(a**2)
 b = (a > 0) & (a != 1) | ~(a <= 2)
 b = 1 - a
 b += a

@@ -20,7 +20,9 @@ class Facts(unittest.TestCase):
         m = B.Measurement(10, [1e-3, 1.1e-3, 1.2e-3, 0.9e-3, 1e-3], SPEC)
         self.assertEqual([round(v * 1e6, 6) for v in (m.mean, m.median, m.iqr)], [104, 100, 10])
         self.assertEqual((m.significant_figures, m.has_warnings, m.meets_confidence(), m.title, m.env, m.as_row_name), (1, False, True, "L: S", "E", "S"))
-        wanted = "L: S\nD\nsetup:\n  x=1\n  y=2\n\n  Median: 100.00 us\n  IQR:    10.00 us (100.00 to 110.00)\n  5 measurements, 10 runs per measurement, 2 threads"
+        wanted = (
+            "L: S\nD\nsetup:\n  x=1\n  y=2\n\n  Median: 100.00 us\n  IQR:    10.00 us (100.00 to 110.00)\n  5 measurements, 10 runs per measurement, 2 threads"
+        )
         self.assertEqual(str(m), wanted)
         wild = B.Measurement(1, [1.0, 2, 3, 10.0], B.TaskSpec("f()", ""))
         self.assertIn("WARNING: Interquartile range is 120.0% of the median measurement.\n           Something else runs", str(wild))
@@ -31,7 +33,9 @@ class Facts(unittest.TestCase):
 
     def test_helpers(self):
         self.assertEqual([B.select_unit(t) for t in (1e-3, 2.5e-7, 3, 120)], [("ms", 1e-3), ("ns", 1e-9), ("s", 1), ("s", 1)])
-        self.assertEqual((B.trim_sigfig(1234.567, 2), B.trim_sigfig(0, 2), B.unit_to_english("us"), B.ordered_unique([3, 1, 3])), (1200.0, 0.0, "microsecond", [3, 1]))
+        self.assertEqual(
+            (B.trim_sigfig(1234.567, 2), B.trim_sigfig(0, 2), B.unit_to_english("us"), B.ordered_unique([3, 1, 3])), (1200.0, 0.0, "microsecond", [3, 1])
+        )
         with B.set_torch_threads(2):
             self.assertEqual(torch.get_num_threads(), 2)
 
@@ -46,7 +50,9 @@ def measured(rows):
 class Tables(unittest.TestCase):
     def test_layout(self):
         table = B.Compare(measured([("add", "small"), ("add", "large"), ("mul", "small")]))
-        self.assertEqual(str(table), """[------------- add -------------]
+        self.assertEqual(
+            str(table),
+            """[------------- add -------------]
              |    A     |    B   
 1 threads: ----------------------
       small  |   102.0  |   306.0
@@ -65,7 +71,8 @@ Times are in microseconds (us).
       small  |  102.0  |  306.0
 
 Times are in microseconds (us).
-""")  # noqa: W291
+""",
+        )  # noqa: W291
         table.trim_significant_figures()
         self.assertIn("      large  |  1000  |  3100\n", str(table))
 
@@ -79,7 +86,18 @@ Times are in microseconds (us).
 
     def test_environments(self):
         results = [B.Measurement(1, [1e-4] * 5, B.TaskSpec("s", "", label="l", description="d", env=e)) for e in ("old", "new")]
-        self.assertEqual(str(B.Compare(results)).splitlines(), ["[------- l --------]", "            |    d  ", "1 threads: ---------", "  (new)  s  |  100.0", "  (old)  s  |  100.0", "", "Times are in microseconds (us)."])
+        self.assertEqual(
+            str(B.Compare(results)).splitlines(),
+            [
+                "[------- l --------]",
+                "            |    d  ",
+                "1 threads: ---------",
+                "  (new)  s  |  100.0",
+                "  (old)  s  |  100.0",
+                "",
+                "Times are in microseconds (us).",
+            ],
+        )
         self.assertRaises(ValueError, B.Compare, [3])
 
 
@@ -121,7 +139,12 @@ class Fuzzed(unittest.TestCase):
         self.assertTrue(all(torch.equal(a[0]["x"], b[0]["x"]) for a, b in zip(first, again)))
 
     def test_refusals(self):
-        for named in (dict(minval=2, maxval=1, distribution="uniform"), dict(minval=0, maxval=1, distribution="loguniform"), dict(distribution={1: 0.5}), dict(distribution="normal")):
+        for named in (
+            dict(minval=2, maxval=1, distribution="uniform"),
+            dict(minval=0, maxval=1, distribution="loguniform"),
+            dict(distribution={1: 0.5}),
+            dict(distribution="normal"),
+        ):
             self.assertRaises(AssertionError, B.FuzzedParameter, "x", **named)
         self.assertRaises(ValueError, lambda: next(B.Fuzzer([], [], [lambda p: False]).take(1)))
         self.assertRaises(ValueError, B.Fuzzer, [B.FuzzedParameter("x", 1, 2, "uniform")] * 2, [])

@@ -182,7 +182,12 @@ class Selective(unittest.TestCase):
 
         args = [torch.rand(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(2)]
         expected = torch.autograd.grad(function(*args).sum(), args)
-        for policy, products in (([torch.ops.aten.mm.default], 0), ([], 2), (lambda context, op, *a: CheckpointPolicy.MUST_SAVE, 0), (lambda context, op, *a: "mm" in str(op), 0)):
+        for policy, products in (
+            ([torch.ops.aten.mm.default], 0),
+            ([], 2),
+            (lambda context, op, *a: CheckpointPolicy.MUST_SAVE, 0),
+            (lambda context, op, *a: "mm" in str(op), 0),
+        ):
             counts = Counts()
             got = self.gradients(function, args, policy, counts)
             self.assertEqual(counts.calls.get("matmul", 0), products)
@@ -227,7 +232,9 @@ class Selective(unittest.TestCase):
             return CheckpointPolicy.PREFER_RECOMPUTE
 
         self.gradients(lambda x: x.sin().exp(), [leaf()], policy)
-        self.assertEqual(seen, [("aten.sin.default", False, True), ("aten.exp.default", False, True), ("aten.sin.default", True, False), ("aten.exp.default", True, False)])
+        self.assertEqual(
+            seen, [("aten.sin.default", False, True), ("aten.exp.default", False, True), ("aten.sin.default", True, False), ("aten.exp.default", True, False)]
+        )
 
     def test_mistakes(self):
         self.assertRaises(ValueError, create_selective_checkpoint_contexts, ["mm"])

@@ -157,7 +157,9 @@ class OneAtATime(unittest.TestCase):
         next(first)
         second = iter(pipe)
         self.assertEqual(next(second), 0)
-        with self.assertRaisesRegex(RuntimeError, r"ended when another one of the same IterDataPipe was made: MapperIterDataPipe\(datapipe=IterableWrapperIterDataPipe, fn=<lambda>, "):
+        with self.assertRaisesRegex(
+            RuntimeError, r"ended when another one of the same IterDataPipe was made: MapperIterDataPipe\(datapipe=IterableWrapperIterDataPipe, fn=<lambda>, "
+        ):
             next(first)
 
     def test_steps_that_are_iterators(self):
@@ -307,7 +309,9 @@ class Graphs(unittest.TestCase):
 class Loaders(unittest.TestCase):
     def test_orders(self):
         torch.manual_seed(5)
-        self.assertEqual([x.tolist() for x in DataLoader(ten().shuffle().sharding_filter(), batch_size=2, shuffle=True)], [[1, 5], [2, 6], [4, 9], [0, 7], [8, 3]])
+        self.assertEqual(
+            [x.tolist() for x in DataLoader(ten().shuffle().sharding_filter(), batch_size=2, shuffle=True)], [[1, 5], [2, 6], [4, 9], [0, 7], [8, 3]]
+        )
         torch.manual_seed(5)
         self.assertEqual(list(DataLoader(ten().shuffle(), batch_size=None, shuffle=False)), list(range(10)))
         torch.manual_seed(5)
@@ -319,7 +323,9 @@ class Loaders(unittest.TestCase):
             torch.manual_seed(5)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                loader = DataLoader(ten().shuffle().sharding_filter(), batch_size=2, shuffle=True, num_workers=2, multiprocessing_context=context, persistent_workers=True)
+                loader = DataLoader(
+                    ten().shuffle().sharding_filter(), batch_size=2, shuffle=True, num_workers=2, multiprocessing_context=context, persistent_workers=True
+                )
                 first, second = ([x for batch in loader for x in batch.tolist()] for _ in range(2))
             self.assertEqual(sorted(first), list(range(10)))
             self.assertEqual(sorted(second), list(range(10)))

@@ -274,7 +274,9 @@ class Same(unittest.TestCase):
         )
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "loader.pt")
-            run = [subprocess.run([sys.executable, "-c", program, path, "2", *more], capture_output=True, text=True, check=True).stdout for more in (["save"], [])]
+            run = [
+                subprocess.run([sys.executable, "-c", program, path, "2", *more], capture_output=True, text=True, check=True).stdout for more in (["save"], [])
+            ]
         self.assertEqual(run[0], run[1])
         self.assertEqual(run[0].count("["), 10)
 

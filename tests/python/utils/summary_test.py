@@ -31,7 +31,14 @@ class Counts(unittest.TestCase):
 
     def test_published_figures(self):
         # Billions of multiply-accumulates at 224 x 224, as published with the models.
-        for name, billions in (("resnet18", 1.81), ("resnet50", 4.09), ("vgg16", 15.47), ("mobilenet_v2", 0.30), ("densenet121", 2.83), ("squeezenet1_0", 0.82)):
+        for name, billions in (
+            ("resnet18", 1.81),
+            ("resnet50", 4.09),
+            ("vgg16", 15.47),
+            ("mobilenet_v2", 0.30),
+            ("densenet121", 2.83),
+            ("squeezenet1_0", 0.82),
+        ):
             with torch.device("meta"):
                 model = torch.vision.models.get_model(name)
             self.assertAlmostEqual(summary(model, (1, 3, 224, 224)).total_macs / 1e9, billions, delta=0.006, msg=name)
@@ -133,7 +140,11 @@ class Traces(unittest.TestCase):
         self.assertEqual((seen, model.training), ([True, False, False], False))
 
     def test_mistakes(self):
-        for kwargs in ({"input_size": (1,), "input_data": torch.ones(1)}, {"input_size": (1,), "mode": "test"}, {"input_size": (1,), "dtypes": [torch.long] * 2}):
+        for kwargs in (
+            {"input_size": (1,), "input_data": torch.ones(1)},
+            {"input_size": (1,), "mode": "test"},
+            {"input_size": (1,), "dtypes": [torch.long] * 2},
+        ):
             self.assertRaises(ValueError, summary, nn.Identity(), **kwargs)
 
 

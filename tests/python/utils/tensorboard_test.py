@@ -245,9 +245,9 @@ class Writer(Case):
             self.assertEqual(writer.get_logdir(), self.folder)
             writer.add_scalar("a", torch.tensor(2.5), 3)
             writer.add_scalars("m/x", {"p": 1.0, "q": 2.0}, 7)
-        (step, found), = values(self.folder)
+        ((step, found),) = values(self.folder)
         self.assertEqual((step, found[1], found[2]), (3, [b"a"], [2.5]))
-        (step, found), = values(os.path.join(self.folder, "m_x_q"))
+        ((step, found),) = values(os.path.join(self.folder, "m_x_q"))
         self.assertEqual((step, found[1], found[2]), (7, [b"m/x"], [2.0]))
 
     def test_each_method_writes_one_value(self):

@@ -290,7 +290,12 @@ class Batches(unittest.TestCase):
         hooked = transforms.Normalize((0.5,), (0.5,))
         hooked.register_forward_hook(lambda module, inputs, output: output + inputs[0].dim())
         to_tensor = transforms.ToTensor()
-        own = ([to_tensor, Own((0.5,), (0.5,))], [to_tensor, hooked], [to_tensor, lambda image: image.flatten()], [transforms.RandomHorizontalFlip(), to_tensor])
+        own = (
+            [to_tensor, Own((0.5,), (0.5,))],
+            [to_tensor, hooked],
+            [to_tensor, lambda image: image.flatten()],
+            [transforms.RandomHorizontalFlip(), to_tensor],
+        )
         for steps in own:
             dataset = self.given(self.digits, transforms.Compose(steps))
             self.assertIsNone(gatherer(dataset).batch([0, 1], None))

@@ -244,7 +244,12 @@ class Bad(unittest.TestCase):
 
     def test_bombs(self):
         def announced(width, height):
-            return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
+            return (
+                b"\x89PNG\r\n\x1a\n"
+                + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+                + chunk(b"IDAT", zlib.compress(b"\0" * 1000))
+                + chunk(b"IEND", b"")
+            )
 
         self.assertRaisesRegex(RuntimeError, "bomb: .* bytes cannot hold 10000 x 10000 pixels", io.decode_image, announced(10000, 10000))
         self.assertRaisesRegex(RuntimeError, "pixels, more than the 268435456 that are allowed", io.decode_image, announced(100000, 100000))

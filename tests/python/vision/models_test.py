@@ -80,7 +80,9 @@ class Published(unittest.TestCase):
         keys = list(on_meta("resnet50").state_dict())
         self.assertEqual(keys[:2] + keys[-2:], ["conv1.weight", "bn1.weight", "fc.weight", "fc.bias"])
         block = [key.removeprefix("layer1.0.") for key in keys if key.startswith("layer1.0.") and key.endswith("weight")]
-        self.assertEqual(block, ["conv1.weight", "bn1.weight", "conv2.weight", "bn2.weight", "conv3.weight", "bn3.weight", "downsample.0.weight", "downsample.1.weight"])
+        self.assertEqual(
+            block, ["conv1.weight", "bn1.weight", "conv2.weight", "bn2.weight", "conv3.weight", "bn3.weight", "downsample.0.weight", "downsample.1.weight"]
+        )
 
 
 class Training(unittest.TestCase):
@@ -176,7 +178,9 @@ class Arguments(unittest.TestCase):
         image = (torch.arange(3 * 300 * 400) % 251).reshape(3, 300, 400).to(torch.uint8)
         T = torch.vision.transforms
         for weights, size in ((models.ResNet50_Weights.IMAGENET1K_V1, 256), (models.ResNet50_Weights.IMAGENET1K_V2, 232)):
-            expected = T.Compose([T.Resize(size), T.CenterCrop(224), T.ConvertImageDtype(torch.float), T.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))])(image)
+            expected = T.Compose(
+                [T.Resize(size), T.CenterCrop(224), T.ConvertImageDtype(torch.float), T.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
+            )(image)
             self.assertTrue(torch.equal(weights.transforms()(image), expected))
 
     def test_frozen_normalisation(self):

@@ -48,7 +48,12 @@ class Pixels(unittest.TestCase):
 
     def test_padding(self):
         x = torch.arange(1, 4).reshape(1, 1, 3)
-        for mode, expected in (("constant", [9, 9, 1, 2, 3, 9]), ("edge", [1, 1, 1, 2, 3, 3]), ("reflect", [3, 2, 1, 2, 3, 2]), ("symmetric", [2, 1, 1, 2, 3, 3])):
+        for mode, expected in (
+            ("constant", [9, 9, 1, 2, 3, 9]),
+            ("edge", [1, 1, 1, 2, 3, 3]),
+            ("reflect", [3, 2, 1, 2, 3, 2]),
+            ("symmetric", [2, 1, 1, 2, 3, 3]),
+        ):
             padded = F.pad(x, [2, 0, 1, 0], fill=9 if mode == "constant" else 0, padding_mode=mode)
             self.assertEqual((padded.flatten().tolist(), padded.dtype), (expected, torch.int64))
         self.assertEqual(F.pad(x, [-1, 0, 0, 1]).tolist(), [[[2, 3], [0, 0]]])
@@ -166,7 +171,12 @@ class Pil(unittest.TestCase):
             self.assertEqual(F.pil_to_tensor(change(self.image)).tolist(), change(X).tolist())
 
     def test_colours_are_near_those_of_tensors(self):
-        for change in (lambda x: F.adjust_brightness(x, 1.4), lambda x: F.adjust_contrast(x, 0.6), lambda x: F.adjust_saturation(x, 1.3), lambda x: F.resize(x, [3, 3])):
+        for change in (
+            lambda x: F.adjust_brightness(x, 1.4),
+            lambda x: F.adjust_contrast(x, 0.6),
+            lambda x: F.adjust_saturation(x, 1.3),
+            lambda x: F.resize(x, [3, 3]),
+        ):
             self.assertLessEqual((F.pil_to_tensor(change(self.image)).int() - change(X).int()).abs().max(), 2)
 
     def test_there_and_back(self):

@@ -5,10 +5,8 @@ namespace at {
 using cresset::DefaultPtrTraits;
 using cresset::PackedTensorAccessor;
 using cresset::RestrictPtrTraits;
-template <class T, size_t N, template <class> class = DefaultPtrTraits, class Index = int64_t>
-using GenericPackedTensorAccessor = PackedTensorAccessor<T, N, Index>;
-template <class T, size_t N, template <class> class = DefaultPtrTraits>
-using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
-template <class T, size_t N, template <class> class = DefaultPtrTraits>
-using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
+template <class T, size_t N, template <class> class = DefaultPtrTraits, class Index = int64_t> using GenericPackedTensorAccessor =
+    PackedTensorAccessor<T, N, Index>;
+template <class T, size_t N, template <class> class = DefaultPtrTraits> using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
+template <class T, size_t N, template <class> class = DefaultPtrTraits> using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
 }  // namespace at

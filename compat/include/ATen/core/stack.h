@@ -1,3 +1,3 @@
 #pragma once
-#include "torch/detail/library.h"
 #include "torch/detail/containers.h"
+#include "torch/detail/library.h"

@@ -5,4 +5,4 @@ namespace c10 {
 using cresset::IntrusiveList;
 using cresset::IntrusiveListHook;
 using cresset::ListIterator;
-}
+}  // namespace c10

@@ -6,4 +6,4 @@ using cresset::LazyValue;
 using cresset::OptimisticLazy;
 using cresset::OptimisticLazyValue;
 using cresset::PrecomputedLazyValue;
-}
+}  // namespace c10

@@ -31,20 +31,19 @@ inline bool& FLAGS_caffe2_use_fatal_for_enforce = ::cresset::logging::fatal_chec
 #define CHECK_GE(a, b) CHECK((a) >= (b))
 #endif
 
-#define CAFFE_ENFORCE(condition, ...)                                                                                            \
-  do {                                                                                                                           \
-    if (CRESSET_UNLIKELY(!(condition)))                                                                                          \
-      ::cresset::logging::check_failed(__FILE__, __LINE__, #condition, ::cresset::compat::text_of(__VA_ARGS__));                 \
+#define CAFFE_ENFORCE(condition, ...)                                                                                                              \
+  do {                                                                                                                                             \
+    if (CRESSET_UNLIKELY(!(condition))) ::cresset::logging::check_failed(__FILE__, __LINE__, #condition, ::cresset::compat::text_of(__VA_ARGS__)); \
   } while (false)
 #define CAFFE_ENFORCE_WITH_CALLER(condition, ...) CAFFE_ENFORCE(condition, __VA_ARGS__)
 #define CAFFE_THROW(...) ::cresset::logging::check_failed(__FILE__, __LINE__, "", ::cresset::compat::text_of(__VA_ARGS__))
 // Each side is evaluated once.
-#define CAFFE_ENFORCE_THAT(holds, op, lhs, rhs, ...)                                                                             \
-  do {                                                                                                                           \
-    const auto& enforce_left = lhs;                                                                                              \
-    const auto& enforce_right = rhs;                                                                                             \
-    if (CRESSET_UNLIKELY(!(holds(enforce_left, enforce_right))))                                                                 \
-      ::cresset::logging::check_failed(__FILE__, __LINE__, #lhs " " #op " " #rhs,                                                \
+#define CAFFE_ENFORCE_THAT(holds, op, lhs, rhs, ...)                                                                                         \
+  do {                                                                                                                                       \
+    const auto& enforce_left = lhs;                                                                                                          \
+    const auto& enforce_right = rhs;                                                                                                         \
+    if (CRESSET_UNLIKELY(!(holds(enforce_left, enforce_right))))                                                                             \
+      ::cresset::logging::check_failed(__FILE__, __LINE__, #lhs " " #op " " #rhs,                                                            \
                                        ::cresset::logging::compared(enforce_left, enforce_right) + ::cresset::compat::text_of(__VA_ARGS__)); \
   } while (false)
 #define CAFFE_ENFORCE_EQ(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::equal_to<void>(), ==, lhs, rhs, ##__VA_ARGS__)

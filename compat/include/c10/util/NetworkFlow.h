@@ -6,4 +6,4 @@ namespace c10 {
 using cresset::MinCutResult;
 using cresset::MinCutStatus;
 using cresset::NetworkFlowGraph;
-}
+}  // namespace c10

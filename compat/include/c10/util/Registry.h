@@ -3,21 +3,21 @@
 #include "torch/detail/macros.h"
 #include "torch/detail/tensor.h"
 namespace c10 {
+using cresset::Registerer;
+using cresset::Registry;
 using cresset::REGISTRY_DEFAULT;
 using cresset::REGISTRY_FALLBACK;
 using cresset::REGISTRY_PREFERRED;
-using cresset::Registerer;
-using cresset::Registry;
 using cresset::RegistryPriority;
 }  // namespace c10
-#define C10_DECLARE_TYPED_REGISTRY(Name, Key, Object, Ptr, ...)                                  \
-  ::cresset::Registry<Key, Ptr<Object>, ##__VA_ARGS__>* Name();                                  \
+#define C10_DECLARE_TYPED_REGISTRY(Name, Key, Object, Ptr, ...) \
+  ::cresset::Registry<Key, Ptr<Object>, ##__VA_ARGS__>* Name(); \
   using Registerer##Name = ::cresset::Registerer<Key, Ptr<Object>, ##__VA_ARGS__>
-#define C10_DEFINE_TYPED_REGISTRY(Name, Key, Object, Ptr, ...)                                   \
-  ::cresset::Registry<Key, Ptr<Object>, ##__VA_ARGS__>* Name() {                                 \
-    static auto* registry = new ::cresset::Registry<Key, Ptr<Object>, ##__VA_ARGS__>();          \
-    return registry;                                                                             \
-  }                                                                                              \
+#define C10_DEFINE_TYPED_REGISTRY(Name, Key, Object, Ptr, ...)                          \
+  ::cresset::Registry<Key, Ptr<Object>, ##__VA_ARGS__>* Name() {                        \
+    static auto* registry = new ::cresset::Registry<Key, Ptr<Object>, ##__VA_ARGS__>(); \
+    return registry;                                                                    \
+  }                                                                                     \
   static_assert(true)
 #define C10_DECLARE_REGISTRY(Name, Object, ...) C10_DECLARE_TYPED_REGISTRY(Name, std::string, Object, std::unique_ptr, ##__VA_ARGS__)
 #define C10_DEFINE_REGISTRY(Name, Object, ...) C10_DEFINE_TYPED_REGISTRY(Name, std::string, Object, std::unique_ptr, ##__VA_ARGS__)

@@ -8,4 +8,4 @@ using std::string_view;
 namespace util {
 using namespace cresset::util;
 }
-}
+}  // namespace c10

@@ -4,4 +4,4 @@
 namespace c10::guts {
 using namespace cresset::guts;
 namespace typelist = cresset::guts::typelist;
-}
+}  // namespace c10::guts

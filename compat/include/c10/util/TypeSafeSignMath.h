@@ -7,4 +7,4 @@ using cresset::is_negative;
 using cresset::less_than_lowest;
 using cresset::signs_differ;
 using cresset::signum;
-}
+}  // namespace c10

@@ -7,4 +7,4 @@ using cresset::numelements_between_dim;
 using cresset::numelements_from_dim;
 using cresset::numelements_to_dim;
 using cresset::sum_integers;
-}
+}  // namespace c10

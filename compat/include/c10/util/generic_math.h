@@ -5,4 +5,4 @@ namespace c10 {
 using cresset::div_floor_floating;
 using cresset::div_floor_integer;
 using cresset::div_mod;
-}
+}  // namespace c10

@@ -5,4 +5,4 @@ namespace c10 {
 using cresset::add_overflows;
 using cresset::mul_overflows;
 using cresset::safe_multiplies_u64;
-}
+}  // namespace c10

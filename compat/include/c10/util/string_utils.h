@@ -8,4 +8,4 @@ using std::stoi;
 using std::stoll;
 using std::stoull;
 using std::to_string;
-}
+}  // namespace c10

@@ -7,4 +7,4 @@ namespace c10 {
 template <class C> using basic_string_view = std::basic_string_view<C>;
 using cresset::ends_with;
 using cresset::starts_with;
-}
+}  // namespace c10

@@ -8,12 +8,12 @@ using cresset::List;
 using cresset::dispatch::GenericDict;
 using cresset::dispatch::GenericList;
 namespace impl {
-using cresset::dispatch::GenericDict;
-using cresset::dispatch::GenericList;
 using cresset::toGenericDict;
 using cresset::toList;
 using cresset::toTypedDict;
 using cresset::toTypedList;
+using cresset::dispatch::GenericDict;
+using cresset::dispatch::GenericList;
 }  // namespace impl
 namespace ivalue {
 using Tuple = cresset::dispatch::TupleObject;
@@ -23,8 +23,8 @@ namespace at {
 using c10::Dict;
 using c10::List;
 namespace ivalue = c10::ivalue;
-}
+}  // namespace at
 namespace torch {
 using c10::Dict;
 using c10::List;
-}
+}  // namespace torch

@@ -2,18 +2,18 @@
 #include "cresset/core/dispatch_key_set.h"
 
 namespace c10 {
-using cresset::BackendComponent;
-using cresset::DispatchKey;
-using cresset::DispatchKeySet;
 using cresset::after_ADInplaceOrView_keyset;
 using cresset::after_autograd_keyset;
 using cresset::after_func_keyset;
 using cresset::autocast_dispatch_keyset;
 using cresset::autograd_dispatch_keyset;
 using cresset::autograd_dispatch_keyset_with_ADInplaceOrView;
+using cresset::BackendComponent;
 using cresset::computeDispatchKey;
 using cresset::default_excluded_set;
 using cresset::default_included_set;
+using cresset::DispatchKey;
+using cresset::DispatchKeySet;
 using cresset::getAutocastRelatedKeySetFromBackend;
 using cresset::getAutogradKeyFromBackend;
 using cresset::getAutogradRelatedKeySetFromBackend;

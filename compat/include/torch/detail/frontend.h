@@ -26,12 +26,12 @@ using namespace cresset::utils;
 namespace amp {
 using namespace cresset::amp;
 using cresset::autocast;
-}
+}  // namespace amp
 
 namespace autograd {
 using namespace cresset::autograd;
 using tensor_list = variable_list;
-}
+}  // namespace autograd
 namespace nn {
 using namespace cresset::nn;
 }
@@ -48,14 +48,14 @@ using cresset::data::DataLoaderOptions;
 using cresset::data::Dataset;
 using cresset::data::Example;
 using cresset::data::FullDataLoaderOptions;
+using cresset::data::get_worker_info;
 using cresset::data::Iterator;
+using cresset::data::make_data_loader;
 using cresset::data::StatefulDataLoader;
 using cresset::data::StatelessDataLoader;
 using cresset::data::TensorExample;
 using cresset::data::WorkerException;
 using cresset::data::WorkerInfo;
-using cresset::data::get_worker_info;
-using cresset::data::make_data_loader;
 namespace detail {
 using cresset::data::detail::DataShuttle;
 using cresset::data::detail::Queue;

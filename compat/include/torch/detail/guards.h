@@ -20,8 +20,7 @@ using cresset::InlineOptionalDeviceGuard;
 using cresset::InlineOptionalStreamGuard;
 using cresset::InlineStreamGuard;
 using cresset::VirtualGuardImpl;
-template <DeviceType T>
-struct NoOpDeviceGuardImpl : cresset::SingleDeviceGuardImpl {
+template <DeviceType T> struct NoOpDeviceGuardImpl : cresset::SingleDeviceGuardImpl {
   NoOpDeviceGuardImpl() : cresset::SingleDeviceGuardImpl(T) {}
 };
 using DeviceGuardImplRegistrar = cresset::DeviceGuardRegistrar;

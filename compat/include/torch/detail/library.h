@@ -1,8 +1,8 @@
 #pragma once
 // Calling ops by their names and stacks: c10::Dispatcher, torch::RegisterOperators, boxing of lists and dicts.
 
-#include "cresset/dispatch/values/object_boxing.h"
 #include "cresset/dispatch/operators.h"
+#include "cresset/dispatch/values/object_boxing.h"
 #include "cresset/dispatch/values/stack.h"
 #include "torch/detail/registration.h"
 
@@ -23,9 +23,7 @@ using Argument = cresset::dispatch::SchemaArgument;
 using FunctionSchema = cresset::dispatch::OperatorSchema;
 using RegistrationHandleRAII = cresset::dispatch::RegistrationHandle;
 constexpr cresset::DispatchKey kAutograd = cresset::DispatchKey::Autograd;
-inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a, const FunctionSchema& b) {
-  return cresset::dispatch::find_differences(a, b);
-}
+inline std::optional<std::string> findSchemaDifferences(const FunctionSchema& a, const FunctionSchema& b) { return cresset::dispatch::find_differences(a, b); }
 }  // namespace c10
 
 namespace at {

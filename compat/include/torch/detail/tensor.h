@@ -7,17 +7,17 @@
 #include <string_view>
 #include <variant>
 
-#include "cresset/base/numbers/complex_math.h"
 #include "cresset/base/intrusive_ptr.h"
+#include "cresset/base/numbers/complex_math.h"
+#include "cresset/base/util/ordered_dict.h"
 #include "cresset/base/util/text.h"
 #include "cresset/core/maybe_owned.h"
 #include "cresset/core/type_properties.h"
 #include "cresset/dispatch/values/value.h"
 #include "cresset/nn/module/enum.h"
 #include "cresset/nn/module/expanding_array.h"
-#include "cresset/base/util/ordered_dict.h"
-#include "cresset/ops/namespaces.h"
 #include "cresset/ops/layout/tensor_data.h"
+#include "cresset/ops/namespaces.h"
 #include "cresset/sparse.h"
 #include "cresset/tensor.h"
 #include "torch/detail/dispatch_keys.h"
@@ -28,8 +28,7 @@ namespace c10 {
 using cresset::complex;
 
 // [0, end) or [begin, end) for a range-based loop.
-template <class T>
-class IntegerRange {
+template <class T> class IntegerRange {
  public:
   class Iterator {
    public:
@@ -52,21 +51,18 @@ class IntegerRange {
  private:
   Iterator begin_, end_;
 };
-template <class T>
-IntegerRange<T> irange(T end) { return {T(), end}; }
-template <class A, class B>
-IntegerRange<B> irange(A begin, B end) { return {static_cast<B>(begin), end}; }
+template <class T> IntegerRange<T> irange(T end) { return {T(), end}; }
+template <class A, class B> IntegerRange<B> irange(A begin, B end) { return {static_cast<B>(begin), end}; }
 
-template <class... Parts>
-std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
+template <class... Parts> std::string str(const Parts&... parts) { return ::cresset::compat::text_of(parts...); }
 
 using cresset::Backend;
-using cresset::ExclusivelyOwned;
-using cresset::Join;
-using cresset::MaybeOwned;
 using cresset::backendToDeviceType;
 using cresset::backendToDispatchKey;
 using cresset::dispatchKeyToBackend;
+using cresset::ExclusivelyOwned;
+using cresset::Join;
+using cresset::MaybeOwned;
 using cresset::warnings::warn;
 using std::get;
 using std::get_if;
@@ -83,12 +79,14 @@ using std::to_string;
 namespace caffe2 {
 using cresset::TypeIdentifier;
 using cresset::TypeMeta;
-}
+}  // namespace caffe2
 
 namespace cresset::compat {
 // arange(0, 10), which the operators with and without a step would both take.
 template <class Start, class End, class = std::enable_if_t<std::is_arithmetic<Start>::value && std::is_arithmetic<End>::value>>
-Tensor arange(Start start, End end) { return cresset::arange(Scalar(start), Scalar(end), TensorOptions()); }
+Tensor arange(Start start, End end) {
+  return cresset::arange(Scalar(start), Scalar(end), TensorOptions());
+}
 
 // A view of the geometry that is given, from where the tensor begins.
 inline Tensor _reshape_alias(const Tensor& self, IntArrayRef size, IntArrayRef stride) { return self.as_strided(size, stride); }
@@ -114,15 +112,13 @@ using namespace cresset;
 inline Tensor _upsample_nearest_exact2d(const Tensor& input, OptionalIntArrayRef output_size, std::optional<ArrayRef<double>> scale_factors) {
   return upsample_nearest_exact(input, output_size, scale_factors);
 }
-inline Tensor _upsample_bilinear2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners,
-                                      std::optional<ArrayRef<double>> scale_factors) {
+inline Tensor _upsample_bilinear2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners, std::optional<ArrayRef<double>> scale_factors) {
   return upsample_linear(input, output_size, align_corners, scale_factors, true);
 }
-inline Tensor _upsample_bicubic2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners,
-                                     std::optional<ArrayRef<double>> scale_factors) {
+inline Tensor _upsample_bicubic2d_aa(const Tensor& input, OptionalIntArrayRef output_size, bool align_corners, std::optional<ArrayRef<double>> scale_factors) {
   return upsample_bicubic(input, output_size, align_corners, scale_factors, true);
 }
-}
+}  // namespace native
 // No autograd layer for calls made in their scope, as kernels below it want.
 struct AutoDispatchBelowAutograd {
   cresset::ExcludeLayers guard{cresset::kAutogradLayer};
@@ -135,8 +131,8 @@ struct AutoNonVariableTypeMode : AutoDispatchBelowAutograd {
 };
 using AutoDispatchSkipFunctionalize = AutoDispatchBelowAutograd;
 using TensorBase = cresset::Tensor;
-using c10::MaybeOwned;
 using c10::irange;
+using c10::MaybeOwned;
 using c10::str;
 // The operator of PyTorch's own tests of arguments that are left out.
 inline Tensor _test_ambiguous_defaults(const Tensor& dummy, int64_t a = 1, int64_t b = 1) { return dummy.new_full({}, a + b); }
@@ -170,20 +166,18 @@ using namespace cresset::indexing;
 namespace enumtype {
 using namespace cresset::enumtype;
 using cresset::enumtype::get_enum_name;
-template <class... Choices>
-std::string get_enum_name(const std::variant<Choices...>& choice) {
+template <class... Choices> std::string get_enum_name(const std::variant<Choices...>& choice) {
   return std::visit([](auto one) { return std::string(name_of(decltype(one)::id)); }, choice);
 }
-template <class Choice>
-Reduction::Reduction reduction_get_enum(const Choice& reduction) {
+template <class Choice> Reduction::Reduction reduction_get_enum(const Choice& reduction) {
   const std::string name = get_enum_name(reduction);
   return name == "kNone" ? Reduction::None : name == "kSum" ? Reduction::Sum : Reduction::Mean;
 }
 }  // namespace enumtype
-using c10::Backend;
 using at::AutoDispatchBelowADInplaceOrView;
 using at::AutoDispatchBelowAutograd;
 using at::AutoNonVariableTypeMode;
+using c10::Backend;
 #define CRESSET_USING_CHOICE(Name) using cresset::k##Name;
 CRESSET_FOR_EACH_CHOICE(CRESSET_USING_CHOICE)
 #undef CRESSET_USING_CHOICE

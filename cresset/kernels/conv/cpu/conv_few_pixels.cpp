@@ -133,8 +133,7 @@ void conv_forward_few_pixels(const ConvShape& s, const float* input, const float
   });
   if (direct) return;
   for (int64_t i = 0; i < s.batch; i++)
-    for (int64_t r = 0; r < rows; r++)
-      std::copy_n(sums.data + r * pixels + i * s.out_pixels, s.out_pixels, output + (i * rows + r) * s.out_pixels);
+    for (int64_t r = 0; r < rows; r++) std::copy_n(sums.data + r * pixels + i * s.out_pixels, s.out_pixels, output + (i * rows + r) * s.out_pixels);
 }
 
 }  // namespace cresset::kernels::CRESSET_ISA

@@ -12,5 +12,4 @@ constexpr int64_t kFewPixelsRows = 8;
 }  // namespace cresset::kernels
 
 // One group; out channels a multiple of kFewPixelsRows. bias may be null.
-CRESSET_DECLARE_KERNEL(void, conv_forward_few_pixels,
-                       (const ConvShape& s, const float* input, const float* weight, const float* bias, float* output))
+CRESSET_DECLARE_KERNEL(void, conv_forward_few_pixels, (const ConvShape& s, const float* input, const float* weight, const float* bias, float* output))

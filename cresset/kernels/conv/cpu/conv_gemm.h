@@ -15,26 +15,21 @@
 namespace cresset::kernels::CRESSET_ISA {
 namespace {
 
-template <class P>
-constexpr int kTileWidth = kTileVectors* kLanes<P>;
-template <class P>
-constexpr int64_t kConvDepth = 1536 / static_cast<int64_t>(sizeof(P));
+template <class P> constexpr int kTileWidth = kTileVectors* kLanes<P>;
+template <class P> constexpr int64_t kConvDepth = 1536 / static_cast<int64_t>(sizeof(P));
 constexpr int64_t kConvColumns = 320;
 
 // A rows x k matrix in panels of kTileRows for each block of `depth`: [block][panel][k in block][row in panel].
-template <class P>
-struct PackedRows {
+template <class P> struct PackedRows {
   int64_t rows, k, depth, panels;
 
-  PackedRows(int64_t rows_, int64_t k_)
-      : rows(rows_), k(k_), depth(even_block(k_, kConvDepth<P>, 4)), panels(ceil_div(rows_, kTileRows)) {}
+  PackedRows(int64_t rows_, int64_t k_) : rows(rows_), k(k_), depth(even_block(k_, kConvDepth<P>, 4)), panels(ceil_div(rows_, kTileRows)) {}
   int64_t size() const { return rows * k + kLanes<P>; }
   int64_t first_row(int64_t panel) const { return rows * panel / panels; }
   const P* at(const P* data, int64_t pc, int64_t kc, int64_t panel) const { return data + rows * pc + first_row(panel) * kc; }
 
   // Element (i, p) is a[i * row_stride + p] for p < k - 1, or k; with a bias the last column is the bias.
-  template <class S>
-  void pack(const S* a, int64_t row_stride, const S* bias, P* out) const {
+  template <class S> void pack(const S* a, int64_t row_stride, const S* bias, P* out) const {
     const int64_t real = bias ? k - 1 : k;
     for (int64_t pc = 0; pc < k; pc += depth) {
       const int64_t kc = std::min(depth, k - pc), from_a = std::min(kc, real - pc);
@@ -50,9 +45,7 @@ struct PackedRows {
 };
 
 // Products of all panels of `a` in block [pc, pc + kc) with a tile of B, rows `width` apart, into columns of C.
-template <class P>
-void multiply_panels(const PackedRows<P>& a, const P* packed, int64_t pc, int64_t kc, const P* tiles, int64_t columns, P* c,
-                     int64_t ldc) {
+template <class P> void multiply_panels(const PackedRows<P>& a, const P* packed, int64_t pc, int64_t kc, const P* tiles, int64_t columns, P* c, int64_t ldc) {
   for (int64_t q = 0; q < a.panels; q++) {
     const int64_t i0 = a.first_row(q), rows = a.first_row(q + 1) - i0;
     for (int64_t j = 0; j < columns; j += kTileWidth<P>) {
@@ -70,8 +63,7 @@ inline int64_t images_per_unit(const ConvShape& s) {
 }
 
 // Planes of the images [first, first + count) of one group: the images as they lie, or a padded copy in this thread's scratch.
-template <class S, class P>
-struct ImagePlanes {
+template <class S, class P> struct ImagePlanes {
   const P* data;
   int64_t image;  // distance between images
   bool exact;     // nothing may be read beyond the last run
@@ -97,9 +89,8 @@ struct ImagePlanes {
 };
 
 // Forward for the images [first, first + count) of one group and the columns [begin, end) of their pixels together.
-template <class S, class P>
-void forward_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRows<P>& a, const P* weights, bool bias,
-                  const S* input, S* output, int64_t first, int64_t count, int64_t group) {
+template <class S, class P> void forward_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRows<P>& a, const P* weights, bool bias,
+                                              const S* input, S* output, int64_t first, int64_t count, int64_t group) {
   constexpr int W = kTileWidth<P>;
   const ImagePlanes<S, P> planes(s, layout, input, first, count, group);
   const int64_t pixels = count * s.out_pixels, block = even_block(pixels, kConvColumns, W);
@@ -113,8 +104,7 @@ void forward_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRow
   if (static_cast<int64_t>(segments.size()) < tile_count) segments.resize(tile_count);
   for (int64_t p0 = 0; p0 < pixels; p0 += block) {
     const int64_t columns = std::min(block, pixels - p0);
-    for (int64_t j = 0; j < columns; j += W)
-      make_segments(s, layout, planes.image, p0 + j, p0 + std::min<int64_t>(j + W, columns), segments[j / W]);
+    for (int64_t j = 0; j < columns; j += W) make_segments(s, layout, planes.image, p0 + j, p0 + std::min<int64_t>(j + W, columns), segments[j / W]);
     P* const c = direct ? reinterpret_cast<P*>(out) + p0 : sums;
     const int64_t ldc = direct ? s.out_pixels : columns;
     for (int64_t pc = 0; pc < a.k; pc += a.depth) {
@@ -122,10 +112,8 @@ void forward_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRow
       for (int64_t j = 0; j < columns; j += W) {
         const int64_t width = ceil_div(std::min<int64_t>(W, columns - j), kLanes<P>) * kLanes<P>;
         P* tile = tiles + j * kc;
-        if (planes.exact)
-          unfold_tile<true>(planes.data, layout.tap_offset.data() + pc, taps, segments[j / W], width, tile);
-        else
-          unfold_tile<false>(planes.data, layout.tap_offset.data() + pc, taps, segments[j / W], width, tile);
+        if (planes.exact) unfold_tile<true>(planes.data, layout.tap_offset.data() + pc, taps, segments[j / W], width, tile);
+        else unfold_tile<false>(planes.data, layout.tap_offset.data() + pc, taps, segments[j / W], width, tile);
         if (bias && taps < kc) std::fill_n(tile + taps * width, width, P(1));
       }
       multiply_panels(a, weights + group * a.size(), pc, kc, tiles, columns, c, ldc);
@@ -142,29 +130,25 @@ void forward_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRow
   }
 }
 
-template <class S, class P>
-void forward(const ConvShape& s, const S* input, const S* weight, const S* bias, S* output) {
+template <class S, class P> void forward(const ConvShape& s, const S* input, const S* weight, const S* bias, S* output) {
   const PlaneLayout layout(s);
   const PackedRows<P> a(s.out_per_group, s.taps + (bias ? 1 : 0));
   const AlignedBuffer<P> packed(s.groups * a.size());
   parallel_for(0, s.groups, std::max<int64_t>(1, 65536 / a.size()), [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; g++)
-      a.pack(weight + g * s.out_per_group * s.taps, s.taps, bias ? bias + g * s.out_per_group : nullptr,
-             packed.data + g * a.size());
+      a.pack(weight + g * s.out_per_group * s.taps, s.taps, bias ? bias + g * s.out_per_group : nullptr, packed.data + g * a.size());
   });
   const int64_t images = images_per_unit(s), chunks = ceil_div(s.batch, images);
   const int64_t grain = std::max<int64_t>(1, 1000000 / std::max<int64_t>(1, s.out_per_group * s.taps * s.out_pixels * images));
   parallel_for(0, chunks * s.groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; u++) {
       const int64_t first = u / s.groups * images;
-      forward_unit<S, P>(s, layout, a, packed.data, bias != nullptr, input, output, first, std::min(images, s.batch - first),
-                         u % s.groups);
+      forward_unit<S, P>(s, layout, a, packed.data, bias != nullptr, input, output, first, std::min(images, s.batch - first), u % s.groups);
     }
   });
 }
 
-template <class S, class P>
-void backward_input_unit_stride(const ConvShape& s, const S* grad_output, const S* weight, const S* bias, S* grad_input) {
+template <class S, class P> void backward_input_unit_stride(const ConvShape& s, const S* grad_output, const S* weight, const S* bias, S* grad_input) {
   const int64_t size = s.kernel_size();
   const AlignedBuffer<S> flipped(s.weight_count());
   for (int64_t g = 0; g < s.groups; g++)
@@ -177,9 +161,8 @@ void backward_input_unit_stride(const ConvShape& s, const S* grad_output, const 
   forward<S, P>(s.transposed(), grad_output, flipped.data, bias, grad_input);
 }
 
-template <class S, class P>
-void backward_input_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRows<P>& a, const P* weights,
-                         const S* grad_output, const S* bias, S* grad_input, int64_t item, int64_t group) {
+template <class S, class P> void backward_input_unit(const ConvShape& s, const PlaneLayout& layout, const PackedRows<P>& a, const P* weights,
+                                                     const S* grad_output, const S* bias, S* grad_input, int64_t item, int64_t group) {
   constexpr int W = kTileWidth<P>;
   const S* grad = grad_output + (item * s.groups + group) * s.out_per_group * s.out_pixels;
   P* const planes = thread_scratch<P>(Scratch::conv, layout.count);
@@ -207,12 +190,10 @@ void backward_input_unit(const ConvShape& s, const PlaneLayout& layout, const Pa
         for (int64_t i = 0; i < run.length; i++) to[i] += from[i];
       }
   }
-  layout.drain(s, planes, bias ? bias + group * s.in_per_group : nullptr,
-               grad_input + (item * s.groups + group) * s.in_per_group * s.in_pixels);
+  layout.drain(s, planes, bias ? bias + group * s.in_per_group : nullptr, grad_input + (item * s.groups + group) * s.in_per_group * s.in_pixels);
 }
 
-template <class S, class P>
-void backward_input(const ConvShape& s, const S* grad_output, const S* weight, const S* bias, S* grad_input) {
+template <class S, class P> void backward_input(const ConvShape& s, const S* grad_output, const S* weight, const S* bias, S* grad_input) {
   if (s.unit_stride()) return backward_input_unit_stride<S, P>(s, grad_output, weight, bias, grad_input);
   PlaneLayout layout(s);
   const PackedRows<P> a(s.taps, s.out_per_group);
@@ -227,15 +208,13 @@ void backward_input(const ConvShape& s, const S* grad_output, const S* weight, c
   }
   const int64_t grain = std::max<int64_t>(1, 1000000 / std::max<int64_t>(1, s.out_per_group * s.taps * s.out_pixels));
   parallel_for(0, s.batch * s.groups, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t u = begin; u < end; u++)
-      backward_input_unit<S, P>(s, layout, a, packed.data, grad_output, bias, grad_input, u / s.groups, u % s.groups);
+    for (int64_t u = begin; u < end; u++) backward_input_unit<S, P>(s, layout, a, packed.data, grad_output, bias, grad_input, u / s.groups, u % s.groups);
   });
 }
 
 // grad_weight of one group for the taps [t0, t1), over all images: blocks of pixels of several images are one product's depth.
-template <class S, class P>
-void backward_weight_unit(const ConvShape& s, const PlaneLayout& layout, const S* input, const S* grad_output, S* grad_weight,
-                          int64_t group, int64_t t0, int64_t t1) {
+template <class S, class P> void backward_weight_unit(const ConvShape& s, const PlaneLayout& layout, const S* input, const S* grad_output, S* grad_weight,
+                                                      int64_t group, int64_t t0, int64_t t1) {
   constexpr int W = kTileWidth<P>, L = kLanes<P>;
   const int64_t images = images_per_unit(s), columns = t1 - t0;
   const int64_t depth = even_block(images * s.out_pixels, kConvDepth<P>, L);
@@ -260,10 +239,8 @@ void backward_weight_unit(const ConvShape& s, const PlaneLayout& layout, const S
       make_segments(s, layout, planes.image, p0, p0 + kc, segments);
       for (int64_t j = 0; j < columns; j += W) {
         const int64_t used = std::min<int64_t>(W, columns - j), width = ceil_div(used, L) * L;
-        if (planes.exact)
-          unfold_tile<true>(planes.data, layout.tap_offset.data() + t0 + j, used, segments, kc, unfolded);
-        else
-          unfold_tile<false>(planes.data, layout.tap_offset.data() + t0 + j, used, segments, kc, unfolded);
+        if (planes.exact) unfold_tile<true>(planes.data, layout.tap_offset.data() + t0 + j, used, segments, kc, unfolded);
+        else unfold_tile<false>(planes.data, layout.tap_offset.data() + t0 + j, used, segments, kc, unfolded);
         for (int64_t i = 0; i < width; i += L)
           pack_transposed(unfolded + i * kc, kc, static_cast<int>(std::min<int64_t>(L, used - i)), kc, tiles + j * kc + i, width);
       }
@@ -287,8 +264,7 @@ void backward_weight_unit(const ConvShape& s, const PlaneLayout& layout, const S
         for (int64_t j = 0; j < columns; j += W) {
           const int used = static_cast<int>(std::min<int64_t>(W, columns - j));
           micro_kernels<P>.at[i1 - i0 - 1][used > L](kc, a, tiles + j * kc, used > L ? W : L,
-                                                     {sums + i0 * ldc + j, ldc, P(1), first_block ? P(0) : P(1), nullptr, false},
-                                                     used);
+                                                     {sums + i0 * ldc + j, ldc, P(1), first_block ? P(0) : P(1), nullptr, false}, used);
         }
       }
     }
@@ -298,8 +274,7 @@ void backward_weight_unit(const ConvShape& s, const PlaneLayout& layout, const S
       for (int64_t t = 0; t < columns; t++) result[oc * s.taps + t] = static_cast<S>(sums[oc * columns + t]);
 }
 
-template <class S, class P>
-void backward_weight(const ConvShape& s, const S* input, const S* grad_output, S* grad_weight) {
+template <class S, class P> void backward_weight(const ConvShape& s, const S* input, const S* grad_output, S* grad_weight) {
   const PlaneLayout layout(s);
   // Taps are cut so that a block of the unfolded matrix stays in cache, and for threads: every unit goes through all images.
   const int64_t block = even_block(s.taps, 256, kTileWidth<P>), blocks = ceil_div(s.taps, block);
@@ -312,8 +287,7 @@ void backward_weight(const ConvShape& s, const S* input, const S* grad_output, S
 }
 
 // Sums over images and pixels, in the compute type.
-template <class S, class P>
-void backward_bias(const ConvShape& s, const S* grad_output, S* grad_bias) {
+template <class S, class P> void backward_bias(const ConvShape& s, const S* grad_output, S* grad_bias) {
   constexpr int L = kLanes<P>;
   const int64_t channels = s.groups * s.out_per_group;
   const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, s.batch * s.out_pixels));
@@ -325,8 +299,7 @@ void backward_bias(const ConvShape& s, const S* grad_output, S* grad_bias) {
         Vector<P> sum[4] = {};
         int64_t i = 0;
         for (; i + 4 * L <= s.out_pixels; i += 4 * L) unroll<4>([&](auto j) { sum[j] += load_as<P>(grad + i + j * L); });
-        for (; i < s.out_pixels; i += L)
-          sum[0] += load_some_as<P>(grad + i, static_cast<int>(std::min<int64_t>(L, s.out_pixels - i)));
+        for (; i < s.out_pixels; i += L) sum[0] += load_some_as<P>(grad + i, static_cast<int>(std::min<int64_t>(L, s.out_pixels - i)));
         total += (sum[0] + sum[1]) + (sum[2] + sum[3]);
       }
       Vector<P> part[L] = {total};

@@ -50,13 +50,10 @@ struct PlaneLayout {
                                  kw * s.dilation[2] / s.stride[2]);
   }
 
-  int64_t pixel_offset(const ConvShape& s, int64_t d, int64_t h) const {
-    return (d * s.stride[0] * rows + h * s.stride[1]) * pitch;
-  }
+  int64_t pixel_offset(const ConvShape& s, int64_t d, int64_t h) const { return (d * s.stride[0] * rows + h * s.stride[1]) * pitch; }
 
   // f(plane row, image row or -1) for every row of one channel.
-  template <class F>
-  void each_row(const ConvShape& s, F&& f) const {
+  template <class F> void each_row(const ConvShape& s, F&& f) const {
     for (int64_t d = 0; d < depth; d++)
       for (int64_t h = 0; h < rows; h++) {
         const int64_t id = d - s.padding[0], ih = h - s.padding[1];
@@ -71,8 +68,7 @@ struct PlaneLayout {
   }
 
   // Channels of one image into planes.
-  template <class S, class P>
-  void fill(const ConvShape& s, const S* image, P* planes) const {
+  template <class S, class P> void fill(const ConvShape& s, const S* image, P* planes) const {
     for (int64_t c = 0; c < s.in_per_group; c++) {
       const S* from = image + c * s.in_pixels;
       P* to = planes + c * channel;
@@ -101,8 +97,7 @@ struct PlaneLayout {
   }
 
   // Sums gathered in planes back into an image; pixels that no tap reads become `bias`.
-  template <class S, class P>
-  void drain(const ConvShape& s, const P* planes, const S* bias, S* image) const {
+  template <class S, class P> void drain(const ConvShape& s, const P* planes, const S* bias, S* image) const {
     for (int64_t c = 0; c < s.in_per_group; c++) {
       const P* from = planes + c * channel;
       S* to = image + c * s.in_pixels;
@@ -128,17 +123,14 @@ struct Segment {
 };
 
 // The runs that make output pixels [p0, p1), counted over the images of a unit, whose planes lie `image` elements apart.
-inline void make_segments(const ConvShape& s, const PlaneLayout& planes, int64_t image, int64_t p0, int64_t p1,
-                          std::vector<Segment>& out) {
+inline void make_segments(const ConvShape& s, const PlaneLayout& planes, int64_t image, int64_t p0, int64_t p1, std::vector<Segment>& out) {
   out.clear();
   for (int64_t p = p0; p < p1;) {
     const int64_t item = p / s.out_pixels, q = p % s.out_pixels, w = q % s.out[2], row = q / s.out[2];
     const int64_t length = std::min(s.out[2] - w, p1 - p);
     const int64_t from = item * image + planes.pixel_offset(s, row / s.out[1], row % s.out[1]) + w;
-    if (!out.empty() && out.back().from + out.back().length == from)
-      out.back().length += length;
-    else
-      out.push_back({p - p0, from, length});
+    if (!out.empty() && out.back().from + out.back().length == from) out.back().length += length;
+    else out.push_back({p - p0, from, length});
     p += length;
   }
 }

@@ -12,6 +12,5 @@ constexpr int64_t kVolumeChannels = 4;
 }  // namespace cresset::kernels
 
 // `turned`: the weights are those of the convolution whose transposed() s is. bias may be null.
-CRESSET_DECLARE_KERNEL(void, conv_volumes_forward,
-                       (const ConvShape& s, const float* input, const float* weight, bool turned, const float* bias, float* output))
+CRESSET_DECLARE_KERNEL(void, conv_volumes_forward, (const ConvShape& s, const float* input, const float* weight, bool turned, const float* bias, float* output))
 CRESSET_DECLARE_KERNEL(void, conv_volumes_backward_weight, (const ConvShape& s, const float* input, const float* grad_output, float* grad_weight))

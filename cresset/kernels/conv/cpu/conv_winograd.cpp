@@ -17,15 +17,13 @@ int64_t padded(int64_t n) { return ceil_div(n, L) * L; }
 struct Tiling {
   int64_t rows, columns, total_rows, block, blocks, width;
 
-  Tiling(const ConvShape& s, int64_t channels)
-      : rows(ceil_div(s.out[1], 2)), columns(ceil_div(s.out[2], 2)), total_rows(s.batch * rows) {
+  Tiling(const ConvShape& s, int64_t channels) : rows(ceil_div(s.out[1], 2)), columns(ceil_div(s.out[2], 2)), total_rows(s.batch * rows) {
     // A block's transformed tiles stay in the second-level cache; of the sizes around, the one that fills whole micro-kernels best.
     const int64_t most = std::clamp<int64_t>(160000 / kPoints / channels, 64, 256) / columns;
     block = 1;
     double best = 0;
     for (int64_t b = std::max<int64_t>(1, most / 2); b <= std::max<int64_t>(most, 1); b++) {
-      const double filled =
-          static_cast<double>(b * columns) / static_cast<double>(ceil_div(b * columns, kTileVectors * L) * kTileVectors * L);
+      const double filled = static_cast<double>(b * columns) / static_cast<double>(ceil_div(b * columns, kTileVectors * L) * kTileVectors * L);
       if (filled < best) continue;
       best = filled;
       block = b;
@@ -36,8 +34,7 @@ struct Tiling {
   }
 
   // f(image, first tile row, last tile row, first column in the block) for the images that block b meets.
-  template <class F>
-  void each_image(int64_t b, F&& f) const {
+  template <class F> void each_image(int64_t b, F&& f) const {
     const int64_t begin = b * block, end = std::min(begin + block, total_rows);
     for (int64_t r = begin; r < end;) {
       const int64_t image = r / rows, i0 = r % rows, i1 = std::min(rows, i0 + end - r);
@@ -52,13 +49,10 @@ struct Tiling {
 class Window {
  public:
   Window(int64_t start, int64_t width)
-      : start_(start),
-        low_(static_cast<int>(std::clamp<int64_t>(-start, 0, L))),
-        high_(static_cast<int>(std::clamp<int64_t>(width - start, 0, L))) {}
+      : start_(start), low_(static_cast<int>(std::clamp<int64_t>(-start, 0, L))), high_(static_cast<int>(std::clamp<int64_t>(width - start, 0, L))) {}
   CRESSET_ALWAYS_INLINE V of(const float* line) const {
 #if defined(__AVX512F__)
-    return reinterpret_cast<V>(
-        _mm512_maskz_loadu_ps(static_cast<__mmask16>(((1u << high_) - 1) & ~((1u << low_) - 1)), line + start_));
+    return reinterpret_cast<V>(_mm512_maskz_loadu_ps(static_cast<__mmask16>(((1u << high_) - 1) & ~((1u << low_) - 1)), line + start_));
 #else
     if (low_ == 0 && high_ == L) return load(line + start_);
     float window[L] = {};
@@ -73,8 +67,7 @@ class Window {
 };
 
 constexpr auto kAllLanes = std::make_integer_sequence<int, L>{};
-template <int Part, int... I>
-CRESSET_ALWAYS_INLINE V every_second(V a, V b, std::integer_sequence<int, I...>) {
+template <int Part, int... I> CRESSET_ALWAYS_INLINE V every_second(V a, V b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b, (2 * I + Part)...);
 }
 
@@ -136,10 +129,8 @@ void transform_input(const ConvShape& s, const Tiling& t, const float* input, in
             V out[4];
             combine_input(part[0][q], part[1][q], part[2][q], part[3][q], out);
             unroll<4>([&](auto p) {
-              if (partial)
-                store_some(to + (4 * p + q) * point_step, out[p], static_cast<int>(t.columns - x));
-              else
-                store(to + (4 * p + q) * point_step, out[p]);
+              if (partial) store_some(to + (4 * p + q) * point_step, out[p], static_cast<int>(t.columns - x));
+              else store(to + (4 * p + q) * point_step, out[p]);
             });
           });
         }
@@ -148,8 +139,8 @@ void transform_input(const ConvShape& s, const Tiling& t, const float* input, in
 }
 
 // Lines [first, last) of `count` planes, from column -pad on, as [line][column][L]: zeros outside of the plane and beyond `count`.
-void gather_channels(const float* planes, int64_t plane_size, int count, int64_t height, int64_t width, int64_t first, int64_t last,
-                     int64_t pad, int64_t columns, float* out) {
+void gather_channels(const float* planes, int64_t plane_size, int count, int64_t height, int64_t width, int64_t first, int64_t last, int64_t pad,
+                     int64_t columns, float* out) {
   for (int64_t h = first; h < last; h++)
     for (int64_t x = 0; x < columns; x += L) {
       V lanes[L] = {};
@@ -168,13 +159,13 @@ void gather_channels(const float* planes, int64_t plane_size, int count, int64_t
 }
 
 // Transformed input tiles of `count` channels from c on: v[point][tile][channel], `tile_step` between tiles. Lanes are channels.
-void transform_input_channels(const ConvShape& s, const Tiling& t, const float* input, int64_t b, int64_t c, int count, float* v,
-                              int64_t tile_step, int64_t point_step) {
+void transform_input_channels(const ConvShape& s, const Tiling& t, const float* input, int64_t b, int64_t c, int count, float* v, int64_t tile_step,
+                              int64_t point_step) {
   const int64_t columns = padded(2 * t.columns + 2);
   float* const pixels = thread_scratch<float>(Scratch::conv_inner, (2 * t.block + 2) * columns * L);
   t.each_image(b, [&](int64_t image, int64_t i0, int64_t i1, int64_t column) {
-    gather_channels(input + (image * s.in_per_group + c) * s.in_pixels, s.in_pixels, count, s.in[1], s.in[2], 2 * i0 - s.padding[1],
-                    2 * i1 + 2 - s.padding[1], s.padding[2], columns, pixels);
+    gather_channels(input + (image * s.in_per_group + c) * s.in_pixels, s.in_pixels, count, s.in[1], s.in[2], 2 * i0 - s.padding[1], 2 * i1 + 2 - s.padding[1],
+                    s.padding[2], columns, pixels);
     for (int64_t i = 0; i < i1 - i0; i++) {
       const float* top = pixels + 2 * i * columns * L;
       const auto down = [&](int64_t x, V(&to)[4]) __attribute__((always_inline)) {
@@ -204,13 +195,12 @@ void transform_input_channels(const ConvShape& s, const Tiling& t, const float* 
 
 // The same of the output's gradient. Whole vectors are stored in ascending order where tiles lie closer than that: what lies up to
 // a vector beyond the last tile is overwritten too.
-void transform_gradient_channels(const ConvShape& s, const Tiling& t, const float* grad, int64_t b, int64_t first, int64_t c,
-                                 int count, float* v, int64_t tile_step, int64_t point_step) {
+void transform_gradient_channels(const ConvShape& s, const Tiling& t, const float* grad, int64_t b, int64_t first, int64_t c, int count, float* v,
+                                 int64_t tile_step, int64_t point_step) {
   const int64_t columns = padded(2 * t.columns);
   float* const pixels = thread_scratch<float>(Scratch::conv_inner, 2 * t.block * columns * L);
   t.each_image(b, [&](int64_t image, int64_t i0, int64_t i1, int64_t column) {
-    gather_channels(grad + (image * s.out_per_group + c) * s.out_pixels, s.out_pixels, count, s.out[1], s.out[2], 2 * i0, 2 * i1, 0,
-                    columns, pixels);
+    gather_channels(grad + (image * s.out_per_group + c) * s.out_pixels, s.out_pixels, count, s.out[1], s.out[2], 2 * i0, 2 * i1, 0, columns, pixels);
     for (int64_t i = 0; i < i1 - i0; i++)
       for (int64_t x = 0; x < t.columns; x++) {
         const float* from = pixels + (2 * i * columns + 2 * x) * L;
@@ -223,10 +213,8 @@ void transform_gradient_channels(const ConvShape& s, const Tiling& t, const floa
           combine_gradient(left[p], right[p], out);
           unroll<4>([&](auto q) {
             // A second slice of a tall panel must not reach into the first one of the next tile.
-            if (c > first && count < L)
-              store_some(to + (4 * p + q) * point_step, out[q], count);
-            else
-              store(to + (4 * p + q) * point_step, out[q]);
+            if (c > first && count < L) store_some(to + (4 * p + q) * point_step, out[q], count);
+            else store(to + (4 * p + q) * point_step, out[q]);
           });
         });
       }
@@ -234,8 +222,7 @@ void transform_gradient_channels(const ConvShape& s, const Tiling& t, const floa
 }
 
 // left[i], right[i] alternating.
-template <bool High, int... I>
-V interleave(V left, V right, std::integer_sequence<int, I...>) {
+template <bool High, int... I> V interleave(V left, V right, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(left, right, ((High ? L / 2 : 0) + I / 2 + (I % 2 ? L : 0))...);
 }
 void store_pair(V left, V right, float* to, int64_t count) {
@@ -250,8 +237,7 @@ void store_pair(V left, V right, float* to, int64_t count) {
 }
 
 // Products m[point][channel][tile] of block b back into outputs.
-void transform_output(const ConvShape& s, const Tiling& t, const float* m, int64_t point_step, const float* bias, int64_t b,
-                      float* output) {
+void transform_output(const ConvShape& s, const Tiling& t, const float* m, int64_t point_step, const float* bias, int64_t b, float* output) {
   for (int64_t c = 0; c < s.out_per_group; c++) {
     const V offset = V{} + (bias ? bias[c] : 0.0f);
     t.each_image(b, [&](int64_t image, int64_t i0, int64_t i1, int64_t column) {
@@ -268,8 +254,8 @@ void transform_output(const ConvShape& s, const Tiling& t, const float* m, int64
           });
           unroll<2>([&](auto r) {
             if (2 * i + r < s.out[1])
-              store_pair(sum[r][0] + sum[r][1] + sum[r][2] + offset, sum[r][1] - sum[r][2] - sum[r][3] + offset,
-                         plane + (2 * i + r) * s.out[2] + 2 * x, s.out[2] - 2 * x);
+              store_pair(sum[r][0] + sum[r][1] + sum[r][2] + offset, sum[r][1] - sum[r][2] - sum[r][3] + offset, plane + (2 * i + r) * s.out[2] + 2 * x,
+                         s.out[2] - 2 * x);
           });
         }
     });
@@ -343,19 +329,16 @@ void transform_weight_gradients(const ConvShape& s, const float* sums, float* gr
 }
 
 // c[rows][columns, a multiple of L] = or += panel * b.
-void multiply(int64_t k, const float* panel, int64_t rows, const float* b, int64_t b_step, int64_t columns, float* c, int64_t ldc,
-              bool add) {
+void multiply(int64_t k, const float* panel, int64_t rows, const float* b, int64_t b_step, int64_t columns, float* c, int64_t ldc, bool add) {
   for (int64_t j = 0; j < columns; j += kTileVectors * L) {
     const int used = static_cast<int>(std::min<int64_t>(kTileVectors * L, columns - j));
-    micro_kernels<float>.at[rows - 1][used > L](k, panel, b + j, b_step, {c + j, ldc, 1.0f, add ? 1.0f : 0.0f, nullptr, false},
-                                                used);
+    micro_kernels<float>.at[rows - 1][used > L](k, panel, b + j, b_step, {c + j, ldc, 1.0f, add ? 1.0f : 0.0f, nullptr, false}, used);
   }
 }
 
 }  // namespace
 
-void conv_winograd_forward(const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias,
-                           float* output) {
+void conv_winograd_forward(const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output) {
   const int64_t rows = s.out_per_group, depth = s.in_per_group, panels = ceil_div(rows, kTileRows);
   const Tiling t(s, rows + depth);
   const AlignedBuffer<float> weights(kPoints * rows * depth);
@@ -371,8 +354,8 @@ void conv_winograd_forward(const ConvShape& s, const float* input, const float* 
       for (int64_t p = 0; p < kPoints; p++)
         for (int64_t q = 0; q < panels; q++) {
           const int64_t i0 = first_row(rows, q);
-          multiply(depth, weights.data + (p * rows + i0) * depth, first_row(rows, q + 1) - i0, v + p * v_step, t.width, columns,
-                   m + p * m_step + i0 * t.width, t.width, false);
+          multiply(depth, weights.data + (p * rows + i0) * depth, first_row(rows, q + 1) - i0, v + p * v_step, t.width, columns, m + p * m_step + i0 * t.width,
+                   t.width, false);
         }
       transform_output(s, t, m, m_step, bias, b, output);
     }
@@ -400,14 +383,14 @@ void conv_winograd_backward_weight(const ConvShape& s, const float* input, const
         for (int64_t q = 0; q < panels; q++) {
           const int64_t i0 = first_row(rows, q), count = first_row(rows, q + 1) - i0;
           for (int64_t c = 0; c < count; c += L)
-            transform_gradient_channels(s, t, grad_output, b, i0, i0 + c, static_cast<int>(std::min<int64_t>(L, count - c)),
-                                        g + i0 * t.width + c, count, g_step);
+            transform_gradient_channels(s, t, grad_output, b, i0, i0 + c, static_cast<int>(std::min<int64_t>(L, count - c)), g + i0 * t.width + c, count,
+                                        g_step);
         }
         for (int64_t p = 0; p < kPoints; p++)
           for (int64_t q = 0; q < panels; q++) {
             const int64_t i0 = first_row(rows, q);
-            multiply(tiles, g + p * g_step + i0 * t.width, first_row(rows, q + 1) - i0, v + p * v_step, width, width,
-                     to + (p * rows + i0) * width, width, b > first);
+            multiply(tiles, g + p * g_step + i0 * t.width, first_row(rows, q + 1) - i0, v + p * v_step, width, width, to + (p * rows + i0) * width, width,
+                     b > first);
           }
       }
     }

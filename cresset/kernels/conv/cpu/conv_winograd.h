@@ -8,7 +8,5 @@
 
 // `flipped`: weights are [in, out, 3, 3] and turned by half a turn, which makes forward the gradient to the input.
 CRESSET_DECLARE_KERNEL(void, conv_winograd_forward,
-                       (const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias,
-                        float* output))
-CRESSET_DECLARE_KERNEL(void, conv_winograd_backward_weight,
-                       (const ConvShape& s, const float* input, const float* grad_output, float* grad_weight))
+                       (const ConvShape& s, const float* input, const float* weight, bool flipped, const float* bias, float* output))
+CRESSET_DECLARE_KERNEL(void, conv_winograd_backward_weight, (const ConvShape& s, const float* input, const float* grad_output, float* grad_weight))

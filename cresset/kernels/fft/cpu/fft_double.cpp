@@ -12,7 +12,7 @@ void fft_columns_double(const FftRowPlan<Number>& plan, const Number* in, Number
   columns_any<Number>(plan, in, middle, inverse, begin, end, scratch);
 }
 void fft_rows_double(const FftRowPlan<Number>& plan, const Number* middle, Number* out, Number scale, bool inverse, int64_t begin, int64_t end,
-                    Number* scratch) {
+                     Number* scratch) {
   rows_any<Number>(plan, middle, out, scale, inverse, begin, end, scratch);
 }
 void fft_lane_rows_double(const FftLanes<Number>& rows, Number* scratch) { lane_rows<Number>(rows, scratch); }

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cresset/kernels/fft/cpu/fft.h"
 #include "cresset/kernels/cpu/simd.h"
+#include "cresset/kernels/fft/cpu/fft.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -15,36 +15,30 @@ template <class T> struct Pair { Vec<T> re, im; };
 template <class T> constexpr int kRow = 2 * kLanes<T>;
 
 // Lanes 0, 2, ... (or 1, 3, ...) of a and then b; and the reverse.
-template <int from, class V, int... i>
-CRESSET_ALWAYS_INLINE V every_other(V a, V b, std::integer_sequence<int, i...>) { return shuffle<(2 * i + from)...>(a, b); }
-template <int half, class V, int... i>
-CRESSET_ALWAYS_INLINE V interleaved(V a, V b, std::integer_sequence<int, i...>) {
+template <int from, class V, int... i> CRESSET_ALWAYS_INLINE V every_other(V a, V b, std::integer_sequence<int, i...>) {
+  return shuffle<(2 * i + from)...>(a, b);
+}
+template <int half, class V, int... i> CRESSET_ALWAYS_INLINE V interleaved(V a, V b, std::integer_sequence<int, i...>) {
   constexpr int n = sizeof...(i);
   return shuffle<(half * n / 2 + i / 2 + i % 2 * n)...>(a, b);
 }
 template <class T> using LaneIndices = std::make_integer_sequence<int, kLanes<T>>;
 
-template <class T>
-CRESSET_ALWAYS_INLINE Pair<T> load_pairs(const T* p) {
+template <class T> CRESSET_ALWAYS_INLINE Pair<T> load_pairs(const T* p) {
   const Vec<T> a = load_raw<Vec<T>>(p), b = load_raw<Vec<T>>(p + kLanes<T>);
   return {every_other<0>(a, b, LaneIndices<T>{}), every_other<1>(a, b, LaneIndices<T>{})};
 }
-template <class T>
-CRESSET_ALWAYS_INLINE void store_pairs(T* p, Vec<T> re, Vec<T> im) {
+template <class T> CRESSET_ALWAYS_INLINE void store_pairs(T* p, Vec<T> re, Vec<T> im) {
   store_raw(p, interleaved<0>(re, im, LaneIndices<T>{}));
   store_raw(p + kLanes<T>, interleaved<1>(re, im, LaneIndices<T>{}));
 }
 
-template <class T>
-struct FromScratch {
+template <class T> struct FromScratch {
   const T* p;
-  CRESSET_ALWAYS_INLINE Pair<T> operator()(int64_t row) const {
-    return {load_raw<Vec<T>>(p + row * kRow<T>), load_raw<Vec<T>>(p + row * kRow<T> + kLanes<T>)};
-  }
+  CRESSET_ALWAYS_INLINE Pair<T> operator()(int64_t row) const { return {load_raw<Vec<T>>(p + row * kRow<T>), load_raw<Vec<T>>(p + row * kRow<T> + kLanes<T>)}; }
 };
 // Interleaved numbers; step counts T.
-template <class T, bool swap>
-struct FromMemory {
+template <class T, bool swap> struct FromMemory {
   const T* p;
   int64_t step;
   CRESSET_ALWAYS_INLINE Pair<T> operator()(int64_t row) const {
@@ -54,16 +48,14 @@ struct FromMemory {
   }
 };
 
-template <class T>
-struct ToScratch {
+template <class T> struct ToScratch {
   T* p;
   CRESSET_ALWAYS_INLINE void operator()(int64_t row, Pair<T> z) const {
     store_raw(p + row * kRow<T>, z.re);
     store_raw(p + row * kRow<T> + kLanes<T>, z.im);
   }
 };
-template <class T, bool swap>
-struct ToMemory {
+template <class T, bool swap> struct ToMemory {
   T* p;
   int64_t step;
   Vec<T> scale;
@@ -73,13 +65,9 @@ struct ToMemory {
   }
 };
 
-template <class T>
-CRESSET_ALWAYS_INLINE Pair<T> times(Pair<T> z, Vec<T> re, Vec<T> im) {
-  return {fma(z.re, re, -(z.im * im)), fma(z.re, im, z.im * re)};
-}
+template <class T> CRESSET_ALWAYS_INLINE Pair<T> times(Pair<T> z, Vec<T> re, Vec<T> im) { return {fma(z.re, re, -(z.im * im)), fma(z.re, im, z.im * re)}; }
 // With a factor for each lane on the way.
-template <class T>
-struct ToTwiddled {
+template <class T> struct ToTwiddled {
   T* p;
   const T* factors;
   CRESSET_ALWAYS_INLINE void operator()(int64_t row, Pair<T> z) const {
@@ -92,8 +80,7 @@ template <class T> CRESSET_ALWAYS_INLINE Pair<T> operator+(Pair<T> a, Pair<T> b)
 template <class T> CRESSET_ALWAYS_INLINE Pair<T> operator-(Pair<T> a, Pair<T> b) { return {a.re - b.re, a.im - b.im}; }
 template <class T> CRESSET_ALWAYS_INLINE Pair<T> minus_i(Pair<T> z) { return {z.im, -z.re}; }
 
-template <class T>
-CRESSET_ALWAYS_INLINE void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T>& d) {
+template <class T> CRESSET_ALWAYS_INLINE void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T>& d) {
   const Pair<T> p = a + c, q = a - c, r = b + d, s = minus_i<T>(b - d);
   a = p + r;
   b = q + s;
@@ -103,20 +90,19 @@ CRESSET_ALWAYS_INLINE void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T
 
 // cos and sin of 2 pi k / radix.
 template <int radix> struct OddRoots;
-template <> struct OddRoots<3> {
-  static constexpr double cos[] = {1, -0.5, -0.5}, sin[] = {0, 0.86602540378443864676, -0.86602540378443864676};
-};
+template <> struct OddRoots<3> { static constexpr double cos[] = {1, -0.5, -0.5}, sin[] = {0, 0.86602540378443864676, -0.86602540378443864676}; };
 template <> struct OddRoots<5> {
   static constexpr double cos[] = {1, 0.30901699437494742410, -0.80901699437494742410, -0.80901699437494742410, 0.30901699437494742410};
   static constexpr double sin[] = {0, 0.95105651629515357212, 0.58778525229247312917, -0.58778525229247312917, -0.95105651629515357212};
 };
 template <> struct OddRoots<7> {
-  static constexpr double cos[] = {1, 0.62348980185873353053, -0.22252093395631440429, -0.90096886790241912624, -0.90096886790241912624, -0.22252093395631440429, 0.62348980185873353053};
-  static constexpr double sin[] = {0, 0.78183148246802980871, 0.97492791218182360702, 0.43388373911755812048, -0.43388373911755812048, -0.97492791218182360702, -0.78183148246802980871};
+  static constexpr double cos[] = {
+      1, 0.62348980185873353053, -0.22252093395631440429, -0.90096886790241912624, -0.90096886790241912624, -0.22252093395631440429, 0.62348980185873353053};
+  static constexpr double sin[] = {
+      0, 0.78183148246802980871, 0.97492791218182360702, 0.43388373911755812048, -0.43388373911755812048, -0.97492791218182360702, -0.78183148246802980871};
 };
 
-template <int radix, class T>
-CRESSET_ALWAYS_INLINE void butterfly_odd(Pair<T>* a) {
+template <int radix, class T> CRESSET_ALWAYS_INLINE void butterfly_odd(Pair<T>* a) {
   constexpr int half = radix / 2;
   Pair<T> sum[half], difference[half], out[radix];
   out[0] = a[0];
@@ -133,8 +119,7 @@ CRESSET_ALWAYS_INLINE void butterfly_odd(Pair<T>* a) {
     for (int j = 1; j <= half; j++) {
       const Vec<T> c = splat(static_cast<T>(OddRoots<radix>::cos[j * k % radix])), s = splat(static_cast<T>(OddRoots<radix>::sin[j * k % radix]));
       even = {fma(sum[j - 1].re, c, even.re), fma(sum[j - 1].im, c, even.im)};
-      odd = j == 1 ? Pair<T>{difference[0].im * s, difference[0].re * s}
-                   : Pair<T>{fma(difference[j - 1].im, s, odd.re), fma(difference[j - 1].re, s, odd.im)};
+      odd = j == 1 ? Pair<T>{difference[0].im * s, difference[0].re * s} : Pair<T>{fma(difference[j - 1].im, s, odd.re), fma(difference[j - 1].re, s, odd.im)};
     }
     out[k] = {even.re + odd.re, even.im - odd.im};
     out[radix - k] = {even.re - odd.re, even.im + odd.im};
@@ -143,8 +128,7 @@ CRESSET_ALWAYS_INLINE void butterfly_odd(Pair<T>* a) {
   for (int k = 0; k < radix; k++) a[k] = out[k];
 }
 
-template <int radix, class T>
-CRESSET_ALWAYS_INLINE void butterfly(Pair<T>* a) {
+template <int radix, class T> CRESSET_ALWAYS_INLINE void butterfly(Pair<T>* a) {
   if constexpr (radix == 2) {
     const Pair<T> b = a[1];
     a[1] = a[0] - b;
@@ -169,8 +153,7 @@ CRESSET_ALWAYS_INLINE void butterfly(Pair<T>* a) {
   }
 }
 
-template <int radix, bool last, class T, class In, class Out>
-void run_pass(const FftPass& pass, const T* table, In in, Out out) {
+template <int radix, bool last, class T, class In, class Out> void run_pass(const FftPass& pass, const T* table, In in, Out out) {
   const int64_t count = last ? 1 : pass.count, inner = pass.inner;
   const T* w = table + pass.twiddles;
   for (int64_t p = 0; p < count; p++) {
@@ -195,8 +178,7 @@ void run_pass(const FftPass& pass, const T* table, In in, Out out) {
 }
 
 // Any odd radix.
-template <class T, class In, class Out>
-CRESSET_NOINLINE void run_pass_prime(const FftPass& pass, const T* table, In in, Out out) {
+template <class T, class In, class Out> CRESSET_NOINLINE void run_pass_prime(const FftPass& pass, const T* table, In in, Out out) {
   const int64_t count = pass.count, inner = pass.inner;
   const int radix = pass.radix, half = radix / 2;
   const T *w = table + pass.twiddles, *roots = table + pass.roots;
@@ -228,8 +210,7 @@ CRESSET_NOINLINE void run_pass_prime(const FftPass& pass, const T* table, In in,
   }
 }
 
-template <bool last, class T, class In, class Out>
-CRESSET_ALWAYS_INLINE void any_pass(const FftPass& pass, const T* table, In in, Out out) {
+template <bool last, class T, class In, class Out> CRESSET_ALWAYS_INLINE void any_pass(const FftPass& pass, const T* table, In in, Out out) {
   switch (pass.radix) {
     case 2: return run_pass<2, last, T>(pass, table, in, out);
     case 3: return run_pass<3, last, T>(pass, table, in, out);
@@ -242,8 +223,7 @@ CRESSET_ALWAYS_INLINE void any_pass(const FftPass& pass, const T* table, In in, 
 }
 
 // Transforms of plan.n rows. The scratches are apart from each other; `in` may be the second.
-template <class T, class In, class Out>
-void run_passes(const FftLanePlan<T>& plan, In in, Out out, T* scratch0, T* scratch1) {
+template <class T, class In, class Out> void run_passes(const FftLanePlan<T>& plan, In in, Out out, T* scratch0, T* scratch1) {
   const FftPass* passes = plan.passes.data();
   const size_t count = plan.passes.size();
   const T* table = plan.table.data();
@@ -258,15 +238,13 @@ void run_passes(const FftLanePlan<T>& plan, In in, Out out, T* scratch0, T* scra
 }
 
 // Of every stretch of 2 * half lanes: a's lower half and b's lower half, or their upper halves.
-template <int half, bool upper, class V, int... i>
-CRESSET_ALWAYS_INLINE V swap_halves(V a, V b, std::integer_sequence<int, i...>) {
+template <int half, bool upper, class V, int... i> CRESSET_ALWAYS_INLINE V swap_halves(V a, V b, std::integer_sequence<int, i...>) {
   constexpr int n = sizeof...(i);
   return shuffle<((i & half ? n + i - half : i) + (upper ? half : 0))...>(a, b);
 }
 
 // v[0 .. lanes) transposed.
-template <int half, class V>
-CRESSET_ALWAYS_INLINE void transpose_step(V* v) {
+template <int half, class V> CRESSET_ALWAYS_INLINE void transpose_step(V* v) {
   constexpr int n = sizeof(V) / sizeof(Lane<V>);
   constexpr auto indices = std::make_integer_sequence<int, n>{};
   if constexpr (half > 0) {

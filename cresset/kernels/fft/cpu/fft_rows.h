@@ -6,14 +6,12 @@
 namespace cresset::kernels::CRESSET_ISA {
 
 // Where run_passes may write to a scratch: not what its last pass reads.
-template <class T>
-T* free_scratch(const FftLanePlan<T>& plan, T* scratch0, T* scratch1) {
+template <class T> T* free_scratch(const FftLanePlan<T>& plan, T* scratch0, T* scratch1) {
   const size_t count = plan.passes.size();
   return count >= 2 && count % 2 == 0 ? scratch1 : scratch0;
 }
 
-template <class T, bool inverse>
-void columns_of(const FftRowPlan<T>& plan, const T* in, T* middle, int64_t begin, int64_t end, T* scratch) {
+template <class T, bool inverse> void columns_of(const FftRowPlan<T>& plan, const T* in, T* middle, int64_t begin, int64_t end, T* scratch) {
   constexpr int64_t lanes = kLanes<T>, row = kRow<T>;
   const int64_t n1 = plan.n1, n2 = plan.n2, padded = (n1 + lanes - 1) / lanes * lanes;
   T *scratch0 = scratch, *scratch1 = scratch + (std::max(n1, n2) + lanes) * row;
@@ -51,8 +49,7 @@ void columns_of(const FftRowPlan<T>& plan, const T* in, T* middle, int64_t begin
   }
 }
 
-template <class T, bool inverse>
-void rows_of(const FftRowPlan<T>& plan, const T* middle, T* out, T scale, int64_t begin, int64_t end, T* scratch) {
+template <class T, bool inverse> void rows_of(const FftRowPlan<T>& plan, const T* middle, T* out, T scale, int64_t begin, int64_t end, T* scratch) {
   constexpr int64_t lanes = kLanes<T>, row = kRow<T>;
   const int64_t n1 = plan.n1, n2 = plan.n2;
   T *scratch0 = scratch, *scratch1 = scratch + (std::max(n1, n2) + lanes) * row;
@@ -74,20 +71,17 @@ void rows_of(const FftRowPlan<T>& plan, const T* middle, T* out, T scale, int64_
   }
 }
 
-template <class T>
-void columns_any(const FftRowPlan<T>& plan, const T* in, T* middle, bool inverse, int64_t begin, int64_t end, T* scratch) {
+template <class T> void columns_any(const FftRowPlan<T>& plan, const T* in, T* middle, bool inverse, int64_t begin, int64_t end, T* scratch) {
   if (inverse) columns_of<T, true>(plan, in, middle, begin, end, scratch);
   else columns_of<T, false>(plan, in, middle, begin, end, scratch);
 }
-template <class T>
-void rows_any(const FftRowPlan<T>& plan, const T* middle, T* out, T scale, bool inverse, int64_t begin, int64_t end, T* scratch) {
+template <class T> void rows_any(const FftRowPlan<T>& plan, const T* middle, T* out, T scale, bool inverse, int64_t begin, int64_t end, T* scratch) {
   if (inverse) rows_of<T, true>(plan, middle, out, scale, begin, end, scratch);
   else rows_of<T, false>(plan, middle, out, scale, begin, end, scratch);
 }
 
 // to[k] = a[k] * b[k] * scale; swap exchanges the parts of a, or of the product.
-template <class T, bool swap_a, bool swap_out>
-void multiply_pairs(const T* a, const T* b, T* to, int64_t n, T scale) {
+template <class T, bool swap_a, bool swap_out> void multiply_pairs(const T* a, const T* b, T* to, int64_t n, T scale) {
   int64_t k = 0;
   for (; k + kLanes<T> <= n; k += kLanes<T>) {
     const Pair<T> x = load_pairs(a + 2 * k), w = load_pairs(b + 2 * k);
@@ -102,8 +96,7 @@ void multiply_pairs(const T* a, const T* b, T* to, int64_t n, T scale) {
   }
 }
 
-template <class T>
-void one_row(const FftRowPlan<T>& plan, const T* in, T* out, T scale, bool inverse, T* work) {
+template <class T> void one_row(const FftRowPlan<T>& plan, const T* in, T* out, T scale, bool inverse, T* work) {
   if (!plan.convolution) {
     T* scratch = work + plan.middle_size();
     columns_any<T>(plan, in, work, inverse, 0, plan.column_groups(), scratch);
@@ -122,30 +115,26 @@ void one_row(const FftRowPlan<T>& plan, const T* in, T* out, T scale, bool inver
 }
 
 // Of Z = E + i O, the transform of even plus i odd elements: X[k] = E + w O, X[h - k] = conj(E - w O).
-template <class V>
-CRESSET_ALWAYS_INLINE void untangle_pair(V& ar, V& ai, V& br, V& bi, V wr, V wi, V half) {
+template <class V> CRESSET_ALWAYS_INLINE void untangle_pair(V& ar, V& ai, V& br, V& bi, V wr, V wi, V half) {
   const V er = (ar + br) * half, ei = (ai - bi) * half, o_r = (ai + bi) * half, oi = (br - ar) * half;
   const V pr = o_r * wr - oi * wi, pi = o_r * wi + oi * wr;
   ar = er + pr, ai = ei + pi;
   br = er - pr, bi = pi - ei;
 }
 // Twice Z from X.
-template <class V>
-CRESSET_ALWAYS_INLINE void tangle_pair(V& ar, V& ai, V& br, V& bi, V wr, V wi, V scale) {
+template <class V> CRESSET_ALWAYS_INLINE void tangle_pair(V& ar, V& ai, V& br, V& bi, V wr, V wi, V scale) {
   const V er = (ar + br) * scale, ei = (ai - bi) * scale, dr = (ar - br) * scale, di = (ai + bi) * scale;
   const V o_r = dr * wr + di * wi, oi = di * wr - dr * wi;
   ar = er - oi, ai = ei + o_r;
   br = er + oi, bi = o_r - ei;
 }
 
-template <class V, int... i>
-CRESSET_ALWAYS_INLINE V reversed(V v, std::integer_sequence<int, i...>) {
+template <class V, int... i> CRESSET_ALWAYS_INLINE V reversed(V v, std::integer_sequence<int, i...>) {
   return shuffle<(static_cast<int>(sizeof...(i)) - 1 - i)...>(v, v);
 }
 
 // f on z[k] and z[h - k] for 0 < k <= h / 2, which gives x[k] and x[h - k].
-template <class T, class F, class G>
-void for_mirrored(const T* z, T* x, int64_t h, const T* roots, F vectors, G numbers) {
+template <class T, class F, class G> void for_mirrored(const T* z, T* x, int64_t h, const T* roots, F vectors, G numbers) {
   constexpr int64_t lanes = kLanes<T>;
   constexpr LaneIndices<T> indices{};
   int64_t k = 1;
@@ -165,33 +154,29 @@ void for_mirrored(const T* z, T* x, int64_t h, const T* roots, F vectors, G numb
   }
 }
 
-template <class T>
-void untangle_row(const T* z, T* x, int64_t h, const T* roots, T scale) {
+template <class T> void untangle_row(const T* z, T* x, int64_t h, const T* roots, T scale) {
   const T first = z[0], second = z[1], half = scale / 2;
-  for_mirrored<T>(z, x, h, roots,
-                  [&](Vec<T>& ar, Vec<T>& ai, Vec<T>& br, Vec<T>& bi, Vec<T> wr, Vec<T> wi) { untangle_pair<Vec<T>>(ar, ai, br, bi, wr, wi, splat(half)); },
-                  [&](T& ar, T& ai, T& br, T& bi, T wr, T wi) { untangle_pair<T>(ar, ai, br, bi, wr, wi, half); });
+  for_mirrored<T>(
+      z, x, h, roots, [&](Vec<T>& ar, Vec<T>& ai, Vec<T>& br, Vec<T>& bi, Vec<T> wr, Vec<T> wi) { untangle_pair<Vec<T>>(ar, ai, br, bi, wr, wi, splat(half)); },
+      [&](T& ar, T& ai, T& br, T& bi, T wr, T wi) { untangle_pair<T>(ar, ai, br, bi, wr, wi, half); });
   x[0] = (first + second) * scale, x[1] = T(0);
   x[2 * h] = (first - second) * scale, x[2 * h + 1] = T(0);
 }
-template <class T>
-void tangle_row(const T* x, T* z, int64_t h, const T* roots, T scale) {
+template <class T> void tangle_row(const T* x, T* z, int64_t h, const T* roots, T scale) {
   const T first = x[0], last = x[2 * h];
-  for_mirrored<T>(x, z, h, roots,
-                  [&](Vec<T>& ar, Vec<T>& ai, Vec<T>& br, Vec<T>& bi, Vec<T> wr, Vec<T> wi) { tangle_pair<Vec<T>>(ar, ai, br, bi, wr, wi, splat(scale)); },
-                  [&](T& ar, T& ai, T& br, T& bi, T wr, T wi) { tangle_pair<T>(ar, ai, br, bi, wr, wi, scale); });
+  for_mirrored<T>(
+      x, z, h, roots, [&](Vec<T>& ar, Vec<T>& ai, Vec<T>& br, Vec<T>& bi, Vec<T> wr, Vec<T> wi) { tangle_pair<Vec<T>>(ar, ai, br, bi, wr, wi, splat(scale)); },
+      [&](T& ar, T& ai, T& br, T& bi, T wr, T wi) { tangle_pair<T>(ar, ai, br, bi, wr, wi, scale); });
   z[0] = (first + last) * scale, z[1] = (first - last) * scale;
 }
 
 // The first `count` < kLanes pairs.
-template <class T>
-CRESSET_ALWAYS_INLINE Pair<T> load_some_pairs(const T* p, int64_t count) {
+template <class T> CRESSET_ALWAYS_INLINE Pair<T> load_some_pairs(const T* p, int64_t count) {
   const int64_t first = std::min<int64_t>(kLanes<T>, 2 * count);
   const Vec<T> a = load_part<T>(p, first, T(0)), b = load_part<T>(p + first, 2 * count - first, T(0));
   return {every_other<0>(a, b, LaneIndices<T>{}), every_other<1>(a, b, LaneIndices<T>{})};
 }
-template <class T>
-CRESSET_ALWAYS_INLINE void store_some_pairs(T* p, Vec<T> re, Vec<T> im, int64_t count) {
+template <class T> CRESSET_ALWAYS_INLINE void store_some_pairs(T* p, Vec<T> re, Vec<T> im, int64_t count) {
   const int64_t first = std::min<int64_t>(kLanes<T>, 2 * count);
   store_part(p, first, interleaved<0>(re, im, LaneIndices<T>{}));
   store_part(p + first, 2 * count - first, interleaved<1>(re, im, LaneIndices<T>{}));
@@ -201,8 +186,7 @@ constexpr int64_t kAbsent = INT64_MIN;  // instead of a distance: 0 is one, in a
 
 // n rows of vectors from up to kLanes arrays: parts of number j of array i are at in[offsets[i] * unit + j * step] and `apart` on,
 // or zero if `apart` is absent.
-template <class T>
-void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step, int64_t apart, int count, int64_t n, T* to) {
+template <class T> void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step, int64_t apart, int count, int64_t n, T* to) {
   constexpr int lanes = kLanes<T>;
   bool adjacent = count == lanes;
   for (int i = 1; i < count; i++) adjacent = adjacent && offsets[i] == offsets[i - 1] + 1;
@@ -243,8 +227,7 @@ void load_lanes(const T* in, const int64_t* offsets, int64_t unit, int64_t step,
     }
 }
 
-template <class T>
-void store_lanes(const T* from, int64_t n, T scale, T* out, const int64_t* offsets, int64_t unit, int64_t step, int64_t apart, int count) {
+template <class T> void store_lanes(const T* from, int64_t n, T scale, T* out, const int64_t* offsets, int64_t unit, int64_t step, int64_t apart, int count) {
   constexpr int lanes = kLanes<T>;
   const Vec<T> factor = splat(scale);
   bool adjacent = count == lanes;
@@ -291,16 +274,14 @@ void store_lanes(const T* from, int64_t n, T scale, T* out, const int64_t* offse
     }
 }
 
-template <class T>
-void swap_parts(T* rows, int64_t n) {
+template <class T> void swap_parts(T* rows, int64_t n) {
   for (int64_t j = 0; j < n; j++) {
     const Pair<T> z = FromScratch<T>{rows}(j);
     ToScratch<T>{rows}(j, {z.im, z.re});
   }
 }
 
-template <class T>
-void lane_rows(const FftLanes<T>& r, T* scratch) {
+template <class T> void lane_rows(const FftLanes<T>& r, T* scratch) {
   constexpr int64_t row = kRow<T>;
   const int64_t n = r.n, h = n / 2;
   const bool even = n % 2 == 0;

@@ -20,8 +20,7 @@ constexpr int kTileRows = 6;
 constexpr int kTileVectors = 2;
 
 // How a finished tile of sums goes into C.
-template <class P>
-struct TileOutput {
+template <class P> struct TileOutput {
   P* c;
   int64_t ldc;
   P alpha, beta;
@@ -30,8 +29,7 @@ struct TileOutput {
 };
 
 // A tile of sums, `width` apart, into the rows x columns of C that exist: the general case, outside of the micro-kernels.
-template <class P>
-CRESSET_NOINLINE void finish_tile(const P* sums, int rows, int width, int columns, const TileOutput<P>& out) {
+template <class P> CRESSET_NOINLINE void finish_tile(const P* sums, int rows, int width, int columns, const TileOutput<P>& out) {
   const bool overwrite = out.beta == P(0);
   for (int i = 0; i < rows; i++) {
     const P* from = sums + i * width;
@@ -84,30 +82,26 @@ void micro_kernel(int64_t k, const P* CRESSET_RESTRICT a, const P* CRESSET_RESTR
   });
 }
 
-template <class P>
-using MicroKernel = void (*)(int64_t, const P*, const P*, int64_t, const TileOutput<P>&, int);
+template <class P> using MicroKernel = void (*)(int64_t, const P*, const P*, int64_t, const TileOutput<P>&, int);
 
 // micro_kernels<P>[rows - 1][vectors - 1]
-template <class P, int... I>
-constexpr auto make_micro_kernels(std::integer_sequence<int, I...>) {
-  struct Table { MicroKernel<P> at[kTileRows][kTileVectors]; };
+template <class P, int... I> constexpr auto make_micro_kernels(std::integer_sequence<int, I...>) {
+  struct Table {
+    MicroKernel<P> at[kTileRows][kTileVectors];
+  };
   return Table{{{micro_kernel<P, I + 1, 1>, micro_kernel<P, I + 1, 2>}...}};
 }
-template <class P>
-constexpr auto micro_kernels = make_micro_kernels<P>(std::make_integer_sequence<int, kTileRows>{});
+template <class P> constexpr auto micro_kernels = make_micro_kernels<P>(std::make_integer_sequence<int, kTileRows>{});
 
 // out[p * width + j] = in[j * stride + p] for p < k and j < count, in blocks of vectors. Each row is stored as a whole vector: what
 // lies beyond its `count` elements is zero, or is overwritten by the next row when width < lanes.
-template <class S, class P>
-void pack_transposed(const S* in, int64_t stride, int count, int64_t k, P* out, int64_t width) {
+template <class S, class P> void pack_transposed(const S* in, int64_t stride, int count, int64_t k, P* out, int64_t width) {
   constexpr int L = kLanes<P>;
   for (int64_t p = 0; p < k; p += L) {
     const int depth = static_cast<int>(std::min<int64_t>(L, k - p));
     Vector<P> x[L];
-    if (depth == L)
-      unroll<L>([&](auto j) { x[j] = j < count ? load_as<P>(in + j * stride + p) : Vector<P>{}; });
-    else
-      unroll<L>([&](auto j) { x[j] = j < count ? load_some_as<P>(in + j * stride + p, depth) : Vector<P>{}; });
+    if (depth == L) unroll<L>([&](auto j) { x[j] = j < count ? load_as<P>(in + j * stride + p) : Vector<P>{}; });
+    else unroll<L>([&](auto j) { x[j] = j < count ? load_some_as<P>(in + j * stride + p, depth) : Vector<P>{}; });
     transpose<P>(x);
     unroll<L>([&](auto i) {
       if (i < depth) store(out + (p + i) * width, x[i]);
@@ -116,8 +110,7 @@ void pack_transposed(const S* in, int64_t stride, int count, int64_t k, P* out, 
 }
 
 // Element (row, p) of op(A) is a[row * row_stride + p * k_stride]; out[p][rows]. May write up to one vector beyond.
-template <class S, class P>
-void pack_a(const S* a, int64_t row_stride, int64_t k_stride, int rows, int64_t k, P* out) {
+template <class S, class P> void pack_a(const S* a, int64_t row_stride, int64_t k_stride, int rows, int64_t k, P* out) {
   if constexpr (is_complex<S>::value) {
     if (k_stride == 1) return pack_a(reinterpret_cast<const P*>(a), 2 * row_stride, 1, rows, 2 * k, out);
     for (int64_t p = 0; p < k; p++)
@@ -148,8 +141,7 @@ void pack_a(const S* a, int64_t row_stride, int64_t k_stride, int rows, int64_t 
 }
 
 // Element (p, column) of op(B) is b[p * k_stride + column * column_stride]; out[p][width], zero beyond `columns`.
-template <class S, class P>
-void pack_b(const S* b, int64_t k_stride, int64_t column_stride, int columns, int width, int64_t k, P* out) {
+template <class S, class P> void pack_b(const S* b, int64_t k_stride, int64_t column_stride, int columns, int width, int64_t k, P* out) {
   constexpr int L = kLanes<P>;
   if constexpr (is_complex<S>::value) {
     for (int64_t p = 0; p < k; p++) {
@@ -186,15 +178,13 @@ constexpr int64_t even_block(int64_t length, int64_t limit, int64_t unit) {
 // Block sizes. A panel of kTileRows x depth stays in the first-level cache while it meets every panel of a packed block of B
 // (depth x columns), which streams from the second and third level. Depth trades that against passes over C: of 256, 384, 512 and
 // 768 floats, 384 gave the best rates for products of 512 to 2048. It depends on k alone, so that no other size changes a sum's order.
-template <class P>
-constexpr int64_t kBlockDepth = 1536 / static_cast<int64_t>(sizeof(P));
+template <class P> constexpr int64_t kBlockDepth = 1536 / static_cast<int64_t>(sizeof(P));
 constexpr int64_t kBlockColumns = 2048;
 
 // The product in compute type P with storage type S of A and B. `c` holds P: C itself, or a tile buffer of the caller.
 // Sizes are in elements of S; C has n * (2 for complex) columns of P.
 template <class S, class P>
-void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t b_k, int64_t b_column,
-                 TileOutput<P> out) {
+void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t b_k, int64_t b_column, TileOutput<P> out) {
   constexpr int kParts = is_complex<S>::value ? 2 : 1;
   constexpr int kWidth = kTileVectors * kLanes<P>;
   static_assert(kWidth % kParts == 0);
@@ -238,14 +228,12 @@ void gemm_packed(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int
 
 // op(B), k x n, packed for all products with it, in blocks of `depth` rows: [block][panel of columns][row in block][column in panel].
 // Each panel meets several packed panels of A before the next is read: B is read once for kPanels * kTileRows rows of A.
-template <class P>
-struct PackedColumns {
+template <class P> struct PackedColumns {
   static constexpr int kWidth = kTileVectors * kLanes<P>;
   static constexpr int64_t kPanels = 8;
   int64_t n, k, padded, depth;
 
-  PackedColumns(int64_t n_, int64_t k_)
-      : n(n_), k(k_), padded(ceil_div(n_, kLanes<P>) * kLanes<P>), depth(even_block(k_, kBlockDepth<P>, 4)) {}
+  PackedColumns(int64_t n_, int64_t k_) : n(n_), k(k_), padded(ceil_div(n_, kLanes<P>) * kLanes<P>), depth(even_block(k_, kBlockDepth<P>, 4)) {}
   int64_t size() const { return padded * k; }
 
   void pack(bool trans_b, const P* b, int64_t ldb, P* out) const {
@@ -276,7 +264,7 @@ struct PackedColumns {
           for (int64_t q = q0; q < q1; q++) {
             const TileOutput<P> tile{c + first_row(q) * ldc + j, ldc, P(1), pc > 0 ? P(1) : beta, nullptr, false};
             micro_kernels<P>.at[first_row(q + 1) - first_row(q) - 1][wide](kc, packed_a + (q - q0) * panel_size, packed + pc * padded + j * kc,
-                                                                            wide ? kWidth : kLanes<P>, tile, used);
+                                                                           wide ? kWidth : kLanes<P>, tile, used);
           }
         }
       }
@@ -284,21 +272,16 @@ struct PackedColumns {
   }
 };
 
-template <class T>
-T multiply(T a, T b) {
-  if constexpr (std::is_integral<T>::value)
-    return static_cast<T>(1u * a * b);  // uint16 would promote to int and overflow
-  else
-    return a * b;
+template <class T> T multiply(T a, T b) {
+  if constexpr (std::is_integral<T>::value) return static_cast<T>(1u * a * b);  // uint16 would promote to int and overflow
+  else return a * b;
 }
 
 // For storage types that C cannot accumulate in (T != P) and complex factors: products go to a P buffer of bounded size,
 // which is then combined with C. T: what one element of the result is (P or complex<P>). `product` makes the sums.
-template <class S, class P>
-using PackedProduct = void (*)(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t b_k,
-                               int64_t b_column, TileOutput<P> out);
-template <class S, class P, class T, PackedProduct<S, P> product = gemm_packed<S, P>>
-void gemm_through_buffer(const GemmProblem& p) {
+template <class S, class P> using PackedProduct = void (*)(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t b_k,
+                                                           int64_t b_column, TileOutput<P> out);
+template <class S, class P, class T, PackedProduct<S, P> product = gemm_packed<S, P>> void gemm_through_buffer(const GemmProblem& p) {
   constexpr int kParts = is_complex<S>::value ? 2 : 1;
   const T alpha = p.alpha.as<T>(), beta = p.beta.as<T>();
   const bool overwrite = p.beta.equal(0);
@@ -320,10 +303,8 @@ void gemm_through_buffer(const GemmProblem& p) {
         S* to = c + (i + r) * p.ldc + j;
         for (int64_t s = 0; s < nc; s++) {
           T value;
-          if constexpr (kParts == 2)
-            value = alpha * T(from[2 * s], from[2 * s + 1]);
-          else
-            value = multiply<T>(alpha, from[s]);
+          if constexpr (kParts == 2) value = alpha * T(from[2 * s], from[2 * s + 1]);
+          else value = multiply<T>(alpha, from[s]);
           if (!overwrite) value += multiply<T>(beta, static_cast<T>(to[s]));
           if (bias) value += static_cast<T>(bias[j + s]);
           if constexpr (kParts == 1)
@@ -336,8 +317,7 @@ void gemm_through_buffer(const GemmProblem& p) {
 }
 
 // C accumulates in place: S is P, or complex<P> with real factors.
-template <class S, class P>
-void gemm_in_place(const GemmProblem& p) {
+template <class S, class P> void gemm_in_place(const GemmProblem& p) {
   const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
   const int64_t b_k = p.trans_b ? 1 : p.ldb, b_column = p.trans_b ? p.ldb : 1;
   constexpr int kParts = is_complex<S>::value ? 2 : 1;

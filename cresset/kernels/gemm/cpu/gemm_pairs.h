@@ -45,15 +45,12 @@ inline void pack_pairs_rows(const BFloat16* in, int64_t k_stride, int count, int
 
 // A panel of `rows` (at most kTileRows) rows: [pair][row]. May write up to one vector beyond.
 inline void pack_pairs(const BFloat16* in, int64_t step, int64_t k_stride, int count, int64_t k, float* out, int64_t width) {
-  if (k_stride == 1)
-    pack_pairs_transposed(in, step, count, k, out, width);
-  else
-    pack_pairs_rows(in, k_stride, count, k, out, width);
+  if (k_stride == 1) pack_pairs_transposed(in, step, count, k, out, width);
+  else pack_pairs_rows(in, k_stride, count, k, out, width);
 }
 
 template <int Rows, int Vectors>
-void pairs_kernel(int64_t pairs, const float* CRESSET_RESTRICT a, const float* CRESSET_RESTRICT b, const TileOutput<float>& out,
-                  int columns) {
+void pairs_kernel(int64_t pairs, const float* CRESSET_RESTRICT a, const float* CRESSET_RESTRICT b, const TileOutput<float>& out, int columns) {
   Vector<float> acc[Rows][Vectors] = {};
   unroll<Rows>([&](auto i) { unroll<Vectors>([&](auto j) { __builtin_prefetch(out.c + i * out.ldc + j * 16, 1); }); });
   for (; pairs > 0; pairs--) {
@@ -61,9 +58,7 @@ void pairs_kernel(int64_t pairs, const float* CRESSET_RESTRICT a, const float* C
     unroll<Vectors>([&](auto j) { row[j] = reinterpret_cast<__m512bh>(load(b + j * 16)); });
     unroll<Rows>([&](auto i) {
       const __m512bh x = reinterpret_cast<__m512bh>(_mm512_set1_ps(a[i]));
-      unroll<Vectors>([&](auto j) {
-        acc[i][j] = reinterpret_cast<Vector<float>>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(acc[i][j]), x, row[j]));
-      });
+      unroll<Vectors>([&](auto j) { acc[i][j] = reinterpret_cast<Vector<float>>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(acc[i][j]), x, row[j])); });
     });
     a += Rows;
     b += Vectors * 16;
@@ -78,8 +73,7 @@ void pairs_kernel(int64_t pairs, const float* CRESSET_RESTRICT a, const float* C
   });
 }
 
-template <int... I>
-constexpr auto make_pairs_kernels(std::integer_sequence<int, I...>) {
+template <int... I> constexpr auto make_pairs_kernels(std::integer_sequence<int, I...>) {
   using Kernel = void (*)(int64_t, const float*, const float*, const TileOutput<float>&, int);
   struct Table {
     Kernel at[kTileRows][2];
@@ -89,14 +83,12 @@ constexpr auto make_pairs_kernels(std::integer_sequence<int, I...>) {
 constexpr auto pairs_kernels = make_pairs_kernels(std::make_integer_sequence<int, kTileRows>{});
 
 // As gemm_packed, for sums alone: out.beta is 0 or 1, alpha 1, without bias and relu.
-inline void gemm_packed_pairs(int64_t m, int64_t n, int64_t k, const BFloat16* a, int64_t a_row, int64_t a_k, const BFloat16* b,
-                              int64_t b_k, int64_t b_column, TileOutput<float> out) {
+inline void gemm_packed_pairs(int64_t m, int64_t n, int64_t k, const BFloat16* a, int64_t a_row, int64_t a_k, const BFloat16* b, int64_t b_k, int64_t b_column,
+                              TileOutput<float> out) {
   constexpr int kWidth = 32;
-  const int64_t depth = even_block(k, 2 * kBlockDepth<float>, 8), columns = std::min<int64_t>(n, kBlockColumns),
-                panels = ceil_div(m, kTileRows);
+  const int64_t depth = even_block(k, 2 * kBlockDepth<float>, 8), columns = std::min<int64_t>(n, kBlockColumns), panels = ceil_div(m, kTileRows);
   const int64_t block_pairs = ceil_div(depth, 2), a_size = (kTileRows + 1) * block_pairs + 16;
-  float* const packed_a =
-      thread_scratch<float>(Scratch::gemm_pack, ceil_div(a_size, 16) * 16 + ceil_div(columns, kWidth) * kWidth * block_pairs);
+  float* const packed_a = thread_scratch<float>(Scratch::gemm_pack, ceil_div(a_size, 16) * 16 + ceil_div(columns, kWidth) * kWidth * block_pairs);
   float* const packed_b = packed_a + ceil_div(a_size, 16) * 16;
   for (int64_t jc = 0; jc < n; jc += columns) {
     const int64_t nc = std::min(columns, n - jc);
@@ -104,8 +96,8 @@ inline void gemm_packed_pairs(int64_t m, int64_t n, int64_t k, const BFloat16* a
       const int64_t kc = std::min(depth, k - pc), pairs = ceil_div(kc, 2);
       for (int64_t j = 0; j < nc; j += 16) {
         const int64_t tile = j / kWidth * kWidth, width = nc - tile > 16 ? kWidth : 16;
-        pack_pairs(b + pc * b_k + (jc + j) * b_column, b_column, b_k, static_cast<int>(std::min<int64_t>(16, nc - j)), kc,
-                   packed_b + tile * pairs + (j - tile), width);
+        pack_pairs(b + pc * b_k + (jc + j) * b_column, b_column, b_k, static_cast<int>(std::min<int64_t>(16, nc - j)), kc, packed_b + tile * pairs + (j - tile),
+                   width);
       }
       for (int64_t q = 0, i0 = 0, i1; q < panels; q++, i0 = i1) {
         i1 = m * (q + 1) / panels;

@@ -19,8 +19,7 @@ constexpr int kDotRows = 2, kDotColumns = 4, kSmallRows = 6, kSmallVectors = 2;
 #endif
 
 // Where sums go: C of storage type S with any strides; the bias runs along C's columns (bias_column = 1) or rows (bias_row = 1).
-template <class S, class P>
-struct ElementOutput {
+template <class S, class P> struct ElementOutput {
   S* c;
   int64_t row, column;
   P alpha, beta;
@@ -39,8 +38,7 @@ struct ElementOutput {
 };
 
 // sums[r][q] = x[r] . w[q] over k.
-template <class S, class P, int R, int Q>
-void dot_tile(int64_t k, const P* x, int64_t ldx, const S* w, int64_t ldw, P* sums) {
+template <class S, class P, int R, int Q> void dot_tile(int64_t k, const P* x, int64_t ldx, const S* w, int64_t ldw, P* sums) {
   constexpr int L = kLanes<P>;
   Vector<P> acc[R][Q] = {};
   int64_t p = 0;
@@ -67,10 +65,8 @@ void dot_tile(int64_t k, const P* x, int64_t ldx, const S* w, int64_t ldw, P* su
     Vector<P> part[L];
     unroll<L>([&](auto i) {
       constexpr int at = group * L + i;
-      if constexpr (at < R * Q)
-        part[i] = acc[at / Q][at % Q];
-      else
-        part[i] = Vector<P>{};
+      if constexpr (at < R * Q) part[i] = acc[at / Q][at % Q];
+      else part[i] = Vector<P>{};
     });
     store_some(sums + group * L, sum_each<P>(part), std::min(L, R * Q - group * L));
   });
@@ -98,9 +94,12 @@ template <class S, class P>
 void gemm_dot(int64_t rows, int64_t columns, int64_t k, const P* x, int64_t ldx, const S* w, int64_t ldw, const ElementOutput<S, P>& out) {
   using Panel = void (*)(int64_t, int64_t, const P*, int64_t, const S*, int64_t, int64_t, const ElementOutput<S, P>&);
   constexpr auto panel = []<int... I>(std::integer_sequence<int, I...>) {
-    struct Table { Panel at[sizeof...(I)]; };
+    struct Table {
+      Panel at[sizeof...(I)];
+    };
     return Table{{dot_panel<S, P, I + 1>...}};
-  }(std::make_integer_sequence<int, kDotRows>{});
+  }
+  (std::make_integer_sequence<int, kDotRows>{});
   // The first panel reads a block of w from memory as kDotColumns streams, which few rows do at full speed; the others find it in cache.
   const int64_t panels = ceil_div(rows, kDotRows), block = panels == 1 ? columns : kDotColumns;
   for (int64_t j = 0; j < columns; j += block) {
@@ -115,8 +114,7 @@ void gemm_dot(int64_t rows, int64_t columns, int64_t k, const P* x, int64_t ldx,
 }
 
 // A single long dot product: more sums at once than a tile of one would have.
-template <class S, class P>
-P dot_product(int64_t k, const S* a, const S* b) {
+template <class S, class P> P dot_product(int64_t k, const S* a, const S* b) {
   constexpr int L = kLanes<P>;
   Vector<P> acc[4] = {};
   int64_t p = 0;
@@ -130,8 +128,7 @@ P dot_product(int64_t k, const S* a, const S* b) {
 }
 
 // The short operand as `rows` rows of k contiguous values of the compute type.
-template <class S, class P>
-const P* short_operand(const S* x, int64_t rows, int64_t row_stride, int64_t k, int64_t k_stride, int64_t* ldx) {
+template <class S, class P> const P* short_operand(const S* x, int64_t rows, int64_t row_stride, int64_t k, int64_t k_stride, int64_t* ldx) {
   if constexpr (std::is_same_v<S, P>) {
     if (k_stride == 1) {
       *ldx = row_stride;
@@ -145,14 +142,12 @@ const P* short_operand(const S* x, int64_t rows, int64_t row_stride, int64_t k, 
   return copy;
 }
 
-template <class S, class P>
-ElementOutput<S, P> element_output(const GemmProblem& p) {
+template <class S, class P> ElementOutput<S, P> element_output(const GemmProblem& p) {
   return {static_cast<S*>(p.c), p.ldc, 1, p.alpha.as<P>(), p.beta.equal(0) ? P(0) : p.beta.as<P>(), static_cast<const S*>(p.bias), 0, 1, p.relu};
 }
 
 // B is stored n x k: it is the long operand.
-template <class S, class P>
-void gemm_dot_rows(const GemmProblem& p) {
+template <class S, class P> void gemm_dot_rows(const GemmProblem& p) {
   const S *a = static_cast<const S*>(p.a), *b = static_cast<const S*>(p.b);
   const ElementOutput<S, P> out = element_output<S, P>(p);
   if (p.m == 1 && p.n == 1 && !p.trans_a) return out.put(0, 0, dot_product<S, P>(p.k, a, b));
@@ -162,8 +157,7 @@ void gemm_dot_rows(const GemmProblem& p) {
 }
 
 // A is stored m x k: it is the long operand of the transposed product.
-template <class S, class P>
-void gemm_dot_columns(const GemmProblem& p) {
+template <class S, class P> void gemm_dot_columns(const GemmProblem& p) {
   ElementOutput<S, P> out = element_output<S, P>(p);
   std::swap(out.row, out.column);
   std::swap(out.bias_row, out.bias_column);
@@ -173,8 +167,7 @@ void gemm_dot_columns(const GemmProblem& p) {
 }
 
 // y[j] += sum over p < Depth of x[p] * b[p][j].
-template <class S, class P, int Depth>
-void add_rows(int64_t n, const P* x, const S* b, int64_t ldb, P* y) {
+template <class S, class P, int Depth> void add_rows(int64_t n, const P* x, const S* b, int64_t ldb, P* y) {
   constexpr int L = kLanes<P>;
   int64_t j = 0;
   for (; j + L <= n; j += L) {
@@ -192,8 +185,7 @@ void add_rows(int64_t n, const P* x, const S* b, int64_t ldb, P* y) {
 
 // Few rows of C, B stored k x n: sums of `m` rows in the compute type grow while B streams by, eight rows at a time.
 template <class S, class P>
-void gemm_rows(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t ldb,
-               const ElementOutput<S, P>& out) {
+void gemm_rows(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64_t a_k, const S* b, int64_t ldb, const ElementOutput<S, P>& out) {
   constexpr int kDepth = 8;
   constexpr int64_t kBlock = 4096;  // columns whose sums stay in the first-level cache
   P* const sums = thread_scratch<P>(Scratch::gemm_pack, m * std::min(n, kBlock));
@@ -217,15 +209,13 @@ void gemm_rows(int64_t m, int64_t n, int64_t k, const S* a, int64_t a_row, int64
   }
 }
 
-template <class S, class P>
-void gemm_few_rows(const GemmProblem& p) {
+template <class S, class P> void gemm_few_rows(const GemmProblem& p) {
   gemm_rows(p.m, p.n, p.k, static_cast<const S*>(p.a), p.trans_a ? 1 : p.lda, p.trans_a ? p.lda : 1, static_cast<const S*>(p.b), p.ldb,
             element_output<S, P>(p));
 }
 
 // A is stored k x m and C has few columns: the transposed product has few rows.
-template <class S, class P>
-void gemm_few_columns(const GemmProblem& p) {
+template <class S, class P> void gemm_few_columns(const GemmProblem& p) {
   ElementOutput<S, P> out = element_output<S, P>(p);
   std::swap(out.row, out.column);
   std::swap(out.bias_row, out.bias_column);
@@ -256,26 +246,25 @@ void small_tile(int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, i
   const P alpha = out.alpha;
   unroll<Rows>([&](auto i) {
     unroll<Vectors>([&](auto j) {
-      if constexpr (j == Vectors - 1)
-        store_some(c + j * L, acc[i][j] * alpha, last);
-      else
-        store(c + j * L, acc[i][j] * alpha);
+      if constexpr (j == Vectors - 1) store_some(c + j * L, acc[i][j] * alpha, last);
+      else store(c + j * L, acc[i][j] * alpha);
     });
     c += out.ldc;
   });
 }
 
 // Whole product from A and B (k x n) where they lie.
-template <class P>
-void gemm_small(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, int64_t ldb, const TileOutput<P>& out) {
+template <class P> void gemm_small(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, int64_t ldb, const TileOutput<P>& out) {
   using Tile = void (*)(int64_t, const P*, int64_t, int64_t, const P*, int64_t, int, const TileOutput<P>&);
   static constexpr auto tiles = []<int... I>(std::integer_sequence<int, I...>) {
-    struct Table { Tile at[sizeof...(I)]; };
+    struct Table {
+      Tile at[sizeof...(I)];
+    };
     return Table{{small_tile<P, I / kSmallVectors + 1, I % kSmallVectors + 1>...}};
-  }(std::make_integer_sequence<int, kSmallRows * kSmallVectors>{});
+  }
+  (std::make_integer_sequence<int, kSmallRows * kSmallVectors>{});
   constexpr int L = kLanes<P>;
-  if (m <= kSmallRows && n <= L)
-    return tiles.at[(m - 1) * kSmallVectors](k, a, a_row, a_k, b, ldb, static_cast<int>(n), out);
+  if (m <= kSmallRows && n <= L) return tiles.at[(m - 1) * kSmallVectors](k, a, a_row, a_k, b, ldb, static_cast<int>(n), out);
   const int64_t vectors = ceil_div(n, L), panels = ceil_div(m, kSmallRows), strips = ceil_div(vectors, kSmallVectors);
   for (int64_t s = 0, v0 = 0, v1; s < strips; s++, v0 = v1) {
     v1 = vectors * (s + 1) / strips;
@@ -291,8 +280,8 @@ void gemm_small(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int6
 }
 
 // A handful of numbers, which would be read as vectors before their stores have ended. The sums are those of small_tile.
-template <class P>
-CRESSET_ALWAYS_INLINE void gemm_tiny(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, int64_t b_column, const TileOutput<P>& out) {
+template <class P> CRESSET_ALWAYS_INLINE void gemm_tiny(int64_t m, int64_t n, int64_t k, const P* a, int64_t a_row, int64_t a_k, const P* b, int64_t b_column,
+                                                        const TileOutput<P>& out) {
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++) {
       P sum = 0;
@@ -304,8 +293,7 @@ CRESSET_ALWAYS_INLINE void gemm_tiny(int64_t m, int64_t n, int64_t k, const P* a
     }
 }
 
-template <class P>
-void gemm_small(const GemmProblem& p, const GemmBatch& batch) {
+template <class P> void gemm_small(const GemmProblem& p, const GemmBatch& batch) {
   const P *a = static_cast<const P*>(p.a), *b = static_cast<const P*>(p.b);
   const int64_t a_row = p.trans_a ? 1 : p.lda, a_k = p.trans_a ? p.lda : 1;
   TileOutput<P> out{static_cast<P*>(p.c), p.ldc, p.alpha.as<P>(), p.beta.equal(0) ? P(0) : p.beta.as<P>(), static_cast<const P*>(p.bias), p.relu};
@@ -323,8 +311,7 @@ void gemm_small(const GemmProblem& p, const GemmBatch& batch) {
         for (int64_t j = 0; j < p.n; j++)
           for (int64_t q = 0; q < p.k; q++) packed[q * ldb + j] = b[j * p.ldb + q];
       } else {
-        for (int64_t j = 0; j < p.n; j += L)
-          pack_transposed(b + j * p.ldb, p.ldb, static_cast<int>(std::min<int64_t>(L, p.n - j)), p.k, packed + j, ldb);
+        for (int64_t j = 0; j < p.n; j += L) pack_transposed(b + j * p.ldb, p.ldb, static_cast<int>(std::min<int64_t>(L, p.n - j)), p.k, packed + j, ldb);
       }
       gemm_small<P>(p.m, p.n, p.k, a, a_row, a_k, packed, ldb, out);
     }
@@ -332,8 +319,7 @@ void gemm_small(const GemmProblem& p, const GemmBatch& batch) {
 }
 
 // The product by the path chosen for it; `packed` is the general way for this storage type.
-template <class S, class P>
-void gemm_by_path(const GemmProblem& p, void (*packed)(const GemmProblem&)) {
+template <class S, class P> void gemm_by_path(const GemmProblem& p, void (*packed)(const GemmProblem&)) {
   switch (p.path) {
     case GemmPath::dot_rows: return gemm_dot_rows<S, P>(p);
     case GemmPath::dot_columns: return gemm_dot_columns<S, P>(p);

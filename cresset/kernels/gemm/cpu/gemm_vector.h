@@ -24,34 +24,25 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
-template <class P, int Bytes = kVectorBytes>
-struct VectorOf {
-  typedef P type __attribute__((vector_size(Bytes)));
-};
-template <class P>
-using Vector = typename VectorOf<P>::type;
-template <class P>
-constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(P));
+template <class P, int Bytes = kVectorBytes> struct VectorOf { typedef P type __attribute__((vector_size(Bytes))); };
+template <class P> using Vector = typename VectorOf<P>::type;
+template <class P> constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(P));
 
 // f(0), ..., f(N - 1) with compile-time arguments.
-template <int N, class F>
-CRESSET_ALWAYS_INLINE void unroll(F&& f) {
+template <int N, class F> CRESSET_ALWAYS_INLINE void unroll(F&& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) { (f(std::integral_constant<int, I>{}), ...); }
   (std::make_integer_sequence<int, N>{});
 }
 
-template <class P>
-CRESSET_ALWAYS_INLINE Vector<P> load(const P* p) {
+template <class P> CRESSET_ALWAYS_INLINE Vector<P> load(const P* p) {
   Vector<P> v;
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-template <class P>
-CRESSET_ALWAYS_INLINE void store(P* p, Vector<P> v) { std::memcpy(p, &v, sizeof v); }
+template <class P> CRESSET_ALWAYS_INLINE void store(P* p, Vector<P> v) { std::memcpy(p, &v, sizeof v); }
 
 // Storage elements as a vector of the compute type.
-template <class P, class S>
-CRESSET_ALWAYS_INLINE Vector<P> load_as(const S* p) {
+template <class P, class S> CRESSET_ALWAYS_INLINE Vector<P> load_as(const S* p) {
   if constexpr (std::is_same_v<S, P>) {
     return load(p);
   } else if constexpr (std::is_same_v<S, BFloat16>) {
@@ -76,15 +67,11 @@ CRESSET_ALWAYS_INLINE Vector<P> load_as(const S* p) {
 }
 
 // The first `count` (1 .. lanes) elements, zeros after them; memory beyond is not touched.
-template <class P>
-CRESSET_ALWAYS_INLINE Vector<P> load_some(const P* p, int count) {
+template <class P> CRESSET_ALWAYS_INLINE Vector<P> load_some(const P* p, int count) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(P) == 4)
-    return reinterpret_cast<Vector<P>>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>((1u << count) - 1), p));
-  if constexpr (sizeof(P) == 8)
-    return reinterpret_cast<Vector<P>>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>((1u << count) - 1), p));
-  if constexpr (sizeof(P) == 2)
-    return reinterpret_cast<Vector<P>>(_mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << count) - 1), p));
+  if constexpr (sizeof(P) == 4) return reinterpret_cast<Vector<P>>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>((1u << count) - 1), p));
+  if constexpr (sizeof(P) == 8) return reinterpret_cast<Vector<P>>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>((1u << count) - 1), p));
+  if constexpr (sizeof(P) == 2) return reinterpret_cast<Vector<P>>(_mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << count) - 1), p));
 #elif defined(__AVX2__)
   if constexpr (sizeof(P) == 4) {
     const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -101,8 +88,7 @@ CRESSET_ALWAYS_INLINE Vector<P> load_some(const P* p, int count) {
   return v;
 }
 
-template <class P, class S>
-CRESSET_ALWAYS_INLINE Vector<P> load_some_as(const S* p, int count) {
+template <class P, class S> CRESSET_ALWAYS_INLINE Vector<P> load_some_as(const S* p, int count) {
   if constexpr (std::is_same_v<S, P>) {
     return load_some(p, count);
   } else {
@@ -112,15 +98,11 @@ CRESSET_ALWAYS_INLINE Vector<P> load_some_as(const S* p, int count) {
   }
 }
 
-template <class P>
-CRESSET_ALWAYS_INLINE void store_some(P* p, Vector<P> v, int count) {
+template <class P> CRESSET_ALWAYS_INLINE void store_some(P* p, Vector<P> v, int count) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(P) == 4)
-    return _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << count) - 1), reinterpret_cast<__m512i>(v));
-  if constexpr (sizeof(P) == 8)
-    return _mm512_mask_storeu_epi64(p, static_cast<__mmask8>((1u << count) - 1), reinterpret_cast<__m512i>(v));
-  if constexpr (sizeof(P) == 2)
-    return _mm512_mask_storeu_epi16(p, static_cast<__mmask32>((uint64_t{1} << count) - 1), reinterpret_cast<__m512i>(v));
+  if constexpr (sizeof(P) == 4) return _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << count) - 1), reinterpret_cast<__m512i>(v));
+  if constexpr (sizeof(P) == 8) return _mm512_mask_storeu_epi64(p, static_cast<__mmask8>((1u << count) - 1), reinterpret_cast<__m512i>(v));
+  if constexpr (sizeof(P) == 2) return _mm512_mask_storeu_epi16(p, static_cast<__mmask32>((uint64_t{1} << count) - 1), reinterpret_cast<__m512i>(v));
 #elif defined(__AVX2__)
   if constexpr (sizeof(P) == 4) {
     const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -135,14 +117,12 @@ CRESSET_ALWAYS_INLINE void store_some(P* p, Vector<P> v, int count) {
   for (int i = 0; i < count; i++) p[i] = v[i];
 }
 
-template <class P, int Step, bool High, int... I>
-CRESSET_ALWAYS_INLINE Vector<P> exchange(Vector<P> a, Vector<P> b, std::integer_sequence<int, I...>) {
+template <class P, int Step, bool High, int... I> CRESSET_ALWAYS_INLINE Vector<P> exchange(Vector<P> a, Vector<P> b, std::integer_sequence<int, I...>) {
   // Lane i of the result comes from a where bit `Step` of i is clear, else from b.
   return __builtin_shufflevector(a, b, (((I & Step) ? kLanes<P> : 0) + ((I & ~Step) | (High ? Step : 0)))...);
 }
 
-template <class P, int Step>
-CRESSET_ALWAYS_INLINE void transpose_step(Vector<P> (&x)[kLanes<P>]) {
+template <class P, int Step> CRESSET_ALWAYS_INLINE void transpose_step(Vector<P> (&x)[kLanes<P>]) {
   constexpr auto lanes = std::make_integer_sequence<int, kLanes<P>>{};
   unroll<kLanes<P>>([&](auto i) {
     if constexpr ((i & Step) == 0) {
@@ -155,28 +135,22 @@ CRESSET_ALWAYS_INLINE void transpose_step(Vector<P> (&x)[kLanes<P>]) {
 }
 
 // x as a lanes x lanes matrix becomes its transpose.
-template <class P>
-CRESSET_ALWAYS_INLINE void transpose(Vector<P> (&x)[kLanes<P>]) { transpose_step<P, kLanes<P> / 2>(x); }
+template <class P> CRESSET_ALWAYS_INLINE void transpose(Vector<P> (&x)[kLanes<P>]) { transpose_step<P, kLanes<P> / 2>(x); }
 
-template <class P, int Step>
-CRESSET_ALWAYS_INLINE void sum_step(Vector<P> (&x)[kLanes<P>]) {
+template <class P, int Step> CRESSET_ALWAYS_INLINE void sum_step(Vector<P> (&x)[kLanes<P>]) {
   constexpr auto lanes = std::make_integer_sequence<int, kLanes<P>>{};
-  unroll<Step>([&](auto i) {
-    x[i] = exchange<P, Step, false>(x[i], x[i + Step], lanes) + exchange<P, Step, true>(x[i], x[i + Step], lanes);
-  });
+  unroll<Step>([&](auto i) { x[i] = exchange<P, Step, false>(x[i], x[i + Step], lanes) + exchange<P, Step, true>(x[i], x[i + Step], lanes); });
   if constexpr (Step > 1) sum_step<P, Step / 2>(x);
 }
 
 // Lane i of the result is the sum over x[i], the same tree for every i.
-template <class P>
-CRESSET_ALWAYS_INLINE Vector<P> sum_each(Vector<P> (&x)[kLanes<P>]) {
+template <class P> CRESSET_ALWAYS_INLINE Vector<P> sum_each(Vector<P> (&x)[kLanes<P>]) {
   sum_step<P, kLanes<P> / 2>(x);
   return x[0];
 }
 
 // Without this GCC folds a vector's load into each of its uses and reads memory again and again.
-template <class V>
-CRESSET_ALWAYS_INLINE void keep_in_register(V& v) {
+template <class V> CRESSET_ALWAYS_INLINE void keep_in_register(V& v) {
 #if defined(__AVX512F__)
   asm("" : "+v"(v));
 #elif defined(__x86_64__)

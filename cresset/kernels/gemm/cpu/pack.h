@@ -25,33 +25,33 @@ template <class T> struct PackMask;
 #define CRESSET_V CRESSET_ALWAYS_INLINE friend
 
 // The members that all four types share. `pre` is the intrinsics' prefix, `s` their suffix.
-#define CRESSET_PACK_COMMON(T, R, pre, s, lanes)                                                \
-  using Real = T;                                                                              \
-  static constexpr int64_t kSize = lanes;                                                      \
-  R v;                                                                                         \
-  Pack() = default;                                                                             \
-  CRESSET_ALWAYS_INLINE Pack(R r) : v(r) {}                                                     \
-  CRESSET_ALWAYS_INLINE Pack(T x) : v(pre##_set1_##s(x)) {}                                     \
-  CRESSET_ALWAYS_INLINE static Pack load(const T* p) { return pre##_loadu_##s(p); }             \
-  CRESSET_ALWAYS_INLINE void store(T* p) const { pre##_storeu_##s(p, v); }                     \
-  CRESSET_V Pack operator+(Pack a, Pack b) { return pre##_add_##s(a.v, b.v); }                    \
-  CRESSET_V Pack operator-(Pack a, Pack b) { return pre##_sub_##s(a.v, b.v); }                    \
-  CRESSET_V Pack operator*(Pack a, Pack b) { return pre##_mul_##s(a.v, b.v); }                    \
-  CRESSET_V Pack operator/(Pack a, Pack b) { return pre##_div_##s(a.v, b.v); }                    \
-  CRESSET_V Pack operator-(Pack a) { return pre##_xor_##s(a.v, Pack(T(-0.0)).v); }                \
-  CRESSET_V Pack fma(Pack a, Pack b, Pack c) { return pre##_fmadd_##s(a.v, b.v, c.v); }            \
-  CRESSET_V Pack sqrt(Pack a) { return pre##_sqrt_##s(a.v); }                                    \
-  CRESSET_V Pack abs(Pack a) { return pre##_andnot_##s(Pack(T(-0.0)).v, a.v); }                   \
-  /* The second operand is what the instruction returns for a NaN. */                          \
-  CRESSET_V Pack at_least(Pack x, T low) { return pre##_max_##s(Pack(low).v, x.v); }              \
+#define CRESSET_PACK_COMMON(T, R, pre, s, lanes)                                        \
+  using Real = T;                                                                       \
+  static constexpr int64_t kSize = lanes;                                               \
+  R v;                                                                                  \
+  Pack() = default;                                                                     \
+  CRESSET_ALWAYS_INLINE Pack(R r) : v(r) {}                                             \
+  CRESSET_ALWAYS_INLINE Pack(T x) : v(pre##_set1_##s(x)) {}                             \
+  CRESSET_ALWAYS_INLINE static Pack load(const T* p) { return pre##_loadu_##s(p); }     \
+  CRESSET_ALWAYS_INLINE void store(T* p) const { pre##_storeu_##s(p, v); }              \
+  CRESSET_V Pack operator+(Pack a, Pack b) { return pre##_add_##s(a.v, b.v); }          \
+  CRESSET_V Pack operator-(Pack a, Pack b) { return pre##_sub_##s(a.v, b.v); }          \
+  CRESSET_V Pack operator*(Pack a, Pack b) { return pre##_mul_##s(a.v, b.v); }          \
+  CRESSET_V Pack operator/(Pack a, Pack b) { return pre##_div_##s(a.v, b.v); }          \
+  CRESSET_V Pack operator-(Pack a) { return pre##_xor_##s(a.v, Pack(T(-0.0)).v); }      \
+  CRESSET_V Pack fma(Pack a, Pack b, Pack c) { return pre##_fmadd_##s(a.v, b.v, c.v); } \
+  CRESSET_V Pack sqrt(Pack a) { return pre##_sqrt_##s(a.v); }                           \
+  CRESSET_V Pack abs(Pack a) { return pre##_andnot_##s(Pack(T(-0.0)).v, a.v); }         \
+  /* The second operand is what the instruction returns for a NaN. */                   \
+  CRESSET_V Pack at_least(Pack x, T low) { return pre##_max_##s(Pack(low).v, x.v); }    \
   CRESSET_V Pack at_most(Pack x, T high) { return pre##_min_##s(Pack(high).v, x.v); }
 
 #define CRESSET_PACK_COMPARISONS(compare)                                                       \
-  CRESSET_V PackMask<Real> operator<(Pack a, Pack b) { return compare(a.v, b.v, _CMP_LT_OQ); }    \
-  CRESSET_V PackMask<Real> operator<=(Pack a, Pack b) { return compare(a.v, b.v, _CMP_LE_OQ); }   \
-  CRESSET_V PackMask<Real> operator>(Pack a, Pack b) { return compare(a.v, b.v, _CMP_GT_OQ); }    \
-  CRESSET_V PackMask<Real> operator>=(Pack a, Pack b) { return compare(a.v, b.v, _CMP_GE_OQ); }   \
-  CRESSET_V PackMask<Real> operator==(Pack a, Pack b) { return compare(a.v, b.v, _CMP_EQ_OQ); }   \
+  CRESSET_V PackMask<Real> operator<(Pack a, Pack b) { return compare(a.v, b.v, _CMP_LT_OQ); }  \
+  CRESSET_V PackMask<Real> operator<=(Pack a, Pack b) { return compare(a.v, b.v, _CMP_LE_OQ); } \
+  CRESSET_V PackMask<Real> operator>(Pack a, Pack b) { return compare(a.v, b.v, _CMP_GT_OQ); }  \
+  CRESSET_V PackMask<Real> operator>=(Pack a, Pack b) { return compare(a.v, b.v, _CMP_GE_OQ); } \
+  CRESSET_V PackMask<Real> operator==(Pack a, Pack b) { return compare(a.v, b.v, _CMP_EQ_OQ); } \
   CRESSET_V PackMask<Real> operator!=(Pack a, Pack b) { return compare(a.v, b.v, _CMP_NEQ_UQ); }
 
 #if defined(__AVX512F__)
@@ -133,9 +133,7 @@ template <> struct Pack<float> {
     const __m256 first = _mm256_castsi256_ps(_mm256_slli_epi32(half, 23));
     return _mm256_mul_ps(_mm256_mul_ps(a.v, first), _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(sum, half), 23)));
   }
-  CRESSET_V Pack exponent_of(Pack a) {
-    return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_srli_epi32(_mm256_castps_si256(a.v), 23), _mm256_set1_epi32(127)));
-  }
+  CRESSET_V Pack exponent_of(Pack a) { return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_srli_epi32(_mm256_castps_si256(a.v), 23), _mm256_set1_epi32(127))); }
 };
 template <> struct Pack<double> {
   CRESSET_PACK_COMMON(double, __m256d, _mm256, pd, 4)

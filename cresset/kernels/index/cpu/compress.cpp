@@ -50,22 +50,19 @@ int64_t bits_of_bytes(const uint8_t* bytes, int64_t n, uint64_t* bits) {
 }
 
 // `significant` leaves out the sign bits of floating dtypes: -0 is zero.
-template <class U>
-int64_t bits_of(const U* x, int64_t n, U significant, uint64_t* bits) {
+template <class U> int64_t bits_of(const U* x, int64_t n, U significant, uint64_t* bits) {
   uint8_t bytes[kMaskBlock];
   for (int64_t i = 0; i < n; i++) bytes[i] = (x[i] & significant) != 0;
   return bits_of_bytes(bytes, n, bits);
 }
 
 // Calls f(i) for the bits set.
-template <class F>
-void for_each_bit(const uint64_t* bits, int64_t words, F f) {
+template <class F> void for_each_bit(const uint64_t* bits, int64_t words, F f) {
   for (int64_t w = 0; w < words; w++)
     for (uint64_t rest = bits[w]; rest; rest &= rest - 1) f(64 * w + std::countr_zero(rest));
 }
 
-template <class T>
-void compress(const T* x, const uint64_t* bits, int64_t words, T* out) {
+template <class T> void compress(const T* x, const uint64_t* bits, int64_t words, T* out) {
 #if defined(__AVX512BW__)
   if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
     constexpr int kLanes = 64 / sizeof(T);
@@ -97,11 +94,15 @@ void compress(const T* x, const uint64_t* bits, int64_t words, T* out) {
 
 int64_t mask_bits(ScalarType t, const void* x, int64_t n, uint64_t* bits) {
   switch (t) {
-    case ScalarType::Bool: case ScalarType::Byte: case ScalarType::Char:
-      return bits_of_bytes(static_cast<const uint8_t*>(x), n, bits);
-    case ScalarType::Short: case ScalarType::UInt16: return bits_of<uint16_t>(static_cast<const uint16_t*>(x), n, 0xffff, bits);
-    case ScalarType::Half: case ScalarType::BFloat16: return bits_of<uint16_t>(static_cast<const uint16_t*>(x), n, 0x7fff, bits);
-    case ScalarType::Int: case ScalarType::UInt32: return bits_of<uint32_t>(static_cast<const uint32_t*>(x), n, ~0u, bits);
+    case ScalarType::Bool:
+    case ScalarType::Byte:
+    case ScalarType::Char: return bits_of_bytes(static_cast<const uint8_t*>(x), n, bits);
+    case ScalarType::Short:
+    case ScalarType::UInt16: return bits_of<uint16_t>(static_cast<const uint16_t*>(x), n, 0xffff, bits);
+    case ScalarType::Half:
+    case ScalarType::BFloat16: return bits_of<uint16_t>(static_cast<const uint16_t*>(x), n, 0x7fff, bits);
+    case ScalarType::Int:
+    case ScalarType::UInt32: return bits_of<uint32_t>(static_cast<const uint32_t*>(x), n, ~0u, bits);
     case ScalarType::Float: return bits_of<uint32_t>(static_cast<const uint32_t*>(x), n, 0x7fffffff, bits);
     case ScalarType::Double: return bits_of<uint64_t>(static_cast<const uint64_t*>(x), n, 0x7fffffffffffffff, bits);
     case ScalarType::ComplexFloat: return bits_of<uint64_t>(static_cast<const uint64_t*>(x), n, 0x7fffffff7fffffff, bits);

@@ -9,15 +9,13 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class I>
-int64_t place(const char* index, int64_t wrap) {
+template <class I> int64_t place(const char* index, int64_t wrap) {
   const int64_t v = *reinterpret_cast<const I*>(index);
   return v + ((v >> 63) & wrap);
 }
 
 // Copies a short row by overlapping moves of fixed size.
-template <int kBytes>
-void copy_overlapping(char* to, const char* from, int64_t bytes) {
+template <int kBytes> void copy_overlapping(char* to, const char* from, int64_t bytes) {
   for (int64_t b = 0; b + kBytes <= bytes; b += kBytes) std::memcpy(to + b, from + b, kBytes);
   std::memcpy(to + bytes - kBytes, from + bytes - kBytes, kBytes);
 }
@@ -27,12 +25,12 @@ void copy_row(char* to, const char* from, int64_t bytes) {
   else if (bytes >= 64) copy_overlapping<64>(to, from, bytes);
   else if (bytes >= 16) copy_overlapping<16>(to, from, bytes);
   else if (bytes >= 4) copy_overlapping<4>(to, from, bytes);
-  else for (int64_t b = 0; b < bytes; b++) to[b] = from[b];
+  else
+    for (int64_t b = 0; b < bytes; b++) to[b] = from[b];
 }
 
 // Rows of base picked by one index each.
-template <class I>
-void copy_rows(const IndexTable& t, int64_t bytes) {
+template <class I> void copy_rows(const IndexTable& t, int64_t bytes) {
   constexpr int64_t kAhead = 4;
   for (int64_t r = 0; r < t.rows; r++) {
     if (bytes <= 1024 && r + kAhead < t.rows) {
@@ -45,8 +43,7 @@ void copy_rows(const IndexTable& t, int64_t bytes) {
 }
 
 // Calls f(dense element, base element) in order, with the steps as constants where they are the usual ones.
-template <class T, class I, bool kWraps, class F>
-void for_rows(const IndexTable& t, F f) {
+template <class T, class I, bool kWraps, class F> void for_rows(const IndexTable& t, F f) {
   const int64_t n = t.n, step = t.step, wrap = t.wrap;
   const bool contiguous = t.dense_step == sizeof(T);
   const auto place_of = [wrap](I index) {
@@ -73,7 +70,8 @@ void for_rows(const IndexTable& t, F f) {
     } else {
 #pragma GCC unroll 4
       for (int64_t i = 0; i < n; i++)
-        f(*reinterpret_cast<T*>(d + i * t.dense_step), *reinterpret_cast<T*>(b + i * t.base_step + place_of(*reinterpret_cast<const I*>(x + i * t.index_step)) * step));
+        f(*reinterpret_cast<T*>(d + i * t.dense_step),
+          *reinterpret_cast<T*>(b + i * t.base_step + place_of(*reinterpret_cast<const I*>(x + i * t.index_step)) * step));
     }
   }
 }
@@ -83,15 +81,13 @@ template <class T> struct Sum { using type = T; };
 template <> struct Sum<Half> { using type = float; };
 template <> struct Sum<BFloat16> { using type = float; };
 
-template <class T>
-void scatter_add(const IndexTable& table, const Scalar* alpha) {
+template <class T> void scatter_add(const IndexTable& table, const Scalar* alpha) {
   using A = typename Sum<T>::type;
   const A factor = alpha ? alpha->as<A>() : A(1);
   if constexpr (std::is_integral_v<T>) {
     const uint64_t by = static_cast<uint64_t>(factor);
-    for_rows<T, int64_t, true>(table, [by](const T& dense, T& base) {
-      base = static_cast<T>(static_cast<uint64_t>(base) + by * static_cast<uint64_t>(dense));
-    });
+    for_rows<T, int64_t, true>(table,
+                               [by](const T& dense, T& base) { base = static_cast<T>(static_cast<uint64_t>(base) + by * static_cast<uint64_t>(dense)); });
   } else if (!is_complex<T>::value || (alpha && !alpha->equal(1))) {
     for_rows<T, int64_t, true>(table, [factor](const T& dense, T& base) { base = static_cast<T>(static_cast<A>(base) + factor * static_cast<A>(dense)); });
   } else {
@@ -100,8 +96,7 @@ void scatter_add(const IndexTable& table, const Scalar* alpha) {
   }
 }
 
-template <class T>
-void sum_picked(const T* rows, const int64_t* order, int64_t count, int64_t width, void* to) {
+template <class T> void sum_picked(const T* rows, const int64_t* order, int64_t count, int64_t width, void* to) {
   using A = typename Sum<T>::type;
   A* sum = static_cast<A*>(to);
   const T* first = rows + order[0] * width;
@@ -124,10 +119,14 @@ void sum_picked_rows(ScalarType t, const void* rows, const int64_t* order, int64
   const auto run = [&](auto tag) { sum_picked(static_cast<const decltype(tag)*>(rows), order, count, width, sum); };
   switch (t) {
     // Sums wrap around, so that signed integers are added like unsigned ones.
-    case ScalarType::Byte: case ScalarType::Char: return run(uint8_t());
-    case ScalarType::Short: case ScalarType::UInt16: return run(uint16_t());
-    case ScalarType::Int: case ScalarType::UInt32: return run(uint32_t());
-    case ScalarType::Long: case ScalarType::UInt64: return run(uint64_t());
+    case ScalarType::Byte:
+    case ScalarType::Char: return run(uint8_t());
+    case ScalarType::Short:
+    case ScalarType::UInt16: return run(uint16_t());
+    case ScalarType::Int:
+    case ScalarType::UInt32: return run(uint32_t());
+    case ScalarType::Long:
+    case ScalarType::UInt64: return run(uint64_t());
     case ScalarType::Half: return run(Half());
     case ScalarType::BFloat16: return run(BFloat16());
     case ScalarType::Float: return run(float());
@@ -173,10 +172,14 @@ void scatter_add_table(ScalarType t, const IndexTable& table, const Scalar* alph
       if (!alpha || alpha->as<bool>()) for_rows<bool, int64_t, true>(table, [](const bool& dense, bool& base) { base = base || dense; });
       return;
     // Sums wrap around, so that signed integers are added like unsigned ones.
-    case ScalarType::Byte: case ScalarType::Char: return scatter_add<uint8_t>(table, alpha);
-    case ScalarType::Short: case ScalarType::UInt16: return scatter_add<uint16_t>(table, alpha);
-    case ScalarType::Int: case ScalarType::UInt32: return scatter_add<uint32_t>(table, alpha);
-    case ScalarType::Long: case ScalarType::UInt64: return scatter_add<uint64_t>(table, alpha);
+    case ScalarType::Byte:
+    case ScalarType::Char: return scatter_add<uint8_t>(table, alpha);
+    case ScalarType::Short:
+    case ScalarType::UInt16: return scatter_add<uint16_t>(table, alpha);
+    case ScalarType::Int:
+    case ScalarType::UInt32: return scatter_add<uint32_t>(table, alpha);
+    case ScalarType::Long:
+    case ScalarType::UInt64: return scatter_add<uint64_t>(table, alpha);
     case ScalarType::Half: return scatter_add<Half>(table, alpha);
     case ScalarType::BFloat16: return scatter_add<BFloat16>(table, alpha);
     case ScalarType::Float: return scatter_add<float>(table, alpha);

@@ -4,8 +4,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class I>
-bool any_outside(const I* index, int64_t n, int64_t low, int64_t high) {
+template <class I> bool any_outside(const I* index, int64_t n, int64_t low, int64_t high) {
   constexpr int64_t kBlock = 1024;
   const uint64_t width = static_cast<uint64_t>(high - low);
   for (int64_t b = 0; b < n; b += kBlock) {

@@ -9,8 +9,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class To, class From>
-CRESSET_ALWAYS_INLINE To cast(From v) {
+template <class To, class From> CRESSET_ALWAYS_INLINE To cast(From v) {
   if constexpr (is_complex<From>::value && is_complex<To>::value) return To(v);
   else if constexpr (is_complex<From>::value && std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
   else if constexpr (is_complex<From>::value) return cast<To>(v.real());
@@ -25,12 +24,10 @@ CRESSET_ALWAYS_INLINE To cast(From v) {
     constexpr From half_range = 9223372036854775808.0;
     const bool high = v >= half_range;
     return static_cast<uint64_t>(static_cast<int64_t>(high ? v - half_range : v)) ^ (high ? uint64_t{1} << 63 : 0);
-  }
-  else return static_cast<To>(v);
+  } else return static_cast<To>(v);
 }
 
-template <class T>
-CRESSET_ALWAYS_INLINE void fill(char* dst, int64_t dst_stride, T value, int64_t n) {
+template <class T> CRESSET_ALWAYS_INLINE void fill(char* dst, int64_t dst_stride, T value, int64_t n) {
   if (dst_stride == sizeof(T)) {
     T* d = reinterpret_cast<T*>(dst);
     for (int64_t i = 0; i < n; i++) d[i] = value;
@@ -43,8 +40,7 @@ CRESSET_ALWAYS_INLINE void fill(char* dst, int64_t dst_stride, T value, int64_t 
   }
 }
 
-template <class To, class From>
-void convert(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t n) {
+template <class To, class From> void convert(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t n) {
   if (dst_stride == sizeof(To) && src_stride == sizeof(From) && n >= 8) {
     To* d = reinterpret_cast<To*>(dst);
     const From* s = reinterpret_cast<const From*>(src);
@@ -69,11 +65,12 @@ void convert(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
   }
 }
 
-struct alignas(16) Bytes16 { uint64_t a, b; };
+struct alignas(16) Bytes16 {
+  uint64_t a, b;
+};
 
 // Same dtype: only the width matters.
-template <class T>
-void move(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t n) {
+template <class T> void move(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t n) {
   if (dst_stride == sizeof(T) && src_stride == sizeof(T)) {
     std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
     return;
@@ -86,14 +83,12 @@ void move(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, in
   }
 }
 
-template <class To, class From>
-constexpr Convert loop() {
+template <class To, class From> constexpr Convert loop() {
   if constexpr (left_to_baseline<To> || left_to_baseline<From>) return nullptr;
   else return convert<To, From>;
 }
 
-template <class From>
-Convert to(ScalarType t) {
+template <class From> Convert to(ScalarType t) {
 #define CRESSET_TO(T, Name) loop<T, From>(),
   static constexpr Convert table[] = {CRESSET_FOR_EACH_DTYPE(CRESSET_TO)};
 #undef CRESSET_TO
@@ -115,7 +110,8 @@ Convert converter_for(ScalarType from, ScalarType to_type) {
   }
   if (!kIsBaseline && (is_wide_unsigned_type(from) || is_wide_unsigned_type(to_type))) return isa_baseline::converter_for(from, to_type);
   switch (from) {
-#define CRESSET_FROM(T, Name) case ScalarType::Name: return to<T>(to_type);
+#define CRESSET_FROM(T, Name) \
+  case ScalarType::Name: return to<T>(to_type);
     CRESSET_FOR_EACH_DTYPE(CRESSET_FROM)
 #undef CRESSET_FROM
     default: return nullptr;

@@ -11,16 +11,14 @@ namespace cresset::kernels::CRESSET_ISA {
 namespace {
 
 // Rows of a fixed number of bytes.
-template <int kBytes>
-void copy_fixed(const CopyTable& t) {
+template <int kBytes> void copy_fixed(const CopyTable& t) {
   char* to = t.to;
   const char* from = t.from;
   for (int64_t r = 0; r < t.rows; r++, to += t.to_row, from += t.from_row) std::memcpy(to, from, kBytes);
 }
 
 // Rows of kBytes to 4 * kBytes bytes by overlapping moves.
-template <int kBytes>
-void copy_overlapping(const CopyTable& t, int64_t bytes) {
+template <int kBytes> void copy_overlapping(const CopyTable& t, int64_t bytes) {
   char* to = t.to;
   const char* from = t.from;
   for (int64_t r = 0; r < t.rows; r++, to += t.to_row, from += t.from_row) {
@@ -47,8 +45,7 @@ void copy_contiguous_rows(const CopyTable& t, int64_t bytes) {
   for (int64_t r = 0; r < t.rows; r++) std::memcpy(t.to + r * t.to_row, t.from + r * t.from_row, static_cast<size_t>(bytes));
 }
 
-template <class T>
-void copy_rows(const CopyTable& t) {
+template <class T> void copy_rows(const CopyTable& t) {
   constexpr int64_t kItem = sizeof(T);
   const int64_t n = t.n;
   if (t.to_step == kItem && t.from_step == kItem) return copy_contiguous_rows(t, n * kItem);
@@ -67,8 +64,7 @@ void copy_rows(const CopyTable& t) {
   }
 }
 
-template <class T>
-void fill_rows(const CopyTable& t) {
+template <class T> void fill_rows(const CopyTable& t) {
   T value;
   std::memcpy(&value, t.from, sizeof value);
   for (int64_t r = 0; r < t.rows; r++) {
@@ -81,8 +77,7 @@ void fill_rows(const CopyTable& t) {
 }
 
 // Blocks of `kLanes` start from a base rounded to T; what is left after the last pair of blocks is computed directly.
-template <class T, class A, int kLanes>
-void arange(T* out, int64_t n, A start, A step) {
+template <class T, class A, int kLanes> void arange(T* out, int64_t n, A start, A step) {
   const auto direct = [=](int64_t i) { return static_cast<T>(std::fma(step, static_cast<A>(i), start)); };
   const int64_t blocked = n / (2 * kLanes) * (2 * kLanes);
   for (int64_t b = 0; b < blocked; b += kLanes) {
@@ -92,16 +87,14 @@ void arange(T* out, int64_t n, A start, A step) {
   for (int64_t i = blocked; i < n; i++) out[i] = direct(i);
 }
 
-template <class T>
-void arange_of(void* out, int64_t n, uint64_t start, uint64_t step) {
+template <class T> void arange_of(void* out, int64_t n, uint64_t start, uint64_t step) {
   T* to = static_cast<T*>(out);
   const T first = static_cast<T>(start), by = static_cast<T>(step);
   for (int64_t i = 0; i < n; i++) to[i] = static_cast<T>(first + by * static_cast<T>(i));
 }
 
 // out[i] = origin + step * (first + i), each operation rounded as T does it.
-template <class T>
-void line(T* out, int64_t n, T origin, T step, int64_t first) {
+template <class T> void line(T* out, int64_t n, T origin, T step, int64_t first) {
   constexpr int64_t kBlock = 1024;
   for (int64_t b = 0; b < n; b += kBlock) {
     const int count = static_cast<int>(std::min(kBlock, n - b));
@@ -114,8 +107,7 @@ void line(T* out, int64_t n, T origin, T step, int64_t first) {
   }
 }
 
-template <class T>
-void linspace(T* out, int64_t n, T start, T end) {
+template <class T> void linspace(T* out, int64_t n, T start, T end) {
   T step;
   if constexpr (sizeof(T) == 2) step = (end - start) / T(static_cast<float>(n - 1));
   else step = (end - start) / static_cast<T>(n - 1);

@@ -21,8 +21,7 @@ void stream_copy(char* dst, const char* src, int64_t bytes) {
     for (int k = 0; k < 64; k += 32)
       _mm256_stream_si256(reinterpret_cast<__m256i*>(dst + i + k), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src + i + k)));
 #else
-    for (int k = 0; k < 64; k += 16)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i + k)));
+    for (int k = 0; k < 64; k += 16) _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i + k)));
 #endif
   }
   if (i < bytes) std::memcpy(dst + i, src + i, static_cast<size_t>(bytes - i));

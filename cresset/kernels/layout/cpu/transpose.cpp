@@ -23,14 +23,12 @@ constexpr int kLanes = 1;
 
 // A tile of W x W elements in registers, a row being `lanes` lanes of 16 bytes: first each lane's square of 16 / size elements is
 // transposed by interleaving, then the lanes themselves.
-template <class T, int lanes>
-struct Tile {
+template <class T, int lanes> struct Tile {
   static constexpr int kPerLane = 16 / sizeof(T), kWidth = kPerLane * lanes;
   typedef T V __attribute__((vector_size(16 * lanes)));
 
   // Interleaves runs of `run` elements from the lower or upper half of each lane of a and b.
-  template <int run, bool upper, size_t... I>
-  CRESSET_ALWAYS_INLINE static V interleave(V a, V b, std::index_sequence<I...>) {
+  template <int run, bool upper, size_t... I> CRESSET_ALWAYS_INLINE static V interleave(V a, V b, std::index_sequence<I...>) {
     return __builtin_shufflevector(a, b, pick(static_cast<int>(I), run, upper)...);
   }
   static constexpr int pick(int i, int run, bool upper) {
@@ -41,17 +39,14 @@ struct Tile {
     return interleave<run, upper>(a, b, std::make_index_sequence<kWidth>{});
   }
   // Two chosen lanes of a, then two of b (one and one with two lanes).
-  template <int first, int step, size_t... I>
-  CRESSET_ALWAYS_INLINE static V lanes_of(V a, V b, std::index_sequence<I...>) {
+  template <int first, int step, size_t... I> CRESSET_ALWAYS_INLINE static V lanes_of(V a, V b, std::index_sequence<I...>) {
     return __builtin_shufflevector(a, b, pick_lane(static_cast<int>(I), first, step)...);
   }
   static constexpr int pick_lane(int i, int first, int step) {
     const int lane = i / kPerLane, half = lanes / 2;
     return lane / half * kWidth + (first + lane % half * step) * kPerLane + i % kPerLane;
   }
-  template <int first, int step> CRESSET_ALWAYS_INLINE static V lanes_of(V a, V b) {
-    return lanes_of<first, step>(a, b, std::make_index_sequence<kWidth>{});
-  }
+  template <int first, int step> CRESSET_ALWAYS_INLINE static V lanes_of(V a, V b) { return lanes_of<first, step>(a, b, std::make_index_sequence<kWidth>{}); }
 
   // Perfect shuffles: after log2(kPerLane) rounds of interleaving row i with row i + kPerLane / 2, the square is transposed.
   CRESSET_ALWAYS_INLINE static void transpose_lanes(V* v) {
@@ -65,8 +60,7 @@ struct Tile {
     }
   }
 
-  template <bool stream>
-  CRESSET_ALWAYS_INLINE static void run(char* dst, int64_t dst_stride, const char* src, int64_t src_stride) {
+  template <bool stream> CRESSET_ALWAYS_INLINE static void run(char* dst, int64_t dst_stride, const char* src, int64_t src_stride) {
     V v[kWidth];
 #pragma GCC unroll 64
     for (int i = 0; i < kWidth; i++) std::memcpy(&v[i], src + i * src_stride, sizeof(V));
@@ -98,8 +92,7 @@ struct Tile {
   }
 };
 
-template <class T>
-void plain(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns) {
+template <class T> void plain(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < columns; c++)
       *reinterpret_cast<T*>(dst + r * dst_stride + c * static_cast<int64_t>(sizeof(T))) =
@@ -107,8 +100,7 @@ void plain(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, i
 }
 
 // Two arrays become the columns of a dense matrix.
-template <class T>
-void interleave(char* dst, const char* first, const char* second, int64_t rows) {
+template <class T> void interleave(char* dst, const char* first, const char* second, int64_t rows) {
   T* out = reinterpret_cast<T*>(dst);
   const T *a = reinterpret_cast<const T*>(first), *b = reinterpret_cast<const T*>(second);
 #pragma GCC ivdep
@@ -118,8 +110,7 @@ void interleave(char* dst, const char* first, const char* second, int64_t rows) 
   }
 }
 
-template <class T, int lanes, bool stream>
-void tiles(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns) {
+template <class T, int lanes, bool stream> void tiles(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns) {
   if (columns == 2 && dst_stride == 2 * sizeof(T)) return interleave<T>(dst, src, src + src_stride, rows);
   using Square = Tile<T, lanes>;
   constexpr int64_t w = Square::kWidth, size = sizeof(T);
@@ -127,18 +118,19 @@ void tiles(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, i
   for (int64_t c = 0; c < whole_columns; c += w) {
     for (int64_t r = 0; r < whole_rows; r += w)
       Square::template run<stream>(dst + r * dst_stride + c * size, dst_stride, src + c * src_stride + r * size, src_stride);
-    if (whole_rows < rows) plain<T>(dst + whole_rows * dst_stride + c * size, dst_stride, src + c * src_stride + whole_rows * size, src_stride, rows - whole_rows, w);
+    if (whole_rows < rows)
+      plain<T>(dst + whole_rows * dst_stride + c * size, dst_stride, src + c * src_stride + whole_rows * size, src_stride, rows - whole_rows, w);
   }
-  if (whole_columns < columns)
-    plain<T>(dst + whole_columns * size, dst_stride, src + whole_columns * src_stride, src_stride, rows, columns - whole_columns);
+  if (whole_columns < columns) plain<T>(dst + whole_columns * size, dst_stride, src + whole_columns * src_stride, src_stride, rows, columns - whole_columns);
 }
 
-struct alignas(16) Bytes16 { uint64_t low, high; };
+struct alignas(16) Bytes16 {
+  uint64_t low, high;
+};
 
 }  // namespace
 
-void transpose(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns, int64_t element_size,
-               bool stream) {
+void transpose(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t rows, int64_t columns, int64_t element_size, bool stream) {
   stream = stream && kLanes == 4 && (reinterpret_cast<intptr_t>(dst) | dst_stride) % 64 == 0;
   switch (element_size) {
     case 1: return tiles<uint8_t, 1, false>(dst, dst_stride, src, src_stride, rows, columns);

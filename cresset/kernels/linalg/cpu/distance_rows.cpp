@@ -19,15 +19,13 @@ Norm norm_of(double p) {
 
 template <class V> CRESSET_ALWAYS_INLINE V absolute(V x) { return x < 0 ? -x : x; }
 
-template <Norm norm, class V>
-CRESSET_ALWAYS_INLINE V add_difference(V sum, V d) {
+template <Norm norm, class V> CRESSET_ALWAYS_INLINE V add_difference(V sum, V d) {
   if constexpr (norm == Norm::zero) return sum + (d != 0 ? splat(Lane<V>(1)) : splat(Lane<V>(0)));
   else if constexpr (norm == Norm::one) return sum + absolute(d);
   else if constexpr (norm == Norm::two) return fma(d, d, sum);
   else return absolute(d) > sum || d != d ? absolute(d) : sum;
 }
-template <Norm norm, class V>
-CRESSET_ALWAYS_INLINE V add_sums(V a, V b) {
+template <Norm norm, class V> CRESSET_ALWAYS_INLINE V add_sums(V a, V b) {
   if constexpr (norm == Norm::most) return b > a || b != b ? b : a;
   else return a + b;
 }
@@ -37,8 +35,7 @@ constexpr int64_t kChain = 256;
 // Rows at a time, as many as leave registers for the others.
 constexpr int kRows = kVectorBytes == 64 ? 4 : 2;
 
-template <Norm norm, int rows, class T>
-void distances_of(const T* x, int64_t columns, const T* packed, T* out) {
+template <Norm norm, int rows, class T> void distances_of(const T* x, int64_t columns, const T* packed, T* out) {
   constexpr int across = static_cast<int>(kDistanceColumns) / kLanes<T>, together = across > 4 ? 4 : across;
   for (int u0 = 0; u0 < across; u0 += together) {
     Vec<T> total[rows][together] = {};
@@ -63,8 +60,7 @@ void distances_of(const T* x, int64_t columns, const T* packed, T* out) {
 CRESSET_ALWAYS_INLINE float power(float x, float p) { return expr::math::pow(x, p); }
 CRESSET_ALWAYS_INLINE double power(double x, double p) { return std::pow(x, p); }
 
-template <class T>
-void powers_of(const T* x, int64_t columns, const T* packed, double p, T* out) {
+template <class T> void powers_of(const T* x, int64_t columns, const T* packed, double p, T* out) {
   T exponent[kDistanceColumns];
   std::fill_n(exponent, kDistanceColumns, static_cast<T>(p));
   std::fill_n(out, kDistanceColumns, T(0));
@@ -72,8 +68,7 @@ void powers_of(const T* x, int64_t columns, const T* packed, double p, T* out) {
     for (int64_t j = 0; j < kDistanceColumns; j++) out[j] += power(std::fabs(x[k] - packed[k * kDistanceColumns + j]), exponent[j]);
 }
 
-template <Norm norm, class T>
-void finish(const T* sums, double p, int64_t n, T* out) {
+template <Norm norm, class T> void finish(const T* sums, double p, int64_t n, T* out) {
   for (int64_t j = 0; j < n; j++) {
     if constexpr (norm == Norm::two) out[j] = std::sqrt(sums[j]);
     else if constexpr (norm == Norm::other) out[j] = static_cast<T>(std::pow(sums[j], 1 / p));
@@ -81,8 +76,7 @@ void finish(const T* sums, double p, int64_t n, T* out) {
   }
 }
 
-template <Norm norm, class T>
-void block_of(const DistanceBlock& b) {
+template <Norm norm, class T> void block_of(const DistanceBlock& b) {
   const T *rows = static_cast<const T*>(b.rows), *others = static_cast<const T*>(b.others);
   T *packed = static_cast<T*>(b.packed), *out = static_cast<T*>(b.out);
   for (int64_t k = 0; k < b.columns; k++)
@@ -99,8 +93,7 @@ void block_of(const DistanceBlock& b) {
   }
 }
 
-template <class T>
-void block_of(const DistanceBlock& b) {
+template <class T> void block_of(const DistanceBlock& b) {
   switch (norm_of(b.p)) {
     case Norm::zero: return block_of<Norm::zero, T>(b);
     case Norm::one: return block_of<Norm::one, T>(b);
@@ -111,8 +104,7 @@ void block_of(const DistanceBlock& b) {
 }
 
 // d of the distance by d of the difference, but for what all differences of a pair share.
-template <Norm norm, class V>
-CRESSET_ALWAYS_INLINE V slope(V d, V distance) {
+template <Norm norm, class V> CRESSET_ALWAYS_INLINE V slope(V d, V distance) {
   if constexpr (norm == Norm::two) return d;
   const V sign = d > 0 ? d * 0 + 1 : d < 0 ? d * 0 - 1 : d;
   if constexpr (norm == Norm::one) return sign;
@@ -120,8 +112,7 @@ CRESSET_ALWAYS_INLINE V slope(V d, V distance) {
 }
 
 // `across` vectors of the results, summed side by side. Two rows share what is read of the others.
-template <Norm norm, int across, int rows, class T>
-CRESSET_ALWAYS_INLINE void gradient_at(const DistanceGradRow& row, int64_t m) {
+template <Norm norm, int across, int rows, class T> CRESSET_ALWAYS_INLINE void gradient_at(const DistanceGradRow& row, int64_t m) {
   const T *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance), *weights = static_cast<const T*>(row.weights);
   constexpr int lanes = kLanes<T>;
   Vec<T> own[rows][across], total[rows][across] = {};
@@ -144,8 +135,7 @@ CRESSET_ALWAYS_INLINE void gradient_at(const DistanceGradRow& row, int64_t m) {
 }
 
 // One of the rows alone.
-template <class T>
-DistanceGradRow row_of(DistanceGradRow row, int64_t r) {
+template <class T> DistanceGradRow row_of(DistanceGradRow row, int64_t r) {
   row.rows = 1;
   row.row = static_cast<const T*>(row.row) + r * row.columns;
   row.weights = static_cast<T*>(row.weights) + r * row.count;
@@ -154,8 +144,7 @@ DistanceGradRow row_of(DistanceGradRow row, int64_t r) {
   return row;
 }
 
-template <Norm norm, int rows, class T>
-void gradient_of(const DistanceGradRow& row) {
+template <Norm norm, int rows, class T> void gradient_of(const DistanceGradRow& row) {
   const T *x = static_cast<const T*>(row.row), *others = static_cast<const T*>(row.others), *distance = static_cast<const T*>(row.distance);
   const T* weights = static_cast<const T*>(row.weights);
   T* out = static_cast<T*>(row.out);
@@ -173,15 +162,13 @@ void gradient_of(const DistanceGradRow& row) {
       out[r * row.columns + k] = total;
     }
 }
-template <Norm norm, class T>
-void gradient_of(const DistanceGradRow& row) {
+template <Norm norm, class T> void gradient_of(const DistanceGradRow& row) {
   if constexpr (norm == Norm::two)
     if (row.rows == 2) return gradient_of<norm, 2, T>(row);
   for (int64_t r = 0; r < row.rows; r++) gradient_of<norm, 1, T>(row_of<T>(row, r));
 }
 
-template <class T>
-void power_gradient_of(const DistanceGradRow& row) {
+template <class T> void power_gradient_of(const DistanceGradRow& row) {
   const T *x = static_cast<const T*>(row.row), *others = static_cast<const T*>(row.others), *weights = static_cast<const T*>(row.weights);
   T* out = static_cast<T*>(row.out);
   constexpr int64_t kBlock = 64;
@@ -202,8 +189,7 @@ void power_gradient_of(const DistanceGradRow& row) {
     }
 }
 
-template <class T>
-void grad_row_of(const DistanceGradRow& row) {
+template <class T> void grad_row_of(const DistanceGradRow& row) {
   const Norm norm = norm_of(row.p);
   const T* distance = static_cast<const T*>(row.distance);
   T* weights = static_cast<T*>(row.weights);

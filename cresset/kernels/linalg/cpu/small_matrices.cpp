@@ -6,23 +6,21 @@
 #include <type_traits>
 #include <utility>
 
-#include "cresset/base/numbers/complex.h"
 #include "cresset/base/macros.h"
+#include "cresset/base/numbers/complex.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-struct Parts {
+template <class T> struct Parts {
   using Real = T;
   static T real(T x) { return x; }
   static T conj(T x) { return x; }
   static T square(T x) { return x * x; }
   static T size(T x) { return std::fabs(x); }
 };
-template <class R>
-struct Parts<complex<R>> {
+template <class R> struct Parts<complex<R>> {
   using Real = R;
   static R real(const complex<R>& x) { return x.real(); }
   static complex<R> conj(const complex<R>& x) { return {x.real(), -x.imag()}; }
@@ -32,14 +30,12 @@ struct Parts<complex<R>> {
 };
 
 // y -= x * factor, over n elements side by side.
-template <class T>
-void subtract(int n, T* y, const T* x, T factor) {
+template <class T> void subtract(int n, T* y, const T* x, T factor) {
 #pragma GCC ivdep
   for (int i = 0; i < n; i++) y[i] -= x[i] * factor;
 }
 
-template <class T>
-CRESSET_ALWAYS_INLINE int lu(int m, int n, T* a, int32_t* pivots) {
+template <class T> CRESSET_ALWAYS_INLINE int lu(int m, int n, T* a, int32_t* pivots) {
   using P = Parts<T>;
   constexpr auto least = std::numeric_limits<typename P::Real>::min();
   int info = 0;
@@ -50,7 +46,10 @@ CRESSET_ALWAYS_INLINE int lu(int m, int n, T* a, int32_t* pivots) {
     auto most = P::size(column[j]);
     for (int i = j + 1; i < m; i++) {
       const auto size = P::size(column[i]);
-      if (size > most) { most = size; at = i; }
+      if (size > most) {
+        most = size;
+        at = i;
+      }
     }
     pivots[j] = at + 1;
     if (column[at] == T(0)) {
@@ -74,8 +73,7 @@ CRESSET_ALWAYS_INLINE int lu(int m, int n, T* a, int32_t* pivots) {
   return info;
 }
 
-template <class T>
-CRESSET_ALWAYS_INLINE int cholesky(bool upper, int n, T* a) {
+template <class T> CRESSET_ALWAYS_INLINE int cholesky(bool upper, int n, T* a) {
   using P = Parts<T>;
   using R = typename P::Real;
   const int64_t ld = n;
@@ -105,8 +103,8 @@ CRESSET_ALWAYS_INLINE int cholesky(bool upper, int n, T* a) {
   return 0;
 }
 
-template <class T>
-CRESSET_ALWAYS_INLINE void triangular(bool upper, bool unit, int n, int columns, const T* a, int64_t a_row, int64_t a_column, T* b, int64_t b_row, int64_t b_column) {
+template <class T> CRESSET_ALWAYS_INLINE void triangular(bool upper, bool unit, int n, int columns, const T* a, int64_t a_row, int64_t a_column, T* b,
+                                                         int64_t b_row, int64_t b_column) {
   for (int step = 0; step < n; step++) {
     const int k = upper ? n - 1 - step : step;
     const int first = upper ? 0 : k + 1, last = upper ? k : n;
@@ -129,8 +127,7 @@ CRESSET_ALWAYS_INLINE void triangular(bool upper, bool unit, int n, int columns,
 }
 
 // Right sides lie row by row meanwhile, so that a row of the triangles acts on all of them at once.
-template <class T>
-CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, const T* lu, const int32_t* pivots, const T* b, const int64_t* strides, T* x) {
+template <class T> CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, const T* lu, const int32_t* pivots, const T* b, const int64_t* strides, T* x) {
   T rows[kSmallSystem];
   int from[kSmallSystem];
   for (int r = 0; r < n; r++) from[r] = r;
@@ -149,8 +146,7 @@ CRESSET_ALWAYS_INLINE void solve_by_lu(int n, int columns, const T* lu, const in
 }
 
 // other -= tau v v^T other, for columns of v's length whose first element stands for 1.
-template <class T>
-void reflect(int length, const T* v, T tau, T* other) {
+template <class T> void reflect(int length, const T* v, T tau, T* other) {
   T sum = other[0];
   for (int i = 1; i < length; i++) sum += v[i] * other[i];
   other[0] -= tau * sum;
@@ -159,7 +155,9 @@ void reflect(int length, const T* v, T tau, T* other) {
 
 // One column's reflection, column[0] left as it is, with the roundings of PyTorch's LAPACK in single precision: norms by running
 // scales, and a division by the pivot.
-struct Reflection { float beta, tau; };
+struct Reflection {
+  float beta, tau;
+};
 Reflection reflection_of(int length, float* column) {
   float scale = 0, squares = 1;
   for (int i = 1; i < length; i++) {
@@ -178,8 +176,7 @@ Reflection reflection_of(int length, float* column) {
   return {beta, (beta - column[0]) / beta};
 }
 
-template <class T>
-bool householder(int m, int n, T* a, T* tau) {
+template <class T> bool householder(int m, int n, T* a, T* tau) {
   T most = 0;
   for (int i = 0; i < m * n; i++) {
     if (!(std::fabs(a[i]) < T(1e37))) return false;
@@ -210,8 +207,7 @@ bool householder(int m, int n, T* a, T* tau) {
   return true;
 }
 
-template <class T>
-void product_of_reflections(int m, int columns, int k, T* a, const T* tau) {
+template <class T> void product_of_reflections(int m, int columns, int k, T* a, const T* tau) {
   for (int j = k; j < columns; j++)
     for (int i = 0; i < m; i++) a[j * m + i] = T(i == j);
   for (int j = k - 1; j >= 0; j--) {
@@ -370,11 +366,9 @@ double scale(Symmetric& s) {
 }
 
 // Single precision needs no more than this of what is computed in double.
-template <class T>
-constexpr double kNegligible = std::is_same_v<T, float> ? 0x1p-32 : 0x1p-53;
+template <class T> constexpr double kNegligible = std::is_same_v<T, float> ? 0x1p-32 : 0x1p-53;
 
-template <class T>
-bool eigen(bool upper, int n, const T* a, T* values, T* vectors) {
+template <class T> bool eigen(bool upper, int n, const T* a, T* values, T* vectors) {
   Symmetric s(n);
   for (int i = 0; i < n * s.ld; i++) s.a[i] = 0;
   for (int c = 0; c < n; c++)
@@ -415,19 +409,17 @@ bool singular_values(int m, int n, const float* a, float* values) {
 }
 
 // f(n), where the compiler knows the smallest n and unrolls their loops. Complex numbers gain too little for their code.
-template <class T, class F>
-CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
+template <class T, class F> CRESSET_ALWAYS_INLINE void by_order(int n, F&& f) {
   if constexpr (is_complex<T>::value) return f(n);
   else switch (n) {
-    case 2: return f(std::integral_constant<int, 2>());
-    case 3: return f(std::integral_constant<int, 3>());
-    case 4: return f(std::integral_constant<int, 4>());
-    default: return f(n);
-  }
+      case 2: return f(std::integral_constant<int, 2>());
+      case 3: return f(std::integral_constant<int, 3>());
+      case 4: return f(std::integral_constant<int, 4>());
+      default: return f(n);
+    }
 }
 
-template <class F>
-void by_dtype(ScalarType dtype, F&& f) {
+template <class F> void by_dtype(ScalarType dtype, F&& f) {
   switch (dtype) {
     case ScalarType::Float: return f(float());
     case ScalarType::Double: return f(double());
@@ -449,14 +441,15 @@ void small_lu(ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* p
   });
 }
 
-void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b, const int64_t* b_strides, void* x) {
+void small_lu_solve(ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b, const int64_t* b_strides,
+                    void* x) {
   by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     by_order<T>(n == columns ? n : 0, [&](auto order) {
       const int rows = order ? order : n, sides = order ? order : columns;
       for (int64_t i = 0; i < count; i++)
-        solve_by_lu(rows, sides, static_cast<const T*>(lu) + i * rows * rows, pivots + i * rows, b ? static_cast<const T*>(b) + i * b_strides[2] : nullptr, b_strides,
-                    static_cast<T*>(x) + i * rows * sides);
+        solve_by_lu(rows, sides, static_cast<const T*>(lu) + i * rows * rows, pivots + i * rows, b ? static_cast<const T*>(b) + i * b_strides[2] : nullptr,
+                    b_strides, static_cast<T*>(x) + i * rows * sides);
     });
   });
 }
@@ -469,7 +462,8 @@ bool small_eigh(ScalarType dtype, bool upper, int n, const void* a, void* values
 bool small_singular_values(int m, int n, const float* a, float* values) { return singular_values(m, n, a, values); }
 
 bool small_qr(ScalarType dtype, int m, int n, void* a, void* tau) {
-  return dtype == ScalarType::Float ? householder(m, n, static_cast<float*>(a), static_cast<float*>(tau)) : householder(m, n, static_cast<double*>(a), static_cast<double*>(tau));
+  return dtype == ScalarType::Float ? householder(m, n, static_cast<float*>(a), static_cast<float*>(tau))
+                                    : householder(m, n, static_cast<double*>(a), static_cast<double*>(tau));
 }
 
 void small_q(ScalarType dtype, int m, int columns, int k, void* a, const void* tau) {

@@ -25,8 +25,9 @@ constexpr int64_t kSmallSystem = 256;
 CRESSET_DECLARE_KERNEL(void, small_lu, (ScalarType dtype, int64_t count, int m, int n, void* a, int32_t* pivots, int32_t* info))
 // x with A x = b from small_lu's results, of the orders and columns that kSmallSystem allows: n by columns, in x column by column. b has
 // strides in elements along its rows, columns and matrices; null is the identity.
-CRESSET_DECLARE_KERNEL(void, small_lu_solve, (ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b,
-                                              const int64_t* b_strides, void* x))
+CRESSET_DECLARE_KERNEL(void, small_lu_solve,
+                       (ScalarType dtype, int64_t count, int n, int columns, const void* lu, const int32_t* pivots, const void* b, const int64_t* b_strides,
+                        void* x))
 // LAPACK's geqrf of one matrix of float or double of at most kSmallQr rows and columns. False, and nothing done, for numbers so large, small
 // or not finite that norms need care.
 CRESSET_DECLARE_KERNEL(bool, small_qr, (ScalarType dtype, int m, int n, void* a, void* tau))
@@ -40,5 +41,6 @@ CRESSET_DECLARE_KERNEL(bool, small_singular_values, (int m, int n, const float* 
 // LAPACK's potrf: the other triangle stays; `info` is 0 or the order of the first leading minor that is not positive.
 CRESSET_DECLARE_KERNEL(void, small_cholesky, (ScalarType dtype, bool upper, int64_t count, int n, void* a, int32_t* info))
 // x with a x = b in the place of b, n by columns, for one triangular matrix. Strides are in elements.
-CRESSET_DECLARE_KERNEL(void, small_triangular, (ScalarType dtype, bool upper, bool unit, int n, int columns, const void* a, int64_t a_row, int64_t a_column,
-                                                void* b, int64_t b_row, int64_t b_column))
+CRESSET_DECLARE_KERNEL(void, small_triangular,
+                       (ScalarType dtype, bool upper, bool unit, int n, int columns, const void* a, int64_t a_row, int64_t a_column, void* b, int64_t b_row,
+                        int64_t b_column))

@@ -8,20 +8,18 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-struct Columns : NormRow<T> {
+template <class T> struct Columns : NormRow<T> {
   using Base = NormRow<T>;
-  using typename Base::A;
-  using typename Base::V;
   using Base::get;
   using Base::L;
+  using typename Base::A;
+  using typename Base::V;
 
   CRESSET_ALWAYS_INLINE static V of(const A* p, int64_t count) { return Row<A>::get(p, count, A(0)); }
   CRESSET_ALWAYS_INLINE static void add(A* p, int64_t count, V v) { Row<A>::put(p, count, of(p, count) + v); }
 
   // f(row, sums) for every row, in the chunks of `sums`.
-  template <class F>
-  static void each_row(PartialSums<A>& sums, int64_t channels, F f) {
+  template <class F> static void each_row(PartialSums<A>& sums, int64_t channels, F f) {
     parallel_for(0, sums.chunks(), std::max<int64_t>(1, 256 / std::max<int64_t>(channels, 1)), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; c++)
         for (int64_t r = sums.begin(c); r < sums.end(c); r++) f(r, sums.sums(c));

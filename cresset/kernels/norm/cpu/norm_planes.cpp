@@ -6,8 +6,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-struct Groups : NormRow<T> {
+template <class T> struct Groups : NormRow<T> {
   using Base = NormRow<T>;
   using typename Base::A;
 
@@ -76,13 +75,11 @@ struct Groups : NormRow<T> {
 };
 
 // Batch norm where every channel has planes of `spatial` contiguous elements, one per sample.
-template <class T>
-struct Planes : NormRow<T> {
+template <class T> struct Planes : NormRow<T> {
   using Base = NormRow<T>;
   using typename Base::A;
 
-  template <class Args>
-  static int64_t grain(const Args& a) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(a.n * a.spatial, 1)); }
+  template <class Args> static int64_t grain(const Args& a) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(a.n * a.spatial, 1)); }
 
   static void forward(const BatchNorm& a) {
     const T* x = reinterpret_cast<const T*>(a.x);
@@ -114,8 +111,8 @@ struct Planes : NormRow<T> {
     parallel_for(0, a.n * a.channels, std::max<int64_t>(1, 32768 / std::max<int64_t>(a.spatial, 1)), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; p++) {
         const int64_t c = p % a.channels;
-        Base::affine(x + p * a.spatial, y + p * a.spatial, a.spatial, at_or<A>(a.mean, c, A(0)),
-                     at_or<A>(a.rstd, c, A(1)) * at_or<A>(a.weight, c, A(1)), at_or<A>(a.bias, c, A(0)), streamed);
+        Base::affine(x + p * a.spatial, y + p * a.spatial, a.spatial, at_or<A>(a.mean, c, A(0)), at_or<A>(a.rstd, c, A(1)) * at_or<A>(a.weight, c, A(1)),
+                     at_or<A>(a.bias, c, A(0)), streamed);
       }
       if (streamed) stream_fence();
     });
@@ -141,8 +138,7 @@ struct Planes : NormRow<T> {
         if (!dx) continue;
         const double scale = rstd * static_cast<double>(at_or<A>(a.weight, c, A(1)));
         const A by_x = static_cast<A>(a.train ? -scale * rstd * rstd * dot / size : 0), shift = static_cast<A>(a.train ? -scale * sum / size : 0);
-        for (int64_t i = 0; i < a.n; i++)
-          Base::gradient(dy + at(i), x + at(i), dx + at(i), a.spatial, mean, static_cast<A>(scale), by_x, shift, false);
+        for (int64_t i = 0; i < a.n; i++) Base::gradient(dy + at(i), x + at(i), dx + at(i), a.spatial, mean, static_cast<A>(scale), by_x, shift, false);
       }
     });
   }

@@ -4,13 +4,12 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-struct Rows : NormRow<T> {
+template <class T> struct Rows : NormRow<T> {
   using Base = NormRow<T>;
-  using typename Base::A;
-  using typename Base::V;
   using Base::get;
   using Base::L;
+  using typename Base::A;
+  using typename Base::V;
 
   CRESSET_ALWAYS_INLINE static V param(const A* p, int64_t count) { return Row<A>::get(p, count, A(0)); }
   CRESSET_ALWAYS_INLINE static void add(A* p, int64_t count, V v) { Row<A>::put(p, count, param(p, count) + v); }
@@ -30,9 +29,8 @@ struct Rows : NormRow<T> {
         set<A>(a.mean, r, stats.mean);
         set<A>(a.rstd, r, rstd);
         const V m = splat(static_cast<A>(stats.mean)), s = splat(static_cast<A>(rstd));
-        Base::write(y + r * a.cols, a.cols, streamed, [&](int64_t i, int64_t count) {
-          return fma((get(row + i, count, A(0)) - m) * s, param(weight + i, count), param(bias + i, count));
-        });
+        Base::write(y + r * a.cols, a.cols, streamed,
+                    [&](int64_t i, int64_t count) { return fma((get(row + i, count, A(0)) - m) * s, param(weight + i, count), param(bias + i, count)); });
       }
       if (streamed) stream_fence();
     });

@@ -7,22 +7,20 @@
 
 #include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/norm/cpu/norm_kernels.h"
 #include "cresset/kernels/cpu/rows.h"
+#include "cresset/kernels/norm/cpu/norm_kernels.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
-template <class T>
-struct NormRow : Row<T> {
+template <class T> struct NormRow : Row<T> {
   using Base = Row<T>;
-  using typename Base::A;
-  using typename Base::V;
   using Base::get;
   using Base::L;
+  using typename Base::A;
+  using typename Base::V;
 
   // sum f(i, count) over [0, n) in double, block by block.
-  template <class F>
-  CRESSET_ALWAYS_INLINE static double total(int64_t n, F f) {
+  template <class F> CRESSET_ALWAYS_INLINE static double total(int64_t n, F f) {
     constexpr int64_t kBlock = 4096;
     double sum = 0;
     for (int64_t b = 0; b < n; b += kBlock)
@@ -68,9 +66,7 @@ struct NormRow : Row<T> {
   // dx = dy * a + (x - mean) * b + c.
   static void gradient(const T* dy, const T* x, T* dx, int64_t n, A mean, A by_dy, A by_x, A shift, bool streamed) {
     const V m = splat(mean), a = splat(by_dy), b = splat(by_x), c = splat(shift);
-    Base::write(dx, n, streamed, [&](int64_t i, int64_t count) {
-      return fma(get(dy + i, count, A(0)), a, fma(get(x + i, count, A(0)) - m, b, c));
-    });
+    Base::write(dx, n, streamed, [&](int64_t i, int64_t count) { return fma(get(dy + i, count, A(0)), a, fma(get(x + i, count, A(0)) - m, b, c)); });
   }
 };
 
@@ -84,8 +80,7 @@ template <class A> void set(char* p, int64_t i, double v) {
 inline bool is_streamed(int64_t elements, size_t size) { return elements * static_cast<int64_t>(size) >= kStreamBytes; }
 
 // Rows of partial sums that many chunks of work fill in and one tree joins: chunk boundaries depend on the shape alone.
-template <class A>
-class PartialSums {
+template <class A> class PartialSums {
  public:
   PartialSums(int64_t rows, int64_t width) : rows_(rows), width_(width) {
     // At most 128 chunks of at least 64 rows.
@@ -113,12 +108,12 @@ class PartialSums {
   std::unique_ptr<A[]> sums_;
 };
 
-#define CRESSET_NORM_DISPATCH(f, a)                                       \
-  switch ((a).t) {                                                        \
-    case ScalarType::Half: return f<Half>(a);                             \
-    case ScalarType::BFloat16: return f<BFloat16>(a);                     \
-    case ScalarType::Float: return f<float>(a);                           \
-    case ScalarType::Double: return f<double>(a);                         \
+#define CRESSET_NORM_DISPATCH(f, a)                                                     \
+  switch ((a).t) {                                                                      \
+    case ScalarType::Half: return f<Half>(a);                                           \
+    case ScalarType::BFloat16: return f<BFloat16>(a);                                   \
+    case ScalarType::Float: return f<float>(a);                                         \
+    case ScalarType::Double: return f<double>(a);                                       \
     default: CRESSET_CHECK_NOT_IMPLEMENTED(false, "norm: not implemented for ", (a).t); \
   }
 

@@ -3,8 +3,8 @@
 
 #include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/norm/cpu/softmax_kernels.h"
 #include "cresset/kernels/cpu/rows.h"
+#include "cresset/kernels/norm/cpu/softmax_kernels.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -26,15 +26,14 @@ CRESSET_ALWAYS_INLINE VecF exp_difference(VecF x) {
 }
 CRESSET_ALWAYS_INLINE VecD exp_difference(VecD x) { return exp(x); }
 
-template <class T>
-struct Softmax : Row<T> {
+template <class T> struct Softmax : Row<T> {
   using Base = Row<T>;
-  using typename Base::A;
-  using typename Base::V;
   using Base::get;
   using Base::kLowest;
   using Base::L;
   using Base::put;
+  using typename Base::A;
+  using typename Base::V;
 
   // Rows up to this length keep exp(x - max) in y between two passes; for longer ones it is cheaper to compute it twice.
   static constexpr int64_t kResident = 32768;
@@ -86,8 +85,7 @@ struct Softmax : Row<T> {
   }
 
   // Rows of at most K vectors stay in registers.
-  template <int K>
-  static void short_row(bool log, const T* x, T* y, int64_t n) {
+  template <int K> static void short_row(bool log, const T* x, T* y, int64_t n) {
     V v[K], sum{};
     for (int k = 0; k < K; k++) v[k] = get_any(x + k * L, n - k * L, kLowest);
     V top = v[0];
@@ -104,8 +102,7 @@ struct Softmax : Row<T> {
     for (int k = 0; k < K; k++) put_any(y + k * L, n - k * L, log ? v[k] - by : v[k] * by);
   }
 
-  template <int K>
-  static void short_back(bool log, const T* dy, const T* y, T* dx, int64_t n) {
+  template <int K> static void short_back(bool log, const T* dy, const T* y, T* dx, int64_t n) {
     V g[K], v[K], sum{};
     for (int k = 0; k < K; k++) {
       g[k] = get_any(dy + k * L, n - k * L, A(0));
@@ -119,8 +116,7 @@ struct Softmax : Row<T> {
   // Tiles of columns of a (dim, inner) array, as wide as the caches allow; every pass walks down the rows.
   static constexpr int64_t kTile = 1024;
 
-  template <class F>
-  static void down(int64_t dim, int64_t inner, int64_t width, F f) {
+  template <class F> static void down(int64_t dim, int64_t inner, int64_t width, F f) {
     for (int64_t d = 0; d < dim; d++)
       for (int64_t c = 0; c < width; c += L) f(d * inner + c, c, width - c);
   }
@@ -161,8 +157,7 @@ struct Softmax : Row<T> {
   }
 
   // body(offset, width) for every tile.
-  template <class F>
-  static void for_columns(int64_t outer, int64_t dim, int64_t inner, F body) {
+  template <class F> static void for_columns(int64_t outer, int64_t dim, int64_t inner, F body) {
     const int64_t wanted = std::clamp<int64_t>((int64_t{1} << 16) / dim / 64 * 64, 64, kTile), tile = std::min(wanted, inner);
     const int64_t tiles = (inner + tile - 1) / tile;
     parallel_for(0, outer * tiles, std::max<int64_t>(1, 16384 / (dim * tile)), [&](int64_t b, int64_t e) {
@@ -173,8 +168,7 @@ struct Softmax : Row<T> {
     });
   }
 
-  template <class F>
-  static void for_rows(int64_t rows, int64_t n, F body) {
+  template <class F> static void for_rows(int64_t rows, int64_t n, F body) {
     const bool streamed = rows * n * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
     parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), [&](int64_t b, int64_t e) {
       for (int64_t r = b; r < e; r++) body(r * n, streamed);
@@ -183,30 +177,25 @@ struct Softmax : Row<T> {
   }
 };
 
-template <class T>
-void forward(bool log, const char* px, char* py, int64_t outer, int64_t dim, int64_t inner) {
+template <class T> void forward(bool log, const char* px, char* py, int64_t outer, int64_t dim, int64_t inner) {
   const T* x = reinterpret_cast<const T*>(px);
   T* y = reinterpret_cast<T*>(py);
   using S = Softmax<T>;
-  if (inner != 1)
-    return S::for_columns(outer, dim, inner, [&](int64_t i, int64_t width) { S::columns(log, x + i, y + i, dim, inner, width); });
+  if (inner != 1) return S::for_columns(outer, dim, inner, [&](int64_t i, int64_t width) { S::columns(log, x + i, y + i, dim, inner, width); });
   if (dim <= S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_row<1>(log, x + i, y + i, dim); });
   if (dim <= 4 * S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_row<4>(log, x + i, y + i, dim); });
   S::for_rows(outer, dim, [&](int64_t i, bool streamed) { log ? S::log_row(x + i, y + i, dim, streamed) : S::row(x + i, y + i, dim, streamed); });
 }
 
-template <class T>
-void backward(bool log, const char* pdy, const char* py, char* pdx, int64_t outer, int64_t dim, int64_t inner) {
+template <class T> void backward(bool log, const char* pdy, const char* py, char* pdx, int64_t outer, int64_t dim, int64_t inner) {
   const T *dy = reinterpret_cast<const T*>(pdy), *y = reinterpret_cast<const T*>(py);
   T* dx = reinterpret_cast<T*>(pdx);
   using S = Softmax<T>;
-  if (inner != 1)
-    return S::for_columns(outer, dim, inner, [&](int64_t i, int64_t width) { S::columns_back(log, dy + i, y + i, dx + i, dim, inner, width); });
+  if (inner != 1) return S::for_columns(outer, dim, inner, [&](int64_t i, int64_t width) { S::columns_back(log, dy + i, y + i, dx + i, dim, inner, width); });
   if (dim <= S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_back<1>(log, dy + i, y + i, dx + i, dim); });
   if (dim <= 4 * S::L) return S::for_rows(outer, dim, [&](int64_t i, bool) { S::template short_back<4>(log, dy + i, y + i, dx + i, dim); });
-  S::for_rows(outer, dim, [&](int64_t i, bool streamed) {
-    log ? S::log_back(dy + i, y + i, dx + i, dim, streamed) : S::back(dy + i, y + i, dx + i, dim, streamed);
-  });
+  S::for_rows(outer, dim,
+              [&](int64_t i, bool streamed) { log ? S::log_back(dy + i, y + i, dx + i, dim, streamed) : S::back(dy + i, y + i, dx + i, dim, streamed); });
 }
 
 }  // namespace

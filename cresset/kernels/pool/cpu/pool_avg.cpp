@@ -21,17 +21,21 @@ struct Divisors {
   std::vector<int64_t> counts[3];
 };
 
-template <class A>
-class AvgRows {
+template <class A> class AvgRows {
  public:
   static constexpr int L = kLanes<A>;
 
   AvgRows(const PoolShape& s, const Divisors& divisors)
-      : s_(s), taps_(s, L), divisors_(divisors), width_((s.out[2] + L - 1) / L * L), row_(static_cast<size_t>(s.in[2])),
-        split_(static_cast<size_t>(taps_.size())), out_(static_cast<size_t>(width_)), by_(static_cast<size_t>(width_), A(1)) {}
+      : s_(s),
+        taps_(s, L),
+        divisors_(divisors),
+        width_((s.out[2] + L - 1) / L * L),
+        row_(static_cast<size_t>(s.in[2])),
+        split_(static_cast<size_t>(taps_.size())),
+        out_(static_cast<size_t>(width_)),
+        by_(static_cast<size_t>(width_), A(1)) {}
 
-  template <class T>
-  void forward(const T* x, T* y, const RowBlock& block) {
+  template <class T> void forward(const T* x, T* y, const RowBlock& block) {
     const Span depths(s_, 0, block.depth);
     const T* plane = x + block.plane * s_.in_size();
     for (int64_t h = block.begin; h < block.end; h++) {
@@ -62,8 +66,7 @@ class AvgRows {
   }
 
   // Adds one plane of dy, spread over its windows, to dx, which is zero before.
-  template <class T>
-  void backward(const T* dy, A* dx) {
+  template <class T> void backward(const T* dy, A* dx) {
     for (int64_t d = 0; d < s_.out[0]; d++)
       for (int64_t h = 0; h < s_.out[1]; h++) {
         load_row(dy + (d * s_.out[1] + h) * s_.out[2], s_.out[2], out_.data());
@@ -119,8 +122,7 @@ class AvgRows {
 };
 
 // 2 x 2 windows with stride 2: one output row from two input rows, in registers, and the way back.
-template <class T>
-void two_by_two_row(const T* top, int64_t width, int64_t n, Compute<T> share, T* y) {
+template <class T> void two_by_two_row(const T* top, int64_t width, int64_t n, Compute<T> share, T* y) {
   using A = Compute<T>;
   constexpr int L = kLanes<A>;
   constexpr auto lanes = std::make_integer_sequence<int, L>{};
@@ -135,8 +137,7 @@ void two_by_two_row(const T* top, int64_t width, int64_t n, Compute<T> share, T*
   }
 }
 
-template <class T>
-void two_by_two_back(const T* dy, int64_t n, Compute<T> share, T* dx, int64_t width) {
+template <class T> void two_by_two_back(const T* dy, int64_t n, Compute<T> share, T* dx, int64_t width) {
   using A = Compute<T>;
   constexpr int L = kLanes<A>;
   constexpr auto lanes = std::make_integer_sequence<int, L>{};
@@ -154,8 +155,7 @@ void two_by_two_back(const T* dy, int64_t n, Compute<T> share, T* dx, int64_t wi
   }
 }
 
-template <class T>
-bool two_by_two(const T* x, T* y, const PoolShape& s, int64_t divisor) {
+template <class T> bool two_by_two(const T* x, T* y, const PoolShape& s, int64_t divisor) {
   if (std::is_integral_v<T> || !is_two_by_two(s) || (divisor & (divisor - 1))) return false;
   if constexpr (!std::is_integral_v<T>) {
     // A power of two: multiplying by its inverse is exact.
@@ -172,8 +172,7 @@ bool two_by_two(const T* x, T* y, const PoolShape& s, int64_t divisor) {
   return true;
 }
 
-template <class T>
-bool two_by_two_backward(const T* dy, T* dx, const PoolShape& s, int64_t divisor) {
+template <class T> bool two_by_two_backward(const T* dy, T* dx, const PoolShape& s, int64_t divisor) {
   if (std::is_integral_v<T> || !is_two_by_two(s) || (divisor & (divisor - 1)) || s.out[1] * 2 != s.in[1] || s.out[2] * 2 != s.in[2]) return false;
   if constexpr (!std::is_integral_v<T>) {
     const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(divisor ? divisor : 4);
@@ -189,8 +188,7 @@ bool two_by_two_backward(const T* dy, T* dx, const PoolShape& s, int64_t divisor
   return true;
 }
 
-template <class T>
-void forward(const char* px, char* py, const PoolShape& s, bool include_pad, int64_t divisor) {
+template <class T> void forward(const char* px, char* py, const PoolShape& s, bool include_pad, int64_t divisor) {
   if (two_by_two(reinterpret_cast<const T*>(px), reinterpret_cast<T*>(py), s, divisor)) return;
   const Divisors divisors(s, include_pad, divisor);
   for_row_blocks(s, [&](int64_t n, auto block_at) {
@@ -200,8 +198,7 @@ void forward(const char* px, char* py, const PoolShape& s, bool include_pad, int
 }
 
 // Runs body(plane, sums) with zeroed sums for each plane of dx and stores them.
-template <class T, class Make, class F>
-void for_gradient_planes(char* pdx, const PoolShape& s, Make make, F body) {
+template <class T, class Make, class F> void for_gradient_planes(char* pdx, const PoolShape& s, Make make, F body) {
   using A = Compute<T>;
   T* dx = reinterpret_cast<T*>(pdx);
   const int64_t in_size = s.in_size();
@@ -219,14 +216,15 @@ void for_gradient_planes(char* pdx, const PoolShape& s, Make make, F body) {
   });
 }
 
-template <class T>
-void backward(const char* pdy, char* pdx, const PoolShape& s, bool include_pad, int64_t divisor) {
+template <class T> void backward(const char* pdy, char* pdx, const PoolShape& s, bool include_pad, int64_t divisor) {
   if (two_by_two_backward(reinterpret_cast<const T*>(pdy), reinterpret_cast<T*>(pdx), s, divisor)) return;
   using A = Compute<T>;
   const Divisors divisors(s, include_pad, divisor);
-  for_gradient_planes<T>(pdx, s, [&] { return AvgRows<A>(s, divisors); }, [&](AvgRows<A>& rows, int64_t p, A* to) {
-    if (s.out_size()) rows.backward(reinterpret_cast<const T*>(pdy) + p * s.out_size(), to);
-  });
+  for_gradient_planes<T>(
+      pdx, s, [&] { return AvgRows<A>(s, divisors); },
+      [&](AvgRows<A>& rows, int64_t p, A* to) {
+        if (s.out_size()) rows.backward(reinterpret_cast<const T*>(pdy) + p * s.out_size(), to);
+      });
 }
 
 struct AdaptiveSpan {
@@ -234,8 +232,7 @@ struct AdaptiveSpan {
   AdaptiveSpan(const PoolShape& s, int d, int64_t i) : begin(i * s.in[d] / s.out[d]), end(((i + 1) * s.in[d] + s.out[d] - 1) / s.out[d]) {}
 };
 
-template <class T>
-void adaptive_forward(const char* px, char* py, const PoolShape& s) {
+template <class T> void adaptive_forward(const char* px, char* py, const PoolShape& s) {
   using A = Compute<T>;
   const T* x = reinterpret_cast<const T*>(px);
   T* y = reinterpret_cast<T*>(py);
@@ -262,33 +259,34 @@ void adaptive_forward(const char* px, char* py, const PoolShape& s) {
   });
 }
 
-template <class T>
-void adaptive_backward(const char* pdy, char* pdx, const PoolShape& s) {
+template <class T> void adaptive_backward(const char* pdy, char* pdx, const PoolShape& s) {
   using A = Compute<T>;
-  for_gradient_planes<T>(pdx, s, [&] { return std::vector<A>(static_cast<size_t>(s.in[2])); }, [&](std::vector<A>& row, int64_t p, A* to) {
-    const T* dy = reinterpret_cast<const T*>(pdy) + p * s.out_size();
-    for (int64_t d = 0; d < s.out[0]; d++)
-      for (int64_t h = 0; h < s.out[1]; h++, dy += s.out[2]) {
-        const AdaptiveSpan depths(s, 0, d), heights(s, 1, h);
-        const int64_t rows = (depths.end - depths.begin) * (heights.end - heights.begin);
-        std::fill(row.begin(), row.end(), A(0));
-        for (int64_t w = 0; w < s.out[2]; w++) {
-          const AdaptiveSpan span(s, 2, w);
-          const A share = static_cast<A>(dy[w]) / static_cast<A>(rows * (span.end - span.begin));
-          for (int64_t j = span.begin; j < span.end; j++) row[static_cast<size_t>(j)] += share;
-        }
-        for (int64_t i = depths.begin; i < depths.end; i++)
-          for (int64_t r = heights.begin; r < heights.end; r++) add_row(row.data(), s.in[2], to + (i * s.in[1] + r) * s.in[2]);
-      }
-  });
+  for_gradient_planes<T>(
+      pdx, s, [&] { return std::vector<A>(static_cast<size_t>(s.in[2])); },
+      [&](std::vector<A>& row, int64_t p, A* to) {
+        const T* dy = reinterpret_cast<const T*>(pdy) + p * s.out_size();
+        for (int64_t d = 0; d < s.out[0]; d++)
+          for (int64_t h = 0; h < s.out[1]; h++, dy += s.out[2]) {
+            const AdaptiveSpan depths(s, 0, d), heights(s, 1, h);
+            const int64_t rows = (depths.end - depths.begin) * (heights.end - heights.begin);
+            std::fill(row.begin(), row.end(), A(0));
+            for (int64_t w = 0; w < s.out[2]; w++) {
+              const AdaptiveSpan span(s, 2, w);
+              const A share = static_cast<A>(dy[w]) / static_cast<A>(rows * (span.end - span.begin));
+              for (int64_t j = span.begin; j < span.end; j++) row[static_cast<size_t>(j)] += share;
+            }
+            for (int64_t i = depths.begin; i < depths.end; i++)
+              for (int64_t r = heights.begin; r < heights.end; r++) add_row(row.data(), s.in[2], to + (i * s.in[1] + r) * s.in[2]);
+          }
+      });
 }
 
 }  // namespace
 
-#define CRESSET_FLOAT_CASES(f, ...)                         \
-  case ScalarType::Half: return f<Half>(__VA_ARGS__);       \
+#define CRESSET_FLOAT_CASES(f, ...)                           \
+  case ScalarType::Half: return f<Half>(__VA_ARGS__);         \
   case ScalarType::BFloat16: return f<BFloat16>(__VA_ARGS__); \
-  case ScalarType::Float: return f<float>(__VA_ARGS__);     \
+  case ScalarType::Float: return f<float>(__VA_ARGS__);       \
   case ScalarType::Double: return f<double>(__VA_ARGS__);
 
 void avg_pool_planes(const char* x, char* y, ScalarType t, const PoolShape& s, bool include_pad, int64_t divisor) {

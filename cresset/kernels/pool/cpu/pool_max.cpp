@@ -13,24 +13,30 @@ template <class A> constexpr A lowest() {
 
 template <class A> using IndexOf = std::conditional_t<sizeof(A) == 8, int64_t, int32_t>;
 
-template <class V>
-CRESSET_ALWAYS_INLINE V iota() {
+template <class V> CRESSET_ALWAYS_INLINE V iota() {
   V v;
   for (int i = 0; i < static_cast<int>(sizeof(V) / sizeof(v[0])); i++) v[i] = static_cast<Lane<V>>(i);
   return v;
 }
 
 // Output rows from split input rows: a ring of them holds the rows of the current windows. A: what T compares as.
-template <class T, class A>
-class MaxRows {
+template <class T, class A> class MaxRows {
  public:
   using I = IndexOf<A>;
   static constexpr int L = kLanes<A>;
 
   MaxRows(const PoolShape& s, const T* x, T* y, int64_t* indices)
-      : s_(s), taps_(s, L), x_(x), y_(y), indices_(indices), slots_((s.kernel[1] - 1) * s.dilation[1] + 1),
-        ring_(new A[static_cast<size_t>(slots_ * s.kernel[0] * taps_.size())]), held_(static_cast<size_t>(slots_ * s.kernel[0]), -1),
-        width_((s.out[2] + L - 1) / L * L), best_(new A[static_cast<size_t>(width_)]), first_(new I[static_cast<size_t>(width_)]),
+      : s_(s),
+        taps_(s, L),
+        x_(x),
+        y_(y),
+        indices_(indices),
+        slots_((s.kernel[1] - 1) * s.dilation[1] + 1),
+        ring_(new A[static_cast<size_t>(slots_ * s.kernel[0] * taps_.size())]),
+        held_(static_cast<size_t>(slots_ * s.kernel[0]), -1),
+        width_((s.out[2] + L - 1) / L * L),
+        best_(new A[static_cast<size_t>(width_)]),
+        first_(new I[static_cast<size_t>(width_)]),
         found_(new I[static_cast<size_t>(width_)]) {
     for (int64_t w = 0; w < width_; w++) {
       const Span span(s, 2, std::min(w, s.out[2] - 1));
@@ -70,8 +76,7 @@ class MaxRows {
   }
 
  private:
-  template <bool with_index>
-  void pick(const std::vector<const A*>& rows, const std::vector<I>& starts) {
+  template <bool with_index> void pick(const std::vector<const A*>& rows, const std::vector<I>& starts) {
     const auto* taps = taps_.taps.data();
     const size_t num_taps = taps_.taps.size(), num_rows = rows.size();
     const I stride = static_cast<I>(s_.stride[2]);
@@ -110,8 +115,7 @@ class MaxRows {
 
 // Windows of any size and place: the rows of a window row are first reduced to one, column by column, and each window then picks among
 // its columns. Equal elements: the one that comes first in the plane. NaN: the one that comes last.
-template <class T, class A>
-class MaxColumns {
+template <class T, class A> class MaxColumns {
  public:
   using I = IndexOf<A>;
   explicit MaxColumns(int64_t width) : width_(width), best_(static_cast<size_t>(width)), where_(static_cast<size_t>(width)) {}
@@ -186,8 +190,7 @@ class MaxColumns {
 };
 
 // span(d, i): the begin, end and step of window i in dimension d.
-template <class T, class A, class S>
-void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span) {
+template <class T, class A, class S> void max_windows(const T* x, T* y, int64_t* indices, const PoolShape& s, S span) {
   for_row_blocks(s, [&](int64_t n, auto block_at) {
     MaxColumns<T, A> columns(s.in[2]);
     for (int64_t i = 0; i < n; i++) {
@@ -215,8 +218,7 @@ struct Stretch {
   int64_t begin, end, step;
 };
 
-template <class T, class A>
-void plain_windows(const T* x, T* y, int64_t* indices, const PoolShape& s) {
+template <class T, class A> void plain_windows(const T* x, T* y, int64_t* indices, const PoolShape& s) {
   max_windows<T, A>(x, y, indices, s, [&](int d, int64_t i) {
     const Span span(s, d, i);
     return Stretch{span.begin, span.end, s.dilation[d]};
@@ -224,8 +226,7 @@ void plain_windows(const T* x, T* y, int64_t* indices, const PoolShape& s) {
 }
 
 // 2 x 2 windows with stride 2: one output row from two input rows, in registers.
-template <class T, class A, bool with_index>
-void two_by_two_row(const T* top, int64_t width, int64_t start, int64_t n, T* y, int64_t* index) {
+template <class T, class A, bool with_index> void two_by_two_row(const T* top, int64_t width, int64_t start, int64_t n, T* y, int64_t* index) {
   using I = IndexOf<A>;
   constexpr int L = kLanes<A>;
   constexpr auto lanes = std::make_integer_sequence<int, L>{};
@@ -264,8 +265,7 @@ void two_by_two_row(const T* top, int64_t width, int64_t start, int64_t n, T* y,
   }
 }
 
-template <class T, class A>
-void two_by_two(const T* x, T* y, int64_t* indices, const PoolShape& s) {
+template <class T, class A> void two_by_two(const T* x, T* y, int64_t* indices, const PoolShape& s) {
   for_row_blocks(s, [&](int64_t n, auto block_at) {
     for (int64_t i = 0; i < n; i++) {
       const RowBlock b = block_at(i);
@@ -279,8 +279,7 @@ void two_by_two(const T* x, T* y, int64_t* indices, const PoolShape& s) {
   });
 }
 
-template <class T, class A>
-void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) {
+template <class T, class A> void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) {
   const T* x = reinterpret_cast<const T*>(px);
   T* y = reinterpret_cast<T*>(py);
   if (!splits_well(s)) return plain_windows<T, A>(x, y, indices, s);
@@ -291,15 +290,13 @@ void max_planes(const char* px, char* py, int64_t* indices, const PoolShape& s) 
   });
 }
 
-template <class T>
-void adaptive_max(const char* x, char* y, int64_t* indices, const PoolShape& s) {
+template <class T> void adaptive_max(const char* x, char* y, int64_t* indices, const PoolShape& s) {
   max_windows<T, Compute<T>>(reinterpret_cast<const T*>(x), reinterpret_cast<T*>(y), indices, s, [&](int d, int64_t i) {
     return Stretch{i * s.in[d] / s.out[d], ((i + 1) * s.in[d] + s.out[d] - 1) / s.out[d], 1};
   });
 }
 
-template <class T>
-void max_backward(const char* pdy, const int64_t* indices, char* pdx, int64_t planes, int64_t in_size, int64_t out_size) {
+template <class T> void max_backward(const char* pdy, const int64_t* indices, char* pdx, int64_t planes, int64_t in_size, int64_t out_size) {
   using A = Compute<T>;
   const T* dy = reinterpret_cast<const T*>(pdy);
   T* dx = reinterpret_cast<T*>(pdx);
@@ -312,8 +309,8 @@ void max_backward(const char* pdy, const int64_t* indices, char* pdx, int64_t pl
       std::memset(static_cast<void*>(to), 0, static_cast<size_t>(in_size) * sizeof(A));
       const int64_t* index = indices + p * out_size;
       for (int64_t i = 0; i < out_size; i++) {
-        CRESSET_CHECK_INDEX(static_cast<uint64_t>(index[i]) < static_cast<uint64_t>(in_size), "max_pool backward: index out of range, got ",
-                            index[i], ", expected 0 <= index < ", in_size);
+        CRESSET_CHECK_INDEX(static_cast<uint64_t>(index[i]) < static_cast<uint64_t>(in_size), "max_pool backward: index out of range, got ", index[i],
+                            ", expected 0 <= index < ", in_size);
         to[index[i]] += static_cast<A>(dy[p * out_size + i]);
       }
       if constexpr (!std::is_same_v<T, A>) store_row(to, in_size, dx + p * in_size);

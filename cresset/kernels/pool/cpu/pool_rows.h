@@ -13,28 +13,24 @@ namespace cresset::kernels::CRESSET_ISA {
 
 inline int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-template <class A, class T>
-CRESSET_ALWAYS_INLINE A read_as(T v) {
+template <class A, class T> CRESSET_ALWAYS_INLINE A read_as(T v) {
   if constexpr (std::is_same_v<Compute<T>, float>) return static_cast<A>(static_cast<float>(v));
   else return static_cast<A>(v);
 }
 
-template <class A, class T>
-void load_row(const T* src, int64_t n, A* dst) {
+template <class A, class T> void load_row(const T* src, int64_t n, A* dst) {
   int64_t i = 0;
   for (; i + kLanes<A> <= n; i += kLanes<A>) store(dst + i, load<A>(src + i));
   for (; i < n; i++) dst[i] = read_as<A>(src[i]);
 }
 
-template <class A, class T>
-void add_row(const T* src, int64_t n, A* dst) {
+template <class A, class T> void add_row(const T* src, int64_t n, A* dst) {
   int64_t i = 0;
   for (; i + kLanes<A> <= n; i += kLanes<A>) store(dst + i, load<A>(dst + i) + load<A>(src + i));
   for (; i < n; i++) dst[i] += read_as<A>(src[i]);
 }
 
-template <class A, class T>
-void store_row(const A* src, int64_t n, T* dst) {
+template <class A, class T> void store_row(const A* src, int64_t n, T* dst) {
   int64_t i = 0;
   if constexpr (std::is_same_v<Compute<T>, A>)
     for (; i + kLanes<A> <= n; i += kLanes<A>) store(dst + i, load<A>(src + i));
@@ -68,19 +64,16 @@ struct Taps {
 };
 
 // Every second lane of a followed by b, from lane `part` on.
-template <int part, class V, int... i>
-CRESSET_ALWAYS_INLINE V every_second(V a, V b, std::integer_sequence<int, i...>) {
+template <int part, class V, int... i> CRESSET_ALWAYS_INLINE V every_second(V a, V b, std::integer_sequence<int, i...>) {
   return shuffle<(i * 2 + part)...>(a, b);
 }
 // a0 b0 a1 b1 ..., from lane `from` of both on.
-template <int from, class V, int... i>
-CRESSET_ALWAYS_INLINE V interleave(V a, V b, std::integer_sequence<int, i...>) {
+template <int from, class V, int... i> CRESSET_ALWAYS_INLINE V interleave(V a, V b, std::integer_sequence<int, i...>) {
   return shuffle<(from + i / 2 + i % 2 * static_cast<int>(sizeof...(i)))...>(a, b);
 }
 
 // row -> split row; `pad` fills what lies outside the input.
-template <class A, class T>
-void split_row(const T* row, const Taps& t, A pad, A* out) {
+template <class A, class T> void split_row(const T* row, const Taps& t, A pad, A* out) {
   for (int64_t p = 0; p < t.stride; p++) {
     A* phase = out + p * t.length;
     for (int64_t j = 0; j < t.begin(); j++) phase[j] = pad;
@@ -107,8 +100,7 @@ void split_row(const T* row, const Taps& t, A pad, A* out) {
 }
 
 // The way back: split row -> row.
-template <class A>
-void join_row(const A* in, const Taps& t, A* row) {
+template <class A> void join_row(const A* in, const Taps& t, A* row) {
   int64_t done = 0;
   if (t.stride == 2) {
     constexpr int L = kLanes<A>;
@@ -149,8 +141,7 @@ struct RowBlock {
 };
 
 // Calls body on blocks of output rows that cover everything, in parallel.
-template <class F>
-void for_row_blocks(const PoolShape& s, F body) {
+template <class F> void for_row_blocks(const PoolShape& s, F body) {
   if (s.planes == 0 || s.out_size() == 0) return;
   constexpr int64_t kRows = 64;
   const int64_t blocks = (s.out[1] + kRows - 1) / kRows;

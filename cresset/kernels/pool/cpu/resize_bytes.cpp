@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "cresset/kernels/pool/cpu/resize_rows.h"
 #include "cresset/kernels/cpu/simd.h"
+#include "cresset/kernels/pool/cpu/resize_rows.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -67,8 +67,7 @@ struct Across {
 };
 
 // One row of pixels of C bytes. `line` is its first pixel, with others on both sides.
-template <int C>
-void row_across(const uint8_t* line, uint8_t* to, const Across& a) {
+template <int C> void row_across(const uint8_t* line, uint8_t* to, const Across& a) {
   const int64_t out = static_cast<int64_t>(a.begin.size());
   const int16_t* weights = a.weights.data();
   const int32_t half = 1 << (a.shift - 1);
@@ -109,15 +108,13 @@ void row_across(const uint8_t* line, uint8_t* to, const Across& a) {
 }
 
 // Repeats the first pixel `before` times in front of the n pixels at `line`, and the last one behind.
-template <int C>
-void repeat_ends(uint8_t* line, int64_t n, const Across& a) {
+template <int C> void repeat_ends(uint8_t* line, int64_t n, const Across& a) {
   for (int64_t i = 1; i <= a.before; i++) std::memcpy(line - i * C, line, C);
   for (int64_t i = 0; i < a.after; i++) std::memcpy(line + (n + i) * C, line + (n - 1) * C, C);
 }
 
 // Rows of pixels of C bytes, `in` wide, become `out` wide.
-template <int C>
-void rows_across(uint8_t* to, const uint8_t* from, int64_t rows, int64_t in, int64_t out, const Across& a) {
+template <int C> void rows_across(uint8_t* to, const uint8_t* from, int64_t rows, int64_t in, int64_t out, const Across& a) {
   std::vector<uint8_t> copy(static_cast<size_t>((a.before + in + a.after) * C + kSlack));
   uint8_t* line = copy.data() + a.before * C;
   for (int64_t r = 0; r < rows; r++, from += in * C, to += out * C) {
@@ -128,8 +125,7 @@ void rows_across(uint8_t* to, const uint8_t* from, int64_t rows, int64_t in, int
 }
 
 // Rows of single bytes: four of them are as one row of pixels of four.
-template <>
-void rows_across<1>(uint8_t* to, const uint8_t* from, int64_t rows, int64_t in, int64_t out, const Across& a) {
+template <> void rows_across<1>(uint8_t* to, const uint8_t* from, int64_t rows, int64_t in, int64_t out, const Across& a) {
   std::vector<uint8_t> copy(static_cast<size_t>((a.before + in + a.after) * 4 + kSlack)), made(static_cast<size_t>(out * 4));
   uint8_t* line = copy.data() + a.before * 4;
   for (int64_t r = 0; r < rows; r += 4) {

@@ -9,28 +9,22 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T, class A>
-A load(T v) {
-  return static_cast<A>(v);
-}
+template <class T, class A> A load(T v) { return static_cast<A>(v); }
 
-template <class T, class A>
-T store(A v) {
+template <class T, class A> T store(A v) {
   if constexpr (std::is_same_v<T, uint8_t>) return static_cast<uint8_t>(std::clamp(std::nearbyint(v), A(0), A(255)));
   else return static_cast<T>(v);
 }
 
 // to[i] (+)= weight * from[i]
-template <bool kFirst, class T, class A>
-void accumulate(A* to, const T* from, A weight, int64_t n) {
+template <bool kFirst, class T, class A> void accumulate(A* to, const T* from, A weight, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     const A v = weight * load<T, A>(from[i]);
     to[i] = kFirst ? v : to[i] + v;
   }
 }
 
-template <int kTaps, class T, class A>
-void along_row(T* out, const A* row, const ResizeAxis<A>& x) {
+template <int kTaps, class T, class A> void along_row(T* out, const A* row, const ResizeAxis<A>& x) {
   const int64_t taps = kTaps ? kTaps : x.taps;
   for (int64_t o = 0; o < x.out; o++) {
     const int64_t* index = x.index + o * taps;
@@ -41,9 +35,8 @@ void along_row(T* out, const A* row, const ResizeAxis<A>& x) {
   }
 }
 
-template <class T, class A>
-void forward(T* out, const T* in, int64_t planes, const ResizeAxis<A>* axes) {
-  const ResizeAxis<A> &z = axes[0], &y = axes[1], &x = axes[2];
+template <class T, class A> void forward(T* out, const T* in, int64_t planes, const ResizeAxis<A>* axes) {
+  const ResizeAxis<A>&z = axes[0], &y = axes[1], &x = axes[2];
   std::vector<A> row(static_cast<size_t>(x.in));
   for (int64_t p = 0; p < planes; p++, in += z.in * y.in * x.in)
     for (int64_t oz = 0; oz < z.out; oz++)
@@ -64,9 +57,8 @@ void forward(T* out, const T* in, int64_t planes, const ResizeAxis<A>* axes) {
       }
 }
 
-template <class T, class A>
-void backward(A* grad_in, const T* grad, int64_t planes, const ResizeAxis<A>* axes) {
-  const ResizeAxis<A> &z = axes[0], &y = axes[1], &x = axes[2];
+template <class T, class A> void backward(A* grad_in, const T* grad, int64_t planes, const ResizeAxis<A>* axes) {
+  const ResizeAxis<A>&z = axes[0], &y = axes[1], &x = axes[2];
   const int64_t plane = z.in * y.in * x.in;
   std::fill_n(grad_in, planes * plane, A(0));
   std::vector<A> row(static_cast<size_t>(x.in));

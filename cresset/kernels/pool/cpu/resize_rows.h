@@ -7,8 +7,7 @@
 namespace cresset::kernels {
 
 // For each output place, the input places that contribute to it and their weights: `taps` of each, the surplus ones with weight 0.
-template <class A>
-struct ResizeAxis {
+template <class A> struct ResizeAxis {
   int64_t in, out, taps;
   const int64_t* index;  // [out][taps]
   const A* weight;       // [out][taps]
@@ -25,4 +24,4 @@ CRESSET_DECLARE_KERNEL(void, resize_planes_backward_double, (ScalarType t, void*
 // uint8 images of pixels of 1, 3 or 4 bytes: along the rows, then across them, each rounded to bytes. axes and shifts: height and width; an
 // axis of no taps is kept. Weights fit 16 bits; the places of one output follow each other, but for repeats at the ends.
 CRESSET_DECLARE_KERNEL(void, resize_planes_bytes,
-                       (uint8_t* out, const uint8_t* in, int64_t planes, int channels, const ResizeAxis<int32_t>* axes, const int* shifts))
+                       (uint8_t * out, const uint8_t* in, int64_t planes, int channels, const ResizeAxis<int32_t>* axes, const int* shifts))

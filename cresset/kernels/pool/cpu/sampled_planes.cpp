@@ -14,8 +14,7 @@ namespace {
 constexpr int64_t kBlock = 256;
 
 // A tap at a block of points, in types as wide as the numbers.
-template <class T>
-struct BlockOfTap {
+template <class T> struct BlockOfTap {
   alignas(64) int32_t place[kBlock];
   alignas(64) T weight[kBlock], valid[kBlock];
   bool all_valid;
@@ -47,13 +46,11 @@ struct BlockOfTap {
 
 // The planes' numbers at one place side by side, so that one load reads many. The same sums in the same order.
 constexpr int64_t kMostBytes = 16 << 20;
-template <class T>
-bool pixels_fit(const SampledPlanes& p) {
-  return p.planes >= kLanes<T> / 2 && p.points * p.count * 4 >= p.in_size && p.in_size * (p.planes + kLanes<T>) * static_cast<int64_t>(sizeof(T)) <= kMostBytes;
+template <class T> bool pixels_fit(const SampledPlanes& p) {
+  return p.planes >= kLanes<T> / 2 && p.points * p.count * 4 >= p.in_size && p.in_size * (p.planes + kLanes<T>)*static_cast<int64_t>(sizeof(T)) <= kMostBytes;
 }
 
-template <class T>
-void pixels_of(const SampledPlanes& p) {
+template <class T> void pixels_of(const SampledPlanes& p) {
   constexpr int64_t L = kLanes<T>, kItem = sizeof(T), kPoints = 64;
   const int64_t width = (p.planes + L - 1) / L * L;
   T* const pixels = thread_scratch<T>(Scratch::conv, static_cast<size_t>((p.in_size + kPoints) * width));
@@ -77,8 +74,7 @@ void pixels_of(const SampledPlanes& p) {
   }
 }
 
-template <class T>
-void planes_of(const SampledPlanes& p) {
+template <class T> void planes_of(const SampledPlanes& p) {
   if (pixels_fit<T>(p)) return pixels_of<T>(p);
   const std::unique_ptr<BlockOfTap<T>[]> taps(new BlockOfTap<T>[static_cast<size_t>(p.count)]);
   alignas(64) T sums[kBlock];

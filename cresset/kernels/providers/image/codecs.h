@@ -1,5 +1,5 @@
 #pragma once
-// What the two codecs of the image provider share.
+// Shared by the two codecs of the image provider.
 
 #include "cresset/kernels/providers/image.h"
 

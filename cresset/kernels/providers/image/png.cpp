@@ -122,8 +122,7 @@ class Decoder {
   int passes_ = 1;
 };
 
-template <class T>
-void to_gray(const T* from, T* to, int64_t pixels, int channels) {
+template <class T> void to_gray(const T* from, T* to, int64_t pixels, int channels) {
   const int alpha = channels - 3;
   for (int64_t i = 0; i < pixels; i++, from += channels) {
     *to++ = static_cast<T>((uint32_t{from[0]} * 19595u + uint32_t{from[1]} * 38470u + uint32_t{from[2]} * 7471u + 0x8000u) >> 16);
@@ -168,9 +167,7 @@ class Encoder {
   bool append(const unsigned char* data, size_t size) noexcept {
     try {
       bytes_.insert(bytes_.end(), data, data + size);
-    } catch (...) {
-      return false;
-    }
+    } catch (...) { return false; }
     return true;
   }
 

@@ -13,7 +13,8 @@ int exif_orientation(const unsigned char* data, size_t size) {
   if (!is_little && std::memcmp(data, "MM\0\x2a", 4) != 0) return 1;
   const auto two = [&](size_t at) { return is_little ? data[at] | data[at + 1] << 8 : data[at] << 8 | data[at + 1]; };
   const auto four = [&](size_t at) {
-    return is_little ? static_cast<size_t>(two(at)) | static_cast<size_t>(two(at + 2)) << 16 : static_cast<size_t>(two(at)) << 16 | static_cast<size_t>(two(at + 2));
+    return is_little ? static_cast<size_t>(two(at)) | static_cast<size_t>(two(at + 2)) << 16
+                     : static_cast<size_t>(two(at)) << 16 | static_cast<size_t>(two(at + 2));
   };
   const size_t directory = four(4);
   if (directory > size - 2) return 1;
@@ -30,11 +31,13 @@ int exif_orientation(const unsigned char* data, size_t size) {
 
 bool size_is_plausible(int64_t height, int64_t width, int64_t values, double most_per_byte, const DecodeRequest& request, std::string& error) {
   if (height * width > request.max_pixels) {
-    error = "it has " + std::to_string(width) + " x " + std::to_string(height) + " pixels, more than the " + std::to_string(request.max_pixels) + " that are allowed";
+    error = "it has " + std::to_string(width) + " x " + std::to_string(height) + " pixels, more than the " + std::to_string(request.max_pixels) +
+            " that are allowed";
     return false;
   }
   if (static_cast<double>(values) > most_per_byte * static_cast<double>(request.size)) {
-    error = "it is truncated or a bomb: " + std::to_string(request.size) + " bytes cannot hold " + std::to_string(width) + " x " + std::to_string(height) + " pixels";
+    error = "it is truncated or a bomb: " + std::to_string(request.size) + " bytes cannot hold " + std::to_string(width) + " x " + std::to_string(height) +
+            " pixels";
     return false;
   }
   return true;

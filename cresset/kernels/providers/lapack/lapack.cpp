@@ -21,30 +21,31 @@ using Z = std::complex<double>;
 #define CRESSET_COMPLEX(F) F(c, C, float) F(z, Z, double)
 
 extern "C" {
-#define DECLARE(p, T, R)                                                                                                              \
-  void p##potrf_(const char*, const int*, T*, const int*, int*, size_t);                                                              \
-  void p##getrf_(const int*, const int*, T*, const int*, int*, int*);                                                                 \
-  void p##trsm_(const char*, const char*, const char*, const char*, const int*, const int*, const T*, const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t); \
-  void p##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);                                                   \
-  void p##sytrf_(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);                                        \
+#define DECLARE(p, T, R)                                                                                                                                    \
+  void p##potrf_(const char*, const int*, T*, const int*, int*, size_t);                                                                                    \
+  void p##getrf_(const int*, const int*, T*, const int*, int*, int*);                                                                                       \
+  void p##trsm_(const char*, const char*, const char*, const char*, const int*, const int*, const T*, const T*, const int*, T*, const int*, size_t, size_t, \
+                size_t, size_t);                                                                                                                            \
+  void p##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);                                                                         \
+  void p##sytrf_(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);                                                              \
   void p##sytrs_(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t);
 CRESSET_ALL(DECLARE)
 #undef DECLARE
-#define DECLARE(p, T, R)                                                                                                              \
-  void p##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                 \
-  void p##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, int*, int*, size_t); \
-  void p##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*, size_t, size_t);   \
+#define DECLARE(p, T, R)                                                                                                                             \
+  void p##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                                \
+  void p##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, int*, int*, size_t);       \
+  void p##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*, const int*, int*, size_t, size_t);                  \
   void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*, const int*, int*, size_t, size_t); \
   void p##gelsy_(const int*, const int*, const int*, T*, const int*, T*, const int*, int*, const R*, int*, T*, const int*, int*);
 CRESSET_REAL(DECLARE)
 #undef DECLARE
-#define DECLARE(p, T, R)                                                                                                              \
-  void p##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                 \
-  void p##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*, const int*, T*, const int*, R*, int*, int*, size_t); \
-  void p##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, const int*, int*, const int*, int*, size_t, size_t); \
+#define DECLARE(p, T, R)                                                                                                                             \
+  void p##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);                                                \
+  void p##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*, const int*, T*, const int*, R*, int*, int*, size_t);   \
+  void p##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, const int*, int*, const int*, int*, size_t, size_t);  \
   void p##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t); \
-  void p##gelsy_(const int*, const int*, const int*, T*, const int*, T*, const int*, int*, const R*, int*, T*, const int*, R*, int*); \
-  void p##hetrf_(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);                                        \
+  void p##gelsy_(const int*, const int*, const int*, T*, const int*, T*, const int*, int*, const R*, int*, T*, const int*, R*, int*);                \
+  void p##hetrf_(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);                                                       \
   void p##hetrs_(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t);
 CRESSET_COMPLEX(DECLARE)
 #undef DECLARE
@@ -57,25 +58,23 @@ namespace cresset::kernels {
 
 namespace {
 
-template <class T>
-struct Routines;
-#define ROUTINES(p, T, R, orgqr_name, heevd_name, hetrf_name, hetrs_name)                                                             \
-  template <>                                                                                                                         \
-  struct Routines<T> {                                                                                                                \
-    using Real = R;                                                                                                                   \
-    static constexpr auto potrf = p##potrf_;                                                                                          \
-    static constexpr auto getrf = p##getrf_;                                                                                          \
-    static constexpr auto trsm = p##trsm_;                                                                                            \
-    static constexpr auto geqrf = p##geqrf_;                                                                                          \
-    static constexpr auto orgqr = p##orgqr_name##_;                                                                                   \
-    static constexpr auto gesdd = p##gesdd_;                                                                                          \
-    static constexpr auto heevd = p##heevd_name##_;                                                                                   \
-    static constexpr auto geev = p##geev_;                                                                                            \
-    static constexpr auto gelsy = p##gelsy_;                                                                                          \
-    static constexpr auto sytrf = p##sytrf_;                                                                                          \
-    static constexpr auto sytrs = p##sytrs_;                                                                                          \
-    static constexpr auto hetrf = p##hetrf_name##_;                                                                                   \
-    static constexpr auto hetrs = p##hetrs_name##_;                                                                                   \
+template <class T> struct Routines;
+#define ROUTINES(p, T, R, orgqr_name, heevd_name, hetrf_name, hetrs_name) \
+  template <> struct Routines<T> {                                        \
+    using Real = R;                                                       \
+    static constexpr auto potrf = p##potrf_;                              \
+    static constexpr auto getrf = p##getrf_;                              \
+    static constexpr auto trsm = p##trsm_;                                \
+    static constexpr auto geqrf = p##geqrf_;                              \
+    static constexpr auto orgqr = p##orgqr_name##_;                       \
+    static constexpr auto gesdd = p##gesdd_;                              \
+    static constexpr auto heevd = p##heevd_name##_;                       \
+    static constexpr auto geev = p##geev_;                                \
+    static constexpr auto gelsy = p##gelsy_;                              \
+    static constexpr auto sytrf = p##sytrf_;                              \
+    static constexpr auto sytrs = p##sytrs_;                              \
+    static constexpr auto hetrf = p##hetrf_name##_;                       \
+    static constexpr auto hetrs = p##hetrs_name##_;                       \
   };
 ROUTINES(s, float, float, orgqr, syevd, sytrf, sytrs)
 ROUTINES(d, double, double, orgqr, syevd, sytrf, sytrs)
@@ -83,12 +82,10 @@ ROUTINES(c, C, float, ungqr, heevd, hetrf, hetrs)
 ROUTINES(z, Z, double, ungqr, heevd, hetrf, hetrs)
 #undef ROUTINES
 
-template <class T>
-constexpr bool kComplex = !std::is_floating_point_v<T>;
+template <class T> constexpr bool kComplex = !std::is_floating_point_v<T>;
 
 // Memory for n numbers, nothing written to it.
-template <class T>
-T* work(LapackWork& kept, int slot, int64_t n) {
+template <class T> T* work(LapackWork& kept, int slot, int64_t n) {
   const int64_t bytes = std::max<int64_t>(n, 1) * static_cast<int64_t>(sizeof(T));
   if (kept.bytes[slot] < bytes) {
     kept.memory[slot].reset(new char[static_cast<size_t>(bytes)]);
@@ -98,11 +95,9 @@ T* work(LapackWork& kept, int slot, int64_t n) {
 }
 
 // The length that a query answered in its first number; single precision rounds large ones down.
-template <class T>
-int length(const T& answer) { return std::max(1, static_cast<int>(static_cast<double>(std::real(answer)) * (1 + 1e-6)) + 1); }
+template <class T> int length(const T& answer) { return std::max(1, static_cast<int>(static_cast<double>(std::real(answer)) * (1 + 1e-6)) + 1); }
 
-template <class F>
-auto by_dtype(ScalarType dtype, F&& f) {
+template <class F> auto by_dtype(ScalarType dtype, F&& f) {
   switch (dtype) {
     case ScalarType::Float: return f(float());
     case ScalarType::Double: return f(double());
@@ -114,8 +109,7 @@ auto by_dtype(ScalarType dtype, F&& f) {
 constexpr int kQuery = -1;
 
 // run(memory, size): at first with a query for the size, then with as much.
-template <class T, class F>
-void run_asked(LapackWork& kept, F&& run) {
+template <class T, class F> void run_asked(LapackWork& kept, F&& run) {
   int& size = kept.lengths[0];
   if (size == 0) {
     T answer = 0;
@@ -151,8 +145,8 @@ void trsm(ScalarType dtype, bool left, bool upper, MatrixOp op, bool unit, int m
     using T = decltype(zero);
     const T one = 1;
     const char* trans = op == MatrixOp::plain ? "N" : op == MatrixOp::transposed ? "T" : "C";
-    Routines<T>::trsm(left ? "L" : "R", triangle(upper), trans, unit ? "U" : "N", &m, &n, &one, static_cast<const T*>(a), &lda,
-                      static_cast<T*>(b), &ldb, 1, 1, 1, 1);
+    Routines<T>::trsm(left ? "L" : "R", triangle(upper), trans, unit ? "U" : "N", &m, &n, &one, static_cast<const T*>(a), &lda, static_cast<T*>(b), &ldb, 1, 1,
+                      1, 1);
     return 0;
   });
 }
@@ -161,9 +155,7 @@ int geqrf(LapackWork& kept, ScalarType dtype, int m, int n, void* a, int lda, vo
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     int info = 0;
-    run_asked<T>(kept, [&](T* memory, int& size) {
-      Routines<T>::geqrf(&m, &n, static_cast<T*>(a), &lda, static_cast<T*>(tau), memory, &size, &info);
-    });
+    run_asked<T>(kept, [&](T* memory, int& size) { Routines<T>::geqrf(&m, &n, static_cast<T*>(a), &lda, static_cast<T*>(tau), memory, &size, &info); });
     return info;
   });
 }
@@ -172,9 +164,8 @@ int orgqr(LapackWork& kept, ScalarType dtype, int m, int n, int k, void* a, int 
   return by_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     int info = 0;
-    run_asked<T>(kept, [&](T* memory, int& size) {
-      Routines<T>::orgqr(&m, &n, &k, static_cast<T*>(a), &lda, static_cast<const T*>(tau), memory, &size, &info);
-    });
+    run_asked<T>(kept,
+                 [&](T* memory, int& size) { Routines<T>::orgqr(&m, &n, &k, static_cast<T*>(a), &lda, static_cast<const T*>(tau), memory, &size, &info); });
     return info;
   });
 }
@@ -190,11 +181,11 @@ int gesdd(LapackWork& kept, ScalarType dtype, char job, int m, int n, void* a, i
       if constexpr (kComplex<T>) {
         // LAPACK's bound for all jobs, with that of releases that asked for more where there are no vectors.
         R* reals = work<R>(kept, 2, std::max(least * std::max(5 * least + 7, 2 * most + 2 * least + 1), 7 * least));
-        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
-                           memory, &size, reals, integers, &info, 1);
+        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh, memory, &size,
+                           reals, integers, &info, 1);
       } else {
-        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh,
-                           memory, &size, integers, &info, 1);
+        Routines<T>::gesdd(&job, &m, &n, static_cast<T*>(a), &lda, static_cast<R*>(s), static_cast<T*>(u), &ldu, static_cast<T*>(vh), &ldvh, memory, &size,
+                           integers, &info, 1);
       }
     };
     run_asked<T>(kept, run);
@@ -208,13 +199,12 @@ int heevd(LapackWork& kept, ScalarType dtype, bool vectors, bool upper, int n, v
     using R = typename Routines<T>::Real;
     const char* job = vectors ? "V" : "N";
     int info = 0;
-    int (&sizes)[3] = kept.lengths;
+    int(&sizes)[3] = kept.lengths;
     const auto run = [&](T* memory, int& size, int* integers, int& integer_size, R* reals, int& real_size) {
       if constexpr (kComplex<T>)
-        Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory, &size, reals, &real_size, integers,
-                           &integer_size, &info, 1, 1);
-      else
-        Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory, &size, integers, &integer_size, &info, 1, 1);
+        Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory, &size, reals, &real_size, integers, &integer_size,
+                           &info, 1, 1);
+      else Routines<T>::heevd(job, triangle(upper), &n, static_cast<T*>(a), &lda, static_cast<R*>(w), memory, &size, integers, &integer_size, &info, 1, 1);
     };
     if (sizes[0] == 0) {
       T answer = 0;
@@ -308,8 +298,7 @@ int gelsy(LapackWork& kept, ScalarType dtype, int m, int n, int columns, void* a
       if constexpr (kComplex<T>)
         Routines<T>::gelsy(&m, &n, &columns, static_cast<T*>(a), &lda, static_cast<T*>(b), &ldb, pivots, &least, rank, memory, &size,
                            work<R>(kept, 2, 2 * static_cast<int64_t>(n)), &info);
-      else
-        Routines<T>::gelsy(&m, &n, &columns, static_cast<T*>(a), &lda, static_cast<T*>(b), &ldb, pivots, &least, rank, memory, &size, &info);
+      else Routines<T>::gelsy(&m, &n, &columns, static_cast<T*>(a), &lda, static_cast<T*>(b), &ldb, pivots, &least, rank, memory, &size, &info);
     });
     return info;
   });
@@ -322,6 +311,7 @@ int gelsy(LapackWork& kept, ScalarType dtype, int m, int n, int columns, void* a
 extern "C" __attribute__((visibility("default"))) const cresset::kernels::LapackTable* cresset_lapack_table() {
   using namespace cresset::kernels;
   if (openblas_set_num_threads) openblas_set_num_threads(1);
-  static const LapackTable table{kLapackAbi, openblas_get_corename ? openblas_get_corename() : "", potrf, getrf, trsm, geqrf, orgqr, gesdd, heevd, geev, sytrf, sytrs, gelsy};
+  static const LapackTable table{
+      kLapackAbi, openblas_get_corename ? openblas_get_corename() : "", potrf, getrf, trsm, geqrf, orgqr, gesdd, heevd, geev, sytrf, sytrs, gelsy};
   return &table;
 }

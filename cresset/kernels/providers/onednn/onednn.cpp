@@ -117,8 +117,7 @@ struct Plan {
 
   Plan(ConvKind kind_, ScalarType dtype, const ConvParams& p, bool with_bias) : kind(kind_), has_bias(with_bias) {
     const auto type = data_type(dtype);
-    memory::dims src{p.batch, p.in_channels}, dst{p.batch, p.out_channels},
-        weights{p.out_channels / p.groups, p.in_channels / p.groups};
+    memory::dims src{p.batch, p.in_channels}, dst{p.batch, p.out_channels}, weights{p.out_channels / p.groups, p.in_channels / p.groups};
     memory::dims strides, dilates, padding;
     if (p.groups > 1) weights.insert(weights.begin(), p.groups);
     for (int d = 0; d < p.dims; d++) {
@@ -135,8 +134,7 @@ struct Plan {
     bias = with_bias ? memory::desc({p.out_channels}, memory::data_type::f32, memory::format_tag::a) : memory::desc();
     using Forward = dnnl::convolution_forward;
     const Forward::primitive_desc forward(
-        Forward::desc(dnnl::prop_kind::forward_training, direct, any(src, type), any(weights, type), bias, any(dst, type), strides,
-                      dilates, padding, padding),
+        Forward::desc(dnnl::prop_kind::forward_training, direct, any(src, type), any(weights, type), bias, any(dst, type), strides, dilates, padding, padding),
         attributes, cpu());
     if (kind == ConvKind::forward) {
       primitive = Forward(forward);
@@ -146,9 +144,8 @@ struct Plan {
       result = {dense(dst, type), forward.dst_desc(), {}};
     } else if (kind == ConvKind::backward_input) {
       using Backward = dnnl::convolution_backward_data;
-      const Backward::primitive_desc backward(
-          Backward::desc(direct, any(src, type), any(weights, type), any(dst, type), strides, dilates, padding, padding),
-          attributes, cpu(), forward);
+      const Backward::primitive_desc backward(Backward::desc(direct, any(src, type), any(weights, type), any(dst, type), strides, dilates, padding, padding),
+                                              attributes, cpu(), forward);
       primitive = Backward(backward);
       scratchpad = backward.scratchpad_desc();
       first = {dense(dst, type), backward.diff_dst_desc(), {}};
@@ -158,8 +155,7 @@ struct Plan {
       using Backward = dnnl::convolution_backward_weights;
       const auto f32 = memory::data_type::f32;
       const Backward::primitive_desc backward(
-          Backward::desc(direct, any(src, type), any(weights, f32), bias, any(dst, type), strides, dilates, padding, padding),
-          attributes, cpu(), forward);
+          Backward::desc(direct, any(src, type), any(weights, f32), bias, any(dst, type), strides, dilates, padding, padding), attributes, cpu(), forward);
       primitive = Backward(backward);
       scratchpad = backward.scratchpad_desc();
       first = {dense(src, type), backward.src_desc(), {}};
@@ -181,9 +177,7 @@ struct Plan {
     } else {
       const memory weights(second.inside, cpu(), const_cast<void*>(second_data));
       const bool forward = kind == ConvKind::forward;
-      arguments = {{forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, in},
-                   {DNNL_ARG_WEIGHTS, weights},
-                   {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC, out}};
+      arguments = {{forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, in}, {DNNL_ARG_WEIGHTS, weights}, {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC, out}};
       if (has_bias) arguments.emplace(DNNL_ARG_BIAS, memory(bias, cpu(), bias_data));
     }
     arguments.emplace(DNNL_ARG_SCRATCHPAD, memory(scratchpad, cpu(), work_memory(kScratchpad, scratchpad.get_size())));

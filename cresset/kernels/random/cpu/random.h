@@ -14,12 +14,11 @@ CRESSET_DECLARE_KERNEL(void, random_uniform, (Mt19937 & engine, void* out, Scala
 CRESSET_DECLARE_KERNEL(void, box_muller_float, (void* out, ScalarType dtype, const float* x, int64_t blocks, float mean, float std))
 CRESSET_DECLARE_KERNEL(void, box_muller_double, (double* data, int64_t blocks, double mean, double std))
 // `one` (the bytes of an element) where the 53-bit number of q is below `threshold`, else zero bytes.
-CRESSET_DECLARE_KERNEL(void, random_bernoulli,
-                       (Mt19937 & engine, void* out, size_t item, int64_t n, uint64_t threshold, uint64_t one))
+CRESSET_DECLARE_KERNEL(void, random_bernoulli, (Mt19937 & engine, void* out, size_t item, int64_t n, uint64_t threshold, uint64_t one))
 // out = x * noise with noise `scale` where the 53-bit number of q is below `threshold`, else 0; floating dtypes; noise may be null.
 CRESSET_DECLARE_KERNEL(void, random_dropout,
-                       (Mt19937 & engine, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, uint64_t threshold,
-                        float scale, double double_scale))
+                       (Mt19937 & engine, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, uint64_t threshold, float scale,
+                        double double_scale))
 // u24 < p for n <= 1024 probabilities, as bytes.
 CRESSET_DECLARE_KERNEL(void, random_below, (Mt19937 & engine, uint8_t* out, const float* p, int64_t n))
 // w mod range + from; from and from + range fit int64, range <= 2^28 or a power of two up to 2^32.

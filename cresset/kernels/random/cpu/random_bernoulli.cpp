@@ -12,8 +12,7 @@ namespace {
 constexpr int64_t kPairs = 624;
 
 // U: the unsigned integer of an element's size.
-template <class U>
-void bernoulli(Mt19937& engine, void* out, int64_t n, uint64_t threshold, U one) {
+template <class U> void bernoulli(Mt19937& engine, void* out, int64_t n, uint64_t threshold, U one) {
   alignas(64) uint32_t words[2 * kPairs];
   const WordPair* const pairs = reinterpret_cast<const WordPair*>(words);
   for (int64_t begin = 0; begin < n; begin += kPairs) {
@@ -27,8 +26,7 @@ void bernoulli(Mt19937& engine, void* out, int64_t n, uint64_t threshold, U one)
   }
 }
 
-template <class T>
-void dropout(Mt19937& engine, T* out, T* noise, const T* x, int64_t n, uint64_t threshold, T scale) {
+template <class T> void dropout(Mt19937& engine, T* out, T* noise, const T* x, int64_t n, uint64_t threshold, T scale) {
   alignas(64) T local[kPairs];
   [[maybe_unused]] alignas(64) float wide_noise[kPairs], wide_x[kPairs];
   uint64_t one = 0;
@@ -54,32 +52,23 @@ void dropout(Mt19937& engine, T* out, T* noise, const T* x, int64_t n, uint64_t 
 
 void random_bernoulli(Mt19937& engine, void* out, size_t item, int64_t n, uint64_t threshold, uint64_t one) {
   switch (item) {
-    case 1:
-      return bernoulli(engine, out, n, threshold, static_cast<uint8_t>(one));
-    case 2:
-      return bernoulli(engine, out, n, threshold, static_cast<uint16_t>(one));
-    case 4:
-      return bernoulli(engine, out, n, threshold, static_cast<uint32_t>(one));
-    default:
-      return bernoulli(engine, out, n, threshold, one);
+    case 1: return bernoulli(engine, out, n, threshold, static_cast<uint8_t>(one));
+    case 2: return bernoulli(engine, out, n, threshold, static_cast<uint16_t>(one));
+    case 4: return bernoulli(engine, out, n, threshold, static_cast<uint32_t>(one));
+    default: return bernoulli(engine, out, n, threshold, one);
   }
 }
 
-void random_dropout(Mt19937& engine, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, uint64_t threshold,
-                    float scale, double double_scale) {
+void random_dropout(Mt19937& engine, void* out, void* noise, const void* x, ScalarType dtype, int64_t n, uint64_t threshold, float scale, double double_scale) {
   const auto run = [&](auto* typed, auto factor) {
     using T = std::remove_pointer_t<decltype(typed)>;
     dropout(engine, typed, static_cast<T*>(noise), static_cast<const T*>(x), n, threshold, T(factor));
   };
   switch (dtype) {
-    case ScalarType::Float:
-      return run(static_cast<float*>(out), scale);
-    case ScalarType::Double:
-      return run(static_cast<double*>(out), double_scale);
-    case ScalarType::Half:
-      return run(static_cast<Half*>(out), scale);
-    default:
-      return run(static_cast<BFloat16*>(out), scale);
+    case ScalarType::Float: return run(static_cast<float*>(out), scale);
+    case ScalarType::Double: return run(static_cast<double*>(out), double_scale);
+    case ScalarType::Half: return run(static_cast<Half*>(out), scale);
+    default: return run(static_cast<BFloat16*>(out), scale);
   }
 }
 

@@ -29,18 +29,13 @@ void reduce(uint32_t* words, int64_t n, uint64_t range) {
   for (int64_t i = 0; i < n; i++) words[i] = static_cast<uint32_t>(static_cast<int32_t>(remainder(words[i], divisor)));
 }
 
-template <class T, class I>
-CRESSET_ALWAYS_INLINE T cast(I v) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
-    return T(static_cast<float>(v));
-  else if constexpr (std::is_same_v<T, bool>)
-    return v != 0;
-  else
-    return static_cast<T>(v);
+template <class T, class I> CRESSET_ALWAYS_INLINE T cast(I v) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return T(static_cast<float>(v));
+  else if constexpr (std::is_same_v<T, bool>) return v != 0;
+  else return static_cast<T>(v);
 }
 
-template <class T>
-void mod(Mt19937& engine, T* out, int64_t n, uint64_t range, int64_t from) {
+template <class T> void mod(Mt19937& engine, T* out, int64_t n, uint64_t range, int64_t from) {
   alignas(64) uint32_t words[kBlock];
   using Limits = std::numeric_limits<int32_t>;
   const bool fits32 = from >= Limits::min() && from + static_cast<int64_t>(range) - 1 <= Limits::max();
@@ -58,8 +53,7 @@ void mod(Mt19937& engine, T* out, int64_t n, uint64_t range, int64_t from) {
   }
 }
 
-template <class T>
-void mod64(Mt19937& engine, T* out, int64_t n, uint64_t range, int64_t from) {
+template <class T> void mod64(Mt19937& engine, T* out, int64_t n, uint64_t range, int64_t from) {
   alignas(64) uint32_t words[kBlock];
   const WordPair* const pairs = reinterpret_cast<const WordPair*>(words);
   const bool whole = range == 0 || std::has_single_bit(range);
@@ -83,35 +77,21 @@ void mod64(Mt19937& engine, T* out, int64_t n, uint64_t range, int64_t from) {
   }
 }
 
-template <class F>
-void visit(ScalarType dtype, F&& f) {
+template <class F> void visit(ScalarType dtype, F&& f) {
   switch (dtype) {
-    case ScalarType::Byte:
-      return f(uint8_t{});
-    case ScalarType::Char:
-      return f(int8_t{});
-    case ScalarType::Short:
-      return f(int16_t{});
-    case ScalarType::Int:
-      return f(int32_t{});
-    case ScalarType::Long:
-      return f(int64_t{});
-    case ScalarType::Half:
-      return f(Half{});
-    case ScalarType::Float:
-      return f(float{});
-    case ScalarType::Double:
-      return f(double{});
-    case ScalarType::Bool:
-      return f(bool{});
-    case ScalarType::BFloat16:
-      return f(BFloat16{});
-    case ScalarType::UInt16:
-      return f(uint16_t{});
-    case ScalarType::UInt32:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
+    case ScalarType::Byte: return f(uint8_t{});
+    case ScalarType::Char: return f(int8_t{});
+    case ScalarType::Short: return f(int16_t{});
+    case ScalarType::Int: return f(int32_t{});
+    case ScalarType::Long: return f(int64_t{});
+    case ScalarType::Half: return f(Half{});
+    case ScalarType::Float: return f(float{});
+    case ScalarType::Double: return f(double{});
+    case ScalarType::Bool: return f(bool{});
+    case ScalarType::BFloat16: return f(BFloat16{});
+    case ScalarType::UInt16: return f(uint16_t{});
+    case ScalarType::UInt32: return f(uint32_t{});
+    default: return f(uint64_t{});
   }
 }
 
@@ -135,8 +115,7 @@ void random_shuffle(Mt19937& engine, uint32_t* out, int64_t n) {
     random_words(engine, z, m);
     for (int64_t i = 0; i < m; i++) {
       const double left = static_cast<double>(static_cast<int32_t>(n - begin) - static_cast<int32_t>(i));
-      z[i] = static_cast<uint32_t>(static_cast<int32_t>(remainder(z[i], left)) + static_cast<int32_t>(begin) +
-                                   static_cast<int32_t>(i));
+      z[i] = static_cast<uint32_t>(static_cast<int32_t>(remainder(z[i], left)) + static_cast<int32_t>(begin) + static_cast<int32_t>(i));
     }
     for (int64_t i = 0; i < m; i++) __builtin_prefetch(out + z[i], 1);
   };

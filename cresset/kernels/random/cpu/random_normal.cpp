@@ -56,8 +56,7 @@ CRESSET_ALWAYS_INLINE void sin_cos(float x, float& sin, float& cos) {
 }
 
 // Works on `count` blocks of 16 at a time, so that loops have a constant length.
-template <int64_t count>
-void group(float* out, const float* x, float mean, float std) {
+template <int64_t count> void group(float* out, const float* x, float mean, float std) {
   alignas(64) float radius[count * 8], angle[count * 8];
   for (int64_t b = 0; b < count; b++)
     for (int64_t j = 0; j < 8; j++) {
@@ -79,12 +78,9 @@ void group(float* out, const float* x, float mean, float std) {
 }
 
 void store(void* out, ScalarType dtype, int64_t offset, const float* x, int64_t n) {
-  if (dtype == ScalarType::Float)
-    std::copy_n(x, n, static_cast<float*>(out) + offset);
-  else if (dtype == ScalarType::Half)
-    narrow(static_cast<Half*>(out) + offset, x, n);
-  else
-    narrow(static_cast<BFloat16*>(out) + offset, x, n);
+  if (dtype == ScalarType::Float) std::copy_n(x, n, static_cast<float*>(out) + offset);
+  else if (dtype == ScalarType::Half) narrow(static_cast<Half*>(out) + offset, x, n);
+  else narrow(static_cast<BFloat16*>(out) + offset, x, n);
 }
 
 }  // namespace

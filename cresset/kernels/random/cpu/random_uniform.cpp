@@ -11,9 +11,7 @@ namespace {
 
 constexpr int64_t kBlock = 1248;  // words: two blocks of the engine
 
-CRESSET_ALWAYS_INLINE float fraction24(uint32_t word) {
-  return static_cast<float>(static_cast<int32_t>(word & 0xffffffu)) * 0x1p-24f;
-}
+CRESSET_ALWAYS_INLINE float fraction24(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word & 0xffffffu)) * 0x1p-24f; }
 
 void uniform_float(Mt19937& engine, float* out, int64_t n, float from, float to) {
   alignas(64) uint32_t words[kBlock];
@@ -29,8 +27,7 @@ void uniform_float(Mt19937& engine, float* out, int64_t n, float from, float to)
   }
 }
 
-template <class T>
-void uniform_low(Mt19937& engine, T* out, int64_t n, float from, float to) {
+template <class T> void uniform_low(Mt19937& engine, T* out, int64_t n, float from, float to) {
   alignas(64) uint32_t words[kBlock];
   alignas(64) float values[kBlock];
   const float range = to - from;
@@ -71,14 +68,10 @@ void uniform_double(Mt19937& engine, double* out, int64_t n, double from, double
 void random_uniform(Mt19937& engine, void* out, ScalarType dtype, int64_t n, double from, double to) {
   const float f = static_cast<float>(from), t = static_cast<float>(to);
   switch (dtype) {
-    case ScalarType::Float:
-      return uniform_float(engine, static_cast<float*>(out), n, f, t);
-    case ScalarType::Double:
-      return uniform_double(engine, static_cast<double*>(out), n, from, to);
-    case ScalarType::Half:
-      return uniform_low(engine, static_cast<Half*>(out), n, f, t);
-    default:
-      return uniform_low(engine, static_cast<BFloat16*>(out), n, f, t);
+    case ScalarType::Float: return uniform_float(engine, static_cast<float*>(out), n, f, t);
+    case ScalarType::Double: return uniform_double(engine, static_cast<double*>(out), n, from, to);
+    case ScalarType::Half: return uniform_low(engine, static_cast<Half*>(out), n, f, t);
+    default: return uniform_low(engine, static_cast<BFloat16*>(out), n, f, t);
   }
 }
 

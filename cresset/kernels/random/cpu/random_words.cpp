@@ -8,9 +8,7 @@ namespace {
 
 constexpr int kWords = Mt19937::kWords, kShift = Mt19937::kShift;
 
-CRESSET_ALWAYS_INLINE uint32_t twist(uint32_t u, uint32_t v) {
-  return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ ((0u - (v & 1u)) & 0x9908b0dfu);
-}
+CRESSET_ALWAYS_INLINE uint32_t twist(uint32_t u, uint32_t v) { return (((u & 0x80000000u) | (v & 0x7fffffffu)) >> 1) ^ ((0u - (v & 1u)) & 0x9908b0dfu); }
 
 // The next 624 untempered words in place. Every word depends on ones that lie 227 or 397 away, far beyond a vector.
 void advance(uint32_t* s) {

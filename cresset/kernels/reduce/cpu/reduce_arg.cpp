@@ -6,8 +6,7 @@ namespace {
 
 // The search for the extreme: blocks are reduced at full speed, and only a block that improves on the best is remembered; the position
 // inside it is looked up once at the end.
-template <class T, bool is_max>
-struct ArgReducer {
+template <class T, bool is_max> struct ArgReducer {
   using A = Compute<T>;
   static constexpr bool floating = std::is_floating_point_v<A>;
   static constexpr int64_t kBlock = 4096;
@@ -23,8 +22,7 @@ struct ArgReducer {
     else return wins;
   }
 
-  template <class E>
-  static A extreme(const E* p, int64_t n) {
+  template <class E> static A extreme(const E* p, int64_t n) {
     using V = Vec<A>;
     constexpr int L = kLanes<A>, kAcross = 8;
     const auto pick = [](auto a, auto b) { return is_max ? max_second(a, b) : min_second(a, b); };
@@ -166,8 +164,7 @@ struct ArgReducer {
   static constexpr ReduceKernel kernel{ScalarType::Undefined, sizeof(Best), inner, outer, join};
 };
 
-template <class T>
-ReduceKernelPtr kernel_for(ReduceFn fn) {
+template <class T> ReduceKernelPtr kernel_for(ReduceFn fn) {
   if constexpr (is_complex<T>::value) {
     return nullptr;
   } else if constexpr (left_to_baseline<T>) {
@@ -184,7 +181,8 @@ ReduceKernelPtr kernel_for(ReduceFn fn) {
 
 ReduceKernelPtr arg_kernel_for(ReduceFn fn, ScalarType t) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return kernel_for<T>(fn);
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return kernel_for<T>(fn);
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: return nullptr;

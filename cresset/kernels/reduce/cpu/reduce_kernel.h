@@ -1,5 +1,5 @@
 #pragma once
-// What the reduction driver (kernels/reduce/reduce.cpp) asks of an op: to reduce a tile of rows or of columns into fresh accumulators, and to
+// The interface of an op to the reduction driver (kernels/reduce/reduce.cpp): to reduce a tile of rows or of columns into fresh accumulators, and to
 // join accumulators. An accumulator is a plain number, or one of the structs below.
 
 #include <cstdint>
@@ -10,7 +10,24 @@
 namespace cresset::kernels {
 
 enum class ReduceFn : uint8_t {
-  sum, nansum, prod, max, min, all, any, count_nonzero, count_valid, sum_abs, sum_squares, max_abs, min_abs, sum_cubes, sum_powers, moments, arg_max, arg_min,
+  sum,
+  nansum,
+  prod,
+  max,
+  min,
+  all,
+  any,
+  count_nonzero,
+  count_valid,
+  sum_abs,
+  sum_squares,
+  max_abs,
+  min_abs,
+  sum_cubes,
+  sum_powers,
+  moments,
+  arg_max,
+  arg_min,
 };
 
 // Count, mean and sum of squared deviations.

@@ -4,8 +4,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-CRESSET_ALWAYS_INLINE bool truth(const char* p) {
+template <class T> CRESSET_ALWAYS_INLINE bool truth(const char* p) {
   if constexpr (is_complex<T>::value) {
     const T v = read<T, T>(p);
     return v.real() != 0 || v.imag() != 0;
@@ -13,8 +12,7 @@ CRESSET_ALWAYS_INLINE bool truth(const char* p) {
     return read<Compute<T>, T>(p) != 0;
   }
 }
-template <class T>
-CRESSET_ALWAYS_INLINE bool valid(const char* p) {
+template <class T> CRESSET_ALWAYS_INLINE bool valid(const char* p) {
   if constexpr (is_complex<T>::value) {
     const T v = read<T, T>(p);
     return v.real() == v.real() && v.imag() == v.imag();
@@ -26,8 +24,7 @@ CRESSET_ALWAYS_INLINE bool valid(const char* p) {
   }
 }
 
-template <class T, bool is_all>
-struct Logic {
+template <class T, bool is_all> struct Logic {
   static bool run(const char* p, int64_t n, int64_t stride) {
     // Blocks without a branch inside; a decided answer ends the run.
     for (int64_t i = 0; i < n; i += 256) {
@@ -63,8 +60,7 @@ struct Logic {
   static constexpr ReduceKernel kernel{ScalarType::Bool, 1, inner, outer, join};
 };
 
-template <class T, bool nonzero>
-struct Count {
+template <class T, bool nonzero> struct Count {
   CRESSET_ALWAYS_INLINE static bool counts(const char* p) { return nonzero ? truth<T>(p) : valid<T>(p); }
 
   static void inner(const char* in, int64_t rows, int64_t row_stride, int64_t n, int64_t stride, int64_t, double, char* acc) {
@@ -114,8 +110,7 @@ template <> struct Twin<int16_t> { using type = uint16_t; };
 template <> struct Twin<int32_t> { using type = uint32_t; };
 template <> struct Twin<int64_t> { using type = uint64_t; };
 
-template <class T>
-ReduceKernelPtr kernel_for(ReduceFn fn) {
+template <class T> ReduceKernelPtr kernel_for(ReduceFn fn) {
   switch (fn) {
     case ReduceFn::all: return &Logic<T, true>::kernel;
     case ReduceFn::any: return &Logic<T, false>::kernel;
@@ -129,7 +124,8 @@ ReduceKernelPtr kernel_for(ReduceFn fn) {
 
 ReduceKernelPtr logic_kernel_for(ReduceFn fn, ScalarType t) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return kernel_for<Twin<T>::type>(fn);
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return kernel_for<Twin<T>::type>(fn);
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: return nullptr;

@@ -2,9 +2,9 @@
 // The loops behind ReduceKernel for ops whose accumulator is a number. An op says how elements map to accumulators and how those
 // combine, on vectors and on single numbers alike. Sums are trees: chains of 16 to 32 elements, joined pairwise or nearly so.
 
-#include "cresset/kernels/reduce/cpu/reduce_kernel.h"
 #include "cresset/kernels/cpu/simd.h"
 #include "cresset/kernels/pointwise/wide_unsigned.h"
+#include "cresset/kernels/reduce/cpu/reduce_kernel.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -13,8 +13,7 @@ template <class T> constexpr bool is_low = std::is_same_v<T, Half> || std::is_sa
 // A strided loop gains nothing from gathers and costs code size: this keeps it as it is written.
 CRESSET_ALWAYS_INLINE void keep_scalar() { asm volatile(""); }
 
-template <class A, class T>
-CRESSET_ALWAYS_INLINE A read(const char* p) {
+template <class A, class T> CRESSET_ALWAYS_INLINE A read(const char* p) {
   T v;
   std::memcpy(&v, p, sizeof v);
   if constexpr (is_low<T> && !std::is_same_v<A, float>) return static_cast<A>(static_cast<float>(v));
@@ -25,15 +24,13 @@ constexpr int64_t kBlockSize = 256;
 
 // Op: using Acc; static Acc identity(); X map(X, double param); X combine(X, X) for X = Acc and, if Op::vectors, X = Vec<Acc>.
 // If Op::blocks, also map_block(const T*, n <= kBlockSize, param, Acc* out), which is faster.
-template <class Op, class T>
-struct Reducer {
+template <class Op, class T> struct Reducer {
   using A = typename Op::Acc;
   static constexpr int L = Op::vectors ? kLanes<A> : 1;
   static constexpr bool kBlocks = requires { Op::blocks; };
 
   // A contiguous run, n <= kMaxRun.
-  template <class E>
-  static A run(const E* p, int64_t n, double param) {
+  template <class E> static A run(const E* p, int64_t n, double param) {
     if constexpr (kBlocks) {
       A total = Op::identity(), mapped[kBlockSize];
       for (int64_t i = 0; i < n; i += kBlockSize) {
@@ -47,8 +44,7 @@ struct Reducer {
     else return run_numbers(p, n, param);
   }
 
-  template <class E>
-  static A run_vectors(const E* p, int64_t n, double param) {
+  template <class E> static A run_vectors(const E* p, int64_t n, double param) {
     using V = Vec<A>;
     constexpr int kAcross = 8, kDown = 16;  // the fold below is written for eight
     A rest = Op::identity();
@@ -81,8 +77,7 @@ struct Reducer {
     return Op::combine(rest, tail);
   }
 
-  template <class E>
-  static A run_numbers(const E* p, int64_t n, double param) {
+  template <class E> static A run_numbers(const E* p, int64_t n, double param) {
     A total = Op::identity();
     int64_t i = 0;
     while (i < n) {
@@ -148,8 +143,7 @@ struct Reducer {
 
   static constexpr int64_t kBlock = 8;  // rows whose partial result stays in registers
 
-  template <int across, bool first>
-  CRESSET_ALWAYS_INLINE static void block_vectors(const char* in, int64_t rows, int64_t row_stride, double param, A* out) {
+  template <int across, bool first> CRESSET_ALWAYS_INLINE static void block_vectors(const char* in, int64_t rows, int64_t row_stride, double param, A* out) {
     using V = Vec<A>;
     V a[across];
     const auto at = [&](int64_t r, int u) { return Op::map(load<A>(reinterpret_cast<const T*>(in + r * row_stride) + u * L), param); };
@@ -162,8 +156,7 @@ struct Reducer {
     for (int u = 0; u < across; u++) store(out + u * L, first ? a[u] : Op::combine(load<A>(out + u * L), a[u]));
   }
 
-  template <bool first>
-  static void block(const char* in, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride, double param, A* out) {
+  template <bool first> static void block(const char* in, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride, double param, A* out) {
     int64_t c = 0;
     if constexpr (Op::vectors) {
       if (col_stride == sizeof(T)) {

@@ -4,8 +4,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class A>
-struct Plain {
+template <class A> struct Plain {
   using Acc = A;
   static constexpr bool vectors = true;
   static A identity() { return 0; }
@@ -14,12 +13,10 @@ struct Plain {
 };
 
 // The sums of x - shift and of its square. The first corrects what rounding the mean to A cost.
-template <class A>
-struct Deviations {
+template <class A> struct Deviations {
   double sum = 0, squares = 0;
 
-  template <class T>
-  void add_run(const T* p, int64_t n, A shift) {
+  template <class T> void add_run(const T* p, int64_t n, A shift) {
     using V = Vec<A>;
     constexpr int L = kLanes<A>, kAcross = 4;
     const V s = splat(shift);
@@ -61,13 +58,11 @@ void join(char* acc, const char* other, int64_t count) {
   }
 }
 
-template <class T>
-struct Moment {
+template <class T> struct Moment {
   using A = Compute<T>;
   using Sums = Reducer<Plain<A>, T>;
 
-  template <class E>
-  static Moments run(const E* p, int64_t n) {
+  template <class E> static Moments run(const E* p, int64_t n) {
     const A shift = n ? Reducer<Plain<A>, E>::run(p, n, 0) / static_cast<A>(n) : A(0);
     Deviations<A> d;
     d.add_run(p, n, shift);
@@ -88,8 +83,7 @@ struct Moment {
 
   static void inner(const char* in, int64_t rows, int64_t row_stride, int64_t n, int64_t stride, int64_t, double, char* acc) {
     Moments* out = reinterpret_cast<Moments*>(acc);
-    for (int64_t r = 0; r < rows; r++, in += row_stride)
-      out[r] = stride == sizeof(T) ? run(reinterpret_cast<const T*>(in), n) : run_strided(in, n, stride);
+    for (int64_t r = 0; r < rows; r++, in += row_stride) out[r] = stride == sizeof(T) ? run(reinterpret_cast<const T*>(in), n) : run_strided(in, n, stride);
   }
 
   static void outer(const char* in, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride, int64_t, double, char* acc) {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "cresset/kernels/reduce/cpu/reduce_loops.h"
 #include "cresset/kernels/expr/power.h"
+#include "cresset/kernels/reduce/cpu/reduce_loops.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
@@ -9,8 +9,7 @@ namespace {
 
 template <class X> CRESSET_ALWAYS_INLINE X absolute(X x) { return x < 0 ? -x : x; }
 
-template <class A>
-struct SumAbs {
+template <class A> struct SumAbs {
   using Acc = A;
   static constexpr bool vectors = true;
   static A identity() { return 0; }
@@ -18,13 +17,11 @@ struct SumAbs {
   template <class X> CRESSET_ALWAYS_INLINE static X combine(X a, X b) { return a + b; }
 };
 
-template <class A>
-struct SumSquares : SumAbs<A> {
+template <class A> struct SumSquares : SumAbs<A> {
   template <class X> CRESSET_ALWAYS_INLINE static X map(X x, double) { return x * x; }
 };
 
-template <class A>
-struct SumPowers : SumAbs<A> {
+template <class A> struct SumPowers : SumAbs<A> {
   static constexpr bool vectors = false, blocks = true;
   CRESSET_ALWAYS_INLINE static A map(A x, double p) { return static_cast<A>(std::pow(static_cast<double>(absolute(x)), p)); }
   // out[i] = |x[i]|^p for i < kBlockSize; those from n on are arbitrary.
@@ -43,13 +40,11 @@ struct SumPowers : SumAbs<A> {
   }
 };
 
-template <class A>
-struct SumCubes : SumAbs<A> {
+template <class A> struct SumCubes : SumAbs<A> {
   template <class X> CRESSET_ALWAYS_INLINE static X map(X x, double) { return absolute(x) * x * x; }
 };
 
-template <class A, bool is_max>
-struct ExtremeAbs {
+template <class A, bool is_max> struct ExtremeAbs {
   using Acc = A;
   static constexpr bool vectors = true;
   static A identity() { return is_max ? 0 : std::numeric_limits<A>::infinity(); }
@@ -60,8 +55,7 @@ struct ExtremeAbs {
   }
 };
 
-template <class T>
-ReduceKernelPtr kernel_for(ReduceFn fn) {
+template <class T> ReduceKernelPtr kernel_for(ReduceFn fn) {
   using A = Compute<T>;
   switch (fn) {
     case ReduceFn::sum_abs: return &Reducer<SumAbs<A>, T>::kernel;

@@ -4,8 +4,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class A, bool is_max>
-struct Order {
+template <class A, bool is_max> struct Order {
   using Acc = A;
   static constexpr bool vectors = true;
   static A identity() {
@@ -22,8 +21,7 @@ struct Order {
   }
 };
 
-template <class T>
-ReduceKernelPtr kernel_for(ReduceFn fn) {
+template <class T> ReduceKernelPtr kernel_for(ReduceFn fn) {
   if constexpr (is_complex<T>::value) {
     return nullptr;
   } else if constexpr (left_to_baseline<T>) {
@@ -40,7 +38,8 @@ ReduceKernelPtr kernel_for(ReduceFn fn) {
 
 ReduceKernelPtr order_kernel_for(ReduceFn fn, ScalarType t) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return kernel_for<T>(fn);
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return kernel_for<T>(fn);
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: return nullptr;

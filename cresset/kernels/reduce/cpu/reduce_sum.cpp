@@ -4,8 +4,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class A, bool skip_nan>
-struct Sum {
+template <class A, bool skip_nan> struct Sum {
   using Acc = A;
   static constexpr bool vectors = !is_complex<A>::value;
   static A identity() { return A(0); }
@@ -17,8 +16,7 @@ struct Sum {
   template <class X> CRESSET_ALWAYS_INLINE static X combine(X a, X b) { return a + b; }
 };
 
-template <class A>
-struct Prod {
+template <class A> struct Prod {
   using Acc = A;
   static constexpr bool vectors = !is_complex<A>::value;
   static A identity() { return A(1); }
@@ -35,8 +33,7 @@ template <> struct SumAcc<double> { using type = double; };
 template <class V> struct SumAcc<complex<V>> { using type = complex<V>; };
 
 // Complex sums of contiguous data are sums over the real and the imaginary lanes.
-template <class V>
-struct ComplexSum : Reducer<Sum<complex<V>, false>, complex<V>> {
+template <class V> struct ComplexSum : Reducer<Sum<complex<V>, false>, complex<V>> {
   using Base = Reducer<Sum<complex<V>, false>, complex<V>>;
   using Real = Reducer<Sum<V, false>, V>;
 
@@ -52,8 +49,7 @@ struct ComplexSum : Reducer<Sum<complex<V>, false>, complex<V>> {
 };
 
 // Bytes are summed in pairs, in 16-bit fields of 64-bit lanes; signed ones are shifted by 128 first.
-template <class T>
-struct ByteSum : Reducer<Sum<uint64_t, false>, T> {
+template <class T> struct ByteSum : Reducer<Sum<uint64_t, false>, T> {
   using Base = Reducer<Sum<uint64_t, false>, T>;
   static constexpr bool is_signed = std::is_signed_v<T>;
 
@@ -85,8 +81,7 @@ struct ByteSum : Reducer<Sum<uint64_t, false>, T> {
   static constexpr ReduceKernel kernel{ScalarType::UInt64, 8, inner, Base::outer, Base::join};
 };
 
-template <class T>
-ReduceKernelPtr kernel_for(ReduceFn fn) {
+template <class T> ReduceKernelPtr kernel_for(ReduceFn fn) {
   using A = typename SumAcc<T>::type;
   constexpr bool integral = std::is_same_v<A, uint64_t>;
   switch (fn) {
@@ -111,7 +106,8 @@ ReduceKernelPtr kernel_for(ReduceFn fn) {
 
 ReduceKernelPtr sum_kernel_for(ReduceFn fn, ScalarType t) {
   switch (t) {
-#define CRESSET_CASE(T, Name) case ScalarType::Name: return kernel_for<T>(fn);
+#define CRESSET_CASE(T, Name) \
+  case ScalarType::Name: return kernel_for<T>(fn);
     CRESSET_FOR_EACH_DTYPE(CRESSET_CASE)
 #undef CRESSET_CASE
     default: return nullptr;

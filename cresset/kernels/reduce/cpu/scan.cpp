@@ -11,21 +11,18 @@ namespace {
 
 template <class T> using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
-template <bool product, class A>
-CRESSET_ALWAYS_INLINE A join(A a, A b) {
+template <bool product, class A> CRESSET_ALWAYS_INLINE A join(A a, A b) {
   if constexpr (product) return a * b;
   else return a + b;
 }
 // Integers wrap around.
-template <bool product>
-CRESSET_ALWAYS_INLINE int64_t join(int64_t a, int64_t b) {
+template <bool product> CRESSET_ALWAYS_INLINE int64_t join(int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   return static_cast<int64_t>(product ? x * y : x + y);
 }
 
 // In order, one element after another.
-template <bool product, class In, class T>
-void row(const In* in, int64_t in_step, T* out, int64_t out_step, int64_t n) {
+template <bool product, class In, class T> void row(const In* in, int64_t in_step, T* out, int64_t out_step, int64_t n) {
   using A = Accumulator<T>;
   A acc = product ? 1 : 0;
   for (int64_t j = 0; j < n; j++) {
@@ -35,19 +32,16 @@ void row(const In* in, int64_t in_step, T* out, int64_t out_step, int64_t n) {
 }
 
 // The lanes moved up by `by`, with ones from the front of `fill`.
-template <int by, class V, size_t... i>
-CRESSET_ALWAYS_INLINE V moved_up(V v, V fill, std::index_sequence<i...>) {
+template <int by, class V, size_t... i> CRESSET_ALWAYS_INLINE V moved_up(V v, V fill, std::index_sequence<i...>) {
   constexpr int lanes = static_cast<int>(sizeof...(i));
   return __builtin_shufflevector(fill, v, (static_cast<int>(i) < by ? static_cast<int>(i) : lanes + static_cast<int>(i) - by)...);
 }
-template <class V, size_t... i>
-CRESSET_ALWAYS_INLINE V last_lane(V v, std::index_sequence<i...>) {
+template <class V, size_t... i> CRESSET_ALWAYS_INLINE V last_lane(V v, std::index_sequence<i...>) {
   return __builtin_shufflevector(v, v, (static_cast<int>(i * 0 + sizeof...(i) - 1))...);
 }
 
 // A vector of floats at a time: a scan within it, then what came before. Doubles are exact enough for the order not to matter.
-template <bool product>
-void row_of_floats(const float* in, float* out, int64_t n) {
+template <bool product> void row_of_floats(const float* in, float* out, int64_t n) {
   constexpr int lanes = kLanes<double>;
   using Floats = Vec<float, lanes>;
   constexpr auto all = std::make_index_sequence<lanes>();
@@ -69,8 +63,7 @@ void row_of_floats(const float* in, float* out, int64_t n) {
   }
 }
 
-template <bool product, class In, class T>
-void columns(const ScanProblem& p) {
+template <bool product, class In, class T> void columns(const ScanProblem& p) {
   using A = Accumulator<T>;
   constexpr int64_t kColumns = 512;
   A acc[kColumns];
@@ -88,8 +81,7 @@ void columns(const ScanProblem& p) {
   }
 }
 
-template <bool product, class In, class T>
-void scan_of(const ScanProblem& p) {
+template <bool product, class In, class T> void scan_of(const ScanProblem& p) {
   if (p.columns > 1) return columns<product, In, T>(p);
   if constexpr (std::is_same_v<T, float>) {
     if (p.in_step == 1 && p.out_step == 1) return row_of_floats<product>(static_cast<const float*>(p.in), static_cast<float*>(p.out), p.length);
@@ -97,8 +89,7 @@ void scan_of(const ScanProblem& p) {
   row<product>(static_cast<const In*>(p.in), p.in_step, static_cast<T*>(p.out), p.out_step, p.length);
 }
 
-template <class In, class T = In>
-void scan_of(const ScanProblem& p) {
+template <class In, class T = In> void scan_of(const ScanProblem& p) {
   if constexpr (left_to_baseline<In>) isa_baseline::scan(p);
   else if (p.product) scan_of<true, In, T>(p);
   else scan_of<false, In, T>(p);

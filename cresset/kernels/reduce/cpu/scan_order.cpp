@@ -1,33 +1,28 @@
 #include <algorithm>
 #include <limits>
 
-#include "cresset/kernels/reduce/cpu/scan.h"
 #include "cresset/kernels/cpu/simd.h"
 #include "cresset/kernels/pointwise/wide_unsigned.h"
+#include "cresset/kernels/reduce/cpu/scan.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-CRESSET_ALWAYS_INLINE bool is_nan(T x) {
+template <class T> CRESSET_ALWAYS_INLINE bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<Compute<T>>) return static_cast<Compute<T>>(x) != static_cast<Compute<T>>(x);
   else return false;
 }
 
 // Whether x, after `best`, is the new extreme: false at a NaN that only another NaN replaces.
-template <bool is_max, class T>
-CRESSET_ALWAYS_INLINE bool replaces(T x, T best) {
-  return is_nan(x) | (is_max ? x >= best : x <= best);
-}
+template <bool is_max, class T> CRESSET_ALWAYS_INLINE bool replaces(T x, T best) { return is_nan(x) | (is_max ? x >= best : x <= best); }
 
 template <class T> struct Best {
   T value;
   int64_t index;
 };
 
-template <bool is_max, class T>
-Best<T> steps(const ScanOrderProblem& p, int64_t begin, int64_t end, Best<T> best) {
+template <bool is_max, class T> Best<T> steps(const ScanOrderProblem& p, int64_t begin, int64_t end, Best<T> best) {
   const T* in = static_cast<const T*>(p.in);
   T* out = static_cast<T*>(p.out);
   for (int64_t j = begin; j < end; j++) {
@@ -40,8 +35,7 @@ Best<T> steps(const ScanOrderProblem& p, int64_t begin, int64_t end, Best<T> bes
 }
 
 // Most blocks of a row hold no new extreme.
-template <bool is_max, class T>
-void row(const ScanOrderProblem& p) {
+template <bool is_max, class T> void row(const ScanOrderProblem& p) {
   const T* in = static_cast<const T*>(p.in);
   T* out = static_cast<T*>(p.out);
   Best<T> best{in[0], 0};
@@ -63,8 +57,7 @@ void row(const ScanOrderProblem& p) {
 }
 
 // Places are counted in 32 bits, so that they are as wide as most values.
-template <bool is_max, class T>
-void columns(const ScanOrderProblem& p) {
+template <bool is_max, class T> void columns(const ScanOrderProblem& p) {
   constexpr int64_t kColumns = 512;
   Compute<T> best[kColumns];
   int32_t index[kColumns];
@@ -88,8 +81,7 @@ void columns(const ScanOrderProblem& p) {
   }
 }
 
-template <bool is_max, class T>
-void scan_order_of(ScanOrderProblem p) {
+template <bool is_max, class T> void scan_order_of(ScanOrderProblem p) {
   if (p.columns > 1 && p.length <= std::numeric_limits<int32_t>::max()) return columns<is_max, T>(p);
   const T* in = static_cast<const T*>(p.in);
   T* out = static_cast<T*>(p.out);
@@ -101,8 +93,7 @@ void scan_order_of(ScanOrderProblem p) {
   }
 }
 
-template <class T>
-void scan_order_of(const ScanOrderProblem& p) {
+template <class T> void scan_order_of(const ScanOrderProblem& p) {
   if constexpr (left_to_baseline<T>) isa_baseline::scan_order(p);
   else if (p.is_max) scan_order_of<true, T>(p);
   else scan_order_of<false, T>(p);

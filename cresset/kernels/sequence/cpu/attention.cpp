@@ -9,8 +9,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class A>
-void add_mask(const AttentionTile& tile, A* row, int64_t i, int64_t n) {
+template <class A> void add_mask(const AttentionTile& tile, A* row, int64_t i, int64_t n) {
   const char* mask = tile.mask + i * tile.mask_row;
   constexpr A kHidden = -std::numeric_limits<A>::infinity();
   if (tile.mask_dtype == ScalarType::Bool) {
@@ -25,8 +24,7 @@ void add_mask(const AttentionTile& tile, A* row, int64_t i, int64_t n) {
 }
 
 // Row i of the tile with everything that is hidden at -inf.
-template <class A>
-A* masked_row(const AttentionTile& tile, int64_t i) {
+template <class A> A* masked_row(const AttentionTile& tile, int64_t i) {
   A* row = static_cast<A*>(tile.scores) + i * tile.stride;
   const int64_t seen = std::clamp<int64_t>(tile.causal_end + i + 1, 0, tile.columns);
   if (tile.mask) add_mask(tile, row, i, seen);
@@ -34,8 +32,7 @@ A* masked_row(const AttentionTile& tile, int64_t i) {
   return row;
 }
 
-template <class A>
-void softmax(const AttentionTile& tile, const AttentionState& state) {
+template <class A> void softmax(const AttentionTile& tile, const AttentionState& state) {
   using R = Row<A>;
   A *max = static_cast<A*>(state.max), *sum = static_cast<A*>(state.sum);
   for (int64_t i = 0; i < tile.rows; i++) {
@@ -68,8 +65,7 @@ void softmax(const AttentionTile& tile, const AttentionState& state) {
   }
 }
 
-template <class A>
-void weights(const AttentionTile& tile, const A* lse) {
+template <class A> void weights(const AttentionTile& tile, const A* lse) {
   using R = Row<A>;
   for (int64_t i = 0; i < tile.rows; i++) {
     A* row = masked_row<A>(tile, i);
@@ -79,8 +75,7 @@ void weights(const AttentionTile& tile, const A* lse) {
   }
 }
 
-template <class A>
-void score_gradients(const AttentionTile& tile, const A* gradients, const A* delta, A scale) {
+template <class A> void score_gradients(const AttentionTile& tile, const A* gradients, const A* delta, A scale) {
   using R = Row<A>;
   for (int64_t i = 0; i < tile.rows; i++) {
     A* row = static_cast<A*>(tile.scores) + i * tile.stride;
@@ -93,15 +88,13 @@ void score_gradients(const AttentionTile& tile, const A* gradients, const A* del
   }
 }
 
-template <class A>
-void delta_of(const A* a, int64_t a_stride, const A* b, int64_t b_stride, int64_t rows, int64_t width, A* delta) {
+template <class A> void delta_of(const A* a, int64_t a_stride, const A* b, int64_t b_stride, int64_t rows, int64_t width, A* delta) {
   using R = Row<A>;
   for (int64_t i = 0; i < rows; i++, a += a_stride, b += b_stride)
     delta[i] = R::sum(width, [&](int64_t d, int64_t count) { return R::get(a + d, count, A(0)) * R::get(b + d, count, A(0)); });
 }
 
-template <class A>
-void finish(int64_t rows, const AttentionState& state, A* lse) {
+template <class A> void finish(int64_t rows, const AttentionState& state, A* lse) {
   using R = Row<A>;
   const A *max = static_cast<const A*>(state.max), *sum = static_cast<const A*>(state.sum);
   for (int64_t i = 0; i < rows; i++) {

@@ -35,10 +35,9 @@ CRESSET_DECLARE_KERNEL(void, attention_softmax, (const AttentionTile& tile, cons
 // Masks the scores and replaces them with exp(score - lse[row]).
 CRESSET_DECLARE_KERNEL(void, attention_weights, (const AttentionTile& tile, const void* lse))
 // weights[i][j] *= (gradients[i][j] - delta[i]) * scale.
-CRESSET_DECLARE_KERNEL(void, attention_score_gradients,
-                       (const AttentionTile& weights, const void* gradients, const void* delta, double scale))
+CRESSET_DECLARE_KERNEL(void, attention_score_gradients, (const AttentionTile& weights, const void* gradients, const void* delta, double scale))
 // delta[i] = the dot product of rows i of a and b, `width` long.
-CRESSET_DECLARE_KERNEL(void, attention_delta, (ScalarType dtype, const void* a, int64_t a_stride, const void* b, int64_t b_stride,
-                                               int64_t rows, int64_t width, void* delta))
+CRESSET_DECLARE_KERNEL(void, attention_delta,
+                       (ScalarType dtype, const void* a, int64_t a_stride, const void* b, int64_t b_stride, int64_t rows, int64_t width, void* delta))
 // values[i][d] /= sum[i], zero where the sum is zero, and lse[i] = max[i] + log(sum[i]).
 CRESSET_DECLARE_KERNEL(void, attention_finish, (ScalarType dtype, int64_t rows, const AttentionState& state, void* lse))

@@ -11,14 +11,12 @@ namespace {
 namespace math = expr::math;
 
 // f(with) where with(j) is dh[j] and what the output adds to it.
-template <class T, class F>
-CRESSET_ALWAYS_INLINE void with_output(const T* dh, const T* d_out, F&& f) {
+template <class T, class F> CRESSET_ALWAYS_INLINE void with_output(const T* dh, const T* d_out, F&& f) {
   if (d_out) f([=](int64_t j) { return dh[j] + d_out[j]; });
   else f([=](int64_t j) { return dh[j]; });
 }
 
-template <class T>
-void lstm_step(int64_t rows, int64_t hidden, const T* x, const T* bias, T* gates, T* c, T* cells, T* out, T* h) {
+template <class T> void lstm_step(int64_t rows, int64_t hidden, const T* x, const T* bias, T* gates, T* c, T* cells, T* out, T* h) {
   for (int64_t r = 0; r < rows; r++, x += 4 * hidden, gates += 4 * hidden, c += hidden, cells += hidden, out += hidden, h += hidden) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < hidden; j++) {
@@ -54,8 +52,7 @@ void lstm_step_backward(int64_t rows, int64_t hidden, const T* gates, const T* c
   });
 }
 
-template <class T>
-void gru_step(int64_t rows, int64_t hidden, const T* x, const T* bias, const T* hg, T* h, T* out, T* saved) {
+template <class T> void gru_step(int64_t rows, int64_t hidden, const T* x, const T* bias, const T* hg, T* h, T* out, T* saved) {
   for (int64_t row = 0; row < rows; row++, x += 3 * hidden, hg += 3 * hidden, saved += 4 * hidden, h += hidden, out += hidden) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < hidden; j++) {
@@ -71,8 +68,7 @@ void gru_step(int64_t rows, int64_t hidden, const T* x, const T* bias, const T* 
   }
 }
 
-template <class T>
-void gru_step_backward(int64_t rows, int64_t hidden, const T* saved, const T* h_before, const T* d_out, T* dh, T* dx, T* dhg) {
+template <class T> void gru_step_backward(int64_t rows, int64_t hidden, const T* saved, const T* h_before, const T* d_out, T* dh, T* dx, T* dhg) {
   with_output(dh, d_out, [&](auto after) {
     for (int64_t row = 0; row < rows; row++, saved += 4 * hidden, h_before += hidden, dx += 3 * hidden, dhg += 3 * hidden) {
 #pragma GCC ivdep
@@ -89,8 +85,7 @@ void gru_step_backward(int64_t rows, int64_t hidden, const T* saved, const T* h_
   });
 }
 
-template <class T>
-void rnn_step(int64_t rows, int64_t hidden, bool relu, const T* x, const T* bias, T* out, T* h) {
+template <class T> void rnn_step(int64_t rows, int64_t hidden, bool relu, const T* x, const T* bias, T* out, T* h) {
   const auto each = [&](auto f) {
     for (int64_t r = 0; r < rows; r++, x += hidden, out += hidden, h += hidden) {
 #pragma GCC ivdep
@@ -101,8 +96,7 @@ void rnn_step(int64_t rows, int64_t hidden, bool relu, const T* x, const T* bias
   else each([](T v) { return math::tanh(v); });
 }
 
-template <class T>
-void rnn_step_backward(int64_t n, bool relu, const T* out, const T* dh, const T* d_out, T* dx) {
+template <class T> void rnn_step_backward(int64_t n, bool relu, const T* out, const T* dh, const T* d_out, T* dx) {
   with_output(dh, d_out, [&](auto after) {
     if (relu) {
 #pragma GCC ivdep
@@ -114,8 +108,7 @@ void rnn_step_backward(int64_t n, bool relu, const T* out, const T* dh, const T*
   });
 }
 
-template <class T>
-void column_sums(int64_t rows, int64_t columns, const T* x, T* sum) {
+template <class T> void column_sums(int64_t rows, int64_t columns, const T* x, T* sum) {
   std::fill_n(sum, columns, T(0));
   for (int64_t r = 0; r < rows; r++, x += columns) {
 #pragma GCC ivdep
@@ -125,26 +118,22 @@ void column_sums(int64_t rows, int64_t columns, const T* x, T* sum) {
 
 }  // namespace
 
-#define CRESSET_DEFINE_RNN(name, T)                                                                                                          \
-  void lstm_step_##name(int64_t rows, int64_t hidden, const T* x, const T* bias, T* gates, T* c, T* cells, T* out, T* h) {                   \
-    lstm_step(rows, hidden, x, bias, gates, c, cells, out, h);                                                                               \
-  }                                                                                                                                          \
-  void lstm_step_backward_##name(int64_t rows, int64_t hidden, const T* gates, const T* cells, const T* c_before, const T* dh,               \
-                                 const T* d_out, T* dc, T* dgates) {                                                                         \
-    lstm_step_backward(rows, hidden, gates, cells, c_before, dh, d_out, dc, dgates);                                                         \
-  }                                                                                                                                          \
-  void gru_step_##name(int64_t rows, int64_t hidden, const T* x, const T* bias, const T* hg, T* h, T* out, T* saved) {                       \
-    gru_step(rows, hidden, x, bias, hg, h, out, saved);                                                                                      \
-  }                                                                                                                                          \
-  void gru_step_backward_##name(int64_t rows, int64_t hidden, const T* saved, const T* h_before, const T* d_out, T* dh, T* dx, T* dhg) {     \
-    gru_step_backward(rows, hidden, saved, h_before, d_out, dh, dx, dhg);                                                                    \
-  }                                                                                                                                          \
-  void rnn_step_##name(int64_t rows, int64_t hidden, bool relu, const T* x, const T* bias, T* out, T* h) {                                   \
-    rnn_step(rows, hidden, relu, x, bias, out, h);                                                                                           \
-  }                                                                                                                                          \
-  void rnn_step_backward_##name(int64_t n, bool relu, const T* out, const T* dh, const T* d_out, T* dx) {                                    \
-    rnn_step_backward(n, relu, out, dh, d_out, dx);                                                                                          \
-  }                                                                                                                                          \
+#define CRESSET_DEFINE_RNN(name, T)                                                                                                                         \
+  void lstm_step_##name(int64_t rows, int64_t hidden, const T* x, const T* bias, T* gates, T* c, T* cells, T* out, T* h) {                                  \
+    lstm_step(rows, hidden, x, bias, gates, c, cells, out, h);                                                                                              \
+  }                                                                                                                                                         \
+  void lstm_step_backward_##name(int64_t rows, int64_t hidden, const T* gates, const T* cells, const T* c_before, const T* dh, const T* d_out, T* dc,       \
+                                 T* dgates) {                                                                                                               \
+    lstm_step_backward(rows, hidden, gates, cells, c_before, dh, d_out, dc, dgates);                                                                        \
+  }                                                                                                                                                         \
+  void gru_step_##name(int64_t rows, int64_t hidden, const T* x, const T* bias, const T* hg, T* h, T* out, T* saved) {                                      \
+    gru_step(rows, hidden, x, bias, hg, h, out, saved);                                                                                                     \
+  }                                                                                                                                                         \
+  void gru_step_backward_##name(int64_t rows, int64_t hidden, const T* saved, const T* h_before, const T* d_out, T* dh, T* dx, T* dhg) {                    \
+    gru_step_backward(rows, hidden, saved, h_before, d_out, dh, dx, dhg);                                                                                   \
+  }                                                                                                                                                         \
+  void rnn_step_##name(int64_t rows, int64_t hidden, bool relu, const T* x, const T* bias, T* out, T* h) { rnn_step(rows, hidden, relu, x, bias, out, h); } \
+  void rnn_step_backward_##name(int64_t n, bool relu, const T* out, const T* dh, const T* d_out, T* dx) { rnn_step_backward(n, relu, out, dh, d_out, dx); } \
   void rnn_column_sums_##name(int64_t rows, int64_t columns, const T* x, T* sum) { column_sums(rows, columns, x, sum); }
 CRESSET_DEFINE_RNN(float, float)
 CRESSET_DEFINE_RNN(double, double)

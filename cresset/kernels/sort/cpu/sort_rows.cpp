@@ -11,14 +11,12 @@ namespace cresset::kernels::CRESSET_ISA {
 namespace {
 
 // Facts of one pass over a row.
-template <class Key>
-struct Range {
+template <class Key> struct Range {
   Key low, high;  // of the keys
   bool special;   // some elements are not determined by their keys
 };
 
-template <class T>
-Range<SortKey<T>> range_of(const T* row, int64_t n, SortKey<T> flip) {
+template <class T> Range<SortKey<T>> range_of(const T* row, int64_t n, SortKey<T> flip) {
   using Key = SortKey<T>;
   Key low = static_cast<Key>(~Key{0}), high = 0;
   Key special = 0;
@@ -32,8 +30,7 @@ Range<SortKey<T>> range_of(const T* row, int64_t n, SortKey<T> flip) {
 }
 
 // Keys that are compared the other way round for a descending order. Narrow dtypes use only their own bits.
-template <class T>
-constexpr SortKey<T> flip_of(bool descending) {
+template <class T> constexpr SortKey<T> flip_of(bool descending) {
   return descending ? static_cast<SortKey<T>>(static_cast<typename KeyCodec<T>::Bits>(~typename KeyCodec<T>::Bits{0})) : 0;
 }
 
@@ -50,8 +47,7 @@ Digits digits_of(int width, int first) {
 }
 
 // Leaves the sorted words in the array returned, `words` or `other`, but for the last pass, which `emit` places.
-template <class Emit>
-void radix_sort(uint64_t* words, uint64_t* other, int64_t n, Digits d, Emit emit) {
+template <class Emit> void radix_sort(uint64_t* words, uint64_t* other, int64_t n, Digits d, Emit emit) {
   constexpr int kBuckets = 1 << kMaxDigitBits;
   uint32_t counts[kMaxPasses][kBuckets] = {};
   const uint64_t mask = (uint64_t{1} << d.bits) - 1;
@@ -83,8 +79,7 @@ void radix_sort(uint64_t* words, uint64_t* other, int64_t n, Digits d, Emit emit
   }
 }
 
-template <class T>
-void sort_typed(const T* row, int64_t n, bool descending, T* values, int64_t* indices, uint64_t* scratch) {
+template <class T> void sort_typed(const T* row, int64_t n, bool descending, T* values, int64_t* indices, uint64_t* scratch) {
   using Codec = KeyCodec<T>;
   using Key = SortKey<T>;
   const Key flip = flip_of<T>(descending);
@@ -129,16 +124,14 @@ void sort_typed(const T* row, int64_t n, bool descending, T* values, int64_t* in
   }
 }
 
-template <class Key>
-struct Candidate {
+template <class Key> struct Candidate {
   Key key;
   uint32_t index;
   bool operator<(const Candidate& o) const { return key != o.key ? key < o.key : index < o.index; }
 };
 
 // A key that at least k of the n keys do not exceed and hardly more: the k-th of the least keys of `groups` interleaved groups.
-template <int groups, class Key, class Encode>
-Key upper_bound_of(int64_t n, int64_t k, Encode encode) {
+template <int groups, class Key, class Encode> Key upper_bound_of(int64_t n, int64_t k, Encode encode) {
   Key least[groups];
   for (int64_t j = 0; j < groups; j++) least[j] = encode(j);
   for (int64_t i = groups; i + groups <= n; i += groups)
@@ -150,8 +143,7 @@ Key upper_bound_of(int64_t n, int64_t k, Encode encode) {
   return least[k - 1];
 }
 
-template <class T>
-void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sorted, T* values, int64_t* indices, uint64_t* scratch) {
+template <class T> void select_typed(const T* row, int64_t n, int64_t k, bool descending, bool sorted, T* values, int64_t* indices, uint64_t* scratch) {
   using Key = SortKey<T>;
   using C = Candidate<Key>;
   static_assert(sizeof(C) <= 2 * sizeof(uint64_t));
@@ -241,8 +233,7 @@ void sort_row(ScalarType t, const void* row, int64_t n, bool descending, void* v
   });
 }
 
-void select_row(ScalarType t, const void* row, int64_t n, int64_t k, bool descending, bool sorted, void* values, int64_t* indices,
-                uint64_t* scratch) {
+void select_row(ScalarType t, const void* row, int64_t n, int64_t k, bool descending, bool sorted, void* values, int64_t* indices, uint64_t* scratch) {
   visit_real(t, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (left_to_baseline<T>) isa_baseline::select_row(t, row, n, k, descending, sorted, values, indices, scratch);

@@ -9,8 +9,7 @@ namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T, class I>
-class Row {
+template <class T, class I> class Row {
  public:
   using Sum = Compute<T>;
   Row(const SparseRows& a, const T* dense, int64_t stride, Sum beta, Sum alpha, bool keeps)
@@ -33,10 +32,8 @@ class Row {
     }
     for (; c < columns; c++) {
       Sum sum{};
-      for (int64_t k = from; k < from + n; k++)
-        sum = static_cast<Sum>(sum + static_cast<Sum>(values_[k]) * static_cast<Sum>(dense_[place(k) + c]));
-      to[c] = static_cast<T>(static_cast<Sum>(keeps_ ? static_cast<Sum>(beta_ * static_cast<Sum>(to[c]) + alpha_ * sum)
-                                                     : static_cast<Sum>(alpha_ * sum)));
+      for (int64_t k = from; k < from + n; k++) sum = static_cast<Sum>(sum + static_cast<Sum>(values_[k]) * static_cast<Sum>(dense_[place(k) + c]));
+      to[c] = static_cast<T>(static_cast<Sum>(keeps_ ? static_cast<Sum>(beta_ * static_cast<Sum>(to[c]) + alpha_ * sum) : static_cast<Sum>(alpha_ * sum)));
     }
   }
 
@@ -44,8 +41,7 @@ class Row {
   int64_t place(int64_t k) const { return static_cast<int64_t>(plain_[k]) * stride_; }
 
   // Groups of kCount vectors: sums stay in registers, values and positions are read once for each group.
-  template <int kCount>
-  int64_t vectors(int64_t from, int64_t n, T* to, int64_t c, int64_t columns) const {
+  template <int kCount> int64_t vectors(int64_t from, int64_t n, T* to, int64_t c, int64_t columns) const {
     constexpr int kStep = kCount * kLanes<Sum>;
     for (; c + kStep <= columns; c += kStep) {
       Vec<Sum> sums[kCount] = {};
@@ -71,21 +67,18 @@ class Row {
   bool keeps_;
 };
 
-template <class F>
-void visit_number(ScalarType t, F&& f) {
+template <class F> void visit_number(ScalarType t, F&& f) {
   visit_dtype(t, "sparse product", [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, bool>)
-      CRESSET_CHECK_NOT_IMPLEMENTED(false, "sparse product: not implemented for bool");
-    else
-      f(zero);
+    if constexpr (std::is_same_v<T, bool>) CRESSET_CHECK_NOT_IMPLEMENTED(false, "sparse product: not implemented for bool");
+    else f(zero);
   });
 }
 
 }  // namespace
 
-void sparse_dense_rows(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns, const Scalar& beta,
-                       const Scalar& alpha, int64_t begin, int64_t end) {
+void sparse_dense_rows(void* out, const SparseRows& a, const void* dense, int64_t dense_stride, int64_t columns, const Scalar& beta, const Scalar& alpha,
+                       int64_t begin, int64_t end) {
   visit_number(a.dtype, [&](auto zero) {
     using T = decltype(zero);
     using Sum = Compute<T>;
@@ -97,8 +90,8 @@ void sparse_dense_rows(void* out, const SparseRows& a, const void* dense, int64_
   });
 }
 
-void sampled_rows(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta,
-                  const Scalar& alpha, int64_t begin, int64_t end) {
+void sampled_rows(void* values, const SparseRows& pattern, const void* a, const void* b, int64_t depth, const Scalar& beta, const Scalar& alpha, int64_t begin,
+                  int64_t end) {
   visit_number(pattern.dtype, [&](auto zero) {
     using T = decltype(zero);
     using Sum = Compute<T>;
@@ -116,8 +109,7 @@ void sampled_rows(void* values, const SparseRows& pattern, const void* a, const 
           Sum part[8] = {};
           int64_t c = 0;
           for (; c + 8 <= depth; c += 8)
-            for (int j = 0; j < 8; j++)
-              part[j] = static_cast<Sum>(part[j] + static_cast<Sum>(left[c + j]) * static_cast<Sum>(right[c + j]));
+            for (int j = 0; j < 8; j++) part[j] = static_cast<Sum>(part[j] + static_cast<Sum>(left[c + j]) * static_cast<Sum>(right[c + j]));
           for (; c < depth; c++) part[0] = static_cast<Sum>(part[0] + static_cast<Sum>(left[c]) * static_cast<Sum>(right[c]));
           for (int j = 4; j > 0; j /= 2)
             for (int m = 0; m < j; m++) part[m] = static_cast<Sum>(part[m] + part[m + j]);

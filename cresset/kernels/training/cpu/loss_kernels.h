@@ -6,7 +6,7 @@
 
 namespace cresset::kernels {
 
-// `rows` rows of `classes` logits. What a row contributes is up to the caller, who knows targets and weights.
+// `rows` rows of `classes` logits. The contribution of a row is up to the caller, who knows targets and weights.
 struct CrossEntropyRows {
   ScalarType dtype;
   const char* x;

@@ -2,19 +2,18 @@
 
 #include "cresset/base/error.h"
 #include "cresset/base/parallel.h"
-#include "cresset/kernels/training/cpu/loss_kernels.h"
 #include "cresset/kernels/cpu/rows.h"
+#include "cresset/kernels/training/cpu/loss_kernels.h"
 
 namespace cresset::kernels::CRESSET_ISA {
 
 namespace {
 
-template <class T>
-struct Loss : Row<T> {
+template <class T> struct Loss : Row<T> {
   using Base = Row<T>;
+  using Base::get;
   using typename Base::A;
   using typename Base::V;
-  using Base::get;
 
   static int64_t grain(int64_t classes) { return std::max<int64_t>(1, 16384 / classes); }
 

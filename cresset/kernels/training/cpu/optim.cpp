@@ -11,8 +11,7 @@ namespace {
 using expr::fma;
 
 // The scalars of a step, computed in double and rounded once, as an optimizer written with tensor operations has them.
-template <class T, bool has_max, bool couples_decay>
-void adam(int64_t n, OptimArrays<T> a, const AdamStep& o) {
+template <class T, bool has_max, bool couples_decay> void adam(int64_t n, OptimArrays<T> a, const AdamStep& o) {
   const double correction1 = 1 - std::pow(o.beta1, static_cast<double>(o.step)), correction2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
   const T sign = o.maximize ? T(-1) : T(1), decay = static_cast<T>(o.weight_decay), keep = static_cast<T>(1 - o.lr * o.weight_decay);
   const T weight1 = static_cast<T>(1 - o.beta1), beta2 = static_cast<T>(o.beta2), weight2 = static_cast<T>(1 - o.beta2);
@@ -36,15 +35,13 @@ void adam(int64_t n, OptimArrays<T> a, const AdamStep& o) {
   }
 }
 
-template <class T>
-void adam_any(int64_t n, OptimArrays<T> a, const AdamStep& o) {
+template <class T> void adam_any(int64_t n, OptimArrays<T> a, const AdamStep& o) {
   const bool couples = !o.decoupled && o.weight_decay != 0;
   if (a.third) return couples ? adam<T, true, true>(n, a, o) : adam<T, true, false>(n, a, o);
   return couples ? adam<T, false, true>(n, a, o) : adam<T, false, false>(n, a, o);
 }
 
-template <class T, bool has_buffer>
-void sgd(int64_t n, OptimArrays<T> a, const SgdStep& o) {
+template <class T, bool has_buffer> void sgd(int64_t n, OptimArrays<T> a, const SgdStep& o) {
   const T sign = o.maximize ? T(-1) : T(1), decay = static_cast<T>(o.weight_decay), rate = static_cast<T>(-o.lr);
   const T momentum = static_cast<T>(o.momentum), weight = static_cast<T>(1 - o.dampening);
   const bool first = o.first, nesterov = o.nesterov, decays = o.weight_decay != 0;
@@ -61,8 +58,7 @@ void sgd(int64_t n, OptimArrays<T> a, const SgdStep& o) {
   }
 }
 
-template <class T, bool has_buffer, bool is_centered>
-void rmsprop(int64_t n, OptimArrays<T> a, const RmspropStep& o) {
+template <class T, bool has_buffer, bool is_centered> void rmsprop(int64_t n, OptimArrays<T> a, const RmspropStep& o) {
   const T decay = static_cast<T>(o.weight_decay), alpha = static_cast<T>(o.alpha), weight = static_cast<T>(1 - o.alpha);
   const T eps = static_cast<T>(o.eps), rate = static_cast<T>(-o.lr), momentum = static_cast<T>(o.momentum);
   const bool decays = o.weight_decay != 0, near_start = 1 - o.alpha < 0.5;
@@ -90,14 +86,12 @@ void rmsprop(int64_t n, OptimArrays<T> a, const RmspropStep& o) {
   }
 }
 
-template <class T>
-void rmsprop_any(int64_t n, OptimArrays<T> a, const RmspropStep& o) {
+template <class T> void rmsprop_any(int64_t n, OptimArrays<T> a, const RmspropStep& o) {
   if (a.second) return a.third ? rmsprop<T, true, true>(n, a, o) : rmsprop<T, true, false>(n, a, o);
   return a.third ? rmsprop<T, false, true>(n, a, o) : rmsprop<T, false, false>(n, a, o);
 }
 
-template <class T>
-void adagrad(int64_t n, OptimArrays<T> a, const AdagradStep& o) {
+template <class T> void adagrad(int64_t n, OptimArrays<T> a, const AdagradStep& o) {
   const T decay = static_cast<T>(o.weight_decay), eps = static_cast<T>(o.eps), rate = static_cast<T>(-o.rate);
   const bool decays = o.weight_decay != 0;
 #pragma GCC ivdep

@@ -7,8 +7,7 @@
 namespace cresset::kernels {
 
 // The arrays of a chunk; a null pointer where the optimizer keeps none.
-template <class T>
-struct OptimArrays {
+template <class T> struct OptimArrays {
   T* param;
   const T* grad;
   T* first;   // exp_avg, square_avg, the momentum buffer of sgd, or adagrad's sum

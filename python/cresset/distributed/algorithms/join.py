@@ -105,7 +105,10 @@ class Join:
                 hook.main_hook()
             steps += 1
             if steps == 1000:
-                warnings.warn(f"Join: ranks differ in their number of inputs by more than {steps}: one rank has that many more steps than rank {self._group.rank()}", stacklevel=2)
+                warnings.warn(
+                    f"Join: ranks differ in their number of inputs by more than {steps}: one rank has that many more steps than rank {self._group.rank()}",
+                    stacklevel=2,
+                )
         for hook in self._hooks:
             hook.post_hook(last)
 

@@ -39,9 +39,7 @@ def _checked(tensors):
             places.setdefault((tensor.device, tensor.untyped_storage().data_ptr()), []).append(name)
     shared = [names for names in places.values() if len(names) > 1 and _overlapping([tensors[name] for name in names])]
     if shared:
-        raise RuntimeError(
-            f"save: tensors share memory, which the format cannot express: {shared}; clone() them, or use save_model for a module"
-        )
+        raise RuntimeError(f"save: tensors share memory, which the format cannot express: {shared}; clone() them, or use save_model for a module")
     return tensors
 
 

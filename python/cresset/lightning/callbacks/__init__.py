@@ -1,8 +1,8 @@
 """Hooks that a Trainer calls within its loops.
 
-    >>> stop = torch.lightning.callbacks.EarlyStopping("val_loss")
-    >>> stop.monitor
-    'val_loss'
+>>> stop = torch.lightning.callbacks.EarlyStopping("val_loss")
+>>> stop.monitor
+'val_loss'
 """
 
 from .callback import Callback

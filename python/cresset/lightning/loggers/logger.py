@@ -50,7 +50,11 @@ class FolderLogger(Logger):
     @property
     def version(self):
         if self._version is None:
-            taken = [int(entry[8:]) for entry in (os.listdir(self.root_dir) if os.path.isdir(self.root_dir) else ()) if entry.startswith("version_") and entry[8:].isdigit()]
+            taken = [
+                int(entry[8:])
+                for entry in (os.listdir(self.root_dir) if os.path.isdir(self.root_dir) else ())
+                if entry.startswith("version_") and entry[8:].isdigit()
+            ]
             self._version = max(taken, default=-1) + 1
         return self._version
 

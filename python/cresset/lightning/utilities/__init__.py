@@ -1,7 +1,7 @@
 """lightning.pytorch.utilities: small helpers of training programs.
 
-    >>> torch.lightning.utilities.grad_norm(nn.Linear(1, 1), 2)
-    {}
+>>> torch.lightning.utilities.grad_norm(nn.Linear(1, 1), 2)
+{}
 """
 
 import functools

@@ -159,7 +159,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     else:
         raise ValueError(f"embedding_bag: expected an input of 1 or 2 dimensions, got {input.dim()}")
     if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError(f"max mode does not go with {'sparse weights' if sparse else 'scaling the gradient by the frequency'}")
+        raise ValueError(f"max mode does not go with {'sparse weights' if sparse else 'scaling the gradient by frequency'}")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(f"embedding_bag: per_sample_weights was not None; it is only supported for mode='sum' (got mode='{mode}')")
     if padding_idx is not None:

@@ -1,10 +1,10 @@
 """torch.nn.attention: which kernels may serve attention, causal masks, and attention whose scores a function of yours changes.
 
-    >>> from cresset.nn.attention import SDPBackend, sdpa_kernel
-    >>> q = torch.ones(1, 1, 2, 4)
-    >>> with sdpa_kernel(SDPBackend.MATH):
-    ...     F.scaled_dot_product_attention(q, q, q).shape
-    torch.Size([1, 1, 2, 4])
+>>> from cresset.nn.attention import SDPBackend, sdpa_kernel
+>>> q = torch.ones(1, 1, 2, 4)
+>>> with sdpa_kernel(SDPBackend.MATH):
+...     F.scaled_dot_product_attention(q, q, q).shape
+torch.Size([1, 1, 2, 4])
 """
 
 import contextlib as _contextlib
@@ -59,9 +59,7 @@ class _NoKernel(_Mode):
         if _attends(function, args):
             if WARN_FOR_UNFUSED_KERNELS:
                 _warnings.warn("attention: only kernels of other devices are allowed here; the CPU has MATH and FLASH_ATTENTION", stacklevel=3)
-            raise RuntimeError(
-                "scaled_dot_product_attention: expected at least one of its kernels to be allowed, got none"
-            )
+            raise RuntimeError("scaled_dot_product_attention: expected at least one of its kernels to be allowed, got none")
         with self:  # for what the function calls in turn
             return _redispatch(function, types, args, kwargs)
 

@@ -1,10 +1,10 @@
 """Causal masks that attention recognises without looking at their elements.
 
-    >>> from cresset.nn.attention.bias import causal_lower_right
-    >>> q, k = torch.ones(1, 2, 4), torch.ones(1, 3, 4)
-    >>> F.scaled_dot_product_attention(q, k, torch.tensor([[[0.0], [3.0], [6.0]]]), causal_lower_right(2, 3))
-    tensor([[[1.5000],
-             [3.0000]]])
+>>> from cresset.nn.attention.bias import causal_lower_right
+>>> q, k = torch.ones(1, 2, 4), torch.ones(1, 3, 4)
+>>> F.scaled_dot_product_attention(q, k, torch.tensor([[[0.0], [3.0], [6.0]]]), causal_lower_right(2, 3))
+tensor([[[1.5000],
+         [3.0000]]])
 """
 
 import enum

@@ -1,11 +1,11 @@
 """Attention whose scores a function changes, and whose mask is a function; masks are kept as blocks.
 
-    >>> from cresset.nn.attention.flex_attention import create_block_mask, flex_attention
-    >>> q = torch.ones(1, 1, 2, 4)
-    >>> causal = create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 2, 2, device="cpu")
-    >>> flex_attention(q, q, torch.tensor([[[[1.0], [3.0]]]]), block_mask=causal)
-    tensor([[[[1.],
-              [2.]]]])
+>>> from cresset.nn.attention.flex_attention import create_block_mask, flex_attention
+>>> q = torch.ones(1, 1, 2, 4)
+>>> causal = create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 2, 2, device="cpu")
+>>> flex_attention(q, q, torch.tensor([[[[1.0], [3.0]]]]), block_mask=causal)
+tensor([[[[1.],
+          [2.]]]])
 """
 
 import inspect as _inspect
@@ -367,8 +367,8 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=_DE
     >>> from cresset.nn.attention.flex_attention import create_block_mask
     >>> print(create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, None, None, 300, 300, device="cpu").to_string())
     (0, 0)
-    ██    
-    ████  
+    ██
+    ████
     ██████
     <BLANKLINE>
     """
@@ -423,8 +423,7 @@ def _check(query, key, value, block_mask, enable_gqa):
         raise TypeError(f"flex_attention: block_mask must be a BlockMask, got {type(block_mask).__name__}; create_block_mask makes one of a function")
     if Bq != Bkv and (block_mask.kv_num_blocks.shape[0] != Bq or Bkv != 1):
         raise ValueError(
-            "expected one batch size in query and key, or in query and block_mask, "
-            f"got Bq={Bq}, Bkv={Bkv}, B_block_mask={block_mask.kv_num_blocks.shape[0]}."
+            f"expected one batch size in query and key, or in query and block_mask, got Bq={Bq}, Bkv={Bkv}, B_block_mask={block_mask.kv_num_blocks.shape[0]}."
         )
     made_for = tuple(block_mask.seq_lengths)
     if made_for == (L, S):
@@ -433,8 +432,7 @@ def _check(query, key, value, block_mask, enable_gqa):
     if L > made_for[0] or S > made_for[1]:
         raise ValueError(text + "shorter sequence: make one for this length.")
     raise ValueError(
-        text + "longer sequence: make one for this length, or take its upper left part, block_mask._adjust(q_len, kv_len), where the "
-        "mask_mod allows that"
+        text + "longer sequence: make one for this length, or take its upper left part, block_mask._adjust(q_len, kv_len), where the mask_mod allows that"
     )
 
 

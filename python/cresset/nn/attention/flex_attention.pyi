@@ -53,16 +53,38 @@ class BlockMask:
     BLOCK_SIZE: tuple[_int, _int]
     mask_mod: _Mask
     def __init__(
-        self, seq_lengths: tuple[_int, _int], kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None,
-        full_kv_indices: Tensor | None, q_num_blocks: Tensor | None, q_indices: Tensor | None, full_q_num_blocks: Tensor | None,
-        full_q_indices: Tensor | None, BLOCK_SIZE: tuple[_int, _int] = (128, 128), mask_mod: _Mask = ..., *, dq_write_order: Tensor | None = None,
-        dq_write_order_full: Tensor | None = None, dq_kv_order: Tensor | None = None, dq_kv_order_spt: _bool | None = None,
+        self,
+        seq_lengths: tuple[_int, _int],
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Tensor | None,
+        q_num_blocks: Tensor | None,
+        q_indices: Tensor | None,
+        full_q_num_blocks: Tensor | None,
+        full_q_indices: Tensor | None,
+        BLOCK_SIZE: tuple[_int, _int] = (128, 128),
+        mask_mod: _Mask = ...,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | None = None,
+        dq_kv_order_spt: _bool | None = None,
     ) -> None: ...
     @classmethod
     def from_kv_blocks(
-        cls, kv_num_blocks: Tensor, kv_indices: Tensor, full_kv_num_blocks: Tensor | None = None, full_kv_indices: Tensor | None = None,
-        BLOCK_SIZE: _int | tuple[_int, _int] = 128, mask_mod: _Mask | None = None, seq_lengths: tuple[_int, _int] | None = None,
-        compute_q_blocks: _bool = True, *, dq_write_order: Tensor | None = None, dq_write_order_full: Tensor | None = None,
+        cls,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: _int | tuple[_int, _int] = 128,
+        mask_mod: _Mask | None = None,
+        seq_lengths: tuple[_int, _int] | None = None,
+        compute_q_blocks: _bool = True,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
         dq_kv_order: Tensor | None = None,
     ) -> BlockMask: ...
     def as_tuple(self, flatten: _bool = True) -> tuple[Any, ...]: ...
@@ -78,15 +100,30 @@ class BlockMask:
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor: ...
 def or_masks(*mask_mods: _Mask) -> _Mask: ...
 def and_masks(*mask_mods: _Mask) -> _Mask: ...
-def create_mask(
-    mod_fn: _Mask | _Score, B: _int | None, H: _int | None, Q_LEN: _int, KV_LEN: _int, device: _Device | None = None
-) -> Tensor: ...
+def create_mask(mod_fn: _Mask | _Score, B: _int | None, H: _int | None, Q_LEN: _int, KV_LEN: _int, device: _Device | None = None) -> Tensor: ...
 def create_block_mask(
-    mask_mod: _Mask, B: _int | None, H: _int | None, Q_LEN: _int, KV_LEN: _int, device: _Device | None = None,
-    BLOCK_SIZE: _int | tuple[_int, _int] = 128, _compile: _bool = False, separate_full_blocks: _bool = True,
-    compute_dq_write_order: _bool = False, dq_kv_order: _bool = True,
+    mask_mod: _Mask,
+    B: _int | None,
+    H: _int | None,
+    Q_LEN: _int,
+    KV_LEN: _int,
+    device: _Device | None = None,
+    BLOCK_SIZE: _int | tuple[_int, _int] = 128,
+    _compile: _bool = False,
+    separate_full_blocks: _bool = True,
+    compute_dq_write_order: _bool = False,
+    dq_kv_order: _bool = True,
 ) -> BlockMask: ...
 def flex_attention(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: _Score | None = None, block_mask: BlockMask | None = None, scale: _float | None = None,
-    enable_gqa: _bool = False, return_lse: _bool = False, kernel_options: FlexKernelOptions | None = None, *, return_aux: AuxRequest | None = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: _Score | None = None,
+    block_mask: BlockMask | None = None,
+    scale: _float | None = None,
+    enable_gqa: _bool = False,
+    return_lse: _bool = False,
+    kernel_options: FlexKernelOptions | None = None,
+    *,
+    return_aux: AuxRequest | None = None,
 ) -> Any: ...

@@ -157,7 +157,7 @@ _Forward = namedtuple("_Forward", "hook id")
 
 def _forward_unimplemented(self, *input):
     """The computation of the module; every subclass defines it."""
-    raise NotImplementedError(f'Module [{type(self).__name__}] has no forward')
+    raise NotImplementedError(f"Module [{type(self).__name__}] has no forward")
 
 
 def _indented(text, by=2):
@@ -834,7 +834,6 @@ def _destination(*args, **kwargs):
     if other is not None:
         device, dtype = other.device, other.dtype
     return None if device is None else torch.device(device), dtype, non_blocking, memory_format
-
 
 
 def __getattr__(name):

@@ -12,11 +12,17 @@ def scatter(inputs: Any, target_gpus: Sequence[_Device], dim: _int = 0) -> Any: 
 def gather(outputs: Any, target_device: _Device, dim: _int = 0) -> Any: ...
 def replicate(network: Module, devices: Sequence[_Device], detach: _bool = False) -> list[Module]: ...
 def parallel_apply(
-    modules: Sequence[Callable[..., Any]], inputs: Sequence[Any], kwargs_tup: Sequence[dict[Any, Any]] | None = None,
+    modules: Sequence[Callable[..., Any]],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[Any, Any]] | None = None,
     devices: Sequence[_Device] | None = None,
 ) -> list[Any]: ...
 def data_parallel(
-    module: Module, inputs: Any, device_ids: Sequence[_Device] | None = None, output_device: _Device | None = None, dim: _int = 0,
+    module: Module,
+    inputs: Any,
+    device_ids: Sequence[_Device] | None = None,
+    output_device: _Device | None = None,
+    dim: _int = 0,
     module_kwargs: dict[Any, Any] | None = None,
 ) -> Any: ...
 
@@ -24,9 +30,7 @@ class DataParallel(Module):
     module: Module
     device_ids: list[_int]
     dim: _int
-    def __init__(
-        self, module: Module, device_ids: Sequence[_Device] | None = None, output_device: _Device | None = None, dim: _int = 0
-    ) -> None: ...
+    def __init__(self, module: Module, device_ids: Sequence[_Device] | None = None, output_device: _Device | None = None, dim: _int = 0) -> None: ...
     def replicate(self, module: Module, device_ids: Sequence[_Device]) -> list[Module]: ...
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Sequence[_Device]) -> Any: ...
     def parallel_apply(self, replicas: Sequence[Module], inputs: Any, kwargs: Any) -> list[Any]: ...
@@ -38,12 +42,27 @@ class DistributedDataParallel(Module):
     require_backward_grad_sync: _bool
     find_unused_parameters: _bool
     def __init__(
-        self, module: Module, device_ids: Sequence[_Device] | None = None, output_device: _Device | None = None, dim: _int = 0,
-        broadcast_buffers: _bool | None = None, init_sync: _bool = True, process_group: Any = None, bucket_cap_mb: _float | None = None,
-        find_unused_parameters: _bool = False, check_reduction: _bool = False, gradient_as_bucket_view: _bool = False, static_graph: _bool = False,
-        delay_all_reduce_named_params: Any = None, param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
-        skip_all_reduce_unused_params: _bool = False, bucket_cap_mb_list: Sequence[_float] | None = None,
-        batched_grad_copy: _bool = False, forward_sync_buffers: _bool | None = None,
+        self,
+        module: Module,
+        device_ids: Sequence[_Device] | None = None,
+        output_device: _Device | None = None,
+        dim: _int = 0,
+        broadcast_buffers: _bool | None = None,
+        init_sync: _bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: _float | None = None,
+        find_unused_parameters: _bool = False,
+        check_reduction: _bool = False,
+        gradient_as_bucket_view: _bool = False,
+        static_graph: _bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: _bool = False,
+        bucket_cap_mb_list: Sequence[_float] | None = None,
+        batched_grad_copy: _bool = False,
+        forward_sync_buffers: _bool | None = None,
     ) -> None: ...
     @property
     def broadcast_buffers(self) -> _bool: ...

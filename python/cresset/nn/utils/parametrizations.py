@@ -75,9 +75,7 @@ class _Orthogonal(Module):
         *batch, n, k = Q.shape
         if "base" not in self._buffers:
             if self.orthogonal_map != "householder":
-                raise NotImplementedError(
-                    "orthogonal: matrix_exp and cayley take assignments only with use_trivialization=True."
-                )
+                raise NotImplementedError("orthogonal: matrix_exp and cayley take assignments only with use_trivialization=True.")
             # The reflections that make Q; the signs of R go on the diagonal, which they leave free.
             A, tau = torch.geqrf(Q)
             signs = A.diagonal(dim1=-2, dim2=-1).sign_()

@@ -67,7 +67,9 @@ class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorte
 
 
 def _converter(name):
-    dtype = {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8"}[name]
+    dtype = {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8"}[
+        name
+    ]
 
     def convert(self):
         return self.to(dtype=getattr(torch, dtype))

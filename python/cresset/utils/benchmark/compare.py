@@ -71,7 +71,10 @@ class Compare:
     def _table(self, label, results):
         unit, scale = select_unit(min(r.median for r in results))
         columns = ordered_unique(r.description for r in results)
-        rows = sorted(ordered_unique((r.num_threads, r.env if r.task_spec.env is not None else None, r.as_row_name) for r in results), key=lambda row: (row[0], row[1] or ""))
+        rows = sorted(
+            ordered_unique((r.num_threads, r.env if r.task_spec.env is not None else None, r.as_row_name) for r in results),
+            key=lambda row: (row[0], row[1] or ""),
+        )
         cells = {(r.num_threads, r.env if r.task_spec.env is not None else None, r.as_row_name, r.description): r for r in results}
         envs = [env for _, env, _ in rows if env is not None]
         wide = max((len(env) for env in envs), default=0)

@@ -148,16 +148,11 @@ class DataLoader(Generic[T_co]):
         if value is None:
             return None
         if self.num_workers == 0:
-            raise ValueError(
-                f"DataLoader: multiprocessing_context needs num_workers above 0, got {self.num_workers}"
-            )
+            raise ValueError(f"DataLoader: multiprocessing_context needs num_workers above 0, got {self.num_workers}")
         if isinstance(value, str) and value != "thread":
             methods = multiprocessing.get_all_start_methods()
             if value not in methods:
-                raise ValueError(
-                    f"DataLoader: expected multiprocessing_context to be one of {methods} or 'thread', "
-                    f"but got multiprocessing_context={value!r}"
-                )
+                raise ValueError(f"DataLoader: expected multiprocessing_context to be one of {methods} or 'thread', but got multiprocessing_context={value!r}")
             return multiprocessing.get_context(value)
         if value != "thread" and not isinstance(value, multiprocessing.context.BaseContext):
             raise TypeError(f"DataLoader: expected multiprocessing_context to be a context or its name, got {value!r}")
@@ -318,9 +313,7 @@ class _Epoch:
         self._base_seed = None
         self._prepare()
         if loader.pin_memory:
-            warnings.warn(
-                "DataLoader: pin_memory=True has no effect without an accelerator.", stacklevel=4
-            )
+            warnings.warn("DataLoader: pin_memory=True has no effect without an accelerator.", stacklevel=4)
 
     def _prepare(self):
         """Takes over the state that the loader was given, if any, and draws the seeds of the epoch."""

@@ -122,7 +122,5 @@ def of_onnx(path):
     nodes = [_wire.data(1, v.name) + _wire.data(2, "Variable") for v in [*graph.input, *graph.output]]
     for node in graph.node:
         text = ", ".join(f"{a.name}: {onnx.helper.get_attribute_value(a)}" for a in node.attribute)
-        nodes.append(
-            _wire.data(1, node.output[0]) + _wire.data(2, node.op_type) + _wire.each(3, node.input) + _attribute("parameters", _wire.data(2, text))
-        )
+        nodes.append(_wire.data(1, node.output[0]) + _wire.data(2, node.op_type) + _wire.each(3, node.input) + _attribute("parameters", _wire.data(2, text)))
     return _wire.each(1, nodes)

@@ -1,8 +1,8 @@
 """Summaries as TensorBoard reads them: each function gives the bytes of one, for `FileWriter.add_summary`.
 
-    >>> from cresset.utils.tensorboard.summary import scalar
-    >>> scalar("loss", 0.5).hex()
-    '0a0b0a046c6f7373150000003f'
+>>> from cresset.utils.tensorboard.summary import scalar
+>>> scalar("loss", 0.5).hex()
+'0a0b0a046c6f7373150000003f'
 """
 
 import io as _io

@@ -174,7 +174,9 @@ class SummaryWriter:
             import matplotlib.pyplot as plt
             from matplotlib.backends.backend_agg import FigureCanvasAgg
         except ImportError as error:
-            raise ModuleNotFoundError(f"add_figure: figures are drawn by the package matplotlib, which cannot be imported: {error}", name="matplotlib") from None
+            raise ModuleNotFoundError(
+                f"add_figure: figures are drawn by the package matplotlib, which cannot be imported: {error}", name="matplotlib"
+            ) from None
 
         drawn = []
         for one in figure if isinstance(figure, list) else [figure]:

@@ -34,7 +34,12 @@ class Images(Gatherer):
     def _transforms(self):
         """The steps after `ToTensor`, None where images have to be looked at one by one."""
         dataset, given = self.dataset, self.dataset.transforms
-        if type(given) is not StandardTransform or given.transform is not dataset.transform or dataset.target_transform is not None or given.target_transform is not None:
+        if (
+            type(given) is not StandardTransform
+            or given.transform is not dataset.transform
+            or dataset.target_transform is not None
+            or given.target_transform is not None
+        ):
             return None
         return _steps(given.transform)
 

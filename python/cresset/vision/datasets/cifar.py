@@ -71,7 +71,13 @@ class CIFAR10(VisionDataset):
     def _batch(self, name):
         found = self._read(name)
         pixels, labels = (found.get("data"), found.get(self._labels)) if isinstance(found, dict) else (None, None)
-        fits = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and pixels.shape[1:] == (3072,) and isinstance(labels, list) and len(labels) == len(pixels)
+        fits = (
+            isinstance(pixels, np.ndarray)
+            and pixels.dtype == np.uint8
+            and pixels.shape[1:] == (3072,)
+            and isinstance(labels, list)
+            and len(labels) == len(pixels)
+        )
         if not fits:
             raise ValueError(f"{os.path.join(self.root, self.base_folder, name)}: damaged: expected bytes (N, 3072) as 'data' and N {self._labels!r}")
         return pixels, labels

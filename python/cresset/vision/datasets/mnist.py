@@ -100,7 +100,9 @@ class MNIST(VisionDataset):
             for path in (os.path.join(folder, name), os.path.join(folder, name + ".gz")):
                 if os.path.isfile(path):
                     return read_idx(path)
-        raise RuntimeError(f"{type(self).__name__}: there is no {name}, nor one with .gz, in {', '.join(folders)}; Cresset downloads no data sets: put the files there")
+        raise RuntimeError(
+            f"{type(self).__name__}: there is no {name}, nor one with .gz, in {', '.join(folders)}; Cresset downloads no data sets: put the files there"
+        )
 
     def _load(self):
         images, labels = self._names()
@@ -195,7 +197,9 @@ class QMNIST(MNIST):
 
     def _names(self):
         name = self._FILES[self.what]
-        return (f"qmnist-{name}-images-idx3-ubyte", f"qmnist-{name}-labels-idx2-int") if name != "xnist" else ("xnist-images-idx3-ubyte", "xnist-labels-idx2-int")
+        return (
+            (f"qmnist-{name}-images-idx3-ubyte", f"qmnist-{name}-labels-idx2-int") if name != "xnist" else ("xnist-images-idx3-ubyte", "xnist-labels-idx2-int")
+        )
 
     def _load(self):
         images, labels = super()._load()

@@ -7,7 +7,19 @@ import _cresset
 
 import cresset as torch
 
-__all__ = ["ImageReadMode", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png", "read_file", "read_image", "write_file", "write_jpeg", "write_png"]
+__all__ = [
+    "ImageReadMode",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+    "read_file",
+    "read_image",
+    "write_file",
+    "write_jpeg",
+    "write_png",
+]
 
 # An image of more pixels is an error, whatever its file says.
 MAX_IMAGE_PIXELS = 1 << 28

@@ -14,7 +14,16 @@ _HOMES = (_alexnet, densenet, mobilenet, resnet, squeezenet, vgg)
 for _home in _HOMES:
     globals().update({_name: getattr(_home, _name) for _name in _home.__all__})
 
-__all__ = ["Weights", "WeightsEnum", "get_model", "get_model_builder", "get_model_weights", "get_weight", "list_models", *(name for home in _HOMES for name in home.__all__)]
+__all__ = [
+    "Weights",
+    "WeightsEnum",
+    "get_model",
+    "get_model_builder",
+    "get_model_weights",
+    "get_weight",
+    "list_models",
+    *(name for home in _HOMES for name in home.__all__),
+]
 
 
 def __getattr__(name):

@@ -116,7 +116,9 @@ class WeightsEnum(enum.Enum):
         folder = (args[0] if args else kwargs.get("model_dir")) or os.path.join(torch.hub.get_dir(), "checkpoints")
         path = os.path.join(folder, kwargs.get("file_name") or os.path.basename(urllib.parse.urlparse(self.url).path))
         if not os.path.exists(path) and os.getenv("CRESSET_DOWNLOAD", "0") != "1":
-            raise FileNotFoundError(f"{self}: there is no {path}, and nothing is downloaded without being asked to: put {self.url} there, or set CRESSET_DOWNLOAD=1")
+            raise FileNotFoundError(
+                f"{self}: there is no {path}, and nothing is downloaded without being asked to: put {self.url} there, or set CRESSET_DOWNLOAD=1"
+            )
         state = torch.hub.load_state_dict_from_url(self.url, *args, progress=progress, check_hash=check_hash, **{"weights_only": True, **kwargs})
         return {_OLD_KEY.sub(r"\1\2", key): value for key, value in state.items()}
 

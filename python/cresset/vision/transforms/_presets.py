@@ -22,7 +22,9 @@ class ImageClassification(nn.Module):
     tensor([2.2489, 2.4286, 2.6400])
     """
 
-    def __init__(self, *, crop_size, resize_size=256, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), interpolation=InterpolationMode.BILINEAR, antialias=True):
+    def __init__(
+        self, *, crop_size, resize_size=256, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), interpolation=InterpolationMode.BILINEAR, antialias=True
+    ):
         super().__init__()
         self.crop_size, self.resize_size = [crop_size], [resize_size]
         self.mean, self.std = list(mean), list(std)

@@ -1,8 +1,8 @@
 """torchvision.transforms.functional: what transforms do, on tensors (..., C, H, W) and on images of PIL.
 
-    >>> F = torch.vision.transforms.functional
-    >>> F.hflip(torch.arange(3).reshape(1, 1, 3))
-    tensor([[[2, 1, 0]]])
+>>> F = torch.vision.transforms.functional
+>>> F.hflip(torch.arange(3).reshape(1, 1, 3))
+tensor([[[2, 1, 0]]])
 """
 
 import enum

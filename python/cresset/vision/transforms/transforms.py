@@ -388,7 +388,13 @@ class RandomCrop(nn.Module):
 
     def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
         super().__init__()
-        self.size, self.padding, self.pad_if_needed, self.fill, self.padding_mode = tuple(F._square("RandomCrop", size)), padding, pad_if_needed, fill, padding_mode
+        self.size, self.padding, self.pad_if_needed, self.fill, self.padding_mode = (
+            tuple(F._square("RandomCrop", size)),
+            padding,
+            pad_if_needed,
+            fill,
+            padding_mode,
+        )
 
     @staticmethod
     def get_params(img, output_size):

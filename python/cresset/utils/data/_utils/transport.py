@@ -34,7 +34,23 @@ _ALIGN = 64
 _ROUND = 1 << 16
 _SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: each by a fault of its own costs more than its bytes
 _CHECK = 5.0  # seconds between looks whether the parent lives
-_PLAIN = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128")
+_PLAIN = (
+    "float64",
+    "float32",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "complex64",
+    "complex128",
+)
 _DTYPES = {getattr(torch, name): name for name in _PLAIN}
 
 

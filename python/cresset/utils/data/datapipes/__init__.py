@@ -1,8 +1,8 @@
 """torch.utils.data.datapipes: datasets made of steps that are put one behind the other.
 
-    >>> from cresset.utils.data.datapipes.iter import IterableWrapper
-    >>> list(IterableWrapper(range(6)).filter(lambda x: x % 2 == 0).map(lambda x: x * 10).batch(2))
-    [[0, 20], [40]]
+>>> from cresset.utils.data.datapipes.iter import IterableWrapper
+>>> list(IterableWrapper(range(6)).filter(lambda x: x % 2 == 0).map(lambda x: x * 10).batch(2))
+[[0, 20], [40]]
 """
 
 from . import iter, map  # noqa: A004

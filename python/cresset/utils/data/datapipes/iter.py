@@ -520,9 +520,7 @@ class _ChildDataPipe(IterDataPipe):
     def _items(self, source, run):
         while True:
             if source.run != run:
-                raise RuntimeError(
-                    f"the iterator has ended, because another reader of the same stream was started: {source}.\n{_ADVICE}"
-                )
+                raise RuntimeError(f"the iterator has ended, because another reader of the same stream was started: {source}.\n{_ADVICE}")
             try:
                 item = source.next(self.instance_id)
             except StopIteration:
