@@ -51,11 +51,12 @@ constexpr ScalarType kByte = ScalarType::Byte, kUInt8 = ScalarType::Byte, kChar 
                      kFloat8_e8m0fnu = ScalarType::Float8_e8m0fnu;
 
 // X(C++ type, enumerator) for every dtype with kernels, in enumerator order.
-#define CRESSET_FOR_EACH_DTYPE(X)                                                                                                                          \
-  X(uint8_t, Byte)                                                                                                                                         \
-  X(int8_t, Char)                                                                                                                                          \
-  X(int16_t, Short) X(int32_t, Int) X(int64_t, Long) X(::cresset::Half, Half) X(float, Float) X(double, Double) X(::cresset::complex<float>, ComplexFloat) \
-      X(::cresset::complex<double>, ComplexDouble) X(bool, Bool) X(::cresset::BFloat16, BFloat16) X(uint16_t, UInt16) X(uint32_t, UInt32) X(uint64_t, UInt64)
+// clang-format off
+#define CRESSET_FOR_EACH_DTYPE(X)                                                                                                  \
+  X(uint8_t, Byte) X(int8_t, Char) X(int16_t, Short) X(int32_t, Int) X(int64_t, Long) X(::cresset::Half, Half) X(float, Float)     \
+  X(double, Double) X(::cresset::complex<float>, ComplexFloat) X(::cresset::complex<double>, ComplexDouble) X(bool, Bool)          \
+  X(::cresset::BFloat16, BFloat16) X(uint16_t, UInt16) X(uint32_t, UInt32) X(uint64_t, UInt64)
+// clang-format on
 
 template <class T> struct CppTypeToScalarType;
 template <ScalarType S> struct ScalarTypeToCpp;

@@ -112,20 +112,21 @@ PyObject* value_at(const char* p, ScalarType type) {
       memcpy(&v, p, sizeof(v));
       return PyLong_FromLongLong(v);
     }
-    case ScalarType::Bool: return PyBool_FromLong(*p != 0);
+    case ScalarType::Bool:
+      return PyBool_FromLong(*p != 0);
+// clang-format off
 #define CRESSET_ITEM(T, Kind)                     \
   case ScalarType::Kind: {                        \
     T v;                                          \
     memcpy(static_cast<void*>(&v), p, sizeof(v)); \
     return wrap(Scalar(v));                       \
   }
-      CRESSET_ITEM(uint8_t, Byte)
-      CRESSET_ITEM(int8_t, Char)
-      CRESSET_ITEM(int16_t, Short) CRESSET_ITEM(int32_t, Int) CRESSET_ITEM(Half, Half) CRESSET_ITEM(BFloat16, BFloat16)
-          CRESSET_ITEM(complex<float>, ComplexFloat) CRESSET_ITEM(complex<double>, ComplexDouble) CRESSET_ITEM(uint16_t, UInt16) CRESSET_ITEM(uint32_t, UInt32)
-              CRESSET_ITEM(uint64_t, UInt64)
+      CRESSET_ITEM(uint8_t, Byte) CRESSET_ITEM(int8_t, Char) CRESSET_ITEM(int16_t, Short) CRESSET_ITEM(int32_t, Int)
+      CRESSET_ITEM(Half, Half) CRESSET_ITEM(BFloat16, BFloat16) CRESSET_ITEM(complex<float>, ComplexFloat)
+      CRESSET_ITEM(complex<double>, ComplexDouble) CRESSET_ITEM(uint16_t, UInt16) CRESSET_ITEM(uint32_t, UInt32) CRESSET_ITEM(uint64_t, UInt64)
 #undef CRESSET_ITEM
-                  default : CRESSET_CHECK_NOT_IMPLEMENTED(false, "no values of dtype ", type);
+          // clang-format on
+          default : CRESSET_CHECK_NOT_IMPLEMENTED(false, "no values of dtype ", type);
   }
   return nullptr;
 }

@@ -191,21 +191,23 @@ struct LogSigmoidBackward : Signature<2, 0, kFloats> {
 
 // Inputs and parameters: leaky_relu: params: slope; threshold: params: threshold, value; elu: params: alpha, scale, input_scale;
 // hardshrink: params: lambda; softshrink: params: lambda; softplus: params: beta, threshold.
-#define CRESSET_ACTIVATION_KERNELS(X)                                                                                                                      \
-  X(relu, Relu)                                                                                                                                            \
-  X(leaky_relu, LeakyRelu)                                                                                                                                 \
-  X(threshold, Threshold) X(elu, Elu) X(gelu, Gelu) X(gelu_tanh, GeluTanh) X(silu, Silu) X(mish, Mish) X(hardsigmoid, Hardsigmoid) X(hardswish, Hardswish) \
-      X(hardshrink, Hardshrink) X(softshrink, Softshrink) X(softplus, Softplus) X(log_sigmoid, LogSigmoid)
+// clang-format off
+#define CRESSET_ACTIVATION_KERNELS(X)                                                                                           \
+  X(relu, Relu) X(leaky_relu, LeakyRelu) X(threshold, Threshold) X(elu, Elu) X(gelu, Gelu) X(gelu_tanh, GeluTanh) X(silu, Silu) \
+  X(mish, Mish) X(hardsigmoid, Hardsigmoid) X(hardswish, Hardswish) X(hardshrink, Hardshrink) X(softshrink, Softshrink)         \
+  X(softplus, Softplus) X(log_sigmoid, LogSigmoid)
+// clang-format on
 
 // Inputs are (grad, result) for tanh, sigmoid and *_from_result, (grad, input) for the others. Inputs and parameters:
 // threshold_backward: params: threshold; relu is threshold 0; leaky_relu_backward: params: slope; elu_backward: params: alpha,
 // scale, input_scale; elu_backward_from_result: params: alpha, scale, input_scale; shrink_backward: hardshrink and softshrink,
 // params: lambda; hardtanh_backward: params: min, max; softplus_backward: params: beta, threshold.
-#define CRESSET_ACTIVATION_BACKWARD_KERNELS(X)                                                                                                                 \
-  X(tanh_backward, TanhBackward)                                                                                                                               \
-  X(sigmoid_backward, SigmoidBackward)                                                                                                                         \
-  X(threshold_backward, ThresholdBackward) X(leaky_relu_backward, LeakyReluBackward) X(elu_backward, EluBackward)                                              \
-      X(elu_backward_from_result, EluBackwardFromResult) X(gelu_backward, GeluBackward) X(gelu_tanh_backward, GeluTanhBackward) X(silu_backward, SiluBackward) \
-          X(mish_backward, MishBackward) X(hardsigmoid_backward, HardsigmoidBackward) X(hardswish_backward, HardswishBackward)                                 \
-              X(shrink_backward, ShrinkBackward) X(hardtanh_backward, HardtanhBackward) X(softplus_backward, SoftplusBackward)                                 \
-                  X(log_sigmoid_backward, LogSigmoidBackward)
+// clang-format off
+#define CRESSET_ACTIVATION_BACKWARD_KERNELS(X)                                                                              \
+  X(tanh_backward, TanhBackward) X(sigmoid_backward, SigmoidBackward) X(threshold_backward, ThresholdBackward)              \
+  X(leaky_relu_backward, LeakyReluBackward) X(elu_backward, EluBackward) X(elu_backward_from_result, EluBackwardFromResult) \
+  X(gelu_backward, GeluBackward) X(gelu_tanh_backward, GeluTanhBackward) X(silu_backward, SiluBackward)                     \
+  X(mish_backward, MishBackward) X(hardsigmoid_backward, HardsigmoidBackward) X(hardswish_backward, HardswishBackward)      \
+  X(shrink_backward, ShrinkBackward) X(hardtanh_backward, HardtanhBackward) X(softplus_backward, SoftplusBackward)          \
+  X(log_sigmoid_backward, LogSigmoidBackward)
+// clang-format on

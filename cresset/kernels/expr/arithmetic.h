@@ -177,11 +177,11 @@ struct LerpScalar : Signature<2, 1, kFloats | kComplexes> {
 // Integers wrap around; bool adds as `or`, multiplies as `and`, subtracts as `xor`. Inputs and parameters: add: a + params[0] * b;
 // sub: a - params[0] * b; div: true division: floats and complex; addcmul: a + params[0] * b * c; addcdiv: a + params[0] * b / c;
 // lerp: (start, end, weight); lerp_scalar: (start, end), params: weight.
-#define CRESSET_ARITHMETIC_KERNELS(X)                                                                                                   \
-  X(add, Add)                                                                                                                           \
-  X(sub, Sub)                                                                                                                           \
-  X(mul, Mul) X(div, Div) X(neg, Neg) X(square, Square) X(reciprocal, Reciprocal) X(addcmul, Addcmul) X(addcdiv, Addcdiv) X(lerp, Lerp) \
-      X(lerp_scalar, LerpScalar)
+// clang-format off
+#define CRESSET_ARITHMETIC_KERNELS(X)                                                                                         \
+  X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(neg, Neg) X(square, Square) X(reciprocal, Reciprocal) X(addcmul, Addcmul) \
+  X(addcdiv, Addcdiv) X(lerp, Lerp) X(lerp_scalar, LerpScalar)
+// clang-format on
 
 // Integers raise ZeroDivisionError. Inputs and parameters: remainder: sign of the divisor; fmod: sign of the dividend.
 #define CRESSET_DIVISION_KERNELS(X) X(div_floor, DivFloor) X(div_trunc, DivTrunc) X(remainder, Remainder) X(fmod, Fmod)

@@ -370,11 +370,11 @@ struct Xlog1py : Signature<2, 0, kFloats> {
 
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
-#define CRESSET_BESSEL_KERNELS(X)                                                                                                             \
-  X(i0, I0)                                                                                                                                   \
-  X(i1, I1)                                                                                                                                   \
-  X(i0e, I0e) X(i1e, I1e) X(k0, K0) X(k1, K1) X(k0e, K0e) X(k1e, K1e) X(bessel_j0, BesselJ0) X(bessel_j1, BesselJ1) X(bessel_y0, BesselY0)    \
-      X(bessel_y1, BesselY1) X(spherical_j0, SphericalJ0) X(airy_ai, AiryAi) X(ndtr, Ndtr) X(log_ndtr, LogNdtr) X(ndtri, Ndtri) X(entr, Entr) \
-          X(xlog1py, Xlog1py)
+// clang-format off
+#define CRESSET_BESSEL_KERNELS(X)                                                                                      \
+  X(i0, I0) X(i1, I1) X(i0e, I0e) X(i1e, I1e) X(k0, K0) X(k1, K1) X(k0e, K0e) X(k1e, K1e) X(bessel_j0, BesselJ0)       \
+  X(bessel_j1, BesselJ1) X(bessel_y0, BesselY0) X(bessel_y1, BesselY1) X(spherical_j0, SphericalJ0) X(airy_ai, AiryAi) \
+  X(ndtr, Ndtr) X(log_ndtr, LogNdtr) X(ndtri, Ndtri) X(entr, Entr) X(xlog1py, Xlog1py)
+// clang-format on
 
 #define CRESSET_SERIES_GAMMA_KERNELS(X) X(erfcx, Erfcx) X(igamma, Igamma) X(igammac, Igammac) X(zeta, Zeta)

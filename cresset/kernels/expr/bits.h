@@ -76,8 +76,8 @@ struct Lcm : Signature<2, 0, kInts> {
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
 // Shifts by a negative count, or by the width and more, push every bit out.
-#define CRESSET_BITS_KERNELS(X)                                                                                                                       \
-  X(bitwise_and, BitwiseAnd)                                                                                                                          \
-  X(bitwise_or, BitwiseOr)                                                                                                                            \
-  X(bitwise_xor, BitwiseXor) X(bitwise_not, BitwiseNot) X(bitwise_left_shift, BitwiseLeftShift) X(bitwise_right_shift, BitwiseRightShift) X(gcd, Gcd) \
-      X(lcm, Lcm)
+// clang-format off
+#define CRESSET_BITS_KERNELS(X)                                                                             \
+  X(bitwise_and, BitwiseAnd) X(bitwise_or, BitwiseOr) X(bitwise_xor, BitwiseXor) X(bitwise_not, BitwiseNot) \
+  X(bitwise_left_shift, BitwiseLeftShift) X(bitwise_right_shift, BitwiseRightShift) X(gcd, Gcd) X(lcm, Lcm)
+// clang-format on

@@ -93,8 +93,9 @@ struct Signbit : Signature<1, 0, kReals | kBools, Out::boolean> {
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
 // Results are bool.
-#define CRESSET_COMPARE_KERNELS(X)                                                                                                                  \
-  X(eq, Eq)                                                                                                                                         \
-  X(ne, Ne)                                                                                                                                         \
-  X(lt, Lt) X(le, Le) X(gt, Gt) X(ge, Ge) X(logical_and, LogicalAnd) X(logical_or, LogicalOr) X(logical_xor, LogicalXor) X(logical_not, LogicalNot) \
-      X(isnan, IsNan) X(isinf, IsInf) X(isfinite, IsFinite) X(isposinf, IsPosInf) X(isneginf, IsNegInf) X(signbit, Signbit)
+// clang-format off
+#define CRESSET_COMPARE_KERNELS(X)                                                                                \
+  X(eq, Eq) X(ne, Ne) X(lt, Lt) X(le, Le) X(gt, Gt) X(ge, Ge) X(logical_and, LogicalAnd) X(logical_or, LogicalOr) \
+  X(logical_xor, LogicalXor) X(logical_not, LogicalNot) X(isnan, IsNan) X(isinf, IsInf) X(isfinite, IsFinite)     \
+  X(isposinf, IsPosInf) X(isneginf, IsNegInf) X(signbit, Signbit)
+// clang-format on

@@ -71,9 +71,10 @@ struct BceWithLogitsLossBackward : Signature<3, 0, kFloats> {
 // Inputs are (input, target), of gradients (grad, input, target); norm is 1 / count for a mean, else 1. Inputs and parameters:
 // mse_loss_backward: params: norm; smooth_l1_loss: params: beta; smooth_l1_loss_backward: params: beta, norm; huber_loss: params:
 // delta; huber_loss_backward: params: delta, norm.
-#define CRESSET_LOSS_KERNELS(X)                                                                                                                       \
-  X(mse_loss, MseLoss)                                                                                                                                \
-  X(mse_loss_backward, MseLossBackward)                                                                                                               \
-  X(smooth_l1_loss, SmoothL1Loss) X(smooth_l1_loss_backward, SmoothL1LossBackward) X(huber_loss, HuberLoss) X(huber_loss_backward, HuberLossBackward) \
-      X(bce_loss, BceLoss) X(bce_loss_backward, BceLossBackward) X(bce_with_logits_loss, BceWithLogitsLoss)                                           \
-          X(bce_with_logits_loss_backward, BceWithLogitsLossBackward)
+// clang-format off
+#define CRESSET_LOSS_KERNELS(X)                                                                                       \
+  X(mse_loss, MseLoss) X(mse_loss_backward, MseLossBackward) X(smooth_l1_loss, SmoothL1Loss)                          \
+  X(smooth_l1_loss_backward, SmoothL1LossBackward) X(huber_loss, HuberLoss) X(huber_loss_backward, HuberLossBackward) \
+  X(bce_loss, BceLoss) X(bce_loss_backward, BceLossBackward) X(bce_with_logits_loss, BceWithLogitsLoss)               \
+  X(bce_with_logits_loss_backward, BceWithLogitsLossBackward)
+// clang-format on

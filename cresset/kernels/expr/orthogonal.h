@@ -58,9 +58,10 @@ CRESSET_DOUBLE_2(LegendreP, math::legendre(a, b))
 // The kernels of these expressions, X(name, expression), by the unit that is compiled for each instruction set.
 
 // Inputs are the point and the degree.
-#define CRESSET_SERIES_ORTHOGONAL_KERNELS(X)                                                                                                \
-  X(chebyshev_t, ChebyshevT)                                                                                                                \
-  X(chebyshev_u, ChebyshevU)                                                                                                                \
-  X(chebyshev_v, ChebyshevV) X(chebyshev_w, ChebyshevW) X(shifted_chebyshev_t, ShiftedChebyshevT) X(shifted_chebyshev_u, ShiftedChebyshevU) \
-      X(shifted_chebyshev_v, ShiftedChebyshevV) X(shifted_chebyshev_w, ShiftedChebyshevW) X(hermite_h, HermiteH) X(hermite_he, HermiteHe)   \
-          X(laguerre_l, LaguerreL) X(legendre_p, LegendreP)
+// clang-format off
+#define CRESSET_SERIES_ORTHOGONAL_KERNELS(X)                                                                                    \
+  X(chebyshev_t, ChebyshevT) X(chebyshev_u, ChebyshevU) X(chebyshev_v, ChebyshevV) X(chebyshev_w, ChebyshevW)                   \
+  X(shifted_chebyshev_t, ShiftedChebyshevT) X(shifted_chebyshev_u, ShiftedChebyshevU) X(shifted_chebyshev_v, ShiftedChebyshevV) \
+  X(shifted_chebyshev_w, ShiftedChebyshevW) X(hermite_h, HermiteH) X(hermite_he, HermiteHe) X(laguerre_l, LaguerreL)            \
+  X(legendre_p, LegendreP)
+// clang-format on

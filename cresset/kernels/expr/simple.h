@@ -156,8 +156,9 @@ struct DropoutApply : Signature<2, 1, kFloats | kComplexes, Out::same, 1> {
 
 // Inputs and parameters: round: half to even; round_decimals: params: 10^|decimals|, 1 if decimals < 0; heaviside: (x, value at
 // zero).
-#define CRESSET_SIMPLE_KERNELS(X)                                                                                                                      \
-  X(abs, Abs)                                                                                                                                          \
-  X(angle, Angle)                                                                                                                                      \
-  X(sign, Sign) X(sgn, Sgn) X(conj, Conj) X(floor, Floor) X(ceil, Ceil) X(trunc, Trunc) X(round, Round) X(round_decimals, RoundDecimals) X(frac, Frac) \
-      X(sqrt, Sqrt) X(rsqrt, Rsqrt) X(hypot, Hypot) X(copysign, Copysign) X(heaviside, Heaviside) X(nextafter, Nextafter)
+// clang-format off
+#define CRESSET_SIMPLE_KERNELS(X)                                                                                   \
+  X(abs, Abs) X(angle, Angle) X(sign, Sign) X(sgn, Sgn) X(conj, Conj) X(floor, Floor) X(ceil, Ceil) X(trunc, Trunc) \
+  X(round, Round) X(round_decimals, RoundDecimals) X(frac, Frac) X(sqrt, Sqrt) X(rsqrt, Rsqrt) X(hypot, Hypot)      \
+  X(copysign, Copysign) X(heaviside, Heaviside) X(nextafter, Nextafter)
+// clang-format on

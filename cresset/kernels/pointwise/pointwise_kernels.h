@@ -14,12 +14,13 @@
 #include "cresset/kernels/expr/transcendental.h"
 #include "cresset/kernels/pointwise/pointwise.h"
 
-#define CRESSET_POINTWISE_KERNELS(M)                                                                                                      \
-  CRESSET_ACTIVATION_KERNELS(M)                                                                                                           \
-  CRESSET_ACTIVATION_BACKWARD_KERNELS(M)                                                                                                  \
-  CRESSET_ARITHMETIC_KERNELS(M) CRESSET_BESSEL_KERNELS(M) CRESSET_BITS_KERNELS(M) CRESSET_COMPARE_KERNELS(M) CRESSET_DIVISION_KERNELS(M)  \
-      CRESSET_EXP_LOG_KERNELS(M) CRESSET_HYPERBOLIC_KERNELS(M) CRESSET_LOSS_KERNELS(M) CRESSET_MINMAX_KERNELS(M) CRESSET_POWER_KERNELS(M) \
-          CRESSET_SELECT_KERNELS(M) CRESSET_SIMPLE_KERNELS(M) CRESSET_SPECIAL_KERNELS(M) CRESSET_TRIG_KERNELS(M)
+// clang-format off
+#define CRESSET_POINTWISE_KERNELS(M)                                                                                           \
+  CRESSET_ACTIVATION_KERNELS(M) CRESSET_ACTIVATION_BACKWARD_KERNELS(M) CRESSET_ARITHMETIC_KERNELS(M) CRESSET_BESSEL_KERNELS(M) \
+  CRESSET_BITS_KERNELS(M) CRESSET_COMPARE_KERNELS(M) CRESSET_DIVISION_KERNELS(M) CRESSET_EXP_LOG_KERNELS(M)                    \
+  CRESSET_HYPERBOLIC_KERNELS(M) CRESSET_LOSS_KERNELS(M) CRESSET_MINMAX_KERNELS(M) CRESSET_POWER_KERNELS(M)                     \
+  CRESSET_SELECT_KERNELS(M) CRESSET_SIMPLE_KERNELS(M) CRESSET_SPECIAL_KERNELS(M) CRESSET_TRIG_KERNELS(M)
+// clang-format on
 // Functions of long series, computed in double: vectors would make them larger, not faster. One build serves every instruction set.
 #define CRESSET_SERIES_KERNELS(M) CRESSET_SERIES_GAMMA_KERNELS(M) CRESSET_SERIES_ORTHOGONAL_KERNELS(M)
 

@@ -9,12 +9,13 @@
 
 namespace cresset {
 
-#define CRESSET_FOR_EACH_CHOICE(X)                                                                                                                           \
-  X(Linear)                                                                                                                                                  \
-  X(Conv1D)                                                                                                                                                  \
-  X(Conv2D) X(Conv3D) X(ConvTranspose1D) X(ConvTranspose2D) X(ConvTranspose3D) X(Sigmoid) X(Tanh) X(ReLU) X(GELU) X(SiLU) X(Mish) X(LeakyReLU) X(FanIn)      \
-      X(FanOut) X(Constant) X(Reflect) X(Replicate) X(Circular) X(Nearest) X(NearestExact) X(Bilinear) X(Bicubic) X(Trilinear) X(Area) X(Sum) X(Mean) X(Max) \
-          X(None) X(BatchMean) X(Zeros) X(Border) X(Reflection) X(RNN_TANH) X(RNN_RELU) X(LSTM) X(GRU) X(Valid) X(Same)
+// clang-format off
+#define CRESSET_FOR_EACH_CHOICE(X)                                                                                              \
+  X(Linear) X(Conv1D) X(Conv2D) X(Conv3D) X(ConvTranspose1D) X(ConvTranspose2D) X(ConvTranspose3D) X(Sigmoid) X(Tanh) X(ReLU)   \
+  X(GELU) X(SiLU) X(Mish) X(LeakyReLU) X(FanIn) X(FanOut) X(Constant) X(Reflect) X(Replicate) X(Circular) X(Nearest)            \
+  X(NearestExact) X(Bilinear) X(Bicubic) X(Trilinear) X(Area) X(Sum) X(Mean) X(Max) X(None) X(BatchMean) X(Zeros) X(Border)     \
+  X(Reflection) X(RNN_TANH) X(RNN_RELU) X(LSTM) X(GRU) X(Valid) X(Same)
+// clang-format on
 
 namespace enumtype {
 
