@@ -94,10 +94,21 @@ template <class T> cresset::complex<T> pow(const T& base, const cresset::complex
 
 #define CRESSET_FUNCTION(T, name) template CRESSET_API cresset::complex<T> name(const cresset::complex<T>& z);
 // clang-format off
-#define CRESSET_INSTANTIATE(T)                                                           \
-  template CRESSET_API std::ostream& operator<<(std::ostream& out, const complex<T>& z); \
-  template CRESSET_API std::istream& operator>>(std::istream& in, complex<T>& z);        \
-  template CRESSET_API complex<T> polar(const T& modulus, const T& angle);
+#define CRESSET_INSTANTIATE(T)                                                                                                                                 \
+  template CRESSET_API T abs(const cresset::complex<T>& z);                                                                                                    \
+  template CRESSET_API T arg(const cresset::complex<T>& z);                                                                                                    \
+  template CRESSET_API bool isnan(const cresset::complex<T>& z);                                                                                               \
+  template CRESSET_API bool isinf(const cresset::complex<T>& z);                                                                                               \
+  template CRESSET_API bool isfinite(const cresset::complex<T>& z);                                                                                            \
+  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const cresset::complex<T>& exponent);                                          \
+  template CRESSET_API cresset::complex<T> pow(const cresset::complex<T>& base, const T& exponent);                                                            \
+  template CRESSET_API cresset::complex<T> pow(const T& base, const cresset::complex<T>& exponent);                                                            \
+  CRESSET_FUNCTION(T, proj)                                                                                                                                    \
+  CRESSET_FUNCTION(T, exp)                                                                                                                                     \
+  CRESSET_FUNCTION(T, log) CRESSET_FUNCTION(T, log10) CRESSET_FUNCTION(T, log2) CRESSET_FUNCTION(T, log1p) CRESSET_FUNCTION(T, expm1)                          \
+      CRESSET_FUNCTION(T, sqrt) CRESSET_FUNCTION(T, sin) CRESSET_FUNCTION(T, cos) CRESSET_FUNCTION(T, tan) CRESSET_FUNCTION(T, asin) CRESSET_FUNCTION(T, acos) \
+          CRESSET_FUNCTION(T, atan) CRESSET_FUNCTION(T, sinh) CRESSET_FUNCTION(T, cosh) CRESSET_FUNCTION(T, tanh) CRESSET_FUNCTION(T, asinh)                   \
+              CRESSET_FUNCTION(T, acosh) CRESSET_FUNCTION(T, atanh)
 // clang-format on
 CRESSET_INSTANTIATE(float)
 CRESSET_INSTANTIATE(double)
