@@ -12,15 +12,16 @@ target_link_libraries(cresset_compat INTERFACE cresset -Wl,--push-state,--as-nee
 add_library(Cresset::cresset ALIAS cresset)
 add_library(Cresset::compat ALIAS cresset_compat)
 add_library(Cresset::distributions ALIAS cresset_distributions)
+add_library(Cresset::graph ALIAS cresset_graph)
 
-install(TARGETS cresset cresset_distributions cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cresset cresset_distributions cresset_graph cresset_compat EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Opened from the folder that the library lies in.
 foreach(provider cresset_onednn cresset_lapack cresset_image)
   if(TARGET ${provider})
     install(TARGETS ${provider} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
-foreach(room base core dispatch ops autograd nn optim data io dist transform train distributions)
+foreach(room base core dispatch ops autograd nn optim data io dist transform train distributions graph)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/cresset/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cresset FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/cresset/cresset.h ${CMAKE_SOURCE_DIR}/cresset/distributions.h ${CMAKE_SOURCE_DIR}/cresset/sparse.h ${CMAKE_SOURCE_DIR}/cresset/tensor.h

@@ -1,0 +1,15 @@
+# Graphs, a library of its own: only programs that use them load it (docs/records/0017-graph.md).
+file(GLOB_RECURSE graph_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/*.cpp)
+add_library(cresset_graph SHARED ${graph_sources})
+set_target_properties(cresset_graph PROPERTIES EXPORT_NAME graph)
+cresset_declare_units(cresset_graph)
+cresset_precompile(cresset_graph ${CMAKE_SOURCE_DIR}/cresset/core/tensor_impl.h ${CMAKE_SOURCE_DIR}/cresset/base/scalar.h)
+target_link_libraries(cresset_graph PUBLIC cresset PRIVATE cresset_flags)
+target_compile_options(cresset_graph PRIVATE $<$<CONFIG:Release>:-Os -ffunction-sections>)
+# The interpreter runs between kernels: its time counts.
+file(GLOB graph_runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cresset/graph/runtime/*.cpp)
+set_source_files_properties(${graph_runtime} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2> SKIP_PRECOMPILE_HEADERS ON)
+target_link_options(cresset_graph PRIVATE -Wl,-Bsymbolic-functions -Wl,--gc-sections)
+if(CRESSET_PACKED_RELOCATIONS)
+  target_link_options(cresset_graph PRIVATE -Wl,-z,pack-relative-relocs)
+endif()
