@@ -297,6 +297,12 @@ CRESSET_API DispatchKey legacyExtractDispatchKey(DispatchKeySet set);
 CRESSET_API DispatchKey computeDispatchKey(std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device);
 
 // Whether calls of this thread pass by, or visit, the layer that the key stands for; grad mode is not asked.
+// The key of the backend that the kernels of a call with these come from; layers above it do not count.
+inline DispatchKey highestPriorityBackendTypeId(DispatchKeySet set) {
+  constexpr uint64_t backends = (uint64_t{1} << num_backends) - 1;
+  constexpr DispatchKeySet functionalities{DispatchKey::Dense, DispatchKey::Quantized, DispatchKey::Sparse, DispatchKey::SparseCsr};
+  return (set & (functionalities | DispatchKeySet(DispatchKeySet::RAW, backends))).highestPriorityTypeId();
+}
 CRESSET_API bool tls_is_dispatch_key_excluded(DispatchKey k);
 CRESSET_API bool tls_is_dispatch_key_included(DispatchKey k);
 CRESSET_API bool tls_is_dispatch_keyset_excluded(DispatchKeySet set);

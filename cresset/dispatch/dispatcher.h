@@ -1,7 +1,10 @@
 #pragma once
 // The table of ops as LibTorch programs use it: handles, calls typed and boxed, redispatch, kernels as objects, registrations as handles.
 
+#include <algorithm>
+
 #include "cresset/core/dispatch_key_set.h"
+#include "cresset/dispatch/function_pointer.h"
 #include "cresset/dispatch/operator_schema.h"
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/route.h"
@@ -128,6 +131,12 @@ class CRESSET_API KernelFunction {
     return of(detail::make_unboxed_kernel(shared<F>(std::move(f))), {});
   }
   template <class F> static KernelFunction makeFromUnboxedFunction(F* f) { return KernelFunction(CppFunction(f)); }
+  template <class F> static std::enable_if_t<is_compile_time_function_pointer<F>::value, KernelFunction> makeFromUnboxedFunction(F) {
+    return makeFromUnboxedFunction(F::func_ptr());
+  }
+  template <class F> static std::enable_if_t<is_compile_time_function_pointer<F>::value, KernelFunction> makeFromUnboxedOnlyFunction(F) {
+    return makeFromUnboxedOnlyFunction(F::func_ptr());
+  }
   template <class F> static KernelFunction makeFromUnboxedOnlyFunction(F* f) { return KernelFunction(CppFunction::makeUnboxedOnly(f)); }
   template <class F> static KernelFunction makeFromUnboxedRuntimeFunction(F* f) { return KernelFunction(CppFunction(f)); }
   template <class F> static KernelFunction makeFromUnboxedOnlyRuntimeFunction(F* f) { return KernelFunction(CppFunction::makeUnboxedOnly(f)); }
@@ -197,6 +206,13 @@ class CRESSET_API Dispatcher {
   std::optional<OperatorHandle> findOp(const OperatorName& name);
   OperatorHandle findSchemaOrThrow(const char* name, const char* overload);
   std::vector<OperatorName> getAllOpNames();
+  // Those with a kernel for the key; all, also ones that registered nothing yet, without a key.
+  std::vector<OperatorName> getRegistrationsForDispatchKey(std::optional<DispatchKey> key) {
+    std::vector<OperatorName> names = getAllOpNames();
+    const auto has_none = [&](const OperatorName& name) { return key && !findOp(name)->hasKernelForDispatchKey(*key); };
+    names.erase(std::remove_if(names.begin(), names.end(), has_none), names.end());
+    return names;
+  }
   std::vector<OperatorHandle> findDanglingImpls() const;
 
   template <class R, class... A> R call(const TypedOperatorHandle<R(A...)>& op, A... args) const { return op.call(static_cast<A>(args)...); }

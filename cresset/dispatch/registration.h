@@ -142,6 +142,7 @@ class CRESSET_API CppFunction {
     const std::shared_ptr<F> shared = std::move(functor);
     return from_boxed([shared](const OperatorHandle& op, Stack* stack) { (*shared)(op, detail::keys_of_call(), stack); });
   }
+  template <class F> static CppFunction makeFromUnboxedFunction(F* f) { return CppFunction(f); }
   template <class F> static CppFunction makeUnboxedOnly(F* f) {
     CppFunction made;
     made.kernel = detail::make_unboxed_kernel(std::make_shared<F*>(f));

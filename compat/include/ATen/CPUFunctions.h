@@ -1,2 +1,8 @@
 #pragma once
 #include "torch/detail/tensor.h"
+namespace at::cpu {
+#include "cresset/ops/names.inc"
+using cresset::compat::arange;
+using cresset::compat::complex;
+using cresset::compat::complex_out;
+}  // namespace at::cpu

@@ -1,4 +1,5 @@
 #pragma once
+#include "ATen/core/MT19937RNGEngine.h"
 #include "cresset/core/random/cpu_generator.h"
 #include "torch/detail/tensor.h"
 namespace at {

@@ -1,4 +1,5 @@
 #pragma once
+#include "ATen/Config.h"
 #include "cresset/base/parallel_reduce.h"
 #include "torch/detail/tensor.h"
 namespace at {

@@ -98,7 +98,7 @@ void Generator::set_state(const std::vector<uint8_t>& bytes) {
 
 Generator Generator::clone() const { return Generator(impl_->clone()); }
 
-std::mutex& Generator::mutex() const { return impl_->mutex; }
+std::mutex& Generator::mutex() const { return impl_->mutex_; }
 
 namespace {
 thread_local Generator* t_default_generator = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// The state behind a Generator, for code that samples. Hold `mutex` while using `state`.
+// The state behind a Generator, for code that samples. Hold `mutex_` while using `state`.
 
 #include "cresset/base/mutex.h"
 
@@ -24,7 +24,7 @@ class CRESSET_API GeneratorImpl : public RefCounted {
   // One of its own that goes on as this one will.
   intrusive_ptr<GeneratorImpl> clone() const;
 
-  mutable std::mutex mutex;
+  mutable std::mutex mutex_;
   RandomState state;
 };
 

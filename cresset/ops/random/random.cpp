@@ -20,7 +20,7 @@ using Gen = std::optional<Generator>;
 template <class Draw> void sample(const Tensor& self, const Gen& generator, Draw&& draw) {
   if (self.numel() == 0) return;
   GeneratorImpl& g = generator_or_default(generator.value_or(Generator()));
-  std::lock_guard<std::mutex> lock(g.mutex);
+  std::lock_guard<std::mutex> lock(g.mutex_);
   if (self.is_contiguous()) {
     draw(g.state, self.data_ptr());
     return;

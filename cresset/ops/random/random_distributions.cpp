@@ -40,7 +40,7 @@ Tensor _sample_distribution(const Tensor& self, const std::optional<Tensor>& oth
   const Tensor out(make_dense(x.sizes(), compute, x.device()));
   if (!out.lacks_data() && out.numel() > 0) {
     GeneratorImpl& g = generator_or_default(generator.value_or(Generator()));
-    std::lock_guard<std::mutex> lock(g.mutex);
+    std::lock_guard<std::mutex> lock(g.mutex_);
     const int64_t n = out.numel();
     if (distribution == kPoisson) {
       kernels::poisson(g.state, out.data_ptr(), x.data_ptr(), dtype, n);

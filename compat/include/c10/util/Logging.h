@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 
+#include "c10/util/Lazy.h"
 #include "cresset/base/util/logging.h"
 #include "torch/detail/tensor.h"
 
@@ -47,8 +48,35 @@ inline bool& FLAGS_caffe2_use_fatal_for_enforce = ::cresset::logging::fatal_chec
                                        ::cresset::logging::compared(enforce_left, enforce_right) + ::cresset::compat::text_of(__VA_ARGS__)); \
   } while (false)
 #define CAFFE_ENFORCE_EQ(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::equal_to<void>(), ==, lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_EQ_WITH_CALLER(lhs, rhs, ...) CAFFE_ENFORCE_EQ(lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_NE_WITH_CALLER(lhs, rhs, ...) CAFFE_ENFORCE_NE(lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_LE_WITH_CALLER(lhs, rhs, ...) CAFFE_ENFORCE_LE(lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_LT_WITH_CALLER(lhs, rhs, ...) CAFFE_ENFORCE_LT(lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_GE_WITH_CALLER(lhs, rhs, ...) CAFFE_ENFORCE_GE(lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_GT_WITH_CALLER(lhs, rhs, ...) CAFFE_ENFORCE_GT(lhs, rhs, ##__VA_ARGS__)
+#define CAFFE_ENFORCE_THAT_WITH_CALLER(holds, op, lhs, rhs, ...) CAFFE_ENFORCE_THAT(holds, op, lhs, rhs, ##__VA_ARGS__)
 #define CAFFE_ENFORCE_NE(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::not_equal_to<void>(), !=, lhs, rhs, ##__VA_ARGS__)
 #define CAFFE_ENFORCE_LE(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::less_equal<void>(), <=, lhs, rhs, ##__VA_ARGS__)
 #define CAFFE_ENFORCE_LT(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::less<void>(), <, lhs, rhs, ##__VA_ARGS__)
 #define CAFFE_ENFORCE_GE(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::greater_equal<void>(), >=, lhs, rhs, ##__VA_ARGS__)
 #define CAFFE_ENFORCE_GT(lhs, rhs, ...) CAFFE_ENFORCE_THAT(std::greater<void>(), >, lhs, rhs, ##__VA_ARGS__)
+
+// Checks of two values that end the process, with both in the message; TORCH_DCHECK_… where assertions are on.
+#define TORCH_CHECK_EQ(a, b) CHECK_EQ(a, b)
+#define TORCH_CHECK_NE(a, b) CHECK_NE(a, b)
+#define TORCH_CHECK_LT(a, b) CHECK_LT(a, b)
+#define TORCH_CHECK_LE(a, b) CHECK_LE(a, b)
+#define TORCH_CHECK_GT(a, b) CHECK_GT(a, b)
+#define TORCH_CHECK_GE(a, b) CHECK_GE(a, b)
+#ifdef NDEBUG
+#define CRESSET_DEBUG_CHECK(check) \
+  while (false) check
+#else
+#define CRESSET_DEBUG_CHECK(check) check
+#endif
+#define TORCH_DCHECK_EQ(a, b) CRESSET_DEBUG_CHECK(TORCH_CHECK_EQ(a, b))
+#define TORCH_DCHECK_NE(a, b) CRESSET_DEBUG_CHECK(TORCH_CHECK_NE(a, b))
+#define TORCH_DCHECK_LT(a, b) CRESSET_DEBUG_CHECK(TORCH_CHECK_LT(a, b))
+#define TORCH_DCHECK_LE(a, b) CRESSET_DEBUG_CHECK(TORCH_CHECK_LE(a, b))
+#define TORCH_DCHECK_GT(a, b) CRESSET_DEBUG_CHECK(TORCH_CHECK_GT(a, b))
+#define TORCH_DCHECK_GE(a, b) CRESSET_DEBUG_CHECK(TORCH_CHECK_GE(a, b))

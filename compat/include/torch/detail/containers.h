@@ -1,8 +1,11 @@
 #pragma once
 #include "cresset/dispatch/values/dict.h"
 #include "cresset/dispatch/values/list.h"
+#include "cresset/dispatch/values/weak_value.h"
 #include "torch/detail/tensor.h"
 namespace c10 {
+using std::string;
+using WeakIValue = cresset::dispatch::WeakValue;
 using cresset::Dict;
 using cresset::List;
 using cresset::dispatch::GenericDict;

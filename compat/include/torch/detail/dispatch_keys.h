@@ -19,6 +19,7 @@ using cresset::getAutogradKeyFromBackend;
 using cresset::getAutogradRelatedKeySetFromBackend;
 using cresset::getBackendKeySetFromAutograd;
 using cresset::getRuntimeDispatchKeySet;
+using cresset::highestPriorityBackendTypeId;
 using cresset::isAliasDispatchKey;
 using cresset::isBackendDispatchKey;
 using cresset::isIncludedInAlias;
@@ -44,6 +45,15 @@ using cresset::tls_is_dispatch_keyset_excluded;
 using cresset::tls_is_dispatch_keyset_included;
 }  // namespace impl
 }  // namespace c10
+
+// Functionalities with a kernel for each backend, and what the names of those kernels' keys begin with.
+#define C10_FORALL_FUNCTIONALITY_KEYS(_) \
+  _(Dense, )                             \
+  _(Quantized, Quantized)                \
+  _(Sparse, Sparse)                      \
+  _(SparseCsr, SparseCsr)                \
+  _(NestedTensor, NestedTensor)          \
+  _(AutogradFunctionality, Autograd)
 
 namespace at {
 using c10::DispatchKey;

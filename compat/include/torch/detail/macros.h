@@ -10,7 +10,12 @@
 #include "cresset/base/error.h"
 #include "cresset/base/macros.h"
 #include "cresset/base/streamed.h"
+#include "cresset/base/util/text.h"
 #include "cresset/base/warning_handler.h"
+
+#ifdef NDEBUG  // <cassert> then leaves it out
+extern "C" [[noreturn]] void __assert_fail(const char* condition, const char* file, unsigned line, const char* function) noexcept;
+#endif
 
 namespace cresset::compat {
 
@@ -19,7 +24,9 @@ template <class T> struct IsPart<T, decltype(append_part(std::declval<std::strin
 
 template <class T> void append(std::string& s, const T& value) {
   using cresset::detail::append_part;
-  if constexpr (std::is_arithmetic<T>::value || std::is_convertible<const T&, const char*>::value) append_part(s, value);
+  if constexpr (std::is_same<T, wchar_t>::value) s += utf8_of(std::wstring_view(&value, 1));
+  else if constexpr (std::is_convertible<const T&, std::wstring_view>::value) s += utf8_of(value);
+  else if constexpr (std::is_arithmetic<T>::value || std::is_convertible<const T&, const char*>::value) append_part(s, value);
   else if constexpr (std::is_convertible<const T&, std::string_view>::value) s += std::string_view(value);
   else if constexpr (IsPart<T>::value) append_part(s, value);
   else s += streamed([&](auto& stream) { stream << value; });

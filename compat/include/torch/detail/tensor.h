@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "cresset/base/dimname.h"
 #include "cresset/base/intrusive_ptr.h"
 #include "cresset/base/numbers/complex_math.h"
 #include "cresset/base/util/ordered_dict.h"
@@ -74,6 +75,10 @@ using std::visit;
 namespace guts {
 using std::to_string;
 }
+namespace impl::cow {
+// Copies share no memory until the first write here.
+inline bool is_cow_data_ptr(const cresset::DataPtr&) { return false; }
+}  // namespace impl::cow
 }  // namespace c10
 
 namespace caffe2 {
@@ -91,6 +96,12 @@ Tensor arange(Start start, End end) {
 // A view of the geometry that is given, from where the tensor begins.
 inline Tensor _reshape_alias(const Tensor& self, IntArrayRef size, IntArrayRef stride) { return self.as_strided(size, stride); }
 
+// Zeros that one element stands for; they cannot be written to.
+inline Tensor _efficientzerotensor(IntArrayRef size, const TensorOptions& options = {}) { return cresset::zeros({}, options).expand(size); }
+
+// A tensor with the values of `self` and memory of its own. Memory is copied at once: none is shared until the first write.
+inline Tensor _lazy_clone(const Tensor& self) { return self.clone(); }
+
 // The operator, which c10's class template of this name hides.
 inline Tensor complex(const Tensor& real, const Tensor& imag) { return make_complex(real, imag); }
 inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) { return make_complex_out(out, real, imag); }
@@ -98,6 +109,8 @@ inline Tensor& complex_out(Tensor& out, const Tensor& real, const Tensor& imag) 
 
 namespace at {
 #include "cresset/ops/names.inc"
+using cresset::compat::_efficientzerotensor;
+using cresset::compat::_lazy_clone;
 using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;
@@ -108,6 +121,8 @@ using namespace cresset::indexing;
 }
 namespace native {
 using namespace cresset;
+inline Tensor _stack(TensorList tensors, int64_t dim = 0) { return stack(tensors, dim); }
+inline Tensor _stack_cpu(TensorList tensors, int64_t dim = 0) { return stack(tensors, dim); }
 // Of these the forms with a list of scales.
 inline Tensor _upsample_nearest_exact2d(const Tensor& input, OptionalIntArrayRef output_size, std::optional<ArrayRef<double>> scale_factors) {
   return upsample_nearest_exact(input, output_size, scale_factors);
@@ -155,6 +170,8 @@ namespace detail {
 using cresset::detail::TensorDataContainer;
 }
 #include "cresset/ops/names.inc"
+using cresset::compat::_efficientzerotensor;
+using cresset::compat::_lazy_clone;
 using cresset::compat::_reshape_alias;
 using cresset::compat::arange;
 using cresset::compat::complex;

@@ -53,6 +53,7 @@ template <class T, class List> void expectListEquals(c10::ArrayRef<T> expected, 
   size_t i = 0;
   for (const T& v : actual) EXPECT_EQ(expected[i++], v);
 }
+template <class T> void expectListEquals(c10::ArrayRef<T> expected, c10::ArrayRef<T> actual) { EXPECT_EQ(expected, actual); }
 template <class T> void expectListEquals(c10::ArrayRef<T> expected, c10::List<T> actual) {
   ASSERT_EQ(expected.size(), actual.size());
   for (size_t i = 0; i < expected.size(); i++) EXPECT_EQ(expected[i], actual.get(i));

@@ -1,0 +1,3 @@
+#pragma once
+#include "cresset/nn/module/parallel.h"
+#include "torch/detail/frontend.h"
