@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from pathlib import Path
 
 from opgen.emit_autograd import AutogradEmitter
-from opgen.emit_files import forward_rule
+from opgen.emit_tables import forward_rule
 from opgen.model import Row, families
 
 # The most of each that the core may have; everything else is a composite of them.
 LIMITS = {"primitive pointwise": 160, "primitive other": 200, "kind fused": 80, "kind view": 40}
 KINDS = ("primitive", "view", "composite", "fused")
 ASPECTS = ("gradient", "forward mode", "batching")
-# A line of a table of rules in cresset/transform: {"view", view},
-BATCH_ROW = re.compile(r'\{"([\w.]+)",\s*&?[\w:]+(?:<[^>]*>)?\}')
 MEANING = {
     ("gradient", "formula"): "the row has a formula for each tensor that has a gradient",
     ("gradient", "by its parts"): "made of other operators",
@@ -34,15 +30,6 @@ MEANING = {
     ("batching", "by its parts"): "made of other operators",
     ("batching", "by slices"): "the operator once for each element of the batch",
 }
-
-
-def batch_table(folder: Path) -> set[str]:
-    """The operators that the tables of rules in `folder` name."""
-    found: set[str] = set()
-    for path in sorted(folder.glob("vmap*.cpp")) if folder.is_dir() else []:
-        for table in re.findall(r"BatchRow\s+\w+\[\]\s*=\s*\{(.*?)\};", path.read_text(), re.DOTALL):
-            found.update(BATCH_ROW.findall(table))
-    return found
 
 
 def gradient(row: Row) -> str:
@@ -64,20 +51,20 @@ def forward_mode(row: Row) -> str:
     return "formula" if rule.endswith("_jvp") else rule
 
 
-def batching(row: Row, rules: set[str]) -> str:
+def batching(row: Row) -> str:
     if row.kind == "composite":
         return "by its parts"
-    if row.is_pointwise or row.batch == "pointwise":
-        return "pointwise"
-    return "rule" if row.batch or rules & {op.schema.full_name for op in row.ops} else "by slices"
+    if not row.batch:
+        return "pointwise" if row.is_pointwise else "by slices"
+    return "by slices" if row.batch in ("run_by_element", "depends_on_data") else "rule"
 
 
-def states(rows: list[Row], rules: set[str]) -> dict[str, Counter[str]]:
+def states(rows: list[Row]) -> dict[str, Counter[str]]:
     """For each aspect how many rows are in which state."""
     return {
         "gradient": Counter(gradient(row) for row in rows),
         "forward mode": Counter(forward_mode(row) for row in rows),
-        "batching": Counter(batching(row, rules) for row in rows),
+        "batching": Counter(batching(row) for row in rows),
     }
 
 
@@ -109,27 +96,27 @@ def bounded(counts: dict[str, int]) -> str:
     return f"{pointwise} pointwise expressions, {other} other primitives, {fused} fused operators, {views} views"
 
 
-def report(rows: list[Row], rules: set[str]) -> str:
+def report(rows: list[Row]) -> str:
     counts = counts_of(rows)
     kinds = Counter(row.kind for row in rows)
     lines = [f"operators     {len(rows)} in {len(families(rows))} families, {counts['forms']} with their in-place and out= forms"]
     lines.append("kinds         " + ", ".join(f"{kinds[k]} {k}" for k in KINDS))
     lines.append("core          " + bounded(counts))
-    for aspect, found in states(rows, rules).items():
+    for aspect, found in states(rows).items():
         lines.append(f"{aspect:<14}" + ", ".join(f"{n} {state}" for state, n in found.most_common()))
     missing = sorted({row.schema.full_name for row in rows if gradient(row) == "not implemented"})
     lines.append(f"gradients that are not written: {', '.join(missing) or 'none'}")
     return "\n".join(lines)
 
 
-def page(rows: list[Row], rules: set[str]) -> str:
+def page(rows: list[Row]) -> str:
     """The page that counts and lists all operators."""
     counts, kinds = counts_of(rows), Counter(row.kind for row in rows)
     lines = ["# Operators", "", "Generated from `ops/*.toml` by `tools/op_census`.", "", "| kind | operators |", "|---|--:|"]
     lines += [f"| {kind} | {kinds[kind]} |" for kind in KINDS]
     lines += [f"| all | {len(rows)} |", f"| with in-place and `out=` forms | {counts['forms']} |", ""]
     lines += [f"The core, and the most that it may have: {bounded(counts)}.", ""]
-    for aspect, found in states(rows, rules).items():
+    for aspect, found in states(rows).items():
         lines += [f"| {aspect} | operators | |", "|---|--:|---|"]
         lines += [f"| {state} | {n} | {MEANING.get((aspect, state), '')} |" for state, n in found.most_common()]
         lines.append("")
@@ -138,7 +125,7 @@ def page(rows: list[Row], rules: set[str]) -> str:
         lines += [f"## {family}", "", "| schema | kind | forms | gradient | forward mode | batching |", "|---|---|---|---|---|---|"]
         for row in members:
             forms = [text for form, text in (("method", "m"), ("inplace", "_"), ("out", "out")) if form in row.forms]
-            cells = [f"`{row.schema}`", row.kind, " ".join(forms), formulas(row), forward_mode(row), batching(row, rules)]
+            cells = [f"`{row.schema}`", row.kind, " ".join(forms), formulas(row), forward_mode(row), batching(row)]
             lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -150,4 +137,4 @@ def formulas(row: Row) -> str:
     return "; ".join(f"{k}: {v.replace('_', ' ')}" if v in ("non_differentiable", "not_implemented") else f"{k}: `{v}`" for k, v in row.grad.items())
 
 
-__all__ = ["batch_table", "batching", "forward_mode", "gradient", "page", "report", "states"]
+__all__ = ["batching", "forward_mode", "gradient", "page", "report", "states"]

@@ -1,7 +1,5 @@
 // Runs in place of every kernel when a tensor of the call is fake, or the thread makes its tensors fake.
 
-#include <cstring>
-
 #include "cresset/core/fake_mode.h"
 #include "cresset/dispatch/registry.h"
 
@@ -58,15 +56,8 @@ Value made_fake(const OpEntry& op, const Call& call, const Value& argument, bool
   });
 }
 
-// Operators that take tensors of several devices.
-bool mixes_devices(const OpEntry& op) {
-  for (const char* name : {"copy_", "index.Tensor", "index_put", "index_put_", "_pack_padded_sequence"})
-    if (!std::strcmp(op.name, name)) return true;
-  return false;
-}
-
 void check_devices(const OpEntry& op, const Value* arguments, size_t n) {
-  if (mixes_devices(op)) return;
+  if (contains(kMixedDeviceOps, kNumMixedDeviceOps, op)) return;
   const Tensor* first = nullptr;
   for (size_t i = 0; i < n; i++) {
     for_each_tensor(arguments[i], [&](const Tensor& t) {

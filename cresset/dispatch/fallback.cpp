@@ -1,8 +1,7 @@
 // Boxed kernels written once for all ops: the CPU fallback of a device, in-place and out= forms from the functional one, and the layer
 // that computes lazy conjugates and negatives, on bools of any bytes, and on dtypes that are only stored.
 
-#include <algorithm>
-#include <cstring>
+#include <unordered_map>
 
 #include "cresset/core/fake_mode.h"
 #include "cresset/core/raw_bool.h"
@@ -15,15 +14,13 @@ namespace cresset::dispatch {
 namespace {
 
 void copy_into(const Tensor& target, const Tensor& source) {
-  static const OpHandle copy = find_op("copy_");
   Stack stack{target, source, false};
-  copy.call_boxed(stack);
+  call_boxed(kRoleOps.copy, stack);
 }
 
 Tensor empty_on(Device device, const Tensor& like) {
-  static const OpHandle empty = find_op("empty.memory_format");
   Stack stack{like.sizes(), like.scalar_type(), Value(), device, Value(), Value()};
-  empty.call_boxed(stack);
+  call_boxed(kRoleOps.empty, stack);
   return stack.back().to_tensor();
 }
 
@@ -36,9 +33,8 @@ Tensor moved(const Tensor& t, Device device) {
 
 void resize_to(const Tensor& target, IntArrayRef sizes) {
   if (target.sizes() == sizes) return;
-  static const OpHandle resize = find_op("resize_");
   Stack stack{target, sizes, Value()};
-  resize.call_boxed(stack);
+  call_boxed(kRoleOps.resize, stack);
 }
 
 // Takes the last n values off the stack.
@@ -59,12 +55,11 @@ Tensor stored(const Tensor& t) {
 
 // The truth values of bools of any bytes.
 Tensor truths_of(const Tensor& raw) {
-  static const OpHandle ne = find_op("ne.Scalar");
   Tensor bytes(raw.impl()->alias(true));
   bytes.impl()->set_neg(false);
   bytes.impl()->set_dtype(kByte);
   Stack stack{std::move(bytes), Scalar(0)};
-  ne.call_boxed(stack);
+  call_boxed(kRoleOps.differs, stack);
   return stack.back().to_tensor();
 }
 
@@ -77,113 +72,15 @@ Tensor in_dtype(const Tensor& t, ScalarType dtype) {
   return out;
 }
 
-// Ops that PyTorch has no kernel for in float8, whose numbers are stored, moved and converted, with its names of the kernels.
-struct Refusal {
-  std::string_view op, kernel;
-};
-constexpr Refusal kFloat8Refusals[] = {
-    {"_log_softmax", "log_softmax_kernel_impl"},
-    {"_softmax", "softmax_kernel_impl"},
-    {"_to_sparse", "nonzero_count_cpu"},
-    {"_unique2", "unique"},
-    {"acos", "acos_vml_cpu"},
-    {"add", "add_stub"},
-    {"addcdiv", "addcdiv_cpu_out"},
-    {"addcmul", "addcmul_cpu_out"},
-    {"amax", "max_values_cpu"},
-    {"amin", "min_values_cpu"},
-    {"argmax", "argmax_cpu"},
-    {"argmin", "argmin_cpu"},
-    {"asin", "asin_vml_cpu"},
-    {"atan", "atan_vml_cpu"},
-    {"atan2", "atan2_cpu"},
-    {"bernoulli", "bernoulli_tensor_cpu_self_"},
-    {"bmm", "bmm"},
-    {"ceil", "ceil_vml_cpu"},
-    {"clamp", "clamp_scalar_cpu"},
-    {"clamp_max", "clamp_max_scalar_cpu"},
-    {"clamp_min", "clamp_min_scalar_cpu"},
-    {"copysign", "copysign_cpu"},
-    {"cos", "cos_vml_cpu"},
-    {"cosh", "cosh_cpu"},
-    {"count_nonzero", "nonzero_count_cpu"},
-    {"cumprod", "cumprod_out_cpu"},
-    {"cumsum", "cumsum_out_cpu"},
-    {"div", "div_cpu"},
-    {"erf", "erf_vml_cpu"},
-    {"erfc", "erfc_vml_cpu"},
-    {"exp", "exp_vml_cpu"},
-    {"exp2", "exp2"},
-    {"expm1", "expm1_vml_cpu"},
-    {"floor", "floor_vml_cpu"},
-    {"floor_divide", "div_floor_cpu"},
-    {"fmax", "fmax_cpu"},
-    {"fmin", "fmin_cpu"},
-    {"fmod", "fmod_cpu"},
-    {"frac", "frac_cpu"},
-    {"gather", "scatter_gather_tensor_cpu"},
-    {"ge", "ge_cpu"},
-    {"gelu", "GeluKernelImpl"},
-    {"gt", "gt_cpu"},
-    {"hypot", "hypot_cpu"},
-    {"index_add", "scatter_gather_tensor_cpu"},
-    {"le", "le_cpu"},
-    {"lerp", "lerp_kernel"},
-    {"lgamma", "lgamma_vml_cpu"},
-    {"linalg_vector_norm", "norm_cpu"},
-    {"log", "log_vml_cpu"},
-    {"log10", "log10_vml_cpu"},
-    {"log1p", "log1p_vml_cpu"},
-    {"log2", "log2_vml_cpu"},
-    {"log_softmax", "log_softmax_kernel_impl"},
-    {"logical_and", "logical_and_cpu"},
-    {"logical_not", "logical_not_cpu"},
-    {"logical_or", "logical_or_cpu"},
-    {"logical_xor", "logical_xor_cpu"},
-    {"lt", "lt_cpu"},
-    {"masked_fill", "masked_fill"},
-    {"max", "max_all"},
-    {"maximum", "maximum_cpu"},
-    {"mean", "sum_cpu"},
-    {"min", "min_all"},
-    {"minimum", "minimum_cpu"},
-    {"nan_to_num", "nan_to_num"},
-    {"nansum", "nansum_cpu"},
-    {"neg", "neg_cpu"},
-    {"nonzero", "nonzero_count_cpu"},
-    {"pow", "pow"},
-    {"prod", "prod_out_cpu"},
-    {"reciprocal", "reciprocal_cpu"},
-    {"relu", "clamp_min_scalar_cpu"},
-    {"remainder", "remainder_cpu"},
-    {"round", "round_vml_cpu"},
-    {"rsqrt", "rsqrt_cpu"},
-    {"rsub", "add_stub"},
-    {"scatter", "scatter_gather_tensor_cpu"},
-    {"scatter_add", "scatter_gather_tensor_cpu"},
-    {"sgn", "sign_cpu"},
-    {"sigmoid", "sigmoid_cpu_reduced_float"},
-    {"sign", "sign_cpu"},
-    {"signbit", "signbit_cpu"},
-    {"sin", "sin_vml_cpu"},
-    {"sinh", "sinh_cpu"},
-    {"softmax", "softmax_kernel_impl"},
-    {"sort", "sorting_kernel_method_name"},
-    {"sqrt", "sqrt_vml_cpu"},
-    {"square", "pow"},
-    {"sub", "add_stub"},
-    {"sum", "sum_cpu"},
-    {"take", "take_cpu"},
-    {"tan", "tan_vml_cpu"},
-    {"tanh", "tanh_vml_cpu"},
-    {"to_sparse", "nonzero_count_cpu"},
-    {"topk", "topk_cpu"},
-    {"tril", "tril"},
-    {"triu", "triu"},
-    {"trunc", "trunc_vml_cpu"},
-    {"unique", "unique"},
-    {"unique_dim", "unique_dim"},
-};
+const Float8Refusal* float8_refusal(const OpEntry& op) {
+  static const auto& all = *new const std::unordered_map<const OpEntry*, const Float8Refusal*>([] {
+    std::unordered_map<const OpEntry*, const Float8Refusal*> rows;
+    for (size_t i = 0; i < kNumFloat8Refusals; i++) rows.emplace(kFloat8Refusals[i].op, &kFloat8Refusals[i]);
+    return rows;
+  }());
+  const auto at = all.find(&op);
+  return at == all.end() ? nullptr : at->second;
+}
 
 void refuse_float8(const OpEntry& op, const Stack& arguments) {
   ScalarType format = ScalarType::Undefined;
@@ -196,18 +93,10 @@ void refuse_float8(const OpEntry& op, const Stack& arguments) {
       else alone = alone && is_float8_type(t.scalar_type());
     });
   if (format == ScalarType::Undefined) return;
-  std::string_view name = op.name;
-  name = name.substr(0, name.find('.'));
-  while (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
-  std::string_view kernel;
-  const bool to_dense = (name == "to_dense" || name == "_to_dense") && arguments[0].is_tensor();
-  if (to_dense && arguments[0].to_tensor().layout() != Layout::Sparse) kernel = "index_add_";
-  if (name == "mul" && (!alone || std::strstr(op.name, "Scalar"))) kernel = "mul_cpu_reduced_float";
-  const auto before = [](const Refusal& r, std::string_view n) { return r.op < n; };
-  const auto* row = std::lower_bound(std::begin(kFloat8Refusals), std::end(kFloat8Refusals), name, before);
-  if (row != std::end(kFloat8Refusals) && row->op == name) kernel = row->kernel;
-  if (empty && (name == "sum" || name == "nansum" || name == "prod")) return;  // nothing is read
-  CRESSET_CHECK_NOT_IMPLEMENTED(kernel.empty(), '"', std::string(kernel), "\" not implemented for '", toString(format), "'");
+  const Float8Refusal* refusal = float8_refusal(op);
+  if (!refusal || (refusal->unless == Float8Refusal::empty && empty) || (refusal->unless == Float8Refusal::alone && alone)) return;
+  if (refusal->unless == Float8Refusal::coo && arguments[0].to_tensor().layout() == Layout::Sparse) return;
+  CRESSET_CHECK_NOT_IMPLEMENTED(false, '"', refusal->kernel, "\" not implemented for '", toString(format), "'");
 }
 
 // How a call on stored dtypes is computed.
@@ -220,12 +109,12 @@ struct StoredMath {
   ScalarType computing(ScalarType stored) const { return beside_wider && stored == kComplexHalf ? kComplexDouble : compute_type(stored); }
 };
 
-// where(condition, self, other, out=) asks for the very dtype of the result, which the computing dtypes no longer tell.
-void check_chosen_dtype(const Stack& arguments) {
+// Ops that choose by a condition ask for an out of the very dtype of the result, which the computing dtypes no longer tell.
+void check_chosen_dtype(const OpEntry& op, const Stack& arguments) {
   ResultType types;
   for (size_t i = 1; i + 1 < arguments.size(); i++) types.add(*arguments[i].to_tensor().impl());
   const ScalarType out = arguments.back().to_tensor().scalar_type();
-  CRESSET_CHECK(types.get() == out, "where: expected an out of dtype ", types.get(), ", but got ", out, " instead");
+  CRESSET_CHECK(types.get() == out, op.functional->function_schema().name, ": expected an out of dtype ", types.get(), ", but got ", out, " instead");
 }
 
 StoredMath stored_math_of(const Stack& arguments, bool checked) {
@@ -253,10 +142,9 @@ StoredMath stored_math_of(const Stack& arguments, bool checked) {
 
 // The values of `t` as a lazy tensor of the same kind would store them, and the other way round: both changes undo themselves.
 Tensor changed_as(const Tensor& lazy, Tensor t) {
-  static const OpHandle conj = find_op("conj_physical"), neg = find_op("neg");
   Stack stack{std::move(t)};
-  if (lazy.is_conj()) conj.call_boxed(stack);
-  if (is_negative_view(*lazy.impl())) neg.call_boxed(stack);
+  if (lazy.is_conj()) call_boxed(kRoleOps.conj, stack);
+  if (is_negative_view(*lazy.impl())) call_boxed(kRoleOps.negate, stack);
   return stack.back().to_tensor();
 }
 
@@ -338,10 +226,9 @@ void cpu_fallback(const OpEntry& op, Stack& stack) {
 void compute_lazy_math(const OpEntry& op, Stack& stack) {
   const FunctionSchema& schema = op.function_schema();
   const Stack arguments = take_arguments(stack, schema.arguments.size());
-  // Kernels that read and write stored dtypes themselves.
-  const bool reads_stored = !std::strcmp(op.name, "copy_") || !std::strcmp(op.name, "uniform_") || !std::strcmp(op.name, "normal_");
-  const bool chosen = (op.flags & kOutOp) && !std::strcmp(op.name, "where.self_out");
-  if (chosen) check_chosen_dtype(arguments);
+  const bool reads_stored = contains(kStoredDtypeOps, kNumStoredDtypeOps, op);
+  const bool chosen = (op.flags & kOutOp) && contains(kChosenOutOps, kNumChosenOutOps, op);
+  if (chosen) check_chosen_dtype(op, arguments);
   refuse_float8(op, arguments);
   const StoredMath math = reads_stored ? StoredMath() : stored_math_of(arguments, chosen);
   Stack inner;

@@ -1,6 +1,7 @@
 #pragma once
 // Inside the room: what registered at run time for one op, and the tables of ops, backends and layers.
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -59,9 +60,33 @@ struct DynamicOp : Op<void()> {
   std::vector<std::unique_ptr<const std::string>> texts_;
 };
 
-// Sorted by name; generated.
+// Sorted by name; generated, as all that rows say about ops for this room.
 extern const OpEntry* const kBuiltinOps[];
 extern const size_t kNumBuiltinOps;
+extern const OpEntry* const kMixedDeviceOps[];  // they take tensors of several devices
+extern const size_t kNumMixedDeviceOps;
+extern const OpEntry* const kStoredDtypeOps[];  // their kernels read and write stored dtypes themselves
+extern const size_t kNumStoredDtypeOps;
+extern const OpEntry* const kChosenOutOps[];  // they choose between tensors, and ask for the very dtype of the result
+extern const size_t kNumChosenOutOps;
+
+// The ops that boxed kernels are made of.
+struct RoleOps {
+  const OpEntry &conj, &copy, &differs, &empty, &negate, &resize;
+};
+extern const RoleOps kRoleOps;
+
+// An op that PyTorch has no kernel for in float8, whose numbers are stored, moved and converted, with its name of the kernel.
+struct Float8Refusal {
+  enum Exception : uint8_t { never, empty, alone, coo };  // no elements; float8 tensors alone; the COO layout
+  const OpEntry* op;
+  const char* kernel;
+  Exception unless;
+};
+extern const Float8Refusal kFloat8Refusals[];
+extern const size_t kNumFloat8Refusals;
+
+inline bool contains(const OpEntry* const* ops, size_t n, const OpEntry& op) { return std::find(ops, ops + n, &op) != ops + n; }
 
 Extension& extension_of(const OpEntry& op);
 // The layer's function for an op without a kernel for it; null: none.

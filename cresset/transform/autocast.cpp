@@ -1,12 +1,12 @@
 #include "cresset/transform/autocast.h"
 
 #include <array>
-#include <cstring>
 #include <memory>
 #include <unordered_map>
 
 #include "cresset/autograd/grad_mode.h"
 #include "cresset/dispatch/backend.h"
+#include "cresset/kernels/layout/layout.h"
 #include "cresset/tensor.h"
 #include "cresset/transform/autocast_table.h"
 
@@ -114,17 +114,11 @@ using Rules = std::unordered_map<const OpEntry*, BoxedFn>;
 // The operators that there is a policy for on these devices. Never destroyed: a call may be running them.
 template <bool on_cpu, bool on_others> const Rules& rules() {
   static const Rules& all = *new Rules([] {
-    std::unordered_map<std::string_view, const CastRow*> rows;
-    for (int i = 0; i < kNumCastRows; i++) {
-      const CastRow& row = kCastRows[i];
-      if ((on_cpu && row.cpu != CastPolicy::absent) || (on_others && row.other != CastPolicy::absent)) rows.emplace(row.name, &row);
-    }
     Rules map;
-    for (const OpEntry* op : dispatch::all_ops()) {
-      const std::string_view name(op->name);
-      const auto at = rows.find(name.substr(0, name.find('.')));
-      if (at == rows.end() || op->flags & (dispatch::kInplaceOp | dispatch::kOutOp)) continue;
-      map.emplace(op, [row = at->second](const OpEntry& entry, Stack& stack) { run(*row, entry, stack); });
+    for (size_t i = 0; i < kNumCastRows; i++) {
+      const CastRow& row = kCastRows[i];
+      if ((on_cpu && row.cpu != CastPolicy::absent) || (on_others && row.other != CastPolicy::absent))
+        map.emplace(row.op, [&row](const OpEntry& entry, Stack& stack) { run(row, entry, stack); });
     }
     return map;
   }());
@@ -140,6 +134,8 @@ const BoxedFn* rule_of(const OpEntry& op) {
 }
 
 }  // namespace
+
+bool is_not_circular(const Stack& arguments) { return arguments.back().to_int() != static_cast<int64_t>(kernels::PadMode::circular); }
 
 bool is_autocast_available(DeviceType device) { return device != kMeta; }
 

@@ -1,11 +1,9 @@
 // Rules of joining, of gathering and scattering, and of indices.
 
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
-namespace cresset::func {
-
-namespace {
+namespace cresset::func::rules {
 
 void cat(BatchCall& c) {
   const std::vector<Tensor> tensors = c.arguments[0].to_tensor_list();
@@ -34,14 +32,14 @@ void along_dim(BatchCall& c) {
 }
 
 // `index` (batch, k) in the shape of a tensor of `sizes` with k numbers along `dim`, repeated.
-Tensor index_like(const Tensor& index, IntArrayRef sizes, int64_t dim) {
+static Tensor index_like(const Tensor& index, IntArrayRef sizes, int64_t dim) {
   DimVector shape(sizes.size(), 1), full(sizes);
   shape[0] = index.size(0);
   shape[static_cast<size_t>(dim)] = full[static_cast<size_t>(dim)] = index.size(1);
   return index.view(shape).expand(full);
 }
 
-Tensor flat_index(const BatchCall& c, const Tensor& index) {
+static Tensor flat_index(const BatchCall& c, const Tensor& index) {
   CRESSET_CHECK_INDEX(index.dim() <= 1, c.schema.name, ": index is supposed to be a vector, got shape ", index.sizes());
   const Tensor all = c.spread(index);
   return (index.dim() == 0 ? all.unsqueeze(1) : all).to(kLong);
@@ -95,6 +93,7 @@ void take(BatchCall& c) {
 
 // ---- indices ------------------------------------------------------------------------------------------------------------
 
+namespace {
 struct Indices {
   std::vector<std::optional<Tensor>> at;  // one for each dimension that an index is for; masks as positions
   int64_t rank = 0;                       // of the broadcast indices
@@ -102,10 +101,11 @@ struct Indices {
   int64_t first = 0;  // position of the first index
   int64_t taken = 0;  // how many dimensions are indexed
 };
+}  // namespace
 
-bool is_mask(const Tensor& t) { return t.scalar_type() == kBool || t.scalar_type() == kByte; }
+static bool is_mask(const Tensor& t) { return t.scalar_type() == kBool || t.scalar_type() == kByte; }
 
-Indices read_indices(const BatchCall& c, const std::vector<std::optional<Tensor>>& given) {
+static Indices read_indices(const BatchCall& c, const std::vector<std::optional<Tensor>>& given) {
   Indices found;
   for (const auto& i : given) {
     if (!i || !i->defined()) {
@@ -139,7 +139,7 @@ Indices read_indices(const BatchCall& c, const std::vector<std::optional<Tensor>
 }
 
 // The indices for the values: the batch of self is a further dimension before them, indexed by position where indices are batched.
-std::vector<std::optional<Tensor>> physical_indices(const BatchCall& c, const Indices& indices, bool self_batched) {
+static std::vector<std::optional<Tensor>> physical_indices(const BatchCall& c, const Indices& indices, bool self_batched) {
   std::vector<std::optional<Tensor>> at;
   if (self_batched) {
     at.emplace_back();
@@ -173,7 +173,7 @@ void index(BatchCall& c) {
 }
 
 // The shape of one element's part that is indexed.
-DimVector indexed_shape(const Tensor& self, const Indices& indices) {
+static DimVector indexed_shape(const Tensor& self, const Indices& indices) {
   DimVector broadcast(static_cast<size_t>(indices.rank), 1), shape;
   for (const auto& i : indices.at)
     for (int64_t d = 0; i && d < i->dim(); d++) {
@@ -272,26 +272,4 @@ void embedding(BatchCall& c) {
   c.give(cresset::embedding(all.flatten(0, 1), at + from));
 }
 
-const BatchRow kRows[] = {{"cat", cat},
-                          {"gather", along_dim},
-                          {"scatter.src", along_dim},
-                          {"scatter.value", along_dim},
-                          {"scatter.reduce", along_dim},
-                          {"scatter_add", along_dim},
-                          {"scatter_reduce.two", along_dim},
-                          {"index_select", index_select},
-                          {"index_add", index_change},
-                          {"index_copy", index_change},
-                          {"index_fill.int_Scalar", index_change},
-                          {"take", take},
-                          {"index.Tensor", index},
-                          {"index_put", index_put},
-                          {"index_put_", index_put_in_place},
-                          {"searchsorted.Tensor", searchsorted},
-                          {"embedding", embedding}};
-
-}  // namespace
-
-BatchRows index_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
-
-}  // namespace cresset::func
+}  // namespace cresset::func::rules

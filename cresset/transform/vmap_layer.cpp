@@ -2,13 +2,13 @@
 
 #include "cresset/transform/vmap_layer.h"
 
-#include <cstring>
 #include <unordered_map>
 
 #include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/core/result_type.h"
 #include "cresset/dispatch/registry.h"
 #include "cresset/ops/functions.h"
+#include "cresset/transform/vmap_rules.h"
 
 namespace cresset::func {
 
@@ -76,9 +76,7 @@ void check_self_batched(const BatchCall& call) {
 
 namespace {
 
-void check_no_data_dependence(const BatchCall& call) {
-  for (const char* name : {"nonzero", "_unique2", "unique_consecutive", "_masked_select"})
-    CRESSET_CHECK(call.schema.name != name, "vmap: the shape of the result would depend on data (a dynamic shape), in ", call.schema.name);
+void check_no_number(const BatchCall& call) {
   for (const auto& r : call.schema.returns)
     CRESSET_CHECK(r.type.kind == dispatch::TypeKind::Tensor, "vmap: a batch has no single value to branch on; ", call.schema.name,
                   " gives one value for all elements of the batch");
@@ -93,7 +91,7 @@ Tensor joined(const BatchCall& call, const std::vector<Tensor>& parts) {
 }  // namespace
 
 void run_by_element(BatchCall& call) {
-  check_no_data_dependence(call);
+  check_no_number(call);
   std::vector<Stack> each;
   for (int64_t i = 0; i < std::max<int64_t>(call.size, 1); i++) {
     Stack one;
@@ -124,9 +122,13 @@ void run_by_element(BatchCall& call) {
   }
 }
 
+void rules::depends_on_data(BatchCall& call) {
+  CRESSET_CHECK(false, "vmap: the shape of the result would depend on data (a dynamic shape), in ", call.schema.name);
+}
+
 // ---- element by element -------------------------------------------------------------------------------------------------
 
-void run_pointwise(BatchCall& call) {
+void rules::run_pointwise(BatchCall& call) {
   const bool in_place = call.schema.arguments[0].writes;
   if (in_place) check_self_batched(call);
   int64_t rank = 0;
@@ -156,44 +158,14 @@ void run_pointwise(BatchCall& call) {
 
 // ---- the layer ----------------------------------------------------------------------------------------------------------
 
-namespace {
-
-// Composites that read numbers of their arguments or write into memory of their own.
-constexpr const char* kByElement[] = {"block_diag",
-                                      "argwhere",
-                                      "nonzero_static",
-                                      "linspace.Tensor_Tensor",
-                                      "linspace.Tensor_Scalar",
-                                      "linspace.Scalar_Tensor",
-                                      "logspace.Tensor_Tensor",
-                                      "logspace.Tensor_Scalar",
-                                      "logspace.Scalar_Tensor",
-                                      "histogram.bins_tensor",
-                                      "histogram.bin_ct",
-                                      "histogramdd.int_bins",
-                                      "histogramdd",
-                                      "histogramdd.TensorList_bins",
-                                      "linalg_lstsq",
-                                      "linalg_pinv",
-                                      "linalg_pinv.rcond_tensor",
-                                      "linalg_pinv.atol_rtol_float",
-                                      "linalg_pinv.atol_rtol_tensor",
-                                      "segment_reduce",
-                                      "index_fill.int_Tensor"};
-
-}  // namespace
-
-const BatchRow* find_batch_row(const OpEntry& op) {
-  static const auto* const table = [] {
-    auto* made = new std::unordered_map<const OpEntry*, BatchRow>;
-    for (const OpEntry* const* p = autograd::kPointwiseOps; *p; p++) made->emplace(*p, BatchRow{(*p)->name, run_pointwise});
-    for (const BatchRows& rows : {view_rules(), memory_rules(), reduce_rules(), matmul_rules(), index_rules(), nn_rules()})
-      for (size_t i = 0; i < rows.count; i++) (*made)[&dispatch::find_op(rows.rows[i].name).entry()] = rows.rows[i];
-    for (const char* name : kByElement) (*made)[&dispatch::find_op(name).entry()] = {name, run_by_element};
+BatchRule find_batch_rule(const OpEntry& op) {
+  static const auto& rules = *new const std::unordered_map<const OpEntry*, BatchRule>([] {
+    std::unordered_map<const OpEntry*, BatchRule> made;
+    for (size_t i = 0; i < kNumBatchRows; i++) made.emplace(kBatchRows[i].op, kBatchRows[i].rule);
     return made;
-  }();
-  const auto at = table->find(&op);
-  return at == table->end() ? nullptr : &at->second;
+  }());
+  const auto at = rules.find(&op);
+  return at == rules.end() ? nullptr : at->second;
 }
 
 namespace {
@@ -247,8 +219,8 @@ bool batching_layer(const OpEntry& op, Stack& stack) {
       if (const BatchedImpl* b = as_batched(t)) level = std::max(level, b->level());
     });
   if (current_vmap() && run_random(op, stack)) return true;
-  const BatchRow* row = level ? find_batch_row(op) : nullptr;
-  if (!row && autograd::is_composite(op) && (level || current_vmap())) {
+  const BatchRule rule = level ? find_batch_rule(op) : nullptr;
+  if (!rule && autograd::is_composite(op) && (level || current_vmap())) {
     autograd::run_composite(op, stack);
     return true;
   }
@@ -259,14 +231,14 @@ bool batching_layer(const OpEntry& op, Stack& stack) {
     return true;
   }
   BatchCall call(op, autograd::take_arguments(stack, n), level);
-  if (!row && is_in_place(op, schema)) {
+  if (!rule && is_in_place(op, schema)) {
     change_in_place(call);
   } else {
     uint8_t outer = 0;
     for (const Value& v : call.arguments) for_each_tensor(v, [&](const Tensor& t) { outer |= call.value(t).impl()->layers(); });
-    const bool again = (row && row->on_wrappers) || (outer & layer_bit(Layer::Vmap));
+    const bool again = outer & layer_bit(Layer::Vmap);
     const ExcludeLayers below(again ? uint8_t{0} : layer_bit(Layer::Vmap));
-    row ? row->rule(call) : run_by_element(call);
+    rule ? rule(call) : run_by_element(call);
   }
   for (Value& v : call.results) stack.push_back(std::move(v));
   return true;

@@ -83,28 +83,13 @@ using BatchRule = void (*)(BatchCall& call);
 void check_self_batched(const BatchCall& call);
 // Always right: the operator on one element after another.
 void run_by_element(BatchCall& call);
-// All tensors broadcast against each other.
-void run_pointwise(BatchCall& call);
 
 struct BatchRow {
-  const char* name;
+  const OpEntry* op;
   BatchRule rule;
-  // The rule calls operators on wrappers again.
-  bool on_wrappers = false;
 };
-struct BatchRows {
-  const BatchRow* rows;
-  size_t count;
-};
-BatchRows view_rules();
-BatchRows memory_rules();
-BatchRows reduce_rules();
-BatchRows matmul_rules();
-BatchRows index_rules();
-BatchRows nn_rules();
-
-// The row of an operator, or null.
-const BatchRow* find_batch_row(const OpEntry& op);
+// The rule of an operator, or null.
+BatchRule find_batch_rule(const OpEntry& op);
 // Runs a random operator by the mode of the innermost vmap, if there is one.
 bool run_random(const OpEntry& op, Stack& stack);
 

@@ -1,13 +1,11 @@
 // Rules of products of vectors and matrices, and of what LAPACK does to batches of matrices.
 
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
-namespace cresset::func {
+namespace cresset::func::rules {
 
-namespace {
-
-void check_ranks(const BatchCall& c, int64_t first, int64_t second) {
+static void check_ranks(const BatchCall& c, int64_t first, int64_t second) {
   CRESSET_CHECK(c.tensor(0).dim() == first && c.tensor(1).dim() == second, c.schema.name, ": expected tensors of ", first, " and ", second, " dimensions, got ",
                 c.tensor(0).sizes(), " and ", c.tensor(1).sizes());
 }
@@ -48,8 +46,23 @@ void dot(BatchCall& c) {
   c.give(cresset::bmm(a.unsqueeze(1), b.unsqueeze(2)).flatten());
 }
 
+// Operators in its scope go through the layer of vmap again.
+namespace {
+class ThroughLayer {
+ public:
+  ThroughLayer() : saved_(layer_state().hidden) { layer_state().set_hidden(static_cast<uint8_t>(saved_ & ~layer_bit(Layer::Vmap))); }
+  ~ThroughLayer() { layer_state().set_hidden(saved_); }
+  ThroughLayer(const ThroughLayer&) = delete;
+  ThroughLayer& operator=(const ThroughLayer&) = delete;
+
+ private:
+  const uint8_t saved_;
+};
+}  // namespace
+
 // beta * self + alpha * product, on elements.
 template <Tensor (*Product)(const Tensor&, const Tensor&)> void add_product(BatchCall& c) {
+  const ThroughLayer again;
   const Scalar beta = c.arguments[3].to_scalar(), alpha = c.arguments[4].to_scalar();
   Tensor sum = Product(c.tensor(1), c.tensor(2));
   if (!alpha.equal(1)) sum = sum * alpha;
@@ -80,24 +93,8 @@ void leading_all(BatchCall& c) {
   c.give(c.run(std::move(values)));
 }
 
-const BatchRow kRows[] = {{"mm", mm},
-                          {"bmm", bmm},
-                          {"mv", mv},
-                          {"dot", dot},
-                          {"addmm", add_product<cresset::mm>, true},
-                          {"addmv", add_product<cresset::mv>, true},
-                          {"baddbmm", add_product<cresset::bmm>, true},
-                          {"linalg_cholesky_ex", leading},
-                          {"linalg_lu_factor_ex", leading},
-                          {"linalg_solve_triangular", leading_all},
-                          {"_linalg_qr", leading},
-                          {"_linalg_eigh", leading},
-                          {"_linalg_eig", leading},
-                          {"_linalg_svd", leading},
-                          {"linalg_ldl_factor_ex", leading}};
+template void add_product<cresset::mm>(BatchCall& c);
+template void add_product<cresset::mv>(BatchCall& c);
+template void add_product<cresset::bmm>(BatchCall& c);
 
-}  // namespace
-
-BatchRows matmul_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
-
-}  // namespace cresset::func
+}  // namespace cresset::func::rules

@@ -1,11 +1,9 @@
 // Rules of copies, fills and of tensors made like others.
 
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
-namespace cresset::func {
-
-namespace {
+namespace cresset::func::rules {
 
 void copy_in_place(BatchCall& c) {
   check_self_batched(c);
@@ -33,7 +31,7 @@ void change_values(BatchCall& c) {
   c.give_plain(c.tensor(0));
 }
 
-bool is_channels_last(const Value& v) {
+static bool is_channels_last(const Value& v) {
   return !v.is_none() && v.to_memory_format() != MemoryFormat::Contiguous && v.to_memory_format() != MemoryFormat::Preserve;
 }
 
@@ -91,25 +89,4 @@ void resize(BatchCall& c) {
   c.give_plain(self);
 }
 
-const BatchRow kRows[] = {{"copy_", copy_in_place},
-                          {"fill_.Tensor", fill_in_place},
-                          {"fill_.Scalar", change_values},
-                          {"zero_", change_values},
-                          {"resize_", resize},
-                          {"clone", like},
-                          {"_to_copy", like},
-                          {"empty_like", like},
-                          {"zeros_like", like},
-                          {"ones_like", like},
-                          {"full_like", like},
-                          {"new_empty", new_of_size},
-                          {"new_zeros", new_of_size},
-                          {"new_ones", new_of_size},
-                          {"new_full", new_of_size},
-                          {"new_empty_strided", new_strided}};
-
-}  // namespace
-
-BatchRows memory_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
-
-}  // namespace cresset::func
+}  // namespace cresset::func::rules

@@ -2,19 +2,17 @@
 // groups.
 
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
-namespace cresset::func {
-
-namespace {
+namespace cresset::func::rules {
 
 using OptionalTensor = std::optional<Tensor>;
 
-OptionalTensor optional_of(const Value& v) { return v.is_none() || !v.to_tensor().defined() ? OptionalTensor() : OptionalTensor(v.to_tensor()); }
+static OptionalTensor optional_of(const Value& v) { return v.is_none() || !v.to_tensor().defined() ? OptionalTensor() : OptionalTensor(v.to_tensor()); }
 
 // (batch, n, ...) as (batch * n, ...).
-Tensor folded(const Tensor& all) { return all.flatten(0, 1); }
-Tensor unfolded(const BatchCall& c, const Tensor& t, int64_t dim, int64_t n) { return t.unflatten(dim, {c.size, n}); }
+static Tensor folded(const Tensor& all) { return all.flatten(0, 1); }
+static Tensor unfolded(const BatchCall& c, const Tensor& t, int64_t dim, int64_t n) { return t.unflatten(dim, {c.size, n}); }
 
 // The first tensors among the arguments have `Rank` dimensions with one for examples, or one fewer without.
 template <size_t Tensors, int64_t Spatial> void fold_examples(BatchCall& c) {
@@ -61,15 +59,17 @@ void pad(BatchCall& c) {
 
 // ---- convolutions -------------------------------------------------------------------------------------------------------
 
+namespace {
 struct Conv {
   bool transposed;
   int64_t groups;
 };
-Conv conv_of(const BatchCall& c, size_t transposed) { return {c.arguments[transposed].to_bool(), c.arguments[transposed + 2].to_int()}; }
+}  // namespace
+static Conv conv_of(const BatchCall& c, size_t transposed) { return {c.arguments[transposed].to_bool(), c.arguments[transposed + 2].to_int()}; }
 
 // (batch, n, channels, ...) as (n, batch * channels, ...): groups of each element beside those of the others.
-Tensor batch_in_channels(const Tensor& all) { return all.transpose(0, 1).flatten(1, 2); }
-Tensor channels_apart(const BatchCall& c, const Tensor& t) { return unfolded(c, t, 1, t.size(1) / c.size); }
+static Tensor batch_in_channels(const Tensor& all) { return all.transpose(0, 1).flatten(1, 2); }
+static Tensor channels_apart(const BatchCall& c, const Tensor& t) { return unfolded(c, t, 1, t.size(1) / c.size); }
 
 void convolution(BatchCall& c) {
   const Tensor &input = c.tensor(0), &weight = c.tensor(1);
@@ -118,7 +118,7 @@ void convolution(BatchCall& c) {
   c.give(found, dim);
 }
 
-std::vector<int64_t> sizes_with(const Value& sizes, size_t at, int64_t factor) {
+static std::vector<int64_t> sizes_with(const Value& sizes, size_t at, int64_t factor) {
   std::vector<int64_t> list = sizes.to_int_list();
   list[at] *= factor;
   return list;
@@ -154,10 +154,10 @@ void convolution_grad_weight(BatchCall& c) {
 
 // ---- normalisation ------------------------------------------------------------------------------------------------------
 
-bool is_batched(const BatchCall& c, const OptionalTensor& t) { return t && c.batched(*t); }
+static bool is_batched(const BatchCall& c, const OptionalTensor& t) { return t && c.batched(*t); }
 
 // `t` of one number for each of the last dimensions, beside values with the batch first.
-Tensor beside(const BatchCall& c, const Tensor& t, int64_t rank) { return c.padded(t, rank); }
+static Tensor beside(const BatchCall& c, const Tensor& t, int64_t rank) { return c.padded(t, rank); }
 
 void layer_norm(BatchCall& c) {
   const Tensor& input = c.tensor(0);
@@ -175,7 +175,7 @@ void layer_norm(BatchCall& c) {
 }
 
 // One number for each channel, beside (batch, n, channels, ...).
-Tensor by_channel(const BatchCall& c, const Tensor& t, int64_t rank) {
+static Tensor by_channel(const BatchCall& c, const Tensor& t, int64_t rank) {
   Tensor all = c.front(t);
   if (c.batched(t)) all = all.unsqueeze(1);
   for (int64_t d = 2; d < rank; d++) all = all.unsqueeze(-1);
@@ -265,27 +265,10 @@ void class_loss(BatchCall& c) {
   for (size_t i = 2; i < found.size(); i++) c.give(has_examples ? unfolded(c, found[i].to_tensor(), 0, self.size(0)) : found[i].to_tensor());
 }
 
-const BatchRow kRows[] = {{"convolution", convolution},
-                          {"convolution_grad_input", convolution_grad_input},
-                          {"convolution_grad_weight", convolution_grad_weight},
-                          {"constant_pad_nd", pad},
-                          {"max_pool2d_with_indices", fold_examples<1, 2>},
-                          {"max_pool3d_with_indices", fold_examples<1, 3>},
-                          {"_avg_pool", fold_by_list<1, 1>},
-                          {"_adaptive_avg_pool", fold_by_list<1, 1>},
-                          {"_adaptive_max_pool", fold_by_list<1, 1>},
-                          {"_avg_pool_backward", fold_by_number<2, 8>},
-                          {"_adaptive_avg_pool_backward", fold_by_number<2, 2>},
-                          {"_resize_images", fold_by_list<1, 1>},
-                          {"_im2col", fold_examples<1, 2>},
-                          {"native_layer_norm", layer_norm},
-                          {"native_group_norm", group_norm},
-                          {"native_batch_norm", batch_norm},
-                          {"nll_loss_forward", class_loss},
-                          {"_cross_entropy", class_loss}};
+template void fold_examples<1, 2>(BatchCall& c);
+template void fold_examples<1, 3>(BatchCall& c);
+template void fold_by_list<1, 1>(BatchCall& c);
+template void fold_by_number<2, 2>(BatchCall& c);
+template void fold_by_number<2, 8>(BatchCall& c);
 
-}  // namespace
-
-BatchRows nn_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
-
-}  // namespace cresset::func
+}  // namespace cresset::func::rules

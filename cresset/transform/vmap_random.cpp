@@ -1,11 +1,11 @@
 // Random operators under vmap: refused, drawn for each element, or the same for all.
 
-#include <cstring>
+#include <unordered_map>
 
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/forward/forward_layer.h"
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
 namespace cresset::func {
 
@@ -14,49 +14,14 @@ using dispatch::map_tensors;
 
 namespace {
 
-// sized: the batch goes before the sizes asked for. element: one call for each element. batched: one call on the whole batch of
-// arguments. in_place: the same, written. mask: like batched, and with the same numbers for all it is drawn for one element.
-// composite: by its body, but one call for each element where nothing is batched.
-enum class Draw : uint8_t { sized, element, batched, in_place, mask, composite };
-struct RandomRow {
-  const char* name;  // without the overload
-  Draw draw;
-};
-constexpr RandomRow kRandom[] = {{"rand", Draw::sized},
-                                 {"randn", Draw::sized},
-                                 {"randint", Draw::sized},
-                                 {"normal", Draw::sized},
-                                 {"randperm", Draw::element},
-                                 {"rand_like", Draw::mask},
-                                 {"randn_like", Draw::mask},
-                                 {"randint_like", Draw::mask},
-                                 {"uniform_", Draw::in_place},
-                                 {"normal_", Draw::in_place},
-                                 {"log_normal_", Draw::in_place},
-                                 {"exponential_", Draw::in_place},
-                                 {"cauchy_", Draw::in_place},
-                                 {"geometric_", Draw::in_place},
-                                 {"bernoulli_", Draw::in_place},
-                                 {"_random_", Draw::in_place},
-                                 {"_normal", Draw::batched},
-                                 {"_bernoulli", Draw::batched},
-                                 {"multinomial", Draw::batched},
-                                 {"_dropout_noise", Draw::mask},
-                                 {"_sample_distribution", Draw::batched},
-                                 {"alpha_dropout", Draw::composite},
-                                 {"feature_dropout", Draw::composite},
-                                 {"feature_alpha_dropout", Draw::composite},
-                                 {"_rrelu_noise", Draw::batched}};
-
-const RandomRow* random_row(const dispatch::FunctionSchema& schema, const OpEntry& op) {
-  if (schema.ns != "cresset" || (op.flags & dispatch::kOutOp)) return nullptr;
-  for (const RandomRow& row : kRandom)
-    if (schema.name == row.name) {
-      // Of normal only the form with sizes draws by itself.
-      if (schema.name == "normal" && schema.argument_index("size") < 0) return nullptr;
-      return &row;
-    }
-  return nullptr;
+const Draw* draw_of(const OpEntry& op) {
+  static const auto& all = *new const std::unordered_map<const OpEntry*, Draw>([] {
+    std::unordered_map<const OpEntry*, Draw> rows;
+    for (size_t i = 0; i < kNumDrawRows; i++) rows.emplace(kDrawRows[i].op, kDrawRows[i].draw);
+    return rows;
+  }());
+  const auto at = all.find(&op);
+  return at == all.end() ? nullptr : &at->second;
 }
 
 struct Drawing {
@@ -148,13 +113,14 @@ Stack draw_in_place(const Drawing& d, bool same) {
 
 bool run_random(const OpEntry& op, Stack& stack) {
   const dispatch::FunctionSchema& schema = op.function_schema();
-  const RandomRow* row = random_row(schema, op);
-  if (!row) return false;
+  const Draw* const found_draw = draw_of(op);
+  if (!found_draw) return false;
+  const Draw draw = *found_draw;
   const VmapLevel& level = *current_vmap();
   // Dropout that draws nothing.
   const size_t first = stack.size() - schema.arguments.size();
-  if (schema.name == "_dropout_noise" && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
-  if (row->draw == Draw::composite) {
+  if (draw == Draw::dropout && !stack[first + 2].is_none() && !stack[first + 2].to_bool()) return false;
+  if (draw == Draw::composite) {
     bool batched = level.randomness() != Randomness::Different;
     for (size_t i = first; i < stack.size(); i++) for_each_tensor(stack[i], [&](const Tensor& t) { batched = batched || as_batched(t); });
     if (batched) return false;
@@ -165,16 +131,16 @@ bool run_random(const OpEntry& op, Stack& stack) {
   Drawing d{op, schema, level, autograd::take_arguments(stack, schema.arguments.size())};
   for (const Value& v : d.arguments) for_each_tensor(v, [&](const Tensor& t) { d.batched = d.batched || d.at_level(t); });
   Stack found;
-  if (row->draw == Draw::in_place) {
+  if (draw == Draw::in_place) {
     found = draw_in_place(d, same);
-  } else if (same && row->draw == Draw::mask) {
-    found = schema.name == "_dropout_noise" && d.batched ? drop_same(d) : d.run(d.one_element());
+  } else if (same && (draw == Draw::mask || draw == Draw::dropout)) {
+    found = draw == Draw::dropout && d.batched ? drop_same(d) : d.run(d.one_element());
   } else if (same) {
     CRESSET_CHECK(!d.batched, "vmap: randomness='same' takes no batched input");
     found = d.run(d.arguments);
-  } else if (row->draw == Draw::sized) {
+  } else if (draw == Draw::sized) {
     found = draw_sized(d);
-  } else if (row->draw == Draw::element || row->draw == Draw::composite) {
+  } else if (draw == Draw::element || draw == Draw::composite) {
     found = draw_each(d);
   } else {
     found = d.wrapped(d.run(d.fronts()));

@@ -1,33 +1,31 @@
 // Rules of operators along dimensions: reductions, scans, sorts, softmax, transforms of signals.
 
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
-namespace cresset::func {
-
-namespace {
+namespace cresset::func::rules {
 
 // The batch first; a number as a vector of one.
-Tensor with_a_dim(const BatchCall& c, const Tensor& t) {
+static Tensor with_a_dim(const BatchCall& c, const Tensor& t) {
   const Tensor all = c.spread(t);
   return t.dim() == 0 ? all.unsqueeze(1) : all;
 }
 
 // Results of a number stay numbers.
-void give_like(BatchCall& c, Stack found, bool number) {
+static void give_like(BatchCall& c, Stack found, bool number) {
   if (number)
     for (Value& v : found) v = dispatch::map_tensors(v, [](const Tensor& t) { return t.dim() == 2 ? t.squeeze(1) : t; });
   c.give(found);
 }
 
-std::vector<int64_t> all_dims(int64_t rank) {
+static std::vector<int64_t> all_dims(int64_t rank) {
   std::vector<int64_t> dims;
   for (int64_t d = 1; d <= std::max<int64_t>(rank, 1); d++) dims.push_back(d);
   return dims;
 }
 
 // Argument At lists dimensions: none, and where EmptyIsAll an empty list, stand for all of them.
-template <size_t At, bool EmptyIsAll = true> void dims_at(BatchCall& c) {
+template <size_t At, bool EmptyIsAll> void dims_at(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   const Value& given = c.arguments[At];
   std::vector<int64_t> dims;
@@ -44,7 +42,7 @@ template <size_t At, bool EmptyIsAll = true> void dims_at(BatchCall& c) {
 }
 
 // Argument At is one dimension; the first Tensors arguments are tensors of one shape.
-template <size_t At, size_t Tensors = 1> void dim_at(BatchCall& c) {
+template <size_t At, size_t Tensors> void dim_at(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   Stack values = c.arguments;
   for (size_t i = 0; i < Tensors; i++) values[i] = with_a_dim(c, c.tensor(i));
@@ -52,7 +50,7 @@ template <size_t At, size_t Tensors = 1> void dim_at(BatchCall& c) {
   give_like(c, c.run(std::move(values)), rank == 0);
 }
 
-Tensor flat(const BatchCall& c) { return with_a_dim(c, c.tensor(0)).flatten(1); }
+static Tensor flat(const BatchCall& c) { return with_a_dim(c, c.tensor(0)).flatten(1); }
 
 void argmax(BatchCall& c) {
   if (!c.arguments[1].is_none()) return dim_at<1>(c);
@@ -105,51 +103,11 @@ void repeat(BatchCall& c) {
   c.give(all.repeat(times));
 }
 
-const BatchRow kRows[] = {{"sum.dim_IntList", dims_at<1>},
-                          {"nansum", dims_at<1>},
-                          {"mean.dim", dims_at<1>},
-                          {"amax", dims_at<1>},
-                          {"amin", dims_at<1>},
-                          {"all.dims", dims_at<1, false>},
-                          {"any.dims", dims_at<1, false>},
-                          {"var.correction", dims_at<1>},
-                          {"std.correction", dims_at<1>},
-                          {"var_mean.correction", dims_at<1>},
-                          {"linalg_vector_norm", dims_at<2>},
-                          {"count_nonzero.dim_IntList", dims_at<1>},
-                          {"logsumexp", dims_at<1>},
-                          {"_fft_c2c", dims_at<1, false>},
-                          {"_fft_r2c", dims_at<1, false>},
-                          {"_fft_c2r", dims_at<1, false>},
-                          {"flip", dims_at<1, false>},
-                          {"prod.dim_int", dim_at<1>},
-                          {"max.dim", dim_at<1>},
-                          {"min.dim", dim_at<1>},
-                          {"cumsum", dim_at<1>},
-                          {"cumprod", dim_at<1>},
-                          {"logcumsumexp", dim_at<1>},
-                          {"_cumulative_extreme", dim_at<1>},
-                          {"sort.stable", dim_at<2>},
-                          {"topk", dim_at<2>},
-                          {"kthvalue", dim_at<2>},
-                          {"_median", dim_at<1>},
-                          {"mode", dim_at<1>},
-                          {"_softmax", dim_at<1>},
-                          {"_log_softmax", dim_at<1>},
-                          {"_softmax_backward_data", dim_at<2, 2>},
-                          {"_log_softmax_backward_data", dim_at<2, 2>},
-                          {"argmax", argmax},
-                          {"argmin", argmax},
-                          {"prod", prod},
-                          {"max", largest},
-                          {"min", smallest},
-                          {"roll", roll},
-                          {"tril", triangle},
-                          {"triu", triangle},
-                          {"repeat", repeat}};
+template void dims_at<1>(BatchCall& c);
+template void dims_at<1, false>(BatchCall& c);
+template void dims_at<2>(BatchCall& c);
+template void dim_at<1>(BatchCall& c);
+template void dim_at<2>(BatchCall& c);
+template void dim_at<2, 2>(BatchCall& c);
 
-}  // namespace
-
-BatchRows reduce_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
-
-}  // namespace cresset::func
+}  // namespace cresset::func::rules

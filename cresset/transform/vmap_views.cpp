@@ -1,11 +1,9 @@
 // Rules of views: the geometry of one element, with the batch as a dimension before it.
 
 #include "cresset/ops/functions.h"
-#include "cresset/transform/vmap_layer.h"
+#include "cresset/transform/vmap_rules.h"
 
-namespace cresset::func {
-
-namespace {
+namespace cresset::func::rules {
 
 // Ops that keep the dimensions.
 void same_dims(BatchCall& c) {
@@ -14,14 +12,8 @@ void same_dims(BatchCall& c) {
   c.give(c.run(std::move(values)), c.batch_dim(c.tensor(0)));
 }
 
-void batch_first(BatchCall& c) {
-  Stack values = c.arguments;
-  values[0] = c.front(c.tensor(0));
-  c.give(c.run(std::move(values)));
-}
-
 // Argument `At`, and `And`, name dimensions.
-template <size_t At, size_t And = 0> void dim_at(BatchCall& c) {
+template <size_t At, size_t And> void view_at(BatchCall& c) {
   const int64_t rank = c.tensor(0).dim();
   CRESSET_CHECK_INDEX(rank > 0, c.schema.name, ": a 0-dim tensor has no dimension to choose from");
   Stack values = c.arguments;
@@ -74,7 +66,7 @@ void permute(BatchCall& c) {
 }
 
 void transpose(BatchCall& c) {
-  if (c.tensor(0).dim() > 0) return dim_at<1, 2>(c);
+  if (c.tensor(0).dim() > 0) return view_at<1, 2>(c);
   BatchCall::shifted(c.arguments[1].to_int(), 0);
   BatchCall::shifted(c.arguments[2].to_int(), 0);
   c.give(c.front(c.tensor(0)).alias());
@@ -86,7 +78,7 @@ void t(BatchCall& c) {
   c.give(self.dim() < 2 ? c.front(self).alias() : c.front(self).transpose(1, 2));
 }
 
-void squeeze_dims(BatchCall& c, const std::vector<int64_t>& dims) {
+static void squeeze_dims(BatchCall& c, const std::vector<int64_t>& dims) {
   const Tensor& self = c.tensor(0);
   std::vector<int64_t> chosen;
   for (const int64_t d : dims) {
@@ -115,38 +107,13 @@ void expand(BatchCall& c) {
 }
 
 void unfold(BatchCall& c) {
-  if (c.tensor(0).dim() > 0) return dim_at<1>(c);
+  if (c.tensor(0).dim() > 0) return view_at<1>(c);
   const int64_t dim = BatchCall::shifted(c.arguments[1].to_int(), 0);
   c.give(c.front(c.tensor(0)).unsqueeze(1).unfold(dim, c.arguments[2].to_int(), c.arguments[3].to_int()).squeeze(1));
 }
 
-const BatchRow kRows[] = {{"_conj", same_dims},
-                          {"_neg_view", same_dims},
-                          {"view_as_real", same_dims},
-                          {"view_as_complex", batch_first},
-                          {"alias", same_dims},
-                          {"view", view},
-                          {"view.dtype", view_dtype},
-                          {"as_strided", as_strided},
-                          {"permute", permute},
-                          {"transpose.int", transpose},
-                          {"t", t},
-                          {"squeeze", squeeze},
-                          {"squeeze.dim", squeeze_at},
-                          {"squeeze.dims", squeeze_at},
-                          {"unsqueeze", unsqueeze},
-                          {"expand", expand},
-                          {"select.int", dim_at<1>},
-                          {"slice.Tensor", dim_at<1>},
-                          {"narrow", dim_at<1>},
-                          {"diagonal", dim_at<2, 3>},
-                          {"unfold", unfold},
-                          {"split.Tensor", dim_at<2>},
-                          {"split_with_sizes", dim_at<2>},
-                          {"unbind.int", dim_at<1>}};
+template void view_at<1>(BatchCall& c);
+template void view_at<2>(BatchCall& c);
+template void view_at<2, 3>(BatchCall& c);
 
-}  // namespace
-
-BatchRows view_rules() { return {kRows, sizeof(kRows) / sizeof(kRows[0])}; }
-
-}  // namespace cresset::func
+}  // namespace cresset::func::rules

@@ -48,10 +48,15 @@ OpData& data_of(PyObject* o) { return *reinterpret_cast<OpObject*>(o)->data; }
 
 // ---- plans -------------------------------------------------------------------------------------------------------------
 
-// PyTorch takes Python numbers for tensors in these operators only.
-bool takes_numbers(std::string name) {
-  static const std::unordered_set<std::string> names = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide", "copy"};
-  if (!name.empty() && name.back() == '_') name.pop_back();
+// PyTorch takes Python numbers for tensors in a few operators only.
+bool takes_numbers(const std::string& name) {
+  static const std::unordered_set<std::string> names = {
+#define CRESSET_FAST(kind, name)
+#define CRESSET_TAKES_NUMBERS(name) #name,
+#include "cresset/ops/python_calls.inc"
+#undef CRESSET_FAST
+#undef CRESSET_TAKES_NUMBERS
+  };
   return names.count(name) > 0;
 }
 

@@ -139,33 +139,20 @@ template <class Op, auto Out> PyObject* binary_or_out(const Call& c) {
   computed(out.numel(), [&] { Out(out, tensor_of(c.args[0]), tensor_of(c.args[1])); });
   return Ref::share(c.args[2]).release();
 }
-void add_into(Tensor& out, const Tensor& a, const Tensor& b) { add_out(out, a, b); }
-void sub_into(Tensor& out, const Tensor& a, const Tensor& b) { sub_out(out, a, b); }
-void mul_into(Tensor& out, const Tensor& a, const Tensor& b) { mul_out(out, a, b); }
-void div_into(Tensor& out, const Tensor& a, const Tensor& b) { div_out(out, a, b); }
-
 // ---- operators of one operand, views, products -------------------------------------------------------------------------
 
-#define CRESSET_UNARY(name) [](const Tensor& x) { return cresset::name(x); }
 template <auto F> PyObject* unary(const Call& c) {
   if (c.n != 1 || c.names || !is_plain_tensor(c.args[0])) return pass;
   const Tensor& t = tensor_of(c.args[0]);
   return wrap(computed(t.numel(), [&] { return F(t); }));
 }
-#define CRESSET_UNARY_INPLACE(name) [](Tensor& x) { x.name(); }
 template <auto F> PyObject* unary_in_place(const Call& c) {
   if (c.n != 1 || c.names || !is_plain_tensor(c.args[0])) return pass;
   Tensor& t = tensor_ref(c.args[0]);
   computed(t.numel(), [&] { F(t); });
   return Ref::share(c.args[0]).release();
 }
-Tensor whole_sum(const Tensor& t) { return sum(t); }
-Tensor whole_mean(const Tensor& t) { return mean(t); }
-Tensor whole_clone(const Tensor& t) { return clone(t); }
-Tensor whole_contiguous(const Tensor& t) { return t.contiguous(); }
-Tensor plain_detach(const Tensor& t) { return t.detach(); }
-
-template <Tensor (*F)(const Tensor&, const Tensor&)> PyObject* product(const Call& c) {
+template <auto F> PyObject* product(const Call& c) {
   if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || !is_plain_tensor(c.args[1])) return pass;
   const Tensor &a = tensor_of(c.args[0]), &b = tensor_of(c.args[1]);
   return wrap(computed(a.numel() + b.numel(), [&] { return F(a, b); }));
@@ -179,37 +166,24 @@ PyObject* linear_call(const Call& c) {
   return wrap(computed(input.numel() + weight.numel(), [&] { return linear(input, weight, bias); }));
 }
 
-template <Tensor (*F)(const Tensor&, IntArrayRef)> PyObject* with_ints(const Call& c) {
+template <auto F> PyObject* with_ints(const Call& c) {
   DimVector ints;
   // Integers written out are for methods.
   if (c.n < 2 || (c.n > 2 && !c.method) || c.names || !is_plain_tensor(c.args[0]) || !quick_ints(c.args + 1, c.n - 1, ints)) return pass;
   if (!c.method && PyLong_Check(c.args[1])) return pass;
   return wrap(F(tensor_of(c.args[0]), ints));
 }
-Tensor viewed(const Tensor& t, IntArrayRef sizes) { return t.view(sizes); }
-Tensor reshaped(const Tensor& t, IntArrayRef sizes) { return t.reshape(sizes); }
-Tensor permuted(const Tensor& t, IntArrayRef dims) { return t.permute(dims); }
-Tensor expanded(const Tensor& t, IntArrayRef sizes) { return t.expand(sizes); }
-template <Tensor (*F)(const Tensor&, int64_t)> PyObject* with_int(const Call& c) {
+template <auto F> PyObject* with_int(const Call& c) {
   int64_t i;
   if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || !quick_int(c.args[1], i)) return pass;
   const Tensor& t = tensor_of(c.args[0]);
   return wrap(computed(t.numel(), [&] { return F(t, i); }));
 }
-template <Tensor (*F)(const Tensor&, int64_t, int64_t)> PyObject* with_two_ints(const Call& c) {
+template <auto F> PyObject* with_two_ints(const Call& c) {
   int64_t i, j;
   if (c.n != 3 || c.names || !is_plain_tensor(c.args[0]) || !quick_int(c.args[1], i) || !quick_int(c.args[2], j)) return pass;
   return wrap(F(tensor_of(c.args[0]), i, j));
 }
-Tensor unsqueezed(const Tensor& t, int64_t d) { return t.unsqueeze(d); }
-Tensor squeezed(const Tensor& t, int64_t d) { return t.squeeze(d); }
-Tensor soft_max(const Tensor& t, int64_t d) { return softmax(t, d); }
-Tensor log_soft_max(const Tensor& t, int64_t d) { return log_softmax(t, d); }
-Tensor selected(const Tensor& t, int64_t d, int64_t i) { return t.select(d, i); }
-Tensor transposed(const Tensor& t, int64_t d, int64_t e) { return t.transpose(d, e); }
-Tensor flat(const Tensor& t, int64_t d) { return t.flatten(d, -1); }
-PyObject* sum_call(const Call& c) { return c.n == 1 ? unary<whole_sum>(c) : pass; }
-
 PyObject* copied(const Call& c) {
   if (c.n != 2 || c.names || !is_plain_tensor(c.args[0]) || !is_plain_tensor(c.args[1])) return pass;
   Tensor& t = tensor_ref(c.args[0]);
@@ -229,66 +203,37 @@ template <auto F> PyObject* factory(const Call& c) {
   if (c.names || has_default_device() || !quick_ints(c.args, c.n, sizes)) return pass;
   return wrap(F(sizes));
 }
-#define CRESSET_FACTORY(name) [](IntArrayRef sizes) { return cresset::name(sizes); }
+// The kinds of the column `fast` of the rows.
+template <auto F> struct Two {
+  template <class B> static Tensor run(const Tensor& a, const B& b) { return F(a, b); }
+};
+template <auto F> struct TwoInPlace {
+  template <class B> static void run(Tensor& a, const B& b) { F(a, b); }
+};
+#define CRESSET_FAST_binary(name) binary<Two<[](const Tensor& a, const auto& b) { return cresset::name(a, b); }>>
+#define CRESSET_FAST_binary_or_out(name)                                                 \
+  binary_or_out<Two<[](const Tensor& a, const auto& b) { return cresset::name(a, b); }>, \
+                [](Tensor& out, const Tensor& a, const Tensor& b) { name##_out(out, a, b); }>
+#define CRESSET_FAST_in_place(name) in_place<TwoInPlace<[](Tensor& a, const auto& b) { a.name(b); }>>
+#define CRESSET_FAST_unary(name) unary<[](const Tensor& a) { return a.name(); }>
+#define CRESSET_FAST_unary_in_place(name) unary_in_place<[](Tensor& a) { a.name(); }>
+#define CRESSET_FAST_product(name) product<[](const Tensor& a, const Tensor& b) { return cresset::name(a, b); }>
+#define CRESSET_FAST_with_ints(name) with_ints<[](const Tensor& a, IntArrayRef ints) { return a.name(ints); }>
+#define CRESSET_FAST_with_int(name) with_int<[](const Tensor& a, int64_t i) { return a.name(i); }>
+#define CRESSET_FAST_with_two_ints(name) with_two_ints<[](const Tensor& a, int64_t i, int64_t j) { return a.name(i, j); }>
+#define CRESSET_FAST_factory(name) factory<[](IntArrayRef sizes) { return cresset::name(sizes); }>
+#define CRESSET_FAST_linear_call(name) linear_call
+#define CRESSET_FAST_copied(name) copied
+#define CRESSET_FAST_converted(name) converted
 
 const std::unordered_map<std::string, Shortcut>& shortcuts() {
-  static const auto* table = new std::unordered_map<std::string, Shortcut>{{"add", binary_or_out<Add, add_into>},
-                                                                           {"sub", binary_or_out<Sub, sub_into>},
-                                                                           {"mul", binary_or_out<Mul, mul_into>},
-                                                                           {"div", binary_or_out<Div, div_into>},
-                                                                           {"pow", binary<Pow>},
-                                                                           {"eq", binary<Eq>},
-                                                                           {"ne", binary<Ne>},
-                                                                           {"lt", binary<Lt>},
-                                                                           {"le", binary<Le>},
-                                                                           {"gt", binary<Gt>},
-                                                                           {"ge", binary<Ge>},
-                                                                           {"add_", in_place<AddInplace>},
-                                                                           {"sub_", in_place<SubInplace>},
-                                                                           {"mul_", in_place<MulInplace>},
-                                                                           {"div_", in_place<DivInplace>},
-                                                                           {"relu", unary<CRESSET_UNARY(relu)>},
-                                                                           {"sigmoid", unary<CRESSET_UNARY(sigmoid)>},
-                                                                           {"tanh", unary<CRESSET_UNARY(tanh)>},
-                                                                           {"exp", unary<CRESSET_UNARY(exp)>},
-                                                                           {"log", unary<CRESSET_UNARY(log)>},
-                                                                           {"sqrt", unary<CRESSET_UNARY(sqrt)>},
-                                                                           {"rsqrt", unary<CRESSET_UNARY(rsqrt)>},
-                                                                           {"neg", unary<CRESSET_UNARY(neg)>},
-                                                                           {"abs", unary<CRESSET_UNARY(abs)>},
-                                                                           {"square", unary<CRESSET_UNARY(square)>},
-                                                                           {"sin", unary<CRESSET_UNARY(sin)>},
-                                                                           {"cos", unary<CRESSET_UNARY(cos)>},
-                                                                           {"t", unary<CRESSET_UNARY(t)>},
-                                                                           {"clone", unary<whole_clone>},
-                                                                           {"contiguous", unary<whole_contiguous>},
-                                                                           {"detach", unary<plain_detach>},
-                                                                           {"sum", sum_call},
-                                                                           {"mean", unary<whole_mean>},
-                                                                           {"mm", product<mm>},
-                                                                           {"matmul", product<matmul>},
-                                                                           {"bmm", product<bmm>},
-                                                                           {"linear", linear_call},
-                                                                           {"view", with_ints<viewed>},
-                                                                           {"permute", with_ints<permuted>},
-                                                                           {"reshape", with_ints<reshaped>},
-                                                                           {"expand", with_ints<expanded>},
-                                                                           {"unsqueeze", with_int<unsqueezed>},
-                                                                           {"squeeze", with_int<squeezed>},
-                                                                           {"softmax", with_int<soft_max>},
-                                                                           {"log_softmax", with_int<log_soft_max>},
-                                                                           {"select", with_two_ints<selected>},
-                                                                           {"transpose", with_two_ints<transposed>},
-                                                                           {"flatten", with_int<flat>},
-                                                                           {"zero_", unary_in_place<CRESSET_UNARY_INPLACE(zero_)>},
-                                                                           {"relu_", unary_in_place<CRESSET_UNARY_INPLACE(relu_)>},
-                                                                           {"copy_", copied},
-                                                                           {"to", converted},
-                                                                           {"empty", factory<CRESSET_FACTORY(empty)>},
-                                                                           {"zeros", factory<CRESSET_FACTORY(zeros)>},
-                                                                           {"ones", factory<CRESSET_FACTORY(ones)>},
-                                                                           {"rand", factory<CRESSET_FACTORY(rand)>},
-                                                                           {"randn", factory<CRESSET_FACTORY(randn)>}};
+  static const auto* table = new std::unordered_map<std::string, Shortcut>{
+#define CRESSET_FAST(kind, name) {#name, CRESSET_FAST_##kind(name)},
+#define CRESSET_TAKES_NUMBERS(name)
+#include "cresset/ops/python_calls.inc"
+#undef CRESSET_FAST
+#undef CRESSET_TAKES_NUMBERS
+  };
   return *table;
 }
 
@@ -340,7 +285,7 @@ template <class Op> PyObject* slot(PyObject* a, PyObject* b) {
 template <> PyObject* slot<MatMul>(PyObject* a, PyObject* b) {
   if (quick() && is_plain_tensor(a) && is_plain_tensor(b)) {
     PyObject* args[] = {a, b};
-    return guarded([&] { return product<matmul>(Call{args, 2, nullptr}); });
+    return guarded([&] { return CRESSET_FAST_product(matmul)(Call{args, 2, nullptr}); });
   }
   return is_tensor(a) ? attempt<MatMul>(a, b) : reflected<MatMul>(a, b);
 }

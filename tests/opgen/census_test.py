@@ -12,15 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from census import ASPECTS, KINDS, MEANING, batch_table, batching, states
+from census import ASPECTS, KINDS, MEANING, batching, states
 from opgen.load import load
-
-TABLE = """
-const BatchRow kRows[] = {{"cumsum", dim_at<1>},
-                          {"mm", &matmul::rule},
-                          {"split.Tensor", split}};
-const Other kOthers[] = {{"gelu", like}};
-"""
 
 
 def census(*arguments):
@@ -35,7 +28,7 @@ class TestCensus(unittest.TestCase):
         cls.tables = [table for path in sorted((ROOT / "ops").glob("*.toml")) for table in tomllib.loads(path.read_text())["op"]]
 
     def test_every_row_is_in_one_state_of_each_aspect(self):
-        found = states(self.rows, set())
+        found = states(self.rows)
         self.assertEqual(tuple(found), ASPECTS)
         for aspect, counts in found.items():
             self.assertEqual(counts.total(), len(self.tables) + len(self.lists), aspect)
@@ -52,7 +45,7 @@ class TestCensus(unittest.TestCase):
 
         expected = Counter(map(state, self.tables))
         expected["by its parts"] += len(self.lists)
-        self.assertEqual(states(self.rows, set())["gradient"], expected)
+        self.assertEqual(states(self.rows)["gradient"], expected)
 
     def test_the_command_prints_from_any_folder(self):
         lines = census().splitlines()
@@ -71,16 +64,11 @@ class TestCensus(unittest.TestCase):
         self.assertEqual(listed, Counter([table["schema"].replace("|", "\\|") for table in self.tables] + [str(row.schema) for row in self.lists]))
         self.assertIn("\nops\n", (ROOT / "docs" / "index.md").read_text())
 
-    def test_batching_comes_from_the_tables_of_rules(self):
-        self.assertEqual(batch_table(Path("/nowhere")), set())
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "vmap_rules.cpp").write_text(TABLE)
-            Path(folder, "func.cpp").write_text(TABLE.replace("cumsum", "unread"))
-            rules = batch_table(Path(folder))
-        self.assertEqual(rules, {"cumsum", "mm", "split.Tensor"})
+    def test_batching_comes_from_the_rows(self):
         by_name = {row.schema.full_name: row for row in self.rows}
-        found = {name: batching(by_name[name], rules) for name in ("cumsum", "cumprod", "add.Tensor", "relu6", "split.Tensor")}
-        self.assertEqual(found, {"cumsum": "rule", "cumprod": "by slices", "add.Tensor": "pointwise", "relu6": "by its parts", "split.Tensor": "rule"})
+        found = {name: batching(by_name[name]) for name in ("cumsum", "histc", "nonzero", "add.Tensor", "relu6", "split.Tensor")}
+        self.assertEqual(found, {"cumsum": "rule", "histc": "by slices", "nonzero": "by slices", "add.Tensor": "pointwise", "relu6": "by its parts",
+                                 "split.Tensor": "rule"})  # fmt: skip
 
 
 if __name__ == "__main__":

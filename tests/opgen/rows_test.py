@@ -70,6 +70,10 @@ class TestRows(unittest.TestCase):
             (ADD.replace("meta =", "inplace_safe = 3\n    meta ="), 5, "`inplace_safe` has the wrong type (int)"),
             (ADD.replace('"primitive"', '"composite"'), 7,
              "a composite row has no `grad`: it is made of other ops and inherits theirs"),
+            (ADD + '    autocast = { cpu = "lowest" }\n', 8, '`autocast` takes none, lower, single, promote, refuse, got "lowest"'),
+            (ADD + '    draw = "often"\n', 8, '`draw` takes sized, element, batched, in_place, mask, dropout, composite, got "often"'),
+            (ADD + '    float8 = { kernel = "add_stub", unless = "odd" }\n', 8, '`float8` takes empty, alone, coo, got "odd"'),
+            (ADD.replace(', "inplace"', "") + '    fast = { inplace = "in_place" }\n', 8, "`fast` names a form that the row does not have: inplace"),
             (ADD.replace('"primitive"', '"fused"'), 3, "a fused row needs `decomposition`, the composite that computes the same"),
         ]  # fmt: skip
         for text, line, sentence in cases:
@@ -96,7 +100,7 @@ class TestRows(unittest.TestCase):
         ])  # fmt: skip
 
     def test_golden_emission_of_one_row(self):
-        files = all_files(self.rows(ADD), True)
+        files = all_files(self.rows(ADD))
         functions, methods, ops, layer = (files[n] for n in ("functions.h", "tensor_methods.inc", "ops_rows_0.cpp", "autograd_rows_0.cpp"))
         self.assertIn("CRESSET_API Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);", functions)
         self.assertIn("CRESSET_API Tensor& add_out(Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1);", functions)
@@ -109,6 +113,32 @@ class TestRows(unittest.TestCase):
         self.assertIn("struct add_Tensor_node final", layer)
         self.assertIn("= grad * alpha;", layer)
 
+    def test_columns_become_tables_of_ops(self):
+        columns = """    autocast = { other = "promote" }
+            sparse = { function = "add", inplace = "add_" }
+            coo = { out = "add_out" }
+            mkldnn = "on_pairs"
+            float8 = { kernel = "add_stub", unless = "empty" }
+            draw = "mask"
+            fast = { function = "binary", inplace = "in_place" }
+            numbers = true
+            mixed_devices = true
+        """
+        files = all_files(self.rows(ADD + columns))
+        for line in ("{&ops::entry::add_Tensor, CastPolicy::absent, CastPolicy::promote},",
+                     "put(ops::entry::add_Tensor, &sparse::add, true);", "put(ops::entry::add__Tensor, &sparse::add_, true);",
+                     "put(ops::entry::add_out, &sparse::add_out, false);", "{&ops::entry::add_Tensor, on_pairs},",
+                     '{&ops::entry::add__Tensor, "add_stub", Float8Refusal::empty},', "{&ops::entry::add_Tensor, Draw::mask},",
+                     "{&ops::entry::add__Tensor, rules::run_pointwise},", "const size_t kNumMixedDeviceOps = 2;"):  # fmt: skip
+            self.assertIn(line, files["tables.cpp"])
+        calls = files["python_calls.inc"].splitlines()[1:]
+        self.assertEqual(calls, ["CRESSET_FAST(binary, add)", "CRESSET_FAST(in_place, add_)", "CRESSET_TAKES_NUMBERS(add)", "CRESSET_TAKES_NUMBERS(add_)"])
+
+    def test_a_rule_goes_before_that_of_pointwise_rows(self):
+        tables = all_files(self.rows(ADD + '    batch = "own"\n'))["tables.cpp"]
+        self.assertIn("{&ops::entry::add_Tensor, rules::own},", tables)
+        self.assertNotIn("{&ops::entry::add_Tensor, rules::run_pointwise},", tables)
+
     def test_tensor_options_are_one_parameter(self):
         rows = self.rows("""
             [[op]]
@@ -116,12 +146,12 @@ class TestRows(unittest.TestCase):
             kind = "composite"
             forms = ["function", "out"]
         """)
-        functions = all_files(rows, False)["functions.h"]
+        functions = all_files(rows)["functions.h"]
         self.assertIn("Tensor zeros(IntArrayRef size, const TensorOptions& options = {});", functions)
         self.assertIn("Tensor& zeros_out(Tensor& out, IntArrayRef size);", functions)
 
     def test_unchanged_files_keep_their_time(self):
-        files = all_files(self.rows(ADD), False)
+        files = all_files(self.rows(ADD))
         out = Path(self.folder.name) / "out"
         self.assertEqual(write(files, out), len(files))
         self.assertEqual(write(files, out), 0)
@@ -182,12 +212,12 @@ class TestListForms(unittest.TestCase):
         ])  # fmt: skip
 
     def test_bodies_call_the_op_on_each_element(self):
-        files = all_files(self.rows(LISTS), True)
+        files = all_files(self.rows(LISTS))
         self.assertIn("return self[i].lerp(tensors1[i], weight);", files["ops_foreach_0.cpp"])
         self.assertIn("self[i].lerp_(tensors1[i], numbers[i]);", files["ops_foreach_0.cpp"])
 
     def test_they_are_declared_apart(self):
-        files = all_files(self.rows(LISTS), False)
+        files = all_files(self.rows(LISTS))
         self.assertNotIn("_foreach_lerp", files["functions.h"] + files["names.inc"])
         self.assertIn("_foreach_lerp_(", files["list_functions.h"])
         self.assertIn("using cresset::_foreach_lerp_;", files["list_names.inc"])

@@ -19,7 +19,6 @@ def main() -> int:
     parser.add_argument("--rows", type=Path, default=Path("ops"), help="folder of the row files")
     parser.add_argument("--out", type=Path, help="folder to write (generate, stubs)")
     parser.add_argument("--package", type=Path, default=Path("python/cresset"), help="the Python package, whose own functions go before those of rows")
-    parser.add_argument("--no-autograd", action="store_true", help="leave out the autograd layer")
     options = parser.parse_args()
     try:
         if options.command.startswith("formula"):
@@ -31,11 +30,11 @@ def main() -> int:
             return 0
         rows = load(list(options.rows.glob("*.toml")))
         if options.command == "generate":
-            write(all_files(rows, not options.no_autograd), options.out)
+            write(all_files(rows), options.out)
         elif options.command == "stubs":
             write(stubs(rows, options.package), options.out)
         else:
-            print(";".join(unit_names(rows, not options.no_autograd)))
+            print(";".join(unit_names(rows)))
     except RowError as error:
         print(error, file=sys.stderr)
         return 1

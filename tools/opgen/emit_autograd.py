@@ -147,7 +147,7 @@ class AutogradEmitter:
             return []
         saved = self.saved()
         tensors = [s for s in saved if s.is_tensor]
-        names = self.row.grad_names or (camel(self.row.schema.name) + "Backward0",)
+        names = self.row.grad_name or (camel(self.row.schema.name) + "Backward0",)
         lines = ["", f"struct {self.node} final : TraceableFunction {{"]
         if tensors:
             lines.append(f"  {self.node}() {{ lock_apply_ = true; }}")
@@ -219,12 +219,7 @@ class AutogradEmitter:
     # ---- the wrapper ------------------------------------------------------------------------------------------------
 
     def wrapper(self, op: Op) -> list[str]:
-        if op.form == "out":
-            body = self.out_form(op)
-        elif op.form == "inplace":
-            body = self.inplace_form(op)
-        else:
-            body = self.function_form(op)
+        body = {"out": self.out_form, "inplace": self.inplace_form}.get(op.form, self.function_form)(op)
         return ["", f"{op.declare(op.ident)} {{", *("  " + line for line in body), "}"]
 
     def call(self, op: Op) -> str:
@@ -235,8 +230,8 @@ class AutogradEmitter:
         names = ", ".join(a.name for a in self.differentiable)
         lines = [f"node = make_node<{self.node}>();", f"set_next_edges(*node, {names});"]
         lines += [f"node->{a.name}_count = {a.name}.size();" for a in self.differentiable if a.type.list]
-        if op.form == "inplace" and len(self.row.grad_names) > 1:
-            lines.append(f"node->name_ = {quoted(self.row.grad_names[1])};")
+        if op.form == "inplace" and len(self.row.grad_name) > 1:
+            lines.append(f"node->name_ = {quoted(self.row.grad_name[1])};")
         lines += [f"if ({condition}) node->name_ = {quoted(name)};" for name, condition in self.row.grad_name_if.items()]
         for s in self.saved():
             if s.is_output:

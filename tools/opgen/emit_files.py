@@ -9,6 +9,8 @@ from pathlib import Path
 from .emit_autograd import AutogradEmitter
 from .emit_docs import operator_docs
 from .emit_ops import RowEmitter, comment
+from .emit_stubs import python_names
+from .emit_tables import tables_cpp
 from .foreach import is_apart
 from .model import Op, Row, families
 
@@ -19,29 +21,27 @@ def shards(rows: list[Row]) -> list[list[Row]]:
     return [rows[i : i + ROWS_PER_SHARD] for i in range(0, len(rows), ROWS_PER_SHARD)]
 
 
-def unit_names(rows: list[Row], autograd: bool) -> list[str]:
-    names = ["registry.cpp", *(["forward_rules.cpp"] if autograd else [])]
+def unit_names(rows: list[Row]) -> list[str]:
+    names = ["tables.cpp"]
     for family, members in families(rows).items():
         for i, shard in enumerate(shards(members)):
             names.append(f"ops_{family}_{i}.cpp")
-            if autograd and any(AutogradEmitter(row).has_layer(op) for row in shard for op in row.ops):
+            if any(AutogradEmitter(row).has_layer(op) for row in shard for op in row.ops):
                 names.append(f"autograd_{family}_{i}.cpp")
     return names
 
 
-def all_files(rows: list[Row], autograd: bool) -> dict[str, str]:
+def all_files(rows: list[Row]) -> dict[str, str]:
     files = {"functions.h": functions_h([r for r in rows if not is_apart(r)]), "list_functions.h": functions_h([r for r in rows if is_apart(r)]),
-             "names.inc": names_inc([r for r in rows if not is_apart(r)]), "list_names.inc": names_inc([r for r in rows if is_apart(r)]), "namespaces.h": namespaces_h(rows), "tensor_methods.inc": tensor_methods(rows), "registry.cpp": registry(rows),
-             "schemas.json": schemas(rows), "python_operators.inc": python_operators(rows), "python_grad_names.inc": python_grad_names(rows),
+             "names.inc": names_inc([r for r in rows if not is_apart(r)]), "list_names.inc": names_inc([r for r in rows if is_apart(r)]), "namespaces.h": namespaces_h(rows), "tensor_methods.inc": tensor_methods(rows), "tables.cpp": tables_cpp(rows),
+             "schemas.json": schemas(rows), **python_tables(rows),
              "python_docs.inc": operator_docs([r for r in rows if not is_apart(r)])}  # fmt: skip
-    if autograd:
-        files["forward_rules.cpp"] = forward_rules(rows)
     for family, members in families(rows).items():
         files[f"bodies_{family}.h"] = bodies_h(family, members)
-        files[f"entries_{family}.h"] = entries_h(family, members, autograd)
+        files[f"entries_{family}.h"] = entries_h(family, members)
         for i, shard in enumerate(shards(members)):
-            files[f"ops_{family}_{i}.cpp"] = ops_cpp(family, shard, autograd)
-            if autograd and (text := autograd_cpp(family, shard)):
+            files[f"ops_{family}_{i}.cpp"] = ops_cpp(family, shard)
+            if text := autograd_cpp(family, shard):
                 files[f"autograd_{family}_{i}.cpp"] = text
     return files
 
@@ -88,25 +88,19 @@ def tensor_methods(rows: list[Row]) -> str:
 def bodies_h(family: str, rows: list[Row]) -> str:
     lines = [comment(rows[0]), f"// The functions that ops/{family}.toml expects to find; include this where they are defined.", "#pragma once", "",
              '#include "cresset/ops/support.h"', "", "namespace cresset::ops {"]  # fmt: skip
-    seen: set[str] = set()
-    for row in rows:
-        for line in RowEmitter(row).declarations():
-            if line not in seen:
-                lines.append(line)
-                seen.add(line)
-    return "\n".join([*lines, "}  // namespace cresset::ops", ""])
+    return "\n".join([*lines, *dict.fromkeys(line for row in rows for line in RowEmitter(row).declarations()), "}  // namespace cresset::ops", ""])
 
 
-def entries_h(family: str, rows: list[Row], autograd: bool) -> str:
+def entries_h(family: str, rows: list[Row]) -> str:
     lines = [comment(rows[0]), "#pragma once", "", '#include "cresset/dispatch/op.h"', "", "namespace cresset::ops {",
              "using dispatch::Op;", "namespace entry {"]  # fmt: skip
     lines += [f"extern const Op<{op.type}> {op.ident};" for row in rows for op in row.ops]
     lines += ["}  // namespace entry", "namespace autograd_layer {"]
-    lines += [f"{op.declare(op.ident)};" for row in rows for op in row.ops if autograd and AutogradEmitter(row).has_layer(op)]
+    lines += [f"{op.declare(op.ident)};" for row in rows for op in row.ops if AutogradEmitter(row).has_layer(op)]
     return "\n".join([*lines, "}  // namespace autograd_layer", "}  // namespace cresset::ops", ""])
 
 
-def ops_cpp(family: str, rows: list[Row], autograd: bool) -> str:
+def ops_cpp(family: str, rows: list[Row]) -> str:
     lines = [comment(rows[0]), f'#include "cresset/ops/bodies_{family}.h"', f'#include "cresset/ops/entries_{family}.h"',
              '#include "cresset/ops/functions.h"', *(['#include "cresset/ops/list_functions.h"', '#include "cresset/ops/lists.h"'] if is_apart(rows[0]) else []),
              '#include "cresset/ops/pointwise/pointwise.h"', *(f"namespace cresset::kernels {{ extern const PointwiseKernel {row.kernel['cpu']}_kernel; }}" for row in rows if row.is_pointwise),
@@ -118,25 +112,16 @@ def ops_cpp(family: str, rows: list[Row], autograd: bool) -> str:
             lines += emitter.run(op)
         lines += emitter.direct_meta()
     lines += ["", "}  // namespace", "", "namespace entry {", "using namespace dispatch;"]
-    for row in rows:
-        lines += [RowEmitter(row).entry(op, autograd and AutogradEmitter(row).has_layer(op)) for op in row.ops]
+    lines += [RowEmitter(row).entry(op) for row in rows for op in row.ops]
     lines += ["}  // namespace entry", "}  // namespace cresset::ops", "", "namespace cresset {", ""]
-    for row in rows:
-        for op in row.ops:
-            lines += RowEmitter(row).public(op)
+    lines += [line for row in rows for op in row.ops for line in RowEmitter(row).public(op)]
     return "\n".join([*lines, "", "}  // namespace cresset", ""])
 
 
 def autograd_cpp(family: str, rows: list[Row]) -> str:
-    nodes: list[str] = []
-    wrappers: list[str] = []
-    for row in rows:
-        emitter = AutogradEmitter(row)
-        if any(emitter.has_layer(op) for op in row.ops):
-            nodes += emitter.nodes()
-            for op in row.ops:
-                if emitter.has_layer(op):
-                    wrappers += emitter.wrapper(op)
+    emitters = [(emitter, ops) for row in rows if (ops := [op for op in row.ops if (emitter := AutogradEmitter(row)).has_layer(op)])]
+    nodes = [line for emitter, _ in emitters for line in emitter.nodes()]
+    wrappers = [line for emitter, ops in emitters for op in ops for line in emitter.wrapper(op)]
     if not wrappers:
         return ""
     return "\n".join([comment(rows[0]), f'#include "cresset/ops/entries_{family}.h"', '#include "cresset/autograd/generated_support.h"',
@@ -144,48 +129,6 @@ def autograd_cpp(family: str, rows: list[Row]) -> str:
                       "namespace cresset::ops {", "using namespace autograd;", "using namespace autograd::rules;", "namespace {", *nodes, "", "}  // namespace", "",
                       "namespace autograd_layer {", *wrappers, "",
                       "}  // namespace autograd_layer", "}  // namespace cresset::ops", ""])  # fmt: skip
-
-
-def registry(rows: list[Row]) -> str:
-    ops = sorted((op for row in rows for op in row.ops), key=lambda op: op.schema.full_name)
-    lines = ["// Generated by tools/opgen from ops/*.toml: all ops, sorted by name."]
-    lines += [f'#include "cresset/ops/entries_{family}.h"' for family in families(rows)]
-    lines += ["", "namespace cresset::dispatch {", "extern const OpEntry* const kBuiltinOps[];", "extern const size_t kNumBuiltinOps;",
-              "const OpEntry* const kBuiltinOps[] = {"]  # fmt: skip
-    lines += [f"    &ops::entry::{op.ident}," for op in ops]
-    return "\n".join([*lines, "};", f"const size_t kNumBuiltinOps = {len(ops)};", "}  // namespace cresset::dispatch", ""])
-
-
-def kept_arguments(op: Op) -> int:
-    """The tensors that have no derivative, as bits by position among the arguments."""
-    grad = op.row.grad if isinstance(op.row.grad, dict) else {}
-    fixed = {n.strip() for names, text in grad.items() if text == "non_differentiable" for n in names.split(",")}
-    return sum(1 << i for i, a in enumerate(op.schema.arguments) if a.name in fixed)
-
-
-def forward_rule(row: Row) -> str:
-    """Where the forward-mode derivative comes from; docs/records/0005-forward-mode.md."""
-    return "view" if row.kind == "view" else row.jvp or ("pointwise" if row.is_pointwise else "transposed")
-
-
-def rule_initializer(rule: str, kept: int) -> str:
-    if rule.endswith("_jvp"):
-        return f"ForwardRule::formula, {kept}, &jvp::{rule}"
-    return f"ForwardRule::{rule}, {kept}"
-
-
-def forward_rules(rows: list[Row]) -> str:
-    ops = [(op, forward_rule(row)) for row in rows for op in row.ops if op.form != "out" and AutogradEmitter(row).has_layer(op)]
-    ops = [(op, rule) for op, rule in ops if rule not in ("view", "transposed")]
-    lines = ["// Generated by tools/opgen from ops/*.toml: rules of forward mode, sorted by name.", '#include "cresset/autograd/forward/forward_rules.h"']
-    lines += [f'#include "cresset/ops/entries_{family}.h"' for family in families(rows)]
-    lines += ["", "namespace cresset::autograd {", "const ForwardRow kForwardRows[] = {"]
-    lines += [
-        f"    {{&ops::entry::{op.ident}, {rule_initializer(rule, kept_arguments(op))}}}," for op, rule in sorted(ops, key=lambda pair: pair[0].schema.full_name)
-    ]
-    lines += ["};", f"const size_t kNumForwardRows = {len(ops)};", "const dispatch::OpEntry* const kPointwiseOps[] = {"]
-    lines += [f"    &ops::entry::{op.ident}," for row in rows if row.is_pointwise for op in row.ops if op.form != "out"]
-    return "\n".join([*lines, "    nullptr};", "}  // namespace cresset::autograd", ""])
 
 
 def describe(op: Op) -> dict[str, object]:
@@ -205,31 +148,27 @@ def schemas(rows: list[Row]) -> str:
     return json.dumps([describe(op) for row in rows for op in row.ops], indent=1) + "\n"
 
 
-def python_operators(rows: list[Row]) -> str:
-    lines = ["// Generated by tools/opgen from ops/*.toml: name, overload, form, home in Python, aliases, whether it is a method."]
-    for row in rows:
-        for op in row.ops:
-            fields = [op.schema.name, op.schema.overload, op.form, row.python if op.is_function else "Tensor", " ".join(RowEmitter(row).public_names(op)[1:])]
-            lines.append("{" + ", ".join(map(json.dumps, fields)) + f", {'true' if op.is_method else 'false'}}},")
-    return "\n".join(lines) + "\n"
-
-
-def python_grad_names(rows: list[Row]) -> str:
-    lines = ["// Generated by tools/opgen from ops/*.toml: names of nodes, and those that Python has instead."]
-    pairs = sorted({(row.grad_names[0], row.python_grad_name) for row in rows if row.python_grad_name})
-    return "\n".join([*lines, *(f"{{{json.dumps(name)}, {json.dumps(in_python)}}}," for name, in_python in pairs), ""])
+def python_tables(rows: list[Row]) -> dict[str, str]:
+    """Operators with overload, form, home, aliases and whether they are methods; calls with a short way, and names that take numbers for
+    tensors; names of nodes, and those that Python has instead."""
+    ops = [op for row in rows for op in row.ops]
+    fields = [(op.schema.name, op.schema.overload, op.form, op.row.python if op.is_function else "Tensor", " ".join(RowEmitter(op.row).public_names(op)[1:]))
+              for op in ops]  # fmt: skip
+    operators = [f"{{{', '.join(map(json.dumps, f))}, {'true' if op.is_method else 'false'}}}," for f, op in zip(fields, ops)]
+    calls = [f"CRESSET_FAST({op.column('fast')}, {op.schema.name})" for op in ops if op.column("fast")]
+    calls += dict.fromkeys(f"CRESSET_TAKES_NUMBERS({name})" for op in ops if op.row.numbers and op.form != "out" for name in python_names(op))
+    names = sorted({f'{{"{row.grad_name[0]}", "{row.python_grad_name}"}},' for row in rows if row.python_grad_name})
+    tables = {"operators": operators, "calls": calls, "grad_names": names}
+    return {f"python_{name}.inc": "\n".join(["// Generated by tools/opgen from ops/*.toml.", *lines, ""]) for name, lines in tables.items()}
 
 
 def write(files: dict[str, str], folder: Path) -> int:
     """Write what changed; unchanged files keep their time, so that nothing that depends on them is built again."""
     folder.mkdir(parents=True, exist_ok=True)
-    changed = 0
-    for name, text in files.items():
-        path = folder / name
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
-            changed += 1
+    changed = {folder / name: text for name, text in files.items() if not (folder / name).exists() or (folder / name).read_text() != text}
+    for path, text in changed.items():
+        path.write_text(text)
     for path in folder.iterdir():
         if path.name not in files and path.suffix in (".cpp", ".h", ".inc"):
             path.unlink()
-    return changed
+    return len(changed)

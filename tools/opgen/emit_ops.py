@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .emit_autograd import AutogradEmitter
 from .foreach import is_apart, list_body
 from .load import pointwise_inputs, pointwise_params
 from .model import Op, Parameter, Row, is_factory, makes_tensor
@@ -87,20 +88,10 @@ class RowEmitter:
     def run(self, op: Op) -> list[str]:
         row = self.row
         if row.each:
-            lines = self.function(op, list_body(row, op))
-        elif row.kind == "composite":
-            lines = self.run_composite(op)
-        elif row.kind == "view":
-            lines = self.run_view(op)
-        elif row.is_pointwise:
-            lines = self.run_pointwise(op)
-        elif row.is_mutating:
-            lines = self.run_mutating(op)
-        elif row.is_direct:
-            lines = self.run_direct(op)
-        else:
-            lines = self.run_spec(op)
-        return lines
+            return self.function(op, list_body(row, op))
+        ways = ((row.kind == "composite", self.run_composite), (row.kind == "view", self.run_view), (row.is_pointwise, self.run_pointwise),
+                (row.is_mutating, self.run_mutating), (row.is_direct, self.run_direct), (True, self.run_spec))  # fmt: skip
+        return next(way for applies, way in ways if applies)(op)
 
     def function(self, op: Op, body: list[str]) -> list[str]:
         check = [f"check::{self.row.check}({', '.join(p.name for p in op.inputs)});"] if self.row.check else []
@@ -233,13 +224,8 @@ class RowEmitter:
         if n == 1:
             out = op.outs[0].name
             named = row.out_rule == "any" and "dtype" in inputs
-            given = (
-                [
-                    f'CRESSET_CHECK(!dtype || *dtype == {out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead");'
-                ]
-                if named
-                else []
-            )
+            unfit = f'{out}.scalar_type(), "{self.name}: expected out tensor to have dtype ", *dtype, ", but got ", {out}.scalar_type(), " instead"'
+            given = [f"CRESSET_CHECK(!dtype || *dtype == {unfit});"] if named else []
             return self.function(op, [*given, f'Written target = written_out("{self.name}", {out}, {spec}, inputs_of({tensors}), {rule});',
                                       f"if (target.runs()) {compute(['target.tensor()'])}", "target.finish();", f"return {out};"])  # fmt: skip
         lines = [f"const OutSpecs specs = {spec};"]
@@ -251,10 +237,10 @@ class RowEmitter:
 
     # ---- entries ----------------------------------------------------------------------------------------------------
 
-    def entry(self, op: Op, autograd: bool) -> str:
+    def entry(self, op: Op) -> str:
         row = self.row
         run = f"{op.ident}_run"
-        meta, decomposition, layer = run, "nullptr", f"autograd_layer::{op.ident}" if autograd else "nullptr"
+        meta, decomposition, layer = run, "nullptr", f"autograd_layer::{op.ident}" if AutogradEmitter(row).has_layer(op) else "nullptr"
         flags = {"inplace": ["kInplaceOp"], "out": ["kOutOp"]}.get(op.form, [])
         if row.kind == "composite":
             flags.append("kCompositeOp")
@@ -298,12 +284,8 @@ class RowEmitter:
         if not op.is_function:
             return []
         if op.form == "out":
-            order = [*op.outs, *op.inputs]
-            lines = []
-            for name in self.public_names(op):
-                lines.append(f"CRESSET_API {op.declare(name, defaults=True, order=order)};")
-                lines.append(f"CRESSET_API {op.declare(name + 'f')};")
-            return lines
+            return [f"CRESSET_API {text};" for name in self.public_names(op)
+                    for text in (op.declare(name, defaults=True, order=[*op.outs, *op.inputs]), op.declare(name + "f"))]  # fmt: skip
         return [f"CRESSET_API {op.declare(name, defaults=True)};" for name in self.public_names(op)]
 
     def methods(self, op: Op) -> list[str]:
@@ -330,11 +312,8 @@ class RowEmitter:
 
         lines = []
         for name in self.public_names(op) if op.is_function else ():
-            if op.form == "out":
-                lines += define(op.declare(name, order=[*op.outs, *op.inputs]), self.call(op))
-                lines += define(op.declare(name + "f"), self.call(op))
-            else:
-                lines += define(op.declare(name), self.call(op))
+            lines += define(op.declare(name, order=[*op.outs, *op.inputs]), self.call(op))
+            lines += define(op.declare(name + "f"), self.call(op)) if op.form == "out" else []
         if op.is_method:
             call = self.call(op, "const_cast<Tensor&>(*this)" if op.form == "inplace" else "*this", "*this")
             for name in self.public_names(op):

@@ -12,7 +12,6 @@ from .model import OPTIONS, Argument, Op, Row, Type
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "python/bind/extension.pyi"
 MARK = "    # Operators of the rows.\n"
-NUMBERS_AS_TENSORS = {"add", "sub", "mul", "div", "floor_divide"}
 PLAIN = {"Tensor": "Tensor", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool", "str": "_str", "ScalarType": "_DType",
          "Layout": "_layout", "Device": "_Device", "MemoryFormat": "memory_format", "Generator": "Generator"}  # fmt: skip
 RESULTS = {"Tensor": "Tensor", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool", "ScalarType": "_dtype"}
@@ -111,7 +110,7 @@ def signatures(op: Op, method: bool) -> list[Signature]:
     def text(a: Argument) -> str:
         name = "input" if a.name == "self" else f"__{a.name}" if keyword.iskeyword(a.name) else a.name
         kind = python_type(a.type)
-        if op.schema.name.removesuffix("_") in NUMBERS_AS_TENSORS and a.name == "self" and op.form == "function":
+        if op.row.numbers and a.name == "self" and op.form == "function":
             kind = f"{kind} | _Number"
         default = default_text(a)
         return f"{name}: {kind}" + (f" = {default}" if default is not None else "")
@@ -138,11 +137,8 @@ def signatures(op: Op, method: bool) -> list[Signature]:
 
 
 def definitions(table: dict[str, list[Signature]], indent: str = "") -> str:
-    text = ""
-    for name in sorted(table):
-        forms = list(dict.fromkeys(table[name]))
-        text += "".join(form.define(name, indent, len(forms) > 1) for form in forms)
-    return text
+    forms = ((name, dict.fromkeys(table[name])) for name in sorted(table))
+    return "".join(form.define(name, indent, len(different) > 1) for name, different in forms for form in different)
 
 
 def python_names(op: Op) -> list[str]:
@@ -152,12 +148,9 @@ def python_names(op: Op) -> list[str]:
 
 def collect(rows: list[Row], method: bool) -> dict[str, list[Signature]]:
     table: dict[str, list[Signature]] = {}
-    for row in rows:
-        for op in row.ops:
-            if op.form == "out" or not (op.is_method if method else op.is_function):
-                continue
-            for name in python_names(op):
-                table.setdefault(name, []).extend(signatures(op, method))
+    for op in (op for row in rows for op in row.ops if op.form != "out" and (op.is_method if method else op.is_function)):
+        for name in python_names(op):
+            table.setdefault(name, []).extend(signatures(op, method))
     return table
 
 
@@ -191,11 +184,7 @@ def renamed(table: dict[str, list[Signature]], home: str, package: Path) -> dict
 
 
 def stubs(rows: list[Row], package: Path) -> dict[str, str]:
-    homes: dict[str, str] = {}
-    for row in rows:
-        for op in row.ops:
-            for name in python_names(op):
-                homes.setdefault(name, row.python)
+    homes = {name: row.python for row in reversed(rows) for op in row.ops for name in python_names(op)}
     functions = {name: forms for name, forms in collect(rows, False).items() if not name.startswith("_")}
     by_hand = written_by_hand(package, "_core/functions.py", "_core/creation.py", "_core/modes.py", "sparse/_make.py")
     torch = {name: forms for name, forms in functions.items() if homes[name] == "torch" and name not in by_hand}

@@ -55,7 +55,7 @@ def load_tables(folder: Path) -> tuple[dict[str, list[tuple[str, Row, str]]], li
 def formula_files(folder: Path) -> dict[str, str]:
     tables, pairs = load_tables(folder)
     rows = [row for members in tables.values() for _, row, _ in members]
-    files = {"rows.h": rows_h(tables, rows), "entries_distributions.h": entries_h("distributions", rows, False), "table.cpp": table_cpp(rows, pairs)}
+    files = {"rows.h": rows_h(tables, rows), "entries_distributions.h": entries_h("distributions", rows), "table.cpp": table_cpp(rows, pairs)}
     for stem in sorted({row.family for row in rows}):
         files[f"rows_{stem}.cpp"] = rows_cpp(stem, {t: [m for m in members if m[1].family == stem] for t, members in tables.items()})
     return files
@@ -81,7 +81,7 @@ def rows_cpp(stem: str, tables: dict[str, list[tuple[str, Row, str]]]) -> str:
             body = formula if "return " in formula else f"return {formula};"
             lines += [f"{row.ops[0].declare(row.schema.name)} {{", f"  {body}", "}"]
     lines += ["}  // namespace composite", "namespace entry {", "using namespace dispatch;"]
-    lines += [RowEmitter(row).entry(row.ops[0], False) for _, row, _ in members]
+    lines += [RowEmitter(row).entry(row.ops[0]) for _, row, _ in members]
     lines += ["}  // namespace entry", "}  // namespace cresset::ops", "", "namespace cresset {"]
     lines += [line for _, row, _ in members for line in RowEmitter(row).public(row.ops[0])]
     lines += ["}  // namespace cresset", "", "namespace cresset::distributions {"]
@@ -101,6 +101,3 @@ def table_cpp(rows: list[Row], pairs: list[str]) -> str:
     lines += ["};", "constexpr const char* kPairs[] = {", *(f'    "{pair}",' for pair in pairs), "    nullptr};"]
     return "\n".join([*lines, "}  // namespace", "const dispatch::OpTable kRowTable{kRows, sizeof kRows / sizeof *kRows, kPairs};",
                       "}  // namespace cresset::distributions", ""])  # fmt: skip
-
-
-__all__ = ["formula_files", "load_tables"]

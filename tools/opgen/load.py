@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from .foreach import list_rows
-from .model import FORMS, GRAD_STATES, JVP_RULES, KINDS, POINTWISE_META, Row, RowError
+from .model import CAST_POLICIES, DRAWS, FLOAT8_EXCEPTIONS, FORMS, GRAD_STATES, JVP_RULES, KINDS, POINTWISE_META, Row, RowError
 from .schema import SchemaError, parse_schema
 
-FIELDS = {
-    "schema": str, "kind": str, "forms": list, "meta": str, "kernel": (dict, str), "inputs": list, "params": list, "check": str, "mask": str,
-    "grad": (dict, str), "grad_name": (str, list), "grad_name_if": dict, "python_grad_name": str, "grad_once": bool, "cpp_name": str, "decomposition": str, "out_names": list, "out_overload": str, "contiguous_out": bool, "out_dtype": str, "out_apart": (bool, str), "out_body": bool, "out_same": bool, "out_overlap": bool, "any_device": bool, "any_layout": bool, "inplace_safe": bool, "inplace_promotes": bool,
-    "output_differentiability": list, "aliases": list, "python": str, "jvp": str, "batch": str, "foreach": (list, bool), "test": dict, "doc": str, "example": str,
+TOML = {"str": str, "Schema": str, "bool": bool, "tuple": list, "dict": dict}
+SHORT = {"kernel": str, "autocast": str, "float8": str, "grad_name": str, "foreach": bool}
+# The fields of a row and their types: those of Row, and the short form.
+FIELDS = {f.name: (*(TOML[t.split("[")[0]] for t in str(f.type).split(" | ") if t != "None"), *([SHORT[f.name]] if f.name in SHORT else []))
+          for f in dataclasses.fields(Row) if f.name not in ("file", "line", "each")}  # fmt: skip
+# How a field is kept where it has a short form.
+LONG = {
+    "kernel": lambda v: {v: ""}, "autocast": lambda v: {"cpu": v, "other": v}, "float8": lambda v: {"kernel": v}, "grad_name": lambda v: [v],
+    "foreach": lambda v: [""] if v else [],
 }  # fmt: skip
-
-
-def _names(value: str | list[str] | None) -> tuple[str, ...]:
-    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
-
-
-def _overloads(value: list[str] | bool | None) -> tuple[str, ...]:
-    return ("",) if value is True else tuple(value or ())
 
 
 def load_file(path: Path) -> list[Row]:
@@ -89,18 +87,9 @@ class _Reader:
         for form in forms:
             if form not in FORMS:
                 raise self.fail("forms", f'unknown form "{form}"; the forms are {", ".join(FORMS)}')
-        kernel = table.get("kernel", {})
-        row = Row(
-            file=self.path, line=self.head, schema=schema, kind=table["kind"], forms=forms, meta=table.get("meta"),
-            kernel={kernel: ""} if isinstance(kernel, str) else kernel, inputs=tuple(table.get("inputs", ())),
-            params=tuple(table.get("params", ())), check=table.get("check"), mask=table.get("mask"), grad=table.get("grad"),
-            grad_names=_names(table.get("grad_name")), grad_name_if=table.get("grad_name_if", {}), python_grad_name=table.get("python_grad_name"), grad_once=table.get("grad_once", False), cpp_name=table.get("cpp_name"), decomposition=table.get("decomposition"), out_names=tuple(table.get("out_names", ())),
-            out_overload=table.get("out_overload"),
-            contiguous_out=table.get("contiguous_out", False), out_dtype=table.get("out_dtype"), out_apart=table.get("out_apart", False), out_body=table.get("out_body", False), out_same=table.get("out_same", False), out_overlap=table.get("out_overlap", False), any_device=table.get("any_device", False), any_layout=table.get("any_layout", False), inplace_safe=table.get("inplace_safe", False), inplace_promotes=table.get("inplace_promotes", False),
-            output_differentiability=tuple(table.get("output_differentiability", ())), aliases=tuple(table.get("aliases", ())),
-            python=table.get("python", "torch"), jvp=table.get("jvp"), batch=table.get("batch"), foreach=_overloads(table.get("foreach")), test=table.get("test", {}),
-            doc=table.get("doc", ""), example=table.get("example", ""),
-        )  # fmt: skip
+        values = {key: LONG[key](value) if isinstance(value, SHORT.get(key, ())) else value for key, value in table.items()}
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        row = Row(self.path, self.head, **{**values, "schema": schema, "forms": forms})
         self.check(row)
         return row
 
@@ -138,11 +127,17 @@ class _Reader:
                 if a.name not in named:
                     raise self.fail("grad", f"the tensor `{a.name}` has no gradient; write a formula, non_differentiable or not_implemented")
         if row.jvp is not None and (not (row.jvp in JVP_RULES or row.jvp.endswith("_jvp")) or row.kind not in ("primitive", "fused")):
-            raise self.fail(
-                "jvp", f'"{row.jvp}" is no rule for this row; write linear, multilinear or a function `..._jvp`, or nothing: the rule comes from `grad`'
-            )
+            rules = "linear, multilinear or a function `..._jvp`, or nothing: the rule comes from `grad`"
+            raise self.fail("jvp", f'"{row.jvp}" is no rule for this row; write {rules}')
         if row.out_dtype not in (None, "exact", "cast", "convert", "any"):
             raise self.fail("out_dtype", f'"{row.out_dtype}" is not a rule for the dtype of out; write exact, cast, convert or any')
+        for key, word, known in (*(("autocast", row.autocast.get(device), CAST_POLICIES) for device in ("cpu", "other")), ("draw", row.draw, DRAWS),
+                                 ("float8", row.float8.get("unless"), FLOAT8_EXCEPTIONS)):  # fmt: skip
+            if word is not None and word not in known:
+                raise self.fail(key, f'`{key}` takes {", ".join(known)}, got "{word}"')
+        for key in ("batch", "sparse", "coo", "mkldnn", "fast"):
+            if isinstance(value := getattr(row, key), dict) and (unknown := set(value) - {op.form for op in row.ops}):
+                raise self.fail(key, f"`{key}` names a form that the row does not have: {min(unknown)}")
         if row.kind == "view" and not (row.schema.returns and row.schema.returns[0].alias):
             raise self.fail("schema", "a view returns Tensor(a) or Tensor(a)[]")
         if bool(row.doc) != bool(row.example):

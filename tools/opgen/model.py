@@ -8,17 +8,12 @@ from pathlib import Path
 
 KINDS = ("primitive", "view", "composite", "fused")
 FORMS = ("function", "method", "inplace", "out")
-POINTWISE_META = {
-    "unary": 1,
-    "unary_float": 1,
-    "binary_promote": 2,
-    "binary_float": 2,
-    "compare": 2,
-    "ternary": 3,
-    "pointwise": None,
-    "pointwise_float": None,
-    "pointwise_first": None,
-}
+# Rules of promotion, with the number of inputs.
+POINTWISE_META = {"unary": 1, "unary_float": 1, "binary_promote": 2, "binary_float": 2, "compare": 2, "ternary": 3, "pointwise": None,
+                  "pointwise_float": None, "pointwise_first": None}  # fmt: skip
+CAST_POLICIES = ("none", "lower", "single", "promote", "refuse")
+DRAWS = ("sized", "element", "batched", "in_place", "mask", "dropout", "composite")
+FLOAT8_EXCEPTIONS = ("empty", "alone", "coo")
 GRAD_STATES = ("non_differentiable", "not_implemented")
 JVP_RULES = ("linear", "multilinear")
 
@@ -38,18 +33,9 @@ CPP = {
 }
 CPP_RETURNS = {"Tensor": "Tensor", "Scalar": "Scalar", "int": "int64_t", "float": "double", "bool": "bool", "ScalarType": "ScalarType"}
 CPP_DEFAULTS = {
-    "None": "{}",
-    "True": "true",
-    "False": "false",
-    "[]": "{}",
-    "contiguous_format": "MemoryFormat::Contiguous",
-    "preserve_format": "MemoryFormat::Preserve",
-    "Mean": "1",
-    "Sum": "2",
-    "long": "kLong",
-    "float": "kFloat",
-    "inf": "std::numeric_limits<double>::infinity()",
-}
+    "None": "{}", "True": "true", "False": "false", "[]": "{}", "contiguous_format": "MemoryFormat::Contiguous", "preserve_format": "MemoryFormat::Preserve",
+    "Mean": "1", "Sum": "2", "long": "kLong", "float": "kFloat", "inf": "std::numeric_limits<double>::infinity()",
+}  # fmt: skip
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
@@ -190,7 +176,7 @@ class Row:
     check: str | None = None
     mask: str | None = None
     grad: dict[str, str] | str | None = None
-    grad_names: tuple[str, ...] = ()
+    grad_name: tuple[str, ...] = ()
     grad_name_if: dict[str, str] = dataclasses.field(default_factory=dict)
     python_grad_name: str | None = None
     grad_once: bool = False
@@ -212,7 +198,18 @@ class Row:
     aliases: tuple[str, ...] = ()
     python: str = "torch"
     jvp: str | None = None
-    batch: str | None = None
+    autocast: dict[str, str] = dataclasses.field(default_factory=dict)
+    batch: str | dict[str, str] = ""
+    draw: str | None = None
+    sparse: str | dict[str, str] = ""
+    coo: str | dict[str, str] = ""
+    mkldnn: str | dict[str, str] = ""
+    float8: dict[str, str] = dataclasses.field(default_factory=dict)
+    mixed_devices: bool = False
+    stored_dtypes: bool = False
+    role: str | None = None
+    fast: str | dict[str, str] = ""
+    numbers: bool = False
     foreach: tuple[str, ...] = ()
     each: Row | None = None  # of a list form: the row whose op it calls on each element
     test: dict[str, object] = dataclasses.field(default_factory=dict)
@@ -280,6 +277,15 @@ class Op:
     @property
     def ident(self) -> str:
         return self.schema.full_name.replace(".", "_")
+
+    @property
+    def entry(self) -> str:
+        return f"ops::entry::{self.ident}"
+
+    def column(self, name: str) -> str:
+        """Text of a column that speaks of the row's own op, or of each form by name."""
+        value = getattr(self.row, name)
+        return value.get(self.form, "") if isinstance(value, dict) else value if self is self.row.ops[0] else ""
 
     @functools.cached_property
     def params(self) -> list[Parameter]:

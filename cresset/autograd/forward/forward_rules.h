@@ -21,8 +21,6 @@ struct ForwardRow {
 // All that are not transposed, sorted by name; generated.
 extern const ForwardRow kForwardRows[];
 extern const size_t kNumForwardRows;
-// All that go element by element, then null; generated.
-extern const dispatch::OpEntry* const kPointwiseOps[];
 
 // Formulas that rows name (rules/forward.cpp), for operators with one result.
 namespace jvp {

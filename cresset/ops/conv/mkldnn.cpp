@@ -1,11 +1,11 @@
 #include "cresset/ops/conv/mkldnn.h"
 
-#include <cstring>
 #include <iterator>
 #include <set>
 
 #include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/registry.h"
+#include "cresset/ops/conv/mkldnn_table.h"
 #include "cresset/ops/functions.h"
 
 namespace cresset {
@@ -41,7 +41,10 @@ Tensor opaque(const Tensor& values) {
   return Tensor(std::move(impl));
 }
 
-// The op on the values, its results in the opaque layout.
+}  // namespace
+
+namespace ops::mkldnn {
+
 void on_values(const OpEntry& op, Stack& stack) {
   const size_t n = op.function_schema().arguments.size();
   const Stack arguments(std::make_move_iterator(stack.end() - static_cast<int64_t>(n)), std::make_move_iterator(stack.end()));
@@ -85,7 +88,6 @@ void on_values(const OpEntry& op, Stack& stack) {
   }
 }
 
-// Both operands in the layout: it does not mix with dense ones.
 void on_pairs(const OpEntry& op, Stack& stack) {
   const size_t n = op.function_schema().arguments.size();
   for (size_t i = stack.size() - n; i < stack.size(); i++)
@@ -108,12 +110,24 @@ void batch_norm(const OpEntry& op, Stack& stack) {
   on_input(op, stack);
 }
 
-Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
-  return values_of(self).to(dtype.value_or(self.scalar_type()), /*non_blocking=*/false, /*copy=*/true);
+void to_dense(const OpEntry& op, Stack& stack) {
+  const size_t first = stack.size() - op.function_schema().arguments.size();
+  const Tensor self = stack[first].to_tensor();
+  const ScalarType dtype = stack[first + 1].is_none() ? self.scalar_type() : stack[first + 1].to_dtype();
+  stack.resize(first);
+  stack.emplace_back(values_of(self).to(dtype, /*non_blocking=*/false, /*copy=*/true));
 }
 
+void refuse_view(const OpEntry&, Stack&) {
+  CRESSET_CHECK(false, "view: tensors in the mkldnn layout have no views; use reshape");
+  __builtin_unreachable();
+}
+
+}  // namespace ops::mkldnn
+
+namespace {
+
 [[noreturn]] void refuse(const OpEntry& op, Stack&) {
-  CRESSET_CHECK(std::strcmp(op.name, "view") != 0, "view: tensors in the mkldnn layout have no views; use reshape");
   CRESSET_CHECK_NOT_IMPLEMENTED(false, "Could not run 'aten::", op.name, "' with arguments from the '", kBackend, "' backend; use to_dense() first");
   __builtin_unreachable();
 }
@@ -121,45 +135,16 @@ Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::option
 void register_kernels() {
   dispatch::register_backend(kBackend, "cpu", Layout::Mkldnn);
   auto& library = *new dispatch::Library(dispatch::Library::implementations, "aten", kBackend, __FILE__, __LINE__);
-  std::set<std::string> known{"detach", "alias"};
-  const auto put = [&](const char* name, auto kernel) {
-    library.impl(name, kernel);
-    known.insert(name);
-  };
-  for (const char* name : {"relu",
-                           "relu_",
-                           "sigmoid",
-                           "sigmoid_",
-                           "tanh",
-                           "tanh_",
-                           "gelu",
-                           "softmax.int",
-                           "_softmax",
-                           "max_pool2d",
-                           "max_pool3d",
-                           "avg_pool2d",
-                           "avg_pool3d",
-                           "adaptive_avg_pool2d",
-                           "mul.Scalar",
-                           "mul_.Scalar",
-                           "reshape",
-                           "transpose.int",
-                           "flatten.using_ints",
-                           "clone",
-                           "contiguous",
-                           "zero_",
-                           "prelu",
-                           "zeros",
-                           "empty.memory_format"})
-    put(name, &on_values);
-  for (const char* name : {"add.Tensor", "add_.Tensor", "add.out", "mul.Tensor", "mul_.Tensor", "mul.out", "copy_"}) put(name, &on_pairs);
-  for (const char* name : {"conv1d", "conv2d", "conv3d", "linear"}) put(name, &on_input);
-  put("batch_norm", &batch_norm);
-  put("to_dense", &to_dense);
+  std::set<const OpEntry*> known;
+  for (size_t i = 0; i < ops::mkldnn::kNumRows; i++) {
+    const auto& [op, kernel] = ops::mkldnn::kRows[i];
+    if (kernel) library.impl(op->name, kernel);
+    known.insert(op);
+  }
   // Views are geometry, which opaque values do not have.
   for (size_t i = 0; i < dispatch::kNumBuiltinOps; i++) {
     const OpEntry& op = *dispatch::kBuiltinOps[i];
-    if ((op.flags & (dispatch::kViewOp | dispatch::kAnyDeviceOp)) && !known.count(op.name)) library.impl(op.name, &refuse);
+    if ((op.flags & (dispatch::kViewOp | dispatch::kAnyDeviceOp)) && !known.count(&op)) library.impl(op.name, &refuse);
   }
   library.fallback(&refuse);
 }
