@@ -7,6 +7,8 @@ import math as _math
 import sys as _sys
 
 import _cresset
+
+from ._core import missing as _missing  # first: it looks up names for the modules that load after it
 from _cresset import Tensor, bfloat16, complex32, complex64, complex128, float16, float32, float64, int16, int32, int64, uint8
 
 __version__ = _cresset.__version__
@@ -69,7 +71,6 @@ from . import _tensor, _utils  # noqa: E402
 from ._core import (
     creation as _creation,
     functions as _functions,
-    missing as _missing,
     modes as _modes,
     overridable as _overridable,
     spellings as _spellings,

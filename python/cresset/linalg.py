@@ -29,9 +29,3 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
 _overridable.replace(globals(), __name__)
 del _overridable
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -13,9 +13,3 @@ globals().update(_namespace(
             "recommended_max_memory set_per_process_memory_fraction set_rng_state synchronize",
     classes="Event",
 ))  # fmt: skip
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -14,9 +14,3 @@ globals().update(_namespace(
             "initial_seed memory_stats reset_peak_memory_stats set_device set_rng_state set_stream stream synchronize",
     classes="Event Stream StreamContext device",
 ))  # fmt: skip
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

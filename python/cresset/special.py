@@ -10,9 +10,3 @@ _same = {"round": "round", "log_softmax": "log_softmax", "softmax": "softmax", "
          "multigammaln": "mvlgamma"}  # fmt: skip
 _names.update({name: _ops[op] for name, op in _same.items() if op in _ops and name not in _names})
 globals().update(_names)
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -15,9 +15,3 @@ globals().update(_namespace(
             "synchronize",
     classes="Event Stream StreamContext device device_of",
 ))  # fmt: skip
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

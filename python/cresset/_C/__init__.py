@@ -54,13 +54,3 @@ def _are_functorch_transforms_active():
 def _cuda_isInBadFork():
     """Whether this is a fork of a process that used CUDA."""
     return False
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    if name == "_nn":
-        from ..nn import functional
-
-        return functional
-    return _missing.found(__name__, name)

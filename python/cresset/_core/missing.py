@@ -1,6 +1,8 @@
 """Lookup of a name that a module does not hold: the object where it lives, a stand-in of an absent wing, or an error that names it and says where to look."""
 
+import importlib
 import sys
+from importlib.machinery import PathFinder
 
 WHERE = "python -m cresset --absent lists what is not there"
 fallbacks = []  # functions of (module, name) that give (what it is,), or ()
@@ -8,13 +10,13 @@ fallbacks = []  # functions of (module, name) that give (what it is,), or ()
 
 def _tables():
     """The tables of names that live elsewhere and of absent wings. A `from . import` would ask the package's `__getattr__`, which asks here."""
-    import importlib
-
     return [importlib.import_module(f"cresset._core.{table}") for table in ("paths", "absent")]
 
 
 def found(module, name):
-    """Result of a module's `__getattr__`: the stand-in for a name of an absent wing. Raises where there is none."""
+    """Result of a module's `__getattr__`: a module of its `_SUBMODULES`, or the stand-in for a name of an absent wing. Raises where there is none."""
+    if name in getattr(sys.modules.get(module), "__dict__", {}).get("_SUBMODULES", ()):
+        return importlib.import_module(f"{module}.{name}")
     for table in () if name.startswith("__") else _tables():
         thing = table.found(module, name)
         if thing is not None:
@@ -34,6 +36,23 @@ def _error(module, name, frame):
     if frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import name {what}: Cresset has none ({WHERE})", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r} ({WHERE})", name=name, obj=sys.modules.get(module))
+
+
+class _Loader(type(__spec__.loader)):
+    def exec_module(self, module):
+        super().exec_module(module)
+        vars(module).setdefault("__getattr__", lambda name: found(module.__name__, name))
+
+
+class _Files:
+    """Finds the modules that have a file, whose missing names are looked up here unless they have a `__getattr__` of their own."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        spec = PathFinder.find_spec(name, path, target) if name.startswith("cresset.") else None
+        if spec is not None and type(spec.loader) is _Loader.__base__:
+            spec.loader.__class__ = _Loader
+        return spec
 
 
 class _Finder:
@@ -57,4 +76,5 @@ class _Finder:
         pass
 
 
+sys.meta_path.insert(0, _Files)
 sys.meta_path.append(_Finder())

@@ -10,7 +10,7 @@ import types
 
 # PyTorch's module -> home in Cresset -> names; `name=ours` where it is called otherwise.
 HOMES = {
-    "_C": {"": "DisableTorchFunctionSubclass"},
+    "_C": {"": "DisableTorchFunctionSubclass", "nn": "_nn=functional"},
     "_C._distributed_c10d": {"distributed": "DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroup ReduceOp Store TCPStore Work"},
     "": {"futures": "Future"},
     "_custom_ops": {"library": "custom_op impl_abstract"},
@@ -19,13 +19,16 @@ HOMES = {
                             "reset_peak_memory_stats"},
     "cuda.random": {"cuda": "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed seed_all set_rng_state set_rng_state_all"},
     "cuda.streams": {"cuda": "Event Stream"},
+    "distributed": {"nn.parallel.distributed": "GradBucket"},
     "distributed.constants": {"distributed": "default_pg_timeout"},
     "distributed.utils": {},
     "functional": {"": "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split "
                        "stft svd_lowrank tensordot unique unique_consecutive unravel_index"},
     "jit": {"jit": "_script_if_tracing=script_if_tracing _overload=export _overload_method=export"},
     "_jit_internal": {"jit": "Final Future _copy_to_script_wrapper=export _overload=export _overload_method=export export ignore is_scripting unused"},
+    "lightning": {"lightning.fabric": "Fabric"},
     "lightning.utilities.rank_zero": {"lightning.utilities": "rank_zero_debug rank_zero_deprecation rank_zero_info rank_zero_only rank_zero_warn"},
+    "nn.functional": {"nn": "grad"},
     "nn.init": {"nn.init": "_no_grad_fill_=constant_ _no_grad_normal_=normal_ _no_grad_trunc_normal_=trunc_normal_ _no_grad_uniform_=uniform_ _no_grad_zero_=zeros_"},
     "nn.modules.activation": {"nn.modules.attention": "MultiheadAttention"},
     "nn.modules.linear": {"nn.modules.linear": "NonDynamicallyQuantizableLinear=Linear"},
@@ -35,6 +38,7 @@ HOMES = {
     "nn.parallel.data_parallel": {"nn.parallel": "DataParallel data_parallel"},
     "nn.parallel.parallel_apply": {"nn.parallel": "parallel_apply"},
     "nn.parallel.scatter_gather": {"nn.parallel": "gather scatter"},
+    "utils": {"utils.model_summary": "summary", "utils.throughput_benchmark": "ThroughputBenchmark"},
     "utils.benchmark.utils": {},
     "utils.benchmark.utils.common": {"utils.benchmark": "Measurement TaskSpec ordered_unique select_unit set_torch_threads trim_sigfig unit_to_english"},
     "utils.benchmark.utils.compare": {"utils.benchmark": "Colorize Compare"},

@@ -45,9 +45,3 @@ def forbid_in_graph(fn):
 def run(fn=None):
     """`fn`, which runs what is compiled and compiles nothing new."""
     return fn if fn is not None else run
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -1,6 +1,5 @@
 """Derivatives of tensors: `backward` and `grad`, custom functions, hooks, the recorded graph."""
 
-import importlib
 import sys
 import types
 import warnings as _warnings
@@ -16,6 +15,7 @@ from .function import Function  # noqa: F401
 from .gradcheck import gradcheck, gradgradcheck  # noqa: F401
 from .variable import Variable  # noqa: F401
 
+_SUBMODULES = ("forward_ad", "functional", "profiler")
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
            "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable"]  # fmt: skip
 
@@ -140,11 +140,3 @@ class _Module(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
-
-
-def __getattr__(name):
-    if name in ("forward_ad", "functional", "profiler"):
-        return importlib.import_module(f"{__name__}.{name}")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

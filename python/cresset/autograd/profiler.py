@@ -36,9 +36,3 @@ class record_function:
                 return function(*args, **kwargs)
 
         return named
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -4,6 +4,8 @@ import contextlib as _contextlib
 
 import _cresset
 
+_SUBMODULES = ("amp",)
+
 
 def is_available():
     """Always True.
@@ -170,13 +172,3 @@ def get_capabilities():
     import types
 
     return types.MappingProxyType({"kernels": _cresset.build_info()["isa"]})
-
-
-def __getattr__(name):
-    if name == "amp":
-        import importlib
-
-        return importlib.import_module(__name__ + ".amp")
-    from .._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -10,6 +10,7 @@ import collections as _collections
 from .._core.devices import refusing as _refusing
 from .._core.devices import refusing_class as _refusing_class
 
+_SUBMODULES = ("amp",)
 has_half = has_magma = False
 default_generators = ()
 
@@ -241,13 +242,3 @@ def stream(stream):
     import contextlib
 
     return contextlib.nullcontext() if stream is None else StreamContext(stream)  # noqa: F821  made above
-
-
-def __getattr__(name):
-    if name == "amp":
-        import importlib
-
-        return importlib.import_module(__name__ + ".amp")
-    from .._core import missing as _missing
-
-    return _missing.found(__name__, name)

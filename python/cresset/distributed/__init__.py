@@ -61,6 +61,7 @@ from .distributed_c10d import (
 )
 from .rendezvous import register_rendezvous_handler, rendezvous
 
+_SUBMODULES = ("algorithms", "elastic", "nn", "run")
 __all__ = [
     "Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore",
     "ProcessGroup", "ReduceOp", "Store", "TCPStore", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
@@ -81,15 +82,3 @@ def is_available():
     True
     """
     return True
-
-
-def __getattr__(name):
-    import importlib
-
-    if name in ("algorithms", "elastic", "nn", "run"):
-        return importlib.import_module(f"{__name__}.{name}")
-    if name == "GradBucket":
-        return importlib.import_module("cresset.nn.parallel.distributed").GradBucket
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

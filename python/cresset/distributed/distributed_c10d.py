@@ -731,9 +731,3 @@ def recv_object_list(object_list, src=None, group=None, device=None, group_src=N
     recv(data, source, group, 0)
     object_list[:] = [_unpacked(row, row.numel()) for row in data.split([int(n) for n in sizes])]
     return source
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

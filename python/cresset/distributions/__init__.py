@@ -62,9 +62,3 @@ __all__ = [
     "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "Poisson", "Uniform", "VonMises", "Weibull", "Wishart", "TransformedDistribution",
     "biject_to", "kl_divergence", "register_kl", "transform_to", *transforms.__all__,
 ]  # fmt: skip
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -422,9 +422,3 @@ real_vector = independent(real, 1)
 square, symmetric = _Square(), _Symmetric()
 lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
 positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDefinite()
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    raise _missing.error(__name__, name)

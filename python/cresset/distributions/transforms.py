@@ -700,9 +700,3 @@ class CumulativeDistributionTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         return self.distribution.log_prob(x)
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    raise _missing.error(__name__, name)

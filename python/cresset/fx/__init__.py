@@ -30,9 +30,3 @@ def wrap(fn_or_name):
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError(f"torch.fx.wrap: expected a function or the name of one, got {type(fn_or_name).__name__}")
     return fn_or_name
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

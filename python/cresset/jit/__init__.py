@@ -224,9 +224,3 @@ def wait(future):
     1
     """
     return future.wait()
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -23,7 +23,6 @@ interrupted and is resumed by `fit(..., ckpt_path=...)` gives the numbers of one
 Trainer that ask for several are refused.
 """
 
-import importlib
 import sys
 
 from . import callbacks, loggers
@@ -33,16 +32,6 @@ from .datamodule import LightningDataModule
 from .module import LightningModule
 from .trainer import Trainer
 
+_SUBMODULES = ("fabric", "utilities")
+pytorch = sys.modules[__name__]  # as `lightning.pytorch` is `pytorch_lightning`
 __all__ = ["Callback", "LightningDataModule", "LightningModule", "Trainer", "callbacks", "loggers", "seed_everything"]
-
-
-def __getattr__(name):
-    if name == "pytorch":  # as `lightning.pytorch` is `pytorch_lightning`
-        return sys.modules[__name__]
-    if name in ("utilities", "fabric"):
-        return importlib.import_module(f"{__name__}.{name}")
-    if name == "Fabric":
-        return importlib.import_module(f"{__name__}.fabric").Fabric
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

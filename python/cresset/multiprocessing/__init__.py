@@ -52,9 +52,3 @@ def set_sharing_strategy(new_strategy):
 
 
 init_reductions()
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

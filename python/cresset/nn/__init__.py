@@ -6,6 +6,8 @@ from . import modules  # noqa: F401  isort: skip
 from .modules import *  # noqa: F403
 from .parallel import DataParallel  # noqa: F401
 
+_SUBMODULES = ("attention", "grad")
+
 
 def factory_kwargs(kwargs):
     """The `device`, `dtype` and `memory_format` among the keywords of a module, to be handed on to functions that make tensors.
@@ -28,13 +30,3 @@ def factory_kwargs(kwargs):
                 raise TypeError(f"{name} is in **kwargs and in factory_kwargs, expected in one")
             found[name] = kwargs[name]
     return found
-
-
-def __getattr__(name):
-    if name in ("attention", "grad"):
-        import importlib
-
-        return importlib.import_module(f"{__name__}.{name}")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -13,13 +13,3 @@ for _home in (activation, attention, layer, loss, products, vision):
 del activation, attention, layer, loss, products, vision, _home
 _overridable.replace(globals(), __name__)
 del _overridable
-
-
-def __getattr__(name):
-    if name == "grad":
-        from . import grad
-
-        return grad
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

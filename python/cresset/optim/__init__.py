@@ -32,15 +32,6 @@ from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
 
+_SUBMODULES = ("swa_utils",)  # needs torch.nn, which most optimizers do without
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam",
            "swap_in_optimizer_params_and_state"]  # fmt: skip
-
-
-def __getattr__(name):  # needs torch.nn, which most optimizers do without
-    if name == "swa_utils":
-        import importlib
-
-        return importlib.import_module(f"{__name__}.swa_utils")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

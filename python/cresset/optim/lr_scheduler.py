@@ -888,9 +888,3 @@ class ChainedScheduler(_Composed):
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

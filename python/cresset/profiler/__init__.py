@@ -8,9 +8,3 @@ tensor([1.])
 from ..autograd.profiler import record_function
 
 __all__ = ["record_function"]
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

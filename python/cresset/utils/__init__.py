@@ -1,7 +1,5 @@
 """torch.utils: hook handles and data loading; submodules load at first use."""
 
-import importlib as _importlib
-
 import _cresset
 
 _SUBMODULES = ("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "hooks", "mkldnn", "model_summary", "model_zoo", "serialization",
@@ -56,23 +54,3 @@ def get_cpp_backtrace(frames_to_skip=0, maximum_number_of_frames=64):
     True
     """
     return _cresset._cpp_backtrace(frames_to_skip, maximum_number_of_frames)
-
-
-def __getattr__(name):
-    if name == "ThroughputBenchmark":
-        from .throughput_benchmark import ThroughputBenchmark
-
-        return ThroughputBenchmark
-    if name == "summary":
-        from .model_summary import summary
-
-        return summary
-    if name in _SUBMODULES:
-        try:
-            return _importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

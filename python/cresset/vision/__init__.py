@@ -38,11 +38,3 @@ def get_image_backend():
     if _backend is not None:
         return _backend
     return "PIL" if _importlib.util.find_spec("PIL") else "tensor"
-
-
-def __getattr__(name):
-    if name in _SUBMODULES:
-        return _importlib.import_module(f"{__name__}.{name}")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

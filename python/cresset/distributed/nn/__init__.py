@@ -4,9 +4,3 @@ from . import functional
 from .functional import all_gather, all_reduce, all_to_all, all_to_all_single, broadcast, gather, reduce, reduce_scatter, scatter
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "functional", "gather", "reduce", "reduce_scatter", "scatter"]
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -13,9 +13,3 @@ from .progress import ProgressBar, RichProgressBar, TQDMProgressBar
 
 __all__ = ["Callback", "Checkpoint", "EarlyStopping", "GradientAccumulationScheduler", "LambdaCallback", "LearningRateMonitor", "ModelCheckpoint",
            "ModelSummary", "ProgressBar", "RichProgressBar", "TQDMProgressBar", "Timer"]  # fmt: skip
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

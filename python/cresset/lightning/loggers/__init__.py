@@ -13,9 +13,3 @@ from .logger import Logger
 from .tensorboard import TensorBoardLogger
 
 __all__ = ["CSVLogger", "Logger", "TensorBoardLogger"]
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -93,9 +93,3 @@ def grad_norm(module, norm_type, group_separator="/"):
     if found:
         found[f"grad_{norm_type}_norm_total"] = torch.stack(list(found.values())).norm(norm_type)
     return found
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -17,6 +17,7 @@ from cresset.backends import cuda as _cuda
 from cresset.overrides import TorchFunctionMode as _Mode
 from cresset.overrides import redispatch_function as _redispatch
 
+_SUBMODULES = ("bias", "flex_attention")
 __all__ = ["SDPBackend", "sdpa_kernel", "WARN_FOR_UNFUSED_KERNELS", "register_flash_attention_impl", "activate_flash_attention_impl",
            "list_flash_attention_impls", "current_flash_attention_impl", "restore_flash_attention_impl"]  # fmt: skip
 
@@ -168,11 +169,3 @@ def restore_flash_attention_impl(_raise_warn=True):
     _active.clear()
     if hasattr(handle, "remove"):
         handle.remove()
-
-
-def __getattr__(name):
-    if name in ("bias", "flex_attention"):
-        return _importlib.import_module(f"{__name__}.{name}")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

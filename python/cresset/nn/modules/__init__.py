@@ -43,9 +43,3 @@ from .attention import MultiheadAttention
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = sorted(_name for _name, _value in globals().items() if isinstance(_value, type) and not _name.startswith("_"))
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -474,9 +474,3 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input):
         return F.log_softmax(input, self.dim, _stacklevel=5)
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

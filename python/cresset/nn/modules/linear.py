@@ -126,9 +126,3 @@ class LazyLinear(_LazyLayer, Linear):
 
     def _shapes(self):
         return {"weight": (self.out_features, self.in_features), "bias": (self.out_features,)}
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

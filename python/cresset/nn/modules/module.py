@@ -834,9 +834,3 @@ def _destination(*args, **kwargs):
     if other is not None:
         device, dtype = other.device, other.dtype
     return None if device is None else torch.device(device), dtype, non_blocking, memory_format
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -265,9 +265,3 @@ class Transformer(Module):
         [[0.0, -inf], [0.0, 0.0]]
         """
         return _square_mask(sz, device, dtype)
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -182,9 +182,3 @@ class DataParallel(Module):
     def gather(self, outputs, output_device):
         """`nn.parallel.gather`."""
         return gather(outputs, output_device, self.dim)
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

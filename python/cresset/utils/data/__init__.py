@@ -8,8 +8,6 @@ Example::
     [[0, 1, 2], [3, 4]]
 """
 
-import importlib
-
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from . import datapipes  # noqa: F401
@@ -27,16 +25,9 @@ from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, Stac
 from .distributed import DistributedSampler
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 
+_SUBMODULES = ("nodes", "stateful_dataloader")
 __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk", "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe",
            "IterableDataset", "MapDataPipe", "argument_validation", "functional_datapipe", "guaranteed_datapipes_determinism", "non_deterministic",
            "runtime_validation", "runtime_validation_disabled",
            "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
            "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split"]  # fmt: skip
-
-
-def __getattr__(name):
-    if name in ("nodes", "stateful_dataloader"):
-        return importlib.import_module(f"{__name__}.{name}")
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -548,9 +548,3 @@ class _Workers(_Epoch):
         if isinstance(batch, Failure):
             batch.reraise()
         return batch
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -13,9 +13,3 @@ from .mnist import EMNIST, KMNIST, MNIST, QMNIST, FashionMNIST
 from .vision import VisionDataset
 
 __all__ = ["CIFAR10", "CIFAR100", "DatasetFolder", "EMNIST", "FakeData", "FashionMNIST", "ImageFolder", "KMNIST", "MNIST", "QMNIST", "VisionDataset"]
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

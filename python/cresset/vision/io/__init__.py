@@ -9,9 +9,3 @@ from . import image
 from .image import *  # noqa: F403
 
 __all__ = image.__all__
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

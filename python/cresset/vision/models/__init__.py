@@ -24,9 +24,3 @@ __all__ = [
     "list_models",
     *(name for home in _HOMES for name in home.__all__),
 ]
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

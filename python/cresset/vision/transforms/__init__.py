@@ -9,9 +9,3 @@ from . import autoaugment, functional, transforms
 from .transforms import *  # noqa: F403
 
 __all__ = transforms.__all__
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)
