@@ -30,8 +30,8 @@ sys.dont_write_bytecode = True
 
 from cpp_names import undeclared  # noqa: E402
 
-HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd/gradcheck.h", "cresset/autograd/graph.h", "cresset/data/more.h", "cresset/dist/sync_batch_norm.h",
-           "cresset/nn/layers/attention.h", "cresset/nn/more.h", "cresset/nn/layers/products.h", "cresset/transform/functionalize.h", "cresset/transform/recompute.h",
+HEADERS = ("torch/torch.h", "cresset/autograd/anomaly_mode.h", "cresset/autograd/graph.h", "cresset/data/more.h", "cresset/dist/sync_batch_norm.h",
+           "cresset/nn/layers/attention.h", "cresset/nn/more.h", "cresset/nn/layers/products.h", "cresset/transform/functional.h", "cresset/transform/functionalize.h", "cresset/transform/gradcheck.h", "cresset/transform/recompute.h",
            "cresset/transform/vmap.h")  # fmt: skip
 
 

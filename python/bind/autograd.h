@@ -128,5 +128,6 @@ bool add_autograd_function(PyObject* module);
 bool add_autograd_saved(PyObject* module);
 bool add_forward_mode(PyObject* module);
 bool add_vmap(PyObject* module);
+bool add_functions(PyObject* module);
 
 }  // namespace cresset::python

@@ -356,7 +356,7 @@ int traverse_autograd(const Tensor& t, visitproc visit, void* arg) {
 
 bool add_autograd(PyObject* module) {
   return add_autograd_nodes(module) && add_autograd_function(module) && add_autograd_saved(module) && add_autograd_fields(module) && add_forward_mode(module) &&
-         add_vmap(module) && PyModule_AddFunctions(module, functions) == 0;
+         add_vmap(module) && add_functions(module) && PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace cresset::python

@@ -1,6 +1,6 @@
 // Forty mistakes and what the user reads: the text is part of the interface.
 #include "cresset/autograd/function.h"
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {

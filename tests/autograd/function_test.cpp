@@ -1,6 +1,6 @@
 #include "cresset/autograd/function.h"
 
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {

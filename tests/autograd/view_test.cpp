@@ -1,7 +1,7 @@
 // Views and in-place operators. Expected values were taken from PyTorch 2.13.
 
 #include "cresset/autograd/function.h"
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {

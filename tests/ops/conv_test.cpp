@@ -1,5 +1,5 @@
 // Transposed convolutions whose output padding reaches past a stride.
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 #include "cresset/cresset.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Recurrent layers with fused gates against the same layers step by step, and their derivatives by finite differences.
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 #include "cresset/cresset.h"
 #include "gtest/gtest.h"
 #include "tests/error_of.h"

@@ -7,9 +7,3 @@ from ._vmap import debug_unwrap, vmap
 
 __all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
            "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]  # fmt: skip
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 #include "cresset/autograd/graph.h"
 #include "cresset/cresset.h"
 #include "cresset/dispatch/c_abi.h"

@@ -1,6 +1,7 @@
-#include "cresset/autograd/gradcheck.h"
+#include "cresset/transform/gradcheck.h"
 
 #include "cresset/autograd/function.h"
+#include "cresset/base/warning.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {
@@ -32,7 +33,7 @@ TEST(Gradcheck, AcceptsARightGradient) {
 TEST(Gradcheck, RejectsAWrongOneAndSaysWhere) {
   auto f = [](const variable_list& in) { return variable_list{WrongProduct::apply(in[0], in[1])}; };
   const std::string text = error_of([&] { gradcheck(f, {leaf({1, 2}), leaf({3, 4})}); });
-  EXPECT_TRUE(contains(text, "the Jacobian of output 0 with respect to input 1 is wrong at [0, 0]: analytical 2, numerical 1"));
+  EXPECT_TRUE(contains(text, "Jacobian mismatch for output 0 with respect to input 1, at [0, 0] numerical 1, analytical 2"));
   EXPECT_TRUE(contains(text, "[[2, 0], [0, 4]]"));
   autograd::GradcheckOptions quiet;
   quiet.raise_exception = false;
@@ -41,7 +42,7 @@ TEST(Gradcheck, RejectsAWrongOneAndSaysWhere) {
 
 TEST(Gradcheck, RejectsAMissingEdge) {
   auto f = [](const variable_list& in) { return variable_list{in[0].detach() * in[0]}; };
-  EXPECT_TRUE(contains(error_of([&] { gradcheck(f, {leaf({1, 2})}); }), "is wrong at"));
+  EXPECT_TRUE(contains(error_of([&] { gradcheck(f, {leaf({1, 2})}); }), "Jacobian mismatch"));
 }
 
 TEST(Gradcheck, ComparesComplexFunctionsPartByPart) {
@@ -60,15 +61,53 @@ TEST(Gradcheck, MixesRealAndComplex) {
   EXPECT_TRUE(gradcheck(f, {z, leaf({1, 2})}));
 }
 
-TEST(Gradcheck, WantsDoublePrecision) {
-  auto f = [](const variable_list& in) { return variable_list{in[0] * 2}; };
-  const Tensor x = cresset::ones({2}, TensorOptions(kFloat)).requires_grad_();
-  EXPECT_TRUE(contains(error_of<ValueError>([&] { gradcheck(f, {x}); }), "input 0 has dtype float32, expected float64"));
+TEST(Gradcheck, WarnsOfOtherPrecisions) {
+  static std::string seen;
+  const WarningHandler before = set_warning_handler([](WarningKind, const std::string& text) { seen = text; });
+  autograd::GradcheckOptions quiet;
+  quiet.raise_exception = false;
+  gradcheck([](const variable_list& in) { return variable_list{in[0] * 2}; }, {cresset::ones({2}, TensorOptions(kFloat)).requires_grad_()}, quiet);
+  set_warning_handler(before);
+  EXPECT_TRUE(contains(seen, "input 0 requires gradient and is not of double precision, got float32"));
+}
+
+TEST(Gradcheck, ForwardModeBatchesDtypesAndProjections) {
+  auto f = [](const variable_list& in) { return variable_list{in[0] * in[0].sin() + in[1], in[1].sum()}; };
+  autograd::GradcheckOptions all;
+  all.check_forward_ad = all.check_grad_dtypes = all.check_batched_grad = true;
+  EXPECT_TRUE(gradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, all));
+  EXPECT_TRUE(gradgradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, {}, all));
+  all.fast_mode = true;
+  EXPECT_TRUE(gradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, all));
+  auto wrong = [](const variable_list& in) { return variable_list{WrongProduct::apply(in[0], in[1])}; };
+  EXPECT_TRUE(contains(error_of([&] { gradcheck(wrong, {leaf({1, 2}), leaf({3, 4})}, all); }), "mismatch for output 0"));
+}
+
+// A gradient that is not zero where that of the output is undefined.
+struct Restless : autograd::Function<Restless> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x) {
+    ctx->set_materialize_grads(false);
+    return x * 2;
+  }
+  static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0].defined() ? grads[0] * 2 : vec({1, 1})}; }
+};
+
+TEST(Gradcheck, UndefinedGradientsGiveNone) {
+  auto f = [](const variable_list& in) { return variable_list{Restless::apply(in[0])}; };
+  EXPECT_TRUE(contains(error_of([&] { gradcheck(f, {leaf({1, 2})}); }), "undefined or zero"));
+  autograd::GradcheckOptions lenient;
+  lenient.check_undefined_grad = false;
+  EXPECT_TRUE(gradcheck(f, {leaf({1, 2})}, lenient));
+}
+
+TEST(Gradcheck, MovesTheElementsThatASparseInputHolds) {
+  const Tensor x = vec({0, 3, 0, 2}).view({2, 2}).to_sparse().requires_grad_();
+  EXPECT_TRUE(gradcheck([](const variable_list& in) { return variable_list{in[0].to_dense() * 3}; }, {x}));
 }
 
 TEST(Gradcheck, WantsAnInputThatRequiresGrad) {
   auto f = [](const variable_list& in) { return variable_list{in[0] * 2}; };
-  EXPECT_TRUE(contains(error_of<ValueError>([&] { gradcheck(f, {vec({1})}); }), "at least one input to require grad"));
+  EXPECT_TRUE(contains(error_of<ValueError>([&] { gradcheck(f, {vec({1})}); }), "an input with requires_grad=True"));
 }
 
 TEST(Gradcheck, InPlaceAndViewPrograms) {

@@ -1,0 +1,239 @@
+// Transforms of Python functions of tensors: derivatives, and their comparison with finite differences. Trees of tensors are the package's
+// matter; here functions take tensors and return sequences of them.
+
+#include "cresset/transform/func_aux.h"
+#include "cresset/transform/functional.h"
+#include "cresset/transform/gradcheck.h"
+#include "python/bind/autograd.h"
+
+namespace cresset::python {
+
+namespace {
+
+using func::Tensors;
+
+// A function of tensors, undefined ones being None.
+std::function<Tensors(const Tensors&)> function_of(PyObject* f) {
+  return [kept = shared(f)](const Tensors& arguments) {
+    return with_gil([&] {
+      const Ref given = tuple_of(arguments), result = checked(PyObject_CallObject(kept.get(), given.get()));
+      return tensor_list(result.get(), true);
+    });
+  };
+}
+
+// A function that returns (results, aux).
+func::AuxFunction aux_function_of(PyObject* f) {
+  return [kept = shared(f)](const Tensors& arguments) {
+    return with_gil([&] {
+      const Ref given = tuple_of(arguments), result = checked(PyObject_CallObject(kept.get(), given.get()));
+      CRESSET_CHECK_TYPE(PyTuple_Check(result.get()) && PyTuple_GET_SIZE(result.get()) == 2, "expected a pair of results and aux");
+      return func::Results{tensor_list(PyTuple_GET_ITEM(result.get(), 0)), tensor_list(PyTuple_GET_ITEM(result.get(), 1))};
+    });
+  };
+}
+
+// Runs `body` without the interpreter's lock, which functions that it calls take.
+template <class F> auto released(F&& body) {
+  const NoGil others_may_run;
+  return body();
+}
+
+Ref tuple_of_lists(const std::vector<Tensors>& lists) {
+  Ref tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(lists.size())));
+  for (size_t i = 0; i < lists.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), tuple_of(lists[i]).release());
+  return tuple;
+}
+
+PyObject* packed(std::initializer_list<const Tensors*> lists) {
+  std::vector<Tensors> copies;
+  for (const Tensors* list : lists) copies.push_back(*list);
+  return tuple_of_lists(copies).release();
+}
+
+// ---- functions that transforms return
+
+using Pull = decltype(func::Pullback::pull);
+
+// (vectors, retain_graph=True, create_graph=None)
+PyObject* call_pull(PyObject* self, PyObject* args, PyObject* names) {
+  static const char* const keywords[] = {"", "retain_graph", "create_graph", nullptr};
+  PyObject *vectors, *create = Py_None;
+  int retain = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, names, "O|pO", const_cast<char**>(keywords), &vectors, &retain, &create)) return nullptr;
+  return guarded([&] {
+    const auto* pull = static_cast<const Pull*>(PyCapsule_GetPointer(self, nullptr));
+    const Tensors given = tensor_list(vectors);
+    const std::optional<bool> create_graph = create == Py_None ? std::nullopt : std::optional<bool>(PyObject_IsTrue(create) == 1);
+    return tuple_of(released([&] { return (*pull)(given, retain != 0, create_graph); })).release();
+  });
+}
+PyMethodDef pull_method = {"pull", reinterpret_cast<PyCFunction>(call_pull), METH_VARARGS | METH_KEYWORDS, nullptr};
+
+Ref wrap_pull(Pull pull) {
+  auto* kept = new Pull(std::move(pull));
+  const Ref capsule(PyCapsule_New(kept, nullptr, [](PyObject* o) { delete static_cast<Pull*>(PyCapsule_GetPointer(o, nullptr)); }));
+  if (!capsule) {
+    delete kept;
+    throw PythonError();
+  }
+  return checked(PyCFunction_New(&pull_method, capsule.get()));
+}
+
+// ---- torch.func: `f` returns (results, aux)
+
+// func_vjp(f, primals): results, aux, and the function of vectors
+PyObject* func_vjp(PyObject*, PyObject* args) {
+  PyObject *f, *primals;
+  if (!PyArg_ParseTuple(args, "OO", &f, &primals)) return nullptr;
+  return guarded([&] {
+    const Tensors at = tensor_list(primals);
+    func::Pullback found = released([&] { return func::vjp(aux_function_of(f), at); });
+    const Ref values = tuple_of(found.results.values), aux = tuple_of(found.results.aux), pull = wrap_pull(std::move(found.pull));
+    return PyTuple_Pack(3, values.get(), aux.get(), pull.get());
+  });
+}
+
+// func_linearize(f, primals): results, and the function of tangents; `f` returns results alone
+PyObject* func_linearize(PyObject*, PyObject* args) {
+  PyObject *f, *primals;
+  if (!PyArg_ParseTuple(args, "OO", &f, &primals)) return nullptr;
+  return guarded([&] {
+    const Tensors at = tensor_list(primals);
+    func::ValueAndDerivative found = released([&] { return func::linearize(function_of(f), at); });
+    const Ref values = tuple_of(found.value);
+    const Ref along =
+        wrap_pull([derivative = std::move(found.derivative)](const Tensors& tangents, bool, std::optional<bool>) { return derivative(tangents); });
+    return PyTuple_Pack(2, values.get(), along.get());
+  });
+}
+
+// func_grad_and_value(f, primals): gradient, results, aux
+PyObject* func_grad_and_value(PyObject*, PyObject* args) {
+  PyObject *f, *primals;
+  if (!PyArg_ParseTuple(args, "OO", &f, &primals)) return nullptr;
+  return guarded([&] {
+    const Tensors at = tensor_list(primals);
+    const func::Gradient found = released([&] { return func::grad_and_value(aux_function_of(f), at); });
+    return packed({&found.gradient, &found.results.values, &found.results.aux});
+  });
+}
+
+// func_jvp(f, primals, tangents, strict): results, tangents, aux
+PyObject* func_jvp(PyObject*, PyObject* args) {
+  PyObject *f, *primals, *tangents;
+  int strict;
+  if (!PyArg_ParseTuple(args, "OOOp", &f, &primals, &tangents, &strict)) return nullptr;
+  return guarded([&] {
+    const Tensors at = tensor_list(primals), along = tensor_list(tangents);
+    const func::Tangents found = released([&] { return func::jvp(aux_function_of(f), at, along, strict != 0); });
+    return packed({&found.results.values, &found.tangent, &found.results.aux});
+  });
+}
+
+// func_jacobian(f, primals, forward, chunk size or 0, preallocate, randomness): blocks by result and primal, aux
+PyObject* func_jacobian(PyObject*, PyObject* args) {
+  PyObject *f, *primals;
+  int forward, preallocate;
+  long long chunk_size;
+  const char* randomness;
+  if (!PyArg_ParseTuple(args, "OOpLps", &f, &primals, &forward, &chunk_size, &preallocate, &randomness)) return nullptr;
+  return guarded([&] {
+    func::JacobianOptions options;
+    options.chunk_size = chunk_size;
+    options.preallocate = preallocate != 0;
+    options.randomness = *randomness == 'e' ? func::Randomness::Error : *randomness == 'd' ? func::Randomness::Different : func::Randomness::Same;
+    const Tensors at = tensor_list(primals);
+    const func::Jacobians found =
+        released([&] { return forward ? func::jacfwd(aux_function_of(f), at, options) : func::jacrev(aux_function_of(f), at, options); });
+    const Ref blocks = tuple_of_lists(found.blocks), aux = tuple_of(found.aux);
+    return PyTuple_Pack(2, blocks.get(), aux.get());
+  });
+}
+
+// ---- torch.autograd.functional
+
+// functional_product(name, f, inputs, v or None, create_graph, strict): outputs, products
+PyObject* functional_product(PyObject*, PyObject* args) {
+  namespace functional = autograd::functional;
+  const char* name;
+  PyObject *f, *inputs, *v;
+  int create, strict;
+  if (!PyArg_ParseTuple(args, "sOOOpp", &name, &f, &inputs, &v, &create, &strict)) return nullptr;
+  return guarded([&] {
+    const std::string which = name;
+    const auto product = which == "vjp" ? functional::vjp : which == "jvp" ? functional::jvp : which == "vhp" ? functional::vhp : functional::hvp;
+    const Tensors at = tensor_list(inputs);
+    const std::optional<Tensors> along = v == Py_None ? std::nullopt : std::optional<Tensors>(tensor_list(v));
+    const functional::OutputsAndProducts found = released([&] { return product(function_of(f), at, along, {create != 0, strict != 0}); });
+    return packed({&found.outputs, &found.products});
+  });
+}
+
+// functional_jacobian(of the gradient, f, inputs, create_graph, strict, vectorize, forward): blocks by output and input
+PyObject* functional_jacobian(PyObject*, PyObject* args) {
+  PyObject *f, *inputs;
+  int second, create, strict, vectorize, forward;
+  if (!PyArg_ParseTuple(args, "pOOpppp", &second, &f, &inputs, &create, &strict, &vectorize, &forward)) return nullptr;
+  return guarded([&] {
+    const auto derivative = second ? autograd::functional::hessian : autograd::functional::jacobian;
+    const Tensors at = tensor_list(inputs);
+    return tuple_of_lists(released([&] { return derivative(function_of(f), at, {create != 0, strict != 0}, vectorize != 0, forward != 0); })).release();
+  });
+}
+
+// ---- finite differences
+
+// gradcheck(f, inputs, gradients of outputs or None, whether of the gradients, eps, atol, rtol, nondet_tol, then GradcheckOptions' switches): None, or
+// a description of the gradient that is wrong
+PyObject* gradcheck(PyObject*, PyObject* args) {
+  PyObject *f, *inputs, *grads;
+  autograd::GradcheckOptions o;
+  int second, backward, forward, undefined, dtypes, batched, fast, gaps;
+  if (!PyArg_ParseTuple(args, "OOOpddddppppppp", &f, &inputs, &grads, &second, &o.eps, &o.atol, &o.rtol, &o.nondeterministic_tol, &backward, &forward,
+                        &undefined, &dtypes, &batched, &fast, &gaps))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    o.check_backward_ad = backward != 0;
+    o.check_forward_ad = forward != 0;
+    o.check_undefined_grad = undefined != 0;
+    o.check_grad_dtypes = dtypes != 0;
+    o.check_batched_grad = batched != 0;
+    o.fast_mode = fast != 0;
+    o.gen_non_contig_grad_outputs = gaps != 0;
+    const Tensors at = tensor_list(inputs, true), given = grads == Py_None ? Tensors() : tensor_list(grads);
+    try {
+      released([&] { return second ? autograd::gradgradcheck(function_of(f), at, given, o) : autograd::gradcheck(function_of(f), at, o); });
+    } catch (const autograd::GradcheckError& error) { return PyUnicode_FromString(error.what()); }
+    Py_RETURN_NONE;
+  });
+}
+
+// numerical_jacobian(f, input, eps): for each result of f() a matrix (its real components, those of the input)
+PyObject* numerical_jacobian(PyObject*, PyObject* args) {
+  PyObject *f, *input;
+  double eps;
+  if (!PyArg_ParseTuple(args, "OOd", &f, &input, &eps)) return nullptr;
+  return guarded([&] {
+    const Tensor x = tensor_argument(input);
+    const auto run = [call = function_of(f)] { return call({}); };
+    return tuple_of(released([&] { return autograd::numerical_jacobian(run, x, eps); })).release();
+  });
+}
+
+PyMethodDef functions[] = {{"func_vjp", func_vjp, METH_VARARGS, nullptr},
+                           {"func_linearize", func_linearize, METH_VARARGS, nullptr},
+                           {"func_grad_and_value", func_grad_and_value, METH_VARARGS, nullptr},
+                           {"func_jvp", func_jvp, METH_VARARGS, nullptr},
+                           {"func_jacobian", func_jacobian, METH_VARARGS, nullptr},
+                           {"functional_product", functional_product, METH_VARARGS, nullptr},
+                           {"functional_jacobian", functional_jacobian, METH_VARARGS, nullptr},
+                           {"gradcheck", gradcheck, METH_VARARGS, nullptr},
+                           {"numerical_jacobian", numerical_jacobian, METH_VARARGS, nullptr},
+                           {}};
+
+}  // namespace
+
+bool add_functions(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+
+}  // namespace cresset::python
