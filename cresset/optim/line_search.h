@@ -1,5 +1,6 @@
 #pragma once
-// A step length that meets the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, algorithms 3.5 and 3.6). Private to the room.
+// A step length that meets the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, algorithms 3.5 and 3.6). For this room and the
+// Python extension.
 
 #include "cresset/base/function_ref.h"
 #include "cresset/tensor.h"
@@ -48,7 +49,7 @@ struct LineSearchResult {
 };
 
 // `evaluate` returns the point at a step length. `start` is the point at 0 and must descend.
-LineSearchResult strong_wolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, StepNumber first_step, StepNumber direction_max,
-                              double tolerance_change);
+CRESSET_API LineSearchResult strong_wolfe(FunctionRef<LinePoint(StepNumber)> evaluate, const LinePoint& start, StepNumber first_step, StepNumber direction_max,
+                                          double tolerance_change);
 
 }  // namespace cresset::optim::detail

@@ -19,9 +19,7 @@
 
 namespace cresset::train {
 
-namespace {
-
-// Castagnoli's polynomial, a byte at a time.
+// A byte at a time.
 uint32_t crc32c(std::string_view data) {
   static const std::array<uint32_t, 256> table = [] {
     std::array<uint32_t, 256> made{};
@@ -36,10 +34,13 @@ uint32_t crc32c(std::string_view data) {
   for (const char c : data) crc = table[(crc ^ static_cast<unsigned char>(c)) & 0xFF] ^ crc >> 8;
   return ~crc;
 }
+
 uint32_t masked_crc(std::string_view data) {
   const uint32_t crc = crc32c(data);
   return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }
+
+namespace {
 
 double now() {
   timespec t;

@@ -1,10 +1,12 @@
 #pragma once
-// Protocol buffers (protobuf.dev/programming-guides/encoding), written only: a message is the bytes of its fields. Private to the room.
+// Protocol buffers (protobuf.dev/programming-guides/encoding), written only: a message is the bytes of its fields. For this room and the Python extension.
 
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
+
+#include "cresset/base/macros.h"
 
 namespace cresset::train::wire {
 
@@ -44,3 +46,11 @@ inline std::string data(int field, std::string_view value) {
 }
 
 }  // namespace cresset::train::wire
+
+namespace cresset::train {
+
+// The checksum of Castagnoli's polynomial, and in the form that records of an event file store.
+CRESSET_API uint32_t crc32c(std::string_view data);
+CRESSET_API uint32_t masked_crc(std::string_view data);
+
+}  // namespace cresset::train

@@ -3,6 +3,7 @@
 #include "cresset/io/gguf.h"
 #include "cresset/io/npy.h"
 #include "cresset/io/safetensors.h"
+#include "cresset/train/wire.h"
 #include "python/bind/io.h"
 
 namespace cresset::python {
@@ -206,6 +207,15 @@ PyObject* read_shards(PyObject*, PyObject* args) {
   });
 }
 
+// Checksums of the records of event files.
+template <uint32_t (*sum)(std::string_view)> PyObject* checksum(PyObject*, PyObject* data) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return nullptr;
+  const uint32_t found = sum({static_cast<const char*>(view.buf), static_cast<size_t>(view.len)});
+  PyBuffer_Release(&view);
+  return PyLong_FromUnsignedLong(found);
+}
+
 }  // namespace
 
 bool add_io_formats(PyObject* module) {
@@ -218,6 +228,8 @@ bool add_io_formats(PyObject* module) {
                                     {"_io_read_gguf", read_gguf, METH_VARARGS, nullptr},
                                     {"_io_shards", read_shards, METH_VARARGS, nullptr},
                                     {"_io_load_npz", load_npz, METH_VARARGS, nullptr},
+                                    {"crc32c", checksum<train::crc32c>, METH_O, nullptr},
+                                    {"masked_crc", checksum<train::masked_crc>, METH_O, nullptr},
                                     {}};
   return PyModule_AddFunctions(module, functions) == 0;
 }

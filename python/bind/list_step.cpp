@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cresset/dispatch/op.h"
+#include "cresset/optim/line_search.h"
 #include "python/bind/autograd.h"
 #include "python/bind/bind.h"
 
@@ -133,7 +134,42 @@ PyObject* list_step(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"list_step", list_step, METH_VARARGS, nullptr}, {}};
+// ---- the line search of L-BFGS
+
+using optim::detail::LinePoint;
+using optim::detail::StepNumber;
+
+// Python's optimizer has numbers and tensors of one, with the precision of their own.
+StepNumber step_number(PyObject* o) {
+  if (!is_tensor(o)) return to_scalar(o).toDouble();
+  return {tensor_of(o).item().toDouble(), tensor_of(o).scalar_type() == kFloat};
+}
+PyObject* wrap_step_number(StepNumber n) { return n.single ? wrap(cresset::full({}, n.value, TensorOptions(kFloat))) : PyFloat_FromDouble(n.value); }
+
+// strong_wolfe(evaluate, loss, gradient, slope, first step, greatest element of the direction, tolerance): step, loss, gradient and the number of
+// evaluations; evaluate(step) gives loss, gradient and slope
+PyObject* strong_wolfe(PyObject*, PyObject* args) {
+  PyObject *evaluate, *loss, *grad, *slope, *first, *largest;
+  double tolerance;
+  if (!PyArg_ParseTuple(args, "OOOOOOd", &evaluate, &loss, &grad, &slope, &first, &largest, &tolerance)) return nullptr;
+  return guarded([&] {
+    const auto point = [](StepNumber t, PyObject* f, PyObject* g, PyObject* gtd) {
+      CRESSET_CHECK_TYPE(is_tensor(g), "strong_wolfe: expected a tensor as gradient, got ", Py_TYPE(g)->tp_name);
+      return LinePoint{t, step_number(f), tensor_of(g), step_number(gtd)};
+    };
+    const auto run = [&](StepNumber t) {
+      const Ref step = checked(wrap_step_number(t)), found = checked(PyObject_CallOneArg(evaluate, step.get()));
+      PyObject *f, *g, *gtd;
+      if (!PyArg_ParseTuple(found.get(), "OOO", &f, &g, &gtd)) throw PythonError();
+      return point(t, f, g, gtd);
+    };
+    const auto found = optim::detail::strong_wolfe(run, point(0, loss, grad, slope), step_number(first), step_number(largest), tolerance);
+    const Ref t = checked(wrap_step_number(found.best.t)), f = checked(wrap_step_number(found.best.f)), g = checked(wrap(found.best.g));
+    return Py_BuildValue("(OOOL)", t.get(), f.get(), g.get(), static_cast<long long>(found.evaluations));
+  });
+}
+
+PyMethodDef functions[] = {{"list_step", list_step, METH_VARARGS, nullptr}, {"strong_wolfe", strong_wolfe, METH_VARARGS, nullptr}, {}};
 
 }  // namespace
 

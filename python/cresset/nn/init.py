@@ -229,27 +229,11 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor
     rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
     flat = torch.empty((rows, columns), dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
-    q, signs = _orthogonal_factor(flat.t() if rows < columns else flat)
-    q = q * signs
+    q, r = torch.linalg.qr(flat.t() if rows < columns else flat)
+    q = q * r.diagonal().sign()
     with torch.no_grad():
         tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
     return tensor
-
-
-def _orthogonal_factor(matrix):
-    """Q of a QR factorisation, and the signs of the diagonal of R."""
-    if hasattr(torch.linalg, "qr"):
-        q, r = torch.linalg.qr(matrix)
-        return q, r.diagonal().sign()
-    # Without a factorisation in the table: Gram and Schmidt, twice against rounding, whose R has a positive diagonal.
-    columns = []
-    for j in range(matrix.size(1)):
-        v = matrix[:, j]
-        for _ in range(2):
-            for q in columns:
-                v = v - torch.dot(q, v) * q
-        columns.append(v / torch.linalg.vector_norm(v))
-    return torch.stack(columns, 1), torch.ones(matrix.size(1), dtype=matrix.dtype)
 
 
 def sparse_(tensor, sparsity, std=0.01, generator=None):
@@ -285,9 +269,3 @@ uniform, normal, constant, eye, dirac = map(_old_name, (uniform_, normal_, const
 xavier_uniform, xavier_normal = map(_old_name, (xavier_uniform_, xavier_normal_))
 kaiming_uniform, kaiming_normal = map(_old_name, (kaiming_uniform_, kaiming_normal_))
 orthogonal, sparse = map(_old_name, (orthogonal_, sparse_))
-
-
-def __getattr__(name):
-    from cresset._core import missing as _missing
-
-    return _missing.found(__name__, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import _cresset
 
 import cresset as torch
 
@@ -10,83 +10,6 @@ from ._elementwise import check_lr
 from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
-
-
-class _Point(NamedTuple):
-    """A step length, and there: the loss, its gradient, the slope along the direction."""
-
-    t: float
-    loss: float
-    grad: object
-    slope: object
-
-
-def _cubic_minimum(a, b, low, high):
-    """The minimum within [low, high] of the cubic through two points with slopes."""
-    if a.t > b.t:
-        a, b = b, a
-    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
-    discriminant = d1**2 - a.slope * b.slope
-    if not discriminant >= 0:
-        return (low + high) / 2
-    d2 = discriminant**0.5
-    return min(max(b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2)), low), high)
-
-
-def _strong_wolfe(evaluate, start, t, largest, tolerance, decrease=1e-4, curvature=0.9, limit=25):
-    """A point that fulfils the strong Wolfe conditions, and the number of evaluations (Nocedal and Wright, algorithm 3.5 and 3.6)."""
-
-    def decreases(p):
-        return p.loss <= start.loss + decrease * p.t * start.slope
-
-    def is_flat(p):
-        return abs(p.slope) <= -curvature * start.slope
-
-    # Goes out until an acceptable point lies between two.
-    before, here, calls = start, evaluate(t), 1
-    low, high, turns = start, None, 0
-    while turns < limit:
-        if not decreases(here) or (turns > 1 and here.loss >= before.loss) or (here.slope >= 0 and not is_flat(here)):
-            low, high = before, here
-            break
-        if is_flat(here):
-            return here, calls
-        further = _cubic_minimum(before, here, here.t + 0.01 * (here.t - before.t), here.t * 10)
-        before, here = here, evaluate(further)
-        calls += 1
-        turns += 1
-    else:
-        high = here
-
-    ends = [low, high] if low.loss <= high.loss else [high, low]
-    slow = False
-    while turns < limit:
-        turns += 1
-        least, most = sorted(p.t for p in ends)
-        if (most - least) * largest < tolerance:
-            break
-        t = _cubic_minimum(*ends, least, most)
-        # Twice in a row close to an end means little progress: then step away from it.
-        margin = 0.1 * (most - least)
-        if min(most - t, t - least) < margin:
-            if slow or not least < t < most:
-                t = most - margin if abs(t - most) < abs(t - least) else least + margin
-                slow = False
-            else:
-                slow = True
-        else:
-            slow = False
-        here = evaluate(t)
-        calls += 1
-        if not decreases(here) or here.loss >= ends[0].loss:
-            ends = [ends[0], here] if ends[0].loss <= here.loss else [here, ends[0]]
-            continue
-        if is_flat(here):
-            return here, calls
-        if here.slope * (ends[1].t - ends[0].t) >= 0:
-            ends[1] = ends[0]
-        ends[0] = here
-    return ends[0], calls
 
 
 class LBFGS(Optimizer):
@@ -225,10 +148,9 @@ class LBFGS(Optimizer):
                     grad = self._flat_grad()
                     for p, value_before in zip(self._params, start):
                         p.copy_(value_before)
-                    return _Point(t, value, grad, grad.dot(direction))
+                    return value, grad, grad.dot(direction)
 
-                found, calls = _strong_wolfe(along, _Point(0, loss, grad, slope), t, direction.abs().max(), tolerance)
-                t, loss, grad = found.t, found.loss, found.grad
+                t, loss, grad, calls = _cresset.strong_wolfe(along, loss, grad, slope, t, direction.abs().max(), tolerance)
                 self._move(t, direction)
                 done = bool(grad.abs().max() <= o["tolerance_grad"])
             else:

@@ -6,68 +6,9 @@ import struct
 import threading
 import time
 
-import cresset as _torch
+from _cresset import crc32c, masked_crc  # noqa: F401
 
 from . import _wire
-
-
-def _table():
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_TABLE = _table()
-_LONG = 1 << 14  # from here on several parts at once are faster than byte by byte
-_PARTS = 1024
-
-
-def _plain(data, crc=0):
-    crc ^= 0xFFFFFFFF
-    table = _TABLE
-    for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def _after_zeros(crc, count):
-    """The state of the checksum after `count` bytes of zero, for a state that is one bit: a column of that linear map."""
-    for _ in range(count):
-        crc = _TABLE[crc & 0xFF] ^ crc >> 8
-    return crc
-
-
-def crc32c(data):
-    """The checksum of Castagnoli's polynomial. Long data is cut into parts that are summed side by side and put together after."""
-    if len(data) < _LONG:
-        return _plain(data)
-    length = len(data) // _PARTS
-    head = length * _PARTS
-    columns = _torch.frombuffer(bytearray(data[:head]), dtype=_torch.uint8).view(_PARTS, length).T.contiguous().to(_torch.int64)
-    table = _torch.tensor(_TABLE)
-    states = _torch.zeros(_PARTS, dtype=_torch.int64)
-    for column in columns:
-        states = table[(states ^ column) & 0xFF] ^ (states >> 8)
-    shift = [_after_zeros(1 << bit, length) for bit in range(32)]
-    state = 0xFFFFFFFF
-    for part in states.tolist():
-        moved, bit = 0, 0
-        while state:
-            if state & 1:
-                moved ^= shift[bit]
-            state >>= 1
-            bit += 1
-        state = moved ^ part
-    return _plain(data[head:], state ^ 0xFFFFFFFF)
-
-
-def masked_crc(data):
-    """The checksum as records store it."""
-    crc = crc32c(data)
-    return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
 
 
 class RecordWriter:
