@@ -1,6 +1,6 @@
 // Transposed convolutions whose output padding reaches past a stride.
-#include "cresset/transform/gradcheck.h"
 #include "cresset/cresset.h"
+#include "cresset/transform/gradcheck.h"
 #include "gtest/gtest.h"
 
 namespace cresset {

@@ -1,7 +1,7 @@
 // Conjugates and negatives that share memory with what they were taken of and are computed when an operator needs their values.
 
-#include "cresset/transform/gradcheck.h"
 #include "cresset/cresset.h"
+#include "cresset/transform/gradcheck.h"
 #include "gtest/gtest.h"
 #include "tests/error_of.h"
 

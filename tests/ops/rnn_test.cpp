@@ -1,6 +1,6 @@
 // Recurrent layers with fused gates against the same layers step by step, and their derivatives by finite differences.
-#include "cresset/transform/gradcheck.h"
 #include "cresset/cresset.h"
+#include "cresset/transform/gradcheck.h"
 #include "gtest/gtest.h"
 #include "tests/error_of.h"
 

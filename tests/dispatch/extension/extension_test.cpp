@@ -4,11 +4,11 @@
 
 #include <thread>
 
-#include "cresset/transform/gradcheck.h"
 #include "cresset/autograd/graph.h"
 #include "cresset/cresset.h"
 #include "cresset/dispatch/c_abi.h"
 #include "cresset/dispatch/registration.h"
+#include "cresset/transform/gradcheck.h"
 #include "tests/autograd/support.h"
 
 namespace cresset {
