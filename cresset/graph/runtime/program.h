@@ -1,0 +1,43 @@
+#pragma once
+// A graph that runs: compiled once to instructions over registers, then run any number of times, from any number of threads at once.
+
+#include "cresset/graph/ir/graph.h"
+
+namespace cresset::graph {
+
+struct ProgramOptions {
+  // Trips of all loops of one run, and calls within calls, before the run stops with an error; a stranger's file sets them.
+  int64_t max_trips = INT64_MAX;
+  int max_calls = 1000;
+};
+
+class CRESSET_API Program {
+ public:
+  // The graph may go or change afterwards. Errors: it does not verify; foreign operators and constants that are not bound, all named at once.
+  explicit Program(const Graph& graph, const ProgramOptions& options = {});
+  // The first graph of a module, whose graphs call each other.
+  explicit Program(const Module& module, const ProgramOptions& options = {});
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Errors: another number of inputs than the graph has parameters; whatever operators raise, with the graph, the node and its source location
+  // before the message.
+  std::vector<Datum> run(std::vector<Datum> inputs) const;
+  // For graphs of tensors. Errors: as above; a result that is no tensor.
+  std::vector<Tensor> run_tensors(const std::vector<Tensor>& inputs) const;
+
+  size_t num_instructions() const;
+  size_t num_registers() const;
+  // How many of the operators are called typed, and not boxed.
+  size_t num_typed() const;
+  // The instructions, a line each.
+  std::string text() const;
+
+  struct Code;  // the room's own
+
+ private:
+  std::shared_ptr<std::vector<std::unique_ptr<Code>>> codes_;
+};
+
+}  // namespace cresset::graph

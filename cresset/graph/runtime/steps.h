@@ -1,0 +1,24 @@
+#pragma once
+// The instructions that are no typed calls. Private to the room.
+
+#include "cresset/graph/runtime/machine.h"
+
+namespace cresset::graph {
+
+uint32_t step_builtin(Machine& machine, const Instruction& instruction, uint32_t at);
+uint32_t step_list(Machine& machine, const Instruction& instruction, uint32_t at);
+uint32_t step_tuple(Machine& machine, const Instruction& instruction, uint32_t at);
+uint32_t step_dict(Machine& machine, const Instruction& instruction, uint32_t at);
+uint32_t step_unpack(Machine& machine, const Instruction& instruction, uint32_t at);
+uint32_t step_call(Machine& machine, const Instruction& instruction, uint32_t at);
+// Each output becomes the input of its number.
+uint32_t step_copy(Machine& machine, const Instruction& instruction, uint32_t at);
+uint32_t step_jump(Machine& machine, const Instruction& instruction, uint32_t at);
+// Jumps if the input is false.
+uint32_t step_branch(Machine& machine, const Instruction& instruction, uint32_t at);
+// Inputs: counter, trips, condition; jumps to the end of the loop.
+uint32_t step_loop(Machine& machine, const Instruction& instruction, uint32_t at);
+// Adds 1 to the output and jumps back.
+uint32_t step_next(Machine& machine, const Instruction& instruction, uint32_t at);
+
+}  // namespace cresset::graph
