@@ -95,6 +95,18 @@ _as_index = _creation._as_index
 set_printoptions, get_printoptions = _tensor._tensor_str.set_printoptions, _tensor._tensor_str.get_printoptions
 _enter_device, _exit_device, _device_decorator = _modes._enter_device, _modes._exit_device, _modes._device_decorator
 
+from ._core.checks import (  # noqa: E402,F401
+    _assert,
+    _check,
+    _check_index,
+    _check_is_size,
+    _check_not_implemented,
+    _check_tensor_all,
+    _check_tensor_all_with,
+    _check_type,
+    _check_value,
+    _check_with,
+)
 from . import autograd, fft, linalg, special  # noqa: E402,F401
 from . import sparse  # noqa: E402,F401
 from . import storage  # noqa: E402,F401
@@ -162,15 +174,6 @@ _lazy.update(
                     for verb, what in (("is", "enabled"), ("set", "enabled"), ("get", "dtype"), ("set", "dtype")) if device != "gpu" or what == "dtype"))}
 )  # fmt: skip
 _lazy.update(vmap="func", Stream="_core.devices", Event="_core.devices")
-_lazy.update(
-    {
-        name: "_core.checks"
-        for name in (
-            "_assert",
-            *(f"_check{what}" for what in ("", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")),
-        )
-    }
-)
 _lazy.update(
     {
         f"{name}Storage": "storage"

@@ -24,6 +24,8 @@ class _Overload:
         self._call = _cresset.make_op(packet.__name__, [entry])
 
     def __call__(self, *args, **kwargs):
+        if _cresset._taken_over(args, kwargs):
+            return _cresset._hand_over(self, args, kwargs)
         return self._call(*args, **kwargs)
 
     def __repr__(self):
@@ -45,6 +47,8 @@ class _Packet:
         self._call = _cresset.make_op(name, list(overloads.values()))
 
     def __call__(self, *args, **kwargs):
+        if _cresset._taken_over(args, kwargs):
+            return _cresset._hand_over(self, args, kwargs)
         return self._call(*args, **kwargs)
 
     def overloads(self):

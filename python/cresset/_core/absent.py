@@ -6,7 +6,7 @@ A program that needs such a wing only behind an option runs without it. `python 
     >>> cresset.onnx.export(None)
     Traceback (most recent call last):
     NotImplementedError: torch.onnx.export: Cresset has no ONNX export (python -m cresset --absent lists what is not there)
-    >>> isinstance(torch.ones(1), torch.fx.Node)
+    >>> isinstance(torch.ones(1), torch.onnx.JitScalarType)
     False
 """
 
@@ -59,27 +59,13 @@ WINGS = {
         "utils.bundled_inputs": "augment_model_with_bundled_inputs bundle_inputs",
         "utils.mobile_optimizer": "optimize_for_mobile",
     },
-    "tracer of programs (torch.fx)": {
-        "fx": "CodeGen Graph GraphModule Interpreter Node Tracer Transformer has_side_effect map_arg replace_pattern "
-              "symbolic_trace",
-        "fx._compatibility": "",
-        "fx._symbolic_trace": "Tracer symbolic_trace",
-        "fx.graph": "CodeGen Graph PythonCode",
-        "fx.graph_module": "GraphModule",
-        "fx.interpreter": "Interpreter Transformer",
-        "fx.node": "Node has_side_effect map_aggregate map_arg",
-        "fx.proxy": "GraphAppendingTracer ParameterProxy TraceError TracerBase",
-        "fx.experimental": "",
+    "capture of operators in graphs (make_fx) and symbolic shapes": {
         "fx.experimental.proxy_tensor": "DecompositionInterpreter PythonKeyTracer get_proxy_mode=None make_fx",
         "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols "
                                            "free_unbacked_symbols guard_or_false guard_or_true "
                                            "statically_known_true",
-        "fx.passes": "",
-        "fx.passes.infra": "",
         "fx.passes.infra.pass_base": "PassBase PassResult",
-        "fx.passes.shape_prop": "ShapeProp TensorMetadata",
         "fx.passes.split_module": "split_module",
-        "fx.passes.tools_common": "legalize_graph",
     },
     "compiler": {
         "_dynamo": "OptimizedModule explain export optimize optimize_assert register_backend replay substitute_in_graph",

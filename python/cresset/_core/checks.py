@@ -49,4 +49,6 @@ def _check_tensor_all(cond, message=None):
 
 def _assert(condition, message):
     """Python's assert, as a function that a tracer may see."""
+    if type(condition) is not _torch.Tensor and _torch.overrides.has_torch_function((condition,)):
+        return _torch.overrides.handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message

@@ -1,32 +1,56 @@
-"""torch.fx, of which there is what programs ask or tell a tracer, that Cresset does not have: `wrap` marks a function, and nothing is a `Proxy`.
+"""Programs as graphs: traced from Python, read, changed, and made into Python code again.
 
->>> torch.fx.wrap(abs) is abs
-True
+>>> class Net(nn.Module):
+...     def __init__(self):
+...         super().__init__()
+...         self.linear = nn.Linear(2, 2)
+...     def forward(self, x):
+...         return torch.relu(self.linear(x)).sum(dim=-1)
+>>> traced = torch.fx.symbolic_trace(Net())
+>>> print(traced.graph)
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %linear : [num_users=1] = call_module[target=linear](args = (%x,), kwargs = {})
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%linear,), kwargs = {})
+    %sum_1 : [num_users=1] = call_method[target=sum](args = (%relu,), kwargs = {dim: -1})
+    return sum_1
 """
 
-__all__ = ["Proxy", "wrap"]
+from . import (  # noqa: F401
+    _compatibility,
+    _pytree,
+    _symbolic_trace,
+    config,
+    graph,
+    graph_module,
+    immutable_collections,
+    interpreter,
+    node,
+    proxy,
+    traceback,
+)
+from ._symbolic_trace import PH, PHBase, PHWithMeta, ProxyableClassMeta, Tracer, symbolic_trace, wrap  # noqa: F401
+from .graph import CodeGen, Graph  # noqa: F401
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
+
+__all__ = [
+    "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace",
+    "wrap",
+]  # fmt: skip
 
 
-class Proxy:
-    """Stand-in for a tensor while a program is traced. Errors: RuntimeError when one is made, for want of a tracer.
+def __getattr__(name):
+    import importlib
 
-    >>> isinstance(torch.ones(1), torch.fx.Proxy)
-    False
-    """
+    if name == "replace_pattern":
+        from .subgraph_rewriter import replace_pattern
 
-    def __init__(self, node, tracer=None):
-        raise RuntimeError("torch.fx.Proxy: Cresset has no tracer, whose values these are")
+        return replace_pattern
+    if name in ("passes", "experimental", "operator_schemas", "subgraph_rewriter", "tensor_type", "annotate", "_utils", "_lazy_graph_module"):
+        return importlib.import_module(f"{__name__}.{name}")
+    from cresset._core import missing as _missing
 
-
-def wrap(fn_or_name):
-    """The function, or a name of the module that calls, which symbolic tracing is not to look into.
-
-    Errors: RuntimeError where it is neither.
-
-    >>> @torch.fx.wrap
-    ... def opaque(x):
-    ...     return len(x)
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(f"torch.fx.wrap: expected a function or the name of one, got {type(fn_or_name).__name__}")
-    return fn_or_name
+    return _missing.found(__name__, name)

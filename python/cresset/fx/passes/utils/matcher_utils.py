@@ -1,0 +1,210 @@
+"""Places in a graph that are like another graph, the pattern."""
+
+import copy
+import inspect
+from dataclasses import dataclass, field
+
+from ....utils import _pytree as pytree
+from ..._compatibility import compatibility
+from ...node import Node
+
+__all__ = ["SubgraphMatcher", "InternalMatch"]
+
+
+@compatibility(is_backward_compatible=False)
+@dataclass
+class InternalMatch:
+    """A place that is like the pattern.
+
+    `nodes_map` is {node of the pattern: node of the graph, or a constant for a placeholder}, `anchors` are the pattern's nodes where the search
+    began, `placeholder_nodes` and `returning_nodes` are the nodes of the graph for the pattern's parameters and results.
+
+    >>> InternalMatch = torch.fx.passes.utils.matcher_utils.InternalMatch
+    >>> InternalMatch(anchors=[]).nodes_map
+    {}
+    """
+
+    anchors: list
+    nodes_map: dict = field(default_factory=dict)
+    placeholder_nodes: list = field(default_factory=list)
+    returning_nodes: list = field(default_factory=list)
+    name_node_map: dict = field(default_factory=dict)
+
+    def __copy__(self):
+        return InternalMatch(self.anchors, dict(self.nodes_map), list(self.placeholder_nodes), list(self.returning_nodes), dict(self.name_node_map))
+
+
+@compatibility(is_backward_compatible=False)
+class SubgraphMatcher:
+    """Finds the places of a graph that are like a pattern.
+
+    Args:
+        pattern: the graph to look for, whose parameters stand for any value.
+        match_output: the pattern's output stands for the graph's output alone.
+        match_placeholder: the pattern's parameters stand for parameters alone.
+        remove_overlapping_matches: leave out places that share nodes with an earlier one.
+        ignore_literals: a constant stands for every constant.
+
+    Errors: ValueError for a pattern without nodes.
+
+    >>> SubgraphMatcher = torch.fx.passes.utils.matcher_utils.SubgraphMatcher
+    >>> pattern = torch.fx.symbolic_trace(lambda a: torch.relu(a).neg()).graph
+    >>> graph = torch.fx.symbolic_trace(lambda x: torch.relu(x + 1).neg().sum()).graph
+    >>> [match.returning_nodes for match in SubgraphMatcher(pattern).match(graph)]
+    [[neg]]
+    """
+
+    def __init__(self, pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True, ignore_literals=False):
+        self.pattern = pattern
+        self.match_output, self.match_placeholder = match_output, match_placeholder
+        self.remove_overlapping_matches, self.ignore_literals = remove_overlapping_matches, ignore_literals
+        if len(pattern.nodes) == 0:
+            raise ValueError("SubgraphMatcher cannot be initialized with an empty pattern")
+        for node in pattern.nodes:
+            if node.op != "output" and not node.is_impure() and not node.users:
+                raise AssertionError(f"SubgraphMatcher: the pattern has dead code at {node}; remove it by eliminate_dead_code")
+        self.pattern_placeholder_nodes = [n for n in pattern.nodes if n.op == "placeholder"]
+        output = pattern.output_node()
+        self.pattern_returning_nodes = output.all_input_nodes
+        self.pattern_anchors = [output] if match_output else [n for n in output.all_input_nodes if len(n.users) == 1]
+
+    # ---- one node with another ------------------------------------------------------------------------------------------
+
+    def _match_attributes(self, pn, gn):
+        mine, other = pn.graph.owning_module, gn.graph.owning_module
+        if mine is None or other is None:
+            return pn.target == gn.target
+        own, found = _attribute(mine, pn.target), _attribute(other, gn.target)
+        if own is None or found is None:
+            return False
+        # Parameters of one kind are alike whatever their values.
+        return type(own) is type(found) or (hasattr(own, "shape") and hasattr(found, "shape"))
+
+    def _nodes_are_equal(self, pn, gn, node_name_match=""):
+        if node_name_match and node_name_match in gn.name:
+            return True
+        if not self.match_placeholder and pn.op == "placeholder":
+            return True
+        if pn.op != gn.op:
+            return False
+        if pn.op in ("placeholder", "output"):
+            return True
+        return self._match_attributes(pn, gn) if pn.op == "get_attr" else pn.target == gn.target
+
+    def _is_contained(self, nodes_map):
+        """Whether nothing outside uses the values inside, results apart."""
+        lookup = {gn: pn for pn, gn in nodes_map.items() if pn.op != "placeholder"}
+        for gn, pn in lookup.items():
+            if pn in self.pattern_returning_nodes or pn.op == "get_attr":
+                continue
+            if any(user not in lookup for user in gn.users) and not all(user.op == "output" and self.match_output for user in gn.users if user not in lookup):
+                return False
+        return True
+
+    def _remove_overlapping_matches(self, matches):
+        kept, taken = [], set()
+        for match in matches:
+            inner = {gn for pn, gn in match.nodes_map.items() if pn.op not in ("placeholder", "output")}
+            if inner.isdisjoint(taken):
+                kept.append(match)
+                taken |= inner
+        return kept
+
+    def _match_literals(self, pn, gn, match):
+        if isinstance(pn, Node) and isinstance(gn, Node):
+            raise AssertionError("_match_literals: both are nodes")
+        if isinstance(pn, Node):
+            if pn.op != "placeholder":
+                return False
+            if pn in match.nodes_map:
+                return not isinstance(match.nodes_map[pn], Node) and match.nodes_map[pn] == gn
+            match.nodes_map[pn] = gn
+            return True
+        if isinstance(gn, Node):
+            return False
+        return self.ignore_literals or (type(gn) is type(pn) and gn == pn)
+
+    def _match_nodes(self, pn, gn, match, node_name_match=""):
+        if not isinstance(pn, Node) or not isinstance(gn, Node):
+            return self._match_literals(pn, gn, match)
+        if pn in match.nodes_map:
+            return match.nodes_map[pn] is gn
+        if any(gn is taken for taken in match.nodes_map.values()) or not self._nodes_are_equal(pn, gn, node_name_match):
+            return False
+        saved = copy.copy(match)
+        match.nodes_map[pn] = gn
+        if pn.op == "placeholder":
+            return True
+        if self._arguments_match(pn, gn, match, node_name_match):
+            return True
+        match.nodes_map = saved.nodes_map
+        return False
+
+    def _arguments_match(self, pn, gn, match, node_name_match):
+        mine, other = _arguments(pn), _arguments(gn)
+        if mine[1] != other[1]:
+            mine, other = _named_arguments(pn), _named_arguments(gn)
+            if mine is None or other is None or mine[1] != other[1]:
+                return False
+        return all(self._match_nodes(p, g, match, node_name_match) for p, g in zip(mine[0], other[0], strict=True))
+
+    def match(self, graph, node_name_match=""):
+        """The places that are like the pattern, from the end of the graph to its beginning.
+
+        Args:
+            graph: the graph to search.
+            node_name_match: part of a name; a node that has it matches whatever it does.
+        """
+        matches = []
+        candidates = [(anchor, [node for node in graph.nodes if self._nodes_are_equal(anchor, node, node_name_match)]) for anchor in self.pattern_anchors]
+
+        def search(index, match):
+            if index == len(candidates):
+                match.placeholder_nodes = [match.nodes_map[pn] for pn in self.pattern_placeholder_nodes if pn in match.nodes_map]
+                match.returning_nodes = [match.nodes_map[pn] for pn in self.pattern_returning_nodes]
+                matches.append(match)
+                return
+            anchor, nodes = candidates[index]
+            for node in nodes:
+                attempt = copy.copy(match)
+                if self._match_nodes(anchor, node, attempt, node_name_match):
+                    search(index + 1, attempt)
+
+        if self.pattern_anchors:
+            search(0, InternalMatch(anchors=self.pattern_anchors))
+        matches = [m for m in matches if self._is_contained(m.nodes_map) and len(m.placeholder_nodes) == len(self.pattern_placeholder_nodes)]
+        matches = _validated(matches)
+        return self._remove_overlapping_matches(matches) if self.remove_overlapping_matches else matches
+
+
+def _attribute(module, path):
+    for part in path.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+def _arguments(node):
+    """The leaves of a node's arguments, nodes among them, and their structure."""
+    return pytree.tree_flatten((tuple(node.args), dict(sorted(node.kwargs.items()))), is_leaf=lambda value: isinstance(value, Node))
+
+
+def _named_arguments(node):
+    """The same once all arguments have the names that the function gives them; None where no single signature is known."""
+    if node.op != "call_function":
+        return None
+    try:
+        bound = inspect.signature(node.target).bind(*node.args, **node.kwargs)
+    except (TypeError, ValueError):
+        return None
+    bound.apply_defaults()
+    return pytree.tree_flatten(dict(bound.arguments), is_leaf=lambda value: isinstance(value, Node))
+
+
+def _validated(matches):
+    """The matches whose nodes can be replaced by one piece: none of them needs a value that depends on a result of the match."""
+    from .fuser_utils import validate_partition
+
+    def inner(match):
+        return [gn for pn, gn in match.nodes_map.items() if pn.op not in ("placeholder", "output") and isinstance(gn, Node)]
+
+    return [match for match in matches if validate_partition(inner(match))]

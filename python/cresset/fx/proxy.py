@@ -1,0 +1,487 @@
+"""Proxies, which stand for values while a function is traced, and the tracer that turns what happens to them into nodes."""
+
+import collections
+import contextlib
+import copy
+import dataclasses
+import dis
+import enum
+import inspect
+import operator
+import sys
+import traceback
+
+import cresset as torch
+
+from ..overrides import is_tensor_method_or_property
+from . import _settings
+from . import traceback as fx_traceback
+from ._calls import as_recorded
+from ._compatibility import compatibility
+from .graph import Graph, magic_methods, reflectable_magic_methods
+from .immutable_collections import immutable_dict, immutable_list
+from .node import Node, _is_operator_of_torch, base_types
+
+__all__ = ["TracerBase", "GraphAppendingTracer", "TraceError", "Proxy", "MetaProxy", "Attribute", "ParameterProxy", "Scope", "ScopeContextManager"]
+
+
+@dataclasses.dataclass
+class Scope:
+    """The module whose `forward` runs: its path in the root, and its class.
+
+    >>> torch.fx.proxy.Scope("encoder", nn.Linear).module_path
+    'encoder'
+    """
+
+    module_path: str
+    module_type: object
+
+
+class ScopeContextManager:
+    """Makes another scope current within a `with` block.
+
+    >>> Scope = torch.fx.proxy.Scope
+    >>> scope = Scope("", None)
+    >>> with torch.fx.proxy.ScopeContextManager(scope, Scope("encoder", nn.Linear)):
+    ...     print(scope.module_path)
+    encoder
+    """
+
+    def __init__(self, scope, current_scope):
+        self._scope, self._before = scope, copy.copy(scope)
+        scope.module_path, scope.module_type = current_scope.module_path, current_scope.module_type
+
+    def __enter__(self):
+        return self._scope
+
+    def __exit__(self, *args):
+        self._scope.module_path, self._scope.module_type = self._before.module_path, self._before.module_type
+
+
+_COPY_META_FIELDS = ["nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute", "ac_graph_id", "has_backward_hook", "from_node",
+                     "quantization_tag", "_numeric_debug_handle", "custom", "partitioner_tag"]  # fmt: skip
+
+
+@compatibility(is_backward_compatible=True)
+class TraceError(ValueError):
+    """A function did with a proxy what needs its value."""
+
+
+_CONSTANTS = frozenset((int, float, bool, str, complex, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout, torch.memory_format))
+
+
+@compatibility(is_backward_compatible=True)
+class TracerBase:
+    """The base of tracers: it makes nodes and proxies, and turns arguments into those of nodes.
+
+    >>> issubclass(torch.fx.Tracer, torch.fx.proxy.TracerBase)
+    True
+    """
+
+    record_stack_traces = False
+    _record_forward_stack_traces_only = False
+    check_mutable_operations = False
+    trace_asserts = False
+    proxy_buffer_attributes = False
+    traced_func_name = "forward"
+    scope: Scope
+    module_stack: collections.OrderedDict
+    node_name_to_scope: dict
+
+    @compatibility(is_backward_compatible=True)
+    def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
+        """Add a node to the graph. Its arguments are those of nodes already, as `create_arg` makes them."""
+        if kind == "call_function" and self.check_mutable_operations:
+            from .operator_schemas import check_for_mutable_operation
+
+            check_for_mutable_operation(target, args, kwargs)
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        scope = self.scope
+        self.node_name_to_scope[node.name] = (scope.module_path, scope.module_type)
+        if fx_traceback._state.preserving:
+            self._copy_meta(node)
+        elif self.module_stack:
+            node.meta["nn_module_stack"] = copy.copy(self.module_stack)
+        return node
+
+    def _copy_meta(self, node):
+        current = fx_traceback.get_current_meta()
+        for field in _COPY_META_FIELDS:
+            if field in current:
+                node.meta[field] = copy.copy(current[field])
+        if stack_trace := current.get("stack_trace"):
+            node.stack_trace = stack_trace
+        if self.module_stack:
+            node.meta["nn_module_stack"] = copy.copy(self.module_stack)
+
+    @compatibility(is_backward_compatible=True)
+    def proxy(self, node):
+        """The proxy of a node; subclasses make proxies of their own class."""
+        return Proxy(node, self)
+
+    @compatibility(is_backward_compatible=True)
+    def create_proxy(self, kind, target, args, kwargs, name=None, type_expr=None, proxy_factory_fn=None):
+        """Add a node whose arguments may be proxies, and return its proxy."""
+        args_, kwargs_ = self.create_arg(args), self.create_arg(kwargs)
+        if not isinstance(args_, tuple) or not isinstance(kwargs_, dict):
+            raise AssertionError(f"create_proxy: expected a tuple and a dict of arguments, got {type(args).__name__} and {type(kwargs).__name__}")
+        node = self.create_node(kind, target, args_, kwargs_, name, type_expr)
+        proxy = proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
+        if self.record_stack_traces and not proxy.node.stack_trace:
+            proxy.node.stack_trace = "".join(traceback.format_list(self._user_stack()))
+        return proxy
+
+    def _user_stack(self):
+        """The calls that led here, without those of the tracer itself."""
+        return [frame for frame in traceback.extract_stack() if not _settings.is_own_file(frame.filename)]
+
+    def _filter_traceback_frames(self, user_stack_summary):
+        return traceback.StackSummary.from_list([f for f in user_stack_summary if not _settings.is_own_file(f.filename)])
+
+    def _find_user_frame(self):
+        """The frame of the program that called into the tracer."""
+        frame = inspect.currentframe()
+        while frame is not None and _settings.is_own_file(frame.f_code.co_filename):
+            frame = frame.f_back
+        return frame
+
+    @compatibility(is_backward_compatible=True)
+    def create_arg(self, a):
+        """A value as an argument of a node: proxies become nodes, containers are copied.
+
+        Errors: NotImplementedError for a value that nodes cannot hold, RuntimeError for keys of dictionaries that are not known.
+        """
+        kind = type(a)
+        if kind in _CONSTANTS:
+            return a
+        if isinstance(a, Proxy):
+            return a.node
+        if kind is tuple:
+            return tuple([self.create_arg(item) for item in a])
+        if kind is dict or kind is immutable_dict:
+            return self._dictionary(a)
+        if isinstance(a, (tuple, list)):
+            items = [self.create_arg(item) for item in a]
+            return (
+                kind(*items)
+                if hasattr(a, "_fields")
+                else tuple(items)
+                if isinstance(a, tuple) and kind is not torch.Size
+                else items
+                if isinstance(a, list)
+                else kind(items)
+                if all(isinstance(i, int) for i in items)
+                else tuple(items)
+            )
+        return self._other_arg(a)
+
+    def _other_arg(self, a):
+        if isinstance(a, dict):
+            return self._dictionary(a)
+        if isinstance(a, slice):
+            return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, range):
+            return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, Node) or _is_operator_of_torch(a):
+            return a
+        if hasattr(a, "__fx_create_arg__"):
+            return a.__fx_create_arg__(self)
+        if dataclasses.is_dataclass(a) and not isinstance(a, type):
+            fields = {field.name: self.create_arg(getattr(a, field.name)) for field in dataclasses.fields(a)}
+            return self.create_node("call_function", a.__class__, (), fields)
+        if isinstance(a, (*base_types, enum.Enum)) or a is None or a is ...:
+            return a
+        raise NotImplementedError(f"argument of type: {type(a)}")
+
+    def _dictionary(self, a):
+        def known(key):
+            def refuse(node):
+                raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {node}")
+
+            from .node import map_arg
+
+            key = self.create_arg(key)
+            map_arg(key, refuse)
+            return key
+
+        return {key if type(key) is str else known(key): self.create_arg(value) for key, value in a.items()}
+
+    @compatibility(is_backward_compatible=True)
+    def to_bool(self, obj):
+        """The truth of a proxy, of which there is none: TraceError."""
+        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+
+    @compatibility(is_backward_compatible=True)
+    def iter(self, obj):
+        """The items of a proxy where they are unpacked into a number of variables that is known, else TraceError."""
+        frame = inspect.currentframe()
+        if frame is None:
+            raise RuntimeError("iter: the interpreter gives no frames")
+        frame = frame.f_back.f_back
+        count = _unpacked(frame.f_code, frame.f_lasti)
+        if count is not None:
+            return (obj[i] for i in range(count))
+        raise TraceError(
+            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument. "
+            "How often a loop runs has to be known while tracing: loop over a constant, or make the function a leaf by torch.fx.wrap"
+        )
+
+    @compatibility(is_backward_compatible=True)
+    def keys(self, obj):
+        """The keys of a proxy, as another proxy."""
+        return Attribute(obj, "keys")()
+
+
+def _unpacked(code, at):
+    """Into how many variables the instruction at an offset unpacks; None for another instruction."""
+    if dis.opname[code.co_code[at]] != "UNPACK_SEQUENCE":
+        return None
+    count, shift = code.co_code[at + 1], 8
+    while at >= 2 and dis.opname[code.co_code[at - 2]] == "EXTENDED_ARG":
+        at -= 2
+        count += code.co_code[at + 1] << shift
+        shift += 8
+    return count
+
+
+@compatibility(is_backward_compatible=True)
+class GraphAppendingTracer(TracerBase):
+    """The tracer of proxies that add to an existing graph.
+
+    >>> graph = torch.fx.Graph()
+    >>> x = torch.fx.Proxy(graph.placeholder("x"), torch.fx.proxy.GraphAppendingTracer(graph))
+    >>> (x + 1).node.target.__name__
+    'add'
+    """
+
+    def __init__(self, graph):
+        super().__init__()
+        self.graph = graph
+        self.scope = Scope("", None)
+        self.module_stack = collections.OrderedDict()
+        self.node_name_to_scope = {}
+
+
+@compatibility(is_backward_compatible=False)
+def assert_fn(x):
+    """AssertionError where a value is false."""
+    if not x:
+        raise AssertionError(f"expected a true value, got {x!r}")
+
+
+@compatibility(is_backward_compatible=True)
+class Proxy:
+    """A value that is not known yet: operators, functions of torch, methods and attributes on it become nodes of the graph.
+
+    A proxy has no truth, no length and no items to iterate over, since these would need the value: TraceError and RuntimeError.
+
+    >>> graph = torch.fx.Graph()
+    >>> x = torch.fx.Proxy(graph.placeholder("x"))
+    >>> torch.relu(x).sum()
+    Proxy(sum_1)
+    """
+
+    def __init__(self, node, tracer=None):
+        self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
+        self.node = node
+
+    def __repr__(self):
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, k):
+        return Attribute(self, k)
+
+    def __getstate__(self):
+        return self.__dict__
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+
+    def __deepcopy__(self, memo):
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        made.__dict__ = dict(self.__dict__)
+        return made
+
+    def __call__(self, *args, **kwargs):
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self):
+        return self.tracer.iter(self)
+
+    def __abs__(self):
+        return self.tracer.create_proxy("call_function", operator.abs, (self,), {})
+
+    def __bool__(self):
+        if self.tracer.trace_asserts:
+            frame = inspect.currentframe().f_back
+            message = _asserted(frame.f_code, frame.f_lasti)
+            if message is not None:
+                self.tracer.create_proxy("call_function", assert_fn if message == "" else torch._assert, (self,) if message == "" else (self, message), {})
+                return True
+        return self.tracer.to_bool(self)
+
+    @compatibility(is_backward_compatible=True)
+    def keys(self):
+        """The keys of a mapping, as a proxy."""
+        return self.tracer.keys(self)
+
+    def __len__(self):
+        raise RuntimeError(
+            "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call torch.fx.wrap('len') at module scope"
+        )
+
+    @classmethod
+    def __torch_function__(cls, orig_method, types, args=None, kwargs=None):
+        args, kwargs = args or (), kwargs or {}
+        tracer = _tracer_of(args, kwargs)
+        if is_tensor_method_or_property(orig_method):
+            if orig_method.__name__ == "__get__":
+                return tracer.create_proxy("call_function", getattr, (args[0], _property_name(orig_method)), {})
+            return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
+        args, kwargs = as_recorded(orig_method, args, kwargs)
+        return tracer.create_proxy("call_function", orig_method, args, kwargs, name=tracer.graph._target_to_str(orig_method))
+
+
+def _property_name(getter):
+    owner = getattr(getter, "__self__", None)
+    return getattr(owner, "__name__", None) or str(owner)
+
+
+def _asserted(code, at):
+    """The message of the assertion whose condition the instruction at an offset tests, "" for none; None where it tests no assertion."""
+    found = [i for i in dis.get_instructions(code) if i.offset >= at][:4]
+    if len(found) < 3 or "IF_TRUE" not in found[0].opname or found[1].opname != "LOAD_ASSERTION_ERROR":
+        return None
+    return str(found[2].argval) if found[2].opname == "LOAD_CONST" else ""
+
+
+def _tracer_of(args, kwargs):
+    """The tracer of the proxies among the arguments. Errors: AssertionError for proxies of several tracers."""
+    found = None
+    stack = [*args, *kwargs.values()]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Proxy):
+            if found is not None and value.tracer is not found:
+                raise AssertionError(f"found proxies of two tracers in one call: {found} and {value.tracer}")
+            found = value.tracer
+        elif isinstance(value, (tuple, list)):
+            stack += value
+        elif isinstance(value, dict):
+            stack += value.values()
+    if found is None:
+        raise AssertionError("Proxy.__torch_function__: no proxy among the arguments")
+    return found
+
+
+@compatibility(is_backward_compatible=False)
+class MetaProxy(Proxy):
+    """A proxy that carries a value of the fake mode beside its node.
+
+    >>> graph = torch.fx.Graph()
+    >>> torch.fx.proxy.MetaProxy(graph.placeholder("x"))
+    MetaProxy(x)
+    """
+
+    def __init__(self, node, tracer=None, fake_mode=None):
+        super().__init__(node, tracer)
+        self.fake_mode = fake_mode
+
+    def __repr__(self):
+        return f"MetaProxy({self.node.name})"
+
+
+@compatibility(is_backward_compatible=True)
+class Attribute(Proxy):
+    """An attribute of a proxy: a method when it is called, else a node that gets it.
+
+    >>> x = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
+    >>> type(x.shape).__name__, x.sum()
+    ('Attribute', Proxy(sum_1))
+    """
+
+    def __init__(self, root, attr):
+        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self._node = None
+
+    @property
+    def node(self):
+        """The node that gets the attribute, made when it is asked for, since most attributes are methods that are called."""
+        if self._node is None:
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+        return self._node
+
+    def __call__(self, *args, **kwargs):
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+@compatibility(is_backward_compatible=False)
+class ParameterProxy(Proxy):
+    """The proxy of a parameter whose shape is taken for constant: it answers questions about it with the parameter's values.
+
+    >>> graph = torch.fx.Graph()
+    >>> weight = nn.Parameter(torch.ones(3))
+    >>> torch.fx.proxy.ParameterProxy(torch.fx.proxy.GraphAppendingTracer(graph), graph.get_attr("weight"), "weight", weight).shape
+    torch.Size([3])
+    """
+
+    def __init__(self, tracer, node, name, param):
+        super().__init__(node, tracer)
+        if not isinstance(param, torch.nn.Parameter):
+            raise AssertionError(f"ParameterProxy: expected a Parameter, got {type(param).__name__}")
+        self.param, self.name = param, name
+
+    def __repr__(self):
+        return f"ParameterProxy({self.name})"
+
+    @property
+    def shape(self):
+        """The parameter's shape."""
+        return self.param.shape
+
+    def size(self, dim=None):
+        """The parameter's size."""
+        return self.param.size() if dim is None else self.param.size(dim)
+
+    def dim(self):
+        """The parameter's number of dimensions."""
+        return self.param.dim()
+
+    @property
+    def ndim(self):
+        """The parameter's number of dimensions."""
+        return self.param.ndim
+
+    def numel(self):
+        """The parameter's number of elements."""
+        return self.param.numel()
+
+    def nelement(self):
+        """The parameter's number of elements."""
+        return self.param.nelement()
+
+
+def _operator_method(name, target):
+    def method(*args, **kwargs):
+        return args[0].tracer.create_proxy("call_function", target, args, kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _reflected_method(name, target):
+    def method(self, rhs):
+        return self.tracer.create_proxy("call_function", target, (rhs, self), {})
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+for _name in magic_methods:
+    _target = getattr(operator, _name, None) or operator.truediv
+    _title = f"__{_name.strip('_')}__"
+    setattr(Proxy, _title, _operator_method(_title, _target))
+for _name in reflectable_magic_methods:
+    _title = f"__r{_name.strip('_')}__"
+    setattr(Proxy, _title, _reflected_method(_title, getattr(operator, _name, None) or operator.truediv))
