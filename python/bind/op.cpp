@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/dispatch/registration.h"
 #include "cresset/dispatch/table.h"
 #include "cresset/kernels/providers/library.h"
 #include "python/bind/autograd.h"
@@ -521,6 +522,22 @@ PyObject* list_of(const std::vector<std::string>& texts) {
   for (size_t i = 0; i < texts.size(); i++) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(PyUnicode_FromString(texts[i].c_str())).release());
   return list.release();
 }
+// decomposition(entry name): the decomposition of a fused operator, as an operator of its own.
+PyObject* decomposition(PyObject*, PyObject* name) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) throw PythonError();
+    const dispatch::OpEntry& op = dispatch::find_op(text).entry();
+    const dispatch::AnyFn body = op.slot(dispatch::OpEntry::decomposition_slot);
+    CRESSET_CHECK_VALUE(body && !(op.flags & dispatch::kCompositeOp), "decomposition: expected a fused operator, got ", text);
+    const std::string own = std::string("decomposed::") + op.name;
+    static auto& library = *new dispatch::Library(dispatch::Library::fragment, "decomposed", "", __FILE__, __LINE__);
+    if (!dispatch::find_op_or_null(own))
+      library.def(op.schema, dispatch::BoxedFn([&op, body](const dispatch::OpEntry&, dispatch::Stack& stack) { op.call_typed(body, stack); }));
+    const Ref made = checked(Py_BuildValue("(s[s])", op.function_schema().name.c_str(), own.c_str()));
+    return Ref::share(new_data(made.get())->function).release();
+  });
+}
 // open_ops(library): opens libcresset_<library>.so. Returns the names and the arguments' names of its ops, and the library's notes.
 PyObject* open_ops(PyObject*, PyObject* library) {
   return guarded([&] {
@@ -563,6 +580,7 @@ PyObject* named_result(PyObject*, PyObject* entry) {
 PyMethodDef functions[] = {{"make_op", make_op, METH_VARARGS, nullptr},
                            {"add_op", add_named_op, METH_VARARGS, nullptr},
                            {"named_result", named_result, METH_O, nullptr},
+                           {"decomposition", decomposition, METH_O, nullptr},
                            {"open_ops", open_ops, METH_O, nullptr},
                            {"_set_default_device", set_default_device, METH_O, nullptr},
                            {}};
