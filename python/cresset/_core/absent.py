@@ -64,8 +64,6 @@ WINGS = {
         "fx.experimental.symbolic_shapes": "DimDynamic GuardOnDataDependentSymNode ShapeEnv StatelessSymbolicContext free_symbols "
                                            "free_unbacked_symbols guard_or_false guard_or_true "
                                            "statically_known_true",
-        "fx.passes.infra.pass_base": "PassBase PassResult",
-        "fx.passes.split_module": "split_module",
     },
     "compiler": {
         "_dynamo": "OptimizedModule explain export optimize optimize_assert register_backend replay substitute_in_graph",

@@ -1,0 +1,93 @@
+"""Graphs in which all calls have one form."""
+
+import operator
+
+import cresset as torch
+
+from ..interpreter import Transformer
+from ..node import map_aggregate
+from ..operator_schemas import create_type_hint, normalize_function, normalize_module
+
+__all__ = ["NormalizeArgs", "NormalizeOperators"]
+
+
+class NormalizeArgs(Transformer):
+    """Gives functions and modules all their arguments by name, with their defaults, where a single signature fits.
+
+    Args:
+        module: the GraphModule. ShapeProp has noted the types of values where overloads are to be told apart.
+        normalize_to_only_use_kwargs: name all arguments.
+
+    >>> traced = torch.fx.symbolic_trace(lambda x: torch.nn.functional.max_pool2d(x, 2))
+    >>> NormalizeArgs = torch.fx.experimental.normalize.NormalizeArgs
+    >>> sorted(list(NormalizeArgs(traced).transform().graph.nodes)[1].kwargs)
+    ['ceil_mode', 'dilation', 'input', 'kernel_size', 'padding', 'return_indices', 'stride']
+    """
+
+    def __init__(self, module, normalize_to_only_use_kwargs=True):
+        super().__init__(module)
+        self.node_map = {}
+        self.normalize_to_only_use_kwargs = normalize_to_only_use_kwargs
+
+    def run_node(self, n):
+        """The proxy of a node, with its arguments in the common form."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+
+        def kind(arg):
+            if isinstance(arg, torch.fx.Node):
+                return arg.meta.get("type")
+            return type(arg)
+
+        arg_types = map_aggregate(n.args, kind)
+        arg_types = tuple([create_type_hint(i) for i in arg_types])
+        kwarg_types = {k: create_type_hint(map_aggregate(v, kind)) for k, v in n.kwargs.items()}
+        if n.op == "call_function":
+            result = self.call_function(n.target, args, kwargs, arg_types, kwarg_types)
+        else:
+            result = super().run_node(n)
+        if n.op != "output":
+            self.node_map[result] = n
+            result.node.meta = n.meta
+            result.node.type = n.type
+        return result
+
+    def call_function(self, target, args, kwargs, arg_types=None, kwarg_types=None):
+        """The proxy of a function's result."""
+        try:
+            found = normalize_function(target, args, kwargs, arg_types, kwarg_types, self.normalize_to_only_use_kwargs)
+        except RuntimeError:
+            found = None
+        if found is None:
+            return super().call_function(target, args, kwargs)
+        return self.tracer.create_proxy("call_function", target, found.args, found.kwargs)
+
+    def call_module(self, target, args, kwargs):
+        """The proxy of a module's result."""
+        found = normalize_module(self.module, target, args, kwargs, self.normalize_to_only_use_kwargs)
+        if found is None:
+            return super().call_module(target, args, kwargs)
+        return super().call_module(target, found.args, found.kwargs)
+
+
+class NormalizeOperators(NormalizeArgs):
+    """Calls functions of `operator` where a graph calls those of torch that do the same, and passes arguments by position.
+
+    >>> traced = torch.fx.symbolic_trace(lambda x: torch.add(x, 1))
+    >>> list(torch.fx.experimental.normalize.NormalizeOperators(traced).transform().graph.nodes)[1].target.__name__
+    'add'
+    """
+
+    binary_magic_method_remap = {
+        getattr(torch, name): getattr(operator, name, None) or getattr(operator, other)
+        for name, other in (("add", ""), ("mul", ""), ("sub", ""), ("div", "truediv"), ("floor_divide", "floordiv"), ("remainder", "mod"),
+                            ("eq", ""), ("ne", ""), ("lt", ""), ("le", ""), ("gt", ""), ("ge", ""))
+    }  # fmt: skip
+
+    def __init__(self, module):
+        super().__init__(module, normalize_to_only_use_kwargs=False)
+
+    def call_function(self, target, args, kwargs, arg_types=None, kwarg_types=None):
+        """The proxy of a function's result."""
+        if target in self.binary_magic_method_remap and len(args) == 2 and not kwargs:
+            return Transformer.call_function(self, self.binary_magic_method_remap[target], args, kwargs)
+        return super().call_function(target, args, kwargs, arg_types, kwarg_types)

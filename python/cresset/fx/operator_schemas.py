@@ -1,0 +1,259 @@
+"""Arguments of calls in the form that the signature of the function gives them."""
+
+import collections.abc
+import functools
+import inspect
+import numbers
+import types
+import typing
+
+import cresset as torch
+
+from ._compatibility import compatibility
+from .node import _changes_arguments, _is_operator_of_torch
+
+__all__ = [
+    "ArgsKwargsPair",
+    "check_for_mutable_operation",
+    "get_signature_for_torch_op",
+    "create_type_hint",
+    "type_matches",
+    "normalize_function",
+    "normalize_module",
+]
+
+
+@compatibility(is_backward_compatible=False)
+class ArgsKwargsPair(typing.NamedTuple):
+    """Arguments by position, and by name.
+
+    >>> torch.fx.operator_schemas.ArgsKwargsPair((1,), {}).args
+    (1,)
+    """
+
+    args: tuple
+    kwargs: dict
+
+
+# ---- signatures of operators ------------------------------------------------------------------------------------------------
+
+
+class _Types(dict):
+    """The types of signatures as text, for `eval`."""
+
+    def __missing__(self, name):
+        return getattr(torch, name, typing.Any)
+
+
+_TYPES = _Types(
+    Tensor=torch.Tensor, Number=numbers.Number, ints=list[int], floats=list[float], bools=list[bool], Sequence=collections.abc.Sequence,
+    Any=typing.Any, dtype=torch.dtype, layout=torch.layout, device=torch.device, Generator=torch.Generator, memory_format=torch.memory_format,
+    int=int, float=float, bool=bool, str=str, complex=complex, tuple=tuple, list=list, inf=float("inf"), nan=float("nan"), torch=torch,
+    return_types=torch.return_types,
+)  # fmt: skip
+
+
+def _parsed(line):
+    """The signature of a line of text; None where it is none."""
+    name, _, rest = line.partition("(")
+    try:
+        space = {}
+        exec(compile(f"def function({rest}: ...", "<signature>", "exec"), _TYPES, space)
+    except (SyntaxError, TypeError, AttributeError, NameError):
+        return None
+    signature = inspect.signature(space["function"])
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
+        return None
+    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != "out"])
+
+
+@functools.lru_cache(None)
+def _signatures(op):
+    doc = (getattr(op, "_call", op).__doc__ or "").split("\n\n")[0]
+    found = [_parsed(line) for line in doc.split("\n") if "->" in line]
+    return tuple(dict.fromkeys(s for s in found if s is not None))
+
+
+@compatibility(is_backward_compatible=False)
+def get_signature_for_torch_op(op, return_schemas=False):
+    """The signatures of an operator, one for each overload, without `out`; None for what is no operator.
+
+    Args:
+        op: the function, as torch.add or torch.ops.aten.add.
+        return_schemas: return their texts too.
+
+    >>> len(torch.fx.operator_schemas.get_signature_for_torch_op(torch.add))
+    2
+    """
+    is_operator = type(op) is type(torch.add) or _is_operator_of_torch(op)
+    found = list(_signatures(op)) if is_operator else None
+    found = found or None
+    if return_schemas:
+        return found, None if found is None else [str(signature) for signature in found]
+    return found
+
+
+@compatibility(is_backward_compatible=False)
+def check_for_mutable_operation(target, args, kwargs):
+    """RuntimeError for a call of a function that changes its arguments.
+
+    >>> torch.fx.operator_schemas.check_for_mutable_operation(torch.add, (torch.ones(1), 1), {})
+    """
+    name = getattr(target, "__name__", "")
+    in_place = type(target) is type(torch.add) and name.endswith("_") and not name.endswith("__")
+    if _changes_arguments(target) or in_place or kwargs.get("out") is not None:
+        raise RuntimeError(
+            f"Tried to trace mutable operation {target}. FX only supports functional code, so operations that mutate operands in-place (e.g. via `out` arguments) are not supported"
+        )
+
+
+# ---- types ------------------------------------------------------------------------------------------------------------------
+
+
+@compatibility(is_backward_compatible=False)
+def create_type_hint(x):
+    """The type of a list or tuple of types, as `list[int]` for [int, int].
+
+    >>> torch.fx.operator_schemas.create_type_hint([int, int])
+    list[int]
+    """
+    if not isinstance(x, (list, tuple)):
+        return x
+    kind = list if isinstance(x, list) else lambda t: tuple[t, ...]
+    if len(x) == 0:
+        return list[typing.Any] if isinstance(x, list) else tuple[typing.Any, ...]
+    base = x[0]
+    for item in x:
+        if not (isinstance(item, type) and isinstance(base, type)):
+            if item != base:
+                return list[typing.Any] if isinstance(x, list) else tuple[typing.Any, ...]
+        elif issubclass(base, item):
+            base = item
+        elif not issubclass(item, base):
+            return list[typing.Any] if isinstance(x, list) else tuple[typing.Any, ...]
+    return list[base] if kind is list else tuple[base, ...]
+
+
+@compatibility(is_backward_compatible=False)
+def type_matches(signature_type, argument_type):
+    """Whether an argument of a type can be given where a signature has a type.
+
+    >>> matches = torch.fx.operator_schemas.type_matches
+    >>> matches(list[int], int), matches(int, float)
+    (True, False)
+    """
+    if signature_type is argument_type or signature_type in (typing.Any, inspect.Parameter.empty):
+        return True
+    origin, inner = typing.get_origin(signature_type), typing.get_args(signature_type)
+    if origin in (typing.Union, types.UnionType):
+        return any(type_matches(option, argument_type) for option in inner)
+    if origin in (list, collections.abc.Sequence):
+        element = inner[0] if inner else typing.Any
+        found = typing.get_origin(argument_type)
+        if found in (list, tuple):
+            return all(type_matches(element, a) for a in typing.get_args(argument_type) if a is not ...)
+        return argument_type is element or argument_type in (list, tuple)
+    if signature_type is numbers.Number and argument_type in (int, float, complex, bool):
+        return True
+    if signature_type is float and argument_type is int:
+        return False
+    return inspect.isclass(argument_type) and inspect.isclass(signature_type) and issubclass(argument_type, signature_type)
+
+
+# ---- normal form --------------------------------------------------------------------------------------------------------------
+
+
+@compatibility(is_backward_compatible=False)
+def normalize_function(target, args, kwargs=None, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs=False):
+    """The arguments of a call with the defaults that the signature gives; None where no signature is known or fits.
+
+    Args:
+        target: the function.
+        args, kwargs: the arguments.
+        arg_types, kwarg_types: their types, which choose where several overloads fit.
+        normalize_to_only_use_kwargs: name all arguments.
+
+    Errors: RuntimeError where several overloads fit and no types are given.
+
+    >>> torch.fx.operator_schemas.normalize_function(torch.relu, (1,), normalize_to_only_use_kwargs=True).kwargs
+    {'input': 1}
+    """
+    kwargs = {} if kwargs is None else kwargs
+    if isinstance(target, types.FunctionType):
+        return _of_python_function(target, args, kwargs, normalize_to_only_use_kwargs)
+    candidates = get_signature_for_torch_op(target) if callable(target) else None
+    if not candidates:
+        return None
+    fitting = [s for s in candidates if _binds(s, args, kwargs)]
+    if len(fitting) > 1 and (arg_types is not None or kwarg_types is not None):
+        fitting = [s for s in fitting if _types_fit(s, arg_types or (), kwarg_types or {})][:1]
+    if len(fitting) > 1:
+        texts = "\n".join(map(str, candidates))
+        raise RuntimeError(
+            f"Tried to normalize arguments to torch.{getattr(target, '__name__', target)} but the schema match was ambiguous! Please provide argument "
+            f"types to the normalize_arguments() call. Available schemas:\n{texts}"
+        )
+    return _normal(fitting[0], args, kwargs, normalize_to_only_use_kwargs) if fitting else None
+
+
+def _of_python_function(target, args, kwargs, only_kwargs):
+    try:
+        signature = inspect.signature(inspect.unwrap(target))
+        return _normal(signature, args, kwargs, only_kwargs)
+    except (TypeError, ValueError):
+        return None
+
+
+def _binds(signature, args, kwargs):
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _types_fit(signature, arg_types, kwarg_types):
+    try:
+        bound = signature.bind(*arg_types, **kwarg_types)
+    except TypeError:
+        return False
+    return all(type_matches(signature.parameters[name].annotation, kind) for name, kind in bound.arguments.items())
+
+
+def _normal(signature, args, kwargs, only_kwargs):
+    """The arguments bound to a signature. Errors: TypeError where they do not fit."""
+    supported = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if any(p.kind not in supported for p in signature.parameters.values()):
+        # A function with `self` by position alone is a method of a module.
+        return None
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    new_args, new_kwargs = [], {}
+    for i, name in enumerate(signature.parameters):
+        if only_kwargs or i >= len(args):
+            new_kwargs[name] = bound.arguments[name]
+        else:
+            new_args.append(bound.arguments[name])
+    return ArgsKwargsPair(tuple(new_args), new_kwargs)
+
+
+@compatibility(is_backward_compatible=False)
+def normalize_module(root, target, args, kwargs=None, normalize_to_only_use_kwargs=False):
+    """`normalize_function` of a submodule's forward.
+
+    Errors: RuntimeError for a path at which there is no module.
+
+    >>> torch.fx.operator_schemas.normalize_module(nn.Sequential(nn.ReLU()), "0", (1,), normalize_to_only_use_kwargs=True).kwargs
+    {'input': 1}
+    """
+    try:
+        module = root.get_submodule(target)
+    except AttributeError as error:
+        raise RuntimeError(f"Tried to normalize arguments for module target {target} but root did not have submodule {target}!") from error
+    if not str(type(module).__module__).startswith(("cresset.nn", "torch.nn")):
+        return None
+    signature = inspect.signature(module.forward)
+    try:
+        return _normal(signature, args, {} if kwargs is None else kwargs, normalize_to_only_use_kwargs)
+    except TypeError:
+        return None
