@@ -1,9 +1,8 @@
 #include "cresset/autograd/autograd.h"
 
-#include <algorithm>
-
 #include "cresset/autograd/batched.h"
 #include "cresset/autograd/engine.h"
+#include "cresset/autograd/run_backward.h"
 #include "cresset/base/warning.h"
 #include "cresset/ops/functions.h"
 
@@ -12,102 +11,100 @@ namespace autograd {
 
 namespace {
 
-// The gradient that goes into each output: what was given, or 1 for one element.
-variable_list root_gradients(const char* op, const variable_list& outputs, const variable_list& given, bool create_graph) {
-  CRESSET_CHECK(given.empty() || given.size() == outputs.size(), op, ": ", given.size(), " gradients for ", outputs.size(), " tensors");
-  variable_list grads;
-  grads.reserve(outputs.size());
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const Tensor& out = outputs[i];
-    if (i < given.size() && given[i].defined()) {
-      const Tensor& g = given[i];
-      CRESSET_CHECK(g.sizes() == out.sizes(), op, ": gradient ", i, " has shape ", g.sizes(), ", expected that of tensor ", i, ", ", out.sizes());
-      CRESSET_CHECK(g.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", g.scalar_type(), ", but tensor ", i, " has dtype ",
-                    out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
-      grads.push_back(create_graph ? g : g.requires_grad() ? g.detach() : g);
-      continue;
-    }
-    CRESSET_CHECK(out.numel() == 1, op, ": a gradient can be left out only for a tensor with one element, got ", out);
-    CRESSET_CHECK(out.is_floating_point() || out.is_complex(), op, ": a gradient can be left out only for a floating point tensor, got ", out);
-    CRESSET_CHECK(!out.is_complex(), op, ": a gradient can be left out only for a real tensor, got ", out);
-    grads.push_back(CRESSET_UNLIKELY(out.lacks_data()) ? cresset::ones_like(out) : cresset::ones(out.sizes(), out.options()));
-  }
-  return grads;
+Edge root_edge(const char* op, size_t i, const PassEnd& root, bool accumulate) {
+  if (root.is_edge()) return root.edge;
+  CRESSET_CHECK(root.tensor.defined(), op, ": tensor ", i, " is undefined");
+  CRESSET_CHECK(!accumulate || !as_batched(root.tensor), op,
+                ": cannot be called inside of a function under vmap; use func.grad or func.vjp there, or call backward() outside");
+  Edge edge = impl::gradient_edge(root.tensor);
+  CRESSET_CHECK(edge.is_valid(), op, ": tensor ", i, " does not require grad and has no grad_fn");
+  return edge;
 }
 
-edge_list root_edges(const char* op, const variable_list& outputs) {
-  edge_list roots;
-  for (size_t i = 0; i < outputs.size(); i++) {
-    CRESSET_CHECK(outputs[i].defined(), op, ": tensor ", i, " is undefined");
-    Edge e = impl::gradient_edge(outputs[i]);
-    CRESSET_CHECK(e.is_valid(), op, ": tensor ", i, " does not require grad and has no grad_fn");
-    roots.push_back(std::move(e));
+// The gradient that goes into a root: the given one, or 1 for one element.
+Tensor root_gradient(const char* op, size_t i, const PassEnd& root, const Tensor& given, bool create_graph) {
+  const Tensor& out = root.tensor;
+  if (root.is_edge()) {
+    CRESSET_CHECK(given.defined(), op, ": a gradient can be left out only for tensors, but output ", i, " is a gradient edge");
+    return given;
   }
-  return roots;
+  if (given.defined()) {
+    CRESSET_CHECK(given.sizes() == out.sizes(), op, ": gradient ", i, " has shape ", given.sizes(), ", expected that of tensor ", i, ", ", out.sizes());
+    CRESSET_CHECK(given.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", given.scalar_type(), ", but tensor ", i, " has dtype ",
+                  out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
+    return !create_graph && given.requires_grad() ? given.detach() : given;
+  }
+  CRESSET_CHECK(out.numel() == 1, op, ": a gradient can be left out only for a tensor with one element, got ", out);
+  CRESSET_CHECK(out.is_floating_point() || out.is_complex(), op, ": a gradient can be left out only for a floating point tensor, got ", out);
+  CRESSET_CHECK(!out.is_complex(), op, ": a gradient can be left out only for a real tensor, got ", out);
+  return CRESSET_UNLIKELY(out.lacks_data() || as_batched(out)) ? cresset::ones_like(out.detach()) : cresset::ones(out.sizes(), out.options());
 }
 
-edge_list input_edges(const char* op, const variable_list& inputs, bool retain) {
-  edge_list edges;
-  for (size_t i = 0; i < inputs.size(); i++) {
-    const Tensor& t = inputs[i];
-    CRESSET_CHECK(t.defined() && t.requires_grad(), op, ": input ", i, " does not require grad");
-    if (retain) t.retain_grad();
-    Edge e = impl::gradient_edge(t);
-    // A leaf that requires grad only because its base does: nothing arrives there.
-    CRESSET_CHECK(e.is_valid(), op, ": input ", i, " is a view made without recording gradients and has no history");
-    edges.push_back(std::move(e));
-  }
-  return edges;
+Edge input_edge(const char* op, size_t i, const PassEnd& input, const variable_list& batched, bool retain) {
+  if (input.is_edge()) return input.edge;
+  const Tensor& t = input.tensor;
+  CRESSET_CHECK(t.defined() && t.requires_grad(), op, ": input ", i, " does not require grad");
+  check_batched_as(op, batched, t);
+  if (retain) t.retain_grad();
+  return impl::gradient_edge(t);
+}
+
+PassEnds ends_of(const variable_list& tensors) {
+  PassEnds ends;
+  for (const Tensor& t : tensors) ends.push_back(PassEnd(t));
+  return ends;
 }
 
 }  // namespace
 
-namespace {
-
-bool any_batched(const variable_list& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return as_batched(t); });
-}
-
-// The values are recorded under vmap. Gradients that come in may be batched at further levels, at which nodes then run.
-variable_list grad_of_batched(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs, std::optional<bool> retain_graph,
-                              bool create_graph, bool allow_unused) {
-  const variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);
-  variable_list from, along, to;
-  for (size_t i = 0; i < outputs.size(); i++) {
-    from.push_back(physical(outputs[i]));
-    along.push_back(without_levels_of(grads[i], outputs[i]));
+variable_list run_backward(const char* op, const PassEnds& roots, const variable_list& given, const PassEnds* inputs, PassOptions options) {
+  CRESSET_CHECK(given.empty() || given.size() == roots.size(), op, ": ", given.size(), " gradients for ", roots.size(), " tensors");
+  edge_list from, to;
+  variable_list grads, batched;
+  for (size_t i = 0; i < roots.size(); i++) {
+    from.push_back(root_edge(op, i, roots[i], options.accumulate));
+    if (roots[i].tensor.defined() && as_batched(roots[i].tensor)) batched.push_back(roots[i].tensor);
   }
-  for (const Tensor& t : inputs) {
-    check_batched_as("grad", outputs, t);
-    to.push_back(physical(t));
+  grads.reserve(roots.size());
+  for (size_t i = 0; i < roots.size(); i++) {
+    grads.push_back(root_gradient(op, i, roots[i], given.empty() ? Tensor() : given[i], options.create_graph));
+    // The values are recorded under vmap. Gradients that come in may be batched at further levels, at which nodes then run.
+    if (roots[i].tensor.defined() && as_batched(roots[i].tensor)) grads.back() = without_levels_of(grads.back(), roots[i].tensor);
   }
-  variable_list result = grad(from, to, along, retain_graph, create_graph, allow_unused);
-  for (size_t i = 0; i < result.size(); i++)
-    if (result[i].defined()) result[i] = with_levels_of(result[i], inputs[i]);
+  // A view made without recording, of a base that requires grad, has no edge: nothing arrives there.
+  SmallVector<bool, 8> arrives;
+  for (size_t i = 0; inputs && i < inputs->size(); i++) {
+    Edge edge = input_edge(op, i, (*inputs)[i], batched, options.accumulate);
+    arrives.push_back(edge.is_valid());
+    if (edge.is_valid()) to.push_back(std::move(edge));
+  }
+  variable_list found, result;
+  if (!inputs || !to.empty())
+    found = Engine::get_default_engine().execute(from, std::move(grads), options.keep_graph, options.create_graph, options.accumulate, to);
+  if (options.accumulate || !inputs) return {};
+  size_t next = 0;
+  for (size_t i = 0; i < arrives.size(); i++) {
+    result.push_back(arrives[i] ? std::move(found[next++]) : Tensor());
+    const Tensor& like = (*inputs)[i].tensor;
+    if (result[i].defined() && like.defined() && as_batched(like)) result[i] = with_levels_of(result[i], like);
+  }
   return result;
 }
-
-}  // namespace
 
 void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph, bool create_graph,
               const variable_list& inputs) {
   if (create_graph)
     CRESSET_WARN_ONCE(
         "backward: with create_graph=True a parameter and its gradient hold each other, which leaks memory; use autograd::grad, or reset the gradient");
-  const edge_list roots = root_edges("backward", tensors);
-  variable_list grads = root_gradients("backward", tensors, grad_tensors, create_graph);
-  const edge_list edges = input_edges("backward", inputs, true);
-  Engine::get_default_engine().execute(roots, std::move(grads), retain_graph.value_or(create_graph), create_graph, true, edges);
+  const PassEnds ends = ends_of(inputs);
+  run_backward("backward", ends_of(tensors), grad_tensors, inputs.empty() ? nullptr : &ends, {retain_graph.value_or(create_graph), create_graph, true});
 }
 
 variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs, std::optional<bool> retain_graph,
                    bool create_graph, bool allow_unused) {
   CRESSET_CHECK(!inputs.empty(), "grad: `inputs` cannot be empty");
-  if (any_batched(outputs) || any_batched(inputs)) return grad_of_batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused);
-  const edge_list roots = root_edges("grad", outputs);
-  variable_list grads = root_gradients("grad", outputs, grad_outputs, create_graph);
-  const edge_list edges = input_edges("grad", inputs, false);
-  variable_list result = Engine::get_default_engine().execute(roots, std::move(grads), retain_graph.value_or(create_graph), create_graph, false, edges);
+  const PassEnds ends = ends_of(inputs);
+  variable_list result = run_backward("grad", ends_of(outputs), grad_outputs, &ends, {retain_graph.value_or(create_graph), create_graph, false});
   if (!allow_unused)
     for (size_t i = 0; i < result.size(); i++)
       CRESSET_CHECK(result[i].defined(), "grad: input ", i, " was not used in the graph; pass allow_unused=true if that is intended");

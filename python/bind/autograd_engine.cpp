@@ -1,17 +1,15 @@
 // backward and grad, hooks on tensors, and what garbage collection must know of a tensor's history.
 
-#include "cresset/autograd/batched.h"
 #include "cresset/autograd/engine.h"
 #include "cresset/autograd/graph.h"
+#include "cresset/autograd/run_backward.h"
 
 #include "cresset/autograd/variable.h"
-#include "cresset/ops/functions.h"
 #include "python/bind/autograd.h"
 
 namespace cresset::python {
 
 using autograd::Edge;
-using autograd::edge_list;
 using autograd::Node;
 using autograd::variable_list;
 
@@ -155,34 +153,18 @@ Edge edge_of(PyObject* o) {
   return edge;
 }
 
-void add_root(const char* op, Py_ssize_t i, PyObject* output, PyObject* grad, bool create_graph, edge_list& roots, variable_list& grads) {
-  CRESSET_CHECK_TYPE(grad == Py_None || is_tensor(grad), op, ": gradients can be tensors or None, got ", Py_TYPE(grad)->tp_name);
-  const Tensor given = grad == Py_None ? Tensor() : tensor_of(grad);
-  if (is_edge(output)) {
-    CRESSET_CHECK(given.defined(), op, ": a gradient can be left out only for tensors, but output ", i, " is a gradient edge");
-    roots.push_back(edge_of(output));
-    grads.push_back(given);
-    return;
+autograd::PassEnds ends_of(const char* op, bool is_output, PyObject* given) {
+  const Ref list = is_edge(given) ? checked(PyTuple_Pack(1, given)) : sequence(given, op, is_output ? "outputs" : "inputs");
+  autograd::PassEnds ends;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); i++) {
+    PyObject* o = PySequence_Fast_GET_ITEM(list.get(), i);
+    if (!is_tensor(o) && !is_edge(o)) {
+      CRESSET_CHECK_TYPE(!is_output, op, ": expected tensors or gradient edges, got ", Py_TYPE(o)->tp_name);
+      CRESSET_CHECK(false, op, ": all inputs have to be tensors or gradient edges, got ", Py_TYPE(o)->tp_name);
+    }
+    ends.push_back(is_tensor(o) ? autograd::PassEnd(tensor_of(o)) : autograd::PassEnd(edge_of(o)));
   }
-  CRESSET_CHECK_TYPE(is_tensor(output), op, ": expected tensors or gradient edges, got ", Py_TYPE(output)->tp_name);
-  const Tensor& out = tensor_of(output);
-  Edge edge = autograd::impl::gradient_edge(out);
-  if (given.defined()) {
-    CRESSET_CHECK(given.sizes() == out.sizes(), op, ": mismatch in shape: gradient ", i, " has shape ", given.sizes(), ", expected that of tensor ", i, ", ",
-                  out.sizes());
-    CRESSET_CHECK(given.is_complex() == out.is_complex(), op, ": gradient ", i, " has dtype ", given.scalar_type(), ", but tensor ", i, " has dtype ",
-                  out.scalar_type(), "; complex tensors need complex gradients and real ones real gradients");
-  }
-  const bool differentiable = out.requires_grad();
-  if (!given.defined() && differentiable) {
-    CRESSET_CHECK(out.numel() == 1, op, ": expected a gradient for an output of several elements, got none for ", out);
-    CRESSET_CHECK(!out.is_complex(), op, ": expected a gradient for a complex output, got none for ", out);
-  }
-  CRESSET_CHECK(edge.is_valid(), op, ": element ", i, " of the tensors has no gradient: it requires none and no op recorded it");
-  roots.push_back(std::move(edge));
-  if (!given.defined()) grads.push_back(cresset::ones_like(out.detach()));
-  else grads.push_back(!create_graph && given.requires_grad() ? given.detach() : given);
-  if (as_batched(out)) grads.back() = autograd::without_levels_of(grads.back(), out);
+  return ends;
 }
 
 // run_backward(op, outputs, gradients or None, retain_graph or None, create_graph, inputs or None, accumulate): a tuple of
@@ -195,58 +177,18 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const int keep = args[3] == Py_None ? create : PyObject_IsTrue(args[3]);
     const int accumulate = PyObject_IsTrue(args[6]);
     if (create < 0 || keep < 0 || accumulate < 0) throw PythonError();
-    const Ref outputs = is_edge(args[1]) ? checked(PyTuple_Pack(1, args[1])) : sequence(args[1], op, "outputs");
-    const Ref given = args[2] == Py_None ? Ref() : sequence(args[2], op, "gradients");
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(outputs.get());
-    CRESSET_CHECK(!given || PySequence_Fast_GET_SIZE(given.get()) == n, op, ": got ", n, " tensors and ", given ? PySequence_Fast_GET_SIZE(given.get()) : 0,
-                  " gradients");
-    edge_list roots, wanted;
-    variable_list grads, batched;
-    for (Py_ssize_t i = 0; i < n; i++) {
-      PyObject* grad = given ? PySequence_Fast_GET_ITEM(given.get(), i) : Py_None;
-      PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
-      if (is_tensor(output) && as_batched(tensor_of(output))) batched.push_back(tensor_of(output));
-      CRESSET_CHECK(!accumulate || !is_tensor(output) || !as_batched(tensor_of(output)), op, ": cannot be called inside of a function ",
-                    "under vmap; use func.grad or func.vjp there, or call backward() outside");
-      add_root(op, i, output, grad, create != 0, roots, grads);
-    }
-    std::vector<int> place;
-    variable_list like;
-    if (args[5] != Py_None) {
-      const Ref inputs = is_edge(args[5]) ? checked(PyTuple_Pack(1, args[5])) : sequence(args[5], op, "inputs");
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); i++) {
-        PyObject* input = PySequence_Fast_GET_ITEM(inputs.get(), i);
-        Edge edge;
-        if (is_edge(input)) {
-          edge = edge_of(input);
-        } else {
-          CRESSET_CHECK(is_tensor(input), op, ": all inputs have to be tensors or gradient edges, got ", Py_TYPE(input)->tp_name);
-          const Tensor& t = tensor_of(input);
-          CRESSET_CHECK(t.requires_grad(), op, ": one of the differentiated tensors does not require grad, input ", static_cast<long long>(i));
-          autograd::check_batched_as(op, batched, t);
-          like.resize(place.size());
-          like.push_back(t);
-          if (accumulate) t.retain_grad();
-          edge = autograd::impl::gradient_edge(t);
-        }
-        // A view made without recording, of a base that requires grad: nothing arrives there.
-        place.push_back(edge.is_valid() ? static_cast<int>(wanted.size()) : -1);
-        if (edge.is_valid()) wanted.push_back(std::move(edge));
-      }
-    }
+    const autograd::PassEnds roots = ends_of(op, true, args[1]);
+    const variable_list grads = args[2] == Py_None ? variable_list() : tensor_list(sequence(args[2], op, "gradients").get(), true);
+    // An empty list of gradients is not the same as none.
+    CRESSET_CHECK(args[2] == Py_None || grads.size() == roots.size(), op, ": got ", roots.size(), " tensors and ", grads.size(), " gradients");
+    const autograd::PassEnds inputs = args[5] == Py_None ? autograd::PassEnds() : ends_of(op, false, args[5]);
     variable_list found;
-    if (args[5] == Py_None || !wanted.empty()) {
-      NoGil released;
-      found = autograd::Engine::get_default_engine().execute(roots, std::move(grads), keep != 0, create != 0, accumulate != 0, wanted);
+    {
+      const NoGil released;
+      found = autograd::run_backward(op, roots, grads, args[5] == Py_None ? nullptr : &inputs, {keep != 0, create != 0, accumulate != 0});
     }
     if (accumulate) Py_RETURN_NONE;
-    variable_list result;
-    like.resize(place.size());
-    for (size_t i = 0; i < place.size(); i++) {
-      Tensor grad = place[i] < 0 ? Tensor() : found[static_cast<size_t>(place[i])];
-      result.push_back(grad.defined() && like[i].defined() && as_batched(like[i]) ? autograd::with_levels_of(grad, like[i]) : grad);
-    }
-    return tuple_of(result).release();
+    return tuple_of(found).release();
   });
 }
 
