@@ -157,6 +157,7 @@ class Check {
     const variable_list found = outputs();
     if (found.empty()) return is_constant();
     if (options_.check_forward_ad) forward();
+    if (options_.check_batched_forward_grad) batched_forward();
     if (!options_.check_backward_ad) return;
     if (options_.fast_mode) projections(found);
     else jacobians(found);
@@ -368,6 +369,34 @@ class Check {
     }
   }
 
+  // The tangents of all outputs along a direction of one input, zeros where there are none.
+  variable_list tangents(size_t source, const Tensor& direction) const {
+    const DualLevel level;
+    variable_list at = inputs_, found;
+    for (size_t s = 0; s < sources_.size(); s++) at[places_[s]] = sources_[s].detach();
+    at[places_[source]] = make_dual(at[places_[source]], direction, level.number());
+    for (const Tensor& out : fn_(at)) {
+      if (!out.defined()) continue;
+      const UnpackedDual dual = unpack_dual(out, level.number());
+      found.push_back(dual.tangent.defined() ? dual.tangent : zeros_like(dual.primal));
+    }
+    return found;
+  }
+
+  void batched_forward() const {
+    for (size_t s = 0; s < sources_.size(); s++) {
+      DimVector sizes(sources_[s].sizes());
+      sizes.insert(sizes.begin(), 2);
+      const Tensor directions = randn(sizes, TensorOptions(sources_[s].scalar_type()));
+      const variable_list first = tangents(s, directions[0]), second = tangents(s, directions[1]);
+      const variable_list batch = func::vmap([&](const variable_list& d) { return tangents(s, d[0]); })({directions});
+      for (size_t o = 0; o < batch.size(); o++)
+        if (!allclose(batch[o], stack({first[o], second[o]})))
+          throw GradcheckError(
+              str("gradcheck: the batched derivative in forward mode of output ", o, " by input ", places_[s], " is not that of single passes"));
+    }
+  }
+
   void batched() const {
     const variable_list found = outputs();
     for (size_t o = 0; o < found.size(); o++) {
@@ -435,6 +464,7 @@ Tensor made_up_like(const Tensor& t, uint32_t seed, bool gaps) {
 bool gradcheck(const CheckedFunction& fn, const variable_list& inputs, const GradcheckOptions& options) {
   CRESSET_CHECK_VALUE(options.check_forward_ad || options.check_backward_ad, "gradcheck: expected check_forward_ad or check_backward_ad, got neither");
   CRESSET_CHECK_VALUE(!options.check_batched_grad || options.check_backward_ad, "gradcheck: check_batched_grad needs check_backward_ad");
+  CRESSET_CHECK_VALUE(!options.check_batched_forward_grad || options.check_forward_ad, "gradcheck: check_batched_forward_grad needs check_forward_ad");
   const AutoGradMode record(true);
   try {
     Check(fn, inputs, options).run();

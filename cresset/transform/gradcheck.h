@@ -29,8 +29,8 @@ struct GradcheckOptions {
   bool check_undefined_grad = true;
   // Gradients have the dtype of their inputs.
   bool check_grad_dtypes = false;
-  // Gradients of a batch equal those of single passes.
-  bool check_batched_grad = false;
+  // Gradients of a batch equal those of single passes; derivatives in forward mode of a batch do.
+  bool check_batched_grad = false, check_batched_forward_grad = false;
   // Compares one random projection of each pair of an output and an input instead of whole Jacobians.
   bool fast_mode = false;
   // For gradgradcheck: the gradients of outputs that it makes have gaps in memory.

@@ -1,5 +1,5 @@
 #pragma once
-// Stand-ins for the tensors that a checkpointed call saved. Private to the room.
+// Stand-ins for the tensors that a checkpointed call saved. For this room and the Python extension.
 
 #include <map>
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace cresset::utils {
 
-struct CheckpointRecorder : std::enable_shared_from_this<CheckpointRecorder> {
+struct CRESSET_API CheckpointRecorder : std::enable_shared_from_this<CheckpointRecorder> {
   using Values = std::map<size_t, Tensor>;
 
   autograd::PackedTensor pack(const Tensor& t);
@@ -18,7 +18,10 @@ struct CheckpointRecorder : std::enable_shared_from_this<CheckpointRecorder> {
   // Notes a tensor that is saved when the call runs again. Throws Done when no more are needed.
   void keep(const Tensor& t);
 
-  struct Done {};
+  // All tensors that are needed have been recomputed. It passes through the function, in Python as an exception of its own.
+  struct CRESSET_API Done : std::exception {
+    const char* what() const noexcept override { return "the recomputation has all it needs"; }
+  };
 
   std::function<void()> call;
   CheckpointContext context;
@@ -37,7 +40,7 @@ struct CheckpointRecorder : std::enable_shared_from_this<CheckpointRecorder> {
 };
 
 // The recorder whose call this thread is running, or null: contexts look at it when they begin.
-CheckpointRecorder*& current_recorder();
+CRESSET_API CheckpointRecorder*& current_recorder();
 
 using CheckpointCall = std::function<Tensor(std::function<Tensor(const Tensor&)> function, const Tensor& input)>;
 // The functions one after the other in `segments` parts, each but the last called through `checkpointed`.

@@ -129,5 +129,7 @@ bool add_autograd_saved(PyObject* module);
 bool add_forward_mode(PyObject* module);
 bool add_vmap(PyObject* module);
 bool add_functions(PyObject* module);
+// Sets Python's error indicator for an error of checkpointing; false for any other.
+bool set_checkpoint_error(const std::exception& error);
 
 }  // namespace cresset::python

@@ -1,9 +1,10 @@
-// Transforms of Python functions of tensors: derivatives, and their comparison with finite differences. Trees of tensors are the package's
-// matter; here functions take tensors and return sequences of them.
+// Transforms of Python functions of tensors: derivatives, their comparison with finite differences, and recomputation. Trees of tensors are
+// the package's matter; here functions take tensors and return sequences of them.
 
 #include "cresset/transform/func_aux.h"
 #include "cresset/transform/functional.h"
 #include "cresset/transform/gradcheck.h"
+#include "cresset/transform/recorder.h"
 #include "python/bind/autograd.h"
 
 namespace cresset::python {
@@ -11,6 +12,7 @@ namespace cresset::python {
 namespace {
 
 using func::Tensors;
+using utils::CheckpointRecorder;
 
 // A function of tensors, undefined ones being None.
 std::function<Tensors(const Tensors&)> function_of(PyObject* f) {
@@ -189,9 +191,9 @@ PyObject* functional_jacobian(PyObject*, PyObject* args) {
 PyObject* gradcheck(PyObject*, PyObject* args) {
   PyObject *f, *inputs, *grads;
   autograd::GradcheckOptions o;
-  int second, backward, forward, undefined, dtypes, batched, fast, gaps;
-  if (!PyArg_ParseTuple(args, "OOOpddddppppppp", &f, &inputs, &grads, &second, &o.eps, &o.atol, &o.rtol, &o.nondeterministic_tol, &backward, &forward,
-                        &undefined, &dtypes, &batched, &fast, &gaps))
+  int second, backward, forward, undefined, dtypes, batched, batched_forward, fast, gaps;
+  if (!PyArg_ParseTuple(args, "OOOpddddpppppppp", &f, &inputs, &grads, &second, &o.eps, &o.atol, &o.rtol, &o.nondeterministic_tol, &backward, &forward,
+                        &undefined, &dtypes, &batched, &batched_forward, &fast, &gaps))
     return nullptr;
   return guarded([&]() -> PyObject* {
     o.check_backward_ad = backward != 0;
@@ -199,6 +201,7 @@ PyObject* gradcheck(PyObject*, PyObject* args) {
     o.check_undefined_grad = undefined != 0;
     o.check_grad_dtypes = dtypes != 0;
     o.check_batched_grad = batched != 0;
+    o.check_batched_forward_grad = batched_forward != 0;
     o.fast_mode = fast != 0;
     o.gen_non_contig_grad_outputs = gaps != 0;
     const Tensors at = tensor_list(inputs, true), given = grads == Py_None ? Tensors() : tensor_list(grads);
@@ -221,7 +224,110 @@ PyObject* numerical_jacobian(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"func_vjp", func_vjp, METH_VARARGS, nullptr},
+// ---- checkpoints
+
+PyObject *done_error, *checkpoint_error;
+
+// Runs a function of tensors whose result it keeps itself.
+struct Call {
+  Shared function;
+  Tensors operator()(const Tensors& inputs) const {
+    const Gil gil;
+    const Ref given = Ref(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
+    if (!given) throw PythonException();
+    for (size_t i = 0; i < inputs.size(); i++) PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i), wrap(inputs[i]));
+    if (const Ref result{PyObject_CallObject(function.get(), given.get())}) return {};
+    if (!PyErr_ExceptionMatches(done_error)) throw PythonException();
+    PyErr_Clear();
+    throw CheckpointRecorder::Done();
+  }
+};
+
+// checkpoint(function, inputs, preserve_rng_state, check, early_stop, debug): calls the function, and again in backward
+PyObject* checkpoint(PyObject*, PyObject* args) {
+  PyObject *function, *inputs;
+  int random, check, early_stop, debug;
+  if (!PyArg_ParseTuple(args, "OOpppp", &function, &inputs, &random, &check, &early_stop, &debug)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    utils::CheckpointOptions options;
+    options.preserve_rng_state = random != 0;
+    options.determinism_check = check ? "default" : "none";
+    options.early_stop = early_stop != 0;
+    options.debug = debug != 0;
+    utils::checkpoint(Call{shared(function)}, tensor_list(inputs), options);
+    Py_RETURN_NONE;
+  });
+}
+
+// ---- the recorder, for contexts that keep what some operators give
+
+// A context is part of the call that its recorder runs again, and so holds the recorder weakly; an unpack hook holds it.
+struct Held {
+  std::weak_ptr<CheckpointRecorder> known;
+  std::shared_ptr<CheckpointRecorder> kept;
+};
+std::shared_ptr<CheckpointRecorder> recorder_of(PyObject* capsule) {
+  std::shared_ptr<CheckpointRecorder> found = static_cast<Held*>(PyCapsule_GetPointer(capsule, nullptr))->known.lock();
+  CRESSET_CHECK(found, "checkpoint: the graph of the checkpointed call has been freed");
+  return found;
+}
+PyObject* wrap_recorder(Held held) {
+  return PyCapsule_New(new Held(std::move(held)), nullptr, [](PyObject* o) { delete static_cast<Held*>(PyCapsule_GetPointer(o, nullptr)); });
+}
+
+// current_recorder(): that of the call that this thread is running, or None
+PyObject* current_recorder(PyObject*, PyObject*) {
+  CheckpointRecorder* const found = utils::current_recorder();
+  if (!found) Py_RETURN_NONE;
+  return wrap_recorder({found->weak_from_this(), nullptr});
+}
+// kept_recorder(recorder): another reference, which keeps it
+PyObject* kept_recorder(PyObject*, PyObject* recorder) {
+  return guarded([&] { return wrap_recorder({recorder_of(recorder), recorder_of(recorder)}); });
+}
+// recorder_pack(recorder, tensor): a stand-in
+PyObject* recorder_pack(PyObject*, PyObject* args) {
+  PyObject *recorder, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recorder, &tensor)) return nullptr;
+  return guarded([&] { return PyLong_FromSize_t(*static_cast<const size_t*>(recorder_of(recorder)->pack(tensor_argument(tensor)).get())); });
+}
+PyObject* recorder_unpack(PyObject*, PyObject* args) {
+  PyObject* recorder;
+  Py_ssize_t number;
+  if (!PyArg_ParseTuple(args, "On", &recorder, &number)) return nullptr;
+  return guarded([&] {
+    const auto from = recorder_of(recorder);
+    return wrap(released([&] { return from->unpack(std::make_shared<size_t>(static_cast<size_t>(number))); }));
+  });
+}
+// recorder_keep(recorder, tensor): as one that the recomputation saves
+PyObject* recorder_keep(PyObject*, PyObject* args) {
+  PyObject *recorder, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recorder, &tensor)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    recorder_of(recorder)->keep(tensor_argument(tensor));
+    Py_RETURN_NONE;
+  });
+}
+
+// set_exec_group(bool): whether a group of backward passes is open
+PyObject* set_exec_group(PyObject*, PyObject* open) {
+  return guarded([&]() -> PyObject* {
+    static std::unique_ptr<utils::GraphExecGroup> group;
+    if (open == Py_True) group = std::make_unique<utils::GraphExecGroup>();
+    else group.reset();
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {{"checkpoint", checkpoint, METH_VARARGS, nullptr},
+                           {"current_recorder", current_recorder, METH_NOARGS, nullptr},
+                           {"kept_recorder", kept_recorder, METH_O, nullptr},
+                           {"recorder_pack", recorder_pack, METH_VARARGS, nullptr},
+                           {"recorder_unpack", recorder_unpack, METH_VARARGS, nullptr},
+                           {"recorder_keep", recorder_keep, METH_VARARGS, nullptr},
+                           {"set_exec_group", set_exec_group, METH_O, nullptr},
+                           {"func_vjp", func_vjp, METH_VARARGS, nullptr},
                            {"func_linearize", func_linearize, METH_VARARGS, nullptr},
                            {"func_grad_and_value", func_grad_and_value, METH_VARARGS, nullptr},
                            {"func_jvp", func_jvp, METH_VARARGS, nullptr},
@@ -234,6 +340,20 @@ PyMethodDef functions[] = {{"func_vjp", func_vjp, METH_VARARGS, nullptr},
 
 }  // namespace
 
-bool add_functions(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+bool set_checkpoint_error(const std::exception& error) {
+  if (dynamic_cast<const CheckpointRecorder::Done*>(&error)) PyErr_SetString(done_error, error.what());
+  else if (dynamic_cast<const utils::CheckpointError*>(&error)) PyErr_SetString(checkpoint_error, error.what());
+  else return false;
+  return true;
+}
+
+static bool add_errors(PyObject* module) {
+  done_error = PyErr_NewException("_cresset.CheckpointDone", nullptr, nullptr);
+  checkpoint_error = PyErr_NewExceptionWithDoc("torch.utils.checkpoint.CheckpointError", "The recomputation did not save what the forward pass saved.",
+                                               PyExc_RuntimeError, nullptr);
+  return done_error && checkpoint_error && PyModule_AddObjectRef(module, "_CheckpointError", checkpoint_error) == 0;
+}
+
+bool add_functions(PyObject* module) { return add_errors(module) && PyModule_AddFunctions(module, functions) == 0; }
 
 }  // namespace cresset::python

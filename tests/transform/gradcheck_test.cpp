@@ -77,6 +77,9 @@ TEST(Gradcheck, ForwardModeBatchesDtypesAndProjections) {
   all.check_forward_ad = all.check_grad_dtypes = all.check_batched_grad = true;
   EXPECT_TRUE(gradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, all));
   EXPECT_TRUE(gradgradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, {}, all));
+  all.check_batched_forward_grad = true;
+  EXPECT_TRUE(gradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, all));
+  all.check_batched_forward_grad = false;
   all.fast_mode = true;
   EXPECT_TRUE(gradcheck(f, {leaf({0.5, 1}), leaf({1, 2})}, all));
   auto wrong = [](const variable_list& in) { return variable_list{WrongProduct::apply(in[0], in[1])}; };

@@ -24,7 +24,7 @@ def gradcheck(
     `|analytical - numerical| <= atol + rtol * |numerical|`, complex numbers as pairs of reals; with `fast_mode` one random projection of
     each pair of an output and an input. Further checks: two backward passes agree within `nondet_tol`; undefined gradients of outputs are
     accepted (`check_undefined_grad`); gradients have the dtype of their inputs (`check_grad_dtypes`); batched gradients equal single ones
-    (`check_batched_grad`); derivatives in forward mode along random directions equal finite differences (`check_forward_ad`, with or
+    (`check_batched_grad`, in forward mode `check_batched_forward_grad`); derivatives in forward mode along random directions equal finite differences (`check_forward_ad`, with or
     without `check_backward_ad`). Of a sparse input the elements that it holds are moved and compared.
 
     Errors: GradcheckError (a RuntimeError) where a check fails, False without `raise_exception`; ValueError where no input requires grad.
@@ -41,7 +41,7 @@ def gradcheck(
         raise AssertionError("gradcheck: check_batched_forward_grad=True needs check_forward_ad=True")
     if masked not in (None, True, False):
         raise ValueError(f"gradcheck: expected masked to be a bool, got {masked!r}")
-    switches = check_backward_ad, check_forward_ad, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode, False
+    switches = check_backward_ad, check_forward_ad, check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad, fast_mode, False
     return _checked(func, _listed(inputs), None, False, (eps, atol, rtol, nondet_tol), switches, raise_exception)
 
 
@@ -61,7 +61,16 @@ def gradgradcheck(
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("gradgradcheck: expected check_fwd_over_rev or check_rev_over_rev, got neither")
     grads = None if grad_outputs is None else _listed(grad_outputs)
-    switches = check_rev_over_rev, check_fwd_over_rev, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode, gen_non_contig_grad_outputs
+    switches = (
+        check_rev_over_rev,
+        check_fwd_over_rev,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        False,
+        fast_mode,
+        gen_non_contig_grad_outputs,
+    )
     return _checked(func, _listed(inputs), grads, True, (eps, atol, rtol, nondet_tol), switches, raise_exception)
 
 

@@ -476,10 +476,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._write(self._next_rates())
 
 
-def _momentum_of(group):
-    return group["betas"][0] if "betas" in group else group["momentum"]
-
-
 def _set_momentum(group, value):
     if "betas" in group:
         group["betas"] = (value, *group["betas"][1:])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
+from functools import partial
 
+import _cresset
 import cresset as torch
 from cresset.overrides import TorchFunctionMode, redispatch_function
 
@@ -98,11 +100,15 @@ def _tensors(value):
 
 
 class _Selective(TorchFunctionMode):
-    recorder = None  # set by `checkpoint`
+    recorder = None  # that of the checkpoint, from when the context begins
 
     def __init__(self, policy, storage, allow_mutation):
         super().__init__()
         self.policy, self.storage, self.allow_mutation = policy, storage, allow_mutation
+
+    def __enter__(self):
+        self.recorder = self.recorder or _cresset.current_recorder()
+        return super().__enter__()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -131,7 +137,8 @@ class _First(_Selective):
         if self.recorder is None:
             out = function(*args, **kwargs)
         else:
-            with torch.autograd.graph.saved_tensors_hooks(lambda t: (packed.append(_place(t)), self.recorder.pack(t))[1], self.recorder.unpack):
+            pack, unpack = (partial(hook, _cresset.kept_recorder(self.recorder)) for hook in (_cresset.recorder_pack, _cresset.recorder_unpack))
+            with torch.autograd.graph.saved_tensors_hooks(lambda t: (packed.append(_place(t)), pack(t))[1], unpack):
                 out = function(*args, **kwargs)
         if not _tensors(out) or not self.keeps(op, args, kwargs, SelectiveCheckpointContext(is_recompute=False, op_output=out)):
             return out
@@ -167,7 +174,7 @@ class _Again(_Selective):
             return function(*args, **kwargs)
         given, made = _tensors((args, kwargs)), [entry[0] for entry in kept if isinstance(entry, tuple)]
         for kind, place in roles:
-            self.recorder.keep((made if kind == "out" else given)[place])
+            _cresset.recorder_keep(self.recorder, (made if kind == "out" else given)[place])
         return tree_unflatten([self.again(entry) if isinstance(entry, tuple) else entry for entry in kept], spec)
 
     @staticmethod

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import traceback
 import warnings
 
 import _cresset
 import cresset as torch
 from cresset.amp._state import kept_regions
-from cresset.autograd.graph import saved_tensors_hooks
 
-from ._selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, _Selective, create_selective_checkpoint_contexts
+from ._selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
            "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",
            "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]  # fmt: skip
 
 
-class CheckpointError(RuntimeError):
-    """The recomputation did not save what the forward pass saved."""
-
-
-class _Done(Exception):
-    """All tensors that are needed have been recomputed."""
-
-
+CheckpointError = _cresset._CheckpointError
 _overrides = {"early_stop": None, "debug": None}
 
 
@@ -135,13 +126,13 @@ class GraphExecGroup:
     def __enter__(self):
         if GraphExecGroup._current is not None:
             raise RuntimeError(f"GraphExecGroup: a group is open already; they do not nest, got {GraphExecGroup._current}")
+        _cresset.set_exec_group(True)
         GraphExecGroup._current = self
-        self.recomputed = {}
         return self
 
     def __exit__(self, *_):
         GraphExecGroup._current = None
-        self.recomputed = {}
+        _cresset.set_exec_group(False)
 
     @classmethod
     def _get_current_group(cls):
@@ -221,112 +212,6 @@ class CheckpointFunction(torch.autograd.Function):
         return None, None, *(x.grad if isinstance(x, torch.Tensor) else None for x in args)
 
 
-def _metadata(tensor):
-    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
-
-
-class _Recorder:
-    """Stands for the tensors that a call of `function` saved, and recomputes them."""
-
-    def __init__(self, call, context, rng_state, check, early_stop, debug):
-        self.call, self.context, self.rng_state = call, context, rng_state
-        self.check, self.early_stop, self.debug = check, early_stop, debug
-        self.precision = kept_regions()
-        self.saved, self.stacks = [], []
-        self.values = {}
-
-    def pack(self, tensor):
-        self.saved.append(_metadata(tensor) if self.check else None)
-        if self.debug:
-            self.stacks.append("".join(traceback.format_stack()[:-1]))
-        return len(self.saved) - 1
-
-    def unpack(self, number):
-        group = GraphExecGroup._current
-        if group is not None:  # what is computed stays until the group ends
-            if self not in group.recomputed:
-                self._recompute()
-                group.recomputed[self], self.values = self.values, {}
-            return group.recomputed[self][number]
-        if number not in self.values:
-            self._recompute()
-        return self.values.pop(number)
-
-    def _recompute(self):
-        self.values, stacks, count = {}, [], 0
-
-        def keep(tensor):
-            nonlocal count
-            if self.early_stop and count == len(self.saved):
-                raise _Done
-            self.values[count] = tensor.detach()
-            count += 1
-            if self.debug:
-                stacks.append("".join(traceback.format_stack()[:-1]))
-            if self.early_stop and count == len(self.saved):
-                raise _Done
-            return tensor
-
-        self.keep = keep
-        with torch.enable_grad(), _rng_state(self.rng_state), self.precision(), self.context, saved_tensors_hooks(keep, lambda tensor: tensor):
-            try:
-                self.call()
-            except _Done:
-                pass
-        self._compare(count, stacks)
-
-    def _compare(self, count, stacks):
-        problem = ""
-        if count != len(self.saved):
-            problem = (
-                "the recomputation saved another number of tensors than the forward pass.\n"
-                f"Saved by the forward pass: {len(self.saved)}\nSaved by the recomputation: {count}"
-            )
-        elif self.check:
-            for i, before in enumerate(self.saved):
-                if _metadata(self.values[i]) != before:
-                    problem += f"\ntensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {_metadata(self.values[i])}"
-            if problem:
-                problem = "these tensors are recomputed with another shape, dtype or device than they had in the forward pass:" + problem
-        if not problem:
-            return
-        if self.debug:
-            for i, texts in enumerate(zip(self.stacks, stacks)):
-                problem += f"\n\nTensor {i} was saved in the forward pass at\n{texts[0]}and in the recomputation at\n{texts[1]}"
-        raise CheckpointError(f"checkpoint: {problem}")
-
-
-class _Inputs(torch.autograd.Function):
-    """Keeps inputs as operators keep what they save: with their versions, so that later changes in place are noticed."""
-
-    @staticmethod
-    def forward(ctx, anchor, *tensors):
-        ctx.save_for_backward(*tensors)
-        return anchor.clone()
-
-    @staticmethod
-    def backward(ctx, grad):
-        raise AssertionError("no gradient comes here")
-
-
-def _kept(args):
-    """A function that gives the arguments again."""
-    places = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)]
-    # An element of a batch has no versions of its own.
-    if not places or any(_cresset.batched_parts(args[i]) for i in places):
-        return lambda: args
-    node = _Inputs.apply(torch.empty(0, requires_grad=True), *(args[i] for i in places)).grad_fn
-    others = [None if isinstance(x, torch.Tensor) else x for x in args]
-
-    def again():
-        found = list(others)
-        for place, tensor in zip(places, node.saved_tensors, strict=True):
-            found[place] = tensor
-        return found
-
-    return again
-
-
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False, early_stop=True,
                preserve_rng_state=True, **kwargs):  # fmt: skip
     """Calls a function without keeping what it saves for backward; it is called again then (Chen et al., "Training deep nets with
@@ -374,17 +259,25 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     if not torch.is_grad_enabled():
         with forward_context:
             return function(*args, **kwargs)
-    inputs = _kept(args)
-    recorder = _Recorder(
-        lambda: function(*inputs(), **kwargs), recompute_context, torch.get_rng_state() if preserve_rng_state else None,
-        determinism_check == "default", early_stop if _overrides["early_stop"] is None else _overrides["early_stop"],
-        debug if _overrides["debug"] is None else _overrides["debug"],
-    )  # fmt: skip
-    for context in (forward_context, recompute_context):
-        if isinstance(context, _Selective):
-            context.recorder = recorder
-    with saved_tensors_hooks(recorder.pack, recorder.unpack), forward_context:
-        return function(*args, **kwargs)
+    others = [None if isinstance(x, torch.Tensor) else x for x in args]
+    places, precision, first = [i for i, x in enumerate(args) if isinstance(x, torch.Tensor)], kept_regions(), []
+
+    def run(*tensors):
+        given = list(others)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor
+        if not first:
+            first.append(None)
+            with forward_context:
+                first[0] = function(*given, **kwargs)
+        else:
+            with precision(), recompute_context:
+                function(*given, **kwargs)
+
+    early_stop, debug = (given if (set_to := _overrides[name]) is None else set_to for name, given in (("early_stop", early_stop), ("debug", debug)))
+    _cresset.checkpoint(run, [args[place] for place in places], preserve_rng_state, determinism_check == "default", early_stop, debug)
+    result, first[0] = first[0], None
+    return result
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs):

@@ -169,6 +169,7 @@ class Gradcheck(unittest.TestCase):
     def test_forward_mode_is_checked(self):
         x = vec(0.3, 1.2).requires_grad_()
         self.assertTrue(gradcheck(lambda x: (x.sin() * x).cumsum(0), (x,), check_forward_ad=True))
+        self.assertTrue(gradcheck(lambda x: (x.sin() * x).cumsum(0), (x,), check_forward_ad=True, check_batched_forward_grad=True))
         self.assertTrue(gradgradcheck(lambda x: x.sin() * x, (x,), check_fwd_over_rev=True))
 
         class Wrong(Cube):
