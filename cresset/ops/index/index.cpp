@@ -22,8 +22,7 @@ Strided view_of(const Tensor& t) { return {t.data_ptr(), t.scalar_type(), t.size
 OutSpec like(const Tensor& t) { return {DimVector(t.sizes()), t.scalar_type(), t.device()}; }
 
 void check_index_dtype(const char* op, const Tensor& index) {
-  CRESSET_CHECK_INDEX(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64 or int32, got ",
-                      index.scalar_type());
+  CRESSET_CHECK(index.scalar_type() == kLong || index.scalar_type() == kInt, op, ": expected an index of dtype int64 or int32, got ", index.scalar_type());
 }
 
 // 0-d tensors count as one element along their only dimension.
@@ -181,6 +180,8 @@ OutSpec index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   check_index_dtype("index_select", index);
   CRESSET_CHECK_INDEX(index.dim() <= 1, "index_select: index is supposed to be a vector, got shape ", index.sizes());
   CRESSET_CHECK(self.dim() > 0 || index.numel() == 1, "index_select: an index into a 0-d tensor can have one value only, got ", index.numel());
+  CRESSET_CHECK(self.dim() < 2 || size_or_one(self, d) > 0 || index.numel() == 0, "index_select: dimension ", d, " of self has size 0, got ", index.numel(),
+                " indices");
   CRESSET_CHECK_INDEX(size_or_one(self, d) > 0 || index.numel() == 0, "index_select: dimension ", d, " of self has size 0, got ", index.numel(), " indices");
   OutSpec s = like(self);
   if (self.dim() > 0) s.sizes[d] = index.numel();

@@ -118,7 +118,11 @@ Tensor stack(TensorList tensors, int64_t dim) {
   return own(joined.view(shape));
 }
 
-Tensor adjoint(const Tensor& self) { return self.is_complex() ? self.transpose(-2, -1).conj() : self.transpose(-2, -1); }
+Tensor adjoint(const Tensor& self) {
+  CRESSET_CHECK(self.dim() != 1, "adjoint: expected a matrix, a batch of matrices or a 0-d tensor, got shape ", self.sizes());
+  const Tensor turned = self.dim() == 0 ? self.view_as(self) : self.transpose(-2, -1);
+  return self.is_complex() ? turned.conj() : turned;
+}
 Tensor mT(const Tensor& self) {
   CRESSET_CHECK(self.dim() >= 2, "mT: expects a tensor with at least 2 dimensions, got shape ", self.sizes());
   return self.transpose(-2, -1);

@@ -73,6 +73,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
                                                          std::optional<int64_t> padding_idx) {
   CRESSET_CHECK(weight.dim() == 2 && indices.dim() == 1 && offsets.dim() == 1, "embedding_bag: expected a matrix, indices and offsets in one dimension, got ",
                 weight.sizes(), ", ", indices.sizes(), " and ", offsets.sizes());
+  CRESSET_CHECK(is_integral_type(indices.scalar_type(), false) && is_integral_type(offsets.scalar_type(), false),
+                "embedding_bag: expected indices and offsets of dtype int64 or int32, got ", indices.scalar_type(), " and ", offsets.scalar_type());
   CRESSET_CHECK(mode >= 0 && mode <= 2, "embedding_bag: mode is 0 sum, 1 mean or 2 max, got ", mode);
   CRESSET_CHECK(!given(per_sample_weights) || (mode == 0 && per_sample_weights->sizes() == indices.sizes()),
                 "embedding_bag: per_sample_weights go with mode sum and have the shape of the indices");

@@ -97,9 +97,34 @@ Tensor mul_sparse(const Tensor& a, const Tensor& b) {
   return in_layout_of(make_coo(a.sizes(), p.indices.index_select(1, kept), values, p.coalesced), a);
 }
 
-Tensor mul_dense(const Tensor& sparse, const Tensor& dense) {
-  const DimVector sizes = broadcast_shapes(sparse.sizes(), dense.sizes());
-  CRESSET_CHECK(IntArrayRef(sizes) == sparse.sizes(), "mul: a sparse tensor of shape ", sparse.sizes(), " cannot be broadcast to ", sizes);
+// A COO tensor that repeats along sparse dimensions of size 1 and along new leading ones, which are sparse; dense dimensions expand.
+Tensor broadcast_coo(const Tensor& sparse, IntArrayRef sizes) {
+  const SparseParts& p = sparse_parts(sparse);
+  Tensor indices = p.indices, values = p.values;
+  const int64_t dims = static_cast<int64_t>(sizes.size()), added = dims - sparse.dim();
+  bool sorted = p.coalesced;
+  for (int64_t d = dims - p.dense_dim - 1; d >= 0; d--) {
+    const bool is_new = d < added;
+    const int64_t n = sizes[d], count = indices.size(1);
+    if (!is_new && n == sparse.size(d - added)) continue;
+    sorted = sorted && (is_new || d == added);
+    const int64_t behind = is_new ? 0 : d - added + 1;
+    const Tensor row = cresset::arange(n, TensorOptions(kLong)).repeat_interleave(count).unsqueeze(0);
+    const Tensor rest = indices.repeat({1, n});
+    indices = cresset::cat({rest.narrow(0, 0, std::max<int64_t>(behind - 1, 0)), row, rest.narrow(0, behind, rest.size(0) - behind)});
+    values = n == 0 ? values.narrow(0, 0, 0) : cresset::cat(std::vector<Tensor>(static_cast<size_t>(n), values));
+  }
+  DimVector shape{values.size(0)};
+  for (int64_t d = dims - p.dense_dim; d < dims; d++) shape.push_back(sizes[d]);
+  return make_coo(sizes, indices, values.expand(shape), sorted);
+}
+
+Tensor mul_dense(const Tensor& self, const Tensor& dense) {
+  const DimVector sizes = broadcast_shapes(self.sizes(), dense.sizes());
+  const bool fits = IntArrayRef(sizes) == self.sizes();
+  CRESSET_CHECK(fits || self.layout() == Layout::Sparse, "mul: a sparse tensor of shape ", self.sizes(), " and layout ", self.layout(),
+                " cannot be broadcast to ", sizes, ", only one of layout Sparse can");
+  const Tensor sparse = fits ? self : broadcast_coo(self, sizes);
   return cresset::with_values(sparse, sparse_parts(sparse).values.mul(values_like(dense.expand(sizes), sparse)));
 }
 

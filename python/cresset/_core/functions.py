@@ -24,12 +24,14 @@ def broadcast_tensors(*tensors):
 
 
 def broadcast_shapes(*shapes):
-    """The shape that these shapes broadcast to. RuntimeError where they do not fit.
+    """The shape that these shapes broadcast to. RuntimeError where they do not fit, ValueError for negative sizes.
 
     >>> torch.broadcast_shapes((3, 1), (4,))
     torch.Size([3, 4])
     """
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    if any(n < 0 for s in shapes for n in s):
+        raise ValueError(f"broadcast_shapes: expected sizes of at least 0, got {shapes}")
     metas = [_torch.empty_strided(s, (0,) * len(s), device="meta") for s in shapes]
     return broadcast_tensors(*metas)[0].shape if metas else _Size()
 
@@ -144,6 +146,8 @@ def nonzero(input, *, out=None, as_tuple=False):
     """
     if not as_tuple:
         return _ops["nonzero"](input) if out is None else _ops["nonzero"](input, out=out)
+    if out is not None:
+        raise RuntimeError("nonzero: out= takes one tensor, but as_tuple=True makes one for each dimension")
     return tuple(_ops["nonzero"](input if input.dim() else input.unsqueeze(0)).unbind(1))
 
 
@@ -301,12 +305,14 @@ def detach_(input):
 
 
 def norm_except_dim(v, pow=2, dim=0):
-    """The norm of order `pow` of the slices along `dim`, with the shape of `v` but 1 elsewhere.
+    """The norm of order `pow` of the slices along `dim`, with the shape of `v` but 1 elsewhere; with dim -1 that of all of `v`, a 0-d tensor.
 
     >>> torch.norm_except_dim(torch.ones(2, 4), 2, 0)
     tensor([[2.],
             [2.]])
     """
+    if dim == -1:
+        return _ops["linalg_vector_norm"](v, pow)
     dims = [d for d in range(v.dim()) if d != dim % v.dim()]
     return _ops["linalg_vector_norm"](v, pow, dims, True) if dims else v.abs()
 

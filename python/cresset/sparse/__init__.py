@@ -146,6 +146,11 @@ class _SparseType(type):
             return torch.sparse_coo_tensor((0,), dtype=cls.dtype)
         if all(isinstance(n, int) for n in args):
             return torch.sparse_coo_tensor(args, dtype=cls.dtype)
+        if len(args) == 1 and isinstance(args[0], torch.Size):
+            return torch.sparse_coo_tensor(args[0], dtype=cls.dtype)
+        if len(args) not in (2, 3) or not all(isinstance(a, torch.Tensor) for a in args[:2]):
+            given = ", ".join(type(a).__name__ for a in args)
+            raise TypeError(f"torch.sparse.{cls.__name__}: expected sizes as ints, or tensors of positions and values and maybe sizes, got ({given})")
         return torch.sparse_coo_tensor(*args, dtype=cls.dtype)
 
 

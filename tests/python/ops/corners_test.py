@@ -151,5 +151,48 @@ class Roundings(unittest.TestCase):
         self.assertEqual(r.flatten().tolist(), GOLDEN_R)
 
 
+class Arguments(unittest.TestCase):
+    def test_an_index_of_another_dtype_is_a_runtime_error(self):
+        m = torch.arange(4.0).reshape(2, 2)
+        for dtype in (torch.float32, torch.int16):
+            index = torch.tensor([0, 1], dtype=dtype)
+            with self.assertRaisesRegex(RuntimeError, f"int64 or int32, got {str(dtype)[6:]}"):
+                torch.index_select(m, 0, index)
+            with self.assertRaisesRegex(RuntimeError, "int64 or int32"):
+                m.index_add(0, index, m)
+        with self.assertRaisesRegex(RuntimeError, "embedding_bag: .*float32"):
+            torch.nn.functional.embedding_bag(torch.tensor([0.0, 1.0]), m, torch.tensor([0, 1]))
+
+    def test_selecting_from_a_dimension_without_elements(self):
+        index = torch.tensor([0, 1])
+        self.assertEqual(torch.index_select(torch.zeros(3, 0), 0, index).shape, (2, 0))
+        with self.assertRaises(RuntimeError):
+            torch.index_select(torch.zeros(3, 0), 1, index)
+        with self.assertRaises(IndexError):
+            torch.index_select(torch.zeros(0), 0, index)
+
+    def test_adjoint_of_few_dimensions(self):
+        self.assertEqual(torch.tensor(1j).adjoint(), torch.tensor(-1j))
+        self.assertEqual(torch.tensor(2).adjoint(), torch.tensor(2))
+        with self.assertRaisesRegex(RuntimeError, "adjoint: expected a matrix"):
+            torch.ones(3).adjoint()
+
+    def test_broadcast_shapes_refuses_negative_sizes(self):
+        for shapes in ((-1,), ((2, -1),), (3, (1, -2))):
+            with self.assertRaisesRegex(ValueError, "sizes of at least 0"):
+                torch.broadcast_shapes(*shapes)
+        self.assertEqual(torch.broadcast_shapes(0, (3, 1)), (3, 0))
+
+    def test_norm_except_no_dimension_is_a_number(self):
+        v = torch.tensor([[3.0, 4.0], [0.0, 12.0]])
+        norm = torch.norm_except_dim(v, 2, -1)
+        self.assertEqual((norm.shape, norm.item()), ((), 13))
+        self.assertEqual(torch.norm_except_dim(v, 2, 1).shape, (1, 2))
+
+    def test_positions_for_each_dimension_go_to_no_out(self):
+        with self.assertRaisesRegex(RuntimeError, "as_tuple=True"):
+            torch.nonzero(torch.ones(2), as_tuple=True, out=torch.ones(2, dtype=torch.int64))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -395,5 +395,49 @@ class Gradients(Base):
         self.assertTrue(check(lambda t: torch.sparse.log_softmax(t, 0), s, masked=True))
 
 
+class Broadcasting(Base):
+    def test_a_product_repeats_the_sparse_factor(self):
+        generator = torch.Generator().manual_seed(0)
+        for sparse, dense in (
+            ((2, 3), (4, 2, 3)),
+            ((2, 3), (1, 1, 2, 3)),
+            ((1, 3), (2, 3)),
+            ((2, 1), (2, 3)),
+            ((1, 1), (5, 2, 3)),
+            ((2, 3), (0, 2, 3)),
+            ((1, 3), (0, 3)),
+        ):
+            for dense_dim in range(len(sparse)):
+                for dtype in (torch.float32, torch.int32, torch.complex64):
+                    a = torch.randint(0, 3, sparse, generator=generator).to(dtype)
+                    b = torch.randint(1, 9, dense, generator=generator).to(dtype)
+                    for made in (a.to_sparse(len(sparse) - dense_dim), uncoalesced_twice(a.to_sparse(len(sparse) - dense_dim))):
+                        self.same(made * b, made.to_dense() * b)
+                        self.same(b * made, b * made.to_dense())
+
+    def test_gradients_of_a_repeated_factor(self):
+        a, b = torch.tensor([[0.0, 2.0, 3.0]]), torch.arange(1.0, 13).reshape(2, 2, 3)
+        pairs = [(x.requires_grad_(), y.requires_grad_()) for x, y in ((a.to_sparse(), b.clone()), (a.clone(), b.clone()))]
+        for x, y in pairs:
+            (x * y).sum().backward()
+        self.assertEqual(pairs[0][0].grad.to_dense()[a != 0].tolist(), pairs[1][0].grad[a != 0].tolist())
+        self.assertTrue(torch.equal(pairs[0][1].grad.to_dense() if pairs[0][1].grad.is_sparse else pairs[0][1].grad, pairs[1][1].grad))
+
+    def test_a_compressed_factor_does_not_repeat(self):
+        with self.assertRaisesRegex(RuntimeError, "only one of layout Sparse"):
+            A.to_sparse_csr() * torch.ones(2, 2, 3)
+
+    def test_the_old_types_take_sizes_or_tensors(self):
+        self.assertEqual(torch.sparse.FloatTensor(torch.Size([2, 3])).shape, (2, 3))
+        self.assertEqual(torch.sparse.FloatTensor(torch.tensor([[1]]), torch.tensor([2.0]), torch.Size([3])).to_dense().tolist(), [0, 2, 0])
+        for arguments in (([6],), ([[1]], [2]), (torch.tensor([[1]]), [2.0]), (torch.ones(1),)):
+            with self.assertRaisesRegex(TypeError, "expected sizes as ints, or tensors"):
+                torch.sparse.FloatTensor(*arguments)
+
+
+def uncoalesced_twice(x):
+    return torch.sparse_coo_tensor(torch.cat([x._indices(), x._indices()], 1), torch.cat([x._values(), x._values()]), x.shape)
+
+
 if __name__ == "__main__":
     unittest.main()
