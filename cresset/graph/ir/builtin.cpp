@@ -183,6 +183,9 @@ void element_of(Inputs in, size_t, Datum& out) {
   else out = v.toListVector()[at];
 }
 
+// Promotes as a number does, not as a tensor of its dtype.
+void number_as_tensor(Inputs in, size_t, Datum& out) { out = Datum(wrapped_scalar_tensor(in[0]->to_scalar())); }
+
 void check(Inputs in, size_t n, Datum& out) {
   CRESSET_CHECK(in[0]->to_bool(), n > 1 && !in[1]->is_none() ? in[1]->to_string() : std::string("a condition that the program relies on does not hold"));
   out = Datum();
@@ -234,6 +237,7 @@ struct Table {
     add("ir::dim", 1, 1, kInt, rank_of);
     add("ir::len", 1, 1, kInt, length_of);
     add("ir::getitem", 2, 2, kAny, element_of);
+    add("ir::tensor", 1, 1, TypeKind::Tensor, number_as_tensor);
     add("ir::check", 1, 2, TypeKind::None, check, false);
   }
 };

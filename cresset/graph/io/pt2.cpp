@@ -1,0 +1,298 @@
+#include "cresset/graph/io/pt2.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cresset/graph/io/pt2_facts.h"
+#include "cresset/graph/io/pt2_graph.h"
+#include "cresset/io/zip.h"
+#include "cresset/ops/functions.h"
+
+namespace cresset::graph {
+
+namespace {
+
+constexpr int64_t kMajorVersion = 8;
+
+Field::Json parse_json(const std::string& text, const std::string& name) {
+  try {
+    return Field::Json::parse(text);
+  } catch (const Field::Json::exception& e) { throw ValueError(str(name, ": expected JSON, ", e.what())); }
+}
+
+}  // namespace
+
+class Pt2Reader {
+ public:
+  Pt2Reader(const io::ByteSource& source, std::string file, const LoadOptions& options)
+      : source_(source), file_(std::move(file)), archive_(source, file_), options_(options) {}
+
+  ExportedProgram read() {
+    try {
+      check_archive();
+      return program();
+    } catch (Error& e) {
+      e.add_context("load_program: '" + file_ + "'");
+      throw;
+    }
+  }
+
+ private:
+  std::string entry(const std::string& name) const {
+    const io::ZipEntry* e = archive_.find(name);
+    CRESSET_CHECK_VALUE(e, "the archive has no entry '", name, "'");
+    return archive_.read(*e, true);
+  }
+  void check_archive() const {
+    CRESSET_CHECK_VALUE(archive_.find("archive_format"), "expected an archive that torch.export.save wrote, got one without 'archive_format'");
+    const std::string format = entry("archive_format");
+    CRESSET_CHECK_VALUE(format == "pt2", "expected the archive format pt2, got '", format.substr(0, 40), "'");
+    if (archive_.find("byteorder"))
+      CRESSET_CHECK_VALUE(entry("byteorder") == "little", "expected little-endian weights, got '", entry("byteorder").substr(0, 40), "'");
+  }
+  // The only model, or that of this name.
+  std::string model_name() const {
+    std::string found;
+    for (const io::ZipEntry& e : archive_.entries()) {
+      const size_t at = e.name.find("models/");
+      const bool is_model = at != std::string::npos && e.name.size() > 5 && e.name.compare(e.name.size() - 5, 5, ".json") == 0;
+      if (!is_model) continue;
+      CRESSET_CHECK_VALUE(found.empty(), "expected one model, got '", found, "' and '", e.name.substr(at + 7), "'");
+      found = e.name.substr(at + 7);
+    }
+    CRESSET_CHECK_VALUE(!found.empty(), "the archive has no model");
+    return found.substr(0, found.size() - 5);
+  }
+
+  ExportedProgram program() {
+    const std::string model = model_name(), path = "models/" + model + ".json";
+    const Field::Json document = parse_json(entry(path), path);
+    const Field root(document, path);
+    const int64_t major = root.at("schema_version").at("major").integer();
+    if (major != kMajorVersion)
+      root.at("schema_version").fail("expected version ", kMajorVersion, ", got ", major, "; this file was written by another PyTorch");
+    ExportedProgram out;
+    if (root.has("torch_version")) out.version_ = root.at("torch_version").text();
+    weights("data/weights/", model + "_weights_config.json", out.state_);
+    weights("data/constants/", model + "_constants_config.json", out.state_);
+    const Field module = root.at("graph_module");
+    auto graph = std::make_shared<Graph>("forward");
+    ranges(root, *graph);
+    read_graph(module, *graph, out);
+    trees(module, out);
+    graph->verify();
+    out.graph_ = graph;
+    const bool is_whole = missing_.empty();
+    if (is_whole) out.program_ = std::make_shared<Program>(*graph, options_.program);
+    return out;
+  }
+
+  void ranges(const Field& root, Graph& graph) const {
+    if (!root.has("range_constraints")) return;
+    root.at("range_constraints").each_named([&](const std::string& name, const Field& f) {
+      SymRange r;
+      // Infinite bounds are null or names.
+      if (f.has("min_val") && f.at("min_val").json().is_number()) r.min = f.at("min_val").integer();
+      if (f.has("max_val") && f.at("max_val").json().is_number()) r.max = f.at("max_val").integer();
+      if (!Sym::symbol(name).as_symbol()) f.fail("expected the name of a size");
+      graph.ranges()[name] = r;
+    });
+  }
+
+  // Weights are bytes in the archive; several may be views of one entry.
+  void weights(const std::string& folder, const std::string& config, std::map<std::string, Tensor>& state) {
+    if (!archive_.find(folder + config)) return;
+    const Field::Json document = parse_json(entry(folder + config), folder + config);
+    Field(document, folder + config).at("config").each_named([&](const std::string& name, const Field& f) {
+      if (f.at("use_pickle").boolean()) f.fail("'", name, "' is stored as a pickle, which is not opened");
+      if (f.has("tensor_meta")) state[name] = tensor(f, folder + f.at("path_name").text());
+    });
+  }
+  Tensor tensor(const Field& f, const std::string& path) {
+    const Field meta = f.at("tensor_meta");
+    const TensorFacts facts = read_facts(meta);
+    const auto numbers = [&](const std::vector<Sym>& list, const char* what) {
+      std::vector<int64_t> out;
+      for (const Sym& s : list) {
+        out.push_back(s.constant().value_or(-1));
+        if (out.back() < 0) meta.fail("expected ", what, " that are numbers, got ", s.text());
+      }
+      return out;
+    };
+    const std::vector<int64_t> sizes = numbers(*facts.sizes, "sizes"), strides = numbers(*facts.strides, "strides");
+    const int64_t offset = read_sym(meta.at("storage_offset")).constant().value_or(-1);
+    if (offset < 0) meta.fail("expected a storage offset that is not negative");
+    const Tensor whole = storage(f, path, *facts.dtype);
+    // The last element that the tensor reaches.
+    int64_t last = offset;
+    bool is_empty = false, overflows = false;
+    for (size_t d = 0; d < sizes.size(); d++) {
+      int64_t reach = 0;
+      is_empty = is_empty || sizes[d] == 0;
+      overflows = overflows || __builtin_mul_overflow(std::max<int64_t>(sizes[d] - 1, 0), strides[d], &reach) || __builtin_add_overflow(last, reach, &last);
+    }
+    if (!is_empty && (overflows || last >= whole.numel()))
+      meta.fail("sizes ", IntArrayRef(sizes), " and strides ", IntArrayRef(strides), " reach beyond the ", whole.numel(), " elements of '", path, "'");
+    if (is_empty) return empty(sizes, TensorOptions().dtype(*facts.dtype));
+    return whole.as_strided(sizes, strides, offset);
+  }
+  Tensor storage(const Field& f, const std::string& path, ScalarType dtype) {
+    const auto key = std::make_pair(path, dtype);
+    if (const auto found = storages_.find(key); found != storages_.end()) return found->second;
+    const io::ZipEntry* e = archive_.find(path);
+    if (!e) f.fail("the archive has no entry '", path, "'");
+    archive_.check_stored(*e);
+    const auto element = static_cast<int64_t>(element_size(dtype));
+    const Tensor t = empty({static_cast<int64_t>(e->size) / element}, TensorOptions().dtype(dtype));
+    source_.read(e->data_offset, t.data_ptr(), static_cast<size_t>(t.numel() * element));
+    return storages_[key] = t;
+  }
+
+  Value* weight(const Field& spec, const char* key, Graph& graph, const ExportedProgram& out) const {
+    const std::string name = spec.at(key).text();
+    const auto found = out.state_.find(name);
+    if (found == out.state_.end()) spec.fail("the archive has no tensor '", name, "'");
+    if (Value* v = graph.find_constant(name)) return v;
+    return graph.constant(found->second, name);
+  }
+  // Sizes that the graph has for a weight must be the weight's.
+  void check_weight(const Field& graph, const Field& input, const Value& v) const {
+    const Type claimed = GraphReader::type_of(graph, input);
+    const TensorFacts &a = claimed.facts(), &b = v.type().facts();
+    if (a.dtype != b.dtype || a.sizes != b.sizes) input.fail("is ", claimed.text(), ", where the weight '", v.name(), "' is ", v.type().text());
+  }
+
+  void read_graph(const Field& module, Graph& graph, ExportedProgram& out) {
+    const Field body = module.at("graph"), signature = module.at("signature");
+    std::vector<Field> inputs, specs;
+    body.at("inputs").each([&](const Field& f) { inputs.push_back(f); });
+    signature.at("input_specs").each([&](const Field& f) { specs.push_back(f); });
+    if (inputs.size() != specs.size()) signature.fail("has ", specs.size(), " input_specs, where the graph has ", inputs.size(), " inputs");
+    Names names;
+    for (size_t i = 0; i < inputs.size(); i++) input(body, inputs[i], specs[i], graph, names, out);
+    GraphReader reader(graph, options_.allow_foreign);
+    reader.nodes(body, graph.block(), names);
+    missing_ = reader.missing();
+    if (!missing_.empty() && !options_.allow_foreign) {
+      std::string list;
+      for (const auto& [op, node] : missing_) list += (list.empty() ? "" : ", ") + op + " (node " + node + ")";
+      CRESSET_CHECK_NOT_IMPLEMENTED(false, "operators that this library lacks: ", list);
+    }
+    results(body, signature, reader, graph, names);
+    graph.remove_unused_constants();
+  }
+  void input(const Field& body, const Field& in, const Field& spec, Graph& graph, Names& names, ExportedProgram& out) const {
+    const auto [kind, value] = spec.choice();
+    const auto define = [&](const std::string& name, Value* v) {
+      if (!names.emplace(name, v).second) spec.fail("the input '", name, "' is there twice");
+    };
+    if (kind == "parameter" || kind == "buffer" || kind == "tensor_constant") {
+      Value* v = weight(value, kind == "parameter" ? "parameter_name" : kind == "buffer" ? "buffer_name" : "tensor_constant_name", graph, out);
+      check_weight(body, in, *v);
+      return define(value.at("arg").at("name").text(), v);
+    }
+    if (kind == "user_input") {
+      const auto [argument, named] = value.at("arg").choice();
+      const bool has_name = named.has("name") || named.has("as_name");
+      const std::string name = !has_name ? "constant" : named.has("name") ? named.at("name").text() : named.at("as_name").text();
+      const Type type = has_name ? GraphReader::type_of(body, value.at("arg")) : Type();
+      Value* v = graph.add_parameter(type, name);
+      out.inputs_.push_back({name, type});
+      if (has_name) define(name, v);
+      return;
+    }
+    if (kind == "constant_input") {
+      out.inputs_.push_back({value.at("name").text(), Type()});
+      graph.add_parameter(Type(), value.at("name").text());
+      return;
+    }
+    spec.fail("inputs of the kind ", kind, " are not supported");
+  }
+  void results(const Field& body, const Field& signature, GraphReader& reader, Graph& graph, const Names& names) const {
+    std::vector<Field> outputs;
+    body.at("outputs").each([&](const Field& f) { outputs.push_back(f); });
+    size_t i = 0;
+    signature.at("output_specs").each([&](const Field& spec) {
+      if (i >= outputs.size()) spec.fail("the graph has ", outputs.size(), " outputs");
+      const auto [kind, value] = spec.choice();
+      Value* v = reader.argument(outputs[i++], names, graph.block().return_node());
+      if (kind == "user_output" || kind == "loss_output") return graph.block().add_result(v);
+      if (kind == "buffer_mutation") return write(value, graph, graph.find_constant(value.at("buffer_name").text()), v);
+      if (kind != "user_input_mutation") spec.fail("outputs of the kind ", kind, " are not supported");
+      const auto found = names.find(value.at("user_input_name").text());
+      write(value, graph, found == names.end() ? nullptr : found->second, v);
+    });
+    if (i != outputs.size()) signature.fail("has ", i, " output_specs, where the graph has ", outputs.size(), " outputs");
+  }
+  static void write(const Field& spec, Graph& graph, Value* to, Value* from) {
+    if (!to) spec.fail("names no buffer or input");
+    graph.create("copy_", {to, from});
+  }
+
+  void trees(const Field& module, ExportedProgram& out) const {
+    if (!module.has("module_call_graph")) return;
+    module.at("module_call_graph").each([&](const Field& f) {
+      if (!f.at("fqn").text().empty() || !f.has("signature")) return;
+      out.input_tree_ = f.at("signature").at("in_spec").text();
+      out.output_tree_ = f.at("signature").at("out_spec").text();
+    });
+  }
+
+  const io::ByteSource& source_;
+  std::string file_;
+  io::ZipReader archive_;
+  const LoadOptions& options_;
+  std::map<std::pair<std::string, ScalarType>, Tensor> storages_;
+  std::map<std::string, std::string> missing_;
+};
+
+ExportedProgram load_program(const std::string& path, const LoadOptions& options) {
+  const io::FileSource source(path);
+  return Pt2Reader(source, path, options).read();
+}
+ExportedProgram load_program_from_memory(const void* data, size_t size, const LoadOptions& options) {
+  const io::MemorySource source(data, size);
+  return Pt2Reader(source, "memory", options).read();
+}
+
+namespace {
+
+// Inputs are those that the program was exported for: operators trust the sizes that the graph has.
+void check_input(const ExportedInput& in, const Datum& given, const Graph& graph, Bindings& sizes) {
+  const TensorFacts& f = in.type.facts();
+  if (!in.type.is_tensor()) return;
+  CRESSET_CHECK_TYPE(given.is_tensor() && given.to_tensor().defined(), "exported program: input '", in.name, "': expected a tensor, got ", given.kind());
+  const Tensor& t = given.to_tensor();
+  const auto fail = [&](const std::string& what) {
+    throw ValueError(str("exported program: input '", in.name, "': expected ", what, ", got ", t.scalar_type(), " of shape ", t.sizes(),
+                         "; it was exported as ", in.type.text()));
+  };
+  if (f.dtype && t.scalar_type() != *f.dtype) fail(std::string("dtype ") + dtype_name(*f.dtype));
+  if (!f.sizes) return;
+  if (static_cast<size_t>(t.dim()) != f.sizes->size()) fail(str(f.sizes->size(), " dimensions"));
+  for (size_t d = 0; d < f.sizes->size(); d++) {
+    const Sym& expected = (*f.sizes)[d];
+    const int64_t n = t.sizes()[d];
+    if (const auto name = expected.as_symbol()) {
+      const auto [at, is_new] = sizes.emplace(*name, n);
+      if (at->second != n) fail(str("size ", at->second, " in dimension ", d, ", the ", *name, " of another input"));
+      const auto range = graph.ranges().find(*name);
+      if (range != graph.ranges().end() && (n < range->second.min || n > range->second.max))
+        fail(str("a size from ", range->second.min, " to ", range->second.max, " in dimension ", d));
+    } else if (const auto size = expected.evaluate(sizes)) {
+      if (*size != n) fail(str("size ", *size, " in dimension ", d));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Datum> ExportedProgram::run(std::vector<Datum> inputs) const {
+  CRESSET_CHECK(program_, "exported program: it has operators that this library lacks, and cannot run");
+  CRESSET_CHECK_VALUE(inputs.size() == inputs_.size(), "exported program: expected ", inputs_.size(), " inputs, got ", inputs.size());
+  Bindings sizes;
+  for (size_t i = 0; i < inputs.size(); i++) check_input(inputs_[i], inputs[i], *graph_, sizes);
+  return program_->run(std::move(inputs));
+}
+
+}  // namespace cresset::graph

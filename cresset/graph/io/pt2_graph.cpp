@@ -1,0 +1,418 @@
+#include "cresset/graph/io/pt2_graph.h"
+
+#include <algorithm>
+
+#include "cresset/graph/io/pt2_facts.h"
+
+namespace cresset::graph {
+
+namespace {
+
+constexpr int kMaxNesting = 50;
+
+// The functions of numbers that graphs call, by the names that the format has for them.
+const char* builtin_name(std::string_view target) {
+  static const std::map<std::string_view, const char*> kNames = {
+      {"torch.ops.aten.sym_size.int", "ir::size"},
+      {"torch.ops.aten.sym_stride.int", "ir::stride"},
+      {"torch.ops.aten.sym_numel.default", "ir::numel"},
+      {"torch.ops.aten.sym_storage_offset.default", "ir::storage_offset"},
+      {"torch.ops.aten._assert_scalar.default", "ir::check"},
+      {"_operator.add", "ir::add"},
+      {"_operator.sub", "ir::sub"},
+      {"_operator.mul", "ir::mul"},
+      {"_operator.floordiv", "ir::floordiv"},
+      {"_operator.mod", "ir::mod"},
+      {"_operator.truediv", "ir::truediv"},
+      {"_operator.pow", "ir::pow"},
+      {"_operator.neg", "ir::neg"},
+      {"_operator.eq", "ir::eq"},
+      {"_operator.ne", "ir::ne"},
+      {"_operator.lt", "ir::lt"},
+      {"_operator.le", "ir::le"},
+      {"_operator.gt", "ir::gt"},
+      {"_operator.ge", "ir::ge"},
+      {"_operator.and_", "ir::and"},
+      {"_operator.or_", "ir::or"},
+      {"math.ceil", "ir::ceil"},
+      {"math.floor", "ir::floor"},
+      {"math.trunc", "ir::int"},
+      {"builtins.round", "ir::round"},
+      {"torch.sym_float", "ir::float"},
+      {"torch.sym_int", "ir::int"},
+      {"torch.sym_max", "ir::max"},
+      {"torch.sym_min", "ir::min"},
+      {"torch.sym_not", "ir::not"},
+      {"torch._sym_sqrt", "ir::sqrt"},
+  };
+  const auto found = kNames.find(target);
+  return found == kNames.end() ? nullptr : found->second;
+}
+
+// Checks of facts that hold by construction here, and hints about sizes: they compute nothing.
+bool computes_nothing(std::string_view target) {
+  return target == "torch.ops.aten._assert_tensor_metadata.default" || target == "torch.ops.aten.sym_constrain_range.default" ||
+         target == "torch.ops.aten.sym_constrain_range_for_size.default";
+}
+
+// "torch.ops.aten.add.Tensor" is add.Tensor, "torch.ops.ns.foo.default" is ns::foo.
+std::string our_name(std::string_view target) {
+  constexpr std::string_view kPrefix = "torch.ops.", kDefault = ".default";
+  if (target.substr(0, kPrefix.size()) != kPrefix) return "";
+  target.remove_prefix(kPrefix.size());
+  const size_t dot = target.find('.');
+  if (dot == std::string_view::npos) return "";
+  const std::string_view ns = target.substr(0, dot);
+  std::string_view op = target.substr(dot + 1);
+  if (op.size() > kDefault.size() && op.substr(op.size() - kDefault.size()) == kDefault) op.remove_suffix(kDefault.size());
+  return ns == "aten" ? std::string(op) : std::string(ns) + "::" + std::string(op);
+}
+
+template <class F> auto list_of(const Field& field, F&& read) {
+  std::vector<decltype(read(field))> list;
+  field.each([&](const Field& f) { list.push_back(read(f)); });
+  return list;
+}
+
+std::string name_in(const Field& f) {
+  if (f.has("name")) return f.at("name").text();
+  return f.at("as_name").text();
+}
+
+}  // namespace
+
+Type GraphReader::type_of(const Field& graph, const Field& argument) {
+  const auto [kind, value] = argument.choice();
+  if (kind == "as_tensor") {
+    const std::string name = value.at("name").text();
+    const Field tables = graph.at("tensor_values");
+    if (!tables.has(name.c_str())) value.fail("the tensor '", name, "' is not in tensor_values");
+    return Type::tensor(read_facts(tables.at(name.c_str())));
+  }
+  if (kind == "as_sym_int" || kind == "as_int") return TypeKind::Int;
+  if (kind == "as_sym_float" || kind == "as_float") return TypeKind::Float;
+  if (kind == "as_sym_bool" || kind == "as_bool") return TypeKind::Bool;
+  if (kind == "as_string") return TypeKind::String;
+  if (kind == "as_none") return TypeKind::None;
+  return {};
+}
+
+Value* GraphReader::argument(const Field& argument, const Names& names, Node* place) {
+  const auto [kind, value] = argument.choice();
+  const auto by_name = [&](const Field& f) {
+    const std::string name = name_in(f);
+    const auto found = names.find(name);
+    if (found == names.end()) f.fail("the value '", name, "' is used before it is defined");
+    return found->second;
+  };
+  // One number of a list: a value or a constant.
+  const auto symbolic = [&](const Field& f) {
+    if (f.has("as_int")) return graph_.constant(f.at("as_int").integer());
+    if (f.has("as_float")) return graph_.constant(f.at("as_float").real());
+    if (f.has("as_bool")) return graph_.constant(f.at("as_bool").boolean());
+    return by_name(f);
+  };
+  const auto list = [&](std::vector<Value*> values, Type element) {
+    Node* n = graph_.create(NodeKind::List, std::move(values), place);
+    n->output()->set_type(Type::list(std::move(element)));
+    return n->output();
+  };
+  if (kind == "as_none") return graph_.none();
+  if (kind == "as_tensor") return by_name(value);
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(value);
+  if (kind == "as_int") return graph_.constant(value.integer());
+  if (kind == "as_float") return graph_.constant(value.real());
+  if (kind == "as_bool") return graph_.constant(value.boolean());
+  if (kind == "as_string") return graph_.constant(value.text());
+  if (kind == "as_complex") return graph_.constant(complex<double>(value.at("real").real(), value.at("imag").real()));
+  if (kind == "as_scalar_type") return graph_.constant(read_dtype(value));
+  if (kind == "as_layout") return graph_.constant(read_layout(value));
+  if (kind == "as_memory_format") return graph_.constant(read_memory_format(value));
+  if (kind == "as_device") return graph_.constant(read_device(value));
+  if (kind == "as_ints") return graph_.constant(list_of(value, [](const Field& f) { return f.integer(); }));
+  if (kind == "as_floats") return graph_.constant(list_of(value, [](const Field& f) { return f.real(); }));
+  if (kind == "as_bools") return graph_.constant(list_of(value, [](const Field& f) { return f.boolean(); }));
+  if (kind == "as_strings") return graph_.constant(list_of(value, [](const Field& f) { return f.text(); }));
+  if (kind == "as_sym_ints") return list(list_of(value, symbolic), TypeKind::Int);
+  if (kind == "as_sym_floats") return list(list_of(value, symbolic), TypeKind::Float);
+  if (kind == "as_sym_bools") return list(list_of(value, symbolic), TypeKind::Bool);
+  if (kind == "as_tensors") return list(list_of(value, by_name), TypeKind::Tensor);
+  if (kind == "as_optional_tensors")
+    return list(list_of(value, [&](const Field& f) { return f.has("as_none") ? graph_.none() : by_name(f.at("as_tensor")); }),
+                Type::optional(TypeKind::Tensor));
+  argument.fail("arguments of the kind ", kind, " are not supported");
+}
+
+void GraphReader::define(const Field& output, Value* value, Names& names) {
+  const std::string name = name_in(output);
+  if (!names.emplace(name, value).second) output.fail("the value '", name, "' is defined twice");
+}
+
+std::vector<Field> GraphReader::inputs_of(const Field& node) const {
+  return list_of(node.at("inputs"), [](const Field& f) { return f.at("arg"); });
+}
+
+// The innermost line of the stack trace, which Python prints last.
+std::shared_ptr<const Location> GraphReader::location(const Field& node) const {
+  if (!node.has("metadata") || !node.at("metadata").has("stack_trace")) return nullptr;
+  const std::string trace = node.at("metadata").at("stack_trace").text();
+  const size_t at = trace.rfind("File \"");
+  const size_t end = at == std::string::npos ? at : trace.find("\", line ", at);
+  if (end == std::string::npos) return nullptr;
+  auto l = std::make_shared<Location>();
+  l->file = trace.substr(at + 6, end - at - 6);
+  l->line = static_cast<int>(std::strtol(trace.c_str() + end + 8, nullptr, 10));
+  const size_t in = trace.find(", in ", end);
+  if (in != std::string::npos) l->function = trace.substr(in + 5, trace.find('\n', in) - in - 5);
+  return l;
+}
+
+void GraphReader::nodes(const Field& graph, Block& block, Names& names) {
+  graph.at("nodes").each([&](const Field& n) {
+    Node* before = block.return_node()->previous();
+    try {
+      node(graph, n, block, names);
+    } catch (Error& e) {
+      const bool is_named = n.json().is_object() && n.json().contains("name") && n.json()["name"].is_string();
+      const bool is_deeper = std::string_view(e.what()).substr(0, 5) == "node ";
+      if (is_named && !is_deeper) e.add_context("node " + n.json()["name"].get<std::string>());
+      throw;
+    }
+    const auto place = location(n);
+    for (Node* made = before ? before->next() : block.first(); made && made->kind() != NodeKind::Return; made = made->next())
+      if (!made->location()) made->set_location(place);
+  });
+}
+
+void GraphReader::node(const Field& graph, const Field& n, Block& block, Names& names) {
+  const std::string target = n.at("target").text();
+  if (computes_nothing(target)) return;
+  if (const char* name = builtin_name(target)) return builtin(graph, n, *find_builtin(name), block, names);
+  if (target == "torch.ops.higher_order.cond") return condition(graph, n, block, names);
+  if (target == "torch.ops.higher_order.while_loop") return while_loop(graph, n, block, names);
+  // Gradient modes make no difference to values.
+  if (target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inlined(n, 1, block, names);
+  const std::string name = our_name(target);
+  const dispatch::OpHandle op = name.empty() ? dispatch::OpHandle() : dispatch::find_op_or_null(name);
+  if (op) return operation(graph, n, op, block, names);
+  foreign(graph, n, target, block, names);
+}
+
+namespace {
+
+bool is_number(const Field& argument) {
+  const auto [kind, value] = argument.choice();
+  if (kind == "as_int" || kind == "as_float" || kind == "as_bool" || kind == "as_complex") return true;
+  return kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool";
+}
+bool is_plain_tensor(const dispatch::Argument& a) { return a.type.kind == dispatch::TypeKind::Tensor && !a.type.list; }
+
+}  // namespace
+
+dispatch::OpHandle GraphReader::for_numbers(const Field& n, const dispatch::OpHandle& op) const {
+  std::string of_numbers;
+  n.at("inputs").each([&](const Field& f) {
+    const int i = op.schema().argument_index(f.at("name").text());
+    if (i >= 0 && is_plain_tensor(op.schema().arguments[static_cast<size_t>(i)]) && is_number(f.at("arg"))) of_numbers = f.at("name").text();
+  });
+  if (of_numbers.empty()) return op;
+  const dispatch::OpHandle other = dispatch::find_op_or_null(op.schema().name + ".Scalar");
+  if (!other || other.schema().returns.size() != op.schema().returns.size()) return op;
+  bool fits = true;
+  n.at("inputs").each([&](const Field& f) {
+    const int i = other.schema().argument_index(f.at("name").text());
+    fits = fits && i >= 0 && is_plain_tensor(other.schema().arguments[static_cast<size_t>(i)]) != is_number(f.at("arg"));
+  });
+  return fits ? other : op;
+}
+// Promotes as a number does, not as a tensor of its dtype.
+Value* GraphReader::as_tensor(Value* number, Node* place) {
+  Node* n = graph_.create("ir::tensor", {number}, place);
+  return n->output();
+}
+
+void GraphReader::operation(const Field& graph, const Field& n, const dispatch::OpHandle& wanted, Block& block, Names& names) {
+  const dispatch::OpHandle op = for_numbers(n, wanted);
+  const dispatch::FunctionSchema& schema = op.schema();
+  std::vector<Value*> inputs(schema.arguments.size());
+  n.at("inputs").each([&](const Field& f) {
+    const std::string name = f.at("name").text();
+    const int i = schema.argument_index(name);
+    if (i < 0) f.fail("the operator ", op.entry().name, " has no argument '", name, "'");
+    if (inputs[static_cast<size_t>(i)]) f.fail("the argument '", name, "' is given twice");
+    Value*& v = inputs[static_cast<size_t>(i)];
+    v = argument(f.at("arg"), names, block.return_node());
+    if (is_plain_tensor(schema.arguments[static_cast<size_t>(i)]) && is_number(f.at("arg"))) v = as_tensor(v, block.return_node());
+  });
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const dispatch::Argument& a = schema.arguments[i];
+    if (!inputs[i] && !a.has_default) n.fail("the operator ", op.entry().name, " needs a value for '", a.name, "'");
+    if (!inputs[i]) inputs[i] = graph_.constant(a.default_value);
+  }
+  outputs(graph, n, *graph_.create(op, std::move(inputs), block.return_node()), names);
+}
+
+void GraphReader::outputs(const Field& graph, const Field& n, Node& made, Names& names) {
+  const std::vector<Field> list = list_of(n.at("outputs"), [](const Field& f) { return f; });
+  if (list.size() == 1 && list[0].has("as_tensors")) {
+    if (made.outputs().size() != 1) n.fail("a list of results, where ", made.op_name(), " gives ", made.outputs().size());
+    Node* unpacked = graph_.create(NodeKind::Unpack, {made.output()}, made.next());
+    list[0].at("as_tensors").each([&](const Field& f) {
+      const Field facts = graph.at("tensor_values").at(f.at("name").text().c_str());
+      define(f, unpacked->add_output(Type::tensor(read_facts(facts)), name_in(f)), names);
+    });
+    return;
+  }
+  if (list.size() != made.outputs().size() && !list.empty()) n.fail("expected ", made.outputs().size(), " outputs of ", made.op_name(), ", got ", list.size());
+  for (size_t i = 0; i < list.size(); i++) {
+    const auto [kind, value] = list[i].choice();
+    if (kind == "as_none") continue;
+    const Type type = type_of(graph, list[i]);
+    if (!type.fits(Type::optional(made.output(i)->type())))
+      list[i].fail("is ", type.text(), ", where ", made.op_name(), " gives ", made.output(i)->type().text());
+    made.output(i)->set_type(type);
+    define(value, made.output(i), names);
+  }
+}
+
+void GraphReader::builtin(const Field& graph, const Field& n, const Builtin& builtin, Block& block, Names& names) {
+  std::vector<Value*> inputs;
+  for (const Field& f : inputs_of(n)) inputs.push_back(argument(f, names, block.return_node()));
+  Node* made = graph_.create(builtin, std::move(inputs), block.return_node());
+  outputs(graph, n, *made, names);
+}
+
+std::vector<Value*> GraphReader::nested(const Field& function, const std::vector<Value*>& inputs, Block& block) {
+  const Field graph = function.at("as_graph").at("graph");
+  if (depth_ >= kMaxNesting) graph.fail("expected at most ", kMaxNesting, " graphs within graphs");
+  depth_++;
+  Names inside;
+  size_t i = 0;
+  graph.at("inputs").each([&](const Field& f) {
+    if (i >= inputs.size()) f.fail("the graph has more inputs than the ", inputs.size(), " that it is given");
+    define(f.choice().second, inputs[i++], inside);
+  });
+  if (i != inputs.size()) graph.fail("the graph has ", i, " inputs, and is given ", inputs.size());
+  nodes(graph, block, inside);
+  std::vector<Value*> out;
+  graph.at("outputs").each([&](const Field& f) { out.push_back(argument(f, inside, block.return_node())); });
+  depth_--;
+  return out;
+}
+
+namespace {
+
+// The tensors and numbers that a higher-order operator hands to its graphs.
+std::vector<Field> operands_of(const Field& f) {
+  if (f.has("as_tensors")) return list_of(f.at("as_tensors"), [](const Field& t) { return t; });
+  if (f.has("as_sym_ints")) return list_of(f.at("as_sym_ints"), [](const Field& t) { return t; });
+  if (f.has("as_ints") && f.at("as_ints").json().empty()) return {};
+  f.fail("expected a list of tensors or sizes");
+}
+
+}  // namespace
+
+void GraphReader::condition(const Field& graph, const Field& n, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n);
+  if (inputs.size() != 4) n.at("inputs").fail("expected a condition, two graphs and their operands, got ", inputs.size(), " inputs");
+  std::vector<Value*> operands;
+  for (const Field& f : operands_of(inputs[3])) {
+    const auto found = names.find(name_in(f));
+    if (found == names.end()) f.fail("the value '", name_in(f), "' is used before it is defined");
+    operands.push_back(found->second);
+  }
+  Node* made = graph_.create(NodeKind::If, {argument(inputs[0], names, block.return_node())}, block.return_node());
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    Block* inside = made->add_block();
+    for (Value* v : nested(inputs[i], operands, *inside)) inside->add_result(v);
+  }
+  std::vector<Field> list = list_of(n.at("outputs"), [](const Field& f) { return f; });
+  if (list.size() == 1 && list[0].has("as_tensors")) {
+    list[0].at("as_tensors").each([&](const Field& f) {
+      define(f, made->add_output(Type::tensor(read_facts(graph.at("tensor_values").at(name_in(f).c_str()))), name_in(f)), names);
+    });
+    return;
+  }
+  for (const Field& f : list) {
+    const auto [kind, value] = f.choice();
+    define(value, made->add_output(type_of(graph, f), name_in(value)), names);
+  }
+}
+
+void GraphReader::while_loop(const Field& graph, const Field& n, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n);
+  if (inputs.size() != 4) n.at("inputs").fail("expected two graphs, carried values and others, got ", inputs.size(), " inputs");
+  const auto values = [&](const Field& f) {
+    std::vector<Value*> list;
+    for (const Field& o : operands_of(f)) {
+      const auto found = names.find(name_in(o));
+      if (found == names.end()) o.fail("the value '", name_in(o), "' is used before it is defined");
+      list.push_back(found->second);
+    }
+    return list;
+  };
+  const std::vector<Value*> carried = values(inputs[2]), others = values(inputs[3]);
+  const auto with_others = [&](std::vector<Value*> list) {
+    list.insert(list.end(), others.begin(), others.end());
+    return list;
+  };
+  const auto condition = [&](const std::vector<Value*>& list, Block& where) {
+    const std::vector<Value*> result = nested(inputs[0], with_others(list), where);
+    if (result.size() != 1) inputs[0].fail("expected one result, got ", result.size());
+    return graph_.create("ir::bool", {graph_.create("item", {result[0]}, where.return_node())->output()}, where.return_node())->output();
+  };
+  std::vector<Value*> loop_inputs{graph_.constant(INT64_MAX), condition(carried, block)};
+  loop_inputs.insert(loop_inputs.end(), carried.begin(), carried.end());
+  Node* made = graph_.create(NodeKind::Loop, loop_inputs, block.return_node());
+  Block* inside = made->add_block();
+  inside->add_parameter(TypeKind::Int, "trip");
+  std::vector<Value*> parameters;
+  // Sizes of carried values may change from trip to trip.
+  for (const Value* v : carried) parameters.push_back(inside->add_parameter(v->type().is_tensor() ? Type(TypeKind::Tensor) : v->type(), v->name()));
+  const std::vector<Value*> results = nested(inputs[1], with_others(parameters), *inside);
+  if (results.size() != carried.size()) inputs[1].fail("expected ", carried.size(), " results, got ", results.size());
+  inside->add_result(condition(results, *inside));
+  for (Value* v : results) inside->add_result(v);
+  n.at("outputs").each([&](const Field& f) {
+    const auto each = [&](const Field& o, Type type) { define(o, made->add_output(std::move(type), name_in(o)), names); };
+    if (f.has("as_tensors")) return f.at("as_tensors").each([&](const Field& o) { each(o, TypeKind::Tensor); });
+    each(f.choice().second, type_of(graph, f));
+  });
+}
+
+void GraphReader::inlined(const Field& n, size_t function, Block& block, Names& names) {
+  const std::vector<Field> inputs = inputs_of(n);
+  if (inputs.size() <= function) n.at("inputs").fail("expected a graph, got ", inputs.size(), " inputs");
+  std::vector<Value*> operands;
+  for (size_t i = function + 1; i < inputs.size(); i++) operands.push_back(argument(inputs[i], names, block.return_node()));
+  const std::vector<Value*> results = nested(inputs[function], operands, block);
+  size_t i = 0;
+  const auto next = [&](const Field& f) {
+    if (i >= results.size()) f.fail("the graph has ", results.size(), " results");
+    define(f, results[i++], names);
+  };
+  n.at("outputs").each([&](const Field& f) {
+    if (f.has("as_tensors")) f.at("as_tensors").each(next);
+    else next(f.choice().second);
+  });
+}
+
+void GraphReader::foreign(const Field& graph, const Field& n, const std::string& target, Block& block, Names& names) {
+  missing_.emplace(target, n.has("name") ? n.at("name").text() : "?");
+  if (!allow_foreign_ && missing_.size() > 1000) n.fail("too many operators that this library lacks");
+  std::vector<Value*> inputs;
+  for (const Field& f : inputs_of(n))
+    if (!f.has("as_graph") && !f.has("as_custom_obj") && !f.has("as_operator")) inputs.push_back(argument(f, names, block.return_node()));
+  Node* made = graph_.create_foreign(target, std::move(inputs), block.return_node());
+  n.at("outputs").each([&](const Field& f) {
+    if (f.has("as_tensors"))
+      return f.at("as_tensors").each([&](const Field& o) {
+        define(o, made->add_output(Type::tensor(read_facts(graph.at("tensor_values").at(name_in(o).c_str()))), name_in(o)), names);
+      });
+    if (f.has("as_none")) return;
+    const Field value = f.choice().second;
+    define(value, made->add_output(type_of(graph, f), name_in(value)), names);
+  });
+}
+
+}  // namespace cresset::graph

@@ -1,0 +1,49 @@
+#pragma once
+// The graph of a .pt2 file. Private to the room.
+
+#include "cresset/graph/io/json.h"
+#include "cresset/graph/ir/graph.h"
+
+namespace cresset::graph {
+
+// Values by the names that the file gives them.
+using Names = std::unordered_map<std::string, Value*>;
+
+class GraphReader {
+ public:
+  GraphReader(Graph& graph, bool allow_foreign) : graph_(graph), allow_foreign_(allow_foreign) {}
+
+  // The type that the graph's tables give to a value of this name.
+  static Type type_of(const Field& graph, const Field& argument);
+  // Makes the nodes of a graph at the end of a block; `names` has its inputs already.
+  void nodes(const Field& graph, Block& block, Names& names);
+  // The value of an argument: a name, a number, a list of them, ...
+  Value* argument(const Field& argument, const Names& names, Node* place);
+  // Operators that this library lacks, with their nodes.
+  const std::map<std::string, std::string>& missing() const { return missing_; }
+
+ private:
+  void node(const Field& graph, const Field& node, Block& block, Names& names);
+  void operation(const Field& graph, const Field& node, const dispatch::OpHandle& op, Block& block, Names& names);
+  // A number where an operator takes a tensor: its overload for numbers, or the number as a tensor.
+  dispatch::OpHandle for_numbers(const Field& node, const dispatch::OpHandle& op) const;
+  Value* as_tensor(Value* number, Node* place);
+  void builtin(const Field& graph, const Field& node, const Builtin& builtin, Block& block, Names& names);
+  void condition(const Field& graph, const Field& node, Block& block, Names& names);
+  void while_loop(const Field& graph, const Field& node, Block& block, Names& names);
+  void inlined(const Field& node, size_t function, Block& block, Names& names);
+  void foreign(const Field& graph, const Field& node, const std::string& target, Block& block, Names& names);
+  // The nodes of a nested graph, whose inputs are these values; its outputs.
+  std::vector<Value*> nested(const Field& argument, const std::vector<Value*>& inputs, Block& block);
+  void outputs(const Field& graph, const Field& node, Node& made, Names& names);
+  void define(const Field& output, Value* value, Names& names);
+  std::vector<Field> inputs_of(const Field& node) const;
+  std::shared_ptr<const Location> location(const Field& node) const;
+
+  Graph& graph_;
+  bool allow_foreign_;
+  int depth_ = 0;
+  std::map<std::string, std::string> missing_;
+};
+
+}  // namespace cresset::graph

@@ -1,0 +1,146 @@
+"""Writes the .pt2 files of this folder, with inputs and results beside them as safetensors. Run with PyTorch 2.13."""
+
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.export import Dim, export, save
+
+FOLDER = Path(__file__).parent
+
+
+def write_tensors(path, tensors):
+    """Float and integer tensors in the safetensors format."""
+    names = {torch.float32: "F32", torch.int64: "I64", torch.int32: "I32", torch.bool: "BOOL", torch.float16: "F16", torch.bfloat16: "BF16"}
+    header, data = {}, b""
+    for name, t in tensors.items():
+        t = t.detach().contiguous()
+        raw = t.view(torch.uint8).numpy().tobytes() if t.numel() and t.dim() else t.reshape(-1).view(torch.uint8).numpy().tobytes()
+        header[name] = {"dtype": names[t.dtype], "shape": list(t.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def forget_places(path):
+    """Stack traces name files of this machine: their folders are taken out."""
+    with zipfile.ZipFile(path) as archive:
+        entries = [(info.filename, archive.read(info)) for info in archive.infolist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in entries:
+            if name.endswith(".json"):
+                for folder in (str(Path(torch.__file__).parent.parent) + "/", str(FOLDER.resolve()) + "/"):
+                    data = data.replace(folder.encode(), b"")
+            archive.writestr(zipfile.ZipInfo(name), data)
+
+
+class Layers(nn.Module):
+    """Dynamic batch, batch norm, split, numbers among the results."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(4, 3), nn.BatchNorm1d(3)
+        self.register_buffer("shift", torch.arange(3.0))
+        self.constant = torch.ones(3)
+
+    def forward(self, x):
+        y = self.norm(self.linear(x))
+        a, b = torch.cat([y, y + self.shift], 1).split(3, 1)
+        return {"out": torch.relu(a) * 2.5 + self.constant, "rest": [b.sum(), torch.topk(b, 2)[0], x.shape[0] * 2, "text", None]}
+
+
+class Control(nn.Module):
+    """A branch, a region without gradients, indices with gaps, shared weights, buffers and inputs that are written."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+        self.w = nn.Parameter(torch.randn(3, 3))
+        self.again = self.w
+
+    def forward(self, x, y):
+        self.count.add_(1)
+        y.mul_(2)
+        i = x.argmax(0)
+        z = torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,))
+        with torch.no_grad():
+            q = z * 2
+        q = q.to(torch.bfloat16).to(torch.float32, copy=True)
+        filled = torch.empty_like(q).fill_(float("inf"))
+        return z, q[:, None, i], torch.clamp(q, max=1.0), filled, torch.zeros(3, dtype=torch.int32), self.w @ self.again, y, self.count, q[q > 0]
+
+
+class Conv(nn.Module):
+    """Convolutions, pooling, channels last."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.norm, self.out = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, stride=2, bias=False), nn.BatchNorm2d(4), nn.Linear(4, 5)
+
+    def forward(self, x):
+        y = torch.relu(self.norm(self.b(nn.functional.max_pool2d(torch.relu(self.a(x)), 2))))
+        y = nn.functional.adaptive_avg_pool2d(y.contiguous(memory_format=torch.channels_last), 1)
+        return self.out(y.flatten(1)).log_softmax(-1)
+
+
+class Block(nn.Module):
+    """One layer of a language model, with dynamic batch and length."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.place = nn.Embedding(11, 8), nn.Embedding(16, 8)
+        self.norm1, self.norm2, self.qkv, self.proj = nn.LayerNorm(8), nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.mlp = nn.Sequential(nn.Linear(8, 16), nn.GELU(approximate="tanh"), nn.Linear(16, 8))
+
+    def forward(self, tokens):
+        b, t = tokens.shape
+        x = self.embed(tokens) + self.place(torch.arange(t))
+        q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        a = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(a.transpose(1, 2).reshape(b, t, 8))
+        x = x + self.mlp(self.norm2(x))
+        return x @ self.embed.weight.t()
+
+
+class Counter(nn.Module):
+    """Made functional: the buffer's new value is a result."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2))
+
+    def forward(self, x):
+        self.total.add_(x)
+        x.neg_()
+        return self.total * 2
+
+
+def main():
+    torch.manual_seed(0)
+    batch, length = Dim("batch", min=1, max=64), Dim("length", min=2, max=16)
+    cases = {
+        "layers": (Layers(), (torch.randn(2, 4),), {"x": {0: batch}}, (torch.randn(5, 4),)),
+        "control": (Control(), (torch.randn(3, 3), torch.ones(2)), None, (torch.randn(3, 3), torch.randn(2))),
+        "conv": (Conv(), (torch.randn(2, 3, 9, 9),), None, (torch.randn(2, 3, 9, 9),)),
+        "block": (Block(), (torch.randint(0, 11, (2, 5)),), {"tokens": {0: batch, 1: length}}, (torch.randint(0, 11, (3, 7)),)),
+        "counter": (Counter(), (torch.randn(2),), None, (torch.randn(2),)),
+    }
+    for name, (model, example, shapes, inputs) in cases.items():
+        program = export(model.eval(), example, dynamic_shapes=shapes)
+        if name == "counter":
+            program = program.run_decompositions()
+        save(program, FOLDER / f"{name}.pt2")
+        forget_places(FOLDER / f"{name}.pt2")
+        tensors = {f"input{i}": t.clone() for i, t in enumerate(inputs)}
+        results = torch.utils._pytree.tree_leaves(program.module()(*inputs))
+        tensors |= {f"output{i}": t for i, t in enumerate(results) if isinstance(t, torch.Tensor)}
+        tensors |= {f"after{i}": t for i, t in enumerate(inputs)}
+        write_tensors(FOLDER / f"{name}.safetensors", tensors)
+
+
+if __name__ == "__main__":
+    main()
