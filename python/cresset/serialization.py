@@ -555,6 +555,8 @@ def _save(obj, f, options):
     if not hasattr(f, "write"):
         raise AttributeError(f"save: expected a path or an object with write(), got {type(f).__name__}")
     _cresset._io_save(obj, f.write, "archive", *options)
+    if hasattr(f, "flush"):
+        f.flush()
 
 
 def _reduce(value):

@@ -45,6 +45,25 @@ class Modules(unittest.TestCase):
         x = torch.randn(4, 2)
         self.assertTrue(torch.allclose(functorch.vmap(function, (0, 0, None))(parameters, buffers, x), torch.stack([m(x) for m in models])))
 
+    def test_ensembles_of_tied_tensors(self):
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(3, 3)
+                self.weight = self.linear.weight
+                self.register_buffer("shift", torch.randn(3))
+                self.register_buffer("again", self.shift)
+
+            def forward(self, x):
+                return nn.functional.linear(self.linear(x) + self.shift, self.weight) + self.again
+
+        models = [Tied() for _ in range(2)]
+        function, parameters, buffers = functorch.combine_state_for_ensemble(models)
+        self.assertEqual((len(parameters), len(buffers)), (2, 1))
+        x = torch.randn(2, 4, 3)
+        expected = torch.stack([model(part) for model, part in zip(models, x)])
+        torch.testing.assert_close(functorch.vmap(function)(parameters, buffers, x), expected)
+
     def test_they_say_that_they_are_old(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

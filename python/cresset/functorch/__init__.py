@@ -123,7 +123,8 @@ def combine_state_for_ensemble(models):
     models = list(models)
     parameters, buffers = stack_module_state(models)
     stateless = _copy.deepcopy(models[0]).to("meta")
-    function = FunctionalModuleWithBuffers(stateless, tuple((name,) for name in parameters), tuple((name,) for name in buffers))
+    names = (_taken_out(models[0], members)[1] for members in (models[0].named_parameters, models[0].named_buffers))
+    function = FunctionalModuleWithBuffers(stateless, *names)
     return function, tuple(parameters.values()), tuple(buffers.values())
 
 

@@ -147,6 +147,13 @@ class RoundTrip(unittest.TestCase):
                                  (tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()))  # fmt: skip
                 self.assertEqual(raw(back), raw(tensor))
 
+    def test_what_is_written_to_a_file_object_is_there_at_once(self):
+        for new in (True, False):
+            with tempfile.NamedTemporaryFile() as f:
+                torch.save(torch.arange(3), f, _use_new_zipfile_serialization=new)
+                with open(f.name, "rb") as other:
+                    self.assertEqual(torch.load(other).tolist(), [0, 1, 2])
+
     def test_shared_memory_is_written_once(self):
         base = torch.arange(1000.0)
         content = written([base, base[10:], base.view(10, 100)])
