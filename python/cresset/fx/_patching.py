@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import types
 
 from .proxy import Proxy
 
@@ -69,6 +70,10 @@ def _find_proxy(*values):
 
 
 def _create_wrapped_func(orig_fn):
+    return _wrapped_builtin(orig_fn) if type(orig_fn) is types.BuiltinFunctionType else _wrapped(orig_fn)
+
+
+def _wrapped(orig_fn):
     @functools.wraps(orig_fn)
     def wrapped(*args, **kwargs):
         proxy = _find_proxy(args, kwargs)
@@ -79,6 +84,9 @@ def _create_wrapped_func(orig_fn):
         return result
 
     return wrapped
+
+
+_wrapped_builtin = functools.lru_cache(None)(_wrapped)  # those of Python's own modules, of which each trace needs all
 
 
 def _create_wrapped_method(cls, name):

@@ -81,6 +81,20 @@ def _format_import_block(globals_):
     return "\n".join(sorted({_format_import_statement(name, obj) for name, obj in globals_.items() if not isinstance(obj, type(...))}))
 
 
+class _Forward:
+    """The `forward` of a class, compiled when it is asked for: most graphs are changed and compiled again before they run."""
+
+    def __init__(self, made, co_fields):
+        self.made, self.co_fields = made, co_fields
+
+    def __get__(self, instance, owner):
+        function = _forward_from_src(self.made.src, self.made.globals, self.co_fields)
+        for cls in owner.__mro__:
+            if cls.__dict__.get("forward") is self:
+                cls.forward = function
+        return function if instance is None else function.__get__(instance, owner)
+
+
 # ---- attributes by path ---------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +324,7 @@ class GraphModule(nn.Module):
         made = self._graph.python_code(root_module="self")
         self._code, self._lineno_map, self._prologue_start = made.src, made._lineno_map, made._prologue_start
         cls = type(self)
-        cls.forward = _forward_from_src(made.src, made.globals, self._graph._co_fields)
+        cls.forward = _Forward(made, self._graph._co_fields)
         if "_wrapped_call" not in vars(cls):
             cls._wrapped_call = _WrappedCall(cls, cls.__dict__.get("__call__"))
 
