@@ -1,0 +1,256 @@
+"""The search for the nodes of a module on which two ways to run it disagree."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cresset as torch
+
+from .._compatibility import compatibility
+from ..node import Node
+from .shape_prop import ShapeProp
+from .split_utils import split_by_tags
+from .splitter_base import generate_inputs_for_submodules
+from .tools_common import CALLABLE_NODE_OPS, FxNetAccFusionsFinder
+
+__all__ = ["FxNetMinimizerBadModuleError", "FxNetMinimizerRunFuncError", "FxNetMinimizerResultMismatchError"]
+
+
+@compatibility(is_backward_compatible=False)
+class FxNetMinimizerBadModuleError(Exception):
+    """A part of the module could not be made."""
+
+
+@compatibility(is_backward_compatible=False)
+class FxNetMinimizerRunFuncError(Exception):
+    """One of the two ways to run a part failed."""
+
+
+@compatibility(is_backward_compatible=False)
+class FxNetMinimizerResultMismatchError(Exception):
+    """The two ways to run a part gave different results."""
+
+
+@dataclass
+class _MinimizerSettingBase:
+    """How to search.
+
+    `accumulate_error`: give parts the results of the second way rather than those of the first. `traverse_method`: "sequential" (each node),
+    "binary" (halves, down to single nodes), "block" (the shortest beginning or end that disagrees) or "accumulate" (growing beginnings).
+    `find_all`: go on after the first node that is found. `return_intermediate`: let a part return the values of all its nodes.
+    """
+
+    accumulate_error: bool = False
+    traverse_method: str = "sequential"
+    find_all: bool = False
+    return_intermediate: bool = False
+    all_outputs: bool = False
+
+
+class _MinimizerBase:
+    """Runs parts of a module in two ways, `run_a` and `run_b`, and finds the nodes on which they disagree. Subclasses define the two.
+
+    Args:
+        module: the module.
+        sample_input: arguments of a call.
+        compare_fn: (result of a, result of b, names) -> (a number, whether they agree).
+        settings: a _MinimizerSettingBase.
+        module_exporter: called with (inputs, part, name) of a part that disagrees.
+        exclusion_fn: (nodes, first, last), takes nodes out of the search.
+    """
+
+    def __init__(self, module, sample_input, compare_fn: Callable[..., tuple[Any, bool]], settings, module_exporter=None, exclusion_fn=None):
+        if not isinstance(module, torch.fx.GraphModule):
+            raise AssertionError(f"minimizer: expected a GraphModule, got {type(module).__name__}")
+        self.module, self.sample_input, self.compare_fn, self.settings = module, sample_input, compare_fn, settings
+        self.module_exporter, self.exclusion_fn = module_exporter, exclusion_fn
+        self.a_outputs, self.b_outputs, self.results, self.reports, self.iteration = {}, {}, {}, [], 0
+        self.run_shape_prop()
+        callable_nodes = {n for n in module.graph.nodes if n.op in CALLABLE_NODE_OPS}
+        self.fusions = FxNetAccFusionsFinder(module, callable_nodes)()
+        for node, value in zip([n for n in module.graph.nodes if n.op == "placeholder"], sample_input, strict=False):
+            self.a_outputs[node.name] = self.b_outputs[node.name] = value
+
+    def run_shape_prop(self):
+        """Note shapes on the nodes."""
+        ShapeProp(self.module).propagate(*self.sample_input)
+
+    def run_a(self, mod, inputs, report_idx=-1):
+        """The result of a part in the first way."""
+        raise RuntimeError("run_a() is not implemented.")
+
+    def run_b(self, mod, inputs, report_idx=-1):
+        """The result of a part in the second way."""
+        raise RuntimeError("run_b() is not implemented.")
+
+    # ---- one part -----------------------------------------------------------------------------------------------------------
+
+    def _tag_nodes(self, selected_nodes):
+        below = set(selected_nodes)
+        for node in self.module.graph.nodes:
+            if any(used in below for used in node.all_input_nodes):
+                below.add(node)
+        for node in self.module.graph.nodes:
+            if node.op in CALLABLE_NODE_OPS:
+                node.tag = "minimize" if node in selected_nodes else "main_1" if node in below else "main_0"
+
+    def _build_submodule(self, nodes):
+        """The module with the nodes as its part "minimize"."""
+        self._tag_nodes(nodes)
+        made = split_by_tags(self.module, ["main_0", "minimize", "main_1"])
+        names = [name for name, _ in made.named_children() if "minimize" in name]
+        if len(names) != 1:
+            raise FxNetMinimizerBadModuleError(f"Expected only one minimize submodule with nodes {nodes}, found {names}")
+        return made, names[0]
+
+    def _run_and_compare(self, split_module, submod_name, output_names, report_idx=-1):
+        part = getattr(split_module, submod_name)
+        if self.settings.return_intermediate:
+            self._return_all(part)
+        inputs = generate_inputs_for_submodules(split_module, self.sample_input, [submod_name])[submod_name]
+        given = inputs
+        if self.settings.accumulate_error:
+            names = [n.name for n in part.graph.nodes if n.op == "placeholder"]
+            given = tuple(self.b_outputs.get(name, value) for name, value in zip(names, inputs, strict=True))
+        try:
+            a_result = self.run_a(part, inputs, report_idx)
+            b_result = self.run_b(part, given, report_idx)
+        except Exception as error:
+            raise FxNetMinimizerRunFuncError(f"running {submod_name} failed: {error}") from error
+        self._store_outputs(a_result, b_result, part)
+        number, agrees = self.compare_fn(a_result, b_result, output_names)
+        self.results[output_names[0] if output_names else submod_name] = number
+        self.reports.append([f"Result mismatch for {output_names}" if not agrees else f"{output_names} agree", f"Numerical result: {number}"])
+        if not agrees:
+            if self.module_exporter:
+                self.module_exporter(inputs, part, f"{output_names[0] if output_names else submod_name}_cpu")
+            raise FxNetMinimizerResultMismatchError(f"Result mismatch for {output_names}: {number}")
+
+    def _return_all(self, part):
+        output = part.graph.output_node()
+        output.args = (tuple(n for n in part.graph.nodes if n.op in CALLABLE_NODE_OPS and "tensor_meta" in n.meta),)
+        part.recompile()
+
+    def _store_outputs(self, a_result, b_result, submodule):
+        values = submodule.graph.output_node().args[0]
+        values, a_result, b_result = (v if isinstance(v, (tuple, list)) else (v,) for v in (values, a_result, b_result))
+        for node, a, b in zip(values, a_result, b_result, strict=False):
+            if isinstance(node, Node):
+                self.a_outputs[node.name], self.b_outputs[node.name] = a, b
+
+    def _disagrees(self, nodes):
+        """Whether the two ways disagree on nodes."""
+        self.iteration += 1
+        made, name = self._build_submodule(set(nodes))
+        try:
+            self._run_and_compare(made, name, [n.name for n in nodes][-1:])
+        except (FxNetMinimizerRunFuncError, FxNetMinimizerResultMismatchError):
+            return True
+        return False
+
+    # ---- the search ---------------------------------------------------------------------------------------------------------
+
+    def _with_groups(self, nodes):
+        """Nodes with those that have to stay with them, in order."""
+        chosen = set(nodes).union(*(self.fusions[n] for n in nodes if n in self.fusions))
+        return [n for n in self.module.graph.nodes if n in chosen]
+
+    def _sequential_traverse(self, nodes):
+        culprits = set()
+        for node in nodes:
+            if self._disagrees(self._with_groups([node])):
+                culprits.update(self._with_groups([node]))
+                if not self.settings.find_all:
+                    return culprits
+        return culprits
+
+    def _binary_traverse(self, nodes):
+        todo, culprits = [list(nodes)], set()
+        while todo:
+            part = self._with_groups(todo.pop())
+            if not part or not self._disagrees(part):
+                continue
+            middle = len(part) // 2
+            if len(part) == 1 or self._with_groups(part[:middle]) == part:
+                culprits.update(part)
+                if not self.settings.find_all:
+                    return culprits
+                continue
+            halves = [part[:middle], part[middle:]]
+            if not self.settings.find_all and not any(self._disagrees(self._with_groups(half)) for half in halves):
+                return set(part)  # the halves agree alone, so that the node cannot be told
+            todo += reversed(halves)
+        return culprits
+
+    def _accumulate_traverse(self, nodes):
+        for end in range(1, len(nodes) + 1):
+            if self._disagrees(self._with_groups(nodes[:end])):
+                return {nodes[end - 1]}
+        return set()
+
+    def _block_traverse(self, nodes, find_last_node):
+        """The nodes from the first to the last that are needed for the two ways to disagree."""
+        if not nodes or not self._disagrees(self._with_groups(nodes)):
+            return set()
+        first, last = 0, len(nodes)
+        if find_last_node is not False:
+            low = 1
+            while low < last:
+                middle = (low + last) // 2
+                last, low = (middle, low) if self._disagrees(self._with_groups(nodes[:middle])) else (last, middle + 1)
+        if find_last_node is not True:
+            high = last - 1
+            while first < high:
+                middle = (first + high + 1) // 2
+                first, high = (middle, high) if self._disagrees(self._with_groups(nodes[middle:last])) else (first, middle - 1)
+        return set(nodes[first:last])
+
+    def _collect_nodes(self, start, end):
+        nodes, adding = [], start is None
+        for node in self.module.graph.nodes:
+            if node.op not in CALLABLE_NODE_OPS:
+                continue
+            adding = adding or node.name == start
+            if adding:
+                nodes.append(node)
+            if node.name == end:
+                break
+        return nodes
+
+    def run_nodes(self, start=None, end=None):
+        """Compare the two ways on the nodes from one name to another; the result is in `reports`."""
+        self._disagrees(self._collect_nodes(start, end))
+        self.print_reports()
+
+    def print_report(self, report):
+        """Print one report."""
+        for line in report:
+            print("=>", line)
+
+    def print_reports(self):
+        """Print all reports."""
+        for report in self.reports:
+            self.print_report(report)
+
+    def minimize(self, start=None, end=None, skip_nodes=None, find_last_node=None):
+        """The nodes on which the two ways disagree, as a set.
+
+        Args:
+            start, end: names of the first and last nodes to search.
+            skip_nodes: names of nodes to leave out.
+            find_last_node: of "block": search the last node alone (True) or the first (False).
+
+        Errors: RuntimeError for another method.
+        """
+        nodes = [n for n in self._collect_nodes(start, end) if n.name not in set(skip_nodes or ())]
+        if self.exclusion_fn is not None and nodes:
+            self.exclusion_fn(nodes, 0, len(nodes))
+        methods = {
+            "sequential": self._sequential_traverse,
+            "binary": self._binary_traverse,
+            "accumulate": self._accumulate_traverse,
+            "block": lambda found: self._block_traverse(found, find_last_node),
+        }
+        if self.settings.traverse_method not in methods:
+            raise RuntimeError(f"Unknown traverse method {self.settings.traverse_method}: expected one of {', '.join(methods)}")
+        return methods[self.settings.traverse_method](nodes)
